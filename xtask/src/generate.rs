@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use crate::capi;
 use crate::shell::{self, Outcome};
 
 /// A generated part: the document, the name on its marks, and what belongs between them.
@@ -54,6 +55,9 @@ fn for_each(mut act: impl FnMut(&Path, &str, &str) -> Outcome) -> Outcome {
         let new = replace(&old, part.name, &(part.body)(&root)?)
             .ok_or_else(|| format!("{} lacks the marks of {:?}", part.document, part.name))?;
         act(&path, &old, &new)?;
+    }
+    for (path, new) in capi::files(&root)? {
+        act(&path, &std::fs::read_to_string(&path).unwrap_or_default(), &new)?;
     }
     Ok(())
 }
@@ -110,7 +114,7 @@ fn row(home: &str, name: &str, manifest: &str) -> (String, String, Vec<String>) 
         .unwrap_or("");
     let ours = [
         "base", "codec", "vfs", "cache", "rangedel", "testkit", "wal", "memtable", "sst", "blob", "manifest",
-        "compact", "esker", "mvcc", "dbtest",
+        "compact", "esker", "mvcc", "backup", "dbtest",
     ];
     let used: Vec<&str> = dependencies
         .lines()

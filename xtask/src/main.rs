@@ -1,9 +1,11 @@
 //! Every check and every set-up step, one verb each. `cargo xtask` alone lists them.
 
 mod canary;
+mod capi;
 mod ci;
 mod fuzz;
 mod generate;
+mod judge;
 mod licences;
 mod nightly;
 mod oracle;
@@ -35,7 +37,8 @@ cargo xtask VERB
                     runs each test 200 times, and 20 times where it takes a CPU second, each in a process of its own on fresh
                     seeds, three at a time, in random order; goes on where it stopped, which docs/lab/repeat.md says
   tidy              the house rules, checked
-  gen [--check]     write the generated parts of the documentation, or fail if they are not up to date
+  gen [--check]     write the generated parts of the documentation and of the C library, or fail if they are not up to date
+  judge c_test      RocksDB's own test of its C interface over our library; prints how many of its phases pass
   fuzz-quick [SEC]  every fuzz target for SEC seconds (5), coverage-guided where a nightly compiler is installed
   fuzz TARGET [SEC] one target for SEC seconds (600)
   published [ARGS]  run every table of the documents Esker started from beside RocksDB and write docs/published.md;
@@ -80,6 +83,7 @@ fn run(args: &[String]) -> Outcome {
         ("nightly", words) => nightly::run(whole(words)?),
         ("repeat", words) => repeat::run(words),
         ("tidy", []) => tidy::check(),
+        ("judge", words) => judge::run(words),
         ("gen", []) => generate::write(),
         ("gen", ["--check"]) => generate::check(),
         ("fuzz-quick", []) => fuzz::quick(5),

@@ -25,6 +25,7 @@ const MACHINE_PATHS: &[&str] = &[
 const HOSTS: &[&str] = &[
     "github.com",
     "crates.io",
+    "static.crates.io",
     "docs.rs",
     "www.apache.org",
     // the name of the SVG format, in pictures that are drawn

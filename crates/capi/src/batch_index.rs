@@ -1,0 +1,376 @@
+//! `rocksdb_writebatch_wi_t`: a batch that can be read.
+
+use std::ffi::{c_char, c_int, c_void};
+
+use esker::{
+    ColumnFamily, Error, ErrorKind, MergeOperator, Operation, PinnedValue, Result, WriteBatchWithIndex,
+};
+
+use crate::batch::{FamilyPtr, Visitor, family};
+use crate::comparator::rocksdb_comparator_t;
+use crate::db::rocksdb_t;
+use crate::ffi::*;
+use crate::iterator::rocksdb_iterator_t;
+use crate::options::rocksdb_options_t;
+use crate::read::rocksdb_pinnableslice_t;
+use crate::read_options::rocksdb_readoptions_t;
+
+/// `rocksdb_writebatch_wi_t`.
+#[derive(Default)]
+pub struct rocksdb_writebatch_wi_t {
+    pub index: WriteBatchWithIndex,
+}
+
+// Reads see the newest row of a key whether or not the index keeps older ones; the batch has all of them.
+api!(
+    fn rocksdb_writebatch_wi_create(_reserved: usize, _overwrite: u8) -> *mut rocksdb_writebatch_wi_t {
+        boxed(rocksdb_writebatch_wi_t::default())
+    }
+);
+
+api!(
+    fn rocksdb_writebatch_wi_create_with_params(
+        _comparator: *mut rocksdb_comparator_t,
+        _reserved: usize,
+        _overwrite: u8,
+        _max_bytes: usize,
+        _protection: usize,
+    ) -> *mut rocksdb_writebatch_wi_t {
+        boxed(rocksdb_writebatch_wi_t::default())
+    }
+);
+
+api!(
+    fn rocksdb_writebatch_wi_clear(b: *mut rocksdb_writebatch_wi_t) {
+        (*b).index.clear();
+    }
+);
+
+api!(
+    fn rocksdb_writebatch_wi_count(b: *mut rocksdb_writebatch_wi_t) -> c_int {
+        (*b).index.count() as c_int
+    }
+);
+
+api!(
+    fn rocksdb_writebatch_wi_data(b: *mut rocksdb_writebatch_wi_t, size: *mut usize) -> *const c_char {
+        borrowed((*b).index.write_batch().data(), size)
+    }
+);
+
+api!(
+    fn rocksdb_writebatch_wi_iterate(
+        b: *mut rocksdb_writebatch_wi_t,
+        state: *mut c_void,
+        put: Option<unsafe extern "C" fn(*mut c_void, *const c_char, usize, *const c_char, usize)>,
+        deleted: Option<unsafe extern "C" fn(*mut c_void, *const c_char, usize)>,
+    ) {
+        Visitor {
+            state,
+            put,
+            deleted,
+            log_data: None,
+        }
+        .walk((*b).index.write_batch())
+    }
+);
+
+api!(
+    fn rocksdb_writebatch_wi_set_save_point(b: *mut rocksdb_writebatch_wi_t) {
+        (*b).index.set_save_point();
+    }
+);
+
+api!(
+    fn rocksdb_writebatch_wi_rollback_to_save_point(
+        b: *mut rocksdb_writebatch_wi_t,
+        errptr: *mut *mut c_char,
+    ) {
+        fallible(errptr, || (*b).index.rollback_to_save_point())
+    }
+);
+
+/// What a batch alone says of a key.
+enum Outcome {
+    /// This value.
+    Found(Vec<u8>),
+    /// It is deleted.
+    Deleted,
+    /// Operands, oldest first, over a value that the batch does not have.
+    Unfinished,
+    /// Nothing.
+    Absent,
+}
+
+/// Looks for the key in the operations of the batch, the newest last.
+fn look_up(
+    index: &WriteBatchWithIndex,
+    family: u32,
+    key: &[u8],
+    operator: Option<&dyn MergeOperator>,
+) -> Result<Outcome> {
+    let (mut base, mut operands): (Option<Option<Vec<u8>>>, Vec<Vec<u8>>) = (None, Vec::new());
+    for operation in index.write_batch().operations() {
+        let (id, row, value) = match operation? {
+            Operation::Put { family, key, value } => (family, key, Some(value)),
+            Operation::Delete { family, key } | Operation::SingleDelete { family, key } => {
+                (family, key, None)
+            }
+            Operation::Merge {
+                family: id,
+                key: row,
+                operand,
+            } => {
+                if id == family && row == key {
+                    operands.push(operand.to_vec());
+                }
+                continue;
+            }
+            _ => continue,
+        };
+        if id == family && row == key {
+            base = Some(value.map(<[u8]>::to_vec));
+            operands.clear();
+        }
+    }
+    if operands.is_empty() {
+        return Ok(match base {
+            None => Outcome::Absent,
+            Some(None) => Outcome::Deleted,
+            Some(Some(value)) => Outcome::Found(value),
+        });
+    }
+    let Some(base) = base else {
+        return Ok(Outcome::Unfinished);
+    };
+    let Some(operator) = operator else {
+        return Err(Error::invalid_argument("Options::merge_operator must be set"));
+    };
+    let list: Vec<&[u8]> = operands.iter().map(Vec::as_slice).collect();
+    operator
+        .full_merge(key, base.as_deref(), &list)
+        .map(Outcome::Found)
+        .ok_or_else(|| Error::new(ErrorKind::MergeFailed, ""))
+}
+
+unsafe fn get_from_batch(
+    b: *mut rocksdb_writebatch_wi_t,
+    options: *const rocksdb_options_t,
+    family: u32,
+    key: &[u8],
+    length: *mut usize,
+    errptr: *mut *mut c_char,
+) -> *mut c_char {
+    put_out(length, 0);
+    fallible(errptr, || {
+        let operator = options
+            .as_ref()
+            .and_then(|options| options.merge_operator.clone());
+        match look_up(&(*b).index, family, key, operator.as_deref())? {
+            Outcome::Found(value) => Ok(copied(&value, length)),
+            Outcome::Deleted | Outcome::Absent => Ok(std::ptr::null_mut()),
+            Outcome::Unfinished => Err(Error::new(
+                ErrorKind::Incomplete,
+                "merge without a base in the batch",
+            )),
+        }
+    })
+}
+
+api!(
+    fn rocksdb_writebatch_wi_get_from_batch(
+        b: *mut rocksdb_writebatch_wi_t,
+        options: *const rocksdb_options_t,
+        k: *const c_char,
+        klen: usize,
+        length: *mut usize,
+        errptr: *mut *mut c_char,
+    ) -> *mut c_char {
+        get_from_batch(b, options, 0, bytes(k, klen), length, errptr)
+    }
+);
+
+api!(
+    fn rocksdb_writebatch_wi_get_from_batch_cf(
+        b: *mut rocksdb_writebatch_wi_t,
+        options: *const rocksdb_options_t,
+        cf: FamilyPtr,
+        k: *const c_char,
+        klen: usize,
+        length: *mut usize,
+        errptr: *mut *mut c_char,
+    ) -> *mut c_char {
+        get_from_batch(
+            b,
+            options,
+            family(cf).map_or(0, ColumnFamily::id),
+            bytes(k, klen),
+            length,
+            errptr,
+        )
+    }
+);
+
+unsafe fn get_over(
+    b: *mut rocksdb_writebatch_wi_t,
+    db: *mut rocksdb_t,
+    options: *const rocksdb_readoptions_t,
+    cf: FamilyPtr,
+    key: &[u8],
+) -> Result<Option<PinnedValue>> {
+    let db = &*db;
+    let family = family(cf).unwrap_or(&db.default);
+    (*b).index
+        .get_from_batch_and_db(&db.db, &rocksdb_readoptions_t::of(options), family, key)
+}
+
+unsafe fn copied_over(
+    b: *mut rocksdb_writebatch_wi_t,
+    db: *mut rocksdb_t,
+    options: *const rocksdb_readoptions_t,
+    cf: FamilyPtr,
+    key: &[u8],
+    length: *mut usize,
+    errptr: *mut *mut c_char,
+) -> *mut c_char {
+    put_out(length, 0);
+    fallible(errptr, || {
+        let value = get_over(b, db, options, cf, key)?;
+        Ok(value.map_or(std::ptr::null_mut(), |value| copied(&value, length)))
+    })
+}
+
+unsafe fn pinned_over(
+    b: *mut rocksdb_writebatch_wi_t,
+    db: *mut rocksdb_t,
+    options: *const rocksdb_readoptions_t,
+    cf: FamilyPtr,
+    key: &[u8],
+    errptr: *mut *mut c_char,
+) -> *mut rocksdb_pinnableslice_t {
+    fallible(errptr, || {
+        let value = get_over(b, db, options, cf, key)?;
+        Ok(value.map_or(std::ptr::null_mut(), |value| {
+            boxed(rocksdb_pinnableslice_t(value))
+        }))
+    })
+}
+
+api!(
+    fn rocksdb_writebatch_wi_get_from_batch_and_db(
+        b: *mut rocksdb_writebatch_wi_t,
+        db: *mut rocksdb_t,
+        options: *const rocksdb_readoptions_t,
+        k: *const c_char,
+        klen: usize,
+        length: *mut usize,
+        errptr: *mut *mut c_char,
+    ) -> *mut c_char {
+        copied_over(
+            b,
+            db,
+            options,
+            std::ptr::null_mut(),
+            bytes(k, klen),
+            length,
+            errptr,
+        )
+    }
+);
+
+api!(
+    fn rocksdb_writebatch_wi_get_from_batch_and_db_cf(
+        b: *mut rocksdb_writebatch_wi_t,
+        db: *mut rocksdb_t,
+        options: *const rocksdb_readoptions_t,
+        cf: FamilyPtr,
+        k: *const c_char,
+        klen: usize,
+        length: *mut usize,
+        errptr: *mut *mut c_char,
+    ) -> *mut c_char {
+        copied_over(b, db, options, cf, bytes(k, klen), length, errptr)
+    }
+);
+
+api!(
+    fn rocksdb_writebatch_wi_get_pinned_from_batch_and_db(
+        b: *mut rocksdb_writebatch_wi_t,
+        db: *mut rocksdb_t,
+        options: *const rocksdb_readoptions_t,
+        k: *const c_char,
+        klen: usize,
+        errptr: *mut *mut c_char,
+    ) -> *mut rocksdb_pinnableslice_t {
+        pinned_over(b, db, options, std::ptr::null_mut(), bytes(k, klen), errptr)
+    }
+);
+
+api!(
+    fn rocksdb_writebatch_wi_get_pinned_from_batch_and_db_cf(
+        b: *mut rocksdb_writebatch_wi_t,
+        db: *mut rocksdb_t,
+        options: *const rocksdb_readoptions_t,
+        cf: FamilyPtr,
+        k: *const c_char,
+        klen: usize,
+        errptr: *mut *mut c_char,
+    ) -> *mut rocksdb_pinnableslice_t {
+        pinned_over(b, db, options, cf, bytes(k, klen), errptr)
+    }
+);
+
+/// Takes the iterator over the database and gives one over the batch and the database. `options` are those that bound the batch's rows,
+/// by default those of the base.
+unsafe fn over_base(
+    b: *mut rocksdb_writebatch_wi_t,
+    base: *mut rocksdb_iterator_t,
+    cf: FamilyPtr,
+    options: *const rocksdb_readoptions_t,
+) -> *mut rocksdb_iterator_t {
+    if base.is_null() {
+        return std::ptr::null_mut();
+    }
+    let base = *Box::from_raw(base);
+    boxed(base.over_batch(&(*b).index, family(cf), options.as_ref()))
+}
+
+api!(
+    fn rocksdb_writebatch_wi_create_iterator_with_base(
+        b: *mut rocksdb_writebatch_wi_t,
+        base: *mut rocksdb_iterator_t,
+    ) -> *mut rocksdb_iterator_t {
+        over_base(b, base, std::ptr::null_mut(), std::ptr::null())
+    }
+);
+
+api!(
+    fn rocksdb_writebatch_wi_create_iterator_with_base_cf(
+        b: *mut rocksdb_writebatch_wi_t,
+        base: *mut rocksdb_iterator_t,
+        cf: FamilyPtr,
+    ) -> *mut rocksdb_iterator_t {
+        over_base(b, base, cf, std::ptr::null())
+    }
+);
+
+api!(
+    fn rocksdb_writebatch_wi_create_iterator_with_base_readopts(
+        b: *mut rocksdb_writebatch_wi_t,
+        base: *mut rocksdb_iterator_t,
+        options: *const rocksdb_readoptions_t,
+    ) -> *mut rocksdb_iterator_t {
+        over_base(b, base, std::ptr::null_mut(), options)
+    }
+);
+
+api!(
+    fn rocksdb_writebatch_wi_create_iterator_with_base_cf_readopts(
+        b: *mut rocksdb_writebatch_wi_t,
+        base: *mut rocksdb_iterator_t,
+        cf: FamilyPtr,
+        options: *const rocksdb_readoptions_t,
+    ) -> *mut rocksdb_iterator_t {
+        over_base(b, base, cf, options)
+    }
+);

@@ -1,0 +1,128 @@
+//! `rocksdb_column_family_handle_t`.
+
+use std::ffi::{c_char, c_int};
+
+use esker::ColumnFamily;
+
+use crate::db::rocksdb_t;
+use crate::ffi::*;
+use crate::options::rocksdb_options_t;
+
+/// `rocksdb_column_family_handle_t`.
+pub struct rocksdb_column_family_handle_t(pub ColumnFamily);
+
+/// A handle for the caller.
+pub fn handle(family: ColumnFamily) -> *mut rocksdb_column_family_handle_t {
+    boxed(rocksdb_column_family_handle_t(family))
+}
+
+api!(
+    fn rocksdb_create_column_family(
+        db: *mut rocksdb_t,
+        options: *const rocksdb_options_t,
+        name: *const c_char,
+        errptr: *mut *mut c_char,
+    ) -> *mut rocksdb_column_family_handle_t {
+        fallible(errptr, || {
+            let options = (*options).family()?;
+            Ok(handle((*db).db.create_column_family(&string(name), &options)?))
+        })
+    }
+);
+
+api!(
+    fn rocksdb_create_column_families(
+        db: *mut rocksdb_t,
+        options: *const rocksdb_options_t,
+        count: c_int,
+        names: *const *const c_char,
+        created: *mut usize,
+        errptr: *mut *mut c_char,
+    ) -> *mut *mut rocksdb_column_family_handle_t {
+        let mut handles = Vec::new();
+        fallible(errptr, || {
+            let options = (*options).family()?;
+            for name in array(names, count.max(0) as usize) {
+                handles.push(handle((*db).db.create_column_family(&string(*name), &options)?));
+            }
+            Ok(())
+        });
+        put_out(created, handles.len());
+        // The array is the caller's until it gives it back to rocksdb_create_column_families_destroy.
+        let list: *mut *mut rocksdb_column_family_handle_t =
+            libc::malloc(size_of::<usize>() * handles.len().max(1)).cast();
+        if !list.is_null() {
+            std::ptr::copy_nonoverlapping(handles.as_ptr(), list, handles.len());
+        }
+        list
+    }
+);
+
+api!(
+    fn rocksdb_create_column_families_destroy(list: *mut *mut rocksdb_column_family_handle_t) {
+        libc::free(list.cast())
+    }
+);
+
+api!(
+    fn rocksdb_drop_column_family(
+        db: *mut rocksdb_t,
+        family: *mut rocksdb_column_family_handle_t,
+        errptr: *mut *mut c_char,
+    ) {
+        fallible(errptr, || (*db).db.drop_column_family(&(*family).0))
+    }
+);
+
+api!(
+    fn rocksdb_get_default_column_family_handle(db: *mut rocksdb_t) -> *mut rocksdb_column_family_handle_t {
+        handle((*db).db.default_column_family())
+    }
+);
+
+api!(
+    fn rocksdb_column_family_handle_get_id(family: *mut rocksdb_column_family_handle_t) -> u32 {
+        (*family).0.id()
+    }
+);
+
+api!(
+    fn rocksdb_column_family_handle_get_name(
+        family: *mut rocksdb_column_family_handle_t,
+        length: *mut usize,
+    ) -> *mut c_char {
+        copied((*family).0.name().as_bytes(), length)
+    }
+);
+
+api!(
+    fn rocksdb_list_column_families(
+        options: *const rocksdb_options_t,
+        name: *const c_char,
+        count: *mut usize,
+        errptr: *mut *mut c_char,
+    ) -> *mut *mut c_char {
+        put_out(count, 0);
+        fallible(errptr, || {
+            let names = esker::Db::list_column_families(&(*options).database()?, path(name))?;
+            let list: *mut *mut c_char = libc::malloc(size_of::<usize>() * names.len().max(1)).cast();
+            if list.is_null() {
+                return Ok(list);
+            }
+            for (at, name) in names.iter().enumerate() {
+                *list.add(at) = copied_string(name.as_bytes());
+            }
+            put_out(count, names.len());
+            Ok(list)
+        })
+    }
+);
+
+api!(
+    fn rocksdb_list_column_families_destroy(list: *mut *mut c_char, count: usize) {
+        for name in array(list, count) {
+            libc::free((*name).cast());
+        }
+        libc::free(list.cast());
+    }
+);

@@ -1,0 +1,191 @@
+//! `rocksdb_compactionfilter_t` and its factory. A filter set in options stays the caller's, and all compactions share it; a factory
+//! is taken over, and makes one for each compaction.
+
+use std::ffi::{c_char, c_int, c_void};
+use std::sync::Arc;
+
+use esker::{CompactionFilter, CompactionFilterFactory, Decision, FilterContext, ValueType};
+
+use crate::comparator::name_of;
+use crate::ffi::*;
+use crate::generated::fields::CompactionfiltercontextFields;
+use crate::options::rocksdb_options_t;
+
+type FilterFn = unsafe extern "C" fn(
+    *mut c_void,
+    c_int,
+    *const c_char,
+    usize,
+    *const c_char,
+    usize,
+    *mut *mut c_char,
+    *mut usize,
+    *mut u8,
+) -> u8;
+type CreateFn = unsafe extern "C" fn(
+    *mut c_void,
+    *mut rocksdb_compactionfiltercontext_t,
+) -> *mut rocksdb_compactionfilter_t;
+type Name = unsafe extern "C" fn(*mut c_void) -> *const c_char;
+
+/// The functions of a filter.
+pub struct Filter {
+    state: State,
+    name: String,
+    filter: Option<FilterFn>,
+}
+
+/// `rocksdb_compactionfilter_t`.
+pub struct rocksdb_compactionfilter_t(pub Arc<Filter>);
+
+/// `rocksdb_compactionfiltercontext_t`.
+#[derive(Clone, Default)]
+pub struct rocksdb_compactionfiltercontext_t {
+    pub fields: CompactionfiltercontextFields,
+}
+
+/// What makes filters.
+pub enum FilterFactory {
+    /// The same one for all.
+    Shared(Arc<Filter>),
+    /// The caller's function.
+    Callback {
+        state: State,
+        name: String,
+        create: CreateFn,
+    },
+}
+
+impl FilterFactory {
+    /// Of one filter.
+    pub fn of_filter(filter: Arc<Filter>) -> FilterFactory {
+        FilterFactory::Shared(filter)
+    }
+}
+
+impl CompactionFilterFactory for FilterFactory {
+    fn name(&self) -> &str {
+        match self {
+            FilterFactory::Shared(filter) => &filter.name,
+            FilterFactory::Callback { name, .. } => name,
+        }
+    }
+
+    fn create(&self, context: &FilterContext) -> Option<Box<dyn CompactionFilter>> {
+        match self {
+            FilterFactory::Shared(filter) => Some(Box::new(Applied(filter.clone()))),
+            FilterFactory::Callback { state, create, .. } => {
+                let mut context = rocksdb_compactionfiltercontext_t {
+                    fields: CompactionfiltercontextFields {
+                        is_full_compaction: u8::from(context.is_full_compaction),
+                        is_manual_compaction: u8::from(context.is_manual_compaction),
+                    },
+                };
+                // SAFETY: the function was given for this state; what it returns is a filter that it gives away.
+                unsafe {
+                    let filter = create(state.pointer, &mut context);
+                    if filter.is_null() {
+                        return None;
+                    }
+                    Some(Box::new(Applied(Box::from_raw(filter).0)))
+                }
+            }
+        }
+    }
+}
+
+/// A filter at work.
+struct Applied(Arc<Filter>);
+
+impl CompactionFilter for Applied {
+    fn filter(&mut self, level: usize, key: &[u8], value_type: ValueType, value: &[u8]) -> Decision {
+        let (ValueType::Value, Some(filter)) = (value_type, self.0.filter) else {
+            return Decision::Keep;
+        };
+        let (mut new_value, mut new_length, mut changed) = (std::ptr::null_mut(), 0, 0);
+        // SAFETY: the function was given for this state; a changed value stays its own and is copied.
+        unsafe {
+            let removes = filter(
+                self.0.state.pointer,
+                level as c_int,
+                key.as_ptr().cast(),
+                key.len(),
+                value.as_ptr().cast(),
+                value.len(),
+                &mut new_value,
+                &mut new_length,
+                &mut changed,
+            );
+            match (removes, changed) {
+                (0, 0) => Decision::Keep,
+                (0, _) => Decision::ChangeValue(bytes(new_value, new_length).to_vec()),
+                _ => Decision::Remove,
+            }
+        }
+    }
+}
+
+api!(
+    fn rocksdb_compactionfilter_create(
+        state: *mut c_void,
+        destructor: Option<unsafe extern "C" fn(*mut c_void)>,
+        filter: Option<FilterFn>,
+        name: Option<Name>,
+    ) -> *mut rocksdb_compactionfilter_t {
+        boxed(rocksdb_compactionfilter_t(Arc::new(Filter {
+            name: name_of(name, state),
+            state: State::new(state, destructor),
+            filter,
+        })))
+    }
+);
+
+// RocksDB has no other behaviour than to ignore snapshots since 6.0.
+api!(
+    fn rocksdb_compactionfilter_set_ignore_snapshots(_filter: *mut rocksdb_compactionfilter_t, ignore: u8) {
+        if ignore == 0 {
+            complain("compaction filters see rows that snapshots need: ignore_snapshots stays 1");
+        }
+    }
+);
+
+api!(
+    fn rocksdb_options_set_compaction_filter(
+        options: *mut rocksdb_options_t,
+        filter: *mut rocksdb_compactionfilter_t,
+    ) {
+        (*options).compaction_filter = filter.as_ref().map(|filter| filter.0.clone());
+    }
+);
+
+/// `rocksdb_compactionfilterfactory_t`.
+pub struct rocksdb_compactionfilterfactory_t(Arc<FilterFactory>);
+
+api!(
+    fn rocksdb_compactionfilterfactory_create(
+        state: *mut c_void,
+        destructor: Option<unsafe extern "C" fn(*mut c_void)>,
+        create: Option<CreateFn>,
+        name: Option<Name>,
+    ) -> *mut rocksdb_compactionfilterfactory_t {
+        let Some(create) = create else {
+            return std::ptr::null_mut();
+        };
+        boxed(rocksdb_compactionfilterfactory_t(Arc::new(
+            FilterFactory::Callback {
+                name: name_of(name, state),
+                state: State::new(state, destructor),
+                create,
+            },
+        )))
+    }
+);
+
+api!(
+    fn rocksdb_options_set_compaction_filter_factory(
+        options: *mut rocksdb_options_t,
+        factory: *mut rocksdb_compactionfilterfactory_t,
+    ) {
+        (*options).compaction_filter_factory = (!factory.is_null()).then(|| Box::from_raw(factory).0);
+    }
+);

@@ -1,0 +1,103 @@
+//! Compression by RocksDB's numbers, and the options of it that come as arguments.
+
+use std::ffi::c_int;
+
+use esker::{CompressionOptions, CompressionType, Error, Result};
+
+use crate::generated::fields::OptionsFields;
+use crate::options::rocksdb_options_t;
+
+/// What `rocksdb_options_set_compression_options` is given.
+#[derive(Clone)]
+pub struct CompressionFields {
+    pub window_bits: c_int,
+    pub level: c_int,
+    pub strategy: c_int,
+    pub max_dict_bytes: c_int,
+}
+
+impl Default for CompressionFields {
+    fn default() -> CompressionFields {
+        CompressionFields {
+            window_bits: -14,
+            level: CompressionOptions::DEFAULT_LEVEL,
+            strategy: 0,
+            max_dict_bytes: 0,
+        }
+    }
+}
+
+impl CompressionFields {
+    fn base(&self) -> CompressionOptions {
+        CompressionOptions {
+            window_bits: self.window_bits,
+            level: self.level,
+            strategy: self.strategy,
+            max_dict_bytes: self.max_dict_bytes.max(0) as u32,
+            ..CompressionOptions::default()
+        }
+    }
+
+    /// With what other functions set.
+    pub fn options(&self, fields: &OptionsFields) -> CompressionOptions {
+        CompressionOptions {
+            zstd_max_train_bytes: fields.compression_options_zstd_max_train_bytes.max(0) as u32,
+            use_zstd_dict_trainer: fields.compression_options_use_zstd_dict_trainer != 0,
+            parallel_threads: fields.compression_options_parallel_threads.max(1) as u32,
+            max_dict_buffer_bytes: fields.compression_options_max_dict_buffer_bytes,
+            ..self.base()
+        }
+    }
+
+    /// The same of the last level, where they are enabled.
+    pub fn bottommost(&self, _fields: &OptionsFields) -> CompressionOptions {
+        CompressionOptions {
+            enabled: true,
+            ..self.base()
+        }
+    }
+}
+
+/// A compression by RocksDB's number. `InvalidArgument` if there is none of that number.
+pub fn compression_type(number: c_int) -> Result<CompressionType> {
+    u8::try_from(number)
+        .ok()
+        .and_then(CompressionType::from_byte)
+        .ok_or_else(|| Error::invalid_argument(format!("compression type {number}")))
+}
+
+api!(
+    fn rocksdb_options_set_compression_options(
+        options: *mut rocksdb_options_t,
+        window_bits: c_int,
+        level: c_int,
+        strategy: c_int,
+        max_dict_bytes: c_int,
+    ) {
+        (*options).compression = CompressionFields {
+            window_bits,
+            level,
+            strategy,
+            max_dict_bytes,
+        };
+    }
+);
+
+api!(
+    fn rocksdb_options_set_bottommost_compression_options(
+        options: *mut rocksdb_options_t,
+        window_bits: c_int,
+        level: c_int,
+        strategy: c_int,
+        max_dict_bytes: c_int,
+        enabled: u8,
+    ) {
+        (*options).bottommost_compression = CompressionFields {
+            window_bits,
+            level,
+            strategy,
+            max_dict_bytes,
+        };
+        (*options).bottommost_enabled = enabled != 0;
+    }
+);

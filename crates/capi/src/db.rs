@@ -1,0 +1,239 @@
+//! `rocksdb_t`: opening and closing.
+
+use std::ffi::{c_char, c_int};
+
+use esker::{ColumnFamily, Db, Error, Options, Result};
+
+use crate::column_family::{handle, rocksdb_column_family_handle_t};
+use crate::ffi::*;
+use crate::options::rocksdb_options_t;
+
+/// `rocksdb_t`.
+pub struct rocksdb_t {
+    pub db: Db,
+    /// The family of functions without `_cf`.
+    pub default: ColumnFamily,
+    /// `inplace_update_support` was asked for: snapshots are empty.
+    pub inplace_update: bool,
+}
+
+impl rocksdb_t {
+    /// Over an open database.
+    pub fn new(db: Db, options: &rocksdb_options_t) -> rocksdb_t {
+        rocksdb_t {
+            default: db.default_column_family(),
+            db,
+            inplace_update: options.fields.inplace_update_support != 0,
+        }
+    }
+}
+
+/// The options of a database, and those of its families by name.
+///
+/// # Safety
+/// The arrays have `count` elements.
+unsafe fn with_families(
+    options: *const rocksdb_options_t,
+    count: c_int,
+    names: *const *const c_char,
+    family_options: *const *const rocksdb_options_t,
+) -> Result<(Options, Vec<String>)> {
+    let mut whole = (*options).database()?;
+    let count = count.max(0) as usize;
+    let mut list = Vec::with_capacity(count);
+    for (name, options) in array(names, count).iter().zip(array(family_options, count)) {
+        let name = string(*name);
+        whole.column_families.insert(name.clone(), (**options).family()?);
+        list.push(name);
+    }
+    Ok((whole, list))
+}
+
+/// RocksDB wants every family of a database named where it is opened for writing.
+fn check_all_named(options: &Options, path: &std::path::Path, names: &[String]) -> Result<()> {
+    if !names.iter().any(|name| name == "default") {
+        return Err(Error::invalid_argument("Default column family not specified"));
+    }
+    if !options.fs.exists(&path.join("CURRENT"))? {
+        return Ok(());
+    }
+    let there = Db::list_column_families(options, path)?;
+    let missing: Vec<&str> = there
+        .iter()
+        .map(String::as_str)
+        .filter(|name| !names.iter().any(|n| n == name))
+        .collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    Err(Error::invalid_argument(format!(
+        "Column families not opened: {}",
+        missing.join(", ")
+    )))
+}
+
+/// Writes the handles of families that were opened, in the order they were named in.
+///
+/// # Safety
+/// `handles` has room for all.
+unsafe fn give_handles(
+    db: &Db,
+    names: &[String],
+    handles: *mut *mut rocksdb_column_family_handle_t,
+) -> Result<()> {
+    for (at, name) in names.iter().enumerate() {
+        let family = db
+            .column_family(name)
+            .ok_or_else(|| Error::invalid_argument(format!("Column family not found: {name}")))?;
+        *handles.add(at) = handle(family);
+    }
+    Ok(())
+}
+
+api!(
+    fn rocksdb_open(
+        options: *const rocksdb_options_t,
+        name: *const c_char,
+        errptr: *mut *mut c_char,
+    ) -> *mut rocksdb_t {
+        fallible(errptr, || {
+            let (whole, dir) = ((*options).database()?, path(name));
+            check_all_named(&whole, &dir, &["default".to_owned()])?;
+            Ok(boxed(rocksdb_t::new(Db::open(&whole, dir)?, &*options)))
+        })
+    }
+);
+
+api!(
+    fn rocksdb_open_for_read_only(
+        options: *const rocksdb_options_t,
+        name: *const c_char,
+        _error_if_wal_exists: u8,
+        errptr: *mut *mut c_char,
+    ) -> *mut rocksdb_t {
+        fallible(errptr, || {
+            let whole = (*options).database()?;
+            Ok(boxed(rocksdb_t::new(
+                Db::open_read_only(&whole, path(name))?,
+                &*options,
+            )))
+        })
+    }
+);
+
+api!(
+    fn rocksdb_open_as_secondary(
+        options: *const rocksdb_options_t,
+        name: *const c_char,
+        secondary: *const c_char,
+        errptr: *mut *mut c_char,
+    ) -> *mut rocksdb_t {
+        fallible(errptr, || {
+            let whole = (*options).database()?;
+            Ok(boxed(rocksdb_t::new(
+                Db::open_as_secondary(&whole, path(name), path(secondary))?,
+                &*options,
+            )))
+        })
+    }
+);
+
+api!(
+    fn rocksdb_try_catch_up_with_primary(db: *mut rocksdb_t, errptr: *mut *mut c_char) {
+        fallible(errptr, || (*db).db.try_catch_up_with_primary())
+    }
+);
+
+api!(
+    fn rocksdb_open_column_families(
+        options: *const rocksdb_options_t,
+        name: *const c_char,
+        count: c_int,
+        names: *const *const c_char,
+        family_options: *const *const rocksdb_options_t,
+        handles: *mut *mut rocksdb_column_family_handle_t,
+        errptr: *mut *mut c_char,
+    ) -> *mut rocksdb_t {
+        fallible(errptr, || {
+            let (whole, list) = with_families(options, count, names, family_options)?;
+            let dir = path(name);
+            check_all_named(&whole, &dir, &list)?;
+            let db = Db::open(&whole, dir)?;
+            give_handles(&db, &list, handles)?;
+            Ok(boxed(rocksdb_t::new(db, &*options)))
+        })
+    }
+);
+
+api!(
+    fn rocksdb_open_for_read_only_column_families(
+        options: *const rocksdb_options_t,
+        name: *const c_char,
+        count: c_int,
+        names: *const *const c_char,
+        family_options: *const *const rocksdb_options_t,
+        handles: *mut *mut rocksdb_column_family_handle_t,
+        _error_if_wal_exists: u8,
+        errptr: *mut *mut c_char,
+    ) -> *mut rocksdb_t {
+        fallible(errptr, || {
+            let (whole, list) = with_families(options, count, names, family_options)?;
+            let db = Db::open_read_only(&whole, path(name))?;
+            give_handles(&db, &list, handles)?;
+            Ok(boxed(rocksdb_t::new(db, &*options)))
+        })
+    }
+);
+
+api!(
+    fn rocksdb_open_as_secondary_column_families(
+        options: *const rocksdb_options_t,
+        name: *const c_char,
+        secondary: *const c_char,
+        count: c_int,
+        names: *const *const c_char,
+        family_options: *const *const rocksdb_options_t,
+        handles: *mut *mut rocksdb_column_family_handle_t,
+        errptr: *mut *mut c_char,
+    ) -> *mut rocksdb_t {
+        fallible(errptr, || {
+            let (whole, list) = with_families(options, count, names, family_options)?;
+            let db = Db::open_as_secondary(&whole, path(name), path(secondary))?;
+            give_handles(&db, &list, handles)?;
+            Ok(boxed(rocksdb_t::new(db, &*options)))
+        })
+    }
+);
+
+api!(
+    fn rocksdb_close(db: *mut rocksdb_t) {
+        if db.is_null() {
+            return;
+        }
+        let db = Box::from_raw(db);
+        // Iterators and snapshots of the caller's that are still there see a closed database from here on.
+        if let Err(error) = db.db.close() {
+            complain(&format!("rocksdb_close: {}", error_text(&error)));
+        }
+    }
+);
+
+api!(
+    fn rocksdb_destroy_db(options: *const rocksdb_options_t, name: *const c_char, errptr: *mut *mut c_char) {
+        fallible(errptr, || Db::destroy(&(*options).database()?, path(name)))
+    }
+);
+
+api!(
+    fn rocksdb_repair_db(options: *const rocksdb_options_t, name: *const c_char, errptr: *mut *mut c_char) {
+        fallible(errptr, || {
+            Db::repair(&(*options).database()?, path(name)).map(drop)
+        })
+    }
+);
+
+api!(
+    fn rocksdb_free(pointer: *mut std::ffi::c_void) {
+        libc::free(pointer)
+    }
+);

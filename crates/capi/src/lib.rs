@@ -1,0 +1,42 @@
+//! RocksDB's C interface over Esker: the functions of `rocksdb/c.h`, exported from a shared and a static library.
+//!
+//! The functions of a family stand in a module of its name. Those of one kind, setters and getters, and those that are not there yet
+//! are generated from `fields.tsv` and `functions.tsv` by `cargo xtask gen`. Objects of options hold what they were given, in C's
+//! types and with RocksDB's defaults; what the engine gets of it is translated when a database is opened. [`ffi`] has the rules of the border:
+//! no panic crosses it, what the caller frees comes from malloc, and errors have RocksDB's texts.
+#[macro_use]
+mod ffi;
+
+mod backup_engine;
+mod batch;
+mod batch_index;
+mod block_based;
+mod cache;
+mod checkpoint;
+mod column_family;
+mod compaction_filter;
+mod comparator;
+mod compression;
+mod db;
+mod env;
+mod filter_policy;
+#[rustfmt::skip]
+mod generated;
+mod ingest;
+mod iterator;
+mod maintain;
+mod memory;
+mod merge_operator;
+mod metadata;
+mod objects;
+mod options;
+mod perf;
+mod properties;
+mod rate_limiter;
+mod read;
+mod read_options;
+mod slice_transform;
+mod snapshot;
+mod sst_file_writer;
+mod statistics;
+mod write;

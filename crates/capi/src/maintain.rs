@@ -1,0 +1,413 @@
+//! Flushes, compactions, background work, and changes of options.
+
+use std::ffi::{c_char, c_int};
+
+use esker::{CompactRangeOptions, Error, Result};
+
+use crate::batch::{FamilyPtr, family};
+use crate::db::rocksdb_t;
+use crate::ffi::*;
+use crate::generated::objects::{
+    rocksdb_compactoptions_t, rocksdb_flushoptions_t, rocksdb_flushwaloptions_t,
+    rocksdb_wait_for_compact_options_t,
+};
+use crate::options::bottommost_level_compaction;
+use crate::read_options::{flush_options, rocksdb_readoptions_t};
+
+api!(
+    fn rocksdb_flush(db: *mut rocksdb_t, options: *const rocksdb_flushoptions_t, errptr: *mut *mut c_char) {
+        fallible(errptr, || {
+            let db = &*db;
+            db.db
+                .flush_cf(&flush_options(options), std::slice::from_ref(&db.default))
+        })
+    }
+);
+
+api!(
+    fn rocksdb_flush_cf(
+        db: *mut rocksdb_t,
+        options: *const rocksdb_flushoptions_t,
+        cf: FamilyPtr,
+        errptr: *mut *mut c_char,
+    ) {
+        fallible(errptr, || {
+            let db = &*db;
+            db.db.flush_cf(
+                &flush_options(options),
+                std::slice::from_ref(family(cf).unwrap_or(&db.default)),
+            )
+        })
+    }
+);
+
+api!(
+    fn rocksdb_flush_cfs(
+        db: *mut rocksdb_t,
+        options: *const rocksdb_flushoptions_t,
+        families: *mut FamilyPtr,
+        count: c_int,
+        errptr: *mut *mut c_char,
+    ) {
+        fallible(errptr, || {
+            let families = array(families, count.max(0) as usize).iter();
+            let families: Vec<_> = families.filter_map(|cf| family(*cf).cloned()).collect();
+            (*db).db.flush_cf(&flush_options(options), &families)
+        })
+    }
+);
+
+api!(
+    fn rocksdb_flush_wal(db: *mut rocksdb_t, sync: u8, errptr: *mut *mut c_char) {
+        fallible(errptr, || (*db).db.flush_wal(sync != 0))
+    }
+);
+
+api!(
+    fn rocksdb_flush_wal_with_options(
+        db: *mut rocksdb_t,
+        options: *const rocksdb_flushwaloptions_t,
+        errptr: *mut *mut c_char,
+    ) {
+        fallible(errptr, || (*db).db.flush_wal((*options).fields.sync != 0))
+    }
+);
+
+/// An end of a range; NULL is none.
+unsafe fn end<'a>(key: *const c_char, length: usize) -> Option<&'a [u8]> {
+    (!key.is_null()).then(|| bytes(key, length))
+}
+
+unsafe fn compact_range_options(options: *const rocksdb_compactoptions_t) -> CompactRangeOptions {
+    let Some(options) = options.as_ref() else {
+        return CompactRangeOptions::default();
+    };
+    let fields = &options.fields;
+    CompactRangeOptions {
+        exclusive_manual_compaction: fields.exclusive_manual_compaction != 0,
+        allow_write_stall: fields.allow_write_stall != 0,
+        change_level: fields.change_level != 0,
+        target_level: usize::try_from(fields.target_level).ok(),
+        bottommost_level_compaction: bottommost_level_compaction(fields.bottommost_level_compaction as u8),
+        max_subcompactions: fields.max_subcompactions as u32,
+        ..CompactRangeOptions::default()
+    }
+}
+
+/// A compaction whose caller has no place for an error: it goes to the standard error output, but for those that say that
+/// compactions are off.
+unsafe fn compact(
+    db: *mut rocksdb_t,
+    cf: FamilyPtr,
+    options: *const rocksdb_compactoptions_t,
+    from: Option<&[u8]>,
+    to: Option<&[u8]>,
+) {
+    let db = &*db;
+    let family = family(cf).unwrap_or(&db.default);
+    if let Err(error) = db
+        .db
+        .compact_range(family, &compact_range_options(options), from, to)
+        && error.kind() != esker::ErrorKind::Incomplete
+    {
+        complain(&format!("rocksdb_compact_range: {}", error_text(&error)));
+    }
+}
+
+api!(
+    fn rocksdb_compact_range(
+        db: *mut rocksdb_t,
+        from: *const c_char,
+        from_len: usize,
+        to: *const c_char,
+        to_len: usize,
+    ) {
+        compact(
+            db,
+            std::ptr::null_mut(),
+            std::ptr::null(),
+            end(from, from_len),
+            end(to, to_len),
+        )
+    }
+);
+
+api!(
+    fn rocksdb_compact_range_cf(
+        db: *mut rocksdb_t,
+        cf: FamilyPtr,
+        from: *const c_char,
+        from_len: usize,
+        to: *const c_char,
+        to_len: usize,
+    ) {
+        compact(db, cf, std::ptr::null(), end(from, from_len), end(to, to_len))
+    }
+);
+
+api!(
+    fn rocksdb_compact_range_opt(
+        db: *mut rocksdb_t,
+        options: *mut rocksdb_compactoptions_t,
+        from: *const c_char,
+        from_len: usize,
+        to: *const c_char,
+        to_len: usize,
+    ) {
+        compact(
+            db,
+            std::ptr::null_mut(),
+            options,
+            end(from, from_len),
+            end(to, to_len),
+        )
+    }
+);
+
+api!(
+    fn rocksdb_compact_range_cf_opt(
+        db: *mut rocksdb_t,
+        cf: FamilyPtr,
+        options: *mut rocksdb_compactoptions_t,
+        from: *const c_char,
+        from_len: usize,
+        to: *const c_char,
+        to_len: usize,
+    ) {
+        compact(db, cf, options, end(from, from_len), end(to, to_len))
+    }
+);
+
+api!(
+    fn rocksdb_suggest_compact_range(
+        db: *mut rocksdb_t,
+        from: *const c_char,
+        from_len: usize,
+        to: *const c_char,
+        to_len: usize,
+        errptr: *mut *mut c_char,
+    ) {
+        fallible(errptr, || {
+            let db = &*db;
+            db.db
+                .suggest_compact_range(&db.default, end(from, from_len), end(to, to_len))
+        })
+    }
+);
+
+api!(
+    fn rocksdb_suggest_compact_range_cf(
+        db: *mut rocksdb_t,
+        cf: FamilyPtr,
+        from: *const c_char,
+        from_len: usize,
+        to: *const c_char,
+        to_len: usize,
+        errptr: *mut *mut c_char,
+    ) {
+        fallible(errptr, || {
+            let db = &*db;
+            db.db.suggest_compact_range(
+                family(cf).unwrap_or(&db.default),
+                end(from, from_len),
+                end(to, to_len),
+            )
+        })
+    }
+);
+
+api!(
+    fn rocksdb_disable_manual_compaction(db: *mut rocksdb_t) {
+        (*db).db.disable_manual_compaction();
+    }
+);
+
+api!(
+    fn rocksdb_enable_manual_compaction(db: *mut rocksdb_t) {
+        if let Err(error) = (*db).db.enable_manual_compaction() {
+            complain(&format!(
+                "rocksdb_enable_manual_compaction: {}",
+                error_text(&error)
+            ));
+        }
+    }
+);
+
+api!(
+    fn rocksdb_wait_for_compact(
+        db: *mut rocksdb_t,
+        options: *mut rocksdb_wait_for_compact_options_t,
+        errptr: *mut *mut c_char,
+    ) {
+        fallible(errptr, || {
+            let db = &*db;
+            let fields = options
+                .as_ref()
+                .map(|options| options.fields.clone())
+                .unwrap_or_default();
+            if fields.flush != 0 {
+                db.db.flush(&esker::FlushOptions::default())?;
+            }
+            db.db.wait_for_compact()?;
+            if fields.wait_for_purge != 0 {
+                db.db.wait_for_purge()?;
+            }
+            if fields.close_db != 0 {
+                db.db.close()?;
+            }
+            Ok(())
+        })
+    }
+);
+
+api!(
+    fn rocksdb_cancel_all_background_work(db: *mut rocksdb_t, wait: u8) {
+        if let Err(error) = (*db).db.cancel_all_background_work(wait != 0) {
+            complain(&format!(
+                "rocksdb_cancel_all_background_work: {}",
+                error_text(&error)
+            ));
+        }
+    }
+);
+
+api!(
+    fn rocksdb_pause_background_work(db: *mut rocksdb_t, errptr: *mut *mut c_char) {
+        fallible(errptr, || (*db).db.pause_background_work())
+    }
+);
+
+api!(
+    fn rocksdb_continue_background_work(db: *mut rocksdb_t, errptr: *mut *mut c_char) {
+        fallible(errptr, || (*db).db.continue_background_work())
+    }
+);
+
+api!(
+    fn rocksdb_disable_file_deletions(db: *mut rocksdb_t, errptr: *mut *mut c_char) {
+        fallible(errptr, || {
+            (*db).db.disable_file_deletions();
+            Ok(())
+        })
+    }
+);
+
+api!(
+    fn rocksdb_enable_file_deletions(db: *mut rocksdb_t, errptr: *mut *mut c_char) {
+        fallible(errptr, || (*db).db.enable_file_deletions())
+    }
+);
+
+api!(
+    fn rocksdb_verify_checksum(db: *mut rocksdb_t, errptr: *mut *mut c_char) {
+        fallible(errptr, || (*db).db.verify_checksum())
+    }
+);
+
+api!(
+    fn rocksdb_verify_checksum_with_options(
+        db: *mut rocksdb_t,
+        options: *const rocksdb_readoptions_t,
+        errptr: *mut *mut c_char,
+    ) {
+        fallible(errptr, || {
+            (*db).db.verify_checksum_opt(&rocksdb_readoptions_t::of(options))
+        })
+    }
+);
+
+/// As RocksDB calls the option in what it complains of.
+fn verify_file_checksums(db: &rocksdb_t) -> Result<()> {
+    if db.db.options().file_checksum_gen_factory == esker::FileChecksumGenFactory::None {
+        return Err(Error::invalid_argument(
+            "Cannot verify file checksum if options.file_checksum_gen_factory is null",
+        ));
+    }
+    db.db.verify_file_checksums()
+}
+
+api!(
+    fn rocksdb_verify_file_checksums(db: *mut rocksdb_t, errptr: *mut *mut c_char) {
+        fallible(errptr, || verify_file_checksums(&*db))
+    }
+);
+
+api!(
+    fn rocksdb_verify_file_checksums_with_options(
+        db: *mut rocksdb_t,
+        _options: *const rocksdb_readoptions_t,
+        errptr: *mut *mut c_char,
+    ) {
+        fallible(errptr, || verify_file_checksums(&*db))
+    }
+);
+
+/// Names and values of changed options.
+unsafe fn changes(
+    count: c_int,
+    keys: *const *const c_char,
+    values: *const *const c_char,
+) -> Vec<(String, String)> {
+    let count = count.max(0) as usize;
+    array(keys, count)
+        .iter()
+        .zip(array(values, count))
+        .map(|(key, value)| (string(*key), string(*value)))
+        .collect()
+}
+
+fn as_pairs(changes: &[(String, String)]) -> Vec<(&str, &str)> {
+    changes
+        .iter()
+        .map(|(name, value)| (name.as_str(), value.as_str()))
+        .collect()
+}
+
+api!(
+    fn rocksdb_set_db_options(
+        db: *mut rocksdb_t,
+        count: c_int,
+        keys: *const *const c_char,
+        values: *const *const c_char,
+        errptr: *mut *mut c_char,
+    ) {
+        fallible(errptr, || {
+            (*db).db.set_db_options(&as_pairs(&changes(count, keys, values)))
+        })
+    }
+);
+
+api!(
+    fn rocksdb_set_options(
+        db: *mut rocksdb_t,
+        count: c_int,
+        keys: *const *const c_char,
+        values: *const *const c_char,
+        errptr: *mut *mut c_char,
+    ) {
+        fallible(errptr, || {
+            let db = &*db;
+            db.db
+                .set_options(&db.default, &as_pairs(&changes(count, keys, values)))
+        })
+    }
+);
+
+api!(
+    fn rocksdb_set_options_cf(
+        db: *mut rocksdb_t,
+        cf: FamilyPtr,
+        count: c_int,
+        keys: *const *const c_char,
+        values: *const *const c_char,
+        errptr: *mut *mut c_char,
+    ) {
+        fallible(errptr, || {
+            let db = &*db;
+            db.db.set_options(
+                family(cf).unwrap_or(&db.default),
+                &as_pairs(&changes(count, keys, values)),
+            )
+        })
+    }
+);

@@ -1,0 +1,456 @@
+//! `rocksdb_options_t`: options of a database and of a column family in one, as RocksDB's `Options` are.
+
+use std::ffi::{c_char, c_int};
+use std::sync::Arc;
+
+use esker::{
+    BlockBasedOptions, BottommostLevelCompaction, ColumnFamilyOptions, CompactOnDeletionCollectorFactory,
+    CompactionPri, CompactionStyle, InfoLogLevel, Options, PrefixExtractor, PrepopulateBlobCache,
+    RateLimiter, RecoveryMode, Result, Statistics, StatsLevel, TablePropertiesCollectorFactory, Temperature,
+    WriteBufferManager,
+};
+
+use crate::block_based::rocksdb_block_based_table_options_t;
+use crate::compaction_filter::{Filter, FilterFactory};
+use crate::comparator::{CallbackComparator, rocksdb_comparator_t};
+use crate::compression::{CompressionFields, compression_type};
+use crate::env::{rocksdb_env_t, rocksdb_logger_t};
+use crate::ffi::*;
+use crate::generated::fields::{
+    FifoCompactionOptionsFields, OptionsFields, UniversalCompactionOptionsFields,
+};
+use crate::generated::objects::{rocksdb_fifo_compaction_options_t, rocksdb_universal_compaction_options_t};
+use crate::merge_operator::CallbackMergeOperator;
+use crate::rate_limiter::rocksdb_ratelimiter_t;
+
+/// What tables are made by.
+#[derive(Clone, Default)]
+pub enum TableFactory {
+    /// Block-based tables with RocksDB's defaults.
+    #[default]
+    Default,
+    /// Block-based tables.
+    BlockBased(rocksdb_block_based_table_options_t),
+    /// A format that is not built: block-based tables are written in its place, and OPTIONS says so.
+    Other,
+}
+
+/// `rocksdb_options_t`.
+#[derive(Clone, Default)]
+pub struct rocksdb_options_t {
+    pub fields: OptionsFields,
+    pub compression: CompressionFields,
+    pub bottommost_compression: CompressionFields,
+    /// True once the caller enabled compression options of the last level.
+    pub bottommost_enabled: bool,
+    pub compression_per_level: Vec<c_int>,
+    pub level_multiplier_additional: Vec<c_int>,
+    pub comparator: Option<Arc<CallbackComparator>>,
+    pub merge_operator: Option<Arc<dyn esker::MergeOperator>>,
+    pub compaction_filter: Option<Arc<Filter>>,
+    pub compaction_filter_factory: Option<Arc<FilterFactory>>,
+    pub prefix_extractor: Option<Arc<dyn PrefixExtractor>>,
+    pub table: TableFactory,
+    pub memtable: Option<esker::MemtableFactory>,
+    pub env: rocksdb_env_t,
+    pub info_log: Option<rocksdb_logger_t>,
+    pub rate_limiter: Option<Arc<RateLimiter>>,
+    pub write_buffer_manager: Option<Arc<WriteBufferManager>>,
+    pub statistics: Option<Arc<Statistics>>,
+    pub collectors: Vec<Arc<dyn TablePropertiesCollectorFactory>>,
+    pub checksum_generator: bool,
+    pub universal: UniversalCompactionOptionsFields,
+    pub fifo: FifoCompactionOptionsFields,
+    pub db_log_dir: String,
+    pub wal_dir: String,
+    pub blob_cache: Option<crate::cache::rocksdb_cache_t>,
+}
+
+impl rocksdb_options_t {
+    /// What a database is opened with; the options of the family stand in its `column_family`.
+    pub fn database(&self) -> Result<Options> {
+        let mut options = Options::default();
+        let fields = &self.fields;
+        fields.apply_db(&mut options)?;
+        if fields.delayed_write_rate != 0 {
+            options.delayed_write_rate = fields.delayed_write_rate;
+        }
+        options.wal_recovery_mode = match fields.wal_recovery_mode {
+            0 => RecoveryMode::TolerateCorruptedTailRecords,
+            1 => RecoveryMode::AbsoluteConsistency,
+            3 => RecoveryMode::SkipAnyCorruptedRecords,
+            _ => RecoveryMode::PointInTime,
+        };
+        options.wal_compression = compression_type(fields.wal_compression)?;
+        options.info_log_level = match fields.info_log_level {
+            ..=0 => InfoLogLevel::Debug,
+            1 => InfoLogLevel::Info,
+            2 => InfoLogLevel::Info,
+            3 => InfoLogLevel::Error,
+            4 => InfoLogLevel::Fatal,
+            _ => InfoLogLevel::Header,
+        };
+        options.db_log_dir = self.db_log_dir.clone();
+        options.wal_dir = self.wal_dir.clone();
+        options.statistics = self.statistics.clone();
+        if let Some(statistics) = &options.statistics {
+            statistics.set_stats_level(
+                StatsLevel::of_number(fields.statistics_level).unwrap_or(StatsLevel::ExceptDetailedTimers),
+            );
+        }
+        options.rate_limiter = self.rate_limiter.clone();
+        options.write_buffer_manager = self.write_buffer_manager.clone();
+        options.info_log = self.info_log.as_ref().map(|logger| logger.0.clone());
+        if self.checksum_generator {
+            options.file_checksum_gen_factory = esker::FileChecksumGenFactory::Crc32c;
+        }
+        self.env.apply(&mut options);
+        options.column_family = self.family()?;
+        // Vector memtables take no writers side by side; RocksDB's callers say so by themselves.
+        Ok(options)
+    }
+
+    /// What a column family is opened with.
+    pub fn family(&self) -> Result<ColumnFamilyOptions> {
+        let mut options = ColumnFamilyOptions {
+            // A flush makes one file in level 0, as programs written for RocksDB expect to see.
+            streams_bypass_level0: false,
+            ..ColumnFamilyOptions::default()
+        };
+        let fields = &self.fields;
+        fields.apply_cf(&mut options)?;
+        if let Some(comparator) = &self.comparator {
+            options.comparator = comparator.user();
+        }
+        options.merge_operator = self.merge_operator.clone();
+        options.compaction_filter_factory = match (&self.compaction_filter, &self.compaction_filter_factory) {
+            (Some(filter), _) => Some(Arc::new(FilterFactory::of_filter(filter.clone()))),
+            (None, Some(factory)) => Some(factory.clone()),
+            (None, None) => None,
+        };
+        options.prefix_extractor = self.prefix_extractor.clone();
+        options.compression = compression_type(fields.compression)?;
+        options.bottommost_compression = match fields.bottommost_compression {
+            255 => None,
+            number => Some(compression_type(number)?),
+        };
+        let per_level = self
+            .compression_per_level
+            .iter()
+            .map(|number| compression_type(*number));
+        options.compression_per_level = per_level.collect::<Result<_>>()?;
+        options.compression_opts = self.compression.options(fields);
+        if self.bottommost_enabled {
+            options.bottommost_compression_opts = self.bottommost_compression.bottommost(fields);
+        }
+        options.blob_compression_type = compression_type(fields.blob_compression_type)?;
+        options.prepopulate_blob_cache = match fields.prepopulate_blob_cache {
+            1 => PrepopulateBlobCache::FlushOnly,
+            _ => PrepopulateBlobCache::Disable,
+        };
+        options.compaction_style = match fields.compaction_style {
+            1 => CompactionStyle::Universal,
+            2 => CompactionStyle::Fifo,
+            3 => CompactionStyle::None,
+            _ => CompactionStyle::Level,
+        };
+        options.compaction_pri = usize::try_from(fields.compaction_pri)
+            .ok()
+            .and_then(|number| CompactionPri::ALL.get(number).copied())
+            .unwrap_or(CompactionPri::MinOverlappingRatio);
+        options.last_level_temperature = temperature(fields.last_level_temperature);
+        options.default_write_temperature = temperature(fields.default_write_temperature);
+        self.universal_and_fifo(&mut options);
+        if !self.level_multiplier_additional.is_empty() {
+            options.max_bytes_for_level_multiplier_additional = self
+                .level_multiplier_additional
+                .iter()
+                .map(|factor| (*factor).max(0) as u32)
+                .collect();
+        }
+        if let Some(memtable) = self.memtable {
+            options.memtable_factory = memtable;
+        }
+        options.table_properties_collector_factories = self.collectors.clone();
+        options.blob_cache = self.blob_cache.as_ref().map(|cache| cache.cache.clone());
+        options.table = self.table()?;
+        Ok(options)
+    }
+
+    fn universal_and_fifo(&self, options: &mut ColumnFamilyOptions) {
+        let (from, to) = (&self.universal, &mut options.compaction_options_universal);
+        to.size_ratio = from.size_ratio.max(0) as u32;
+        to.min_merge_width = from.min_merge_width.max(2) as u32;
+        to.max_merge_width = from.max_merge_width.max(2) as u32;
+        to.max_size_amplification_percent = from.max_size_amplification_percent.max(0) as u32;
+        to.compression_size_percent = from.compression_size_percent;
+        to.max_read_amp = from.max_read_amp;
+        to.allow_trivial_move = from.allow_trivial_move != 0;
+        to.stop_style = match from.stop_style {
+            0 => esker::CompactionStopStyle::SimilarSize,
+            _ => esker::CompactionStopStyle::TotalSize,
+        };
+        let (from, to) = (&self.fifo, &mut options.compaction_options_fifo);
+        to.max_table_files_size = from.max_table_files_size;
+        to.max_data_files_size = from.max_data_files_size;
+        to.allow_compaction = from.allow_compaction != 0;
+    }
+
+    fn table(&self) -> Result<BlockBasedOptions> {
+        match &self.table {
+            TableFactory::BlockBased(table) => table.options(),
+            TableFactory::Default | TableFactory::Other => {
+                rocksdb_block_based_table_options_t::default().options()
+            }
+        }
+    }
+}
+
+/// A temperature by RocksDB's number.
+pub fn temperature(number: c_int) -> Temperature {
+    match number {
+        0x04 => Temperature::HOT,
+        0x08 => Temperature::WARM,
+        0x0A => Temperature::COOL,
+        0x0C => Temperature::COLD,
+        0x10 => Temperature::ICE,
+        _ => Temperature::UNKNOWN,
+    }
+}
+
+/// What compactions of the last level do, by RocksDB's number.
+pub fn bottommost_level_compaction(number: u8) -> BottommostLevelCompaction {
+    match number {
+        0 => BottommostLevelCompaction::Skip,
+        2 => BottommostLevelCompaction::Force,
+        3 => BottommostLevelCompaction::ForceOptimized,
+        _ => BottommostLevelCompaction::IfHaveCompactionFilter,
+    }
+}
+
+api!(
+    fn rocksdb_options_create() -> *mut rocksdb_options_t {
+        boxed(rocksdb_options_t::default())
+    }
+);
+
+api!(
+    fn rocksdb_options_create_copy(options: *mut rocksdb_options_t) -> *mut rocksdb_options_t {
+        boxed((*options).clone())
+    }
+);
+
+api!(
+    fn rocksdb_options_set_comparator(
+        options: *mut rocksdb_options_t,
+        comparator: *mut rocksdb_comparator_t,
+    ) {
+        (*options).comparator = comparator.as_ref().map(|comparator| comparator.0.clone());
+    }
+);
+
+api!(
+    fn rocksdb_options_set_merge_operator(
+        options: *mut rocksdb_options_t,
+        operator: *mut CallbackMergeOperator,
+    ) {
+        (*options).merge_operator = (!operator.is_null())
+            .then(|| Arc::from(Box::from_raw(operator) as Box<dyn esker::MergeOperator>));
+    }
+);
+
+api!(
+    fn rocksdb_options_set_uint64add_merge_operator(options: *mut rocksdb_options_t) {
+        (*options).merge_operator = base::merge::builtin("uint64add");
+    }
+);
+
+api!(
+    fn rocksdb_options_set_env(options: *mut rocksdb_options_t, env: *mut rocksdb_env_t) {
+        (*options).env = env.as_ref().cloned().unwrap_or_default();
+    }
+);
+
+api!(
+    fn rocksdb_options_set_info_log(options: *mut rocksdb_options_t, logger: *mut rocksdb_logger_t) {
+        // NULL changes nothing.
+        if let Some(logger) = logger.as_ref() {
+            (*options).info_log = Some(logger.clone());
+        }
+    }
+);
+
+api!(
+    fn rocksdb_options_get_info_log(options: *mut rocksdb_options_t) -> *mut rocksdb_logger_t {
+        (*options).info_log.clone().map_or(std::ptr::null_mut(), boxed)
+    }
+);
+
+api!(
+    fn rocksdb_options_set_ratelimiter(options: *mut rocksdb_options_t, limiter: *mut rocksdb_ratelimiter_t) {
+        if let Some(limiter) = limiter.as_ref() {
+            (*options).rate_limiter = Some(limiter.0.clone());
+        }
+    }
+);
+
+api!(
+    fn rocksdb_options_set_block_based_table_factory(
+        options: *mut rocksdb_options_t,
+        table: *mut rocksdb_block_based_table_options_t,
+    ) {
+        if let Some(table) = table.as_ref() {
+            (*options).table = TableFactory::BlockBased(table.clone());
+        }
+    }
+);
+
+api!(
+    fn rocksdb_options_set_write_buffer_manager(
+        options: *mut rocksdb_options_t,
+        manager: *mut crate::cache::rocksdb_write_buffer_manager_t,
+    ) {
+        (*options).write_buffer_manager = manager.as_ref().map(|manager| manager.0.clone());
+    }
+);
+
+api!(
+    fn rocksdb_options_set_universal_compaction_options(
+        options: *mut rocksdb_options_t,
+        universal: *mut rocksdb_universal_compaction_options_t,
+    ) {
+        if let Some(universal) = universal.as_ref() {
+            (*options).universal = universal.fields.clone();
+        }
+    }
+);
+
+api!(
+    fn rocksdb_options_set_fifo_compaction_options(
+        options: *mut rocksdb_options_t,
+        fifo: *mut rocksdb_fifo_compaction_options_t,
+    ) {
+        if let Some(fifo) = fifo.as_ref() {
+            (*options).fifo = fifo.fields.clone();
+        }
+    }
+);
+
+api!(
+    fn rocksdb_options_add_compact_on_deletion_collector_factory(
+        options: *mut rocksdb_options_t,
+        window: usize,
+        deletions: usize,
+    ) {
+        (&mut (*options).collectors).push(CompactOnDeletionCollectorFactory::new(window, deletions));
+    }
+);
+
+api!(
+    fn rocksdb_options_add_compact_on_deletion_collector_factory_del_ratio(
+        options: *mut rocksdb_options_t,
+        window: usize,
+        deletions: usize,
+        ratio: f64,
+    ) {
+        (&mut (*options).collectors).push(Arc::new(CompactOnDeletionCollectorFactory {
+            sliding_window_size: window,
+            deletion_trigger: deletions,
+            deletion_ratio: ratio,
+            min_file_size: 0,
+        }));
+    }
+);
+
+api!(
+    fn rocksdb_options_set_compression_per_level(
+        options: *mut rocksdb_options_t,
+        levels: *const c_int,
+        count: usize,
+    ) {
+        (*options).compression_per_level = array(levels, count).to_vec();
+    }
+);
+
+api!(
+    fn rocksdb_options_set_max_bytes_for_level_multiplier_additional(
+        options: *mut rocksdb_options_t,
+        factors: *mut c_int,
+        count: usize,
+    ) {
+        (*options).level_multiplier_additional = array(factors, count).to_vec();
+    }
+);
+
+api!(
+    fn rocksdb_options_set_db_log_dir(options: *mut rocksdb_options_t, dir: *const c_char) {
+        (*options).db_log_dir = string(dir);
+    }
+);
+
+api!(
+    fn rocksdb_options_set_wal_dir(options: *mut rocksdb_options_t, dir: *const c_char) {
+        (*options).wal_dir = string(dir);
+    }
+);
+
+api!(
+    fn rocksdb_options_set_memtable_vector_rep(options: *mut rocksdb_options_t) {
+        (*options).memtable = Some(esker::MemtableFactory::Vector { count: 0 });
+    }
+);
+
+api!(
+    fn rocksdb_options_enable_statistics(options: *mut rocksdb_options_t) {
+        (*options).statistics = Some(Statistics::new());
+        (*options).fields.statistics_level = StatsLevel::ExceptDetailedTimers as c_int;
+    }
+);
+
+/// Takes a memtable that is not built for the skip list in its place: rows are the same, and so is what is read.
+fn memtable_in_place_of(options: &mut rocksdb_options_t) {
+    options.memtable = Some(esker::MemtableFactory::SkipList { lookahead: 0 });
+}
+
+api!(
+    fn rocksdb_options_set_hash_skip_list_rep(
+        options: *mut rocksdb_options_t,
+        _buckets: usize,
+        _height: i32,
+        _branching: i32,
+    ) {
+        memtable_in_place_of(&mut *options)
+    }
+);
+
+api!(
+    fn rocksdb_options_set_hash_link_list_rep(options: *mut rocksdb_options_t, _buckets: usize) {
+        memtable_in_place_of(&mut *options)
+    }
+);
+
+// Tables of these formats are not written: what is written is block-based, and OPTIONS says so.
+api!(
+    fn rocksdb_options_set_plain_table_factory(
+        options: *mut rocksdb_options_t,
+        _key_length: u32,
+        _bloom_bits_per_key: c_int,
+        _hash_table_ratio: f64,
+        _index_sparseness: usize,
+        _huge_page_tlb_size: usize,
+        _encoding: std::ffi::c_char,
+        _full_scan: u8,
+        _store_index_in_file: u8,
+    ) {
+        (*options).table = TableFactory::Other;
+    }
+);
+
+api!(
+    fn rocksdb_options_set_cuckoo_table_factory(
+        options: *mut rocksdb_options_t,
+        _cuckoo: *mut crate::generated::objects::rocksdb_cuckoo_table_options_t,
+    ) {
+        (*options).table = TableFactory::Other;
+    }
+);

@@ -1,0 +1,444 @@
+//! Gets.
+
+use std::ffi::c_char;
+
+use esker::{ColumnFamily, KeyMayExist, PinnedValue, Result};
+
+use crate::batch::{FamilyPtr, family};
+use crate::db::rocksdb_t;
+use crate::ffi::*;
+use crate::iterator::rocksdb_slice_t;
+use crate::read_options::rocksdb_readoptions_t;
+
+/// `rocksdb_pinnableslice_t`: a value where it lies.
+pub struct rocksdb_pinnableslice_t(pub PinnedValue);
+
+/// `rocksdb_pinnable_handle_t`.
+pub struct rocksdb_pinnable_handle_t(PinnedValue);
+
+/// The family of a handle, or the default one.
+unsafe fn of(db: &rocksdb_t, cf: FamilyPtr) -> &ColumnFamily {
+    family(cf).unwrap_or(&db.default)
+}
+
+unsafe fn pinned(
+    db: *mut rocksdb_t,
+    options: *const rocksdb_readoptions_t,
+    cf: FamilyPtr,
+    key: &[u8],
+) -> Result<Option<PinnedValue>> {
+    let db = &*db;
+    db.db
+        .get_pinned(&rocksdb_readoptions_t::of(options), of(db, cf), key)
+}
+
+unsafe fn get(
+    db: *mut rocksdb_t,
+    options: *const rocksdb_readoptions_t,
+    cf: FamilyPtr,
+    key: &[u8],
+    length: *mut usize,
+    errptr: *mut *mut c_char,
+) -> *mut c_char {
+    put_out(length, 0);
+    fallible(errptr, || {
+        Ok(pinned(db, options, cf, key)?.map_or(std::ptr::null_mut(), |value| copied(&value, length)))
+    })
+}
+
+api!(
+    fn rocksdb_get(
+        db: *mut rocksdb_t,
+        options: *const rocksdb_readoptions_t,
+        k: *const c_char,
+        klen: usize,
+        length: *mut usize,
+        errptr: *mut *mut c_char,
+    ) -> *mut c_char {
+        get(db, options, std::ptr::null_mut(), bytes(k, klen), length, errptr)
+    }
+);
+
+api!(
+    fn rocksdb_get_cf(
+        db: *mut rocksdb_t,
+        options: *const rocksdb_readoptions_t,
+        cf: FamilyPtr,
+        k: *const c_char,
+        klen: usize,
+        length: *mut usize,
+        errptr: *mut *mut c_char,
+    ) -> *mut c_char {
+        get(db, options, cf, bytes(k, klen), length, errptr)
+    }
+);
+
+api!(
+    fn rocksdb_get_pinned(
+        db: *mut rocksdb_t,
+        options: *const rocksdb_readoptions_t,
+        k: *const c_char,
+        klen: usize,
+        errptr: *mut *mut c_char,
+    ) -> *mut rocksdb_pinnableslice_t {
+        fallible(errptr, || {
+            let value = pinned(db, options, std::ptr::null_mut(), bytes(k, klen))?;
+            Ok(value.map_or(std::ptr::null_mut(), |value| {
+                boxed(rocksdb_pinnableslice_t(value))
+            }))
+        })
+    }
+);
+
+api!(
+    fn rocksdb_get_pinned_cf(
+        db: *mut rocksdb_t,
+        options: *const rocksdb_readoptions_t,
+        cf: FamilyPtr,
+        k: *const c_char,
+        klen: usize,
+        errptr: *mut *mut c_char,
+    ) -> *mut rocksdb_pinnableslice_t {
+        fallible(errptr, || {
+            let value = pinned(db, options, cf, bytes(k, klen))?;
+            Ok(value.map_or(std::ptr::null_mut(), |value| {
+                boxed(rocksdb_pinnableslice_t(value))
+            }))
+        })
+    }
+);
+
+api!(
+    fn rocksdb_get_pinned_v2(
+        db: *mut rocksdb_t,
+        options: *const rocksdb_readoptions_t,
+        k: *const c_char,
+        klen: usize,
+        errptr: *mut *mut c_char,
+    ) -> *mut rocksdb_pinnable_handle_t {
+        fallible(errptr, || {
+            let value = pinned(db, options, std::ptr::null_mut(), bytes(k, klen))?;
+            Ok(value.map_or(std::ptr::null_mut(), |value| {
+                boxed(rocksdb_pinnable_handle_t(value))
+            }))
+        })
+    }
+);
+
+api!(
+    fn rocksdb_get_pinned_cf_v2(
+        db: *mut rocksdb_t,
+        options: *const rocksdb_readoptions_t,
+        cf: FamilyPtr,
+        k: *const c_char,
+        klen: usize,
+        errptr: *mut *mut c_char,
+    ) -> *mut rocksdb_pinnable_handle_t {
+        fallible(errptr, || {
+            let value = pinned(db, options, cf, bytes(k, klen))?;
+            Ok(value.map_or(std::ptr::null_mut(), |value| {
+                boxed(rocksdb_pinnable_handle_t(value))
+            }))
+        })
+    }
+);
+
+api!(
+    fn rocksdb_pinnable_handle_get_value(
+        value: *const rocksdb_pinnable_handle_t,
+        length: *mut usize,
+    ) -> *const c_char {
+        match value.as_ref() {
+            Some(value) => borrowed(&value.0, length),
+            None => nothing(length).cast_const(),
+        }
+    }
+);
+
+api!(
+    fn rocksdb_pinnableslice_value(
+        value: *const rocksdb_pinnableslice_t,
+        length: *mut usize,
+    ) -> *const c_char {
+        match value.as_ref() {
+            Some(value) => borrowed(&value.0, length),
+            None => nothing(length).cast_const(),
+        }
+    }
+);
+
+unsafe fn get_into(
+    value: Result<Option<PinnedValue>>,
+    buffer: *mut c_char,
+    size: usize,
+    length: *mut usize,
+    found: *mut u8,
+    errptr: *mut *mut c_char,
+) -> u8 {
+    put_out(length, 0);
+    put_out(found, 0);
+    fallible(errptr, || {
+        let Some(value) = value? else {
+            return Ok(0);
+        };
+        put_out(found, 1);
+        put_out(length, value.len());
+        if value.len() > size || buffer.is_null() {
+            return Ok(0);
+        }
+        std::ptr::copy_nonoverlapping(value.as_ptr().cast(), buffer, value.len());
+        Ok(1)
+    })
+}
+
+api!(
+    fn rocksdb_get_into_buffer(
+        db: *mut rocksdb_t,
+        options: *const rocksdb_readoptions_t,
+        k: *const c_char,
+        klen: usize,
+        buffer: *mut c_char,
+        size: usize,
+        length: *mut usize,
+        found: *mut u8,
+        errptr: *mut *mut c_char,
+    ) -> u8 {
+        get_into(
+            pinned(db, options, std::ptr::null_mut(), bytes(k, klen)),
+            buffer,
+            size,
+            length,
+            found,
+            errptr,
+        )
+    }
+);
+
+api!(
+    fn rocksdb_get_into_buffer_cf(
+        db: *mut rocksdb_t,
+        options: *const rocksdb_readoptions_t,
+        cf: FamilyPtr,
+        k: *const c_char,
+        klen: usize,
+        buffer: *mut c_char,
+        size: usize,
+        length: *mut usize,
+        found: *mut u8,
+        errptr: *mut *mut c_char,
+    ) -> u8 {
+        get_into(
+            pinned(db, options, cf, bytes(k, klen)),
+            buffer,
+            size,
+            length,
+            found,
+            errptr,
+        )
+    }
+);
+
+/// Many keys as of one moment.
+unsafe fn multi(
+    db: &rocksdb_t,
+    options: *const rocksdb_readoptions_t,
+    keys: &[(&ColumnFamily, &[u8])],
+) -> Vec<Result<Option<PinnedValue>>> {
+    let mut options = rocksdb_readoptions_t::of(options);
+    let Some((first, _)) = keys.first() else {
+        return Vec::new();
+    };
+    if keys.iter().all(|(family, _)| family.id() == first.id()) {
+        let keys: Vec<&[u8]> = keys.iter().map(|(_, key)| *key).collect();
+        return db.db.multi_get_pinned(&options, first, &keys);
+    }
+    if options.snapshot.is_none() {
+        options.snapshot = Some(db.db.snapshot());
+    }
+    keys.iter()
+        .map(|(family, key)| db.db.get_pinned(&options, family, key))
+        .collect()
+}
+
+/// One result of many: the value, its length, the error.
+unsafe fn give(
+    at: usize,
+    result: Result<Option<PinnedValue>>,
+    values: *mut *mut c_char,
+    lengths: *mut usize,
+    errors: *mut *mut c_char,
+) {
+    *values.add(at) = std::ptr::null_mut();
+    *lengths.add(at) = 0;
+    *errors.add(at) = std::ptr::null_mut();
+    match result {
+        Ok(Some(value)) => *values.add(at) = copied(&value, lengths.add(at)),
+        Ok(None) => {}
+        Err(error) => set_error(errors.add(at), &error),
+    }
+}
+
+api!(
+    fn rocksdb_multi_get(
+        db: *mut rocksdb_t,
+        options: *const rocksdb_readoptions_t,
+        count: usize,
+        k: *const *const c_char,
+        klen: *const usize,
+        values: *mut *mut c_char,
+        lengths: *mut usize,
+        errors: *mut *mut c_char,
+    ) {
+        let db = &*db;
+        let keys: Vec<(&ColumnFamily, &[u8])> = buffers(k, klen, count)
+            .into_iter()
+            .map(|key| (&db.default, key))
+            .collect();
+        for (at, result) in multi(db, options, &keys).into_iter().enumerate() {
+            give(at, result, values, lengths, errors);
+        }
+    }
+);
+
+api!(
+    fn rocksdb_multi_get_cf(
+        db: *mut rocksdb_t,
+        options: *const rocksdb_readoptions_t,
+        families: *const FamilyPtr,
+        count: usize,
+        k: *const *const c_char,
+        klen: *const usize,
+        values: *mut *mut c_char,
+        lengths: *mut usize,
+        errors: *mut *mut c_char,
+    ) {
+        let db = &*db;
+        let keys = buffers(k, klen, count);
+        let keys: Vec<(&ColumnFamily, &[u8])> = array(families, count)
+            .iter()
+            .zip(keys)
+            .map(|(cf, key)| (of(db, *cf), key))
+            .collect();
+        for (at, result) in multi(db, options, &keys).into_iter().enumerate() {
+            give(at, result, values, lengths, errors);
+        }
+    }
+);
+
+unsafe fn batched(
+    db: &rocksdb_t,
+    options: *const rocksdb_readoptions_t,
+    family: &ColumnFamily,
+    keys: Vec<&[u8]>,
+    values: *mut *mut rocksdb_pinnableslice_t,
+    errors: *mut *mut c_char,
+) {
+    let keys: Vec<(&ColumnFamily, &[u8])> = keys.into_iter().map(|key| (family, key)).collect();
+    for (at, result) in multi(db, options, &keys).into_iter().enumerate() {
+        *values.add(at) = std::ptr::null_mut();
+        *errors.add(at) = std::ptr::null_mut();
+        match result {
+            Ok(Some(value)) => *values.add(at) = boxed(rocksdb_pinnableslice_t(value)),
+            Ok(None) => {}
+            Err(error) => set_error(errors.add(at), &error),
+        }
+    }
+}
+
+api!(
+    fn rocksdb_batched_multi_get_cf(
+        db: *mut rocksdb_t,
+        options: *const rocksdb_readoptions_t,
+        cf: FamilyPtr,
+        count: usize,
+        k: *const *const c_char,
+        klen: *const usize,
+        values: *mut *mut rocksdb_pinnableslice_t,
+        errors: *mut *mut c_char,
+        _sorted: bool,
+    ) {
+        let db = &*db;
+        batched(db, options, of(db, cf), buffers(k, klen, count), values, errors)
+    }
+);
+
+api!(
+    fn rocksdb_batched_multi_get_cf_slice(
+        db: *mut rocksdb_t,
+        options: *const rocksdb_readoptions_t,
+        cf: FamilyPtr,
+        count: usize,
+        keys: *const rocksdb_slice_t,
+        values: *mut *mut rocksdb_pinnableslice_t,
+        errors: *mut *mut c_char,
+        _sorted: bool,
+    ) {
+        let db = &*db;
+        let keys = array(keys, count)
+            .iter()
+            .map(|key| bytes(key.data, key.size))
+            .collect();
+        batched(db, options, of(db, cf), keys, values, errors)
+    }
+);
+
+unsafe fn may_exist(
+    db: &rocksdb_t,
+    options: *const rocksdb_readoptions_t,
+    family: &ColumnFamily,
+    key: &[u8],
+    value: *mut *mut c_char,
+    length: *mut usize,
+    found: *mut u8,
+) -> u8 {
+    put_out(found, 0);
+    match db
+        .db
+        .key_may_exist(&rocksdb_readoptions_t::of(options), family, key)
+    {
+        Ok(KeyMayExist::No) => 0,
+        Ok(KeyMayExist::Yes(there)) => {
+            if !value.is_null() {
+                *value = copied(&there, length);
+                put_out(found, 1);
+            }
+            1
+        }
+        Ok(KeyMayExist::Maybe) | Err(_) => 1,
+    }
+}
+
+api!(
+    fn rocksdb_key_may_exist(
+        db: *mut rocksdb_t,
+        options: *const rocksdb_readoptions_t,
+        k: *const c_char,
+        klen: usize,
+        value: *mut *mut c_char,
+        length: *mut usize,
+        _ts: *const c_char,
+        _tslen: usize,
+        found: *mut u8,
+    ) -> u8 {
+        let db = &*db;
+        may_exist(db, options, &db.default, bytes(k, klen), value, length, found)
+    }
+);
+
+api!(
+    fn rocksdb_key_may_exist_cf(
+        db: *mut rocksdb_t,
+        options: *const rocksdb_readoptions_t,
+        cf: FamilyPtr,
+        k: *const c_char,
+        klen: usize,
+        value: *mut *mut c_char,
+        length: *mut usize,
+        _ts: *const c_char,
+        _tslen: usize,
+        found: *mut u8,
+    ) -> u8 {
+        let db = &*db;
+        may_exist(db, options, of(db, cf), bytes(k, klen), value, length, found)
+    }
+);

@@ -1,0 +1,160 @@
+//! Options of single operations.
+
+use std::ffi::c_char;
+
+use esker::{FlushOptions, IoPriority, ReadOptions, ReadTier, WriteOptions};
+
+use crate::ffi::*;
+use crate::generated::fields::ReadoptionsFields;
+use crate::generated::objects::{rocksdb_flushoptions_t, rocksdb_writeoptions_t};
+use crate::snapshot::rocksdb_snapshot_t;
+
+/// `rocksdb_readoptions_t`.
+#[derive(Clone, Default)]
+pub struct rocksdb_readoptions_t {
+    pub fields: ReadoptionsFields,
+    pub snapshot: Option<esker::Snapshot>,
+    pub lower_bound: Option<Vec<u8>>,
+    pub upper_bound: Option<Vec<u8>>,
+    pub timestamp: Option<Vec<u8>>,
+    pub table_filter: Option<esker::TableFilter>,
+}
+
+/// A priority by RocksDB's number; `IO_TOTAL` is none.
+pub fn priority(number: std::ffi::c_int) -> Option<IoPriority> {
+    match number {
+        0 => Some(IoPriority::Low),
+        1 => Some(IoPriority::Mid),
+        2 => Some(IoPriority::High),
+        3 => Some(IoPriority::User),
+        _ => None,
+    }
+}
+
+impl rocksdb_readoptions_t {
+    /// What the engine reads with.
+    pub fn options(&self) -> ReadOptions {
+        let fields = &self.fields;
+        let total_order = fields.total_order_seek != 0;
+        ReadOptions {
+            snapshot: self.snapshot.clone(),
+            iterate_lower_bound: self.lower_bound.clone(),
+            iterate_upper_bound: self.upper_bound.clone(),
+            verify_checksums: fields.verify_checksums != 0,
+            fill_cache: fields.fill_cache != 0,
+            prefix_same_as_start: fields.prefix_same_as_start != 0 && !total_order,
+            auto_prefix_mode: fields.auto_prefix_mode != 0 && !total_order,
+            read_tier: match fields.read_tier {
+                1 => ReadTier::BlockCache,
+                3 => ReadTier::Memtable,
+                _ => ReadTier::All,
+            },
+            tailing: fields.tailing != 0,
+            max_skippable_internal_keys: fields.max_skippable_internal_keys,
+            rate_limiter_priority: priority(fields.rate_limiter_priority),
+            timestamp: self.timestamp.clone(),
+            readahead_size: fields.readahead_size,
+            adaptive_readahead: fields.adaptive_readahead != 0,
+            auto_readahead_size: fields.auto_readahead_size != 0,
+            async_io: fields.async_io != 0,
+            auto_refresh_iterator_with_snapshot: fields.auto_refresh_iterator_with_snapshot != 0,
+            allow_unprepared_value: fields.allow_unprepared_value != 0,
+            table_filter: self.table_filter.clone(),
+            block_property_filter: None,
+        }
+    }
+
+    /// What `options` says, or the defaults where it is NULL.
+    ///
+    /// # Safety
+    /// `options` is NULL or an object of this kind.
+    pub unsafe fn of(options: *const rocksdb_readoptions_t) -> ReadOptions {
+        options.as_ref().map_or_else(
+            || rocksdb_readoptions_t::default().options(),
+            rocksdb_readoptions_t::options,
+        )
+    }
+}
+
+/// What the engine writes with. NULL stands for the defaults.
+///
+/// # Safety
+/// `options` is NULL or an object of this kind.
+pub unsafe fn write_options(options: *const rocksdb_writeoptions_t) -> WriteOptions {
+    let Some(options) = options.as_ref() else {
+        return WriteOptions::default();
+    };
+    let fields = &options.fields;
+    WriteOptions {
+        sync: fields.sync != 0,
+        disable_wal: fields.disable_WAL != 0,
+        no_slowdown: fields.no_slowdown != 0,
+        low_pri: fields.low_pri != 0,
+        rate_limiter_priority: priority(fields.rate_limiter_priority),
+        ignore_missing_column_families: fields.ignore_missing_column_families != 0,
+        protection_bytes_per_key: fields.protection_bytes_per_key as usize,
+    }
+}
+
+/// What the engine flushes with. NULL stands for the defaults.
+///
+/// # Safety
+/// `options` is NULL or an object of this kind.
+pub unsafe fn flush_options(options: *const rocksdb_flushoptions_t) -> FlushOptions {
+    let Some(options) = options.as_ref() else {
+        return FlushOptions::default();
+    };
+    FlushOptions {
+        wait: options.fields.wait != 0,
+        allow_write_stall: options.fields.allow_write_stall != 0,
+    }
+}
+
+api!(
+    fn rocksdb_readoptions_create() -> *mut rocksdb_readoptions_t {
+        boxed(rocksdb_readoptions_t::default())
+    }
+);
+
+api!(
+    fn rocksdb_readoptions_set_snapshot(
+        options: *mut rocksdb_readoptions_t,
+        snapshot: *const rocksdb_snapshot_t,
+    ) {
+        (*options).snapshot = snapshot.as_ref().and_then(|snapshot| snapshot.0.clone());
+    }
+);
+
+unsafe fn bound(key: *const c_char, length: usize) -> Option<Vec<u8>> {
+    (!key.is_null()).then(|| bytes(key, length).to_vec())
+}
+
+api!(
+    fn rocksdb_readoptions_set_iterate_upper_bound(
+        options: *mut rocksdb_readoptions_t,
+        key: *const c_char,
+        length: usize,
+    ) {
+        (*options).upper_bound = bound(key, length);
+    }
+);
+
+api!(
+    fn rocksdb_readoptions_set_iterate_lower_bound(
+        options: *mut rocksdb_readoptions_t,
+        key: *const c_char,
+        length: usize,
+    ) {
+        (*options).lower_bound = bound(key, length);
+    }
+);
+
+api!(
+    fn rocksdb_readoptions_set_timestamp(
+        options: *mut rocksdb_readoptions_t,
+        ts: *const c_char,
+        length: usize,
+    ) {
+        (*options).timestamp = bound(ts, length);
+    }
+);

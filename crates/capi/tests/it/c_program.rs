@@ -1,0 +1,72 @@
+//! Compiles `tests/c/*.c` with the machine's C compiler and runs them.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The shared library: cargo puts it beside the tests or a directory above.
+pub fn library() -> PathBuf {
+    let test = std::env::current_exe().unwrap();
+    let dir = test.parent().unwrap();
+    [dir.to_path_buf(), dir.parent().unwrap().to_path_buf()]
+        .into_iter()
+        .map(|dir| dir.join("libesker_capi.so"))
+        .filter(|path| path.exists())
+        .max_by_key(|path| path.metadata().unwrap().modified().unwrap())
+        .expect("cargo builds the shared library with the tests")
+}
+
+/// Compiles and runs one program, which says on its standard error output what is wrong, and ends with 0 if nothing is.
+fn run(name: &str) {
+    let home = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let place = tempfile::tempdir().unwrap();
+    let program = place.path().join("program");
+    // Programs look for the name that the library is installed under.
+    let installed = place.path().join("librocksdb.so.11");
+    std::os::unix::fs::symlink(library(), &installed).unwrap();
+    let compiled = Command::new("cc")
+        .args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-g", "-o"])
+        .arg(&program)
+        .arg(format!("-I{}", home.join("include").display()))
+        .arg(home.join("tests/c").join(name))
+        .arg(&installed)
+        .output();
+    let Ok(compiled) = compiled else {
+        return testkit::skip("no C compiler is installed");
+    };
+    assert!(
+        compiled.status.success(),
+        "{}",
+        String::from_utf8_lossy(&compiled.stderr)
+    );
+    let output = Command::new(&program)
+        .arg(place.path().join("data"))
+        .env("LD_LIBRARY_PATH", place.path())
+        .output()
+        .unwrap();
+    assert!(
+        output.status.success(),
+        "{}: {}",
+        output.status,
+        String::from_utf8_lossy(&output.stderr)
+    );
+}
+
+#[test]
+fn rows_families_and_batches() {
+    run("rows.c");
+}
+
+#[test]
+fn callbacks() {
+    run("callbacks.c");
+}
+
+#[test]
+fn copies_and_tables() {
+    run("copies.c");
+}
+
+#[test]
+fn misuse() {
+    run("misuse.c");
+}

@@ -1,0 +1,129 @@
+//! `rocksdb/c.h`.
+
+use std::collections::BTreeSet;
+
+use super::{Tables, object};
+
+const HEAD: &str = "\
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * RocksDB's C interface, as librocksdb 11.8 declares it, over Esker. Written by `cargo xtask gen`; do not edit.
+ *
+ * Memory. What a function returns as `char*` was allocated by malloc: free() or rocksdb_free() releases it. What it returns as
+ * `const char*` belongs to the object it was asked of. Objects are released by the function of their name that ends in _destroy.
+ *
+ * Errors. `errptr` points to a pointer that is NULL or was allocated by malloc. A function that fails frees what is there and
+ * puts a message of its own in its place; one that succeeds leaves it alone.
+ *
+ * Threads. A rocksdb_t may be used by any number of threads at a time, an iterator, a batch and a transaction by one.
+ */
+#ifndef ESKER_ROCKSDB_C_H_
+#define ESKER_ROCKSDB_C_H_
+
+#ifdef _WIN32
+#ifdef ROCKSDB_DLL
+#ifdef ROCKSDB_LIBRARY_EXPORTS
+#define ROCKSDB_LIBRARY_API __declspec(dllexport)
+#else
+#define ROCKSDB_LIBRARY_API __declspec(dllimport)
+#endif
+#else
+#define ROCKSDB_LIBRARY_API
+#endif
+#else
+#define ROCKSDB_LIBRARY_API
+#endif
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern \"C\" {
+#endif
+
+/* Objects. */
+
+";
+
+const TAIL: &str = "
+#ifdef __cplusplus
+}
+#endif
+
+#endif
+";
+
+/// The whole header.
+pub fn text(tables: &Tables, prelude: &str) -> String {
+    let mut types = BTreeSet::new();
+    for function in &tables.functions {
+        let kinds = function.parameters.iter().map(|parameter| &parameter.text);
+        for text in kinds.chain([&function.returns]).chain([&prelude.to_owned()]) {
+            let words = text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
+            types.extend(
+                words
+                    .filter(|word| word.starts_with("rocksdb_") && word.ends_with("_t"))
+                    .map(str::to_owned),
+            );
+        }
+    }
+    types.remove("rocksdb_slice_t");
+    let mut out = HEAD.to_owned();
+    for name in types {
+        out.push_str(&format!("typedef struct {name} {name};\n"));
+    }
+    out.push('\n');
+    out.push_str(prelude);
+    let mut family = "";
+    for function in &tables.functions {
+        let of = function
+            .parameters
+            .first()
+            .and_then(|parameter| object(&parameter.kind))
+            .or(object(&function.returns))
+            .unwrap_or("");
+        if of != family {
+            out.push_str(&format!(
+                "\n/* {} */\n\n",
+                if of.is_empty() { "others" } else { of }
+            ));
+            family = of;
+        }
+        let parameters: Vec<&str> = function
+            .parameters
+            .iter()
+            .map(|parameter| parameter.text.as_str())
+            .collect();
+        let list = if parameters.is_empty() {
+            "void".to_owned()
+        } else {
+            parameters.join(", ")
+        };
+        out.push_str(&wrapped(&format!(
+            "extern ROCKSDB_LIBRARY_API {} {}({list});",
+            function.returns, function.name
+        )));
+    }
+    out.push_str(TAIL);
+    out
+}
+
+/// `text` in lines of at most 100 columns, broken at spaces.
+fn wrapped(text: &str) -> String {
+    let (mut out, mut line) = (String::new(), String::new());
+    for word in text.split(' ') {
+        if !line.is_empty() && line.len() + 1 + word.len() > 100 {
+            out.push_str(&line);
+            out.push('\n');
+            line = "   ".to_owned();
+        }
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(word);
+    }
+    out.push_str(&line);
+    out.push('\n');
+    out
+}

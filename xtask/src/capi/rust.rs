@@ -1,0 +1,241 @@
+//! The Rust that is written from the tables.
+
+use super::{Field, Function, Origin, Parameter, Tables, object};
+
+const NOTE: &str = "// Written by `cargo xtask gen` from crates/capi/fields.tsv and crates/capi/functions.tsv; do not edit.\n";
+
+/// `OptionsFields` of `options`.
+fn struct_name(object: &str) -> String {
+    let mut name = String::new();
+    for word in object.split('_') {
+        let mut chars = word.chars();
+        name.extend(chars.next().map(|c| c.to_ascii_uppercase()));
+        name.push_str(chars.as_str());
+    }
+    name.push_str("Fields");
+    name
+}
+
+fn rust_type(field: &Field) -> &str {
+    if field.kind == "bytes" {
+        "Vec<u8>"
+    } else {
+        &field.kind
+    }
+}
+
+/// The structs of fields, and what hands them to the engine.
+pub fn fields(tables: &Tables) -> String {
+    let mut out = format!("//! The fields of the C objects, with RocksDB's defaults.\n\n{NOTE}\n");
+    out.push_str("use std::ffi::{c_char, c_int};\n\nuse super::apply;\n");
+    for (object, fields) in tables.objects() {
+        let name = struct_name(object);
+        out.push_str(&format!(
+            "\n/// Fields of `rocksdb_{object}_t`.\n#[derive(Clone)]\npub struct {name} {{\n"
+        ));
+        for field in &fields {
+            out.push_str(&format!("    pub {}: {},\n", field.name, rust_type(field)));
+        }
+        out.push_str(&format!(
+            "}}\n\nimpl Default for {name} {{\n    fn default() -> {name} {{\n        {name} {{\n"
+        ));
+        for field in &fields {
+            let default = if field.kind == "bytes" {
+                "Vec::new()"
+            } else {
+                &field.default
+            };
+            out.push_str(&format!("            {}: {default},\n", field.name));
+        }
+        out.push_str("        }\n    }\n}\n");
+        let rows: Vec<(&Field, &str, &str)> = fields
+            .iter()
+            .filter_map(|field| {
+                let (table, row) = field
+                    .engine
+                    .split_once(':')
+                    .unwrap_or((&field.engine, &field.name));
+                ["db", "cf", "table"]
+                    .contains(&table)
+                    .then_some((*field, table, row))
+            })
+            .collect();
+        if rows.is_empty() {
+            continue;
+        }
+        out.push_str(&format!("\nimpl {name} {{"));
+        for (table, target) in [
+            ("db", "esker::Options"),
+            ("cf", "esker::ColumnFamilyOptions"),
+            ("table", "esker::BlockBasedOptions"),
+        ] {
+            if !rows.iter().any(|row| row.1 == table) {
+                continue;
+            }
+            out.push_str(&format!(
+                "\n    /// Hands the fields that are rows of `{target}` over.\n    pub fn apply_{table}(&self, options: &mut {target}) -> esker::Result<()> {{\n"
+            ));
+            for (field, _, row) in rows.iter().filter(|row| row.1 == table) {
+                out.push_str(&format!(
+                    "        apply(options, {row:?}, self.{} as f64, &self.{}.to_string())?;\n",
+                    field.name, field.name
+                ));
+            }
+            out.push_str("        Ok(())\n    }\n");
+        }
+        out.push_str("}\n");
+    }
+    out
+}
+
+/// Types made of fields alone, their constructors and destructors, setters and getters.
+pub fn objects(tables: &Tables) -> String {
+    let mut out = format!("//! Objects of fields, setters and getters.\n\n{NOTE}\n");
+    out.push_str(
+        "use std::ffi::{c_char, c_int};\n\nuse super::fields::*;\nuse crate::ffi::*;\n#[allow_types]\n",
+    );
+    let mut imports: Vec<String> = Vec::new();
+    for object in tables.objects().keys() {
+        if tables.is_generated(object) {
+            out.push_str(&format!(
+                "\n/// `rocksdb_{object}_t`.\n#[derive(Clone, Default)]\npub struct rocksdb_{object}_t {{\n    pub fields: {},\n}}\n",
+                struct_name(object)
+            ));
+        }
+    }
+    let mut wanted = |object: &str| {
+        let name = format!("rocksdb_{object}_t");
+        if tables.types.contains(&name) && !imports.contains(&name) {
+            imports.push(name);
+        }
+    };
+    let origins = tables.origins();
+    for function in &tables.functions {
+        if origins.get(function.name.as_str()) != Some(&Origin::Object) {
+            continue;
+        }
+        let name = &function.name;
+        if let Some(object) = tables.object_made(function) {
+            out.push_str(&format!(
+                "\napi!(fn {name}() -> *mut rocksdb_{object}_t {{ boxed(rocksdb_{object}_t::default()) }});\n"
+            ));
+        } else if let Some(object) = tables.object_freed(function) {
+            wanted(object);
+            out.push_str(&format!(
+                "\napi!(fn {name}(object: *mut rocksdb_{object}_t) {{ free_box(object) }});\n"
+            ));
+        }
+    }
+    for field in &tables.fields {
+        let (object, name) = (&field.object, &field.name);
+        if let Some(setter) = field
+            .setter
+            .as_ref()
+            .filter(|setter| !tables.written.contains(*setter))
+        {
+            wanted(object);
+            out.push_str(&format!(
+                "\napi!(fn {setter}(object: *mut rocksdb_{object}_t, value: {}) {{ (*object).fields.{name} = value; }});\n",
+                field.kind
+            ));
+        }
+        if let Some((getter, form)) = field
+            .getter
+            .as_ref()
+            .filter(|getter| !tables.written.contains(&getter.0))
+        {
+            wanted(object);
+            let read = match form.as_str() {
+                "borrowed" => format!(
+                    "length: *mut usize) -> *const c_char {{ borrowed(&(*object).fields.{name}, length) }}"
+                ),
+                "copied" => format!(") -> *mut c_char {{ copied_string(&(*object).fields.{name}) }}"),
+                "copied_sized" => {
+                    format!(
+                        "length: *mut usize) -> *mut c_char {{ copied(&(*object).fields.{name}, length) }}"
+                    )
+                }
+                "bool" => format!(") -> bool {{ u64::from((*object).fields.{name}) != 0 }}"),
+                kind if kind == field.kind => format!(") -> {kind} {{ (*object).fields.{name} }}"),
+                kind => format!(") -> {kind} {{ (*object).fields.{name} as {kind} }}"),
+            };
+            let comma = if read.starts_with(')') { "" } else { ", " };
+            out.push_str(&format!(
+                "\napi!(fn {getter}(object: *const rocksdb_{object}_t{comma}{read});\n"
+            ));
+        }
+    }
+    imports.sort();
+    let uses = format!("use crate::objects::{{{}}};\n", imports.join(", "));
+    out.replace("#[allow_types]\n", &uses)
+}
+
+/// Functions that are not there yet.
+pub fn stubs(tables: &Tables) -> String {
+    let mut out = format!("//! Functions that are not there yet: each says so.\n\n{NOTE}\n");
+    out.push_str("use std::ffi::{c_char, c_int, c_void};\n\nuse crate::ffi::*;\n");
+    let origins = tables.origins();
+    for function in &tables.functions {
+        if origins.get(function.name.as_str()) == Some(&Origin::Stub) {
+            out.push_str(&stub(function));
+        }
+    }
+    out
+}
+
+fn stub(function: &Function) -> String {
+    let name = &function.name;
+    let parameters: Vec<String> = function
+        .parameters
+        .iter()
+        .enumerate()
+        .map(|(at, parameter)| match parameter.name.as_str() {
+            "errptr" => "errptr: *mut *mut c_char".to_owned(),
+            _ => format!("_{at}: {}", stub_type(parameter)),
+        })
+        .collect();
+    let has_error = function
+        .parameters
+        .iter()
+        .any(|parameter| parameter.name == "errptr");
+    let returns = match function.returns.as_str() {
+        "void" => String::new(),
+        kind => format!(" -> {}", c_type(kind)),
+    };
+    let body = if has_error {
+        format!("absent_error({name:?}, errptr)")
+    } else {
+        format!("absent({name:?})")
+    };
+    format!(
+        "\napi!(fn {name}({}){returns} {{ {body} }});\n",
+        parameters.join(", ")
+    )
+}
+
+fn stub_type(parameter: &Parameter) -> &'static str {
+    if parameter.kind.contains('(') || parameter.kind.ends_with("_cb") {
+        return "*mut c_void";
+    }
+    c_type(&parameter.kind)
+}
+
+/// What a C type is as an argument: all pointers are the same.
+fn c_type(kind: &str) -> &'static str {
+    if kind.ends_with('*') || object(kind).is_some() {
+        return "*mut c_void";
+    }
+    match kind.strip_prefix("const ").unwrap_or(kind) {
+        "unsigned char" | "uint8_t" => "u8",
+        "bool" => "bool",
+        "char" => "c_char",
+        "int" => "c_int",
+        "unsigned int" | "uint32_t" => "u32",
+        "int32_t" => "i32",
+        "uint64_t" => "u64",
+        "int64_t" => "i64",
+        "size_t" => "usize",
+        "double" => "f64",
+        _ => "*mut c_void",
+    }
+}
