@@ -162,8 +162,9 @@ pub enum Event {
         compression: CompressionType,
         level_files: Vec<usize>,
         score: f64,
+        level_summary: String,
     },
-    /// Files went down a level as they are.
+    /// Files went down a level as they are. `level_summary` is what RocksDB's LOG says of the levels after it.
     Moved {
         family: String,
         job: u64,
@@ -171,6 +172,7 @@ pub enum Event {
         output_level: usize,
         files: usize,
         bytes: u64,
+        level_summary: String,
     },
     /// Files were dropped, unread, with all that was in them.
     Dropped {

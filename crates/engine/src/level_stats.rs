@@ -5,6 +5,7 @@ use std::ops::{AddAssign, Sub};
 use std::time::Duration;
 
 use compact::score::Scores;
+use compact::stall::{StallCause, StallCondition};
 use compact::{CompactionReason, Plan};
 use manifest::{FileMetadata, Version};
 
@@ -73,6 +74,37 @@ pub(crate) fn entries<'a>(files: impl IntoIterator<Item = &'a FileMetadata>) -> 
     counts.map(|stats| stats.num_entries).sum()
 }
 
+/// Files that came from outside.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct IngestedStats {
+    /// Bytes of the files.
+    pub bytes: u64,
+    pub files: u64,
+    /// Files that were put into L0.
+    pub l0_files: u64,
+    /// Entries of the files.
+    pub keys: u64,
+}
+
+impl AddAssign for IngestedStats {
+    fn add_assign(&mut self, other: IngestedStats) {
+        self.bytes += other.bytes;
+        self.files += other.files;
+        self.l0_files += other.l0_files;
+        self.keys += other.keys;
+    }
+}
+
+/// Totals at the last dump, which an interval begins with.
+#[derive(Clone, Copy, Debug, Default)]
+struct Dumped {
+    /// How long the database had been open.
+    up: Duration,
+    sum: LevelStats,
+    flushed: u64,
+    ingested: IngestedStats,
+}
+
 /// The jobs of one family since the database was opened. Guarded by the database mutex.
 #[derive(Debug, Default)]
 pub(crate) struct FamilyStats {
@@ -80,6 +112,8 @@ pub(crate) struct FamilyStats {
     levels: Vec<LevelStats>,
     /// Bytes of tables and blob files that flushes wrote.
     flushed: u64,
+    /// Files that were ingested or imported.
+    ingested: IngestedStats,
     /// How writers waited for this family.
     pub stalls: StallTotals,
     /// By whom jobs were done, as RocksDB's priorities: flushes are of high priority, automatic compactions of low, and what users ask for is
@@ -87,8 +121,7 @@ pub(crate) struct FamilyStats {
     low: LevelStats,
     high: LevelStats,
     user: LevelStats,
-    /// All there was when it was last dumped, bytes flushed among it.
-    dumped: (LevelStats, u64),
+    dumped: Dumped,
 }
 
 impl FamilyStats {
@@ -162,9 +195,19 @@ impl FamilyStats {
         self.flushed
     }
 
-    /// From now on another interval is told of.
-    pub fn begin_interval(&mut self) {
-        self.dumped = (self.sum(), self.flushed);
+    /// Files from outside are in their levels.
+    pub fn ingested(&mut self, files: IngestedStats) {
+        self.ingested += files;
+    }
+
+    /// Another interval begins, in a database that has been open for `up`.
+    pub fn begin_interval(&mut self, up: Duration) {
+        self.dumped = Dumped {
+            up,
+            sum: self.sum(),
+            flushed: self.flushed,
+            ingested: self.ingested,
+        };
     }
 
     fn sum(&self) -> LevelStats {
@@ -199,31 +242,37 @@ impl FamilyStats {
         &mut self.levels[level]
     }
 
-    /// What flushes and compactions did together, in a database that has been open for `up`.
+    /// RocksDB's lines on flushes, ingestions and compactions together, in a database that has been open for `up`.
     pub fn totals(&self, up: Duration) -> String {
         let sum = self.sum();
-        let (before, flushed) = self.dumped;
-        let since = sum - before;
-        let seconds = up.as_secs_f64().max(0.001);
-        let rate = |bytes: u64| bytes as f64 / (1u64 << 20) as f64 / seconds;
+        let before = &self.dumped;
+        let since = sum - before.sum;
+        let interval = up.saturating_sub(before.up);
         let gib = |bytes: u64| bytes as f64 / (1u64 << 30) as f64;
-        let read = sum.read_above + sum.read_here + sum.blobs_read;
-        let written = sum.written + sum.blobs_written;
-        format!(
-            "Flush(GB): cumulative {:.3}, interval {:.3}\n\
-             Cumulative compaction: {:.2} GB write, {:.2} MB/s write, {:.2} GB read, {:.2} MB/s read, {:.1} seconds\n\
-             Interval compaction: {:.2} GB write, {:.2} GB read, {:.1} seconds\n",
+        let (ingested, earlier) = (&self.ingested, &before.ingested);
+        let mut out = format!(
+            "Uptime(secs): {:.1} total, {:.1} interval\n\
+             Flush(GB): cumulative {:.3}, interval {:.3}\n\
+             AddFile(GB): cumulative {:.3}, interval {:.3}\n",
+            up.as_secs_f64(),
+            interval.as_secs_f64(),
             gib(self.flushed),
-            gib(self.flushed - flushed),
-            gib(written),
-            rate(written),
-            gib(read),
-            rate(read),
-            sum.took.as_secs_f64(),
-            gib(since.written + since.blobs_written),
-            gib(since.read_above + since.read_here + since.blobs_read),
-            since.took.as_secs_f64(),
-        )
+            gib(self.flushed - before.flushed),
+            gib(ingested.bytes),
+            gib(ingested.bytes - earlier.bytes),
+        );
+        let counts = [
+            ("Total Files", ingested.files, earlier.files),
+            ("L0 Files", ingested.l0_files, earlier.l0_files),
+            ("Keys", ingested.keys, earlier.keys),
+        ];
+        for (name, now, then) in counts {
+            // Writing to a string does not fail.
+            let _ = writeln!(out, "AddFile({name}): cumulative {now}, interval {}", now - then);
+        }
+        out.push_str(&traffic("Cumulative", &sum, up));
+        out.push_str(&traffic("Interval", &since, interval));
+        out
     }
 
     /// RocksDB's table of compaction statistics, for the family `name` as it is in `version`.
@@ -249,7 +298,7 @@ impl FamilyStats {
                 bytes: version.level_bytes(level),
                 score: score.map_or(0.0, |score| score.score),
                 came_in: if level == 0 {
-                    self.flushed
+                    self.flushed + self.ingested.bytes
                 } else {
                     stats.read_above
                 },
@@ -259,14 +308,15 @@ impl FamilyStats {
             files += here.len();
             busy += busy_here;
         }
-        let (before, flushed) = self.dumped;
+        let before = &self.dumped;
+        let came_in = self.flushed + self.ingested.bytes;
         let all = Place {
             name: "Sum",
             files,
             busy,
             bytes: version.total_bytes(),
             score: 0.0,
-            came_in: self.flushed,
+            came_in,
         };
         row(&mut out, &all, &sum);
         let interval = Place {
@@ -275,9 +325,9 @@ impl FamilyStats {
             busy: 0,
             bytes: 0,
             score: 0.0,
-            came_in: self.flushed - flushed,
+            came_in: came_in - before.flushed - before.ingested.bytes,
         };
-        row(&mut out, &interval, &(self.sum() - before));
+        row(&mut out, &interval, &(self.sum() - before.sum));
         out.push_str(&format!(
             "\n** Compaction Stats [{name}] **\n{}\n{}\n",
             HEAD.replacen("Level   ", "Priority", 1),
@@ -296,9 +346,71 @@ impl FamilyStats {
                 row(&mut out, &place, &stats);
             }
         }
-        out.push('\n');
+        out.push_str(&blob_files(version));
         out
     }
+
+    /// RocksDB 7's line of stalls by cause. Later releases write other lines; `benchmark.sh` of all releases counts stalls by
+    /// the positions in this one. Stalls that it has no place for are in the total alone.
+    pub fn stalls_by_position(&self) -> String {
+        let delays = |cause| self.stalls.get(StallCondition::Delayed { cause }).count;
+        let stops = |cause| self.stalls.get(StallCondition::Stopped { cause }).count;
+        let (l0, bytes, memtables) = (
+            StallCause::L0FileCountLimit,
+            StallCause::PendingCompactionBytes,
+            StallCause::MemtableLimit,
+        );
+        let total: u64 = StallCause::ALL
+            .map(|cause| delays(cause) + stops(cause))
+            .iter()
+            .sum();
+        format!(
+            "Stalls(count): {} level0_slowdown, 0 level0_slowdown_with_compaction, {} level0_numfiles, \
+             0 level0_numfiles_with_compaction, {} stop for pending_compaction_bytes, {} slowdown for pending_compaction_bytes, \
+             {} memtable_compaction, {} memtable_slowdown, interval {total} total count\n",
+            delays(l0),
+            stops(l0),
+            stops(bytes),
+            delays(bytes),
+            stops(memtables),
+            delays(memtables),
+        )
+    }
+}
+
+/// RocksDB's line on what compactions wrote and read in `time`.
+fn traffic(title: &str, stats: &LevelStats, time: Duration) -> String {
+    let seconds = time.as_secs_f64().max(0.001);
+    let gib = |bytes: u64| bytes as f64 / (1u64 << 30) as f64;
+    let rate = |bytes: u64| bytes as f64 / (1u64 << 20) as f64 / seconds;
+    let read = stats.read_above + stats.read_here + stats.blobs_read;
+    let written = stats.written + stats.blobs_written;
+    format!(
+        "{title} compaction: {:.2} GB write, {:.2} MB/s write, {:.2} GB read, {:.2} MB/s read, {:.1} seconds\n",
+        gib(written),
+        rate(written),
+        gib(read),
+        rate(read),
+        stats.took.as_secs_f64(),
+    )
+}
+
+/// RocksDB's line on the blob files of `version`, between empty lines.
+fn blob_files(version: &Version) -> String {
+    let blobs = version.blob_files();
+    let gib = |bytes: u64| bytes as f64 / (1u64 << 30) as f64;
+    let size: u64 = blobs.values().map(|blob| blob.file_size()).sum();
+    let garbage: u64 = blobs.values().map(|blob| blob.garbage_blob_bytes).sum();
+    let amplification = match size.saturating_sub(garbage) {
+        0 => 0.0,
+        live => size as f64 / live as f64,
+    };
+    format!(
+        "\nBlob file count: {}, total size: {:.1} GB, garbage size: {:.1} GB, space amp: {amplification:.1}\n\n",
+        blobs.len(),
+        gib(size),
+        gib(garbage),
+    )
 }
 
 const HEAD: &str = "Level    Files   Size     Score Read(GB)  Rn(GB) Rnp1(GB) Write(GB) Wnew(GB) Moved(GB) W-Amp Rd(MB/s) Wr(MB/s) \
@@ -385,68 +497,4 @@ pub(crate) fn count(number: u64) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_are_short() {
-        assert_eq!(
-            [0, 1536, 5 << 20, 3 << 40].map(size),
-            ["0.00 B", "1.50 KB", "5.00 MB", "3.00 TB"]
-        );
-        assert_eq!(
-            [7, 9999, 876_543, 12_345_678, 10_000_000_000].map(count),
-            ["7", "9999", "876K", "12M", "10G"]
-        );
-    }
-
-    #[test]
-    fn columns_stand_where_rocksdbs_stand() {
-        let cmp = base::InternalComparator::new(base::UserComparator::Bytewise);
-        let version = Version::empty(cmp, 7);
-        let mut stats = FamilyStats::default();
-        let file = FileMetadata {
-            size: 3 << 30,
-            ..FileMetadata::default()
-        };
-        stats.flushed(file.size, Duration::from_secs(6), Duration::from_secs(5));
-        stats.flushed(file.size, Duration::from_secs(2), Duration::from_secs(1));
-        let table = stats.table("f", &version, &Scores::new(&version, &Default::default()));
-        let row: Vec<&str> = table
-            .lines()
-            .find(|line| line.starts_with("  L0"))
-            .unwrap()
-            .split_whitespace()
-            .collect();
-        // By number, as awk counts: written, write amplification, seconds, CPU seconds, jobs, seconds a job.
-        let at = |column: usize| row[column - 1];
-        assert_eq!(
-            [9, 12, 15, 16, 17, 18].map(at),
-            ["6.0", "1.0", "8.00", "6.00", "2", "4.000"]
-        );
-        assert!(table.contains("\n Sum      0/0       0.00 B   0.0 "), "{table}");
-        // Flushes are of high priority; nothing was done since a dump that has just been made.
-        let jobs = |stats: &FamilyStats, name: &str| {
-            let table = stats.table("f", &version, &Scores::new(&version, &Default::default()));
-            let row = table.lines().find(|line| line.trim_start().starts_with(name));
-            row.map(|row| row.split_whitespace().nth(16).unwrap().to_owned())
-        };
-        assert_eq!(jobs(&stats, "High").as_deref(), Some("2"));
-        assert_eq!(jobs(&stats, "Low"), None);
-        assert_eq!(jobs(&stats, "Int").as_deref(), Some("2"));
-        stats.begin_interval();
-        assert_eq!(jobs(&stats, "Int").as_deref(), Some("0"));
-        assert_eq!(jobs(&stats, "Sum").as_deref(), Some("2"));
-        // Blobs count as written, in a column of their own too.
-        stats.flushed_blobs(3 << 30);
-        stats.compacted_blobs(0, 1 << 30, 2 << 30);
-        let table = stats.table("f", &version, &Scores::new(&version, &Default::default()));
-        let row = table.lines().find(|line| line.starts_with("  L0")).unwrap();
-        let row: Vec<&str> = row.split_whitespace().collect();
-        assert_eq!(
-            (row[8], &row[row.len() - 2..]),
-            ("11.0", &["1.0", "5.0"][..]),
-            "{table}"
-        );
-    }
-}
+mod tests;

@@ -9,7 +9,10 @@ use std::time::Duration;
 use base::filename::{self, FileKind};
 use dbtest::by_hand::{compact, everything, flush};
 use dbtest::events::Events;
-use esker::{CompactRangeOptions, Db, Event, InfoLogLevel, Logger, NullLogger, Options, StallCondition};
+use esker::{
+    CompactRangeOptions, CompressionType, Db, Event, InfoLogLevel, Logger, NullLogger, Options,
+    StallCondition,
+};
 use vfs::{Action, FaultFs, FileSystem, MemFs, Op, Rule};
 
 const DIR: &str = "/db";
@@ -169,7 +172,9 @@ fn it_tells_what_listeners_are_told() {
 
     // Who wrote it, with which options, and that it ended.
     for line in [
+        "RocksDB version: 7.8.3",
         "Esker version: ",
+        "Git sha ",
         "DB SUMMARY",
         "Created column family [extra] (ID 1)",
         "--------------- Options for column family [extra]:",
@@ -189,6 +194,63 @@ fn it_tells_what_listeners_are_told() {
         );
         assert!(fields[1].parse::<u64>().is_ok(), "{line}");
     }
+}
+
+/// RocksDB's `benchmark.sh` and its like read these lines by position.
+#[test]
+fn lines_that_scripts_read_are_rocksdbs() {
+    let fs = MemFs::new();
+    let mut options = options(&fs);
+    options.column_family.level0_file_num_compaction_trigger = 100;
+    options.column_family.compression = CompressionType::None;
+    options.column_family.streams_bypass_level0 = false;
+    let log_after = |options: &Options, reason: &str| {
+        let db = Db::open(options, DIR).unwrap();
+        db.put(b"k", reason.as_bytes()).unwrap();
+        flush(&db);
+        let family = db.default_column_family();
+        // One file, alone in its range, goes down as it is.
+        let range = CompactRangeOptions::default();
+        db.compact_range(&family, &range, None, None).unwrap();
+        db.close().unwrap();
+        log_of(&fs)
+    };
+    let log = log_after(&options, "first");
+    let fields = |log: &str, words: &str| -> Vec<String> {
+        let line = log.lines().find(|line| line.contains(words));
+        let line = line.unwrap_or_else(|| panic!("no {words} in\n{log}"));
+        line.split_whitespace().map(str::to_owned).collect()
+    };
+    // By the fields awk counts: release and commit.
+    assert_eq!(fields(&log, "RocksDB version:")[4], "7.8.3");
+    assert!(!fields(&log, "Git sha")[4].is_empty());
+    let moved = log.lines().find(|line| line.contains(" Moved #"));
+    let (_, moved) = moved
+        .and_then(|line| line.split_once("] [default] "))
+        .expect("a move");
+    let bytes = fields(&log, "\"trivial_move\"").join("");
+    let bytes = bytes
+        .split_once("total_files_size\":")
+        .expect("a size")
+        .1
+        .trim_end_matches('}')
+        .to_owned();
+    let expected = format!(
+        "Moved #1 files to level-6 {bytes} bytes OK: base level 6 level multiplier 10.00 max bytes base 268435456 \
+         files[0 0 0 0 0 0 1] max score 0.00, estimated pending compaction bytes 0"
+    );
+    assert_eq!(moved, expected);
+    // An OPTIONS file of a later release, or options that only a later one knows, make it that release's.
+    options.column_family.paranoid_memory_checks = true;
+    assert_eq!(
+        fields(&log_after(&options, "second"), "RocksDB version:")[4],
+        "9.7.0"
+    );
+    options.column_family.paranoid_memory_checks = false;
+    assert_eq!(
+        fields(&log_after(&options, "third"), "RocksDB version:")[4],
+        "9.7.0"
+    );
 }
 
 #[test]

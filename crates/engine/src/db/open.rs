@@ -582,6 +582,10 @@ fn mismatch(family: &str, recorded: &str, given: &UserComparator) -> Error {
 
 /// The newest OPTIONS file, if there is one that can be read; why not is told to the listeners.
 pub(crate) fn newest_options(options: &Options, dir: &Path, listeners: &Listeners) -> Option<OptionsFile> {
+    readable(read_newest_options(options, dir), listeners)
+}
+
+fn read_newest_options(options: &Options, dir: &Path) -> Result<Option<OptionsFile>> {
     let mut newest = OptionsFile::newest(&*options.fs, dir);
     for _ in 0..READ_ONLY_ATTEMPTS {
         match &newest {
@@ -592,8 +596,13 @@ pub(crate) fn newest_options(options: &Options, dir: &Path, listeners: &Listener
             _ => break,
         }
     }
+    newest.map(|newest| newest.map(|(_, newest)| newest))
+}
+
+/// `newest`, unless it could not be read, which the listeners are told.
+fn readable(newest: Result<Option<OptionsFile>>, listeners: &Listeners) -> Option<OptionsFile> {
     match newest {
-        Ok(newest) => newest.map(|(_, newest)| newest),
+        Ok(newest) => newest,
         Err(error) => {
             listeners.notify(&Event::UnknownOption {
                 section: "file".to_owned(),
@@ -614,7 +623,9 @@ pub(crate) fn assemble_db(
 ) -> Result<DbInner> {
     let fs = options.fs.clone();
     let session_id = new_session_id();
-    log.write_header(options, dir, &session_id);
+    let stored = read_newest_options(options, dir);
+    let release = options.release(stored.as_ref().ok().and_then(Option::as_ref));
+    log.write_header(options, dir, &session_id, &release);
     let listeners = Listeners::new(log.clone(), options);
     let obsolete = Arc::new(ObsoleteFiles::new(
         fs.clone(),
@@ -627,7 +638,7 @@ pub(crate) fn assemble_db(
         ..CacheOptions::default()
     });
     // Components the options leave open are those the database was last opened with.
-    let stored = newest_options(options, dir, &listeners);
+    let stored = readable(stored, &listeners);
     if let Some(stored) = &stored {
         for (section, name) in stored.unknown() {
             listeners.notify(&Event::UnknownOption { section, name });

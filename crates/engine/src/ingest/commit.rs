@@ -16,6 +16,7 @@ use super::replace::{deletions, without};
 use crate::db::DbInner;
 use crate::db::state::{DbState, INGESTION};
 use crate::events::{Event, IngestedFile};
+use crate::level_stats::IngestedStats;
 use crate::log::log_line;
 use crate::read::table_cache::file_stats;
 use crate::write::queue::Settled;
@@ -165,10 +166,12 @@ impl DbInner {
     ) {
         let job = self.new_job();
         let mut shapes = Vec::new();
-        for own in families {
-            let own = state.families.get_mut(&own.family.id);
-            let (shape, stall) =
-                own.map_or_else(Default::default, |own| (own.level_files(), self.note_stall(own)));
+        for (prepared, places) in families.iter().zip(places) {
+            let own = state.families.get_mut(&prepared.family.id);
+            let (shape, stall) = own.map_or_else(Default::default, |own| {
+                own.stats.ingested(ingested_stats(prepared, places));
+                (own.level_files(), self.note_stall(own))
+            });
             shapes.push(shape);
             state.stall_events.extend(stall);
         }
@@ -484,6 +487,19 @@ pub(super) fn metadata(
     };
     metadata.stats.get_or_init(|| file_stats(properties));
     metadata
+}
+
+fn ingested_stats(own: &PreparedFamily, places: &[Place]) -> IngestedStats {
+    let mut sum = IngestedStats::default();
+    for (file, place) in own.files.iter().zip(places) {
+        sum += IngestedStats {
+            bytes: file.external.size,
+            files: 1,
+            l0_files: u64::from(place.level == 0),
+            keys: file.external.properties.num_entries,
+        };
+    }
+    sum
 }
 
 fn ingested(own: &PreparedFamily, places: &[Place], job: u64, level_files: Vec<usize>) -> Event {

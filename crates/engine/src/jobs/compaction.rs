@@ -16,9 +16,10 @@ use compact::picker::pick;
 use compact::picker::range::{CompactRangeOptions, RangeCompaction, RangeStep};
 use compact::picker::settled::Circumstances;
 use compact::picker::{FileFacts, JobId, PickContext};
+use compact::score::Scores;
 use compact::stall::StallCondition;
 use compact::{CompactionReason, PartitionerContext, Plan};
-use manifest::{FileMetadata, VersionEdit};
+use manifest::{FileMetadata, Version, VersionEdit};
 use rangedel::FragmentedTombstones;
 
 use super::large_rows::RefusedRow;
@@ -29,6 +30,7 @@ use crate::db::control::manual_paused;
 use crate::db::state::{COMPACTION, DbState, FamilyState};
 use crate::events::Event;
 use crate::level_stats::entries;
+use crate::log::level_summary::level_summary;
 use crate::options::CompactionStyle;
 
 /// A compaction at work.
@@ -503,7 +505,7 @@ impl DbInner {
     ) -> Result<()> {
         let plan = &job.plan;
         let mut stall = None;
-        let (mut level_files, mut score) = (Vec::new(), 0.0);
+        let mut shape = None;
         if let Some(own) = state.families.get_mut(&job.id) {
             own.running.finish(job.running);
             if let Some(row) = &done.refused {
@@ -527,8 +529,7 @@ impl DbInner {
                 Ok(noted) => stall = noted,
                 Err(error) => result = result.and(Err(error)),
             }
-            level_files = own.level_files();
-            score = own.compaction_score;
+            shape = Some((own.version.clone(), own.compaction_score));
         }
         // Before anybody takes the job for ended.
         if let Err(error) = &result
@@ -549,7 +550,7 @@ impl DbInner {
         let micros = self.options.clock.now().saturating_sub(job.start).as_micros() as u64;
         MutexGuard::unlocked(state, || {
             match &result {
-                Ok(()) => self.report_compaction(job, done, micros, (level_files, score)),
+                Ok(()) => self.report_compaction(job, done, micros, shape),
                 Err(error) => {
                     self.report_failed_compaction(&job.family, job.job, error, done.refused.is_none());
                     if let Some(row) = &done.refused {
@@ -562,13 +563,28 @@ impl DbInner {
         result
     }
 
-    /// `shape`: the files of each level, and the compaction score.
-    fn report_compaction(&self, job: &CompactionJob, done: Done, micros: u64, shape: (Vec<usize>, f64)) {
+    /// `shape`: the version the compaction made and its score; `None` if the family was dropped.
+    fn report_compaction(
+        &self,
+        job: &CompactionJob,
+        done: Done,
+        micros: u64,
+        shape: Option<(Arc<Version>, f64)>,
+    ) {
         let CompactionJob { family, plan, .. } = job;
+        let level_summary = shape.as_ref().map_or_else(String::new, |(version, _)| {
+            let options = family.current().leveled();
+            level_summary(version, &Scores::new(version, &options), &options)
+        });
         self.stats.count_reason(plan.reason);
         if let Some(written) = done.written_by {
             self.count_compaction(plan, &written, micros);
-            let (level_files, score) = shape;
+            let files = |version: &Version| {
+                let levels = 0..version.num_levels();
+                levels.map(|level| version.files(level).len()).collect()
+            };
+            let (level_files, score) =
+                shape.map_or_else(Default::default, |(version, score)| (files(&version), score));
             self.notify(&Event::Compacted {
                 family: family.name.clone(),
                 job: job.job,
@@ -585,6 +601,7 @@ impl DbInner {
                 compression: written.compression,
                 level_files,
                 score,
+                level_summary,
             });
         } else if plan.deletion {
             self.notify(&Event::Dropped {
@@ -596,7 +613,7 @@ impl DbInner {
                 bytes: plan.input_bytes(),
             });
         } else {
-            self.report_move(family, job.job, plan);
+            self.report_move(family, job.job, plan, level_summary);
         }
     }
 
@@ -653,7 +670,7 @@ impl DbInner {
         });
     }
 
-    fn report_move(&self, family: &Family, job: u64, plan: &Plan) {
+    fn report_move(&self, family: &Family, job: u64, plan: &Plan, level_summary: String) {
         self.stats
             .add(Ticker::TrivialMoves, plan.moved_files().count() as u64);
         let bytes = plan.moved_files().map(|(_, file)| file.size).sum();
@@ -665,6 +682,7 @@ impl DbInner {
             output_level: plan.output_level,
             files: plan.moved_files().count(),
             bytes,
+            level_summary,
         });
     }
 

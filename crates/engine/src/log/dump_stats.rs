@@ -113,12 +113,13 @@ impl DbInner {
             families.map(|family| family.family.clone()).collect()
         };
         let mut caches: Vec<Arc<BlockCache>> = Vec::new();
+        let up = self.options.clock.now().saturating_sub(self.opened);
         for family in &families {
             let version = family.super_version.load().version.clone();
             out.push_str(&self.family_stats(family, &version));
             out.push_str(&file_histogram(family));
             if let Some(own) = self.state.lock().families.get_mut(&family.id) {
-                own.stats.begin_interval();
+                own.stats.begin_interval(up);
             }
             if let Some(cache) = family.tables.block_cache()
                 && !caches.iter().any(|known| Arc::ptr_eq(known, cache))
@@ -235,9 +236,10 @@ impl DbInner {
                 .sum();
             let _ = write!(
                 out,
-                "Estimated pending compaction bytes: {}\nWrite Stall (count): {}\nWrite stall: {}\nMemory of {}: memtables {}, indexes and filters of open tables {}\n",
+                "Estimated pending compaction bytes: {}\nWrite Stall (count): {}\n{}Write stall: {}\nMemory of {}: memtables {}, indexes and filters of open tables {}\n",
                 own.pending_compaction_bytes,
                 own.stats.stalls.text(),
+                own.stats.stalls_by_position(),
                 own.stall_of_all(),
                 family.name,
                 size(memtables),

@@ -28,12 +28,6 @@ impl InfoLog {
     }
 }
 
-/// `files[1 0 2]`, as RocksDB shows the shape of a tree.
-fn shape(level_files: &[usize]) -> String {
-    let files: Vec<String> = level_files.iter().map(usize::to_string).collect();
-    format!("files[{}]", files.join(" "))
-}
-
 impl EventListener for InfoLog {
     fn on_event(&self, event: &Event) {
         match event {
@@ -380,16 +374,15 @@ impl InfoLog {
                 cpu_micros,
                 compression,
                 level_files,
-                score,
+                level_summary,
                 ..
             } => {
                 let rate = |bytes: u64| bytes as f64 / 1_048_576.0 / (*micros as f64 / 1e6).max(1e-6);
                 log_line!(
                     self,
                     Info,
-                    "[{family}] compacted to: {} max score {score:.2}, MB/sec: {:.1} rd, {:.1} wr, level {output_level}, \
+                    "[{family}] compacted to: {level_summary}, MB/sec: {:.1} rd, {:.1} wr, level {output_level}, \
                      records in: {entries_read}, records dropped: {} output_compression: {}",
-                    shape(level_files),
                     rate(*bytes_read),
                     rate(*bytes_written),
                     entries_read.saturating_sub(*entries_written),
@@ -415,12 +408,13 @@ impl InfoLog {
                 output_level,
                 files,
                 bytes,
+                level_summary,
                 ..
             } => {
                 log_line!(
                     self,
                     Info,
-                    "[{family}] [JOB {job}] Moved {files} files to level-{output_level} {bytes} bytes OK"
+                    "[{family}] Moved #{files} files to level-{output_level} {bytes} bytes OK: {level_summary}"
                 );
                 self.event("trivial_move", *job, |json| {
                     json.text("cf_name", family)

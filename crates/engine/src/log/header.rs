@@ -11,14 +11,17 @@ use crate::options::table::OptionTable;
 use crate::options::{ColumnFamilyOptions, Options};
 
 impl InfoLog {
-    /// Writes the header of session `session_id` of the database in `dir`, as it lies there before it is recovered.
-    pub fn write_header(&self, options: &Options, dir: &Path, session_id: &str) {
+    /// Writes the header of session `session_id` of the database in `dir`, as it lies there before it is recovered. `release` is
+    /// RocksDB's whose options are written. RocksDB's scripts read the release and the commit by their places in the lines.
+    pub fn write_header(&self, options: &Options, dir: &Path, session_id: &str, release: &str) {
         if !self.takes(InfoLogLevel::Header) {
             return;
         }
         let mut out = format!(
-            "Esker version: {}\nDB SUMMARY\nDB Session ID:  {session_id}\n",
-            env!("CARGO_PKG_VERSION")
+            "RocksDB version: {release}\nEsker version: {}\nGit sha {}\nDB SUMMARY\nDB Session ID:  {session_id}\n",
+            env!("CARGO_PKG_VERSION"),
+            // As of the build script.
+            env!("ESKER_GIT_SHA"),
         );
         summary(&mut out, options, dir);
         dump(&mut out, options);

@@ -13,6 +13,7 @@ pub(crate) mod dump_stats;
 mod event_logger;
 mod header;
 mod json;
+pub(crate) mod level_summary;
 mod write_cost;
 
 use std::fmt;

@@ -488,6 +488,28 @@ fn release_number(release: &str) -> Vec<u32> {
     release.split('.').map_while(|part| part.parse().ok()).collect()
 }
 
+impl Options {
+    /// The release of RocksDB that the OPTIONS file names when a database that had `before` is opened with these options.
+    pub(crate) fn release(&self, before: Option<&OptionsFile>) -> String {
+        let of =
+            |title: &str, argument: Option<&str>| before.and_then(|before| before.section(title, argument));
+        let mut file = describe(self, &[], before);
+        let others = self.column_families.keys().map(String::as_str);
+        for name in others.chain([DEFAULT_COLUMN_FAMILY]) {
+            let (family, name) = (self.family(name), Some(name));
+            let title = "CFOptions";
+            file.sections
+                .push(Section::of(title, name, family, &[], of(title, name)));
+            let title = "TableOptions/BlockBasedTable";
+            file.sections
+                .push(Section::of(title, name, &family.table, &[], of(title, name)));
+        }
+        file.name_release();
+        let release = file.sections[0].get(RELEASE);
+        release.unwrap_or(ROCKSDB_VERSION).to_owned()
+    }
+}
+
 impl OptionsFile {
     /// Makes it a file of a release that knows all that is in it.
     fn name_release(&mut self) {

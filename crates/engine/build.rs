@@ -1,0 +1,42 @@
+//! Names the commit a release build is made of: `ESKER_GIT_SHA`, for the header of each info log.
+//!
+//! A build with debug assertions is of `unknown`, so that a commit is no reason to build the engine again while one works on it.
+
+use std::process::Command;
+
+const NAME: &str = "ESKER_GIT_SHA";
+
+fn main() {
+    println!("cargo:rerun-if-changed=build.rs");
+    println!("cargo:rerun-if-env-changed={NAME}");
+    let given = std::env::var(NAME).ok().filter(|sha| !sha.is_empty());
+    let sha = given.or_else(published).or_else(|| {
+        let is_release = std::env::var("PROFILE").is_ok_and(|profile| profile == "release");
+        is_release.then(commit).flatten()
+    });
+    println!("cargo:rustc-env={NAME}={}", sha.as_deref().unwrap_or("unknown"));
+}
+
+/// The commit that `cargo publish` wrote into the crate.
+fn published() -> Option<String> {
+    let info = std::fs::read_to_string(".cargo_vcs_info.json").ok()?;
+    let (_, rest) = info.split_once("\"sha1\"")?;
+    rest.split('"').nth(1).map(str::to_owned)
+}
+
+/// The commit that is checked out; `None` outside a repository. Built again when another one is.
+fn commit() -> Option<String> {
+    // Each move of HEAD adds a line to its log, whichever branch it is on.
+    if let Some(log) = git(&["rev-parse", "--git-path", "logs/HEAD"])
+        && std::path::Path::new(&log).exists()
+    {
+        println!("cargo:rerun-if-changed={log}");
+    }
+    git(&["rev-parse", "HEAD"])
+}
+
+fn git(args: &[&str]) -> Option<String> {
+    let output = Command::new("git").args(args).output().ok()?;
+    let text = String::from_utf8(output.stdout).ok()?;
+    output.status.success().then(|| text.trim().to_owned())
+}
