@@ -84,8 +84,9 @@ pub use ingest::{
     FileIngestionHandle, IngestExternalFileArg, IngestExternalFileOptions, PreparedFileInfo, RangeOpt,
 };
 pub use jobs::verifier::VerifyProgress;
+pub use log::header::GIT_SHA;
 pub use log::{InfoLogLevel, Logger, NullLogger};
-pub use options::file::OptionsFile;
+pub use options::file::{OptionsFile, ROCKSDB_VERSION};
 pub use options::{
     BlobGarbageCollectionPolicy, BlockBasedOptions, BottommostLevelCompaction, ColumnFamilyOptions,
     CompactFilesOptions, CompactRangeOptions, CompactionOptionsFifo, CompactionOptionsUniversal,

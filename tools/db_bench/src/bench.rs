@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 
 use base::{Error, Result, perf};
 use esker::{
@@ -16,12 +17,13 @@ use crate::mixgraph::Mixgraph;
 use crate::record::{Before, Recorder};
 use crate::report::{Repetitions, Summary};
 use crate::runner::{self, Observer, Thread};
+use crate::secondary::CatchUp;
 use crate::seeds::Seeds;
 use crate::values::{Sizes, Values};
 use crate::workloads::streams::{self, Streams};
 use crate::workloads::timeseries::{self, Expire, ExpiredTimeFilter, Time};
 use crate::workloads::{self, Run, Threads, Workload};
-use crate::{harness, header, options, resources};
+use crate::{harness, header, options, options_file, resources};
 
 /// The database under test, and what is known of it.
 pub struct Bench {
@@ -35,6 +37,10 @@ pub struct Bench {
     values: Values,
     time: Time,
     db: Option<Handles>,
+    /// Of a secondary.
+    catch_up: Option<CatchUp>,
+    /// Catch-ups of secondaries that are closed.
+    secondary_updates: u64,
     /// For `--json`.
     recorder: Option<Recorder>,
 }
@@ -123,7 +129,15 @@ impl Params<'_> {
 impl Bench {
     /// Opens the database at `path` as `flags` say.
     pub fn open(flags: Flags, path: &Path) -> Result<Bench> {
-        let options = options::from_flags(&flags)?;
+        let options = match flags.options_file.as_str() {
+            "" => options::from_flags(&flags)?,
+            _ => {
+                println!("Initializing RocksDB Options from the specified file");
+                let (options, remarks) = options_file::load(&flags)?;
+                remarks.iter().for_each(|remark| eprintln!("note: {remark}"));
+                options
+            }
+        };
         let sizes = match flags.value_size_distribution_type.as_str() {
             "fixed" => Sizes::Fixed(flags.value_size.max(0) as usize),
             kind @ ("uniform" | "normal") => {
@@ -163,6 +177,8 @@ impl Bench {
             values,
             time: Time::default(),
             db: None,
+            catch_up: None,
+            secondary_updates: 0,
             recorder: None,
         };
         if !bench.flags.use_existing_db {
@@ -180,10 +196,11 @@ impl Bench {
     /// Closes the database and opens it again.
     pub fn reopen(&mut self) -> Result<()> {
         self.close()?;
-        let db = match self.flags.readonly {
-            true => Db::open_read_only(&self.options, &self.path)?,
-            false => Db::open(&self.options, &self.path)?,
-        };
+        let start = Instant::now();
+        let db = self.open_db()?;
+        if self.flags.report_open_timing {
+            println!("OpenDb:     {} milliseconds", start.elapsed().as_secs_f64() * 1e3);
+        }
         let mut families = vec![db.default_column_family()];
         for number in 1..self.flags.num_column_families {
             let name = format!("column_family_name_{number:06}");
@@ -196,8 +213,35 @@ impl Bench {
         Ok(())
     }
 
+    fn open_db(&mut self) -> Result<Db> {
+        let (flags, options) = (&self.flags, &self.options);
+        if flags.readonly {
+            return Db::open_read_only(options, &self.path);
+        }
+        if flags.use_secondary_db {
+            let own = match flags.secondary_path.as_str() {
+                "" => ::flags::test_directory()
+                    .map_err(Error::invalid_argument)?
+                    .join("dbbench_secondary"),
+                path => PathBuf::from(path),
+            };
+            let db = Db::open_as_secondary(options, &self.path, own)?;
+            if let Ok(seconds @ 1..) = u64::try_from(flags.secondary_update_interval) {
+                self.catch_up = Some(CatchUp::start(db.clone(), Duration::from_secs(seconds)));
+            }
+            return Ok(db);
+        }
+        match flags.open_as_follower {
+            true => Db::open_as_follower(options, &self.path, &flags.leader_path),
+            false => Db::open(options, &self.path),
+        }
+    }
+
     /// Closes the database, saying what failed.
     pub fn close(&mut self) -> Result<()> {
+        if let Some(catch_up) = self.catch_up.take() {
+            self.secondary_updates += catch_up.stop();
+        }
         match self.db.take() {
             Some(handles) => handles.db.close(),
             None => Ok(()),
@@ -254,6 +298,11 @@ impl Bench {
         }
         if let Some(statistics) = &self.options.statistics {
             println!("STATISTICS:\n{statistics}");
+        }
+        if self.flags.use_secondary_db {
+            let updates = self.catch_up.take().map_or(0, CatchUp::stop);
+            self.secondary_updates += updates;
+            println!("Secondary instance updated  {} times.", self.secondary_updates);
         }
         Ok(())
     }
@@ -484,6 +533,20 @@ struct Watch<'a> {
     handles: &'a Handles,
 }
 
+impl Watch<'_> {
+    /// Of the levels that hold entries.
+    fn table_properties(&self) -> String {
+        let family = &self.handles.families[0];
+        let levels = 0..family.options().num_levels;
+        let of_levels = levels.filter_map(|level| {
+            let name = format!("rocksdb.aggregated-table-properties-at-level{level}");
+            let text = self.handles.db.property(family, &name)?;
+            (!text.contains("# entries=0")).then(|| format!("Level[{level}]: {text}\n"))
+        });
+        of_levels.collect()
+    }
+}
+
 impl Observer for Watch<'_> {
     fn on_line(&self) {
         if self.flags.stats_per_interval > 0
@@ -493,6 +556,9 @@ impl Observer for Watch<'_> {
                 .property(&self.handles.families[0], "rocksdb.stats")
         {
             eprintln!("{stats}");
+            if self.flags.show_table_properties {
+                eprint!("{}", self.table_properties());
+            }
         }
     }
 
@@ -524,6 +590,12 @@ fn check(flags: &Flags) -> Result<()> {
     }
     if PerfLevel::of_number(flags.perf_level).is_none() {
         return refuse("--perf_level lies between 1 and 6");
+    }
+    if flags.use_secondary_db && !flags.use_existing_db {
+        return refuse("--use_secondary_db wants --use_existing_db: the database is its primary's");
+    }
+    if flags.open_as_follower && flags.leader_path.is_empty() {
+        return refuse("--open_as_follower wants --leader_path");
     }
     Streams::from_flags(flags)?;
     timeseries::expire_style(flags)?;

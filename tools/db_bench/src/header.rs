@@ -35,6 +35,16 @@ pub fn environment(release: Option<&str>) -> String {
     text
 }
 
+/// `--build_info`, under RocksDB's names: the release whose options are written by default, and what was built.
+pub fn build_info() -> String {
+    format!(
+        "db_bench (RocksDB) {}\n    esker_version: {}\n    rocksdb_build_git_sha: {}\n",
+        esker::ROCKSDB_VERSION,
+        env!("CARGO_PKG_VERSION"),
+        esker::GIT_SHA
+    )
+}
+
 /// The moment so many seconds after the beginning of 1970, in UTC, in the form of C's `ctime`, which RocksDB's `benchmark.sh` reads.
 fn ctime(seconds: u64) -> String {
     // The first day of 1970 was a Thursday.

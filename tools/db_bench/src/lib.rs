@@ -17,6 +17,7 @@ mod keys;
 mod machine;
 mod mixgraph;
 mod options;
+mod options_file;
 mod page;
 mod peer;
 mod picture;
@@ -25,6 +26,7 @@ mod report;
 mod resources;
 mod runner;
 mod schedule;
+mod secondary;
 mod seeds;
 mod tour;
 mod values;
@@ -66,6 +68,10 @@ fn run(args: &[String]) -> Result<(), String> {
             return Ok(());
         }
     };
+    if flags.build_info {
+        print!("{}", header::build_info());
+        return Ok(());
+    }
     for name in &flags.rest.ignored {
         eprintln!("note: {name}");
     }

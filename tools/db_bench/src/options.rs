@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use base::{Error, Result};
 use esker::{
-    AdmissionPolicy, BlockCache, Cache, CacheOptions, ChecksumType, ColumnFamilyOptions, CompactionStopStyle,
-    CompressedSecondaryCacheOptions, CompressionType, DataBlockIndexType, FileChecksumGenFactory,
-    FilterPolicy, IndexShortening, IndexType, Options, RateLimiter, RateLimiterMode, RateLimiterOptions,
-    Statistics, StatsLevel, SystemClock, TieredCacheOptions, WriteBufferManager,
+    AdmissionPolicy, BlockCache, Cache, CacheOptions, ChecksumType, ColumnFamilyOptions, CompactionFilter,
+    CompactionFilterFactory, CompactionStopStyle, CompressedSecondaryCacheOptions, CompressionType,
+    DataBlockIndexType, Decision, FileChecksumGenFactory, FilterContext, FilterPolicy, IndexShortening,
+    IndexType, Options, RateLimiter, RateLimiterMode, RateLimiterOptions, Statistics, StatsLevel,
+    SystemClock, TieredCacheOptions, ValueType, WriteBufferManager,
 };
 
 use crate::flags::Flags;
@@ -146,8 +147,16 @@ pub fn from_flags(flags: &Flags) -> Result<Options> {
             })),
         };
     }
+    if flags.use_keep_filter {
+        family.compaction_filter_factory = Some(Arc::new(KeepFilter));
+    }
     for (name, value) in &flags.rest.engine {
         ::flags::engine::set(&mut options, name, value)?;
+    }
+    if flags.max_background_compactions >= 0 || flags.max_background_flushes >= 0 {
+        let compactions = flags.max_background_compactions.max(1);
+        let jobs = compactions.saturating_add(flags.max_background_flushes.max(1));
+        ::flags::engine::set(&mut options, "max_background_jobs", &jobs.to_string())?;
     }
     if flags.cost_write_buffer_to_cache {
         let cache = options.column_family.table.block_cache.clone();
@@ -169,6 +178,25 @@ pub fn from_flags(flags: &Flags) -> Result<Options> {
             .collect();
     }
     Ok(options)
+}
+
+/// A filter that is asked about every row and removes none.
+struct KeepFilter;
+
+impl CompactionFilterFactory for KeepFilter {
+    fn name(&self) -> &str {
+        "KeepFilter"
+    }
+
+    fn create(&self, _: &FilterContext) -> Option<Box<dyn CompactionFilter>> {
+        Some(Box::new(KeepFilter))
+    }
+}
+
+impl CompactionFilter for KeepFilter {
+    fn filter(&mut self, _: usize, _: &[u8], _: ValueType, _: &[u8]) -> Decision {
+        Decision::Keep
+    }
 }
 
 fn rate_limiter(flags: &Flags) -> Result<Option<Arc<RateLimiter>>> {

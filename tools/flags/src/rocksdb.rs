@@ -38,6 +38,22 @@ pub fn rows<F: FlagSet>() -> impl Iterator<Item = RocksdbFlag> {
     })
 }
 
+/// Lines of the tool's list that are neither a title nor one flag with its default: joined, cut or empty ones, and titles that no
+/// flag follows.
+pub fn damaged_lines<F: FlagSet>() -> Vec<&'static str> {
+    let lines: Vec<&str> = F::ROCKSDB_ONLY.lines().collect();
+    let is_title = |line: &str| line.starts_with('[') && line.find(']') == Some(line.len() - 1);
+    let is_flag = |line: &str| {
+        let name = line.find(['=', '~']).map_or("", |at| &line[..at]);
+        let words = line.split_whitespace().count();
+        words == 1 && !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+    };
+    let next_is_flag = |at: usize| lines.get(at + 1).is_some_and(|next| is_flag(next));
+    let whole = |at: usize, line: &str| is_flag(line) || is_title(line) && next_is_flag(at);
+    let damaged = lines.iter().enumerate().filter(|(at, line)| !whole(*at, line));
+    damaged.map(|(_, line)| *line).collect()
+}
+
 pub(crate) fn row<F: FlagSet>(name: &str) -> Option<RocksdbFlag> {
     rows::<F>().find(|row| row.name == name)
 }

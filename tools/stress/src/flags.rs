@@ -796,4 +796,18 @@ mod tests {
             .collect();
         assert_eq!(ours, OURS);
     }
+
+    #[test]
+    fn every_flag_of_the_list_is_whole_and_in_one_section() {
+        assert_eq!(rocksdb::damaged_lines::<Flags>(), [""; 0]);
+        let section = |name: &str| {
+            let row = rocksdb::rows::<Flags>().find(|row| row.name == name);
+            row.map(|row| row.section)
+        };
+        assert_eq!(
+            section("subset_cf_checkpoint_one_in"),
+            Some("backups and checkpoints under stress")
+        );
+        assert_eq!(section("use_blob_db"), Some("blob files"));
+    }
 }

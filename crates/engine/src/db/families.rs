@@ -199,7 +199,7 @@ pub(crate) fn assemble(
 }
 
 /// The operator an OPTIONS file names: `StringAppendOperator`, or `{id=StringAppendOperator;delimiter=,;}`.
-fn stored_merger(text: &str) -> Merger {
+pub(crate) fn stored_merger(text: &str) -> Merger {
     let inner = text.strip_prefix('{').and_then(|text| text.strip_suffix('}'));
     let Some(inner) = inner else {
         return match merge::builtin(text) {

@@ -10,6 +10,10 @@ use crate::db::column_family::DEFAULT_COLUMN_FAMILY;
 use crate::options::table::OptionTable;
 use crate::options::{ColumnFamilyOptions, Options};
 
+/// The commit that this library was built of, in a release build: a hash of 40 digits, or `unknown`. The environment variable
+/// `ESKER_GIT_SHA` names another when it is built. LOG's header has it in the line `Git sha`.
+pub const GIT_SHA: &str = env!("ESKER_GIT_SHA");
+
 impl InfoLog {
     /// Writes the header of session `session_id` of the database in `dir`, as it lies there before it is recovered. `release` is
     /// RocksDB's whose options are written. RocksDB's scripts read the release and the commit by their places in the lines.
@@ -20,8 +24,7 @@ impl InfoLog {
         let mut out = format!(
             "RocksDB version: {release}\nEsker version: {}\nGit sha {}\nDB SUMMARY\nDB Session ID:  {session_id}\n",
             env!("CARGO_PKG_VERSION"),
-            // As of the build script.
-            env!("ESKER_GIT_SHA"),
+            GIT_SHA,
         );
         summary(&mut out, options, dir);
         dump(&mut out, options);

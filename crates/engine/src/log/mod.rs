@@ -11,7 +11,7 @@
 mod auto_roll_logger;
 pub(crate) mod dump_stats;
 mod event_logger;
-mod header;
+pub(crate) mod header;
 mod json;
 pub(crate) mod level_summary;
 mod write_cost;

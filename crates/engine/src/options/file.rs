@@ -14,11 +14,13 @@ use super::table::{OptionRow, OptionTable};
 use super::{BlockBasedOptions, ColumnFamilyOptions, Options};
 use crate::db::DbInner;
 use crate::db::column_family::{DEFAULT_COLUMN_FAMILY, Family};
+use crate::db::families::stored_merger;
 use crate::read::value::Merger;
 use crate::version_set::replace_file;
 
-/// What an OPTIONS file of ours says it is, where no other release's file stands behind it: the oldest whose options we write.
-const ROCKSDB_VERSION: &str = "7.8.3";
+/// The release of RocksDB that OPTIONS files name where no other release wrote one before and no option needs a later one: the
+/// oldest whose options are written.
+pub const ROCKSDB_VERSION: &str = "7.8.3";
 
 /// Options that no RocksDB has.
 const NOT_ROCKSDBS: &[&str] = &[
@@ -247,6 +249,13 @@ impl OptionsFile {
                 section.fill(&mut family, &mut unknown);
                 let comparator = section.get("comparator").and_then(base::UserComparator::builtin);
                 family.comparator = comparator.unwrap_or(family.comparator);
+                family.merge_operator =
+                    section
+                        .get("merge_operator")
+                        .and_then(|text| match stored_merger(&unescape(text)) {
+                            Merger::Operator(operator) => Some(operator),
+                            Merger::Unknown(_) => None,
+                        });
                 family.prefix_extractor = section.get("prefix_extractor").and_then(base::prefix::builtin);
                 family.sst_partitioner_factory = section
                     .get("sst_partitioner_factory")

@@ -316,9 +316,9 @@ fn read_and_write(
     Ok(())
 }
 
-/// Refuses `workload` where no merge operator was named.
+/// Refuses `workload` where neither a flag nor the file of options names a merge operator.
 pub fn need_merge_operator(params: &Params<'_>, workload: &str) -> Result<()> {
-    if params.flags.merge_operator.is_empty() {
+    if params.families[0].options().merge_operator.is_none() {
         return Err(Error::invalid_argument(format!(
             "{workload} needs --merge_operator"
         )));

@@ -1,7 +1,9 @@
 //! The program as its users run it.
 
+mod benchmark_script;
 mod like_rocksdb;
 mod published;
+mod secondary;
 
 use std::path::Path;
 use std::process::{Command, Output};

@@ -1,0 +1,128 @@
+//! Databases that others write, and options that others wrote.
+
+use crate::{operations, run_in, stderr, successful};
+
+#[test]
+fn a_secondary_reads_what_its_primary_has() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let run = |args: &str| successful(args, &run_in(dir.path(), args));
+    run("--num=3000 --benchmarks=filluniquerandom");
+    let secondary = "--use_secondary_db --use_existing_db --num=3000";
+    let out = run(&format!(
+        "{secondary} --benchmarks=readrandom,readseq --report_open_timing"
+    ));
+    assert!(out.contains("(3000 of 3000 found)"), "{out}");
+    assert_eq!(operations(&out, "readseq"), 3_000);
+    assert!(
+        dir.path().join("dbbench_secondary/LOG").exists(),
+        "a directory of its own"
+    );
+    // It catches up at once, and then every five seconds.
+    let line = out
+        .lines()
+        .find(|line| line.starts_with("Secondary instance updated  "));
+    let updates = line
+        .and_then(|line| line.split_whitespace().nth(3))
+        .expect("a count");
+    assert!(updates.parse::<u64>().expect("a number") > 0);
+    let timing = out.lines().find_map(|line| line.strip_prefix("OpenDb:     "));
+    let millis = timing
+        .and_then(|timing| timing.strip_suffix(" milliseconds"))
+        .expect("a time");
+    assert!(millis.parse::<f64>().expect("a number") > 0.0);
+
+    let own = dir.path().join("own");
+    let out = run(&format!(
+        "{secondary} --secondary_path={} --secondary_update_interval=0 --benchmarks=readrandom",
+        own.display()
+    ));
+    assert!(out.contains("Secondary instance updated  0 times."), "{out}");
+    assert!(own.join("LOG").exists());
+    let refused = run_in(dir.path(), &format!("{secondary} --benchmarks=overwrite"));
+    let err = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(
+        !refused.status.success() && err.contains("Not implemented"),
+        "{err}"
+    );
+    let err = stderr("--use_secondary_db --benchmarks=readrandom");
+    assert!(
+        err.contains("--use_secondary_db wants --use_existing_db"),
+        "{err}"
+    );
+}
+
+#[test]
+fn a_follower_reads_what_its_leader_has() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let leader = dir.path().join("leader");
+    let run = |args: &str| successful(args, &run_in(dir.path(), args));
+    run(&format!(
+        "--db={} --num=3000 --benchmarks=filluniquerandom",
+        leader.display()
+    ));
+    let out = run(&format!(
+        "--open_as_follower --leader_path={} --num=3000 --benchmarks=readrandom",
+        leader.display()
+    ));
+    assert!(out.contains("(3000 of 3000 found)"), "{out}");
+    let err = stderr("--open_as_follower --benchmarks=readrandom");
+    assert!(err.contains("--open_as_follower wants --leader_path"), "{err}");
+}
+
+#[test]
+fn options_come_from_a_file() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let run = |args: &str| {
+        let output = run_in(dir.path(), args);
+        let out = successful(args, &output);
+        (out, String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let newest = || {
+        let files = std::fs::read_dir(dir.path().join("dbbench")).expect("a database");
+        let paths = files.map(|file| file.expect("a file").path());
+        let options = paths.filter(|path| path.to_string_lossy().contains("/OPTIONS-"));
+        std::fs::read_to_string(options.max().expect("an OPTIONS file")).expect("text")
+    };
+    run(
+        "--num=100 --benchmarks=fillseq --write_buffer_size=777216 --block_size=2048 --merge_operator=stringappend",
+    );
+    let written = dir.path().join("OPTIONS");
+    std::fs::write(&written, newest()).expect("a copy");
+    let (out, err) = run(&format!(
+        "--num=100 --benchmarks=fillseq,mergerandom,readrandom --options_file={} --write_buffer_size=999424",
+        written.display()
+    ));
+    assert!(
+        out.contains("Initializing RocksDB Options from the specified file\n"),
+        "{out}"
+    );
+    assert!(err.contains("note: write_buffer_size is 777216 as "), "{err}");
+    let now = newest();
+    for line in ["write_buffer_size=777216", "block_size=2048"] {
+        assert!(now.contains(&format!("  {line}\n")), "{line}\n{now}");
+    }
+    assert!(now.contains("merge_operator=StringAppendOperator"), "{now}");
+    let err = stderr("--benchmarks=fillseq --options_file=/nowhere");
+    assert!(err.contains("Unable to load options file /nowhere --- "), "{err}");
+}
+
+#[test]
+fn build_info_and_a_filter_that_keeps_rows() {
+    let out = successful(
+        "--build_info",
+        &run_in(std::path::Path::new("/nowhere"), "--build_info"),
+    );
+    assert!(out.starts_with("db_bench (RocksDB) 7.8.3\n"), "{out}");
+    assert!(out.contains("\n    rocksdb_build_git_sha: "), "{out}");
+    let dir = tempfile::tempdir().expect("a directory");
+    let args = "--num=2000 --benchmarks=filluniquerandom,compactall,readrandom --use_keep_filter --max_background_compactions=3 \
+                --max_background_flushes=2";
+    let out = successful(args, &run_in(dir.path(), args));
+    assert!(out.contains("(2000 of 2000 found)"), "{out}");
+    let log = std::fs::read_to_string(dir.path().join("dbbench/LOG")).expect("a LOG");
+    assert!(
+        log.contains("Options.compaction_filter_factory: KeepFilter\n"),
+        "{log}"
+    );
+    assert!(log.contains("Options.max_background_jobs: 5\n"), "{log}");
+}
