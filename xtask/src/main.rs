@@ -1,5 +1,6 @@
 //! Every check and every set-up step, one verb each. `cargo xtask` alone lists them.
 
+mod apt;
 mod canary;
 mod capi;
 mod ci;
@@ -10,6 +11,7 @@ mod licences;
 mod nightly;
 mod oracle;
 mod part;
+mod peer;
 mod published;
 mod repeat;
 mod sanitize;
@@ -43,6 +45,8 @@ cargo xtask VERB
   fuzz TARGET [SEC] one target for SEC seconds (600)
   published [ARGS]  run every table of the documents Esker started from beside RocksDB and write docs/published.md;
                     --scale X for other sizes, --peer PATH for another db_bench of RocksDB
+  peer [--dry-run]  build RocksDB's own db_bench for comparisons, with clang, ThinLTO, -march=native and jemalloc where they are to
+                    be had, into target/peer, and say which compiler and flags it used; --dry-run prints the commands
   soak [--hours H | --minutes N] [--record FILE]
                     stress, crash, random-history and fuzz tests on fresh seeds for H hours (1), turn after turn;
                     what was done is printed, and appended to FILE
@@ -90,6 +94,7 @@ fn run(args: &[String]) -> Outcome {
         ("fuzz-quick", [seconds]) => fuzz::quick(number(seconds)?),
         ("fuzz", [target]) => fuzz::one(target, 600),
         ("fuzz", [target, seconds]) => fuzz::one(target, number(seconds)?),
+        ("peer", words) => peer::run(words),
         ("published", _) => published::run(rest),
         ("soak", ["--table", files @ ..]) => soak::table(files),
         ("soak", words) => soak::run(&soak::Arguments::parse(words)?),

@@ -51,25 +51,7 @@ fn rocksdb_tools() -> Outcome {
     if have_tools() {
         return Ok(());
     }
-    if shell::which("apt-get").is_none() {
-        return Err("not a Debian-like system; install RocksDB's tools by hand".into());
-    }
-    let is_root = shell::output(shell::command("id").arg("-u")).is_ok_and(|id| id.trim() == "0");
-    if !is_root {
-        return Err("needs root: sudo apt-get install rocksdb-tools".into());
-    }
-    let apt = |args: &[&str]| {
-        shell::output(
-            shell::command("apt-get")
-                .args(args)
-                .env("DEBIAN_FRONTEND", "noninteractive"),
-        )
-        .map(|_| ())
-    };
-    let install = ["install", "-y", "--no-install-recommends", "rocksdb-tools"];
-    eprintln!("+ apt-get {}", install.join(" "));
-    // The lists may be missing or old: they are fetched only when the first attempt fails.
-    apt(&install).or_else(|_| apt(&["update"]).and_then(|()| apt(&install)))?;
+    crate::apt::install(&["rocksdb-tools"])?;
     if have_tools() {
         Ok(())
     } else {

@@ -1,15 +1,22 @@
 //! `published`: the tables of the documents Esker started from, run again. The tables are `bench-compare`'s, which links RocksDB.
 
+use crate::peer;
 use crate::shell::{self, Outcome};
 
-/// Builds both programs and runs the tables; `args` are those of `bench-compare published`.
+/// Builds both programs and runs the tables; `args` are those of `bench-compare published`. Without `--peer` the other program is
+/// what `cargo xtask peer` has built, or RocksDB's db_bench on the search path.
 pub fn run(args: &[String]) -> Outcome {
+    let mut args = args.to_vec();
     let has_peer = args.iter().any(|arg| arg.starts_with("--peer"));
-    if !has_peer && shell::which("db_bench").is_none() {
-        return Err(
-            "no db_bench of RocksDB on the search path: install Debian's rocksdb-tools, or say --peer PATH"
-                .into(),
-        );
+    match peer::program() {
+        Some(program) if !has_peer => args.push(format!("--peer={}", program.display())),
+        None if !has_peer && shell::which("db_bench").is_none() => {
+            return Err(
+                "no db_bench of RocksDB: build it by `cargo xtask peer`, install Debian's rocksdb-tools, or say --peer PATH"
+                    .into(),
+            );
+        }
+        _ => {}
     }
     let build = [
         "build",
