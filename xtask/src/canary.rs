@@ -2,6 +2,7 @@
 
 mod directories;
 mod disk;
+mod options;
 mod panics;
 mod plant;
 mod reads_and_files;
@@ -118,6 +119,7 @@ pub fn canaries() -> impl Iterator<Item = &'static Canary> {
         reads_and_files::CANARIES,
         panics::CANARIES,
         directories::CANARIES,
+        options::CANARIES,
     ];
     topics.into_iter().flatten()
 }

@@ -16,7 +16,7 @@ use sst::properties::TableProperties;
 use vfs::{FileObserver, FileOperation, ObservedFs};
 
 use crate::log::InfoLog;
-use crate::options::Options;
+use crate::options::{LostOption, Options};
 use crate::stats::{Counter, StallTotal};
 
 /// Why memtables are flushed.
@@ -343,8 +343,11 @@ pub enum Event {
         /// The key or value that is too large.
         error: Error,
     },
-    /// An option in the OPTIONS file is not one of ours; it is kept in the file.
+    /// The OPTIONS file has an option that no release of RocksDB has that Esker knows, or an option of ours at a value that is none of
+    /// ours; or (section `file`) it cannot be read.
     UnknownOption { section: String, name: String },
+    /// An option in the OPTIONS file has no effect and is not at RocksDB's default. Told at each open, once an option.
+    OptionLost(LostOption),
 }
 
 /// The outcome for a row that is too large.
@@ -626,6 +629,7 @@ impl fmt::Display for Event {
             Event::UnknownOption { section, name } => {
                 write!(f, "OPTIONS [{section}] {name}: unknown option, kept")
             }
+            Event::OptionLost(lost) => lost.fmt(f),
         }
     }
 }

@@ -91,9 +91,9 @@ pub use options::{
     BlobGarbageCollectionPolicy, BlockBasedOptions, BottommostLevelCompaction, ColumnFamilyOptions,
     CompactFilesOptions, CompactRangeOptions, CompactionOptionsFifo, CompactionOptionsUniversal,
     CompactionPri, CompactionStopStyle, CompactionStyle, DataBlockIndexType, FileChecksumGenFactory,
-    FileTemperatureAge, FilterPolicy, FlushOptions, MemtableFactory, MetadataCacheOptions, Options,
-    PinningTier, PrepopulateBlobCache, PrepopulateBlockCache, ReadOptions, ReadTier, WriteOptions,
-    table as option_table,
+    FileTemperatureAge, FilterPolicy, FlushOptions, LostOption, MemtableFactory, MetadataCacheOptions,
+    OptionLoss, Options, PinningTier, PrepopulateBlobCache, PrepopulateBlockCache, ReadOptions, ReadTier,
+    WriteOptions, table as option_table,
 };
 pub use read::db_iterator::{DbIterator, PrefixMove, UnpreparedValue};
 pub use read::filters::TableFilter;

@@ -1,4 +1,4 @@
-//! OPTIONS files: what is dangerous in one, and what changed between two.
+//! OPTIONS files: what is dangerous in one, what of it has no effect in Esker, and what changed between two.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use base::filename::{self, FileKind};
 use base::{Error, Result};
-use esker::OptionsFile;
+use esker::{LostOption, OptionsFile};
 
 use crate::args::OptionsArgs;
 use crate::directory;
@@ -57,6 +57,30 @@ fn show_dangers(file: &Loaded, out: &mut Out) -> Result<(), Failure> {
         0 => writeln!(out, "nothing dangerous known")?,
         several => writeln!(out, "{}", count(several as u64, "danger"))?,
     }
+    show_lost(&file.lost, out)
+}
+
+/// Shows the options that have no effect in Esker.
+fn show_lost(lost: &[LostOption], out: &mut Out) -> Result<(), Failure> {
+    for lost in lost {
+        let LostOption {
+            section,
+            name,
+            value,
+            loss,
+            what,
+            ..
+        } = lost;
+        writeln!(out, "LOST   [{section}] {name}={value} ({})", loss.name())?;
+        writeln!(out, "       {what}")?;
+    }
+    if !lost.is_empty() {
+        writeln!(
+            out,
+            "{} without effect in Esker",
+            count(lost.len() as u64, "option")
+        )?;
+    }
     Ok(())
 }
 
@@ -64,6 +88,8 @@ fn show_dangers(file: &Loaded, out: &mut Out) -> Result<(), Failure> {
 struct Loaded {
     path: PathBuf,
     sections: BTreeMap<String, BTreeMap<String, String>>,
+    /// Options in it that have no effect in Esker.
+    lost: Vec<LostOption>,
     /// Tables in its directory.
     tables: u64,
 }
@@ -98,6 +124,7 @@ impl Loaded {
         let names = vfs::FileSystem::list(&fs, beside.unwrap_or(Path::new("."))).unwrap_or_default();
         let is_table = |name: &&String| matches!(filename::parse(name), Some(FileKind::Table(_)));
         Ok(Loaded {
+            lost: file.lost(),
             path,
             sections,
             tables: names.iter().filter(is_table).count() as u64,

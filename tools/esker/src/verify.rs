@@ -420,9 +420,9 @@ fn check_options(file: &DbFile) -> FileCheck {
     });
     let parsed = text.and_then(|text| OptionsFile::parse(&text));
     if let Some(options) = check.take(parsed, &file.path) {
-        let unknown = options.unknown().len() as u64;
-        if unknown > 0 {
-            check.note = Some(format!("{} not ours", count(unknown, "option")));
+        let lost = options.lost().len() as u64;
+        if lost > 0 {
+            check.note = Some(format!("{} without effect in Esker", count(lost, "option")));
         }
     }
     check

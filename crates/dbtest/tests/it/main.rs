@@ -56,6 +56,7 @@ mod multi_scan;
 mod next_prefix;
 #[cfg(target_os = "linux")]
 mod open_files;
+mod options_file;
 mod panics_in_jobs;
 mod panics_in_reads;
 mod panics_in_writes;

@@ -27,6 +27,7 @@ pub mod set_options;
 pub(crate) mod snapshot;
 pub(crate) mod state;
 pub(crate) mod stats_history;
+mod stored_options;
 mod table_properties;
 pub(crate) mod verify;
 pub mod wal_dir;

@@ -26,13 +26,13 @@ use super::secondary::ManifestTail;
 use super::snapshot::SnapshotList;
 use super::state::{Close, DbState, Recorded, Waiting};
 use super::stats_history::{self, STATS_COLUMN_FAMILY};
+use super::stored_options::{find_options, stored_options};
 use super::wal_dir::{self, WalDir};
 use super::{Db, DbInner, FamilyIndex, Handle};
-use crate::events::{Event, Listeners, with_file_listeners};
+use crate::events::{Listeners, with_file_listeners};
 use crate::jobs::obsolete_files::ObsoleteFiles;
 use crate::jobs::verifier::Verifier;
 use crate::log::{self, InfoLog, log_line};
-use crate::options::file::OptionsFile;
 use crate::options::table::{OptionTable, OptionValue};
 use crate::options::wrong::Wrong;
 use crate::options::{ColumnFamilyOptions, CompactionStyle, Options};
@@ -580,39 +580,6 @@ fn mismatch(family: &str, recorded: &str, given: &UserComparator) -> Error {
     ))
 }
 
-/// The newest OPTIONS file, if there is one that can be read; why not is told to the listeners.
-pub(crate) fn newest_options(options: &Options, dir: &Path, listeners: &Listeners) -> Option<OptionsFile> {
-    readable(read_newest_options(options, dir), listeners)
-}
-
-fn read_newest_options(options: &Options, dir: &Path) -> Result<Option<OptionsFile>> {
-    let mut newest = OptionsFile::newest(&*options.fs, dir);
-    for _ in 0..READ_ONLY_ATTEMPTS {
-        match &newest {
-            // Whoever writes the database puts a newer one in its place.
-            Err(error) if error.kind() == ErrorKind::NotFound => {
-                newest = OptionsFile::newest(&*options.fs, dir);
-            }
-            _ => break,
-        }
-    }
-    newest.map(|newest| newest.map(|(_, newest)| newest))
-}
-
-/// `newest`, unless it could not be read, which the listeners are told.
-fn readable(newest: Result<Option<OptionsFile>>, listeners: &Listeners) -> Option<OptionsFile> {
-    match newest {
-        Ok(newest) => newest,
-        Err(error) => {
-            listeners.notify(&Event::UnknownOption {
-                section: "file".to_owned(),
-                name: error.to_string(),
-            });
-            None
-        }
-    }
-}
-
 pub(crate) fn assemble_db(
     options: &Options,
     dir: &Path,
@@ -623,8 +590,9 @@ pub(crate) fn assemble_db(
 ) -> Result<DbInner> {
     let fs = options.fs.clone();
     let session_id = new_session_id();
-    let stored = read_newest_options(options, dir);
-    let release = options.release(stored.as_ref().ok().and_then(Option::as_ref));
+    let found = find_options(options, dir);
+    let stored = found.as_ref().ok().and_then(Option::as_ref);
+    let release = options.release(stored.map(|(_, file)| file));
     log.write_header(options, dir, &session_id, &release);
     let listeners = Listeners::new(log.clone(), options);
     let obsolete = Arc::new(ObsoleteFiles::new(
@@ -638,12 +606,7 @@ pub(crate) fn assemble_db(
         ..CacheOptions::default()
     });
     // Components the options leave open are those the database was last opened with.
-    let stored = readable(stored, &listeners);
-    if let Some(stored) = &stored {
-        for (section, name) in stored.unknown() {
-            listeners.notify(&Event::UnknownOption { section, name });
-        }
-    }
+    let stored = stored_options(found, options, &listeners)?;
     let published = Arc::new(AtomicU64::new(recorded.last_sequence));
     let stats = Arc::new(Stats::new(options.statistics.clone(), options.clock.clone()));
     let shared = Shared {

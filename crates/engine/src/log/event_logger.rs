@@ -10,6 +10,7 @@ use sst::properties::TableProperties;
 use super::json::Json;
 use super::{InfoLog, InfoLogLevel, log_line};
 use crate::events::{Event, EventListener, IngestedFile};
+use crate::options::LostOption;
 
 impl InfoLog {
     /// An event line: `fields` behind what every event has.
@@ -309,6 +310,7 @@ impl EventListener for InfoLog {
             Event::CorruptionFound { .. } => log_line!(self, Error, "{event}"),
             Event::FileDeleted { path } => self.file_deleted(path),
             Event::RowTooLarge { .. } => log_line!(self, Error, "{event}"),
+            Event::OptionLost(lost) => self.option_lost(lost),
             Event::WalDropped { .. }
             | Event::FilterValueTooLarge { .. }
             | Event::UnknownOption { .. }
@@ -444,6 +446,19 @@ impl InfoLog {
                 .list("files_ingested", files.iter().map(|file| file.file))
                 .list("levels", files.iter().map(|file| file.level))
                 .list("lsm_state", level_files)
+        });
+    }
+
+    fn option_lost(&self, lost: &LostOption) {
+        match lost.loss.is_refused() {
+            true => log_line!(self, Warn, "{lost}"),
+            false => log_line!(self, Info, "{lost}"),
+        }
+        self.event("option_lost", 0, |json| {
+            json.text("section", &lost.section)
+                .text("option", &lost.name)
+                .text("value", &lost.value)
+                .text("loss", lost.loss.name())
         });
     }
 

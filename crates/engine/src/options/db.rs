@@ -173,6 +173,10 @@ option_table! {
         /// Keeps these differences on disk instead, in the column family `___rocksdb_stats_history___`, where RocksDB looks for them, too.
         /// About 10 KB a look, and none goes by itself. Default: false.
         persist_stats_to_disk: bool = false;
+        /// Refuses to open a database whose OPTIONS file cannot be read, or has an option that Esker does not have, is not at RocksDB's
+        /// default and makes a difference to results, durability or space (`OptionsFile::lost`): with `NotSupported`, which names all of
+        /// them. Without it they are told, each by an event and a line in the LOG, and the database opens. Default: false.
+        strict_options_file: bool = false, domain["false", "true"];
     }
     components {
         /// Options of families that are not given their own in [`column_families`](Options::column_families).

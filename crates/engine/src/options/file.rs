@@ -1,7 +1,7 @@
 //! The OPTIONS file: what a database was last opened with, for tools and for the next open.
 //!
-//! Options of other RocksDB releases that are not among ours are told to the listeners, kept, and written again. They
-//! never keep a database from opening.
+//! Options of RocksDB's that are not among ours are kept and written again. What is lost by those that are not at RocksDB's default
+//! is told to the listeners ([`lost`](super::lost)); they keep a database from opening only where its options are strict.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -28,6 +28,7 @@ const NOT_ROCKSDBS: &[&str] = &[
     "copy_untouched_blocks",
     "min_older_version_blob_size",
     "streams_bypass_level0",
+    "strict_options_file",
     "move_files_of_any_compression",
     "verify_checksums_in_compaction",
     "verify_rate_bytes_per_sec",
@@ -64,13 +65,13 @@ fn name_in_file(name: &str) -> &str {
     misspelt.map_or(name, |(_, wrong)| wrong)
 }
 
-fn right_name(name: &str) -> &str {
+pub(super) fn right_name(name: &str) -> &str {
     let misspelt = MISSPELT.iter().find(|(_, wrong)| *wrong == name);
     misspelt.map_or(name, |(right, _)| right)
 }
 
 /// Entries that stand for components or are written from elsewhere, and so are in no option table.
-const COMPONENTS: &[&str] = &[
+pub(super) const COMPONENTS: &[&str] = &[
     "comparator",
     "merge_operator",
     "prefix_extractor",
@@ -81,17 +82,17 @@ const COMPONENTS: &[&str] = &[
 /// A parsed OPTIONS file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OptionsFile {
-    sections: Vec<Section>,
+    pub(super) sections: Vec<Section>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Section {
+pub(super) struct Section {
     /// `DBOptions`, `CFOptions`, ...
-    title: String,
+    pub title: String,
     /// The name in quotes.
-    argument: Option<String>,
+    pub argument: Option<String>,
     /// Names and values as they stand in the file: only string options escape characters, and none of ours can hold any.
-    entries: Vec<(String, String)>,
+    pub entries: Vec<(String, String)>,
 }
 
 /// What the OPTIONS file says of a family's components.
@@ -287,11 +288,6 @@ impl OptionsFile {
         self
     }
 
-    /// Options in it that are not ours, by section and name.
-    pub fn unknown(&self) -> Vec<(String, String)> {
-        self.options().1
-    }
-
     /// The text of the file.
     pub fn text(&self) -> String {
         let mut out = String::from("# This is a RocksDB option file.\n");
@@ -309,6 +305,14 @@ impl OptionsFile {
 }
 
 impl Section {
+    /// Title and argument as they stand in the file.
+    pub fn name(&self) -> String {
+        match &self.argument {
+            Some(argument) => format!("{} \"{argument}\"", self.title),
+            None => self.title.clone(),
+        }
+    }
+
     fn get(&self, name: &str) -> Option<&str> {
         self.entries
             .iter()
@@ -320,11 +324,7 @@ impl Section {
         for (name, value) in &self.entries {
             let known = S::row(right_name(name)).is_some_and(|row| (row.set)(options, value).is_some());
             if !known && !COMPONENTS.contains(&&name[..]) {
-                let title = match &self.argument {
-                    Some(argument) => format!("{} \"{argument}\"", self.title),
-                    None => self.title.clone(),
-                };
-                unknown.push((title, name.clone()));
+                unknown.push((self.name(), name.clone()));
             }
         }
     }

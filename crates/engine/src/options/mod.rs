@@ -6,6 +6,7 @@ mod compression;
 pub(crate) mod db;
 mod fields;
 pub(crate) mod file;
+pub(crate) mod lost;
 mod memtable_factory;
 pub(crate) mod metadata_cache;
 pub(crate) mod operation;
@@ -25,6 +26,7 @@ pub use compact::{
 };
 pub use compaction::CompactionStyle;
 pub use db::{FileChecksumGenFactory, Options};
+pub use lost::{LostOption, OptionLoss};
 pub use memtable_factory::MemtableFactory;
 pub use metadata_cache::{MetadataCacheOptions, PinningTier};
 pub use operation::{FlushOptions, ReadOptions, ReadTier, WriteOptions};

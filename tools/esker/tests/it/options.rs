@@ -31,6 +31,7 @@ fn named(said: &str, option: &str) -> Vec<String> {
     said.lines()
         .filter(|line| line.contains(&format!("{option}=")))
         .map(|line| line.split_whitespace().next().unwrap().to_owned())
+        .filter(|word| word != "LOST")
         .collect()
 }
 
@@ -152,4 +153,25 @@ fn what_is_no_options_file() {
     let error = look("options", &path, &[]).bad();
     assert!(error.contains("OPTIONS-000001"), "{error}");
     look("options", &place.path().join("none"), &[]).bad();
+}
+
+#[test]
+fn each_option_without_effect_is_named_with_what_is_lost() {
+    let place = TempDir::new().unwrap();
+    let path = changed(&place, "range_deletes", &[]);
+    assert!(!said_of(&path).contains("LOST"));
+    let options = [
+        ("atomic_flush", "true"),
+        ("two_write_queues", "1"),
+        ("inplace_update_support", "true"),
+    ];
+    let said = said_of(&changed(&place, "range_deletes", &options));
+    for line in [
+        "LOST   [DBOptions] atomic_flush=true (durability)\n       families are flushed one by one",
+        "LOST   [DBOptions] two_write_queues=1 (cost)\n",
+        "LOST   [CFOptions \"default\"] inplace_update_support=true (results)\n",
+        "3 options without effect in Esker\n",
+    ] {
+        assert_eq!(said.matches(line).count(), 1, "{line} in {said}");
+    }
 }

@@ -1,0 +1,184 @@
+//! Options that a database's OPTIONS file has and Esker does not: told one by one, kept, and refused where options are strict.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use base::filename::{self, FileKind};
+use dbtest::events::Events;
+use esker::{
+    CompactionFilter, CompactionFilterFactory, Db, ErrorKind, Event, FilterContext, Options, OptionsFile,
+};
+use vfs::{FileSystem, MemFs};
+
+const DIR: &str = "/db";
+
+/// What RocksDB would have been told, one option of each kind, and some at their defaults.
+const OF_THE_DATABASE: &str = "  atomic_flush=true\n  WAL_ttl_seconds=3600\n  WAL_size_limit_MB=0\n  paranoid_checks=true\n  \
+                               max_manifest_space_amp_pct=100\n  enable_pipelined_write=true\n  an_option_of_tomorrow=7\n";
+const OF_THE_FAMILY: &str =
+    "  inplace_update_support=true\n  compaction_filter_factory=Ours\n  force_consistency_checks=true\n";
+
+/// The options that matter, as they stand in the file.
+const REFUSED: [&str; 6] = [
+    "atomic_flush=true",
+    "WAL_ttl_seconds=3600",
+    "max_manifest_space_amp_pct=100",
+    "an_option_of_tomorrow=7",
+    "inplace_update_support=true",
+    "compaction_filter_factory=Ours",
+];
+
+fn options(fs: &MemFs) -> Options {
+    Options {
+        create_if_missing: true,
+        fs: Arc::new(fs.clone()),
+        ..Options::default()
+    }
+}
+
+fn options_file(fs: &MemFs) -> (std::path::PathBuf, String) {
+    let names = fs.list(Path::new(DIR)).unwrap();
+    let numbers = names.iter().filter_map(|name| match filename::parse(name) {
+        Some(FileKind::Options(number)) => Some((number, name)),
+        _ => None,
+    });
+    let path = Path::new(DIR).join(numbers.max().unwrap().1);
+    let text = String::from_utf8(fs.read_file(&path).unwrap()).unwrap();
+    (path, text)
+}
+
+fn write(fs: &MemFs, path: &Path, text: &str) {
+    fs.write_file(path, text.as_bytes()).unwrap();
+}
+
+/// A database with one row, whose OPTIONS file is one of RocksDB's with options that Esker does not have.
+fn foreign() -> MemFs {
+    let fs = MemFs::new();
+    let db = Db::open(&options(&fs), DIR).unwrap();
+    db.put(b"a", b"1").unwrap();
+    db.close().unwrap();
+    let (path, text) = options_file(&fs);
+    let text = text
+        .replace("[DBOptions]\n", &format!("[DBOptions]\n{OF_THE_DATABASE}"))
+        .replace(
+            "[CFOptions \"default\"]\n",
+            &format!("[CFOptions \"default\"]\n{OF_THE_FAMILY}"),
+        );
+    write(&fs, &path, &text);
+    fs
+}
+
+fn told(events: &Events) -> Vec<String> {
+    let all = events.all();
+    let told = all.iter().filter_map(|event| match event {
+        Event::OptionLost(lost) => Some(format!("{}={}", lost.name, lost.value)),
+        Event::UnknownOption { name, .. } => Some(name.clone()),
+        _ => None,
+    });
+    told.collect()
+}
+
+struct Keeps;
+
+impl CompactionFilterFactory for Keeps {
+    fn name(&self) -> &str {
+        "Ours"
+    }
+    fn create(&self, _context: &FilterContext) -> Option<Box<dyn CompactionFilter>> {
+        None
+    }
+}
+
+#[test]
+fn what_is_lost_is_told_one_by_one_and_kept() {
+    let fs = foreign();
+    for _ in 0..2 {
+        let events = Arc::new(Events::default());
+        let mut options = options(&fs);
+        options.listeners = vec![events.clone()];
+        let db = Db::open(&options, DIR).unwrap();
+        assert_eq!(db.get(b"a").unwrap().unwrap(), b"1");
+        db.close().unwrap();
+        let expected = [
+            "atomic_flush=true",
+            "WAL_ttl_seconds=3600",
+            "max_manifest_space_amp_pct=100",
+            "enable_pipelined_write=true",
+            "an_option_of_tomorrow=7",
+            "inplace_update_support=true",
+            "compaction_filter_factory=Ours",
+        ];
+        let (mut told, mut expected) = (told(&events), expected.map(str::to_owned));
+        told.sort();
+        expected.sort();
+        assert_eq!(told, expected);
+        let log = String::from_utf8(fs.read_file(&Path::new(DIR).join("LOG")).unwrap()).unwrap();
+        for line in [
+            "OPTIONS [DBOptions] atomic_flush=true has no effect (durability): families are flushed one by one",
+            "OPTIONS [CFOptions \"default\"] inplace_update_support=true has no effect (results)",
+            "\"event\": \"option_lost\", \"section\": \"DBOptions\", \"option\": \"WAL_ttl_seconds\", \"value\": \"3600\", \"loss\": \"durability\"",
+        ] {
+            assert_eq!(log.matches(line).count(), 1, "{line} in {log}");
+        }
+        assert!(!log.contains("paranoid_checks=true has") && !log.contains("WAL_size_limit_MB=0 has"));
+        let kept = options_file(&fs).1;
+        for line in (OF_THE_DATABASE.to_owned() + OF_THE_FAMILY).lines() {
+            assert!(kept.contains(&format!("{line}\n")), "{line} in {kept}");
+        }
+    }
+}
+
+#[test]
+fn strict_options_refuse_what_makes_a_difference() {
+    let fs = foreign();
+    let mut options = options(&fs);
+    options.strict_options_file = true;
+    let (path, text) = options_file(&fs);
+    for open in [Db::open, Db::open_read_only] {
+        let error = open(&options, DIR).err().unwrap();
+        assert_eq!(error.kind(), ErrorKind::NotSupported, "{error}");
+        assert_eq!(error.file(), Some(&*path));
+        let refused = error.message().split("; ").count();
+        assert_eq!(refused, REFUSED.len(), "{error}");
+        for option in REFUSED {
+            assert!(
+                error.message().contains(&format!(" {option} ")),
+                "{option}: {error}"
+            );
+        }
+    }
+    assert_eq!(
+        options_file(&fs),
+        (path.clone(), text.clone()),
+        "nothing has changed"
+    );
+    // The caller's filter is in the place of the file's.
+    options.column_family.compaction_filter_factory = Some(Arc::new(Keeps));
+    let error = Db::open(&options, DIR).err().unwrap();
+    assert!(!error.message().contains("compaction_filter_factory"), "{error}");
+    // Costs alone are no reason.
+    let lines = REFUSED.map(|option| format!("  {option}\n"));
+    let less = lines.iter().fold(text, |text, line| text.replace(line, ""));
+    write(&fs, &path, &less);
+    let db = Db::open(&options, DIR).unwrap();
+    db.close().unwrap();
+    assert_eq!(OptionsFile::parse(&less).unwrap().lost().len(), 1);
+    // Of a file that cannot be read nothing is known.
+    let path = options_file(&fs).0;
+    write(&fs, &path, "[DBOptions]\n");
+    assert!(Db::open(&options, DIR).err().unwrap().is_corruption());
+    options.strict_options_file = false;
+    Db::open(&options, DIR).unwrap().close().unwrap();
+}
+
+#[test]
+fn strict_options_take_what_is_written_here() {
+    let fs = MemFs::new();
+    let mut options = options(&fs);
+    options.strict_options_file = true;
+    for _ in 0..3 {
+        let db = Db::open(&options, DIR).unwrap();
+        db.put(b"a", b"1").unwrap();
+        db.close().unwrap();
+    }
+}
