@@ -346,7 +346,8 @@ pub enum Event {
     /// The OPTIONS file has an option that no release of RocksDB has that Esker knows, or an option of ours at a value that is none of
     /// ours; or (section `file`) it cannot be read.
     UnknownOption { section: String, name: String },
-    /// An option in the OPTIONS file has no effect and is not at RocksDB's default. Told at each open, once an option.
+    /// An option has no effect and is not at RocksDB's default: one in the OPTIONS file, told at each open, or one that is given, told
+    /// whenever it is.
     OptionLost(LostOption),
 }
 

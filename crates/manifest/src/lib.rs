@@ -5,6 +5,7 @@ mod blob_file;
 mod builder;
 mod edit;
 mod file;
+mod live_data;
 mod snapshot;
 mod state;
 mod version;

@@ -18,4 +18,18 @@ pub(super) const CANARIES: &[Canary] = &[
         wrong: "",
         caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "options_file::"]),
     },
+    Canary {
+        name: "tables that an iterator holds are not in the total size",
+        file: "crates/engine/src/db/property_int.rs",
+        right: "own?.version.total_bytes() + family.tables.zombie_bytes(),",
+        wrong: "own?.version.total_bytes(),",
+        caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "properties::"]),
+    },
+    Canary {
+        name: "live data counts tables that overlap each other",
+        file: "crates/manifest/src/live_data.rs",
+        right: "        is_free.then_some(at)",
+        wrong: "        (is_free || at == 0).then_some(at)",
+        caught_by: Tests(&["-p", "esker-manifest", "--test", "it", "builder::"]),
+    },
 ];

@@ -228,6 +228,20 @@ mod tests {
     }
 
     #[test]
+    fn names_are_rocksdbs() {
+        let rocksdbs: std::collections::BTreeSet<&str> = include_str!("rocksdb_names.txt").lines().collect();
+        let tickers = Ticker::ALL.iter().map(|ticker| ticker.name());
+        let histograms = Histogram::ALL.iter().map(|histogram| histogram.name());
+        let ours: Vec<&str> = tickers
+            .chain(histograms)
+            .filter(|name| !name.starts_with("esker."))
+            .collect();
+        let wrong: Vec<&&str> = ours.iter().filter(|name| !rocksdbs.contains(**name)).collect();
+        assert!(wrong.is_empty(), "{wrong:?}");
+        assert!(ours.len() > 100);
+    }
+
+    #[test]
     fn each_level_counts_more() {
         let counted = |number: i32| {
             let statistics = Statistics::of_level(StatsLevel::of_number(number).unwrap());

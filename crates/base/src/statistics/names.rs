@@ -262,7 +262,7 @@ named! {
         /// Blocks of data and index that nobody tried to compress.
         BlocksCompressionBypassed = "rocksdb.number.block_compression_bypassed";
         /// Their bytes.
-        BytesCompressionBypassed = "rocksdb.bytes.compression.bypassed";
+        BytesCompressionBypassed = "rocksdb.bytes.compression_bypassed";
         /// Blocks read that had to be uncompressed.
         BlocksDecompressed = "rocksdb.number.block.decompressed";
         /// Their bytes as stored.

@@ -78,8 +78,8 @@ impl Stage {
 
     fn pinned_table_bytes(&self) -> u64 {
         let family = self.db.default_column_family();
-        let bytes = self.db.property_int(&family, "rocksdb.obsolete-sst-files-size");
-        bytes.unwrap()
+        let size = |name: &str| self.db.property_int(&family, name).unwrap();
+        size("rocksdb.total-sst-files-size") - size("rocksdb.live-sst-files-size")
     }
 
     /// Files on disk that are not the database's any more.

@@ -60,6 +60,7 @@ mod options_file;
 mod panics_in_jobs;
 mod panics_in_reads;
 mod panics_in_writes;
+mod properties;
 mod protection;
 mod range_delete_jumps;
 mod range_delete_sizes;

@@ -18,6 +18,7 @@ use super::column_family::{ColumnFamily, DEFAULT_COLUMN_FAMILY, Family};
 use super::pins::Replaced;
 use super::state::{FamilyState, Memory};
 use super::stats_history::STATS_COLUMN_FAMILY;
+use super::stored_options::tell_without_effect;
 use super::{Db, DbInner};
 use crate::jobs::obsolete_files::ObsoleteFiles;
 use crate::log::log_line;
@@ -356,6 +357,7 @@ impl DbInner {
         drop(state);
         drop(writer);
         self.log.write_family(name, id, options);
+        tell_without_effect(name, options, None, &self.listeners);
         Ok(family)
     }
 

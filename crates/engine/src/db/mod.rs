@@ -17,6 +17,7 @@ mod observed;
 pub(crate) mod open;
 pub mod pins;
 pub(crate) mod property;
+mod property_int;
 pub(crate) mod recover;
 pub(crate) mod repair;
 pub(crate) mod scan;

@@ -26,7 +26,7 @@ use super::secondary::ManifestTail;
 use super::snapshot::SnapshotList;
 use super::state::{Close, DbState, Recorded, Waiting};
 use super::stats_history::{self, STATS_COLUMN_FAMILY};
-use super::stored_options::{find_options, stored_options};
+use super::stored_options::{find_options, stored_options, tell_without_effect};
 use super::wal_dir::{self, WalDir};
 use super::{Db, DbInner, FamilyIndex, Handle};
 use crate::events::{Listeners, with_file_listeners};
@@ -679,6 +679,7 @@ pub(crate) fn assemble_db(
         if id == 0 {
             default_family = Some(assembled.clone());
         }
+        tell_without_effect(&family.name, family_options, None, &listeners);
         let mut own = fresh_state(assembled, version, family.log_number, family.log_number);
         own.persist_user_defined_timestamps = family.persist_user_defined_timestamps;
         own.full_history_ts_low = family.full_history_ts_low;

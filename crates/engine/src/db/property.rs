@@ -7,14 +7,12 @@ use std::sync::atomic::Ordering;
 
 use base::internal_key::{KIND_FOR_SEEK, MAX_SEQNO, pack_trailer};
 use base::{Result, SeqNo, Temperature, filename};
-use compact::stall::StallCondition;
 use manifest::{BlobFileMetadata, FileMetadata, Version};
 use sst::BlockCache;
 
+use super::Db;
 use super::column_family::{ColumnFamily, Family};
-use super::state::FamilyState;
 use super::table_properties;
-use super::{Db, DbInner};
 use crate::log::dump_stats::cache_stats;
 
 /// A table file in use.
@@ -137,7 +135,7 @@ impl Db {
     /// `rocksdb.cf-file-histogram`, `esker.write-cost` (what flushes and compactions have cost), `rocksdb.cf-write-stall-stats`, `rocksdb.db-write-stall-stats`,
     /// `rocksdb.aggregated-table-properties`, the same `-at-level<N>`, `rocksdb.compression-ratio-at-level<N>` (these open tables that are not
     /// open; `None` if that fails), `esker.pins` (see [`Db::pins`]), `esker.memory` (see [`Db::memory`]), `esker.verify` (how far looking for rot has come), `rocksdb.sstables`, `rocksdb.levelstats`, `rocksdb.blob-stats`, `rocksdb.options-statistics`,
-    /// `rocksdb.block-cache-entry-stats`, as number `esker.block-cache-usage-of-family` (bytes of the block cache that `family` takes, where
+    /// `rocksdb.block-cache-entry-stats` (and `fast-`, the same: counting is cheap), as number `esker.block-cache-usage-of-family` (bytes of the block cache that `family` takes, where
     /// several share it), and the numbers that
     /// [`property_int`](Db::property_int) gives. Of a secondary or follower also `esker.secondary`, how far it has come, and as numbers
     /// `esker.secondary-sequence-number` and `esker.secondary-age-micros`, the time since what it reads was up to date.
@@ -204,7 +202,9 @@ impl Db {
             "esker.memory" => Some(inner.memory().to_string()),
             "esker.pins" => Some(inner.pins().to_string()),
             "esker.verify" => Some(inner.verify_progress().to_string()),
-            "rocksdb.block-cache-entry-stats" => family.0.tables.block_cache().map(cache_stats),
+            "rocksdb.block-cache-entry-stats" | "rocksdb.fast-block-cache-entry-stats" => {
+                family.0.tables.block_cache().map(cache_stats)
+            }
             "rocksdb.options-statistics" => Some(inner.options.statistics.as_ref()?.to_string()),
             _ => None,
         }
@@ -405,122 +405,4 @@ pub(crate) fn approximate_size(
         }
     }
     Ok(total)
-}
-
-impl DbInner {
-    fn property_int(&self, family: &Arc<Family>, name: &str) -> Option<u64> {
-        if let Some(name) = name.strip_prefix("esker.secondary-") {
-            let status = self.secondary.as_ref()?.status();
-            return match name {
-                "sequence-number" => Some(status.sequence_number),
-                "age-micros" => Some(status.age(self.options.clock.now()).as_micros() as u64),
-                _ => None,
-            };
-        }
-        if name == "esker.block-cache-usage-of-family" {
-            let roles = family.tables.usage_by_role()?;
-            return Some(roles.iter().map(|of_role| of_role.usage as u64).sum());
-        }
-        let name = name.strip_prefix("rocksdb.")?;
-        let state = self.state.lock();
-        let memtables = |family: &FamilyState| {
-            let immutable = family
-                .immutable
-                .iter()
-                .map(|immutable| immutable.memory.table.memory_allocated() as u64);
-            family.mem.table.memory_allocated() as u64 + immutable.sum::<u64>()
-        };
-        let own = state.families.get(&family.id);
-        Some(match name {
-            "num-immutable-mem-table" => own?.immutable.len() as u64,
-            "mem-table-flush-pending" => u64::from(own?.wants_flush()),
-            "compaction-pending" => u64::from(self.wants_compaction(&state, own?)),
-            "num-running-flushes" => state.running_flushes as u64,
-            "num-running-compactions" => state.running_compactions as u64,
-            "background-errors" => u64::from(state.background_error.is_some()),
-            "cur-size-active-mem-table" => own?.mem.table.memory_allocated() as u64,
-            "cur-size-all-mem-tables" => memtables(own?),
-            "size-all-mem-tables" => {
-                let pinned = own?.pinned().map(|memtable| memtable.memory_allocated() as u64);
-                memtables(own?) + pinned.sum::<u64>()
-            }
-            "num-entries-active-mem-table" => own?.mem.table.num_entries(),
-            "num-entries-imm-mem-tables" => own?
-                .immutable
-                .iter()
-                .map(|immutable| immutable.memory.table.num_entries())
-                .sum(),
-            "num-deletes-active-mem-table" => own?.mem.table.num_deletes(),
-            "num-deletes-imm-mem-tables" => own?
-                .immutable
-                .iter()
-                .map(|immutable| immutable.memory.table.num_deletes())
-                .sum(),
-            "estimate-num-keys" => {
-                drop(state);
-                return Some(self.estimate_num_keys(family));
-            }
-            "estimate-table-readers-mem" => {
-                let version = own?.version.clone();
-                drop(state);
-                return Some(
-                    version
-                        .all_files()
-                        .map(|(_, file)| family.tables.memory_usage(file))
-                        .sum(),
-                );
-            }
-            "current-super-version-number" => family.super_version_number.load(Ordering::Acquire),
-            "num-snapshots" => self.snapshots.len() as u64,
-            "oldest-snapshot-sequence" => self.snapshots.oldest().unwrap_or(0),
-            "estimate-live-data-size" | "total-sst-files-size" | "live-sst-files-size" => {
-                own?.version.total_bytes()
-            }
-            "obsolete-sst-files-size" => self.obsolete.zombie_bytes.load(Ordering::Relaxed),
-            "estimate-pending-compaction-bytes" => own?.pending_compaction_bytes,
-            "min-log-number-to-keep" => state.oldest_needed_wal(),
-            "base-level" => {
-                compact::levels::LevelTargets::new(&own?.version, &family.current().leveled()).base_level
-                    as u64
-            }
-            "num-blob-files" => own?.version.blob_files().len() as u64,
-            "live-blob-file-size" => BlobStats::of(&own?.version).file_size,
-            "total-blob-file-size" => {
-                let live = BlobStats::of(&own?.version).file_size;
-                live + self.obsolete.zombie_blob_bytes.load(Ordering::Relaxed)
-            }
-            "live-blob-file-garbage-size" => BlobStats::of(&own?.version).garbage_size,
-            "is-write-stopped" => u64::from(matches!(state.stall(), StallCondition::Stopped { .. })),
-            "actual-delayed-write-rate" => {
-                let reason = state.stall_reason(self.current.load().delayed_write_rate);
-                reason.map_or(0, |reason| match reason.is_stop() {
-                    true => 0,
-                    false => reason.write_rate,
-                })
-            }
-            "block-cache-capacity" => family.tables.block_cache()?.capacity() as u64,
-            "block-cache-usage" => family.tables.block_cache()?.usage() as u64,
-            "block-cache-pinned-usage" => family.tables.block_cache()?.pinned_usage() as u64,
-            _ => return None,
-        })
-    }
-
-    /// Entries in memtables and tables, less twice the deletions: each has hidden, at a guess, one entry and itself.
-    fn estimate_num_keys(&self, family: &Family) -> u64 {
-        let super_version = family.super_version.load();
-        let (mut entries, mut deletions) = (0u64, 0u64);
-        for mem in std::iter::once(&super_version.mem).chain(&super_version.immutable) {
-            entries += mem.num_entries();
-            deletions += mem.num_deletes();
-        }
-        for (_, file) in super_version.version.all_files() {
-            // A table that cannot be opened has no keys to estimate; whoever reads it is told.
-            let _ = family.tables.with_table(file, |table| {
-                entries += table.properties().num_entries;
-                deletions += table.properties().num_deletions;
-                Ok(())
-            });
-        }
-        entries.saturating_sub(2 * deletions)
-    }
 }

@@ -8,6 +8,7 @@ use base::{Error, Result};
 use super::column_family::ColumnFamily;
 use super::open::{check_options, of_family, wal_limit, wrong_with};
 use super::state::DbState;
+use super::stored_options::tell_without_effect;
 use super::{Db, DbInner};
 use crate::log::log_line;
 use crate::options::table::{OptionRow, OptionTable};
@@ -29,6 +30,7 @@ impl Db {
         let inner = self.inner();
         inner.check_owns(&family.0)?;
         family.0.check_writable()?;
+        let before = family.0.current();
         let result = inner.set_options(family, changes);
         inner.tell_changes(
             &format!("SetOptions() on column family [{}]", family.name()),
@@ -36,6 +38,12 @@ impl Db {
             &result,
         );
         result?;
+        tell_without_effect(
+            family.name(),
+            &family.0.current(),
+            Some(&before),
+            &inner.listeners,
+        );
         inner.tell_stalls();
         inner.write_options_file()
     }

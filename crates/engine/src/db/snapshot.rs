@@ -200,6 +200,15 @@ impl SnapshotList {
         fronts.flatten().min()
     }
 
+    /// Since when the oldest one is held, by the clock of the options.
+    pub fn oldest_since(&self) -> Option<Duration> {
+        let fronts = self.parts.iter().map(|part| {
+            let moments = part.moments.lock();
+            moments.0.front().map(|moment| (moment.seqno, moment.since))
+        });
+        fronts.flatten().min().map(|(_, since)| since)
+    }
+
     /// The oldest one's sequence number, at most what `published` shows: no snapshot taken from now on is older.
     pub fn oldest_or(&self, published: &AtomicU64) -> SeqNo {
         let published = published.load(Ordering::Acquire);

@@ -8,7 +8,7 @@ use super::open::READ_ONLY_ATTEMPTS;
 use crate::events::{Event, Listeners};
 use crate::options::file::OptionsFile;
 use crate::options::wrong::Wrong;
-use crate::options::{OptionLoss, Options};
+use crate::options::{ColumnFamilyOptions, OptionLoss, Options};
 
 /// The newest OPTIONS file, if there is one that can be read; why not is told to the listeners.
 pub(crate) fn newest_options(options: &Options, dir: &Path, listeners: &Listeners) -> Option<OptionsFile> {
@@ -41,6 +41,20 @@ fn tell_unreadable(error: &Error, listeners: &Listeners) {
         section: "file".to_owned(),
         name: error.to_string(),
     });
+}
+
+/// Tells what of the options given for a family has no effect, as far as they had not when it was told last.
+pub(super) fn tell_without_effect(
+    name: &str,
+    given: &ColumnFamilyOptions,
+    before: Option<&ColumnFamilyOptions>,
+    listeners: &Listeners,
+) {
+    let told = before.map_or_else(Vec::new, |before| before.without_effect(name));
+    let mut now = given.without_effect(name);
+    now.retain(|lost| !told.contains(lost));
+    now.into_iter()
+        .for_each(|lost| listeners.notify(&Event::OptionLost(lost)));
 }
 
 /// As [`newest_options`] for the file that was `found`; reports what is lost by options in it that Esker does not have. `NotSupported` names

@@ -258,7 +258,7 @@ impl DbInner {
         if error.kind() == ErrorKind::ColumnFamilyDropped {
             tables
                 .into_iter()
-                .for_each(|number| self.obsolete.add_table(number));
+                .for_each(|number| self.obsolete.add_table(number, 0));
             blobs
                 .into_iter()
                 .for_each(|number| self.obsolete.add(base::filename::blob(&self.dir, number)));

@@ -30,6 +30,8 @@ pub(crate) struct ObsoleteFiles {
 #[derive(Default)]
 struct Queue {
     files: Vec<PathBuf>,
+    /// Bytes of the tables among them.
+    table_bytes: u64,
     /// Handles to be dropped: the last one of a file closes it.
     to_close: Vec<Arc<dyn FileSync>>,
     /// Obsolete tables with blocks in the block cache, and how hard these are to be taken out.
@@ -69,9 +71,18 @@ impl ObsoleteFiles {
         }
     }
 
-    /// Queues table `number`.
-    pub fn add_table(&self, number: u64) {
-        self.add(filename::table(&self.dir, number));
+    /// Queues table `number`, of so many bytes; 0 for one that was in no version.
+    pub fn add_table(&self, number: u64, bytes: u64) {
+        let mut queue = self.queue.lock();
+        queue.files.push(filename::table(&self.dir, number));
+        queue.table_bytes += bytes;
+        drop(queue);
+        self.changed.notify_all();
+    }
+
+    /// Bytes of the tables that nobody holds any more and whose deletion has not begun.
+    pub fn table_bytes(&self) -> u64 {
+        self.queue.lock().table_bytes
     }
 
     /// Has the blocks of an obsolete table taken out of the block cache, as hard as that, whether files may be deleted or not.
@@ -195,6 +206,7 @@ impl ObsoleteFiles {
                 continue;
             }
             let files = std::mem::take(&mut queue.files);
+            queue.table_bytes = 0;
             queue.deleting = true;
             MutexGuard::unlocked(&mut queue, || {
                 files

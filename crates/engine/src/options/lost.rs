@@ -5,10 +5,11 @@
 use std::fmt;
 
 use codec::compression::CompressionOptions;
+use sst::format::IndexType;
 
 use super::file::{COMPONENTS, OptionsFile, Section, right_name};
 use super::table::{OptionTable, OptionValue};
-use super::{BlockBasedOptions, ColumnFamilyOptions, Options};
+use super::{BlockBasedOptions, ColumnFamilyOptions, DataBlockIndexType, MemtableFactory, Options};
 
 /// The kind of thing that is lost by an option that Esker does not have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,7 +44,7 @@ impl OptionLoss {
     }
 }
 
-/// An option in an OPTIONS file that has no effect in Esker and is not at RocksDB's default. Its `Display` is one line.
+/// An option that has no effect in Esker and is not at RocksDB's default: of an OPTIONS file, or as it is given. Its `Display` is one line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LostOption {
     /// The section's title with its argument: `CFOptions "default"`.
@@ -104,6 +105,54 @@ impl OptionsFile {
             lost.extend(not_ours.filter_map(|(name, value)| section.lost(name, value)));
         }
         lost
+    }
+}
+
+impl ColumnFamilyOptions {
+    /// What is set here, for the family `name`, and kept for RocksDB alone.
+    pub(crate) fn without_effect(&self, name: &str) -> Vec<LostOption> {
+        let universal = &self.compaction_options_universal;
+        let has_lookahead =
+            matches!(self.memtable_factory, MemtableFactory::SkipList { lookahead } if lookahead > 0);
+        let strategies = [
+            ("compression_opts", &self.compression_opts),
+            ("bottommost_compression_opts", &self.bottommost_compression_opts),
+        ];
+        let with_strategy = strategies.into_iter().filter(|(_, opts)| opts.strategy != 0);
+        let is_hashed = self.table.data_block_index_type == DataBlockIndexType::BinaryAndHash;
+        let has_hints = self.table.index_type == IndexType::HashSearch;
+        let table = "TableOptions/BlockBasedTable";
+        let in_memory = "Esker searches by what it keeps in memory: it is written, for RocksDB alone";
+        let of_family = with_strategy
+            .map(|(name, opts)| (name, opts.text(), "zlib's default strategy is used"))
+            .chain(has_lookahead.then(|| {
+                let what = "Esker's memtable is a tree, which nothing is looked ahead in";
+                ("memtable_factory", self.memtable_factory.text(), what)
+            }))
+            .chain((!universal.reduce_file_locking).then(|| {
+                let what =
+                    "no compaction that waits for a thread holds files: there is no pool for the last level";
+                ("compaction_options_universal", universal.text(), what)
+            }))
+            .map(|lost| ("CFOptions", lost));
+        let of_table = (is_hashed.then(|| {
+            let value = self.table.data_block_index_type.text();
+            ("data_block_index_type", value, in_memory)
+        }))
+        .into_iter()
+        .chain(has_hints.then(|| ("index_type", self.table.index_type.text(), in_memory)))
+        .map(|lost| (table, lost));
+        of_family
+            .chain(of_table)
+            .map(|(title, (option, value, what))| LostOption {
+                section: format!("{title} \"{name}\""),
+                column_family: Some(name.to_owned()),
+                name: option.to_owned(),
+                value,
+                loss: OptionLoss::Cost,
+                what,
+            })
+            .collect()
     }
 }
 

@@ -1,7 +1,7 @@
 //! Open tables. A file's place for its table hangs on its metadata, so that finding it takes no lock and no hash.
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use base::prefix::PrefixExtractor;
@@ -57,6 +57,8 @@ pub(crate) struct TableCache {
     cache_owner: u32,
     limit: Arc<OpenLimit>,
     obsolete: Arc<ObsoleteFiles>,
+    /// Bytes of the family's tables that no version to come holds, and that somebody who reads still does.
+    zombie_bytes: Arc<AtomicU64>,
     latency: Arc<ReadLatency>,
 }
 
@@ -80,6 +82,7 @@ struct TableSlot {
     obsolete: AtomicBool,
     uncache_aggressiveness: u32,
     files: Arc<ObsoleteFiles>,
+    zombie_bytes: Arc<AtomicU64>,
 }
 
 impl Drop for TableSlot {
@@ -88,13 +91,14 @@ impl Drop for TableSlot {
             // Closed before it is deleted, here or by the thread that deletes.
             let table = self.table.take();
             self.files.zombie_bytes.fetch_sub(self.size, Ordering::Relaxed);
+            self.zombie_bytes.fetch_sub(self.size, Ordering::Relaxed);
             match table {
                 Some(table) if self.uncache_aggressiveness > 0 => {
                     self.files.uncache(table, self.uncache_aggressiveness);
                 }
                 table => drop(table),
             }
-            self.files.add_table(self.number);
+            self.files.add_table(self.number, self.size);
         }
     }
 }
@@ -193,6 +197,7 @@ impl TableCache {
             cache_owner,
             limit,
             obsolete,
+            zombie_bytes: Arc::default(),
             latency,
         }
     }
@@ -301,6 +306,7 @@ impl TableCache {
                 obsolete: AtomicBool::new(false),
                 uncache_aggressiveness: self.options.uncache_aggressiveness,
                 files: self.obsolete.clone(),
+                zombie_bytes: self.zombie_bytes.clone(),
             })
         });
         handle
@@ -492,11 +498,17 @@ impl TableCache {
         slot.tombstones.get_or_init(cut)
     }
 
+    /// Bytes of tables that no version to come holds, and that somebody who reads still does.
+    pub fn zombie_bytes(&self) -> u64 {
+        self.zombie_bytes.load(Ordering::Relaxed)
+    }
+
     /// Says that no version to come holds `file`: when the last one that does is gone, the file is deleted.
     pub fn mark_obsolete(&self, file: &FileMetadata) {
         let slot = self.slot(file);
         // Counted before it is marked: whoever sees the mark takes it back.
         self.obsolete.zombie_bytes.fetch_add(slot.size, Ordering::Relaxed);
+        self.zombie_bytes.fetch_add(slot.size, Ordering::Relaxed);
         slot.obsolete.store(true, Ordering::Release);
         self.limit.forget(file.number);
     }

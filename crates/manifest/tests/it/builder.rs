@@ -83,6 +83,7 @@ fn check(version: &Version, model: &Model, rng: &mut TestRng) {
             }
         }
     }
+    assert_eq!(version.estimate_live_data_size(), live_data_size(version));
     for _ in 0..20 {
         let user_key = key(rng.u32(..1000));
         let target = encode(&user_key, rng.u64(..900), Kind::Value);
@@ -104,6 +105,24 @@ fn check(version: &Version, model: &Model, rng: &mut TestRng) {
         });
         assert_eq!(found, level_0.chain(below).collect::<Vec<_>>());
     }
+}
+
+/// RocksDB's estimate, each file compared with all that count.
+fn live_data_size(version: &Version) -> u64 {
+    let cmp = version.cmp();
+    let mut counted: Vec<&Arc<FileMetadata>> = Vec::new();
+    for level in (0..version.num_levels()).rev() {
+        for file in version.files(level) {
+            let is_apart = |other: &&Arc<FileMetadata>| {
+                cmp.compare(&other.largest, &file.smallest).is_lt()
+                    || cmp.compare(&file.largest, &other.smallest).is_lt()
+            };
+            if counted.iter().all(is_apart) {
+                counted.push(file);
+            }
+        }
+    }
+    counted.iter().map(|file| file.size).sum()
 }
 
 /// True if `level` has no file where `new` would lie.

@@ -296,7 +296,7 @@ impl Run {
     fn space(&self) -> u64 {
         let family = self.store.family();
         let property = |name: &str| self.store.db().property_int(family, name).unwrap();
-        property("rocksdb.total-sst-files-size") + property("rocksdb.cur-size-all-mem-tables")
+        property("rocksdb.live-sst-files-size") + property("rocksdb.cur-size-all-mem-tables")
     }
 }
 

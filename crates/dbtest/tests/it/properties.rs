@@ -1,0 +1,179 @@
+//! Properties that are numbers: each answers what its name says.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use base::env::ManualClock;
+use dbtest::by_hand::{flush, rewrite_family};
+use esker::{ColumnFamily, Db, Event, Options, ReadOptions};
+use vfs::MemFs;
+
+const DIR: &str = "/db";
+
+struct Held {
+    db: Db,
+    family: ColumnFamily,
+    clock: Arc<ManualClock>,
+}
+
+impl Held {
+    fn new() -> Held {
+        let clock = Arc::new(ManualClock::default());
+        clock.advance(Duration::from_secs(1_700_000_000));
+        let mut options = Options {
+            create_if_missing: true,
+            fs: Arc::new(MemFs::new()),
+            clock: clock.clone(),
+            ..Options::default()
+        };
+        options.column_family.disable_auto_compactions = true;
+        let db = Db::open(&options, DIR).unwrap();
+        let family = db.default_column_family();
+        Held { db, family, clock }
+    }
+
+    fn number(&self, name: &str) -> u64 {
+        let number = self.db.property_int(&self.family, &format!("rocksdb.{name}"));
+        number.unwrap_or_else(|| panic!("{name}"))
+    }
+
+    /// Writes the keys `from..to` and flushes them to a table.
+    fn table(&self, from: u32, to: u32) {
+        for key in from..to {
+            self.db.put(format!("{key:06}").as_bytes(), &[b'v'; 50]).unwrap();
+        }
+        flush(&self.db);
+    }
+
+    fn compact(&self) {
+        rewrite_family(&self.db, &self.family);
+        self.db.wait_for_purge().unwrap();
+    }
+}
+
+#[test]
+fn sizes_of_tables_tell_which_are_live_held_and_obsolete() {
+    let held = Held::new();
+    held.table(0, 100);
+    held.table(0, 100);
+    let live = held.number("live-sst-files-size");
+    assert_eq!(held.number("total-sst-files-size"), live);
+    assert_eq!(held.number("num-live-versions"), 1);
+    let mut iter = held.db.iter(&ReadOptions::default());
+    iter.seek_to_first();
+    held.compact();
+    let now = held.number("live-sst-files-size");
+    assert_eq!(
+        held.number("total-sst-files-size"),
+        now + live,
+        "the iterator holds both"
+    );
+    assert_eq!(
+        held.number("obsolete-sst-files-size"),
+        0,
+        "a table that is read is not obsolete"
+    );
+    assert_eq!(held.number("num-live-versions"), 2);
+    // Of another family nothing is held.
+    let other = held
+        .db
+        .create_column_family("other", &held.family.current_options())
+        .unwrap();
+    assert_eq!(
+        held.db.property_int(&other, "rocksdb.total-sst-files-size"),
+        Some(0)
+    );
+    let hold = held.db.hold_file_deletions("a test");
+    assert_eq!(held.number("is-file-deletions-enabled"), 0);
+    drop(iter);
+    assert_eq!(held.number("total-sst-files-size"), now);
+    assert_eq!(held.number("num-live-versions"), 1);
+    assert_eq!(held.number("obsolete-sst-files-size"), live);
+    drop(hold);
+    assert_eq!(held.number("is-file-deletions-enabled"), 1);
+    held.db.wait_for_purge().unwrap();
+    assert_eq!(held.number("obsolete-sst-files-size"), 0);
+}
+
+#[test]
+fn live_data_is_what_nothing_newer_overlaps() {
+    let held = Held::new();
+    held.table(0, 100);
+    held.compact();
+    let below = held.number("live-sst-files-size");
+    assert_eq!(held.number("estimate-live-data-size"), below);
+    held.table(0, 50);
+    held.table(40, 99);
+    assert_eq!(
+        held.number("estimate-live-data-size"),
+        below,
+        "both overlap the level below"
+    );
+    let before = held.number("live-sst-files-size");
+    held.table(1000, 1100);
+    let apart = held.number("live-sst-files-size") - before;
+    assert_eq!(held.number("estimate-live-data-size"), below + apart);
+}
+
+#[test]
+fn the_oldest_snapshot_has_the_time_it_was_taken_at() {
+    let held = Held::new();
+    assert_eq!(held.number("oldest-snapshot-time"), 0);
+    let now = |held: &Held| base::env::Clock::unix_micros(&*held.clock) / 1_000_000;
+    held.db.put(b"a", b"1").unwrap();
+    let taken = now(&held);
+    let first = held.db.snapshot();
+    held.clock.advance(Duration::from_secs(100));
+    held.db.put(b"a", b"2").unwrap();
+    let second = held.db.snapshot();
+    held.clock.advance(Duration::from_secs(100));
+    assert_eq!(held.number("oldest-snapshot-time"), taken);
+    drop(first);
+    assert_eq!(held.number("oldest-snapshot-time"), taken + 100);
+    drop(second);
+    assert_eq!(held.number("oldest-snapshot-time"), 0);
+}
+
+#[test]
+fn options_that_are_kept_for_rocksdb_alone_are_told() {
+    let events = Arc::new(dbtest::events::Events::default());
+    let told = || {
+        let all = events.all();
+        let lost = all.iter().filter_map(|event| match event {
+            Event::OptionLost(lost) => Some(format!("{} {}", lost.section, lost.name)),
+            _ => None,
+        });
+        lost.collect::<Vec<_>>()
+    };
+    let mut options = Options {
+        create_if_missing: true,
+        fs: Arc::new(MemFs::new()),
+        listeners: vec![events.clone()],
+        ..Options::default()
+    };
+    options.column_family.compression_opts.strategy = 2;
+    options.column_family.memtable_factory = esker::MemtableFactory::SkipList { lookahead: 16 };
+    let db = Db::open(&options, DIR).unwrap();
+    let of_family = |name| format!("CFOptions \"default\" {name}");
+    let first = [of_family("compression_opts"), of_family("memtable_factory")];
+    assert_eq!(told(), first);
+    let family = db.default_column_family();
+    let change = [("data_block_index_type", "kDataBlockBinaryAndHash")];
+    db.set_options(&family, &change).unwrap();
+    db.set_options(&family, &[("write_buffer_size", "1048576")])
+        .unwrap();
+    let table = "TableOptions/BlockBasedTable \"default\" data_block_index_type".to_owned();
+    assert_eq!(
+        told(),
+        [&first[..], &[table]].concat(),
+        "what was told before is not told again"
+    );
+    let mut other = esker::ColumnFamilyOptions::default();
+    other.compaction_options_universal.reduce_file_locking = false;
+    db.create_column_family("b", &other).unwrap();
+    assert_eq!(
+        told().last().unwrap(),
+        "CFOptions \"b\" compaction_options_universal"
+    );
+    assert_eq!(told().len(), 4);
+}
