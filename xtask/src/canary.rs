@@ -791,13 +791,6 @@ const CANARIES: &[Canary] = &[
         caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "range_delete_jumps::"]),
     },
     Canary {
-        name: "a block that its reader did not verify goes into the cache",
-        file: "crates/sst/src/reader/get.rs",
-        right: "let verify = options.verify_checksums || cache.is_some();",
-        wrong: "let verify = options.verify_checksums;",
-        caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "block_damage::"]),
-    },
-    Canary {
         name: "the first key that an index tells is not compared with its block's",
         file: "crates/sst/src/cursor.rs",
         right: "self.block_failed() || self.block.valid() && self.block.key() == self.deferred_key()",

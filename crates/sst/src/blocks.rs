@@ -327,7 +327,7 @@ impl Table {
         let mut numbers: Vec<usize> = blocks.into_iter().filter(|&block| block < index.len()).collect();
         numbers.sort_unstable();
         numbers.dedup();
-        numbers.retain(|&block| match self.hold_cached(index, block) {
+        numbers.retain(|&block| match self.hold_cached(index, block, options) {
             Some(pin) => {
                 begun.cached.push((block, pin));
                 false

@@ -539,7 +539,7 @@ impl TableCursor {
         }) else {
             return false;
         };
-        let pin = match self.table.cached_block(index, number) {
+        let pin = match self.table.cached_block(index, number, &self.options) {
             Some(pin) => Ok(pin),
             None => {
                 let readahead = self.readahead.get_or_insert_default();

@@ -112,7 +112,8 @@ impl TableReadOptions {
 /// How to read data blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockReadOptions {
-    /// Verify the checksum of each block read from the file. If not, of those alone that go into the cache. Default true.
+    /// Verify the checksum of each block. If not, blocks that are read go into the cache unverified, and the first reader that has them
+    /// verified reads them again. Default true.
     pub verify_checksums: bool,
     /// Keep blocks read from the file in the cache. Default true.
     pub fill_cache: bool,

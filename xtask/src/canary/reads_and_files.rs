@@ -116,4 +116,25 @@ pub const CANARIES: &[Canary] = &[
         wrong: "context.done()",
         caught_by: Tests(&["-p", "esker-dbtest", "memtable_filter::a_covering"]),
     },
+    Canary {
+        name: "a read that verifies takes a block from the cache that nobody verified",
+        file: "crates/sst/src/reader/get.rs",
+        right: "            Some(block) if block.serves(options.verify_checksums) => {",
+        wrong: "            Some(block) if block.serves(false) => {",
+        caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "block_damage::"]),
+    },
+    Canary {
+        name: "a block that was not verified passes for one that was",
+        file: "crates/sst/src/reader/get.rs",
+        right: "            Ok(if verify { block } else { block.unverified() })",
+        wrong: "            Ok(block)",
+        caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "block_damage::"]),
+    },
+    Canary {
+        name: "a cursor that verifies takes a block from the cache that nobody verified",
+        file: "crates/sst/src/reader/get.rs",
+        right: "        if !block.serves(options.verify_checksums) {\n            return None;\n        }\n",
+        wrong: "",
+        caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "block_damage::"]),
+    },
 ];

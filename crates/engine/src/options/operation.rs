@@ -30,8 +30,9 @@ pub struct ReadOptions {
     pub iterate_lower_bound: Option<Vec<u8>>,
     /// Iterators see no key at or above this one. Default: none.
     pub iterate_upper_bound: Option<Vec<u8>>,
-    /// Checks the checksum of every block read from disk. Off, it is checked of the blocks that go into the block cache, where other
-    /// reads find them, and of no others: RocksDB caches what nobody has checked. Default: true.
+    /// Checks the checksum of every block read from disk. Off, it is checked of none, not of those either that go into the block cache.
+    /// A block there that was not checked is read again, and checked, by the first read that asks for it with this on (RocksDB takes it
+    /// as it is). Default: true.
     pub verify_checksums: bool,
     /// Keeps blocks read from disk in the block cache. Default: true.
     pub fill_cache: bool,

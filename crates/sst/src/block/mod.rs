@@ -83,6 +83,8 @@ pub struct Block {
     /// The counts of the entry index; set before `index` is.
     index_counts: AtomicU32,
     searched: AtomicBool,
+    /// Read without a look at its checksum.
+    unverified: bool,
 }
 
 const _: () = assert!(size_of::<Block>() <= 56);
@@ -245,6 +247,7 @@ impl Block {
             index: OnceLock::new(),
             index_counts: AtomicU32::new(0),
             searched: AtomicBool::new(false),
+            unverified: false,
         }
     }
 
@@ -294,6 +297,18 @@ impl Block {
             Data::Owned(bytes) => bytes,
             Data::Apart(apart) => apart.bytes.get(),
         }
+    }
+
+    /// The same block, said to be read without a look at its checksum.
+    pub(crate) fn unverified(mut self) -> Block {
+        self.unverified = true;
+        self
+    }
+
+    /// True for a reader that wants blocks to be verified, or not, if it may have this one.
+    #[inline(always)]
+    pub(crate) fn serves(&self, verify: bool) -> bool {
+        !(self.unverified && verify)
     }
 
     /// The same block with a checksum of `width` bytes for each of its entries, which every read of the entry compares; 0 for

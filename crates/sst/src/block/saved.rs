@@ -9,8 +9,12 @@ use super::{Block, Bytes, Data, Shape, WORD};
 
 impl Demote for Block {
     /// The block as it can be parsed again, without what a file put between its restart points and its end; of another part of a
-    /// table, bytes of our own. None of a mapped file: what it needs is in memory anyway, or read at no more cost; nor of a blob's value.
+    /// table, bytes of our own. None of a mapped file: what it needs is in memory anyway, or read at no more cost; nor of a blob's value,
+    /// nor of what was not verified, which could not be told when it comes back.
     fn saved(&self) -> Option<Cow<'_, [u8]>> {
+        if self.unverified {
+            return None;
+        }
         if let Data::Apart(apart) = &self.data {
             match &apart.bytes {
                 Bytes::Part(part) => return Some(Cow::Owned(part.save())),

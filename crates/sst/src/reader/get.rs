@@ -38,6 +38,14 @@ pub(crate) enum Ahead<'a> {
     Read(&'a Span),
 }
 
+/// What the cache has of a block.
+enum Found {
+    Block(BlockPin),
+    /// One that was not verified, which the reader asks for.
+    Unverified,
+    Nothing,
+}
+
 /// Bytes of a mapped block that are asked for ahead: processors do not have many more lines under way, and read on by themselves.
 const MAPPED_AHEAD: usize = 8 << 10;
 /// How many blocks ahead a walk asks where a block is: there are four places in a line.
@@ -310,8 +318,9 @@ impl Table {
         visit: &mut impl FnMut(&[u8], Value<'_>) -> ControlFlow<()>,
     ) -> Result<Visited> {
         let place = index.place(i);
-        let visited = match self.cache.as_ref().and_then(|cache| cache.get(&place.slot)) {
-            Some(block) => {
+        let cached = self.cache.as_ref().and_then(|cache| cache.get(&place.slot));
+        let visited = match cached {
+            Some(block) if block.serves(options.verify_checksums) => {
                 self.note_hit(EntryRole::DataBlock, || block.charge());
                 let visited = self.visit_held(index, &block, lookup, visit);
                 place.note(&block);
@@ -321,7 +330,8 @@ impl Table {
                     kept: kept.map(|kept| kept.of(BlockPin::Cached(block.into_handle()))),
                 })
             }
-            None => {
+            _ => {
+                drop(cached);
                 let pin = self.load_block(index, i, options, Ahead::Nothing)?;
                 let visited = self.visit_held(index, &pin, lookup, visit);
                 visited.map(|(done, kept)| Visited {
@@ -357,13 +367,21 @@ impl Table {
         Ok((outcome == Outcome::Done || one_block, kept.get()))
     }
 
-    /// Data block `i`, to hold, if its slot leads to the cache.
+    /// Data block `i`, to hold, if its slot leads to the cache, and it is verified as the options say.
     #[inline]
-    pub(crate) fn cached_block(&self, index: &Index, i: usize) -> Option<BlockPin> {
+    pub(crate) fn cached_block(
+        &self,
+        index: &Index,
+        i: usize,
+        options: &BlockReadOptions,
+    ) -> Option<BlockPin> {
         let cache = self.cache.as_ref()?;
         let place = index.place(i);
         place.prefetch();
         let block = cache.get(&place.slot)?;
+        if !block.serves(options.verify_checksums) {
+            return None;
+        }
         self.note_hit(EntryRole::DataBlock, || block.charge());
         Some(BlockPin::Cached(block.into_handle()))
     }
@@ -399,11 +417,19 @@ impl Table {
         cache.is_some_and(|cache| cache.get(&index.place(i).slot).is_some())
     }
 
-    /// Data block `i`, to hold, if it is in the cache; its slot leads there from now on.
-    pub(crate) fn hold_cached(&self, index: &Index, i: usize) -> Option<BlockPin> {
-        self.cached_block(index, i).or_else(|| {
+    /// Data block `i`, to hold, if it is in the cache and verified as the options say; its slot leads there from now on.
+    pub(crate) fn hold_cached(
+        &self,
+        index: &Index,
+        i: usize,
+        options: &BlockReadOptions,
+    ) -> Option<BlockPin> {
+        self.cached_block(index, i, options).or_else(|| {
             let cache = self.cache.as_ref()?;
-            self.lookup_block(cache, index, i)
+            match self.lookup_block(cache, index, i, options) {
+                Found::Block(block) => Some(block),
+                Found::Unverified | Found::Nothing => None,
+            }
         })
     }
 
@@ -425,7 +451,13 @@ impl Table {
     }
 
     /// Data block `i` from the cache, or from what is below it; its slot leads there from now on.
-    fn lookup_block(&self, cache: &Arc<BlockCache>, index: &Index, i: usize) -> Option<BlockPin> {
+    fn lookup_block(
+        &self,
+        cache: &Arc<BlockCache>,
+        index: &Index,
+        i: usize,
+        options: &BlockReadOptions,
+    ) -> Found {
         let key = self.block_key(index.handle(i));
         let restore = |bytes: &[u8]| {
             let bytes = Buffer::copy_of(Some(cache.memory()), bytes);
@@ -434,13 +466,15 @@ impl Table {
             Some((block, charge))
         };
         let (priority, role) = (Priority::Low, EntryRole::DataBlock);
-        match cache.lookup_or_restore(key, priority, role, &self.secondary_tally, restore)? {
-            Ok(block) => {
+        match cache.lookup_or_restore(key, priority, role, &self.secondary_tally, restore) {
+            Some(Ok(block)) if !block.serves(options.verify_checksums) => Found::Unverified,
+            Some(Ok(block)) => {
                 self.note_hit(role, || block.charge());
                 index.place(i).slot.store(&block);
-                Some(BlockPin::Cached(block))
+                Found::Block(BlockPin::Cached(block))
             }
-            Err(block) => Some(BlockPin::Owned(Arc::new(block))),
+            Some(Err(block)) => Found::Block(BlockPin::Owned(Arc::new(block))),
+            None => Found::Nothing,
         }
     }
 
@@ -497,8 +531,7 @@ impl Table {
                     .at(handle.offset)
                     .in_file(self.path()));
             }
-            // Whoever finds it in the cache takes it for verified.
-            let verify = options.verify_checksums || cache.is_some();
+            let verify = options.verify_checksums;
             let started = self.start_of_read();
             let memory = cache.map(|cache| cache.memory());
             let block = match ahead {
@@ -515,19 +548,26 @@ impl Table {
             };
             self.note_read(started);
             let protected = block.protect(self.block_protection);
-            protected.map_err(|error| self.fetcher.in_block(error, handle))
+            let block = protected.map_err(|error| self.fetcher.in_block(error, handle))?;
+            Ok(if verify { block } else { block.unverified() })
         };
         let Some(cache) = &self.cache else {
             return Ok(BlockPin::Owned(Arc::new(read(None)?)));
         };
         let key = self.block_key(handle);
+        // One that was not verified makes place for one that is.
+        let mut replaces = false;
         if self.slots_tell_all && !index.place(i).slot.is_set() {
             cache.note_absent(key);
-        } else if let Some(block) = self.lookup_block(cache, index, i) {
-            return Ok(block);
+        } else {
+            match self.lookup_block(cache, index, i, options) {
+                Found::Block(block) => return Ok(block),
+                Found::Unverified => replaces = true,
+                Found::Nothing => {}
+            }
         }
         self.note_miss(EntryRole::DataBlock);
-        let always = self.caches_first_reads || options.caches_first_reads;
+        let always = replaces || self.caches_first_reads || options.caches_first_reads;
         let len = self.usual_block_len().max(handle.size as usize);
         if !options.fill_cache || !always && !cache.admits(key, len) {
             index.note_read(i, true);
