@@ -32,4 +32,17 @@ pub(super) const CANARIES: &[Canary] = &[
         wrong: "        (is_free || at == 0).then_some(at)",
         caught_by: Tests(&["-p", "esker-manifest", "--test", "it", "builder::"]),
     },
+    Canary {
+        name: "a rate limiter leaves all of a file to its sync",
+        file: "crates/engine/src/options/db.rs",
+        right: "        if self.rate_limiter.is_some() && self.bytes_per_sync == 0 {",
+        wrong: "        if self.rate_limiter.is_none() && self.bytes_per_sync == u64::MAX {",
+        caught_by: Tests(&[
+            "-p",
+            "esker-dbtest",
+            "--test",
+            "it",
+            "compression::a_rate_limiter",
+        ]),
+    },
 ];

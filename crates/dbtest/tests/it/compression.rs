@@ -8,7 +8,7 @@ use esker::{
     ColumnFamilyOptions, CompactFilesOptions, CompressionType, Db, FlushOptions, Histogram, Options,
     Statistics, StatsLevel, Ticker,
 };
-use vfs::{LogFs, MemFs};
+use vfs::{LogFs, MemFs, RateLimiter};
 
 const DIR: &str = "/db";
 
@@ -288,6 +288,41 @@ fn what_compression_takes_and_what_it_leaves_is_counted() {
         rows(StatsLevel::ExceptTimeForMutex, CompressionType::None, 1, false);
     assert_eq!((compressed, rejected, times.count), (0, (0, 0), 0));
     assert!(bypassed.0 > 20 && bypassed.1 > 100_000, "{bypassed:?}");
+}
+
+/// With a rate limiter the kernel is asked to write out each mebibyte, unless something else is said; as RocksDB sanitizes it.
+#[test]
+fn a_rate_limiter_has_the_kernel_asked_as_well() {
+    let created = |limited: bool, bytes_per_sync: u64, change: Option<&str>| {
+        let mem = MemFs::new();
+        let log = LogFs::new(Arc::new(mem.clone()), DIR);
+        let mut options = options(&mem, ColumnFamilyOptions::default());
+        options.fs = Arc::new(log.clone());
+        options.bytes_per_sync = bytes_per_sync;
+        options.rate_limiter = limited.then(|| Arc::new(RateLimiter::new(1 << 30).unwrap()));
+        let db = Db::open(&options, DIR).unwrap();
+        if let Some(change) = change {
+            db.set_db_options(&[("bytes_per_sync", change)]).unwrap();
+        }
+        put(&db, 0, 100);
+        flush(&db);
+        let made = log.take();
+        let table = made
+            .lines()
+            .find(|line| line.starts_with("create ") && line.contains(".sst"))
+            .unwrap();
+        let asked = table
+            .split(' ')
+            .find_map(|word| word.strip_prefix("bytes_per_sync="))
+            .map_or(0, |bytes| bytes.parse().unwrap());
+        assert_eq!(db.current_options().bytes_per_sync, asked, "{table}");
+        asked
+    };
+    assert_eq!(created(false, 0, None), 0);
+    assert_eq!(created(true, 0, None), 1 << 20);
+    assert_eq!(created(true, 4096, None), 4096);
+    assert_eq!(created(true, 4096, Some("0")), 1 << 20);
+    assert_eq!(created(false, 4096, Some("0")), 0);
 }
 
 #[test]

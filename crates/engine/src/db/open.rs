@@ -588,6 +588,9 @@ pub(crate) fn assemble_db(
     recorded: ManifestState,
     log: Arc<InfoLog>,
 ) -> Result<DbInner> {
+    let mut options = options.clone();
+    options.sanitize();
+    let options = &options;
     let fs = options.fs.clone();
     let session_id = new_session_id();
     let found = find_options(options, dir);

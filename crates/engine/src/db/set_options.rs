@@ -184,6 +184,7 @@ impl DbInner {
                 unknown(&mut wrong, name);
             }
         }
+        options.sanitize();
         wrong.take(check_options(&options));
         wrong.result()?;
         let jobs = options.max_background_jobs;

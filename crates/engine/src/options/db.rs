@@ -17,6 +17,9 @@ use crate::options::ColumnFamilyOptions;
 use crate::options::table::{OptionValue, enum_option, option_table};
 use crate::write::write_buffer_manager::WriteBufferManager;
 
+/// `bytes_per_sync` where a rate limiter paces what is written, and it is 0.
+const PACED_BYTES_PER_SYNC: u64 = 1 << 20;
+
 /// What makes checksums over whole files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileChecksumGenFactory {
@@ -93,7 +96,8 @@ option_table! {
         /// Bytes of MANIFEST beyond which a fresh one is begun. Default: 1 GiB.
         max_manifest_file_size: u64 = 1 << 30, range(0, u64::MAX), domain["4096", "1073741824"];
         /// Asks the kernel to write table files out each time this many bytes were appended, so that the final
-        /// sync finds little to do (`sync_file_range`). 0: never. Default: 0.
+        /// sync finds little to do (`sync_file_range`). 0: never; with a [`rate_limiter`](Options::rate_limiter) 1 MiB is set in its
+        /// place, as RocksDB does, so that the disk sees the rate too, and not all of a file at its sync. Default: 0.
         bytes_per_sync: u64 = 0, mutable = true, domain["0", "65536"];
         /// The same of WALs. The kernel is asked for what came in up to a mebibyte before the end; it is looked at each 32 KiB. A
         /// change counts from the next WAL on. No promise that anything survives. 0: never. Default: 0.
@@ -225,6 +229,13 @@ impl Options {
     /// The options of family `name`.
     pub fn family(&self, name: &str) -> &ColumnFamilyOptions {
         self.column_families.get(name).unwrap_or(&self.column_family)
+    }
+
+    /// Sets what follows from other options, as RocksDB's `SanitizeOptions` does.
+    pub(crate) fn sanitize(&mut self) {
+        if self.rate_limiter.is_some() && self.bytes_per_sync == 0 {
+            self.bytes_per_sync = PACED_BYTES_PER_SYNC;
+        }
     }
 
     /// WALs kept to be written over.
