@@ -96,7 +96,7 @@ option_table! {
         /// Bytes of MANIFEST beyond which a fresh one is begun. Default: 1 GiB.
         max_manifest_file_size: u64 = 1 << 30, range(0, u64::MAX), domain["4096", "1073741824"];
         /// Asks the kernel to write table files out each time this many bytes were appended, so that the final
-        /// sync finds little to do (`sync_file_range`). 0: never; with a [`rate_limiter`](Options::rate_limiter) 1 MiB is set in its
+        /// sync finds little to do (`sync_file_range`). 0: never; with a `rate_limiter` 1 MiB is set in its
         /// place, as RocksDB does, so that the disk sees the rate too, and not all of a file at its sync. Default: 0.
         bytes_per_sync: u64 = 0, mutable = true, domain["0", "65536"];
         /// The same of WALs. The kernel is asked for what came in up to a mebibyte before the end; it is looked at each 32 KiB. A
