@@ -3,6 +3,7 @@
 mod directories;
 mod disk;
 mod options;
+mod logs;
 mod panics;
 mod plant;
 mod reads_and_files;
@@ -120,6 +121,7 @@ pub fn canaries() -> impl Iterator<Item = &'static Canary> {
         panics::CANARIES,
         directories::CANARIES,
         options::CANARIES,
+        logs::CANARIES,
     ];
     topics.into_iter().flatten()
 }

@@ -4,6 +4,8 @@
 //! would have to be patched. [`run`](mod@run) measures, [`report`] writes the document. Rows with the same command share
 //! its runs. What a program refuses (a flag it does not have yet) is said in its cell.
 
+mod figure;
+mod mixgraph;
 mod report;
 mod run;
 mod tables;
@@ -74,6 +76,8 @@ pub struct Table {
     title: &'static str,
     /// What differs from the document's setting.
     note: &'static str,
+    /// Cells are means with the standard deviation over the rounds, as the document's are, and not medians.
+    means: bool,
     rows: Vec<Row>,
 }
 
@@ -91,13 +95,29 @@ pub struct Row {
 pub enum Metric {
     OpsPerSecond,
     MillisPerOp,
+    MicrosPerOp,
     MbPerSecond,
+    /// Keys that a writer beside the readers wrote, in the time of the workload.
+    WritesPerSecond,
+    /// Bytes of keys and values that were written.
+    MegabytesIngested,
+    MegabytesFlushed,
+    /// Bytes that compactions wrote.
+    MegabytesCompacted,
+    /// Time of all flushes and compactions together.
+    CompactionSeconds,
+    /// Their CPU time.
+    CompactionCpuSeconds,
+    /// That time in seconds, divided by the operations a second, as the document has it.
+    CompactionCpuPerWrite,
+    /// Lookups in the block cache that found their block.
+    CacheHitPercent,
+    /// Bytes that compactions moved for a byte they wrote.
+    MoveRatio,
     /// Bytes flushed and compacted for each byte flushed.
     WriteAmplification,
     /// Time writes were stopped or slowed down, of all time.
     StallPercent,
-    /// CPU time of the process for each operation of the workload.
-    CpuMicrosPerOp,
     /// Mean time of a flush or compaction job into the level.
     SecondsPerJob(u8),
     /// Time of an operation on versions of keys, or of their collection.

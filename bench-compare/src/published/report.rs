@@ -4,7 +4,8 @@ use std::fmt::Write;
 use std::path::Path;
 use std::time::Duration;
 
-use super::run::{Cell, NO_JOB, Runner, Side};
+use super::figure::NO_JOB;
+use super::run::{Cell, Runner, Side};
 use super::{PublishedArgs, Row, Run, Table};
 
 const SOURCES: &str = "\
@@ -47,7 +48,7 @@ pub fn document(
     };
     let _ = write!(
         text,
-        "\nFigures are medians of all rounds. A ratio above 1 means that Esker is better, whichever way better is; in parentheses {spread}.\n"
+        "\nFigures are medians of all rounds; with a ± they are means and standard deviations of a round. A ratio above 1 means that Esker is better, whichever way better is; in parentheses {spread}.\n"
     );
     for (table, cells) in tables {
         text.push_str(&one(table, cells));
@@ -61,8 +62,11 @@ fn one(table: &Table, cells: &[Cell]) -> String {
     text.push_str("| | unit | document | RocksDB here | Esker here | ratio |\n|---|---|---|---|---|---|\n");
     let mut failures: Vec<String> = Vec::new();
     for (row, cell) in table.rows.iter().zip(cells) {
-        let mut side = |who: &str, side: &Side| match side {
-            Ok(figure) => number(*figure),
+        let mut side = |who: &str, side: &Side, mean: Option<(f64, f64)>| match side {
+            Ok(figure) => match mean.filter(|_| table.means) {
+                Some((mean, deviation)) => format!("{} ± {}", number(mean), number(deviation)),
+                None => number(*figure),
+            },
             Err(message) if message == NO_JOB => "no job".to_owned(),
             Err(message) => {
                 let failure = format!("{who}: {}", one_line(message));
@@ -73,8 +77,8 @@ fn one(table: &Table, cells: &[Cell]) -> String {
                 format!("{} [{}]", short(who, message), at + 1)
             }
         };
-        let theirs = side("RocksDB", &cell.theirs);
-        let ours = side("Esker", &cell.ours);
+        let theirs = side("RocksDB", &cell.theirs, cell.means[1]);
+        let ours = side("Esker", &cell.ours, cell.means[0]);
         let ratio = cell
             .ratio
             .as_ref()
@@ -119,6 +123,9 @@ fn commands(rows: &[Row]) -> String {
 
 /// A figure with about four digits.
 fn number(figure: f64) -> String {
+    if figure.is_infinite() {
+        return "INF".to_owned();
+    }
     let decimals = match figure.abs() {
         large if large >= 1_000.0 => 0,
         middle if middle >= 10.0 => 1,
@@ -205,6 +212,7 @@ mod tests {
             source: "S9",
             title: "T",
             note: "N",
+            means: false,
             rows: vec![Row {
                 label: "row".to_owned(),
                 published: "12".to_owned(),
@@ -219,9 +227,10 @@ mod tests {
         let cell = Cell {
             ours: Err("db_bench failed: --async_io=true: a flag of RocksDB's db_bench that has nothing behind it here yet".to_owned()),
             theirs: Ok(23_954.5),
+            means: [None, Some((23_950.25, 4.5))],
             ratio: None,
         };
-        let text = one(&table, &[cell]);
+        let text = one(&table, std::slice::from_ref(&cell));
         assert!(
             text.contains("| row | ops/s | 12 | 23954 | not built yet [1] | - |"),
             "{text}"
@@ -230,12 +239,20 @@ mod tests {
             text.contains("\n1. Esker: db_bench failed: --async_io=true"),
             "{text}"
         );
+        let with_means = Table { means: true, ..table };
+        let text = one(&with_means, &[cell]);
+        assert!(
+            text.contains("| row | ops/s | 12 | 23950 ± 4.50 | not built yet [1] | - |"),
+            "{text}"
+        );
     }
 
     #[test]
     fn figures_are_short() {
-        let texts: Vec<String> = [0.0, 0.004_012, 2.345, 38.81, 1_234_567.8].map(number).into();
-        assert_eq!(texts, ["0.0000", "0.0040", "2.35", "38.8", "1234568"]);
+        let texts: Vec<String> = [0.0, 0.004_012, 2.345, 38.81, 1_234_567.8, f64::INFINITY]
+            .map(number)
+            .into();
+        assert_eq!(texts, ["0.0000", "0.0040", "2.35", "38.8", "1234568", "INF"]);
     }
 
     #[test]

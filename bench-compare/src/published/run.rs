@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use paired::{Comparison, Finished, Line, MARGIN, median};
+use paired::{Comparison, Finished, MARGIN, median};
 
+use super::figure::{figure, moved_and_written};
 use super::{Better, Metric, Row, Run, Setup};
 use crate::collect::{self, Case, Costs};
 use crate::compare::{Arena, entrants};
@@ -16,12 +17,6 @@ use bench_worker::workload::Workload;
 
 /// A command that takes longer has hung.
 const LIMIT: Duration = Duration::from_secs(1_800);
-
-/// Why there is no time per job where the statistics would tell one.
-pub const NO_JOB: &str = "no job into the level";
-
-/// Seconds, from the line of workload and operations; for releases that print no operations.
-const UNKNOWN: f64 = f64::NAN;
 
 /// Figures of one side, or why there are none.
 pub type Side = Result<f64, String>;
@@ -33,6 +28,8 @@ pub struct Cell {
     pub ours: Side,
     /// RocksDB's.
     pub theirs: Side,
+    /// Mean and standard deviation over the rounds, ours and theirs; `None` of fewer than two.
+    pub means: [Option<(f64, f64)>; 2],
     /// How many times better we are.
     pub ratio: Option<Comparison>,
 }
@@ -153,7 +150,11 @@ impl Runner {
             }
             None => {
                 let db = self.dir.join(format!("{at}-fresh"));
-                let finished = self.command(at, flags, &db, false, seed);
+                let mut finished = self.command(at, flags, &db, false, seed);
+                if let Ok(finished) = &mut finished {
+                    let log = std::fs::read_to_string(db.join("LOG")).unwrap_or_default();
+                    finished.output.push_str(&moved_and_written(&log));
+                }
                 let _ = std::fs::remove_dir_all(&db);
                 finished?
             }
@@ -267,8 +268,22 @@ fn cell(figures: [Result<Vec<f64>, String>; 2], better: Better) -> Cell {
         }
         _ => None,
     };
+    let means = figures.each_ref().map(|side| mean(side.as_ref().ok()?));
     let [ours, theirs] = figures.map(|side| side.map(|figures| median(&figures)));
-    Cell { ours, theirs, ratio }
+    Cell {
+        ours,
+        theirs,
+        means,
+        ratio,
+    }
+}
+
+/// The mean of at least two figures, and their standard deviation.
+fn mean(figures: &[f64]) -> Option<(f64, f64)> {
+    let count = figures.len() as f64;
+    let mean = figures.iter().sum::<f64>() / count;
+    let squares: f64 = figures.iter().map(|figure| (figure - mean).powi(2)).sum();
+    (figures.len() > 1).then(|| (mean, (squares / (count - 1.0)).sqrt()))
 }
 
 /// Name, version and warnings.
@@ -281,127 +296,24 @@ fn introduction(finished: &Finished) -> Vec<String> {
         .collect()
 }
 
-/// A figure off a run.
-fn figure(finished: &Finished, workload: &str, metric: Metric) -> Side {
-    let lines = paired::lines(&finished.output);
-    let line = lines
-        .iter()
-        .find(|line| line.name == workload)
-        .ok_or_else(|| format!("no result line of {workload}"))?;
-    let missing = || format!("{} not in the output", metric.name());
-    match metric {
-        Metric::OpsPerSecond => Ok(line.ops_per_second),
-        // A line's rate is a whole number; its time of an operation is not.
-        Metric::MillisPerOp => Ok(line.micros / 1_000.0),
-        Metric::MbPerSecond => line.mb_per_second.ok_or_else(missing),
-        Metric::WriteAmplification => paired::write_amplification(&finished.output).ok_or_else(missing),
-        Metric::StallPercent => stall_percent(&finished.output, seconds(line)).ok_or_else(missing),
-        Metric::CpuMicrosPerOp => line
-            .operations
-            .map(|operations| finished.cost.cpu_seconds * 1e6 / operations.max(1) as f64)
-            .ok_or_else(missing),
-        Metric::SecondsPerJob(level) => seconds_per_job(&finished.output, level),
-        Metric::MicrosPerCall | Metric::InstructionsPerCall | Metric::TableMegabytes => Err(missing()),
-    }
-}
-
-fn seconds(line: &Line) -> f64 {
-    line.operations.map_or(UNKNOWN, |operations| {
-        operations as f64 / line.ops_per_second.max(1.0)
-    })
-}
-
-/// How long writers stood still, of so many seconds that the benchmark wrote: what `Cumulative stall: 00:00:1.5 H:M:S, 12.3 percent` says,
-/// but for the percentage, which is of the time since the database was opened, however long it was waited for compactions.
-fn stall_percent(output: &str, seconds: f64) -> Option<f64> {
-    let stalled = output
-        .lines()
-        .rev()
-        .find_map(|line| line.strip_prefix("Cumulative stall:"))?;
-    let (time, _) = stalled.trim().split_once(" H:M:S")?;
-    let in_seconds = |sum: Option<f64>, part: &str| Some(sum? * 60.0 + part.parse::<f64>().ok()?);
-    Some(time.split(':').fold(Some(0.0), in_seconds)? * 100.0 / seconds)
-}
-
-/// Column `Avg(sec)` of the level's row in the last compaction statistics.
-fn seconds_per_job(output: &str, level: u8) -> Side {
-    let mut column = None;
-    let mut last = None;
-    for text in output.lines() {
-        // Sizes in the rows carry their unit in a word of its own: columns are counted from the end.
-        let words: Vec<&str> = text.split_whitespace().collect();
-        match words.first() {
-            Some(&"Level") => {
-                column = words.iter().rev().position(|word| *word == "Avg(sec)");
-                last = None;
-            }
-            Some(first) if first.strip_prefix('L').and_then(|number| number.parse().ok()) == Some(level) => {
-                last = column
-                    .and_then(|column| words.iter().rev().nth(column)?.parse().ok())
-                    .or(last);
-            }
-            _ => {}
-        }
-    }
-    match (last, column) {
-        (Some(seconds), _) => Ok(seconds),
-        (None, Some(_)) => Err(NO_JOB.to_owned()),
-        (None, None) => Err("the statistics tell no time per job: not in the output".to_owned()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const THEIRS: &str = "\
-overwrite    :       4.012 micros/op 250000 ops/sec 0.800 seconds 200000 operations;   27.6 MB/s
-** Compaction Stats [default] **
-Level    Files   Size     Score Read(GB)  Write(GB) W-Amp Comp(sec) CompMergeCPU(sec) Comp(cnt) Avg(sec) KeyIn KeyDrop
-------
-  L0      2/0    5.17 MB   0.5      0.0      0.1   1.0     0.5      0.4         8    0.063       0      0
-  L2      4/0   60.14 MB   0.2      0.1      0.1   1.8     0.6      0.5         1    0.645    876K   350K
- Sum      6/0   65.31 MB   0.0      0.1      0.2   2.3     1.1      0.9         9    0.127    876K   350K
-Cumulative stall: 00:00:0.200 H:M:S, 3.1 percent
-Interval stall: 00:00:0.311 H:M:S, 1.0 percent
-";
-
-    fn finished(output: &str) -> Finished {
-        Finished {
-            output: output.to_owned(),
+    #[test]
+    fn a_program_introduces_itself() {
+        let finished = Finished {
+            output: "fillseq : 1.0 micros/op 9 ops/sec;\n".to_owned(),
             errors: "RocksDB:    version 11.8.1\n".to_owned(),
-            cost: paired::Cost {
-                cpu_seconds: 2.0,
-                ..paired::Cost::default()
-            },
-        }
+            cost: paired::Cost::default(),
+        };
+        assert_eq!(introduction(&finished), ["RocksDB: version 11.8.1"]);
     }
 
     #[test]
-    fn figures_of_both_programs() {
-        let theirs = finished(THEIRS);
-        let of = |metric| figure(&theirs, "overwrite", metric);
-        assert_eq!(of(Metric::OpsPerSecond), Ok(250_000.0));
-        assert_eq!(of(Metric::MillisPerOp), Ok(0.004_012));
-        assert_eq!(of(Metric::WriteAmplification), Ok(2.3));
-        assert_eq!(of(Metric::StallPercent), Ok(25.0));
-        assert_eq!(of(Metric::CpuMicrosPerOp), Ok(10.0));
-        assert_eq!(of(Metric::SecondsPerJob(2)), Ok(0.645));
-        assert_eq!(of(Metric::SecondsPerJob(1)), Err(NO_JOB.to_owned()));
-        let silent = figure(
-            &finished("fillseq : 1.0 micros/op 9 ops/sec;\nLevel Files\n L1 3\n"),
-            "fillseq",
-            Metric::SecondsPerJob(1),
-        );
-        assert!(silent.unwrap_err().contains("tell no time per job"));
-        assert!(figure(&theirs, "readrandom", Metric::OpsPerSecond).is_err());
-        let minutes = "fillseq : 1.0 micros/op 10 ops/sec;\noverwrite : 1.0 micros/op 10 ops/sec 100 seconds 1000 operations;\n\
-                       Cumulative stall: 00:01:15.000 H:M:S, 1.0 percent\n";
-        assert_eq!(
-            figure(&finished(minutes), "overwrite", Metric::StallPercent),
-            Ok(75.0)
-        );
-        assert_eq!(introduction(&theirs), ["RocksDB: version 11.8.1"]);
+    fn means_and_deviations_of_rounds() {
+        let cell = cell([Ok(vec![1.0, 2.0, 3.0]), Ok(vec![5.0])], Better::More);
+        assert_eq!(cell.means, [Some((2.0, 1.0)), None]);
     }
 
     #[test]

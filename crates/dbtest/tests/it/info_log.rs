@@ -11,7 +11,7 @@ use dbtest::by_hand::{compact, everything, flush};
 use dbtest::events::Events;
 use esker::{
     CompactRangeOptions, CompressionType, Db, Event, InfoLogLevel, Logger, NullLogger, Options,
-    StallCondition,
+    SstFileWriter, StallCondition,
 };
 use vfs::{Action, FaultFs, FileSystem, MemFs, Op, Rule};
 
@@ -251,6 +251,36 @@ fn lines_that_scripts_read_are_rocksdbs() {
         fields(&log_after(&options, "third"), "RocksDB version:")[4],
         "9.7.0"
     );
+}
+
+#[test]
+fn ingested_files_are_counted() {
+    let fs = MemFs::new();
+    let options = options(&fs);
+    let db = Db::open(&options, DIR).unwrap();
+    let family = db.default_column_family();
+    let ingest = |name: &str, keys: std::ops::Range<u8>| {
+        let path = Path::new("/outside").join(name);
+        let mut writer = SstFileWriter::new(&options);
+        fs.create_dir_all(Path::new("/outside")).unwrap();
+        writer.open(&path).unwrap();
+        keys.for_each(|key| writer.put(&[key], b"value").unwrap());
+        writer.finish().unwrap();
+        db.ingest_external_file(&[path], &Default::default()).unwrap();
+    };
+    ingest("1", 0..10);
+    // It overlaps the first file, and so lies above it.
+    ingest("2", 5..12);
+    let in_l0 = db.live_files().iter().filter(|file| file.level == 0).count();
+    let l0_files = format!("AddFile(L0 Files): cumulative {in_l0}, interval {in_l0}");
+    let stats = db.property(&family, "rocksdb.cfstats").unwrap();
+    for line in [
+        "AddFile(Total Files): cumulative 2, interval 2",
+        &l0_files,
+        "AddFile(Keys): cumulative 17, interval 17",
+    ] {
+        assert!(stats.contains(&format!("\n{line}\n")), "{line}\n{stats}");
+    }
 }
 
 #[test]

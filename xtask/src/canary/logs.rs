@@ -1,0 +1,37 @@
+//! What LOG and the statistics say, where scripts read it.
+
+use super::Canary;
+use super::Catcher::Tests;
+
+const LINES: &[&str] = &["-p", "esker-dbtest", "--test", "it", "info_log::"];
+
+pub(super) const CANARIES: &[Canary] = &[
+    Canary {
+        name: "LOG names the release of the options alone, and not that of the OPTIONS file",
+        file: "crates/engine/src/db/open.rs",
+        right: "options.release(stored.as_ref().ok().and_then(Option::as_ref))",
+        wrong: "options.release(None)",
+        caught_by: Tests(LINES),
+    },
+    Canary {
+        name: "files from outside do not count in the statistics",
+        file: "crates/engine/src/ingest/commit.rs",
+        right: "                own.stats.ingested(ingested_stats(prepared, places));\n",
+        wrong: "                let _ = ingested_stats(prepared, places);\n",
+        caught_by: Tests(LINES),
+    },
+    Canary {
+        name: "the interval of a dump begins when the database was opened",
+        file: "crates/engine/src/level_stats.rs",
+        right: "let interval = up.saturating_sub(before.up);",
+        wrong: "let interval = up;",
+        caught_by: Tests(&["-p", "esker", "--lib", "level_stats::"]),
+    },
+    Canary {
+        name: "db_bench takes the options of a file and leaves out its merge operator",
+        file: "crates/engine/src/options/file.rs",
+        right: "                        Merger::Operator(operator) => Some(operator),\n",
+        wrong: "                        Merger::Operator(_) => None,\n",
+        caught_by: Tests(&["-p", "db_bench", "options_come_from_a_file"]),
+    },
+];
