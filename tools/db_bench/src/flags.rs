@@ -33,6 +33,8 @@ flags::flags! {
     undefok: String = String::new();
     /// Opens the database that is there instead of beginning with an empty one.
     use_existing_db: bool = false;
+    /// Random numbers stand for the keys that the database has; --num is their count. Needs --use_existing_db.
+    use_existing_keys: bool = false;
     /// Keys in the database.
     num: i64 = 1_000_000;
     /// Reads each thread does; negative: as many as `num`.
@@ -119,6 +121,10 @@ flags::flags! {
     expand_range_tombstones: bool = false;
     /// Bytes a second the writing threads keep to; 0: no limit.
     benchmark_write_rate_limit: u64 = 0;
+    /// Limits the bytes a second of writing threads to sine_a sin(sine_b x + sine_c) + sine_d after x seconds.
+    sine_write_rate: bool = false;
+    /// Milliseconds from one such limit to the next.
+    sine_write_rate_interval_milliseconds: u64 = 10_000;
     /// Reads a second the reading threads keep to; 0: no limit.
     benchmark_read_rate_limit: u64 = 0;
     /// A writer in the background goes on to its last write when the readers are done.
@@ -187,13 +193,13 @@ flags::flags! {
     sine_mix_rate_interval_milliseconds: u64 = 10_000;
     /// Share of `sine_a` by which chance moves the limit up or down.
     sine_mix_rate_noise: f64 = 0.0;
-    /// Operations a second by which the limit rises and falls.
+    /// Operations (of --sine_write_rate: bytes) a second by which the limit rises and falls.
     sine_a: f64 = 1.0;
     /// How fast the limit rises and falls, in radians a second.
     sine_b: f64 = 1.0;
     /// Where the limit begins, in radians.
     sine_c: f64 = 0.0;
-    /// Operations a second about which the limit rises and falls.
+    /// Operations (of --sine_write_rate: bytes) a second about which the limit rises and falls.
     sine_d: f64 = 1.0;
     /// Keys among which a writer in the background chooses; 0: `num`.
     bgwriter_num: i64 = 0;
@@ -237,6 +243,8 @@ flags::flags! {
     prefix_size: i32 = 0;
     /// Keys that share a prefix; 0: as chance has it.
     keys_per_prefix: i64 = 0;
+    /// seekrandom seeks keys whose prefixes no key has; needs a --prefix_size above 8.
+    seek_missing_prefix: bool = false;
     /// Iterators end where the prefix they sought ends.
     prefix_same_as_start: bool = false;
     /// Bytes of a filter of each memtable, as a part of write_buffer_size: up to 0.25.

@@ -1,6 +1,8 @@
 //! Keys from numbers, as RocksDB's db_bench makes them: the number in eight bytes, most significant first, then `0`s.
 //! With prefixes, the prefix comes first, made in the same way of the number modulo the count of prefixes.
 
+use std::sync::Arc;
+
 /// How keys are made.
 #[derive(Clone, Debug)]
 pub struct KeyFormat {
@@ -10,6 +12,8 @@ pub struct KeyFormat {
     pub prefix_size: usize,
     /// Prefixes there are; 0: keys have no prefix of their own.
     pub prefixes: u64,
+    /// Keys that stand for the numbers, whatever else is said here: those of a database that is there.
+    pub existing: Option<Arc<[Box<[u8]>]>>,
 }
 
 impl KeyFormat {
@@ -20,6 +24,7 @@ impl KeyFormat {
             key_size,
             prefix_size,
             prefixes,
+            existing: None,
         }
     }
 
@@ -28,10 +33,16 @@ impl KeyFormat {
         vec![b'0'; self.key_size]
     }
 
-    /// Writes the key of `number`. `key` comes from [`allocate`](KeyFormat::allocate).
+    /// Writes the key of `number`. `key` comes from [`allocate`](KeyFormat::allocate). A number beyond the existing keys stands for
+    /// the last one.
     #[inline]
-    pub fn write(&self, number: u64, key: &mut [u8]) {
-        let mut rest = key;
+    pub fn write(&self, number: u64, key: &mut Vec<u8>) {
+        if let Some(keys) = &self.existing {
+            let existing = &keys[(number as usize).min(keys.len() - 1)];
+            key.clear();
+            return key.extend_from_slice(existing);
+        }
+        let mut rest = &mut key[..];
         if self.prefixes > 0 {
             let (prefix, behind) = rest.split_at_mut(self.prefix_size.min(rest.len()));
             fill(number % self.prefixes, prefix);
@@ -70,6 +81,16 @@ mod tests {
         assert_eq!(key(&KeyFormat::new(4, 0, 100, 0), 0x0102_0304_0506), [3, 4, 5, 6]);
         let prefixed = KeyFormat::new(20, 10, 100, 10);
         assert_eq!(key(&prefixed, 23), b"\0\0\0\0\0\0\0\x0300\0\0\0\0\0\0\0\x1700");
+    }
+
+    #[test]
+    fn existing_keys_stand_for_numbers() {
+        let format = KeyFormat {
+            existing: Some([&b"a"[..], b"long key", b"z"].map(Into::into).into()),
+            ..KeyFormat::new(4, 0, 3, 0)
+        };
+        let keys = [0, 1, 2, 3].map(|number| key(&format, number));
+        assert_eq!(keys, [&b"a"[..], b"long key", b"z", b"z"]);
     }
 
     #[test]

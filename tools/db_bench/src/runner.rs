@@ -12,6 +12,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use crate::flags::Flags;
 use crate::flamegraph;
 use crate::intervals::{Intervals, Latencies, Part, Sample};
+use crate::mixgraph::SineRate;
 use crate::report::{Op, Summary};
 use crate::resources;
 use crate::schedule::{self, Line, Schedule};
@@ -25,6 +26,8 @@ pub struct Shared {
     pub finished: AtomicUsize,
     /// `--benchmark_write_rate_limit`, in bytes.
     writes: Option<Schedule>,
+    /// `--sine_write_rate`, in bytes.
+    sine_writes: Option<SineRate>,
     /// `--benchmark_read_rate_limit`, in reads.
     reads: Option<Schedule>,
     failed: AtomicBool,
@@ -176,6 +179,10 @@ impl<'a> Thread<'a> {
     pub fn wait_to_write(&mut self, bytes: u64) {
         if let Some(schedule) = &self.shared.writes {
             self.wait_for(schedule, bytes);
+        } else if let Some(rate) = &self.shared.sine_writes
+            && let Some(schedule) = rate.schedule(Instant::now())
+        {
+            self.wait_for(&schedule, bytes);
         }
     }
 
@@ -363,6 +370,7 @@ pub fn run(
         threads,
         finished: AtomicUsize::new(0),
         writes: Schedule::new(flags.benchmark_write_rate_limit),
+        sine_writes: SineRate::of_writes(flags),
         reads: Schedule::new(flags.benchmark_read_rate_limit),
         failed: AtomicBool::new(false),
         cut_short: AtomicBool::new(false),
@@ -419,11 +427,18 @@ pub fn run(
     shared.progress.finish_and_clear();
     let last = outcomes.iter().flatten().map(|outcome| outcome.finish).max();
     let cut_short = shared.cut_short.into_inner();
-    let overdue = |schedule: &Option<Schedule>| match (schedule, last) {
+    let overdue = |schedule: Option<&Schedule>| match (schedule, last) {
         (Some(schedule), Some(last)) if cut_short => schedule.overdue(last),
         _ => 0,
     };
-    let (overdue_writes, overdue_reads) = (overdue(&shared.writes), overdue(&shared.reads));
+    let of_sine = shared
+        .sine_writes
+        .as_ref()
+        .and_then(|rate| rate.schedule(Instant::now()));
+    let (overdue_writes, overdue_reads) = (
+        overdue(shared.writes.as_ref().or(of_sine.as_deref())),
+        overdue(shared.reads.as_ref()),
+    );
     let mut summary = add_up(outcomes)?;
     summary.histogram = flags.histogram;
     summary.overdue_writes = overdue_writes;

@@ -1,4 +1,4 @@
-//! The rate of mixgraph's operations over a day: `--sine_mix_rate`.
+//! Rates that rise and fall over a day: of mixgraph's operations, `--sine_mix_rate`, and of bytes written, `--sine_write_rate`.
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -8,7 +8,7 @@ use base::env::Rng;
 use crate::flags::Flags;
 use crate::schedule::Schedule;
 
-/// A rate that goes up and down as `a sin(bx + c) + d` operations a second, `x` in seconds since the start. It is the
+/// A rate that goes up and down as `a sin(bx + c) + d` units a second, `x` in seconds since the start. It is the
 /// rate of the run: RocksDB's db_bench lets each thread put its own in place of the others'. It is one rate for all kinds
 /// of operations: with one for reads and one for writes, as RocksDB has it, whichever kind chance favours would hold up
 /// the other, and make it late for no fault of the engine's.
@@ -38,13 +38,7 @@ impl SineRate {
         if !flags.sine_mix_rate {
             return Ok(());
         }
-        if flags.sine_d <= flags.sine_a.abs() {
-            return Err(format!(
-                "--sine_mix_rate: the rate, {} sin({}x + {}) + {} operations a second, falls to 0; --sine_d must be \
-                 greater than --sine_a",
-                flags.sine_a, flags.sine_b, flags.sine_c, flags.sine_d
-            ));
-        }
+        above_zero(flags, "--sine_mix_rate", "operations")?;
         if !(0.0..=1.0).contains(&flags.sine_mix_rate_noise) {
             return Err("--sine_mix_rate_noise lies between 0 and 1".into());
         }
@@ -60,25 +54,52 @@ impl SineRate {
         Ok(())
     }
 
-    /// The rate `flags` ask for, if they do.
-    pub fn new(flags: &Flags, seed: u64) -> Option<SineRate> {
-        flags.sine_mix_rate.then(|| {
-            let start = Instant::now();
-            SineRate {
-                a: flags.sine_a,
-                b: flags.sine_b,
-                c: flags.sine_c,
-                d: flags.sine_d,
-                noise: flags.sine_mix_rate_noise,
-                interval: Duration::from_millis(flags.sine_mix_rate_interval_milliseconds),
-                start,
-                now: Mutex::new(Now {
-                    until: start,
-                    rng: Rng::with_seed(seed),
-                    schedule: None,
-                }),
+    /// Refuses rates of bytes that fall to nothing.
+    pub fn check_writes(flags: &Flags) -> Result<(), String> {
+        above_zero(flags, "--sine_write_rate", "bytes")?;
+        if flags.sine_write_rate_interval_milliseconds == 0 {
+            return Err("--sine_write_rate_interval_milliseconds must be at least 1".into());
+        }
+        match flags.sine_mix_rate || flags.benchmark_write_rate_limit > 0 {
+            true => {
+                Err("--sine_write_rate and --sine_mix_rate or --benchmark_write_rate_limit: not both".into())
             }
-        })
+            false => Ok(()),
+        }
+    }
+
+    /// The rate of mixgraph's operations that `flags` ask for, if they do.
+    pub fn new(flags: &Flags, seed: u64) -> Option<SineRate> {
+        let interval = flags.sine_mix_rate_interval_milliseconds;
+        flags
+            .sine_mix_rate
+            .then(|| SineRate::of(flags, interval, flags.sine_mix_rate_noise, seed))
+    }
+
+    /// The rate of bytes written that `flags` ask for, if they do.
+    pub fn of_writes(flags: &Flags) -> Option<SineRate> {
+        let interval = flags.sine_write_rate_interval_milliseconds;
+        flags
+            .sine_write_rate
+            .then(|| SineRate::of(flags, interval, 0.0, 0))
+    }
+
+    fn of(flags: &Flags, milliseconds: u64, noise: f64, seed: u64) -> SineRate {
+        let start = Instant::now();
+        SineRate {
+            a: flags.sine_a,
+            b: flags.sine_b,
+            c: flags.sine_c,
+            d: flags.sine_d,
+            noise,
+            interval: Duration::from_millis(milliseconds),
+            start,
+            now: Mutex::new(Now {
+                until: start,
+                rng: Rng::with_seed(seed),
+                schedule: None,
+            }),
+        }
     }
 
     /// When operations are due, as of `time`.
@@ -103,6 +124,16 @@ impl SineRate {
         let noisy = rate + (rng.f64() - 0.5) * self.a.abs() * self.noise;
         if noisy > 0.0 { noisy } else { rate }
     }
+}
+
+fn above_zero(flags: &Flags, flag: &str, units: &str) -> Result<(), String> {
+    if flags.sine_d > flags.sine_a.abs() {
+        return Ok(());
+    }
+    Err(format!(
+        "{flag}: the rate, {} sin({}x + {}) + {} {units} a second, falls to 0; --sine_d must be greater than --sine_a",
+        flags.sine_a, flags.sine_b, flags.sine_c, flags.sine_d
+    ))
 }
 
 #[cfg(test)]
@@ -159,5 +190,21 @@ mod tests {
         assert!(refused(|flags| flags.sine_mix_rate_noise = 1.5).contains("between 0 and 1"));
         assert!(refused(|flags| flags.sine_mix_rate_interval_milliseconds = 0).contains("at least 1"));
         assert!(refused(|flags| flags.benchmark_read_rate_limit = 1).contains("not both"));
+        let of_writes = Flags {
+            sine_write_rate: true,
+            sine_mix_rate: false,
+            ..flags()
+        };
+        SineRate::check_writes(&of_writes).unwrap();
+        assert!(SineRate::of_writes(&of_writes).is_some() && SineRate::of_writes(&flags()).is_none());
+        for change in [
+            |flags: &mut Flags| flags.sine_a = 5_000.0,
+            |flags: &mut Flags| flags.sine_mix_rate = true,
+            |flags: &mut Flags| flags.sine_write_rate_interval_milliseconds = 0,
+        ] {
+            let mut flags = of_writes.clone();
+            change(&mut flags);
+            assert!(SineRate::check_writes(&flags).is_err());
+        }
     }
 }

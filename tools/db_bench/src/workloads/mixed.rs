@@ -49,8 +49,7 @@ pub fn with_verify(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {
     let distinct = flags.numdistinct.max(1) as u64;
     let mut values = params.values.clone();
     let mut key = params.keys.allocate();
-    key.push(0);
-    let last = key.len() - 1;
+    let mut last = key.len();
     let total = params.readwrites();
     let (mut gets, mut puts, mut deletes, mut found) = (0u64, 0u64, 0u64, 0u64);
     // What is left to do of the current hundred operations: reads first, then writes, then deletions.
@@ -63,7 +62,10 @@ pub fn with_verify(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {
             put_weight = 100 - get_weight - delete_weight;
         }
         let number = thread.rng.u64(..distinct);
-        params.keys.write(number, &mut key[..last]);
+        key.truncate(last);
+        params.keys.write(number, &mut key);
+        last = key.len();
+        key.push(0);
         let family = params.family(number);
         if get_weight > 0 {
             let options = ReadOptions {

@@ -134,6 +134,10 @@ pub fn seek_random(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {
     while !pace.done(1) {
         let number = thread.rng.u64(..num);
         params.keys.write(number, &mut key);
+        if flags.seek_missing_prefix {
+            // Behind the eight bytes of the number a prefix is filled with `0`s.
+            key[8] = b'1';
+        }
         if flags.max_scan_distance > 0 {
             let distance = flags.max_scan_distance as u64;
             if params.reverse {

@@ -155,6 +155,7 @@ pub fn key_format(flags: &Flags) -> KeyFormat {
             key_size,
             prefix_size: prefix_size(flags),
             prefixes: flags.streams as u64,
+            existing: None,
         };
     }
     KeyFormat::new(

@@ -126,3 +126,78 @@ fn build_info_and_a_filter_that_keeps_rows() {
     );
     assert!(log.contains("Options.max_background_jobs: 5\n"), "{log}");
 }
+
+#[test]
+fn keys_that_are_there_are_used() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let run = |args: &str| successful(args, &run_in(dir.path(), args));
+    // Numbers of every third key: of another size and range than those of the next command.
+    run("--num=3000 --key_size=24 --benchmarks=fillrandom --seed=5");
+    let out = run("--use_existing_db --num=3000 --key_size=24 --benchmarks=readrandom");
+    assert!(
+        !out.contains("(3000 of 3000 found)"),
+        "fillrandom writes some keys twice\n{out}"
+    );
+    let existing = "--use_existing_db --use_existing_keys --num=7";
+    let out = run(&format!(
+        "{existing} --reads=3000 --benchmarks=readrandom,multireadrandom,seekrandom,overwrite,readrandom"
+    ));
+    for name in ["readrandom", "seekrandom"] {
+        let line = out.lines().find(|line| line.starts_with(name)).expect("a line");
+        assert!(line.contains("(3000 of 3000 found)"), "{line}");
+    }
+    // What is overwritten is there already.
+    let keys = |args: &str| {
+        operations(
+            &run(&format!("{args} --reads=10000 --benchmarks=readseq")),
+            "readseq",
+        )
+    };
+    let count = keys("--use_existing_db");
+    run(&format!(
+        "{existing} --benchmarks=overwrite,updaterandom --writes=500"
+    ));
+    assert_eq!(keys("--use_existing_db"), count);
+    let err = stderr("--use_existing_keys --benchmarks=readrandom");
+    assert!(
+        err.contains("--use_existing_keys wants --use_existing_db"),
+        "{err}"
+    );
+}
+
+#[test]
+fn prefixes_that_are_missing_and_rates_that_follow_a_sine() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let run = |args: &str| successful(args, &run_in(dir.path(), args));
+    let prefixes = "--num=2000 --key_size=24 --prefix_size=12 --keys_per_prefix=10";
+    run(&format!("{prefixes} --benchmarks=fillrandom"));
+    let seek = |more: &str| {
+        run(&format!(
+            "{prefixes} --use_existing_db --benchmarks=seekrandom --prefix_same_as_start --seek_nexts=3 {more}"
+        ))
+    };
+    let found = |out: &str| !out.contains("(0 of 2000 found)");
+    assert!(found(&seek("")) && !found(&seek("--seek_missing_prefix")));
+    let err = stderr("--seek_missing_prefix --prefix_size=8 --benchmarks=seekrandom");
+    assert!(
+        err.contains("prefix_size > 8 required by --seek_missing_prefix"),
+        "{err}"
+    );
+    // 116,000 bytes at 400,000 a second, and later other rates.
+    let out = run(
+        "--num=1000 --benchmarks=fillseq --sine_write_rate --sine_a=100000 --sine_d=400000 \
+                   --sine_write_rate_interval_milliseconds=50",
+    );
+    let line = out
+        .lines()
+        .find(|line| line.starts_with("fillseq "))
+        .expect("a line");
+    let seconds = line
+        .split_whitespace()
+        .nth(6)
+        .and_then(|word| word.parse::<f64>().ok())
+        .expect("seconds");
+    assert!(seconds >= 0.2, "{line}");
+    let err = stderr("--sine_write_rate --sine_a=5 --sine_d=5 --benchmarks=fillseq");
+    assert!(err.contains("--sine_write_rate: the rate"), "{err}");
+}

@@ -1,29 +1,31 @@
 //! Runs the workloads of a command line over one database.
 
+mod database;
+mod watch;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
 
 use base::{Error, Result, perf};
 use esker::{
     ColumnFamily, Db, IoPriority, Options, OptionsFile, PerfLevel, ReadOptions, Ticker, WriteOptions,
 };
 
+use self::watch::Watch;
 use crate::flags::Flags;
-use crate::intervals::Sample;
 use crate::keys::KeyFormat;
-use crate::mixgraph::Mixgraph;
+use crate::mixgraph::{Mixgraph, SineRate};
 use crate::record::{Before, Recorder};
 use crate::report::{Repetitions, Summary};
-use crate::runner::{self, Observer, Thread};
+use crate::runner::{self, Thread};
 use crate::secondary::CatchUp;
 use crate::seeds::Seeds;
 use crate::values::{Sizes, Values};
 use crate::workloads::streams::{self, Streams};
 use crate::workloads::timeseries::{self, Expire, ExpiredTimeFilter, Time};
 use crate::workloads::{self, Run, Threads, Workload};
-use crate::{harness, header, options, options_file, resources};
+use crate::{harness, header, options, options_file};
 
 /// The database under test, and what is known of it.
 pub struct Bench {
@@ -37,6 +39,8 @@ pub struct Bench {
     values: Values,
     time: Time,
     db: Option<Handles>,
+    /// With `--use_existing_keys`: the keys that stand for the numbers below `--num`.
+    existing_keys: Option<Arc<[Box<[u8]>]>>,
     /// Of a secondary.
     catch_up: Option<CatchUp>,
     /// Catch-ups of secondaries that are closed.
@@ -177,6 +181,7 @@ impl Bench {
             values,
             time: Time::default(),
             db: None,
+            existing_keys: None,
             catch_up: None,
             secondary_updates: 0,
             recorder: None,
@@ -185,73 +190,13 @@ impl Bench {
             bench.destroy()?;
         }
         bench.reopen()?;
+        bench.load_existing_keys()?;
         Ok(bench)
     }
 
     /// The database.
     pub fn handles(&self) -> &Handles {
         self.db.as_ref().expect("a bench has its database open")
-    }
-
-    /// Closes the database and opens it again.
-    pub fn reopen(&mut self) -> Result<()> {
-        self.close()?;
-        let start = Instant::now();
-        let db = self.open_db()?;
-        if self.flags.report_open_timing {
-            println!("OpenDb:     {} milliseconds", start.elapsed().as_secs_f64() * 1e3);
-        }
-        let mut families = vec![db.default_column_family()];
-        for number in 1..self.flags.num_column_families {
-            let name = format!("column_family_name_{number:06}");
-            families.push(match db.column_family(&name) {
-                Some(family) => family,
-                None => db.create_column_family(&name, &self.options.column_family)?,
-            });
-        }
-        self.db = Some(Handles { db, families });
-        Ok(())
-    }
-
-    fn open_db(&mut self) -> Result<Db> {
-        let (flags, options) = (&self.flags, &self.options);
-        if flags.readonly {
-            return Db::open_read_only(options, &self.path);
-        }
-        if flags.use_secondary_db {
-            let own = match flags.secondary_path.as_str() {
-                "" => ::flags::test_directory()
-                    .map_err(Error::invalid_argument)?
-                    .join("dbbench_secondary"),
-                path => PathBuf::from(path),
-            };
-            let db = Db::open_as_secondary(options, &self.path, own)?;
-            if let Ok(seconds @ 1..) = u64::try_from(flags.secondary_update_interval) {
-                self.catch_up = Some(CatchUp::start(db.clone(), Duration::from_secs(seconds)));
-            }
-            return Ok(db);
-        }
-        match flags.open_as_follower {
-            true => Db::open_as_follower(options, &self.path, &flags.leader_path),
-            false => Db::open(options, &self.path),
-        }
-    }
-
-    /// Closes the database, saying what failed.
-    pub fn close(&mut self) -> Result<()> {
-        if let Some(catch_up) = self.catch_up.take() {
-            self.secondary_updates += catch_up.stop();
-        }
-        match self.db.take() {
-            Some(handles) => handles.db.close(),
-            None => Ok(()),
-        }
-    }
-
-    /// Removes the database from the disk.
-    fn destroy(&mut self) -> Result<()> {
-        self.close()?;
-        Db::destroy(&self.options, &self.path)
     }
 
     /// What `--seed` has to be to replay this run.
@@ -451,7 +396,10 @@ impl Bench {
             writes: or_num(flags.writes),
             deletes: or_num(flags.deletes),
             batch: flags.batch_size.max(1),
-            keys: streams::key_format(&flags),
+            keys: KeyFormat {
+                existing: self.existing_keys.clone(),
+                ..streams::key_format(&flags)
+            },
             values: self.values.clone(),
             seek_nexts: i64::from(flags.seek_nexts),
             reverse: flags.reverse_iterator,
@@ -527,46 +475,6 @@ impl Bench {
     }
 }
 
-/// Looks at the database while threads run.
-struct Watch<'a> {
-    flags: &'a Flags,
-    handles: &'a Handles,
-}
-
-impl Watch<'_> {
-    /// Of the levels that hold entries.
-    fn table_properties(&self) -> String {
-        let family = &self.handles.families[0];
-        let levels = 0..family.options().num_levels;
-        let of_levels = levels.filter_map(|level| {
-            let name = format!("rocksdb.aggregated-table-properties-at-level{level}");
-            let text = self.handles.db.property(family, &name)?;
-            (!text.contains("# entries=0")).then(|| format!("Level[{level}]: {text}\n"))
-        });
-        of_levels.collect()
-    }
-}
-
-impl Observer for Watch<'_> {
-    fn on_line(&self) {
-        if self.flags.stats_per_interval > 0
-            && let Some(stats) = self
-                .handles
-                .db
-                .property(&self.handles.families[0], "rocksdb.stats")
-        {
-            eprintln!("{stats}");
-            if self.flags.show_table_properties {
-                eprint!("{}", self.table_properties());
-            }
-        }
-    }
-
-    fn sample(&self) -> Sample {
-        resources::sample(self.handles)
-    }
-}
-
 /// Refuses values of flags that no workload can make sense of.
 fn check(flags: &Flags) -> Result<()> {
     let refuse = |message: &str| Err(Error::invalid_argument(message));
@@ -593,6 +501,15 @@ fn check(flags: &Flags) -> Result<()> {
     }
     if flags.use_secondary_db && !flags.use_existing_db {
         return refuse("--use_secondary_db wants --use_existing_db: the database is its primary's");
+    }
+    if flags.use_existing_keys && !flags.use_existing_db {
+        return refuse("--use_existing_keys wants --use_existing_db");
+    }
+    if flags.seek_missing_prefix && flags.prefix_size <= 8 {
+        return refuse("prefix_size > 8 required by --seek_missing_prefix");
+    }
+    if flags.sine_write_rate {
+        SineRate::check_writes(flags).map_err(Error::invalid_argument)?;
     }
     if flags.open_as_follower && flags.leader_path.is_empty() {
         return refuse("--open_as_follower wants --leader_path");
