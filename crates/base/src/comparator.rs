@@ -23,6 +23,14 @@ pub trait Comparator: Send + Sync + 'static {
     /// Compares two user keys, timestamps included.
     fn compare(&self, a: &[u8], b: &[u8]) -> Ordering;
 
+    /// The part of a key that is compared first, as unsigned bytes with a prefix first, and a number that is compared where those are equal;
+    /// where the numbers are equal too, [`compare`](Self::compare) decides. Memtables keep some bits of both in their nodes and look at keys only where the bits
+    /// are the same; without them each step of a search reads a key, and of large memtables none is in a cache. `Some` for every key or for none. Not
+    /// for orders with timestamps. Default: `None`.
+    fn leading_parts<'a>(&self, _key: &'a [u8]) -> Option<(&'a [u8], u64)> {
+        None
+    }
+
     /// Bytes of the timestamp every key ends in, 0 without timestamps.
     fn timestamp_size(&self) -> usize {
         0
@@ -174,6 +182,17 @@ impl UserComparator {
         match self {
             UserComparator::Custom(custom) => called(custom, || custom.compare(b, a)),
             _ => u64_ts(a).cmp(&u64_ts(b)),
+        }
+    }
+
+    /// What an order of the user's own compares first; see [`Comparator::leading_parts`].
+    #[inline]
+    pub fn leading_parts<'a>(&self, key: &'a [u8]) -> Option<(&'a [u8], u64)> {
+        match self {
+            UserComparator::Custom(custom) if custom.timestamp_size() == 0 => {
+                called(custom, || custom.leading_parts(key))
+            }
+            _ => None,
         }
     }
 

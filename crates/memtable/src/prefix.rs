@@ -1,5 +1,7 @@
 //! A few bits that stand for a key within a node: where they differ, the keys differ the same way.
 
+use std::cmp::Ordering;
+
 use base::UserComparator;
 
 /// Bits of a prefix.
@@ -7,7 +9,7 @@ pub(crate) const PREFIX_BITS: u32 = 17;
 
 /// How keys of an order map to integers without ever turning the order round. Where two are equal, the keys
 /// themselves decide.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct PrefixRule {
     kind: Kind,
     /// Bytes of the timestamp at the end of each key, which the prefix leaves out.
@@ -16,10 +18,12 @@ pub(crate) struct PrefixRule {
     pub(crate) checks: bool,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 enum Kind {
     Ascending,
     Descending,
+    /// An order of a user's that says what it compares first.
+    Parts(UserComparator),
     /// An order nothing is known of: every prefix is 0.
     Unknown,
 }
@@ -30,6 +34,7 @@ impl PrefixRule {
             kind: match cmp {
                 UserComparator::Bytewise | UserComparator::BytewiseU64Ts => Kind::Ascending,
                 UserComparator::ReverseBytewise | UserComparator::ReverseBytewiseU64Ts => Kind::Descending,
+                UserComparator::Custom(_) if cmp.leading_parts(&[]).is_some() => Kind::Parts(cmp.clone()),
                 UserComparator::Custom(_) => Kind::Unknown,
             },
             timestamp: cmp.timestamp_size(),
@@ -44,10 +49,14 @@ impl PrefixRule {
 
     /// Bits that two keys, and so all keys between them, begin with. 0 in an order nothing is known of.
     pub(crate) fn common_bits(&self, first: &[u8], last: &[u8]) -> usize {
-        if matches!(self.kind, Kind::Unknown) {
-            return 0;
+        match &self.kind {
+            Kind::Unknown => 0,
+            Kind::Parts(order) => Parts::of(order, first).common_bits(&Parts::of(order, last)),
+            _ => PrefixRule::common_bits_of(self.strip(first), self.strip(last)),
         }
-        let (first, last) = (self.strip(first), self.strip(last));
+    }
+
+    fn common_bits_of(first: &[u8], last: &[u8]) -> usize {
         let bytes = base::shared_len(first, last);
         let bits = match (first.get(bytes), last.get(bytes)) {
             (Some(a), Some(b)) => (a ^ b).leading_zeros() as usize,
@@ -59,9 +68,10 @@ impl PrefixRule {
     /// The prefix of a key from its bit `skip` on, among keys that all begin with the same `skip` bits.
     #[inline]
     pub(crate) fn prefix(&self, user_key: &[u8], skip: usize) -> u32 {
-        match self.kind {
+        match &self.kind {
             Kind::Ascending => cut(big_endian(self.strip(user_key), skip / 8), skip),
             Kind::Descending => cut(!big_endian(self.strip(user_key), skip / 8), skip),
+            Kind::Parts(order) => Parts::of(order, user_key).prefix(skip),
             Kind::Unknown => 0,
         }
     }
@@ -70,19 +80,90 @@ impl PrefixRule {
     /// take the least prefix there is, and those behind the greatest.
     #[inline]
     pub(crate) fn prefix_checked(&self, user_key: &[u8], skip: usize, reference: &[u8]) -> u32 {
-        let key = self.strip(user_key);
-        let common = &reference[..skip / 8];
-        let ascending = match key.get(..skip / 8) {
-            Some(start) if start == common => big_endian(key, skip / 8),
-            _ if key < common => 0,
-            _ => u32::MAX,
-        };
-        match self.kind {
-            Kind::Ascending => cut(ascending, 0),
-            Kind::Descending => cut(!ascending, 0),
+        let ascending = |key: &[u8]| PrefixRule::checked(key, &reference[..skip / 8]);
+        match &self.kind {
+            Kind::Ascending => cut(ascending(self.strip(user_key)), 0),
+            Kind::Descending => cut(!ascending(self.strip(user_key)), 0),
+            Kind::Parts(order) => {
+                Parts::of(order, user_key).prefix_checked(skip, &Parts::of(order, reference))
+            }
             Kind::Unknown => 0,
         }
     }
+
+    /// The four bytes behind `common`, of a key that may not begin with that.
+    #[inline]
+    fn checked(key: &[u8], common: &[u8]) -> u32 {
+        match key.get(..common.len()) {
+            Some(start) if start == common => big_endian(key, common.len()),
+            _ if key < common => 0,
+            _ => u32::MAX,
+        }
+    }
+}
+
+/// Bits by which a user's order tells keys with equal leading bytes apart.
+const NUMBER_BITS: usize = u64::BITS as usize;
+
+/// A key as [`leading_parts`](base::Comparator::leading_parts) says.
+///
+/// Its bits are those of the leading bytes, a byte for their end, and those of the number. What lies behind the end is of use only among keys whose leading bytes
+/// are equal, all of them: then more bits than the leading bytes have are skipped. A prefix that begins in the leading bytes ends with them,
+/// as if zeros followed, because others of the node may go on there.
+struct Parts<'a> {
+    leading: &'a [u8],
+    number: u64,
+}
+
+impl<'a> Parts<'a> {
+    #[inline]
+    fn of(order: &UserComparator, user_key: &'a [u8]) -> Parts<'a> {
+        let (leading, number) = order.leading_parts(user_key).unwrap_or((user_key, 0));
+        Parts { leading, number }
+    }
+
+    /// Bits of the number that are skipped, if the leading bytes are.
+    #[inline]
+    fn skipped_of_number(&self, skip: usize) -> Option<usize> {
+        skip.checked_sub(8 * self.leading.len() + 8)
+    }
+
+    fn common_bits(&self, other: &Parts<'_>) -> usize {
+        match self.leading == other.leading {
+            true => 8 * self.leading.len() + 8 + (self.number ^ other.number).leading_zeros() as usize,
+            false => PrefixRule::common_bits_of(self.leading, other.leading),
+        }
+    }
+
+    fn prefix(&self, skip: usize) -> u32 {
+        match self.skipped_of_number(skip) {
+            Some(bits) => cut(high_bits(self.number, bits), 0),
+            None => cut(big_endian(self.leading, skip / 8), skip),
+        }
+    }
+
+    fn prefix_checked(&self, skip: usize, reference: &Parts<'_>) -> u32 {
+        let Some(bits) = reference.skipped_of_number(skip) else {
+            return cut(
+                PrefixRule::checked(self.leading, &reference.leading[..skip / 8]),
+                0,
+            );
+        };
+        let skipped = |number: u64| number.checked_shr((NUMBER_BITS - bits) as u32).unwrap_or(0);
+        let order = self.leading.cmp(reference.leading);
+        let prefix = match order.then_with(|| skipped(self.number).cmp(&skipped(reference.number))) {
+            Ordering::Less => 0,
+            Ordering::Equal => high_bits(self.number, bits),
+            Ordering::Greater => u32::MAX,
+        };
+        cut(prefix, 0)
+    }
+}
+
+/// The 32 bits of a number behind the first `skip`, as if zeros followed the end.
+#[inline]
+fn high_bits(number: u64, skip: usize) -> u32 {
+    (number.checked_shl(skip as u32).unwrap_or(0) >> (NUMBER_BITS - 32)) as u32
 }
 
 /// The prefix out of the four bytes in which it begins.
@@ -107,7 +188,6 @@ fn big_endian(key: &[u8], skip: usize) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::cmp::Ordering;
 
     #[test]
     fn prefixes_never_turn_the_order_round() {
@@ -154,5 +234,68 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// Keys end in a byte that says how many bytes before it are a number, which is compared last and backwards.
+    struct NumbersBackwards;
+
+    impl base::Comparator for NumbersBackwards {
+        fn name(&self) -> &str {
+            "numbers backwards"
+        }
+        fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
+            let parts = |key| self.leading_parts(key).unwrap();
+            parts(a).cmp(&parts(b)).then_with(|| a.cmp(b))
+        }
+        fn leading_parts<'a>(&self, key: &'a [u8]) -> Option<(&'a [u8], u64)> {
+            let (leading, number) = key.split_at(key.len().saturating_sub(2));
+            let number = number.first_chunk().map_or(0, |bytes| u16::from_be_bytes(*bytes));
+            Some((leading, u64::MAX << 16 | u64::from(!number)))
+        }
+    }
+
+    #[test]
+    fn prefixes_of_parts_never_turn_the_order_round() {
+        let mut rng = testkit::rng();
+        let cmp = UserComparator::Custom(std::sync::Arc::new(NumbersBackwards));
+        let rule = PrefixRule::new(&cmp, true);
+        let mut key = |start: &[u8]| {
+            let mut key = start[..rng.usize(..=start.len())].to_vec();
+            let len = rng.usize(..3);
+            key.extend((0..len).map(|_| *rng.pick(&[0, 1, b'k', 0xff])));
+            key.extend([*rng.pick(&[0, 1, 0x80, 0xff]), *rng.pick(&[0, 1, 0x80, 0xff])]);
+            key
+        };
+        let (mut told_apart, mut by_number) = (0, 0);
+        for round in 0..20_000 {
+            let (mut low, mut high) = (key(b"kkk"), key(b"kkk"));
+            let (mut a, mut b) = (key(&low), key(&high));
+            if round % 2 == 0 {
+                // All of one number of bytes, whose ends alone differ.
+                let leading = low[..low.len() - 2].to_vec();
+                for key in [&mut low, &mut high, &mut a, &mut b] {
+                    key.splice(..key.len() - 2, leading.iter().copied());
+                }
+            }
+            if cmp.compare(&low, &high).is_ge() {
+                continue;
+            }
+            let between = |key: &Vec<u8>| cmp.compare(&low, key).is_le() && cmp.compare(key, &high).is_le();
+            let skip = rule.common_bits(&low, &high);
+            let order = cmp.compare(&a, &b);
+            if between(&a) && between(&b) {
+                let prefixes = rule.prefix(&a, skip).cmp(&rule.prefix(&b, skip));
+                assert!(
+                    prefixes == Ordering::Equal || prefixes == order,
+                    "{low:?} {a:?} {b:?} {high:?}"
+                );
+                told_apart += u32::from(prefixes.is_ne());
+                by_number += u32::from(prefixes.is_ne() && a[..a.len() - 2] == b[..b.len() - 2]);
+            }
+            let skip = skip & !7;
+            let [x, y] = [&a, &b].map(|key| rule.prefix_checked(key, skip, &low));
+            assert!(x == y || x.cmp(&y) == order, "{low:?} {a:?} {b:?} {high:?}");
+        }
+        assert!(told_apart > 200 && by_number > 100, "{told_apart} {by_number}");
     }
 }

@@ -238,13 +238,35 @@ impl Comparator for LastByteFirst {
     }
 }
 
-fn orders() -> [UserComparator; 5] {
+/// Backwards by the last two bytes, after the rest.
+struct EndsBackwards;
+
+impl Comparator for EndsBackwards {
+    fn name(&self) -> &str {
+        "ends backwards"
+    }
+    fn compare(&self, a: &[u8], b: &[u8]) -> std::cmp::Ordering {
+        let parts = |key| self.leading_parts(key).unwrap();
+        parts(a).cmp(&parts(b)).then_with(|| a.cmp(b))
+    }
+    fn leading_parts<'a>(&self, key: &'a [u8]) -> Option<(&'a [u8], u64)> {
+        let (leading, end) = key.split_at(key.len().saturating_sub(2));
+        Some((
+            leading,
+            end.first_chunk()
+                .map_or(0, |end| !u64::from(u16::from_be_bytes(*end))),
+        ))
+    }
+}
+
+fn orders() -> [UserComparator; 6] {
     [
         UserComparator::Bytewise,
         UserComparator::ReverseBytewise,
         UserComparator::BytewiseU64Ts,
         UserComparator::ReverseBytewiseU64Ts,
         UserComparator::Custom(Arc::new(LastByteFirst)),
+        UserComparator::Custom(Arc::new(EndsBackwards)),
     ]
 }
 
@@ -444,18 +466,69 @@ fn it_answers_as_a_sorted_map_would() {
 
 #[test]
 fn cursors_of_a_custom_order_conform() {
-    let order = UserComparator::Custom(Arc::new(LastByteFirst));
-    let table = memtable(order.clone(), MemtableOptions::default());
-    let cmp = InternalComparator::new(order);
     let mut rng = testkit::rng();
-    let mut expected = Vec::new();
-    for seqno in 1..500 {
-        let key = random_key(&mut rng, 0);
-        table.add(seqno, Kind::Value, &key, &seqno.to_le_bytes());
-        expected.push((encode(&key, seqno, Kind::Value), seqno.to_le_bytes().to_vec()));
+    let orders: [Arc<dyn Comparator>; 2] = [Arc::new(LastByteFirst), Arc::new(EndsBackwards)];
+    for order in orders.map(UserComparator::Custom) {
+        let table = memtable(order.clone(), MemtableOptions::default());
+        let cmp = InternalComparator::new(order);
+        let mut expected = Vec::new();
+        for seqno in 1..500 {
+            let key = random_key(&mut rng, 0);
+            table.add(seqno, Kind::Value, &key, &seqno.to_le_bytes());
+            expected.push((encode(&key, seqno, Kind::Value), seqno.to_le_bytes().to_vec()));
+        }
+        expected.sort_by(|a, b| cmp.compare(&a.0, &b.0));
+        testkit::check_cursor(|| table.cursor(), &expected, &cmp, rng.seed());
     }
-    expected.sort_by(|a, b| cmp.compare(&a.0, &b.0));
-    testkit::check_cursor(|| table.cursor(), &expected, &cmp, rng.seed());
+}
+
+/// Versions of some keys as versioned stores have them, written key by key or one after the other: searches and walks find every one.
+#[test]
+fn keys_with_numbers_at_their_ends_are_found() {
+    let mut rng = testkit::rng();
+    let order = UserComparator::Custom(Arc::new(EndsBackwards));
+    let cmp = InternalComparator::new(order.clone());
+    for by_key in [true, false] {
+        for keys in [1, 2, 40] {
+            let table = memtable(order.clone(), MemtableOptions::default());
+            let mut expected = Vec::new();
+            let mut seqno = 0;
+            for at in 0..keys * 200u16 {
+                let (key, version) = if by_key {
+                    (at / 200, at % 200)
+                } else {
+                    (at % keys, at / keys)
+                };
+                let mut bytes = vec![b'k'; usize::from(key % 7)];
+                bytes.extend(key.to_be_bytes());
+                bytes.extend((3 * version + 1).to_be_bytes());
+                seqno += 1;
+                assert!(table.add(seqno, Kind::Value, &bytes, b"value"));
+                expected.push(encode(&bytes, seqno, Kind::Value));
+            }
+            expected.sort_by(|a, b| cmp.compare(a, b));
+            let mut cursor = table.cursor();
+            cursor.seek_to_first();
+            for key in &expected {
+                assert_eq!(cursor.key(), key);
+                cursor.next();
+            }
+            assert!(!cursor.valid());
+            for _ in 0..3000 {
+                let picked: &Vec<u8> = rng.pick(&expected);
+                let mut target = user_key(picked).to_vec();
+                if rng.bool() {
+                    let at = rng.usize(..target.len());
+                    target[at] = target[at].wrapping_add(rng.u8(..3)).wrapping_sub(1);
+                }
+                let target = encode(&target, rng.u64(..2 * seqno), Kind::Value);
+                let first = expected.partition_point(|key| cmp.compare(key, &target).is_lt());
+                cursor.seek(&target);
+                let found = cursor.valid().then(|| cursor.key());
+                assert_eq!(found, expected.get(first).map(Vec::as_slice));
+            }
+        }
+    }
 }
 
 #[test]

@@ -53,6 +53,14 @@ impl Comparator for MvccComparator {
         compare(a, b)
     }
 
+    /// The user key, and the time so that the newest is the least; a key without a version comes before all that have one.
+    #[inline]
+    fn leading_parts<'a>(&self, key: &'a [u8]) -> Option<(&'a [u8], u64)> {
+        let (prefix, suffix) = split(key);
+        let wall = suffix.first_chunk().map(|wall| u64::from_be_bytes(*wall));
+        Some((prefix, wall.map_or(0, |wall| !wall)))
+    }
+
     /// Versions of one user key, inline values aside. Those of the empty user key are range tombstones, and none is an older one of another.
     fn is_older_version(&self, newer: &[u8], key: &[u8]) -> bool {
         let ((prefix, suffix), (newer_prefix, newer_suffix)) = (split(key), split(newer));
