@@ -1,14 +1,16 @@
 //! Garbage collection of keys that somebody has chosen, at a cost of what it collects.
 //!
-//! Of each key all versions at or below a time go. A few steps lead past the versions above, which stay; where there are many, a
-//! seek does. Neither depends on how many there are, and so a history collected page by page is not walked anew for each page.
+//! Of each key all versions at or below a time go. Where few versions stay above it, one iterator goes forwards past them and over those that go, and stands
+//! on the next key then. Where many stay, another goes from the key's oldest version up to the first that stays: one seek, however many
+//! stay, and the time of the version above is known as well, which ages ask for. Which it is is learnt from key to key. A history collected page by page
+//! is not walked anew for each page.
 
 use crate::batch::MvccBatch;
 use crate::clear::Runs;
 use crate::error::{Error, Result, Shown};
-use crate::key::MvccKey;
+use crate::key::{MvccKey, next_user_key};
 use crate::ranges::hidden_since;
-use crate::reader::{Reader, Span, VersionIter};
+use crate::reader::{Reader, Span, VersionIter, mixed};
 use crate::timestamp::Timestamp;
 
 /// A key, and the time up to which its versions are to go.
@@ -59,119 +61,157 @@ impl MvccBatch<'_> {
         let (Some(first), Some(last)) = (keys.first(), keys.last()) else {
             return Ok(result);
         };
-        let end = crate::key::next_user_key(&last.user_key);
-        let mut iter = self.reader().versions(Span::new(&first.user_key, &end))?;
+        let end = next_user_key(&last.user_key);
+        let span = Span::new(&first.user_key, &end);
+        let mut walk = Walk {
+            span,
+            last: &last.user_key,
+            iter: self.reader().versions(span)?,
+            back: None,
+            looks_further: 0,
+            removed: Vec::new(),
+        };
         for times in keys.chunk_by(|key, later| key.user_key == later.user_key) {
             let takes_inline = times[0].timestamp.is_zero();
-            result += self.collect(&mut iter, &times[times.len() - 1], takes_inline)?;
+            result += self.collect(&mut walk, &times[times.len() - 1], takes_inline)?;
         }
-        self.counters += iter.counters;
+        self.counters += walk.iter.counters;
+        self.counters += walk.back.map_or_else(Default::default, |back| back.counters);
         Ok(result)
     }
 
-    /// The iterator stands nowhere, or at or before the key, or behind it if it is not there.
-    fn collect(&mut self, iter: &mut VersionIter, key: &GcKey, takes_inline: bool) -> Result<GcResult> {
+    fn collect(&mut self, walk: &mut Walk<'_>, key: &GcKey, takes_inline: bool) -> Result<GcResult> {
         let user_key = &key.user_key[..];
-        let stands = iter.current()?.map(|version| version.user_key.cmp(user_key));
-        // Behind the last key collected it often stands on the next one.
-        if stands.is_none_or(|order| order.is_lt()) {
-            iter.seek_key(user_key);
+        walk.removed.clear();
+        // Where versions that stay are many it goes back at once.
+        let above = match walk.iter.steps.get() > 1 || takes_inline {
+            true => {
+                let newest = match walk.go_to(user_key)? {
+                    Some(time) if time.is_zero() && takes_inline => {
+                        return self.collect_inline(&mut walk.iter, key);
+                    }
+                    Some(time) if !time.is_zero() => time,
+                    _ => return Ok(GcResult::default()),
+                };
+                match walk.pass_kept(key, newest)? {
+                    Some(above) => {
+                        self.remove_forwards(walk, user_key)?;
+                        above
+                    }
+                    None => self.remove_backwards(walk, key)?,
+                }
+            }
+            false => self.remove_backwards(walk, key)?,
+        };
+        self.account_removed(user_key, &walk.removed, above)
+    }
+
+    /// Removes the version of `user_key` that the iterator stands on, if it does, and all below it.
+    fn remove_forwards(&mut self, walk: &mut Walk<'_>, user_key: &[u8]) -> Result<()> {
+        while let Some(time) = walk.iter.time_of(user_key)? {
+            let is_first = walk.removed.is_empty();
+            self.remove(&mut walk.iter, time, is_first, &mut walk.removed)?;
+            walk.iter.next();
         }
-        let Some(newest) = iter.current()?.filter(|version| version.user_key == user_key) else {
+        Ok(())
+    }
+
+    /// Removes the versions of a key from the oldest up to its time. Returns the time of the version above, if there is one.
+    fn remove_backwards(&mut self, walk: &mut Walk<'_>, key: &GcKey) -> Result<Option<Timestamp>> {
+        let user_key = &key.user_key[..];
+        let iter = match &mut walk.back {
+            Some(back) => back,
+            // Behind the last key there is nothing to go on to.
+            None if user_key == walk.last => &mut walk.iter,
+            back => back.insert(self.reader().versions(walk.span)?),
+        };
+        iter.seek_before(&next_user_key(user_key))?;
+        let mut above = None;
+        while let Some(time) = iter.time_of(user_key)? {
+            if time > key.timestamp {
+                above = Some(time);
+                break;
+            }
+            if time.is_zero() {
+                match walk.removed.is_empty() {
+                    true => break,
+                    false => return Err(mixed(user_key)),
+                }
+            }
+            self.remove(iter, time, true, &mut walk.removed)?;
+            iter.prev();
+        }
+        walk.looks_further = (walk.looks_further + 1) % KEYS_PER_LOOK;
+        if above.is_some() && walk.looks_further == 0 {
+            iter.prev();
+            // A single version stays: steps would have done.
+            if iter.time_of(user_key)?.is_none() {
+                walk.iter.steps.found();
+            }
+        }
+        walk.removed.reverse();
+        Ok(above)
+    }
+
+    /// Removes the version at `time` that `iter` stands on. What it holds is looked at only if it may be the newest.
+    #[inline]
+    fn remove(
+        &mut self,
+        iter: &mut VersionIter,
+        time: Timestamp,
+        may_be_newest: bool,
+        removed: &mut Vec<Removed>,
+    ) -> Result<()> {
+        let value_len = match self.options().statistics {
+            true => iter.value_len()?,
+            false => 0,
+        };
+        removed.push(Removed {
+            time,
+            value_len,
+            deletes: may_be_newest && iter.is_tombstone()?,
+        });
+        self.batch.delete_cf(self.family(), iter.engine_key());
+        Ok(())
+    }
+
+    /// Takes account of versions of `user_key` that were removed, from the newest down, with one at `above` before them or none. Fails if they
+    /// are no garbage.
+    fn account_removed(
+        &mut self,
+        user_key: &[u8],
+        removed: &[Removed],
+        above: Option<Timestamp>,
+    ) -> Result<GcResult> {
+        let Some(newest) = removed.first() else {
             return Ok(GcResult::default());
         };
-        if newest.timestamp.is_zero() {
-            if !takes_inline {
-                return Ok(GcResult::default());
-            }
-            let bytes = iter.value_len()?;
-            return Ok(self.collect_inline(iter, key, bytes));
-        }
-        if key.timestamp.is_zero() {
-            return Ok(GcResult::default());
-        }
-        let mut above = None;
-        let newest = newest.timestamp;
-        if newest > key.timestamp {
-            above = Some(newest);
-            if !self.pass_kept(iter, key, &mut above)? {
-                return Ok(GcResult::default());
-            }
-        } else if !iter.is_tombstone()? && !self.is_deleted_since(user_key, newest, Timestamp::MAX) {
+        let is_garbage =
+            above.is_some() || newest.deletes || self.is_deleted_since(user_key, newest.time, Timestamp::MAX);
+        if !is_garbage {
             return Err(Error::invalid_argument(format!(
                 "{} at {} is no garbage: it is the newest version, and no deletion",
                 Shown(user_key),
-                newest
+                newest.time
             )));
         }
-        self.remove_rest(iter, user_key, above)
-    }
-
-    /// From the newest version, which stays, to the first to go. `above` becomes the time of the one before it, if that is known. False if
-    /// none is to go.
-    fn pass_kept(
-        &mut self,
-        iter: &mut VersionIter,
-        key: &GcKey,
-        above: &mut Option<Timestamp>,
-    ) -> Result<bool> {
-        let user_key = &key.user_key[..];
-        for _ in 0..iter.steps.get() {
-            iter.next();
-            match iter.time_of(user_key)? {
-                Some(time) if time > key.timestamp => *above = Some(time),
-                found => {
-                    iter.steps.found();
-                    return Ok(found.is_some());
-                }
-            }
-        }
-        iter.steps.missed();
-        // Only ages ask for the time of the version above, and only of the first that goes.
-        if self.options().statistics {
-            iter.seek_for_prev(user_key, key.timestamp.next());
-            *above = iter.time_of(user_key)?;
-            iter.next();
-        } else {
-            iter.seek(user_key, key.timestamp);
-        }
-        Ok(iter.time_of(user_key)?.is_some())
-    }
-
-    /// Removes the version it stands on and all below it.
-    fn remove_rest(
-        &mut self,
-        iter: &mut VersionIter,
-        user_key: &[u8],
-        above: Option<Timestamp>,
-    ) -> Result<GcResult> {
         self.touch(user_key);
-        let statistics = self.options().statistics;
-        let mut removed = self.weigh(user_key);
-        if let Some(above) = above {
-            removed.stands_below(above);
-        }
-        let mut result = GcResult::default();
-        let family = self.family();
-        if let Some(latest) = iter.time_of(user_key)? {
-            self.note_removed(latest);
-        }
-        while let Some(time) = iter.time_of(user_key)? {
-            if statistics {
-                removed.version(time, iter.value_len()?);
+        self.note_removed(newest.time);
+        if self.options().statistics {
+            let mut weight = self.weigh(user_key);
+            if let Some(above) = above {
+                weight.stands_below(above);
             }
-            self.batch.delete_cf(family, iter.engine_key());
-            result.versions += 1;
-            iter.next();
+            for version in removed {
+                weight.version(version.time, version.value_len);
+            }
+            let now = self.stats().last_update_nanos;
+            self.account(weight.finish(), crate::MvccStats::at(now));
         }
-        result.keys = u64::from(above.is_none());
-        if statistics {
-            self.account(
-                removed.finish(),
-                crate::MvccStats::at(self.stats().last_update_nanos),
-            );
-        }
-        Ok(result)
+        Ok(GcResult {
+            versions: removed.len() as u64,
+            keys: u64::from(above.is_none()),
+        })
     }
 
     /// A range tombstone at or below `until` hides the version of `user_key` at `time`.
@@ -182,16 +222,16 @@ impl MvccBatch<'_> {
         since.is_some_and(|since| since <= until)
     }
 
-    fn collect_inline(&mut self, iter: &mut VersionIter, key: &GcKey, bytes: usize) -> GcResult {
+    /// Removes the inline value of a key, on which `iter` stands.
+    fn collect_inline(&mut self, iter: &mut VersionIter, key: &GcKey) -> Result<GcResult> {
         self.touch(&key.user_key);
-        let family = self.family();
-        self.batch.delete_cf(family, iter.engine_key());
+        let mut removed = self.weigh(&key.user_key);
+        removed.inline(iter.value_len()?);
+        self.batch.delete_cf(self.family(), iter.engine_key());
         iter.next();
         let now = self.stats().last_update_nanos;
-        let mut removed = self.weigh(&key.user_key);
-        removed.inline(bytes);
         self.account(removed.finish(), crate::MvccStats::at(now));
-        GcResult { versions: 1, keys: 1 }
+        Ok(GcResult { versions: 1, keys: 1 })
     }
 
     /// Removes what is garbage at `threshold` from `start` to before `end`, engine's keys: by one range deletion if it is all there is. What was
@@ -263,6 +303,69 @@ impl MvccBatch<'_> {
             self.account(total, crate::MvccStats::at(now));
         }
         Ok(result)
+    }
+}
+
+/// A version that goes.
+struct Removed {
+    time: Timestamp,
+    /// 0 without statistics.
+    value_len: usize,
+    /// It is a deletion. Known of the newest.
+    deletes: bool,
+}
+
+/// Where many versions of each key stay, it is looked whether that is still so at one of so many keys: a look costs a step.
+const KEYS_PER_LOOK: u32 = 8;
+
+/// The ways to what is to go.
+struct Walk<'a> {
+    /// All keys.
+    span: Span<'a>,
+    /// The last of them.
+    last: &'a [u8],
+    /// Goes forwards over the keys, and counts the steps that are worth a try.
+    iter: VersionIter,
+    /// Goes up from the oldest version of a key. `None` before the first.
+    back: Option<VersionIter>,
+    /// Counts keys between looks at whether many versions stay still.
+    looks_further: u32,
+    /// What goes of the key at hand, from the newest down.
+    removed: Vec<Removed>,
+}
+
+impl Walk<'_> {
+    /// To the first there is of `user_key`, whose time it returns. `None` if there is nothing.
+    fn go_to(&mut self, user_key: &[u8]) -> Result<Option<Timestamp>> {
+        let iter = &mut self.iter;
+        let stands = iter.current()?.map(|version| version.user_key.cmp(user_key));
+        // Behind the last key collected it often stands on the next one.
+        if stands.is_none_or(|order| order.is_lt()) {
+            iter.seek_key(user_key);
+        }
+        iter.time_of(user_key)
+    }
+
+    /// From the newest version of a key by a few steps past those that stay. Returns the time of the last of them, if there is one; `None` if they
+    /// are more.
+    fn pass_kept(&mut self, key: &GcKey, newest: Timestamp) -> Result<Option<Option<Timestamp>>> {
+        if newest <= key.timestamp {
+            return Ok(Some(None));
+        }
+        let iter = &mut self.iter;
+        let mut above = newest;
+        for _ in 0..iter.steps.get() {
+            iter.next();
+            match iter.time_of(&key.user_key)? {
+                Some(time) if time > key.timestamp => above = time,
+                _ => {
+                    iter.steps.found();
+                    return Ok(Some(Some(above)));
+                }
+            }
+        }
+        iter.steps.missed();
+        Ok(None)
     }
 }
 

@@ -7,8 +7,8 @@ pub(super) const CANARIES: &[Canary] = &[
     Canary {
         name: "a collection does not know the time of the version above what it removes",
         file: "crates/mvcc/src/collect.rs",
-        right: "            *above = iter.time_of(user_key)?;\n",
-        wrong: "            iter.time_of(user_key)?;\n",
+        right: "                weight.stands_below(above);\n",
+        wrong: "                let _ = above;\n",
         caught_by: Tests(&["-p", "esker-mvcc"]),
     },
     Canary {
@@ -241,5 +241,19 @@ pub(super) const CANARIES: &[Canary] = &[
         right: "if at.timestamp <= self.after && hidden",
         wrong: "if at.timestamp < self.after && hidden",
         caught_by: Tests(&["-p", "esker-mvcc", "--test", "it", "histories"]),
+    },
+    Canary {
+        name: "a memtable takes the end of a key's leading bytes for its time",
+        file: "crates/memtable/src/prefix.rs",
+        right: "skip.checked_sub(8 * self.leading.len() + 8)",
+        wrong: "skip.checked_sub(8 * self.leading.len())",
+        caught_by: Tests(&["-p", "esker-memtable", "--lib", "prefix"]),
+    },
+    Canary {
+        name: "a collection that goes back stops at the oldest version",
+        file: "crates/mvcc/src/collect.rs",
+        right: "            self.remove(iter, time, true, &mut walk.removed)?;\n            iter.prev();\n",
+        wrong: "            self.remove(iter, time, true, &mut walk.removed)?;\n            iter.prev();\n            break;\n",
+        caught_by: Tests(&["-p", "esker-mvcc", "--test", "it", "costs"]),
     },
 ];

@@ -72,6 +72,48 @@ fn what_stays_costs_nothing() {
     }
 }
 
+/// The oldest version of each of many keys goes: where many stay, a seek leads to it, which also tells the time of the one above.
+#[test]
+fn one_version_of_each_key_costs_the_same_however_many_stay() {
+    const KEYS: i64 = 64;
+    let cost = |versions: i64, statistics: bool| {
+        let db = open(Arc::new(MemFs::new()));
+        let family = db.default_column_family();
+        let mut batch = MvccBatch::new(&db, &family, BatchOptions::default(), NOW);
+        for key in 0..KEYS {
+            for version in 1..=versions {
+                let at = Timestamp::from_nanos(version);
+                batch
+                    .put_blind(&key.to_be_bytes(), at, Value::Bytes(b"value"))
+                    .unwrap();
+            }
+        }
+        db.write(&WriteOptions::default(), batch.into_write_batch())
+            .unwrap();
+        let options = BatchOptions {
+            statistics,
+            ..BatchOptions::default()
+        };
+        let mut batch = MvccBatch::new(&db, &family, options, NOW);
+        let mut keys: Vec<GcKey> = (0..KEYS)
+            .map(|key| GcKey {
+                user_key: key.to_be_bytes().to_vec(),
+                timestamp: Timestamp::from_nanos(1),
+            })
+            .collect();
+        let result = batch.garbage_collect(&mut keys).unwrap();
+        assert_eq!((result.versions, result.keys), (KEYS as u64, 0));
+        batch.counters()
+    };
+    for statistics in [false, true] {
+        let [few, some, many] = [2, 16, 256].map(|versions| cost(versions, statistics));
+        assert_eq!((few.seeks, few.steps), (1, 2 * KEYS as u64));
+        assert_eq!(some, many);
+        assert!(many.seeks <= KEYS as u64 + 6, "{many:?}");
+        assert!(total(many) <= total(few) + total(few) / 2, "{many:?}, {few:?}");
+    }
+}
+
 /// A history that is collected page by page is not walked once a page.
 #[test]
 fn pages_of_one_key_cost_together_what_they_remove() {
