@@ -19,6 +19,7 @@ mod key;
 mod predicate;
 mod ranges;
 mod reader;
+mod revert;
 mod rows;
 mod scan;
 mod span;
@@ -30,7 +31,6 @@ mod window;
 
 pub use base::steps::MAX_STEPS_BEFORE_SEEK;
 pub use batch::{BatchOptions, DeleteRangeResult, MvccBatch};
-pub use clear::{RevertOptions, RevertResult};
 pub use collect::{GcKey, GcResult};
 pub use comparator::{MvccComparator, MvccPrefix, configure};
 pub use counters::ReadCounters;
@@ -43,6 +43,7 @@ pub use key::{MvccKey, VERSION_SIZE, decode_suffix, encode_key, encode_suffix, n
 pub use predicate::{PredicateDeleteOptions, PredicateDeleteResult};
 pub use ranges::{RangeTombstone, RangeTombstoneOptions};
 pub use reader::{Reader, Span};
+pub use revert::{RevertOptions, RevertResult};
 pub use rows::{Row, Rows};
 pub use scan::{GetResult, MvccReadOptions, Resume, ResumeReason, ScanResult, Versioned};
 pub use stats::{MvccStats, compute_stats};

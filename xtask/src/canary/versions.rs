@@ -256,4 +256,18 @@ pub(super) const CANARIES: &[Canary] = &[
         wrong: "            self.remove(iter, time, true, &mut walk.removed)?;\n            iter.prev();\n            break;\n",
         caught_by: Tests(&["-p", "esker-mvcc", "--test", "it", "costs"]),
     },
+    Canary {
+        name: "a return to an earlier time takes what was written after its end",
+        file: "crates/mvcc/src/revert.rs",
+        right: "if time > self.until {",
+        wrong: "if time > self.until && false {",
+        caught_by: Tests(&["-p", "esker-mvcc", "--test", "it", "histories"]),
+    },
+    Canary {
+        name: "the limit of a return counts no range tombstones",
+        file: "crates/mvcc/src/revert.rs",
+        right: "self.versions + self.times.len() as u64",
+        wrong: "self.versions",
+        caught_by: Tests(&["-p", "esker-mvcc", "--test", "it", "histories"]),
+    },
 ];

@@ -475,11 +475,15 @@ impl Line {
                 let (start, end, at) = (self.key(), self.key_or_none("end"), self.time("ts"));
                 let mut batch = store.begin(NOW);
                 let options = RevertOptions {
+                    until: self.args.contains_key("until").then(|| self.time("until")),
                     max_versions: self.number("max"),
                     max_bytes: self.number("max_bytes"),
                 };
                 let result = batch.revert_to(span(&start, &end), at, &options)?;
                 writeln!(out, "revert: {} versions", result.versions).unwrap();
+                if result.range_tombstones > 0 {
+                    writeln!(out, "revert: {} range tombstones", result.range_tombstones).unwrap();
+                }
                 resume("revert", &result.resume, out);
                 batch.commit(&durable)
             }

@@ -834,9 +834,11 @@ pub fn operate(
             let (mut start, mut end) = Default::default();
             let whole = span(rng, &mut start, &mut end);
             let options = RevertOptions {
-                max_versions: rng.bool().then(|| rng.u64(1..4)),
-                max_bytes: rng.bool().then(|| rng.u64(1..100)),
+                until: rng.one_in(3).then(|| any_time(rng)),
+                max_versions: rng.bool().then(|| rng.u64(..4)),
+                max_bytes: rng.bool().then(|| rng.u64(..100)),
             };
+            let until = options.until.unwrap_or(Timestamp::MAX);
             match batch.revert_to(whole, at, &options) {
                 Ok(result) => {
                     check_resume(result.resume.as_ref());
@@ -850,17 +852,31 @@ pub fn operate(
                     let mut removed = 0;
                     for (_, versions) in model.versions.iter_mut().filter(|(key, _)| within(done, key)) {
                         let len = versions.len();
-                        versions.retain(|time, _| *time <= at);
+                        versions.retain(|time, _| *time <= at || *time > until);
                         removed += (len - versions.len()) as u64;
                     }
                     assert_eq!(result.versions, removed);
-                    assert!(result.resume.is_none() || options != RevertOptions::default());
-                    model.undelete(done, |time| time > at);
+                    let fragments = match at < until {
+                        true => model.fragments(done, at, until),
+                        false => Vec::new(),
+                    };
+                    let times: BTreeSet<_> = fragments.iter().flat_map(|gone| &gone.timestamps).collect();
+                    if let Some(resume) = &result.resume {
+                        assert!(!done.is_empty(), "it gets on");
+                        let rows = removed + times.len() as u64;
+                        let is_full = options.max_versions.is_some_and(|most| rows >= most);
+                        assert!(is_full || resume.reason == ResumeReason::ByteLimit);
+                        assert!(options.max_bytes.is_some() || is_full);
+                    }
+                    let gone = model.undelete(done, |time| time > at && time <= until);
+                    assert_eq!(result.range_tombstones, gone);
                 }
                 Err(_) => {
                     assert_eq!((batch.stats(), batch.count()), (before, count));
                     assert!(
-                        at < threshold || model.keys(whole).iter().any(|key| model.inline.contains_key(key))
+                        at < threshold
+                            || is_negative(until)
+                            || model.keys(whole).iter().any(|key| model.inline.contains_key(key))
                     );
                 }
             }

@@ -1,0 +1,251 @@
+//! A return to an earlier time: what was written since is removed without a trace, piece by piece if it is much.
+
+use std::collections::BTreeSet;
+
+use crate::batch::{MvccBatch, inline_in_the_way};
+use crate::clear::{Runs, bare};
+use crate::error::{Error, Result};
+use crate::key::{encoded_suffix_len, next_user_key};
+use crate::ranges::{Cover, Order, RangeTombstone, Ranges, Stack};
+use crate::reader::{Span, VersionIter};
+use crate::scan::{Resume, ResumeReason};
+use crate::stats::MvccStats;
+use crate::timestamp::Timestamp;
+
+/// What is taken back to an earlier time, and how much of it at once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RevertOptions {
+    /// The last time that is taken back: what was written later stays. Default: `None`, no end.
+    pub until: Option<Timestamp>,
+    /// Versions, and times of range tombstones, with which it stops, behind their key or where their range tombstone begins: a time counts once, however many
+    /// spans were deleted at it, because they are one row. Default: no limit.
+    pub max_versions: Option<u64>,
+    /// Bytes of keys and values of versions, and of the bounds of range tombstones that count, with which it stops likewise: how much it reads, and
+    /// with statistics keeps others waiting. Default: no limit.
+    pub max_bytes: Option<u64>,
+}
+
+/// What a return to an earlier time has done.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RevertResult {
+    /// Versions removed.
+    pub versions: u64,
+    /// Range tombstones removed: times of fragments.
+    pub range_tombstones: u64,
+    /// What is left of the span.
+    pub resume: Option<Resume>,
+}
+
+impl MvccBatch<'_> {
+    /// Takes `span` back to what it was at `timestamp`: removes every version above it, up to [`until`](RevertOptions::until), and what range tombstones
+    /// of these times have in the span, as if they had never been written. Stops behind the key with which it has removed as much as `options`
+    /// say. It steps over what was written later and stays.
+    ///
+    /// # Errors
+    /// `InvalidArgument` if there is an inline value, which has no history; [`Error::BelowThreshold`] if what was then may be gone. Nothing is
+    /// written then.
+    pub fn revert_to(
+        &mut self,
+        span: Span<'_>,
+        timestamp: Timestamp,
+        options: &RevertOptions,
+    ) -> Result<RevertResult> {
+        if timestamp < self.threshold {
+            return Err(Error::BelowThreshold {
+                timestamp,
+                threshold: self.threshold,
+            });
+        }
+        let until = options.until.unwrap_or(Timestamp::MAX);
+        until.check_sign()?;
+        if span.is_empty() || until <= timestamp {
+            return Ok(RevertResult::default());
+        }
+        let tombstones = self.ranges.as_deref().map_or_else(Vec::new, |ranges: &Ranges| {
+            ranges.window(span, timestamp, until).tombstones()
+        });
+        let mut iter = self.reader().versions(span)?;
+        let mut revert = Revert {
+            after: timestamp,
+            until,
+            cover: self.reader().cover(Order::Forwards),
+            runs: Runs::new(self.options().min_range_entries),
+            done: Done::default(),
+            weighs: self.options().statistics || options.max_bytes.is_some(),
+            latest: Timestamp::ZERO,
+            before: MvccStats::at(self.stats().last_update_nanos),
+            left: MvccStats::at(self.stats().last_update_nanos),
+        };
+        let resume_at = revert.walk(self, &mut iter, &tombstones, options)?;
+        let end = match (iter.current()?, span.end) {
+            (Some(_), _) => iter.engine_key().to_vec(),
+            (None, Some(end)) => bare(end),
+            (None, None) => bare(&next_user_key(&revert.done.last_key)),
+        };
+        revert.runs.end(&end);
+        self.counters += iter.counters;
+        drop(iter);
+        let mut result = RevertResult {
+            versions: revert.done.versions,
+            range_tombstones: 0,
+            resume: resume_at.map(|(start, reason)| Resume {
+                start,
+                end: span.end.map(<[u8]>::to_vec),
+                reason,
+                next_bytes: 0,
+            }),
+        };
+        let done = Span {
+            end: result.resume.as_ref().map_or(span.end, |left| Some(&left.start)),
+            ..span
+        };
+        self.note_removed(revert.latest);
+        self.touch_all();
+        self.delete_runs(revert.runs);
+        self.account(revert.before, revert.left);
+        if !done.is_empty() {
+            let goes = |time| time > timestamp && time <= until;
+            result.range_tombstones = self.remove_ranges(done, goes);
+        }
+        Ok(result)
+    }
+}
+
+/// A return at work.
+struct Revert {
+    /// What was written after this time goes,
+    after: Timestamp,
+    /// up to this one.
+    until: Timestamp,
+    cover: Option<Cover>,
+    runs: Runs,
+    done: Done,
+    /// Somebody asks how large values are.
+    weighs: bool,
+    /// The latest version that goes.
+    latest: Timestamp,
+    /// What keys weighed as far as that changes, and what they weigh without what goes.
+    before: MvccStats,
+    left: MvccStats,
+}
+
+/// How much was removed.
+#[derive(Default)]
+struct Done {
+    versions: u64,
+    /// Range tombstones that count.
+    times: BTreeSet<Timestamp>,
+    bytes: u64,
+    last_key: Vec<u8>,
+}
+
+impl Done {
+    fn limit(&self, options: &RevertOptions) -> Option<ResumeReason> {
+        let reached = |limit: Option<u64>, now| limit.is_some_and(|most| now >= most);
+        match () {
+            _ if reached(options.max_versions, self.versions + self.times.len() as u64) => {
+                Some(ResumeReason::KeyLimit)
+            }
+            _ if reached(options.max_bytes, self.bytes) => Some(ResumeReason::ByteLimit),
+            _ => None,
+        }
+    }
+
+    fn add(&mut self, tombstone: &RangeTombstone) {
+        for time in &tombstone.timestamps {
+            if self.times.insert(*time) {
+                let bounds = tombstone.start.len() + tombstone.end.len() + 2;
+                self.bytes += (bounds + encoded_suffix_len(*time)) as u64;
+            }
+        }
+    }
+}
+
+impl Revert {
+    /// Goes over keys and range tombstones in order. Returns where it stops and why, if it does not come to the end.
+    fn walk(
+        &mut self,
+        batch: &MvccBatch<'_>,
+        iter: &mut VersionIter,
+        tombstones: &[RangeTombstone],
+        options: &RevertOptions,
+    ) -> Result<Option<(Vec<u8>, ResumeReason)>> {
+        let mut tombstones = tombstones.iter().peekable();
+        let mut is_first = true;
+        iter.seek_to_first();
+        loop {
+            let at = iter.current()?;
+            if let Some(version) = at.filter(|version| version.timestamp.is_zero()) {
+                return Err(inline_in_the_way(version.user_key));
+            }
+            let user_key = at.map(|version| version.user_key.to_vec());
+            let next = tombstones.peek().map(|tombstone| &tombstone.start);
+            let place = match (&user_key, next) {
+                (Some(key), Some(start)) => key.min(start),
+                (Some(place), None) | (None, Some(place)) => place,
+                (None, None) => return Ok(None),
+            };
+            // What begins at one place goes together, and something does each time.
+            if let Some(reason) = self.done.limit(options).filter(|_| !is_first) {
+                return Ok(Some((place.clone(), reason)));
+            }
+            is_first = false;
+            let is_at_key = user_key.as_ref() == Some(place);
+            if let Some(tombstone) = tombstones.next_if(|next| next.start == *place) {
+                self.done.add(tombstone);
+            }
+            if let Some(key) = user_key.filter(|_| is_at_key) {
+                self.take_back(batch, iter, &key)?;
+                self.done.last_key = key;
+            }
+        }
+    }
+
+    /// Takes back the key that the iterator stands on, and leaves it.
+    fn take_back(&mut self, batch: &MvccBatch<'_>, iter: &mut VersionIter, user_key: &[u8]) -> Result<()> {
+        let mut before = batch.weigh(user_key);
+        // What range tombstones hid may be seen again.
+        let deleted = self
+            .cover
+            .as_mut()
+            .and_then(|cover| cover.stack(user_key))
+            .cloned();
+        let kept: Option<Stack> = deleted.as_ref().map(|stack| {
+            let stays = |time: &&Timestamp| **time <= self.after || **time > self.until;
+            stack.iter().filter(stays).copied().collect()
+        });
+        let mut left = batch.weigh_deleted(user_key, kept.as_ref());
+        let mut changes = deleted.is_some();
+        while let Some(time) = iter.time_of(user_key)? {
+            if time > self.until {
+                before.stands_below(time);
+                left.stands_below(time);
+                self.runs.end(iter.engine_key());
+                iter.next();
+                continue;
+            }
+            let value_len = if self.weighs { iter.value_len()? } else { 0 };
+            before.version(time, value_len);
+            if time <= self.after {
+                // It becomes the newest, or the one below what stays.
+                left.version(time, value_len);
+                self.runs.end(iter.engine_key());
+                break;
+            }
+            self.latest = self.latest.max(time);
+            self.done.bytes += (iter.engine_key().len() + value_len) as u64;
+            self.done.versions += 1;
+            self.runs.add(iter.engine_key());
+            changes = true;
+            iter.next();
+        }
+        if changes {
+            self.before += before.finish();
+            self.left += left.finish();
+        }
+        if iter.time_of(user_key)?.is_some() {
+            iter.next_key();
+        }
+        Ok(())
+    }
+}
