@@ -396,7 +396,7 @@ const CANARIES: &[Canary] = &[
     Canary {
         name: "recovery does not see that the end of a WAL is lost",
         file: "crates/engine/src/db/recover.rs",
-        right: "Some(before) => replayed.next_seqno == Some(before.next_seqno),",
+        right: "Some(before) => replayed.goes_on_at(before.next_seqno),",
         wrong: "Some(_) => true,",
         caught_by: Tests(&["-p", "esker", "recovery"]),
     },
@@ -487,8 +487,8 @@ const CANARIES: &[Canary] = &[
     Canary {
         name: "rows without WAL are not flushed when the database is closed",
         file: "crates/engine/src/db/control.rs",
-        right: "if !writer.unlogged || self.read_only",
-        wrong: "if writer.unlogged || self.read_only",
+        right: "let unlogged = writer.unlogged &&",
+        wrong: "let unlogged = !writer.unlogged &&",
         caught_by: PowerLoss(3),
     },
     Canary {
@@ -529,7 +529,7 @@ const CANARIES: &[Canary] = &[
     Canary {
         name: "after recovery sequence numbers are given a second time",
         file: "crates/engine/src/db/recover.rs",
-        right: "replayed.last_seqno = replayed.last_seqno.max((seqno + count).saturating_sub(1));",
+        right: "replayed.last_seqno = replayed.last_seqno.max(next.saturating_sub(1));",
         wrong: "replayed.last_seqno = replayed.last_seqno.max(seqno);",
         caught_by: Tests(&["-p", "esker-dbtest", "metamorphic"]),
     },

@@ -29,6 +29,8 @@ pub enum ErrorKind {
     ShutdownInProgress,
     /// A limit of time ran out.
     TimedOut,
+    /// What was asked for had a time limit of its own, and that is over: a transaction's expiration.
+    Expired,
     /// Stopped on request.
     Aborted,
     /// A resource is in use; trying again may work.
@@ -61,6 +63,7 @@ impl ErrorKind {
             ErrorKind::Incomplete => "Result incomplete",
             ErrorKind::ShutdownInProgress => "Shutdown in progress",
             ErrorKind::TimedOut => "Operation timed out",
+            ErrorKind::Expired => "Operation expired",
             ErrorKind::Aborted => "Operation aborted",
             ErrorKind::Busy => "Resource busy",
             ErrorKind::TryAgain => "Operation failed. Try again.",

@@ -14,8 +14,8 @@ pub(super) const CANARIES: &[Canary] = &[
     Canary {
         name: "an open whose comparator panics does not say at which record of a WAL",
         file: "crates/engine/src/db/recover.rs",
-        right: "catch_or_fail(|| self.replay_batch(&mut state, number, operations, &mut replayed.large))\n",
-        wrong: "self.replay_batch(&mut state, number, operations, &mut replayed.large)\n",
+        right: "catch_or_fail(|| self.replay_batch(&mut state, number, operations, replayed))\n",
+        wrong: "self.replay_batch(&mut state, number, operations, replayed)\n",
         caught_by: Tests(&["-p", "esker-dbtest", "panics_in_writes"]),
     },
     Canary {

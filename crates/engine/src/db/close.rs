@@ -87,6 +87,7 @@ impl DbInner {
         log_line!(self.log, Info, "Shutdown: canceling all background work");
         self.begin_shutdown();
         let flushed = self.flush_unlogged();
+        self.tell_of_sections();
         self.end_background_work();
         self.stop_verifier();
         let mut threads = std::mem::take(&mut *self.threads.lock());

@@ -256,13 +256,16 @@ impl DbInner {
         self.obsolete.wake();
     }
 
-    /// Flushes rows that no WAL holds, unless that is not wanted. Called once nothing more is written.
+    /// Flushes rows that no WAL holds, unless that is not wanted, and those that stand in WALs beside marks of transactions. Called once nothing more is
+    /// written.
     pub(crate) fn flush_unlogged(&self) -> Result<()> {
         let mut writer = self.writer.lock();
-        if !writer.unlogged || self.read_only || self.current.load().avoid_flush_during_shutdown {
+        let state = self.state.lock();
+        let leaves_marks = !self.read_only && state.may_leave_marks();
+        let unlogged = writer.unlogged && !self.current.load().avoid_flush_during_shutdown;
+        if self.read_only || !unlogged && !leaves_marks {
             return Ok(());
         }
-        let state = self.state.lock();
         // A database that has failed cannot do it, and one that was shut down before has done it.
         let may = |state: &DbState| match state.closing {
             true => Err(closing()),
@@ -281,7 +284,11 @@ impl DbInner {
         self.switch_memtables(&mut writer, &families)?;
         let pending = self.request_flush(&families, FlushReason::ManualFlush);
         drop(writer);
-        self.wait_for_flush(&pending, may)
+        self.wait_for_flush(&pending, may)?;
+        match leaves_marks {
+            true => self.leave_marks(),
+            false => Ok(()),
+        }
     }
 
     /// Lets no job begin any more.

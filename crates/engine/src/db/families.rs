@@ -266,7 +266,11 @@ pub(crate) fn fresh_state(
     let mut state = FamilyState {
         family,
         version,
-        mem: Memory { table, first_wal },
+        mem: Memory {
+            table,
+            first_wal,
+            oldest_section: None,
+        },
         immutable: VecDeque::new(),
         retired: Vec::new(),
         flush_requested: None,
@@ -373,15 +377,7 @@ impl DbInner {
         state.check_writable()?;
         family.check_writable()?;
         // The WALs that the other families need: a family without rows keeps an old log number.
-        let others = state
-            .families
-            .values()
-            .filter(|other| other.family.id != family.id);
-        let current = state.current_wal();
-        let needed = others
-            .map(|other| other.oldest_wal(current))
-            .min()
-            .unwrap_or(current);
+        let needed = state.oldest_needed_wal_without(family.id);
         let edit = VersionEdit {
             column_family: family.id,
             column_family_drop: true,

@@ -22,6 +22,7 @@ pub(crate) mod recover;
 pub(crate) mod repair;
 pub(crate) mod scan;
 pub(crate) mod secondary;
+pub(crate) mod sections;
 mod seqno_to_time;
 pub(crate) mod set_aside;
 pub mod set_options;

@@ -653,6 +653,9 @@ pub(crate) fn assemble_db(
         memory_stall: Waiting::default(),
         wal_lock_stall: Waiting::default(),
         low_pri_stall: None,
+        sections: BTreeMap::new(),
+        marked: false,
+        two_phase: options.allow_2pc,
     };
     let stats_options = stats_history::family_options();
     let mut default_family: Option<Arc<Family>> = None;

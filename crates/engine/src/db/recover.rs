@@ -30,13 +30,15 @@ use super::column_family::Family;
 use super::lost::Lost;
 use super::open::{Moment, read_manifest, write_identity};
 use super::secondary::{ManifestTail, TornTail};
+use super::sections::{Applied, Sections};
 use super::set_aside::LargeRows;
 use super::state::{DbState, LiveWal};
 use super::wal_dir;
 use crate::events::{Event, RowTooLargeOutcome};
-use crate::write::batch::Operations;
-use crate::write::pipeline::{apply, deletion_kind};
+use crate::write::batch::{Operations, set_sequence};
+use crate::write::pipeline::deletion_kind;
 use crate::write::predecessor::Predecessor;
+use crate::write::two_phase::{PreparedSection, encode_section};
 
 /// The fill at the end of a block is shorter than the longest header; a longer run of zeros between two records is a hole.
 pub(crate) const LONGEST_FILL: u64 = 11;
@@ -71,6 +73,10 @@ struct Replayed {
     flushed: bool,
     /// Rows that were left out since they are too large.
     large: LargeRows,
+    /// Prepared sections that are outstanding.
+    sections: Sections,
+    /// [`next_seqno`](Self::next_seqno) is the least that it may be: the rows behind it are of a section that is gone, and were as many as they were.
+    ends_open: bool,
 }
 
 impl DbInner {
@@ -97,7 +103,9 @@ impl DbInner {
         let mut state = self.state.lock();
         let mut predecessor = Predecessor::NONE;
         // Damage is read once: what comes after it must not depend on finding it again as it is.
-        if !self.options.avoid_flush_during_recovery || replayed.flushed || replayed.damaged {
+        // With two phases no WAL of before stays: what is outstanding goes into the next.
+        let keeps_wals = self.options.avoid_flush_during_recovery && !self.options.allow_2pc;
+        if !keeps_wals || replayed.flushed || replayed.damaged {
             let flushed = catch_or_fail(|| self.flush_recovered(&mut state));
             flushed.map_err(|error| match (error.kind(), wals.last()) {
                 (ErrorKind::Panicked, Some(&last)) => error.in_file(&filename::wal(&self.wal_dir, last)),
@@ -132,9 +140,14 @@ impl DbInner {
         });
         drop(state);
         self.set_orphans_aside(manifest.torn(), &replayed)?;
+        let first = self.writer.lock().last_seqno + 1;
+        let carried = self.carry_sections(&replayed.sections, wal, predecessor, first)?;
         self.begin_session_manifest()?;
         let mut writer = self.writer.lock();
-        let log = self.create_wal(wal, None, predecessor, writer.last_seqno + 1)?;
+        let log = match carried {
+            Some(log) => log,
+            None => self.create_wal(wal, None, predecessor, first)?,
+        };
         self.wal_tail.begin(wal, &log);
         writer.begin(log);
         drop(writer);
@@ -143,6 +156,38 @@ impl DbInner {
         self.delete_orphans()?;
         self.notify(&Event::Recovered { job });
         Ok(())
+    }
+
+    /// Begins WAL `number` with the prepared sections that are outstanding, if any are, and makes it durable: the MANIFEST that comes next says that no
+    /// older WAL is needed. After a crash in between they are found in both.
+    fn carry_sections(
+        &self,
+        sections: &Sections,
+        number: u64,
+        predecessor: Predecessor,
+        sequence: SeqNo,
+    ) -> Result<Option<wal::Writer>> {
+        if sections.is_empty() {
+            return Ok(None);
+        }
+        let mut log = self.create_wal(number, None, predecessor, sequence)?;
+        let mut state = self.state.lock();
+        state.marked = true;
+        for (name, batch) in sections.iter() {
+            let mut record = encode_section(batch, name);
+            set_sequence(&mut record, sequence);
+            log.add_record_and_flush(&record)?;
+            let section = PreparedSection {
+                wal: number,
+                recovered: Some(Arc::new(batch.clone())),
+            };
+            state.sections.insert(name.to_vec(), section);
+        }
+        drop(state);
+        let fs = &*self.options.fs;
+        fs.sync_file(&filename::wal(&self.wal_dir, number))?;
+        fs.sync_dir(&self.wal_dir)?;
+        Ok(Some(log))
     }
 
     /// Recovers into memory alone. `moment` is that of before the MANIFEST was read: `TryAgain` if it was written to since.
@@ -243,12 +288,15 @@ impl DbInner {
             stopped: None,
             end: Predecessor::NONE,
             wals: Vec::new(),
-            oldest_needed: self.state.lock().oldest_recorded_wal(),
+            oldest_needed: self.state.lock().oldest_recorded_wal_of_rows(),
             missing: None,
             recycled: Vec::new(),
             damaged: false,
             flushed: false,
             large: LargeRows::new(self.options.row_limit),
+            // Without the right to write, those that are outstanding are not visible and stay where they are.
+            sections: Sections::new(self.options.allow_2pc || live.is_some()),
+            ends_open: false,
         };
         for (number, file) in wals {
             if !self.replay_wal(number, file, &mut replayed, live)? {
@@ -362,8 +410,8 @@ impl DbInner {
             }
             let before = predecessor.filter(|before| replayed.wals.contains(&before.number));
             let goes_on = match before {
-                Some(before) => replayed.next_seqno == Some(before.next_seqno),
-                None => replayed.stopped.is_none() || replayed.next_seqno == Some(seqno),
+                Some(before) => replayed.goes_on_at(before.next_seqno),
+                None => replayed.stopped.is_none() || replayed.goes_on_at(seqno),
             };
             if !goes_on {
                 let error = Error::corruption("it does not go on where the WAL before it ends");
@@ -387,21 +435,27 @@ impl DbInner {
                 self.check_families_are_known(&state, operations.clone(), moment)?;
             }
             let acknowledged = replayed.large.begin_batch(number, &operations, record.len());
-            catch_or_fail(|| self.replay_batch(&mut state, number, operations, &mut replayed.large))
+            let applied = catch_or_fail(|| self.replay_batch(&mut state, number, operations, replayed))
                 .map_err(|error| in_wal(error, offset))?;
+            let next = applied.next;
+            if next > MAX_SEQNO {
+                let error = Error::corruption(format!("Sequence number {next} behind a commit is too large"));
+                return Err(in_wal(error, offset));
+            }
             // A memtable is written to a table below: that takes as much memory again as its longest row.
             if record.len() > LONG_RECORD {
                 record = Vec::new();
             }
             end = reader.record_end();
-            replayed.next_seqno = Some(if acknowledged { seqno + count } else { seqno });
+            replayed.next_seqno = Some(if acknowledged { next } else { seqno });
+            replayed.ends_open = applied.ends_open;
             replayed.end = Predecessor {
                 number,
-                next_seqno: seqno + count,
+                next_seqno: next,
                 kept: true,
             };
             // A batch without rows has a number too, and one written after it must not have a lower one.
-            replayed.last_seqno = replayed.last_seqno.max((seqno + count).saturating_sub(1));
+            replayed.last_seqno = replayed.last_seqno.max(next.saturating_sub(1));
             if reader.timestamp_sizes().len() != checked_timestamps {
                 checked_timestamps = reader.timestamp_sizes().len();
                 check_timestamp_sizes(&state, reader.timestamp_sizes())
@@ -495,15 +549,17 @@ impl DbInner {
         Ok(())
     }
 
-    /// Inserts a batch of WAL `number` into the memtables of the families that need it, without rows that are too large.
+    /// Inserts a batch of WAL `number` into the memtables of the families that need it, without rows that are too large. Rows of a section count as
+    /// those of the WAL that commits it: then they came into a memtable.
     fn replay_batch(
         &self,
         state: &mut DbState,
         number: u64,
         operations: Operations<'_>,
-        large: &mut LargeRows,
-    ) -> Result<()> {
-        apply(operations, |id, seqno, kind, key, value| {
+        replayed: &mut Replayed,
+    ) -> Result<Applied> {
+        let Replayed { large, sections, .. } = replayed;
+        sections.apply(operations, |id, seqno, kind, key, value| {
             // A family that was dropped, or has these rows in its tables, still uses up their sequence numbers.
             let Some(family) = state
                 .families
@@ -521,7 +577,6 @@ impl DbInner {
             }
             family.mem.table.add(seqno, kind, key, value);
         })
-        .map(drop)
     }
 
     /// Turns memtables that recovery has filled into tables. True if there were any.
@@ -710,6 +765,14 @@ impl DbInner {
 }
 
 impl Replayed {
+    /// True if what was replayed ends in front of `seqno`.
+    fn goes_on_at(&self, seqno: SeqNo) -> bool {
+        match self.next_seqno {
+            Some(next) if self.ends_open => next <= seqno,
+            next => next == Some(seqno),
+        }
+    }
+
     /// The WAL that is missing in front of WAL `number`, which `predecessor` or a record of RocksDB's for the purpose names.
     fn lost_before(
         &self,

@@ -483,6 +483,7 @@ impl DbInner {
                 own.mem = Memory {
                     table: new_memtable(&assembled.cmp, &assembled.options),
                     first_wal: family.log_number,
+                    oldest_section: None,
                 };
             }
             own.immutable = memories

@@ -20,6 +20,7 @@ use crate::events::{Event, FlushReason};
 use crate::level_stats::FamilyStats;
 use crate::read::super_version::SuperVersion;
 use crate::stats::StallTotal;
+use crate::write::two_phase::PreparedSection;
 
 /// The one state, grouped by what it is about.
 pub(crate) struct DbState {
@@ -77,6 +78,12 @@ pub(crate) struct DbState {
     pub wal_lock_stall: Waiting,
     /// Waits of writes of low priority since they are slowed, and the family they are slowed for; `None` while nobody was told that they are.
     pub low_pri_stall: Option<(u32, StallTotal)>,
+    /// Sections of WALs that were prepared and are outstanding, by name.
+    pub sections: BTreeMap<Vec<u8>, PreparedSection>,
+    /// A WAL of this session has marks of transactions.
+    pub marked: bool,
+    /// The database was opened with `allow_2pc`: recovery reads every WAL that may hold a section, whether or not a family needs its rows.
+    pub two_phase: bool,
 }
 
 /// Those who wait for one thing that is no family's, and what they waited since the first of them came.
@@ -183,6 +190,8 @@ pub(crate) struct FamilyState {
 pub(crate) struct Memory {
     pub table: Arc<Memtable>,
     pub first_wal: u64,
+    /// The oldest WAL with a prepared section whose rows it took when that was committed.
+    pub oldest_section: Option<u64>,
 }
 
 /// A memtable that waits for its flush, or is in it.
@@ -212,11 +221,14 @@ impl FamilyState {
 
     /// As [`oldest_wal`](Self::oldest_wal), once the `flushed` oldest memtables are in tables.
     fn oldest_wal_after(&self, flushed: usize, current: u64) -> u64 {
-        match self.immutable.get(flushed) {
+        let oldest = match self.immutable.get(flushed) {
             Some(oldest) => oldest.memory.first_wal,
             None if self.mem.table.is_empty() => current,
             None => self.mem.first_wal,
-        }
+        };
+        let unflushed = self.immutable.iter().skip(flushed);
+        let sections = unflushed.filter_map(|immutable| immutable.memory.oldest_section);
+        sections.chain(self.mem.oldest_section).fold(oldest, u64::min)
     }
 
     /// Immutable memtables that no flush has taken yet.
@@ -476,11 +488,32 @@ impl DbState {
             Some((flushing, flushed)) if flushing == id => family.oldest_wal_after(flushed, current),
             _ => family.oldest_wal(current),
         };
-        self.families.iter().map(oldest).min().unwrap_or(current)
+        let families = self.families.iter().map(oldest);
+        families.chain(self.oldest_section()).min().unwrap_or(current)
+    }
+
+    /// The oldest WAL that is needed without family `dropped`.
+    pub fn oldest_needed_wal_without(&self, dropped: u32) -> u64 {
+        let current = self.current_wal();
+        let others = self
+            .families
+            .values()
+            .filter(|family| family.family.id != dropped);
+        let needed = others.map(|family| family.oldest_wal(current));
+        needed.chain(self.oldest_section()).min().unwrap_or(current)
     }
 
     /// The oldest WAL a recovery would replay, as the MANIFEST says.
     pub fn oldest_recorded_wal(&self) -> u64 {
+        match self.two_phase {
+            // A section may lie in a WAL of which no family needs a row.
+            true => self.recorded.min_log_number_to_keep,
+            false => self.oldest_recorded_wal_of_rows(),
+        }
+    }
+
+    /// The oldest WAL with rows that some family needs, as the MANIFEST says.
+    pub fn oldest_recorded_wal_of_rows(&self) -> u64 {
         let families = self.families.values().map(|family| family.log_number).min();
         families.unwrap_or(0).max(self.recorded.min_log_number_to_keep)
     }

@@ -85,6 +85,9 @@ option_table! {
         wal_dir: String = String::new();
         /// Leaves the recovered WAL's rows in memtables instead of writing them to tables at open. Default: false.
         avoid_flush_during_recovery: bool = false, domain["true", "false"];
+        /// Transactions may be prepared, and prepared ones are found again: recovery reads every WAL that may hold one, and
+        /// puts those that are outstanding into the WAL it begins. Then `avoid_flush_during_recovery` has no effect. `TransactionDB` sets it. Default: false.
+        allow_2pc: bool = false, domain["true", "false"];
         /// Closes without flushing rows that no WAL holds (written with `disable_wal`). Default: false.
         avoid_flush_during_shutdown: bool = false, mutable = true;
         /// Records the database's id in the MANIFEST, so that copies of the database, checkpoints and restored backups, have the same. Without it

@@ -152,6 +152,14 @@ impl WriteBatch {
         })
     }
 
+    /// A batch of `count` operations in their wire format, without a header. `Corruption` unless they decode whole and are so many.
+    pub(crate) fn from_rows(rows: &[u8], count: u32) -> Result<WriteBatch> {
+        let mut rep = vec![0; HEADER_LEN];
+        rep[8..].copy_from_slice(&count.to_le_bytes());
+        rep.extend_from_slice(rows);
+        WriteBatch::from_data(&rep)
+    }
+
     /// `InvalidArgument` that names what is too large, if an operation was refused since the batch was made or cleared.
     pub fn status(&self) -> Result<()> {
         match &self.refused {
@@ -545,10 +553,12 @@ pub enum Operation<'a> {
     },
     LogData(&'a [u8]),
     Noop,
-    /// A transaction's operations follow up to `EndPrepare`. `persisted`: they were inserted when prepared.
+    /// A transaction's operations follow up to `EndPrepare`. `persisted`: they were inserted when prepared (RocksDB's `WRITE_PREPARED`).
     BeginPrepare {
         persisted: bool,
     },
+    /// A part of a transaction that was inserted before it was prepared (RocksDB's `WRITE_UNPREPARED`) follows up to `EndPrepare`.
+    BeginUnprepare,
     EndPrepare {
         xid: &'a [u8],
     },
@@ -647,6 +657,11 @@ impl<'a> Operations<'a> {
         self.sequence
     }
 
+    /// What is not decoded yet.
+    pub(crate) fn rest(&self) -> &'a [u8] {
+        self.reader.rest()
+    }
+
     /// How many operations the header promises.
     pub fn promised(&self) -> u32 {
         self.count
@@ -733,9 +748,8 @@ impl<'a> Operations<'a> {
             tag::LOG_DATA => Operation::LogData(reader.long_length_prefixed("log data")?),
             tag::NOOP => Operation::Noop,
             tag::BEGIN_PREPARE => Operation::BeginPrepare { persisted: false },
-            tag::BEGIN_PERSISTED_PREPARE | tag::BEGIN_UNPREPARE => {
-                Operation::BeginPrepare { persisted: true }
-            }
+            tag::BEGIN_PERSISTED_PREPARE => Operation::BeginPrepare { persisted: true },
+            tag::BEGIN_UNPREPARE => Operation::BeginUnprepare,
             tag::END_PREPARE => Operation::EndPrepare {
                 xid: reader.length_prefixed("transaction id")?,
             },

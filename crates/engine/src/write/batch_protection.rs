@@ -84,6 +84,7 @@ impl Operation<'_> {
             Operation::LogData(blob) => (tag::LOG_DATA, &[], blob),
             Operation::BeginPrepare { persisted: false } => (tag::BEGIN_PREPARE, &[], &[]),
             Operation::BeginPrepare { persisted: true } => (tag::BEGIN_PERSISTED_PREPARE, &[], &[]),
+            Operation::BeginUnprepare => (tag::BEGIN_UNPREPARE, &[], &[]),
             Operation::EndPrepare { xid } => (tag::END_PREPARE, &[], xid),
             Operation::Commit { xid } => (tag::COMMIT, &[], xid),
             Operation::CommitWithTimestamp { timestamp, xid } => (tag::COMMIT_WITH_TIMESTAMP, timestamp, xid),

@@ -10,5 +10,7 @@ pub(crate) mod predecessor;
 pub(crate) mod queue;
 pub(crate) mod sync_group;
 pub(crate) mod throttle;
+pub(crate) mod two_phase;
+pub(crate) mod unchanged;
 mod wal_control;
 pub mod write_buffer_manager;

@@ -39,6 +39,7 @@ use super::batch_protection;
 use super::controller::{Paid, check_may_wait};
 use super::predecessor::Predecessor;
 use super::queue::{Settled, WriteSize};
+use super::unchanged::Guard;
 use crate::db::DbInner;
 use crate::db::column_family::Family;
 use crate::db::state::{
@@ -75,10 +76,10 @@ pub(crate) struct Writer {
 }
 
 /// What a failed insertion is called.
-const INSERT: &str = "insert into the memtable";
+pub(super) const INSERT: &str = "insert into the memtable";
 
 /// The names, in errors, of the further steps that a write may have to do.
-const MAKE_ROOM: &str = "make room for a write";
+pub(super) const MAKE_ROOM: &str = "make room for a write";
 const SWITCH: &str = "switch the memtables";
 
 /// How far a write has come that has the write queue's lock.
@@ -123,11 +124,26 @@ impl Writer {
 impl DbInner {
     /// Writes `commit` and returns its first sequence number. See the module's head. A panic of user code is an error.
     pub(crate) fn commit(&self, options: &WriteOptions, commit: Commit<'_>) -> Result<SeqNo> {
-        catch_or_fail(|| self.write(options, commit))
+        catch_or_fail(|| self.write(options, commit, None))
+    }
+
+    /// As [`commit`](Self::commit), if `guard` [confirms](Guard::confirm) that its keys have not changed.
+    pub(super) fn commit_guarded(
+        &self,
+        options: &WriteOptions,
+        commit: Commit<'_>,
+        guard: &Guard<'_>,
+    ) -> Result<SeqNo> {
+        catch_or_fail(|| self.write(options, commit, Some(guard)))
     }
 
     #[inline(always)]
-    fn write(&self, options: &WriteOptions, mut commit: Commit<'_>) -> Result<SeqNo> {
+    fn write(
+        &self,
+        options: &WriteOptions,
+        mut commit: Commit<'_>,
+        guard: Option<&Guard<'_>>,
+    ) -> Result<SeqNo> {
         if options.sync && options.disable_wal {
             return Err(Error::invalid_argument("Sync writes has to enable WAL."));
         }
@@ -153,6 +169,11 @@ impl DbInner {
             if self.attention.load(Ordering::Relaxed) {
                 self.guarded(MAKE_ROOM, || self.make_room(&mut settled, options))?;
             }
+            writer = settled.into_writer();
+        }
+        if let Some(guard) = guard {
+            let settled = self.writer.settle(writer);
+            guard.confirm(&settled)?;
             writer = settled.into_writer();
         }
         let first = writer.last_seqno + 1;
@@ -256,6 +277,24 @@ impl DbInner {
         Ok(Stage::Published)
     }
 
+    /// Appends a record whose rows, if it brings any, end with `last`.
+    pub(super) fn append_marked(
+        &self,
+        writer: &mut Writer,
+        options: &WriteOptions,
+        record: &[u8],
+        last: SeqNo,
+    ) -> Result<()> {
+        let wal = writer
+            .wal
+            .as_mut()
+            .ok_or_else(|| Error::not_supported("the database is open for reading only"))?;
+        self.append_to_wal(wal, options, record)?;
+        writer.delayed_bytes += record.len() as u64;
+        writer.logged_next = last + 1;
+        Ok(())
+    }
+
     #[inline(always)]
     fn append_to_wal(&self, wal: &mut wal::Writer, options: &WriteOptions, rep: &[u8]) -> Result<()> {
         let before = wal.len();
@@ -282,7 +321,7 @@ impl DbInner {
     /// gets the queue. Where rows may be in the WAL nothing else gets their numbers.
     #[cold]
     #[inline(never)]
-    fn give_up(
+    pub(super) fn give_up(
         &self,
         writer: &mut Writer,
         action: Option<&'static str>,
@@ -300,7 +339,7 @@ impl DbInner {
     }
 
     /// True if it deletes a range.
-    fn check_batch(&self, options: &WriteOptions, batch: &WriteBatch) -> Result<bool> {
+    pub(super) fn check_batch(&self, options: &WriteOptions, batch: &WriteBatch) -> Result<bool> {
         batch.status()?;
         let mut deletes_range = false;
         for operation in batch.operations() {
@@ -332,7 +371,7 @@ impl DbInner {
     /// Gives the write queue back, inserts, and returns when the rows, numbered as given, are visible. Whoever comes behind it waits for it, so it ends also
     /// where user code panics on the way.
     #[inline(never)]
-    fn insert_beside_others(
+    pub(super) fn insert_beside_others(
         &self,
         writer: MutexGuard<'_, Writer>,
         commit: &Commit<'_>,
@@ -370,7 +409,7 @@ impl DbInner {
 
     /// Puts the rows of a write, numbered from `first` on, into memtables. `single` is the checksum of a single operation.
     #[inline(always)]
-    fn insert(&self, commit: &Commit<'_>, single: Option<Protection>, first: SeqNo) -> Result<()> {
+    pub(super) fn insert(&self, commit: &Commit<'_>, single: Option<Protection>, first: SeqNo) -> Result<()> {
         let _timer = perf::time(|cells| &cells.write_memtable_time);
         match (commit, single) {
             (Commit::Single(family, operation), None) => {
@@ -646,6 +685,7 @@ impl DbInner {
                 let fresh = Memory {
                     table: self.new_memtable(&family.family),
                     first_wal: current,
+                    oldest_section: None,
                 };
                 let memory = std::mem::replace(&mut family.mem, fresh);
                 family.immutable.push_back(Immutable {

@@ -168,6 +168,7 @@ fn show(operation: &Operation<'_>, form: Form) -> String {
         Operation::LogData(data) => format!("LogData {}", form.show(data)),
         Operation::Noop => "Noop".to_owned(),
         Operation::BeginPrepare { persisted } => format!("BeginPrepare persisted={persisted}"),
+        Operation::BeginUnprepare => "BeginUnprepare".to_owned(),
         Operation::EndPrepare { xid } => format!("EndPrepare {}", form.show(xid)),
         Operation::Commit { xid } => format!("Commit {}", form.show(xid)),
         Operation::CommitWithTimestamp { timestamp, xid } => {

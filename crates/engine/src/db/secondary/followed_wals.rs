@@ -85,6 +85,7 @@ impl FollowedWals {
         rows.map(|(&first_wal, rows)| Memory {
             table: rows.table.clone(),
             first_wal,
+            oldest_section: None,
         })
     }
 

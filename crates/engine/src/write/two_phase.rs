@@ -1,0 +1,362 @@
+//! Commits in two phases: what a transaction writes goes into the WAL first, and becomes visible by a marker that follows later, or never does.
+//!
+//! ```text
+//! prepare    BeginPrepare, rows, EndPrepare NAME     to the WAL alone; no row takes a sequence number
+//! commit     [rows of its own] Commit NAME           to the WAL; the rows of both go into memtables, numbered from the marker's record on
+//! rollback   Rollback NAME                           to the WAL; there are no rows
+//! ```
+//!
+//! The record of a prepared section counts its rows, as RocksDB's does, and shares its sequence number with whatever follows. The rows of a section lie in
+//! no record but its own, so its WAL is kept, first while the section is outstanding, and then while the rows are in memtables of which no table
+//! has them: a replay finds the marker in a later WAL and needs the section with it. Each memtable remembers the oldest such WAL.
+//!
+//! Both changes of that book are made with the write queue's lock, before it is given back: no WAL is switched and no memtable, between a record and
+//! its note.
+
+use std::cell::Cell;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use base::coding;
+use base::statistics::{Histogram, Ticker};
+use base::sync::MutexGuard;
+use base::user_code::{catch, catch_or_fail};
+use base::{Error, Result, SeqNo};
+use manifest::VersionEdit;
+
+use super::batch::{self, HEADER_LEN, WriteBatch, tag};
+use super::pipeline::{Commit, INSERT, MAKE_ROOM, Writer};
+use super::queue::WriteSize;
+use crate::db::state::{APPEND_TO_WAL, DbState};
+use crate::db::{Db, DbInner};
+use crate::log::log_line;
+use crate::options::WriteOptions;
+
+/// A section of a WAL that was prepared and neither committed nor rolled back.
+pub(crate) struct PreparedSection {
+    /// The WAL it lies in.
+    pub wal: u64,
+    /// Its rows, where recovery has found it. Nobody else has them then.
+    pub recovered: Option<Arc<WriteBatch>>,
+}
+
+/// A transaction that was prepared in an earlier session: see [`Db::recovered_transactions`].
+#[derive(Clone, Debug)]
+pub struct RecoveredTransaction {
+    /// Its name.
+    pub name: Vec<u8>,
+    /// What it writes.
+    pub batch: Arc<WriteBatch>,
+}
+
+/// What a record does with a section.
+enum Mark<'a> {
+    Prepare,
+    Commit(&'a WriteBatch),
+    Rollback,
+}
+
+impl Db {
+    /// Puts `batch` into the WAL under `name`, where it stays until it is [committed](Self::commit_prepared) or
+    /// [rolled back](Self::rollback_prepared): the first of two phases. Nothing of it is visible, and it takes no sequence numbers. It goes to the
+    /// WAL also with [`disable_wal`](WriteOptions::disable_wal).
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a name that an outstanding section has, and unless the database was opened with
+    /// [`allow_2pc`](crate::Options::allow_2pc); those of [`write`](Self::write).
+    pub fn prepare(&self, options: &WriteOptions, name: &[u8], batch: &WriteBatch) -> Result<()> {
+        let inner = self.inner();
+        inner.check_two_phase()?;
+        inner.check_section(options, batch)?;
+        let record = encode_section(batch, name);
+        inner
+            .commit_marked(options, name, Mark::Prepare, record, WriteBatch::new())
+            .map(drop)
+    }
+
+    /// Makes visible what was [prepared](Self::prepare) under `name`, whose rows are `rows`, and before it the rows of `commit_time`, which come with the
+    /// marker. Gives the sequence number of the first of them. The marker goes to the WAL also with [`disable_wal`](WriteOptions::disable_wal): without it the
+    /// next recovery would take the transaction for one that is outstanding. Rows of families that were dropped since go nowhere.
+    ///
+    /// # Errors
+    /// `InvalidArgument` where no section of that name is outstanding; those of [`write`](Self::write).
+    pub fn commit_prepared(
+        &self,
+        options: &WriteOptions,
+        name: &[u8],
+        commit_time: &WriteBatch,
+        rows: &WriteBatch,
+    ) -> Result<SeqNo> {
+        let inner = self.inner();
+        inner.check_section(options, commit_time)?;
+        let record = encode_commit(commit_time, name);
+        let mut all = commit_time.clone();
+        all.append(rows);
+        inner.stats.count(Ticker::KeysWritten, u64::from(all.count()));
+        inner.commit_marked(options, name, Mark::Commit(rows), record, all)
+    }
+
+    /// Takes back what was [prepared](Self::prepare) under `name`.
+    ///
+    /// # Errors
+    /// As [`commit_prepared`](Self::commit_prepared).
+    pub fn rollback_prepared(&self, options: &WriteOptions, name: &[u8]) -> Result<()> {
+        let record = encode_rollback(name);
+        self.inner()
+            .commit_marked(options, name, Mark::Rollback, record, WriteBatch::new())
+            .map(drop)
+    }
+
+    /// The transactions that recovery has found prepared and that are outstanding still, by name.
+    pub fn recovered_transactions(&self) -> Vec<RecoveredTransaction> {
+        let state = self.inner().state.lock();
+        let recovered = state.sections.iter().filter_map(|(name, section)| {
+            Some(RecoveredTransaction {
+                name: name.clone(),
+                batch: section.recovered.clone()?,
+            })
+        });
+        recovered.collect()
+    }
+}
+
+impl Db {
+    /// Writes a line of its own into the info log, for layers over the database.
+    pub fn log_warning(&self, message: &str) {
+        log_line!(self.inner().log, Warn, "{message}");
+    }
+}
+
+impl DbInner {
+    fn check_two_phase(&self) -> Result<()> {
+        match self.options.allow_2pc {
+            true => Ok(()),
+            false => Err(Error::invalid_argument(
+                "a transaction is prepared, but the database was opened without allow_2pc",
+            )),
+        }
+    }
+
+    /// As for a write of it. A range deletion in it is one of the batches that are inserted alone.
+    fn check_section(&self, options: &WriteOptions, batch: &WriteBatch) -> Result<()> {
+        self.check_batch(options, batch).map(drop)
+    }
+
+    fn commit_marked(
+        &self,
+        options: &WriteOptions,
+        name: &[u8],
+        mark: Mark<'_>,
+        record: Vec<u8>,
+        rows: WriteBatch,
+    ) -> Result<SeqNo> {
+        self.check_open()?;
+        let options = WriteOptions {
+            disable_wal: false,
+            ignore_missing_column_families: true,
+            ..options.clone()
+        };
+        let started = self.stats.start();
+        let written = catch_or_fail(|| self.write_marked(&options, name, &mark, record, rows));
+        self.stats.stop(started, Histogram::DbWrite);
+        written
+    }
+
+    fn write_marked(
+        &self,
+        options: &WriteOptions,
+        name: &[u8],
+        mark: &Mark<'_>,
+        mut record: Vec<u8>,
+        mut rows: WriteBatch,
+    ) -> Result<SeqNo> {
+        let deletes_range = self.check_batch(options, &rows)?;
+        let (writer, has_waited) = self.writer.lock_to_write();
+        let mut settled = self.writer.settle(writer);
+        if self.attention.load(Ordering::Relaxed) {
+            self.guarded(MAKE_ROOM, || self.make_room(&mut settled, options))?;
+        }
+        self.state.lock().check_mark(name, mark)?;
+        let mut writer = settled.into_writer();
+        let first = writer.last_seqno + 1;
+        let last = writer.last_seqno + u64::from(rows.count());
+        batch::set_sequence(&mut record, first);
+        batch::set_sequence(rows.data_mut(), first);
+        let action = Cell::new(None);
+        let logged = catch(|| self.log_marked(&mut writer, options, name, mark, &record, last, &action));
+        if let Err(error) = logged.and_then(|logged| logged) {
+            return Err(self.give_up(&mut writer, action.get(), first..=last, error));
+        }
+        let records = self.wal_tail.records.load(Ordering::Relaxed);
+        let commit = Commit::Batch(&mut rows);
+        let size = WriteSize::of(last + 1 - first, record.len() as u64);
+        let is_alone = deletes_range || !self.options.allow_concurrent_memtable_write;
+        if !is_alone && last >= first && self.writer.should_leave(size, has_waited) {
+            writer.last_seqno = last;
+            self.insert_beside_others(writer, &commit, None, first..=last, size)?;
+        } else {
+            self.insert_alone(writer, &commit, first, last)?;
+        }
+        if options.sync {
+            self.sync_wal(records)?;
+        }
+        Ok(first)
+    }
+
+    /// Inserts with the write queue's lock, so that nobody else does meanwhile.
+    fn insert_alone(
+        &self,
+        mut writer: MutexGuard<'_, Writer>,
+        commit: &Commit<'_>,
+        first: SeqNo,
+        last: SeqNo,
+    ) -> Result<()> {
+        match catch(|| self.insert(commit, None, first)).and_then(|inserted| inserted) {
+            Ok(()) => {
+                writer.last_seqno = last;
+                self.published.store(last, Ordering::Release);
+                Ok(())
+            }
+            Err(error) => Err(self.give_up(&mut writer, Some(INSERT), first..=last, error)),
+        }
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "what a marked write knows")]
+    fn log_marked(
+        &self,
+        writer: &mut Writer,
+        options: &WriteOptions,
+        name: &[u8],
+        mark: &Mark<'_>,
+        record: &[u8],
+        last: SeqNo,
+        action: &Cell<Option<&'static str>>,
+    ) -> Result<()> {
+        let bytes = record.len() as u64;
+        self.stats.add_locked(Ticker::BytesWritten, bytes);
+        self.stats.add_locked(Ticker::WriteDone, 1);
+        self.stats.record(Histogram::BytesPerWrite, bytes);
+        action.set(Some(APPEND_TO_WAL));
+        self.append_marked(writer, options, record, last)?;
+        base::sync::point("logged");
+        self.state.lock().note_mark(name, mark);
+        Ok(())
+    }
+}
+
+impl DbInner {
+    /// Lets go of WALs with marks, whose rows are all in tables: RocksDB opens none but as a database with transactions, of the same policy.
+    pub(crate) fn leave_marks(&self) -> Result<()> {
+        let mut state = self.state.lock();
+        let needed = state.oldest_needed_wal();
+        let edit = VersionEdit {
+            min_log_number_to_keep: Some(needed),
+            ..VersionEdit::default()
+        };
+        self.log_edit(&mut state, edit)?;
+        let recorded = &mut state.recorded;
+        recorded.min_log_number_to_keep = recorded.min_log_number_to_keep.max(needed);
+        self.drop_unneeded_wals(&mut state);
+        self.rotate_manifest(&mut state)
+    }
+
+    /// Names what is outstanding when the database is closed.
+    pub(crate) fn tell_of_sections(&self) {
+        for name in self.state.lock().sections.keys() {
+            log_line!(
+                self.log,
+                Warn,
+                "Shutdown: transaction {} is prepared and outstanding",
+                name.escape_ascii()
+            );
+        }
+    }
+}
+
+impl DbState {
+    /// True if WALs have marks, of which none is needed, in a database that works.
+    pub fn may_leave_marks(&self) -> bool {
+        self.marked && self.sections.is_empty() && self.background_error.is_none()
+    }
+
+    /// `InvalidArgument` for a section that is there already, or is not.
+    fn check_mark(&self, name: &[u8], mark: &Mark<'_>) -> Result<()> {
+        match (mark, self.sections.contains_key(name)) {
+            (Mark::Prepare, true) => Err(Error::invalid_argument("Transaction name must be unique.")),
+            (Mark::Commit(_) | Mark::Rollback, false) => Err(Error::invalid_argument(format!(
+                "no transaction is prepared under the name {}",
+                name.escape_ascii()
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    /// The WAL has the record. With the write queue's lock, before a row of it is inserted.
+    fn note_mark(&mut self, name: &[u8], mark: &Mark<'_>) {
+        self.marked = true;
+        match mark {
+            Mark::Prepare => {
+                let section = PreparedSection {
+                    wal: self.current_wal(),
+                    recovered: None,
+                };
+                self.sections.insert(name.to_vec(), section);
+            }
+            Mark::Commit(rows) => {
+                if let Some(section) = self.sections.remove(name) {
+                    self.refer_to_section(section.wal, rows);
+                }
+            }
+            Mark::Rollback => drop(self.sections.remove(name)),
+        }
+    }
+
+    /// Memtables are about to take the rows of a section in that WAL.
+    fn refer_to_section(&mut self, wal: u64, rows: &WriteBatch) {
+        let mut last = None;
+        for id in rows
+            .operations()
+            .map_while(Result::ok)
+            .filter_map(|row| row.family())
+        {
+            // Rows of one family come in a row, mostly.
+            if last.replace(id) == Some(id) {
+                continue;
+            }
+            if let Some(family) = self.families.get_mut(&id) {
+                let oldest = &mut family.mem.oldest_section;
+                *oldest = Some(oldest.map_or(wal, |oldest| oldest.min(wal)));
+            }
+        }
+    }
+
+    /// The oldest WAL with an outstanding section.
+    pub fn oldest_section(&self) -> Option<u64> {
+        self.sections.values().map(|section| section.wal).min()
+    }
+}
+
+/// The record of a prepared section: `batch` between its marks.
+pub(crate) fn encode_section(batch: &WriteBatch, name: &[u8]) -> Vec<u8> {
+    let mut record = Vec::with_capacity(batch.data_size() + name.len() + 12);
+    record.extend_from_slice(&batch.data()[..HEADER_LEN]);
+    record.push(tag::BEGIN_PREPARE);
+    record.extend_from_slice(&batch.data()[HEADER_LEN..]);
+    record.push(tag::END_PREPARE);
+    coding::put_length_prefixed(&mut record, name);
+    record
+}
+
+fn encode_commit(commit_time: &WriteBatch, name: &[u8]) -> Vec<u8> {
+    let mut record = commit_time.data().to_vec();
+    record.push(tag::COMMIT);
+    coding::put_length_prefixed(&mut record, name);
+    record
+}
+
+fn encode_rollback(name: &[u8]) -> Vec<u8> {
+    let mut record = vec![0; HEADER_LEN];
+    record.push(tag::ROLLBACK);
+    coding::put_length_prefixed(&mut record, name);
+    record
+}

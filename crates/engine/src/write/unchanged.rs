@@ -1,0 +1,302 @@
+//! Writes that are done only if some keys were not written since: what transactions validate by.
+//!
+//! ```text
+//! before the queue:   memtables and tables as they are now | nothing newer than asked
+//! with the queue:     nothing numbered since: done | tables as they were: memtables again, from that of before on | else: all over again
+//! ```
+//!
+//! No file is read with the write queue's lock. What is looked into again are memtables that took rows since the look before, and where a flush, a
+//! compaction or an ingestion has changed the tables meanwhile, the queue is left and everything looked at anew.
+
+use std::cell::Cell;
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use base::internal_key::ParsedInternalKey;
+use base::statistics::Ticker;
+use base::{Error, ErrorKind, MAX_SEQNO, Result, SeqNo};
+use memtable::Memtable;
+use sst::{BlockReadOptions, LookupKey};
+
+use super::batch::WriteBatch;
+use super::pipeline::{Commit, Writer};
+use crate::db::column_family::{ColumnFamily, Family};
+use crate::db::state::closing;
+use crate::db::{Db, DbInner};
+use crate::options::WriteOptions;
+use crate::read::super_version::SuperVersion;
+
+/// A key that must be as it was: see [`Db::write_if_unchanged`].
+#[derive(Clone, Copy, Debug)]
+pub struct UnchangedKey<'a> {
+    /// Id of its column family.
+    pub family: u32,
+    /// The key, without a timestamp.
+    pub key: &'a [u8],
+    /// It must have no row with a higher sequence number, and no range deletion over it.
+    pub since: SeqNo,
+}
+
+/// The keys of one family, and what was looked into for them.
+struct Looked<'a> {
+    family: Arc<Family>,
+    super_version: Arc<SuperVersion>,
+    keys: Vec<(&'a [u8], SeqNo)>,
+}
+
+/// Keys that were found unchanged once.
+pub(super) struct Guard<'a> {
+    looked: Vec<Looked<'a>>,
+    /// Everything up to this sequence number was looked at.
+    seen: SeqNo,
+    /// What was looked at is no longer all there is.
+    pub is_stale: Cell<bool>,
+}
+
+impl Db {
+    /// The sequence number of the newest row of `key`, or of the newest range deletion over it, if that is above `above`: RocksDB's
+    /// `GetLatestSequenceForKey`. Looks into memtables, then into tables that have rows above `above`. Rows that are just being written may count.
+    ///
+    /// Where the caller holds a snapshot of `above` the answer is exact; without one, compactions may have made newer rows look old, or dropped them.
+    ///
+    /// # Errors
+    /// `NotSupported` in families with timestamps; what the file system says.
+    pub fn newest_sequence_number(
+        &self,
+        family: &ColumnFamily,
+        key: &[u8],
+        above: SeqNo,
+    ) -> Result<Option<SeqNo>> {
+        let inner = self.inner();
+        inner.check_owns(&family.0)?;
+        let super_version = family.0.super_version.load_full();
+        if super_version.is_closed() {
+            return Err(closing());
+        }
+        check_no_timestamps(&family.0)?;
+        let newest = newest_of(&family.0, &super_version, key, above)?;
+        Ok(newest.filter(|&newest| newest > above))
+    }
+
+    /// `InvalidArgument` unless the family is one of this database.
+    pub fn check_column_family(&self, family: &ColumnFamily) -> Result<()> {
+        self.inner().check_owns(&family.0)
+    }
+
+    /// As [`write_sequenced`](Db::write_sequenced), if none of `keys` was written since: by rows, by range deletions, or by ingestions, up to the very
+    /// moment at which this write has its place among the others. Costs a look into memtables and tables for each key before the write
+    /// queue, and where others have written meanwhile another one into memtables with it. The same bounds hold as of
+    /// [`newest_sequence_number`](Db::newest_sequence_number): the caller holds a snapshot as old as the oldest of them. The batch is as it was
+    /// afterwards, whether or not it was written.
+    ///
+    /// # Errors
+    /// `Busy` with an empty message if one was, and nothing is written; those of [`newest_sequence_number`](Db::newest_sequence_number) and
+    /// [`write`](Db::write).
+    pub fn write_if_unchanged(
+        &self,
+        options: &WriteOptions,
+        batch: &mut WriteBatch,
+        keys: &[UnchangedKey<'_>],
+    ) -> Result<SeqNo> {
+        let inner = self.inner();
+        inner.stats.count(Ticker::KeysWritten, u64::from(batch.count()));
+        loop {
+            let guard = inner.look_at(keys)?;
+            if batch.is_empty() {
+                // Nothing is written that would need a place, and at this moment they are as they were.
+                return Ok(self.latest_sequence_number());
+            }
+            let written = inner.commit_guarded(options, Commit::Batch(batch), &guard);
+            if !guard.is_stale.get() {
+                return written;
+            }
+        }
+    }
+}
+
+impl DbInner {
+    /// The first look at `keys`. `Busy` if one has changed.
+    fn look_at<'a>(&self, keys: &[UnchangedKey<'a>]) -> Result<Guard<'a>> {
+        // First: whatever has a number up to it is in the super versions loaded behind it.
+        let seen = self.published.load(Ordering::Acquire);
+        let mut by_family: HashMap<u32, Looked<'a>> = HashMap::new();
+        for key in keys {
+            if let Some(looked) = by_family.get_mut(&key.family) {
+                looked.keys.push((key.key, key.since));
+                continue;
+            }
+            let family = self.family_by_id(key.family).ok_or_else(|| {
+                Error::invalid_argument(format!("Could not access column family {}", key.family))
+            })?;
+            check_no_timestamps(&family)?;
+            let looked = Looked {
+                super_version: family.super_version.load_full(),
+                family,
+                keys: vec![(key.key, key.since)],
+            };
+            by_family.insert(key.family, looked);
+        }
+        let looked: Vec<Looked<'a>> = by_family.into_values().collect();
+        for own in &looked {
+            if own.super_version.is_closed() {
+                return Err(closing());
+            }
+            for &(key, since) in &own.keys {
+                if newest_of(&own.family, &own.super_version, key, since)?
+                    .is_some_and(|newest| newest > since)
+                {
+                    return Err(changed());
+                }
+            }
+        }
+        Ok(Guard {
+            looked,
+            seen,
+            is_stale: Cell::new(false),
+        })
+    }
+}
+
+impl Guard<'_> {
+    /// The last look, with the write queue's lock and every row that is numbered in its memtable. An error if a key has changed, or if tables have: then
+    /// it [is stale](Self::is_stale).
+    pub fn confirm(&self, writer: &Writer) -> Result<()> {
+        if writer.last_seqno == self.seen {
+            return Ok(());
+        }
+        self.looked.iter().try_for_each(|own| self.confirm_family(own))
+    }
+
+    fn confirm_family(&self, own: &Looked<'_>) -> Result<()> {
+        let now = own.family.super_version.load();
+        if now.is_closed() {
+            return Err(closing());
+        }
+        let before = &own.super_version;
+        // Newest first, up to the one that took rows when it was looked at.
+        let mut newer = vec![&now.mem];
+        if !Arc::ptr_eq(&now.mem, &before.mem) {
+            let at = now
+                .immutable
+                .iter()
+                .position(|table| Arc::ptr_eq(table, &before.mem));
+            match at {
+                Some(at) => newer.extend(&now.immutable[..=at]),
+                None => return Err(self.stale()),
+            }
+        }
+        if !Arc::ptr_eq(&now.version, &before.version) {
+            return Err(self.stale());
+        }
+        for &(key, since) in &own.keys {
+            for table in &newer {
+                if newest_in(&own.family, table, key)?.is_some_and(|newest| newest > since) {
+                    return Err(changed());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn stale(&self) -> Error {
+        self.is_stale.set(true);
+        Error::new(ErrorKind::TryAgain, "the tables have changed")
+    }
+}
+
+fn changed() -> Error {
+    Error::new(ErrorKind::Busy, "")
+}
+
+fn check_no_timestamps(family: &Family) -> Result<()> {
+    if family.cmp.user().timestamp_size() == 0 {
+        return Ok(());
+    }
+    Err(Error::not_supported(format!(
+        "writes on condition in column family {}, which has timestamps",
+        family.name
+    )))
+}
+
+/// The newest sequence number of `key` in memory, else in tables that have rows above `above`.
+fn newest_of(
+    family: &Family,
+    super_version: &SuperVersion,
+    key: &[u8],
+    above: SeqNo,
+) -> Result<Option<SeqNo>> {
+    for table in std::iter::once(&super_version.mem).chain(&super_version.immutable) {
+        let newest = newest_in(family, table, key)?;
+        if newest.is_some() {
+            return Ok(newest);
+        }
+    }
+    newest_in_tables(family, super_version, key, above)
+}
+
+/// The newest sequence number of `key` in a memtable.
+fn newest_in(family: &Family, table: &Memtable, key: &[u8]) -> Result<Option<SeqNo>> {
+    if table.is_empty() {
+        return Ok(None);
+    }
+    let tombstones = table.range_tombstones();
+    let mut newest = match tombstones.is_empty() {
+        true => 0,
+        false => tombstones.covering_seqno(key, MAX_SEQNO),
+    };
+    if table.may_contain(key) != Some(false) {
+        let first = |seqno, _, _: memtable::Value<'_>| {
+            newest = newest.max(seqno);
+            ControlFlow::Break(())
+        };
+        table
+            .get(key, MAX_SEQNO, first)
+            .map_err(|error| family.in_memory(error))?;
+    }
+    Ok((newest > 0).then_some(newest))
+}
+
+fn newest_in_tables(
+    family: &Family,
+    super_version: &SuperVersion,
+    key: &[u8],
+    above: SeqNo,
+) -> Result<Option<SeqNo>> {
+    let user = family.cmp.user();
+    let lookup = LookupKey::new(key, MAX_SEQNO, user);
+    let read = BlockReadOptions::default();
+    let mut newest = 0;
+    for (_, files) in super_version.version.runs_of(lookup.internal_key()) {
+        for file in files {
+            if file.is_after(user, key) {
+                break;
+            }
+            if file.largest_seqno <= above.max(newest) {
+                continue;
+            }
+            family.tables.with_table(file, |table| {
+                if !table.range_tombstones().is_empty() {
+                    let tombstones = family.tables.tombstones_within_bounds(file, table);
+                    newest = newest.max(tombstones.covering_seqno(user, key, MAX_SEQNO));
+                }
+                let mut damaged = None;
+                table.get(&lookup, &read, &mut |key, _| {
+                    match ParsedInternalKey::parse(key) {
+                        Ok(entry) => newest = newest.max(entry.seqno),
+                        Err(error) => damaged = Some(error),
+                    }
+                    ControlFlow::Break(())
+                })?;
+                damaged.map_or(Ok(()), Err)
+            })?;
+        }
+        // Older runs have nothing newer of the key.
+        if newest > above {
+            break;
+        }
+    }
+    Ok((newest > 0).then_some(newest))
+}
