@@ -9,6 +9,7 @@ mod plant;
 mod reads_and_files;
 mod resume;
 mod rows;
+mod transactions;
 mod versions;
 
 pub use plant::{run, stale};
@@ -113,6 +114,7 @@ const FAILED_READS: &[&str] = &[
 pub fn canaries() -> impl Iterator<Item = &'static Canary> {
     let topics = [
         CANARIES,
+        transactions::CANARIES,
         versions::CANARIES,
         disk::CANARIES,
         resume::CANARIES,

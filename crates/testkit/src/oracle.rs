@@ -16,6 +16,9 @@ pub const PYTHON_VARIABLE: &str = "ESKER_ROCKSDICT_PYTHON";
 /// Where `cargo xtask test` puts that interpreter, from the root of the workspace.
 pub const PYTHON_PATH: &str = "target/oracle/bin/python3";
 
+/// The library that [`librocksdb`] is about.
+pub const LIBROCKSDB: &str = "librocksdb.so.7.8";
+
 /// RocksDB's `ldb` (Debian's `rocksdb-tools`: 7.8).
 pub fn ldb() -> Option<Command> {
     on_path("ldb")
@@ -43,6 +46,21 @@ pub fn rocksdict() -> Option<Command> {
         .or_else(|| find_on_path("python3").filter(|python| imports_rocksdict(python)))
         .map(Command::new)
         .or_else(|| missing("rocksdict"))
+}
+
+/// A Python interpreter that can load RocksDB's library with its C API (Debian's `librocksdb7.8`): for what its tools do not do.
+pub fn librocksdb() -> Option<Command> {
+    let loads = |python: &PathBuf| {
+        let load = Command::new(python)
+            .args(["-c", &format!("import ctypes; ctypes.CDLL('{LIBROCKSDB}')")])
+            .stderr(Stdio::null())
+            .status();
+        load.is_ok_and(|status| status.success())
+    };
+    find_on_path("python3")
+        .filter(loads)
+        .map(Command::new)
+        .or_else(|| missing("librocksdb"))
 }
 
 fn imports_rocksdict(python: &Path) -> bool {

@@ -1,0 +1,223 @@
+//! The end of a transaction: it is committed, or rolled back.
+
+use base::{Error, ErrorKind, Result};
+use esker::{UnchangedKey, WriteBatch, WriteBatchWithIndex};
+
+use crate::lock::tracker::LockTracker;
+use crate::state::TransactionState;
+use crate::transaction::{Control, Transaction};
+
+impl Transaction {
+    /// Makes its writes visible, all of them at once, and ends it.
+    ///
+    /// With locks it fails, its writes forgotten and its locks given back, where the write does. Prepared, it stays prepared then: it may be
+    /// committed again or rolled back. An optimistic one that fails stays as it is.
+    ///
+    /// # Errors
+    /// `Expired` once its time is over; `InvalidArgument` where it has ended before, was to be prepared first
+    /// ([`skip_prepare`](crate::TransactionOptions::skip_prepare)), or has rows in its commit-time batch without having been prepared. `Busy` of an optimistic one where
+    /// another has written a key it tracks; those of [`Db::write`](esker::Db::write).
+    pub fn commit(&mut self) -> Result<()> {
+        match &self.control {
+            Control::Validation { .. } => self.commit_optimistic(),
+            Control::Locks(_) => self.commit_locked(),
+        }
+    }
+
+    fn commit_locked(&mut self) -> Result<()> {
+        let Control::Locks(locking) = &self.control else {
+            unreachable!("it has locks");
+        };
+        if locking.is_expired() && self.state() != TransactionState::Prepared {
+            return Err(expired());
+        }
+        match self.state() {
+            TransactionState::Prepared => return self.commit_prepared(),
+            TransactionState::Started if !locking.skip_prepare => {
+                return Err(Error::invalid_argument("Txn not prepared"));
+            }
+            TransactionState::Started if !self.commit_time_batch.is_empty() => {
+                return Err(Error::invalid_argument(
+                    "Commit-time batch contains values that will not be committed.",
+                ));
+            }
+            _ => {}
+        }
+        // Whoever would take its locks does so before this, or not at all.
+        if !self.state.leave_started(TransactionState::AwaitingCommit) {
+            return Err(not_in_state(self.state()));
+        }
+        let batch = std::mem::take(&mut self.batch).into_write_batch();
+        let written = self.db.write_sequenced(&self.write_options, batch);
+        self.forget_name();
+        self.clear();
+        written?;
+        self.state.set(TransactionState::Committed);
+        Ok(())
+    }
+
+    fn commit_prepared(&mut self) -> Result<()> {
+        self.state.set(TransactionState::AwaitingCommit);
+        let committed = self.db.commit_prepared(
+            &self.write_options,
+            &self.name,
+            &self.commit_time_batch,
+            self.batch.write_batch(),
+        );
+        if let Err(error) = committed {
+            self.state.set(TransactionState::Prepared);
+            return Err(error);
+        }
+        self.forget_name();
+        self.clear();
+        self.state.set(TransactionState::Committed);
+        Ok(())
+    }
+
+    fn commit_optimistic(&mut self) -> Result<()> {
+        if self.state() != TransactionState::Started {
+            return Err(not_in_state(self.state()));
+        }
+        let mut batch = std::mem::take(&mut self.batch).into_write_batch();
+        let keys = unchanged(&self.tracked);
+        let written = self.db.write_if_unchanged(&self.write_options, &mut batch, &keys);
+        drop(keys);
+        if let Err(error) = written {
+            self.batch = WriteBatchWithIndex::from(batch);
+            return Err(error);
+        }
+        self.clear();
+        self.state.set(TransactionState::Committed);
+        Ok(())
+    }
+
+    /// Forgets its writes and gives back its locks. It may go on from the beginning then, unless it was prepared.
+    ///
+    /// # Errors
+    /// `InvalidArgument` where it has ended before; of a prepared one those of [`Db::write`](esker::Db::write): then it stays prepared.
+    pub fn rollback(&mut self) -> Result<()> {
+        match self.state() {
+            TransactionState::Started => {
+                self.clear();
+                Ok(())
+            }
+            TransactionState::Prepared => self.rollback_prepared(),
+            TransactionState::Committed => Err(Error::invalid_argument(
+                "This transaction has already been committed.",
+            )),
+            _ => Err(Error::invalid_argument(
+                "Two phase transaction is not in state for rollback.",
+            )),
+        }
+    }
+
+    fn rollback_prepared(&mut self) -> Result<()> {
+        self.state.set(TransactionState::AwaitingRollback);
+        if let Err(error) = self.db.rollback_prepared(&self.write_options, &self.name) {
+            self.state.set(TransactionState::Prepared);
+            return Err(error);
+        }
+        self.forget_name();
+        self.clear();
+        self.state.set(TransactionState::RolledBack);
+        Ok(())
+    }
+
+    /// Writes `batch`, having locked its keys in their order, and ends the transaction.
+    pub(crate) fn commit_batch(&mut self, batch: WriteBatch) -> Result<()> {
+        self.lock_batch(&batch)?;
+        let Control::Locks(locking) = &self.control else {
+            unreachable!("only transactions with locks write batches of others");
+        };
+        if locking.is_expired() {
+            return Err(expired());
+        }
+        if !self.state.leave_started(TransactionState::AwaitingCommit) {
+            return Err(not_in_state(self.state()));
+        }
+        let written = self.db.write_sequenced(&self.write_options, batch);
+        self.clear();
+        written?;
+        self.state.set(TransactionState::Committed);
+        Ok(())
+    }
+
+    /// Locks the keys of `batch` in the order of families and keys: two that do so wait for each other in one direction only.
+    fn lock_batch(&mut self, batch: &WriteBatch) -> Result<()> {
+        let mut keys = Vec::new();
+        for operation in batch.operations() {
+            let operation = operation?;
+            let (Some(family), Some(key)) = (operation.family(), key_of(&operation)) else {
+                if operation.family().is_some() {
+                    return Err(Error::not_supported(
+                        "a range deletion in a database with transactions: its keys cannot be locked",
+                    ));
+                }
+                continue;
+            };
+            keys.push((family, key));
+        }
+        keys.sort_unstable();
+        keys.dedup();
+        let mut last: Option<esker::ColumnFamily> = None;
+        for (id, key) in keys {
+            let family = match last.take().filter(|family| family.id() == id) {
+                Some(family) => family,
+                None => self.family_by_id(id)?,
+            };
+            self.lock_for_update(&family, key, true, false)?;
+            last = Some(family);
+        }
+        Ok(())
+    }
+
+    /// Gives its name back.
+    fn forget_name(&self) {
+        if let Control::Locks(locking) = &self.control
+            && !self.name.is_empty()
+        {
+            locking.shared.unregister(&self.name);
+        }
+    }
+}
+
+/// The key of an operation on one.
+fn key_of<'a>(operation: &esker::Operation<'a>) -> Option<&'a [u8]> {
+    use esker::Operation::{BlobIndex, Delete, Entity, Merge, Put, SingleDelete, TimedPut};
+    match *operation {
+        Put { key, .. }
+        | Delete { key, .. }
+        | SingleDelete { key, .. }
+        | Merge { key, .. }
+        | BlobIndex { key, .. }
+        | Entity { key, .. }
+        | TimedPut { key, .. } => Some(key),
+        _ => None,
+    }
+}
+
+fn unchanged(tracked: &LockTracker) -> Vec<UnchangedKey<'_>> {
+    tracked
+        .iter()
+        .map(|(family, key, tracked)| UnchangedKey {
+            family,
+            key,
+            since: tracked.seqno,
+        })
+        .collect()
+}
+
+pub(crate) fn expired() -> Error {
+    Error::new(ErrorKind::Expired, "")
+}
+
+/// The error of a transaction that cannot be prepared or committed any more.
+pub(crate) fn not_in_state(state: TransactionState) -> Error {
+    match state {
+        TransactionState::LocksStolen => expired(),
+        TransactionState::Prepared => Error::invalid_argument("Transaction has already been prepared."),
+        TransactionState::Committed => Error::invalid_argument("Transaction has already been committed."),
+        TransactionState::RolledBack => Error::invalid_argument("Transaction has already been rolledback."),
+        _ => Error::invalid_argument("Transaction is not in state for commit."),
+    }
+}

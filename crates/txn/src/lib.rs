@@ -1,0 +1,48 @@
+//! RocksDB's transactions over Esker: with locks ([`TransactionDB`]), with validation at commit ([`OptimisticTransactionDB`]), and in
+//! two phases.
+//!
+//! ```
+//! use esker::{Options, ReadOptions, WriteOptions};
+//! use esker_txn::{TransactionDB, TransactionDBOptions, TransactionOptions};
+//!
+//! # let dir = tempfile::tempdir().unwrap();
+//! # let path = dir.path().join("db");
+//! let options = Options { create_if_missing: true, ..Default::default() };
+//! let db = TransactionDB::open(&options, &TransactionDBOptions::default(), &path).unwrap();
+//! let family = db.db().default_column_family();
+//!
+//! let mut transfer = db.begin_transaction(&WriteOptions::default(), &TransactionOptions::default());
+//! let read = ReadOptions::default();
+//! assert!(transfer.get_for_update(&read, &family, b"alice", true, true).unwrap().is_none());
+//! transfer.put(&family, b"alice", b"70").unwrap();
+//! transfer.put(&family, b"bob", b"30").unwrap();
+//! assert!(db.db().get(b"bob").unwrap().is_none());
+//! transfer.commit().unwrap();
+//! assert_eq!(db.db().get(b"bob").unwrap().as_deref(), Some(&b"30"[..]));
+//! ```
+//!
+//! Names, options, units, defaults and the texts of errors are RocksDB's, and so are the marks in the WAL: either continues what the other has
+//! prepared. What differs stands in `docs/transactions.md`.
+#![forbid(unsafe_code)]
+
+mod commit;
+mod lock;
+mod optimistic;
+mod options;
+mod prepared;
+mod reads;
+mod save_points;
+mod state;
+mod transaction;
+mod transaction_db;
+mod writes;
+
+pub use lock::TransactionId;
+pub use lock::deadlock::{DeadlockInfo, DeadlockPath};
+pub use lock::manager::KeyLockInfo;
+pub use optimistic::OptimisticTransactionDB;
+pub use options::{OptimisticTransactionOptions, TransactionDBOptions, TransactionOptions, TxnDBWritePolicy};
+pub use state::TransactionState;
+pub use transaction::{Transaction, TransactionNotifier};
+pub use transaction_db::TransactionDB;
+pub use writes::Tracking;

@@ -1,0 +1,298 @@
+//! Locks on single keys, in stripes: RocksDB's point lock manager.
+//!
+//! ```text
+//! family -> stripe (a part of its keys, by their hash) -> key -> holders
+//! ```
+//!
+//! A stripe's mutex is held while a lock in it is looked at, never while something is read, written or waited for. Who waits sleeps on the stripe's
+//! condition, and tries again when any of its locks is given back.
+
+use std::collections::HashMap;
+use std::collections::hash_map::DefaultHasher;
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::time::Duration;
+
+use base::sync::{Mutex, RwLock};
+use base::{Error, ErrorKind, Result};
+use esker::Clock;
+
+use super::TransactionId;
+use super::deadlock::{DeadlockInfo, DeadlockPath, WaitGraph};
+use super::stripe::{self, Attempt, LockInfo, Refusal, Stripe};
+use crate::state::SharedState;
+
+/// A lock that is held: for [`TransactionDB::lock_status`](crate::TransactionDB::lock_status).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyLockInfo {
+    /// The key.
+    pub key: Vec<u8>,
+    /// The transactions that hold it: several only where the lock is shared.
+    pub ids: Vec<TransactionId>,
+    /// Whether it is held by one alone.
+    pub exclusive: bool,
+}
+
+/// How a transaction asks for locks.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LockRequest {
+    pub id: TransactionId,
+    /// How long it waits. `None`: as long as it takes; zero: not at all.
+    pub timeout: Option<Duration>,
+    /// By the clock of the options: its locks may be taken from it from then on.
+    pub expires: Option<Duration>,
+    /// How far it looks for deadlocks before it waits; `None`: it does not look.
+    pub deadlock_detect_depth: Option<usize>,
+}
+
+/// The locks of one family.
+struct LockMap {
+    stripes: Box<[Stripe]>,
+    /// Keys locked, counted where there is a limit.
+    count: AtomicI64,
+}
+
+impl LockMap {
+    fn new(stripes: usize) -> LockMap {
+        LockMap {
+            stripes: (0..stripes.max(1)).map(|_| Stripe::default()).collect(),
+            count: AtomicI64::new(0),
+        }
+    }
+
+    fn stripe(&self, key: &[u8]) -> &Stripe {
+        let mut hasher = DefaultHasher::new();
+        key.hash(&mut hasher);
+        &self.stripes[(hasher.finish() % self.stripes.len() as u64) as usize]
+    }
+}
+
+/// All locks of a database.
+pub(crate) struct PointLockManager {
+    families: RwLock<HashMap<u32, Arc<LockMap>>>,
+    /// Taken under a stripe's mutex.
+    waiting: Mutex<WaitGraph>,
+    /// Transactions that expire. Taken under a stripe's mutex.
+    expirable: Mutex<HashMap<TransactionId, Arc<SharedState>>>,
+    next_id: AtomicU64,
+    num_stripes: usize,
+    max_num_locks: i64,
+    clock: Arc<dyn Clock>,
+}
+
+impl PointLockManager {
+    /// No locks, and no families yet. `max_num_locks` of a family; no limit unless above 0.
+    pub fn new(
+        num_stripes: usize,
+        max_num_locks: i64,
+        max_num_deadlocks: u32,
+        clock: Arc<dyn Clock>,
+    ) -> PointLockManager {
+        PointLockManager {
+            families: RwLock::default(),
+            waiting: Mutex::new(WaitGraph::new(max_num_deadlocks)),
+            expirable: Mutex::default(),
+            next_id: AtomicU64::new(1),
+            num_stripes,
+            max_num_locks,
+            clock,
+        }
+    }
+
+    /// A number for a transaction.
+    pub fn new_id(&self) -> TransactionId {
+        self.next_id.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// The clock that locks expire by.
+    pub fn clock(&self) -> &dyn Clock {
+        &*self.clock
+    }
+
+    /// Keys of family `id` may be locked from now on.
+    pub fn add_family(&self, id: u32) {
+        let mut families = self.families.write();
+        families
+            .entry(id)
+            .or_insert_with(|| Arc::new(LockMap::new(self.num_stripes)));
+    }
+
+    /// The family was dropped.
+    pub fn remove_family(&self, id: u32) {
+        self.families.write().remove(&id);
+    }
+
+    /// Others may take the locks of this transaction once its time is over.
+    pub fn add_expirable(&self, id: TransactionId, state: Arc<SharedState>) {
+        self.expirable.lock().insert(id, state);
+    }
+
+    /// The transaction is gone.
+    pub fn remove_expirable(&self, id: TransactionId) {
+        self.expirable.lock().remove(&id);
+    }
+
+    fn family(&self, id: u32) -> Result<Arc<LockMap>> {
+        let families = self.families.read();
+        families
+            .get(&id)
+            .cloned()
+            .ok_or_else(|| Error::invalid_argument(format!("Column family id not found: {id}")))
+    }
+
+    /// Locks `key`, which the transaction may hold in another way already.
+    ///
+    /// # Errors
+    /// `TimedOut` where others hold it for longer than the transaction waits, `Busy` for a deadlock, `Aborted` where the family has as many locks as it may
+    /// have, `InvalidArgument` for a family that is not there.
+    pub fn try_lock(&self, request: &LockRequest, family: u32, key: &[u8], exclusive: bool) -> Result<()> {
+        let map = self.family(family)?;
+        let stripe = map.stripe(key);
+        let deadline = request
+            .timeout
+            .filter(|timeout| !timeout.is_zero())
+            .map(|timeout| self.clock.now().saturating_add(timeout));
+        let mut locks = stripe.locks.lock();
+        loop {
+            let (by, expires) = match self.attempt(&mut locks, &map, request, key, exclusive) {
+                Ok(()) => return Ok(()),
+                Err(Refusal::LockLimit) => return Err(lock_limit()),
+                Err(Refusal::Held { by, expires }) => (by, expires),
+            };
+            let now = self.clock.now();
+            let is_over = match (request.timeout, deadline) {
+                (None, _) => false,
+                (Some(_), None) => true,
+                (Some(_), Some(deadline)) => deadline <= now,
+            };
+            if is_over {
+                return Err(Error::new(ErrorKind::TimedOut, "Timeout waiting to lock key"));
+            }
+            if let Some(depth) = request.deadlock_detect_depth {
+                let info = DeadlockInfo {
+                    transaction_id: request.id,
+                    column_family_id: family,
+                    exclusive,
+                    waiting_key: key.to_vec(),
+                };
+                let unix_seconds = || self.clock.unix_seconds();
+                if !self.waiting.lock().begin_to_wait(info, &by, depth, unix_seconds) {
+                    return Err(Error::new(ErrorKind::Busy, "Deadlock"));
+                }
+            }
+            let until = [deadline, expires].into_iter().flatten().min();
+            match until {
+                Some(until) => drop(stripe.released.wait_for(&mut locks, until.saturating_sub(now))),
+                None => stripe.released.wait(&mut locks),
+            }
+            if request.deadlock_detect_depth.is_some() {
+                self.waiting.lock().end_to_wait(request.id);
+            }
+        }
+    }
+
+    fn attempt(
+        &self,
+        locks: &mut HashMap<Vec<u8>, LockInfo>,
+        map: &LockMap,
+        request: &LockRequest,
+        key: &[u8],
+        exclusive: bool,
+    ) -> Result<(), Refusal> {
+        let wanted = LockInfo {
+            exclusive,
+            holders: vec![request.id],
+            expires: request.expires,
+        };
+        let counts = self.max_num_locks > 0;
+        let may_add = || !counts || map.count.load(Ordering::Relaxed) < self.max_num_locks;
+        let attempt = stripe::try_acquire(locks, key, &wanted, &|| self.clock.now(), &may_add, &|id| {
+            self.steal(id)
+        });
+        match attempt {
+            Attempt::New if counts => {
+                map.count.fetch_add(1, Ordering::Relaxed);
+                Ok(())
+            }
+            Attempt::New | Attempt::Shared => Ok(()),
+            Attempt::Refused(refusal) => Err(refusal),
+        }
+    }
+
+    /// Takes the locks of a transaction whose time is over. False if it is being committed.
+    fn steal(&self, id: TransactionId) -> bool {
+        match self.expirable.lock().get(&id) {
+            Some(state) => state.steal_locks(),
+            // It is gone, or never was one that expires: then its locks had no end.
+            None => true,
+        }
+    }
+
+    /// Gives back what the transaction has of the lock of `key`.
+    pub fn unlock(&self, id: TransactionId, family: u32, key: &[u8]) {
+        let Ok(map) = self.family(family) else {
+            return;
+        };
+        let stripe = map.stripe(key);
+        let mut locks = stripe.locks.lock();
+        if stripe::release(&mut locks, key, id) && self.max_num_locks > 0 {
+            map.count.fetch_sub(1, Ordering::Relaxed);
+        }
+        drop(locks);
+        stripe.released.notify_all();
+    }
+
+    /// Every lock that is held, by family, in the order of their keys' bytes.
+    pub fn status(&self) -> Vec<(u32, KeyLockInfo)> {
+        let families: Vec<(u32, Arc<LockMap>)> = self
+            .families
+            .read()
+            .iter()
+            .map(|(&id, map)| (id, map.clone()))
+            .collect();
+        let mut all = Vec::new();
+        for (id, map) in families {
+            for stripe in &map.stripes {
+                let locks = stripe.locks.lock();
+                all.extend(locks.iter().map(|(key, lock)| {
+                    let info = KeyLockInfo {
+                        key: key.clone(),
+                        ids: lock.holders.clone(),
+                        exclusive: lock.exclusive,
+                    };
+                    (id, info)
+                }));
+            }
+        }
+        all.sort_by(|a, b| (a.0, &a.1.key).cmp(&(b.0, &b.1.key)));
+        all
+    }
+
+    /// The last deadlocks that were found, newest first.
+    pub fn deadlocks(&self) -> Vec<DeadlockPath> {
+        self.waiting.lock().recent()
+    }
+
+    /// Keeps so many of the last deadlocks from now on.
+    pub fn set_max_deadlocks(&self, max_num_deadlocks: u32) {
+        self.waiting.lock().set_max_recent(max_num_deadlocks);
+    }
+}
+
+impl fmt::Debug for PointLockManager {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.status()).finish()
+    }
+}
+
+fn lock_limit() -> Error {
+    Error::new(
+        ErrorKind::Aborted,
+        "Failed to acquire lock due to max_num_locks limit",
+    )
+}
+
+#[cfg(test)]
+mod tests;

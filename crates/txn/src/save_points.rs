@@ -1,0 +1,56 @@
+//! Save points: what a transaction was, to come back to.
+
+use base::{Error, ErrorKind, Result};
+use esker::Snapshot;
+
+use crate::lock::tracker::LockTracker;
+use crate::transaction::{Control, Counts, SnapshotNeeded, Transaction};
+
+/// What a transaction was, and what it has locked since.
+pub(crate) struct SavePoint {
+    snapshot: Option<Snapshot>,
+    snapshot_needed: SnapshotNeeded,
+    counts: Counts,
+    pub new_locks: LockTracker,
+}
+
+impl Transaction {
+    /// Remembers what the transaction is now, to come back to. Save points nest.
+    pub fn set_save_point(&mut self) {
+        self.save_points.push(SavePoint {
+            snapshot: self.snapshot.clone(),
+            snapshot_needed: self.snapshot_needed.clone(),
+            counts: self.counts,
+            new_locks: LockTracker::default(),
+        });
+        self.batch.set_save_point();
+    }
+
+    /// Takes back what was written since the newest save point, gives back keys that were first locked since, and forgets the save point. `NotFound` if there
+    /// is none.
+    pub fn rollback_to_save_point(&mut self) -> Result<()> {
+        let point = self.save_points.pop().ok_or_else(no_save_point)?;
+        self.snapshot = point.snapshot;
+        self.snapshot_needed = point.snapshot_needed;
+        self.counts = point.counts;
+        self.batch.rollback_to_save_point()?;
+        let gone = self.tracked.subtract(&point.new_locks);
+        if let Control::Locks(locking) = &self.control {
+            gone.iter().for_each(|(family, key)| locking.unlock(*family, key));
+        }
+        Ok(())
+    }
+
+    /// Forgets the newest save point, and keeps what came since. `NotFound` if there is none.
+    pub fn pop_save_point(&mut self) -> Result<()> {
+        let point = self.save_points.pop().ok_or_else(no_save_point)?;
+        if let Some(below) = self.save_points.last_mut() {
+            below.new_locks.merge(point.new_locks);
+        }
+        self.batch.pop_save_point()
+    }
+}
+
+fn no_save_point() -> Error {
+    Error::new(ErrorKind::NotFound, "")
+}

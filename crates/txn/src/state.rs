@@ -1,0 +1,68 @@
+//! How far a transaction has come, as far as other threads may have a part in it.
+
+use std::sync::atomic::{AtomicU8, Ordering};
+
+/// What a transaction is in: RocksDB's names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum TransactionState {
+    /// It takes reads and writes.
+    Started,
+    /// It is being prepared.
+    AwaitingPrepare,
+    /// What it writes is in the WAL, to be committed or rolled back.
+    Prepared,
+    /// It is being committed.
+    AwaitingCommit,
+    /// It is committed.
+    Committed,
+    /// What was prepared is being rolled back.
+    AwaitingRollback,
+    /// What was prepared is rolled back.
+    RolledBack,
+    /// It expired, and another transaction has taken its locks.
+    LocksStolen,
+}
+
+const ALL: [TransactionState; 8] = [
+    TransactionState::Started,
+    TransactionState::AwaitingPrepare,
+    TransactionState::Prepared,
+    TransactionState::AwaitingCommit,
+    TransactionState::Committed,
+    TransactionState::AwaitingRollback,
+    TransactionState::RolledBack,
+    TransactionState::LocksStolen,
+];
+
+/// The state of a transaction. Its owner moves it on; others may take its locks once it has expired.
+#[derive(Debug)]
+pub(crate) struct SharedState(AtomicU8);
+
+impl SharedState {
+    /// [`Started`](TransactionState::Started).
+    pub fn new() -> SharedState {
+        SharedState(AtomicU8::new(TransactionState::Started as u8))
+    }
+
+    pub fn get(&self) -> TransactionState {
+        ALL[usize::from(self.0.load(Ordering::Acquire))]
+    }
+
+    pub fn set(&self, state: TransactionState) {
+        self.0.store(state as u8, Ordering::Release);
+    }
+
+    /// Leaves `Started` for `next`, unless another has taken its locks or it is further on.
+    pub fn leave_started(&self, next: TransactionState) -> bool {
+        let started = TransactionState::Started as u8;
+        self.0
+            .compare_exchange(started, next as u8, Ordering::AcqRel, Ordering::Acquire)
+            .is_ok()
+    }
+
+    /// Takes its locks. False if it is being committed or prepared.
+    pub fn steal_locks(&self) -> bool {
+        self.leave_started(TransactionState::LocksStolen) || self.get() == TransactionState::LocksStolen
+    }
+}

@@ -1,0 +1,285 @@
+//! A database whose transactions lock what they write.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+
+use base::sync::Mutex;
+use base::{Error, Result};
+use esker::{ColumnFamily, ColumnFamilyOptions, Db, Options, WriteBatch, WriteBatchWithIndex, WriteOptions};
+
+use crate::lock::deadlock::DeadlockPath;
+use crate::lock::manager::{KeyLockInfo, PointLockManager};
+use crate::options::{TransactionDBOptions, TransactionOptions, TxnDBWritePolicy};
+use crate::state::TransactionState;
+use crate::transaction::Transaction;
+use crate::writes::Tracking;
+
+/// What a database and its transactions share.
+pub(crate) struct TransactionDbShared {
+    pub db: Db,
+    pub options: TransactionDBOptions,
+    pub locks: PointLockManager,
+    names: Mutex<HashMap<Vec<u8>, Named>>,
+}
+
+/// Whose name it is.
+enum Named {
+    /// A transaction that lives.
+    Live,
+    /// One that was prepared and has no [`Transaction`], and what it writes.
+    Prepared(Arc<WriteBatch>),
+}
+
+/// A database with [transactions](Transaction) that lock keys as they write them, and commits in two phases: RocksDB's `TransactionDB`, of the policy
+/// write-committed. Cheap to clone; all clones are the same database.
+///
+/// What is written through it without a transaction locks its keys, too. Writes to the [database below](Self::db) do not: a transaction does not know
+/// of them unless it has a snapshot.
+#[derive(Clone)]
+pub struct TransactionDB {
+    shared: Arc<TransactionDbShared>,
+}
+
+impl TransactionDB {
+    /// Opens the database in `path` as [`Db::open`] does, with [`allow_2pc`](Options::allow_2pc). What was prepared and not ended before is found by
+    /// [`get_all_prepared_transactions`](Self::get_all_prepared_transactions).
+    pub fn open(
+        options: &Options,
+        transaction_options: &TransactionDBOptions,
+        path: impl AsRef<Path>,
+    ) -> Result<TransactionDB> {
+        let options = Options {
+            allow_2pc: true,
+            ..options.clone()
+        };
+        TransactionDB::wrap(Db::open(&options, path)?, transaction_options)
+    }
+
+    /// The transactions of a database that is open. One at a time: locks of one do not count for another. `InvalidArgument` unless it was opened with
+    /// [`allow_2pc`](Options::allow_2pc).
+    pub fn wrap(db: Db, options: &TransactionDBOptions) -> Result<TransactionDB> {
+        if !db.options().allow_2pc {
+            return Err(Error::invalid_argument(
+                "a database with transactions is opened with allow_2pc",
+            ));
+        }
+        let locks = PointLockManager::new(
+            options.num_stripes,
+            options.max_num_locks,
+            options.max_num_deadlocks,
+            db.options().clock.clone(),
+        );
+        db.column_families()
+            .iter()
+            .for_each(|family| locks.add_family(family.id()));
+        let recovered = db.recovered_transactions();
+        if options.write_policy != TxnDBWritePolicy::WriteCommitted {
+            db.log_warning("TransactionDB: write_policy is served as WRITE_COMMITTED");
+        }
+        for transaction in &recovered {
+            db.log_warning(&format!(
+                "TransactionDB: transaction {} is prepared and outstanding",
+                transaction.name.escape_ascii()
+            ));
+        }
+        let names = recovered
+            .into_iter()
+            .map(|transaction| (transaction.name, Named::Prepared(transaction.batch)))
+            .collect();
+        Ok(TransactionDB {
+            shared: Arc::new(TransactionDbShared {
+                db,
+                options: options.clone(),
+                locks,
+                names: Mutex::new(names),
+            }),
+        })
+    }
+
+    /// The database below, to read from. What is written to it directly takes no locks.
+    pub fn db(&self) -> &Db {
+        &self.shared.db
+    }
+
+    /// Begins a transaction.
+    pub fn begin_transaction(
+        &self,
+        write_options: &WriteOptions,
+        options: &TransactionOptions,
+    ) -> Transaction {
+        Transaction::pessimistic(&self.shared, write_options, options)
+    }
+
+    /// Creates a column family. `InvalidArgument` if there is one of that name.
+    pub fn create_column_family(&self, name: &str, options: &ColumnFamilyOptions) -> Result<ColumnFamily> {
+        let family = self.shared.db.create_column_family(name, options)?;
+        self.shared.locks.add_family(family.id());
+        Ok(family)
+    }
+
+    /// Drops a column family. What transactions have locked of it is free, and what they have written to it goes nowhere.
+    pub fn drop_column_family(&self, family: &ColumnFamily) -> Result<()> {
+        self.shared.db.drop_column_family(family)?;
+        self.shared.locks.remove_family(family.id());
+        Ok(())
+    }
+
+    /// A transaction of one operation, that waits for its lock as [`default_lock_timeout`](TransactionDBOptions::default_lock_timeout) says.
+    fn internal(&self, options: &WriteOptions) -> Transaction {
+        let mut transaction = self.begin_transaction(options, &TransactionOptions::default());
+        transaction.set_lock_timeout(self.shared.options.default_lock_timeout);
+        transaction
+    }
+
+    /// Sets `key` of `family`, having locked it. Errors as of [`Transaction::put`].
+    pub fn put(&self, options: &WriteOptions, family: &ColumnFamily, key: &[u8], value: &[u8]) -> Result<()> {
+        let mut transaction = self.internal(options);
+        transaction.put_opt(family, key, value, Tracking::Untracked)?;
+        transaction.commit()
+    }
+
+    /// Deletes `key` of `family`, having locked it. Errors as of [`Transaction::put`].
+    pub fn delete(&self, options: &WriteOptions, family: &ColumnFamily, key: &[u8]) -> Result<()> {
+        let mut transaction = self.internal(options);
+        transaction.delete_opt(family, key, Tracking::Untracked)?;
+        transaction.commit()
+    }
+
+    /// Deletes `key` of `family`, which must have been put exactly once since it last did not exist, having locked it. Errors as of
+    /// [`Transaction::put`].
+    pub fn single_delete(&self, options: &WriteOptions, family: &ColumnFamily, key: &[u8]) -> Result<()> {
+        let mut transaction = self.internal(options);
+        transaction.single_delete_opt(family, key, Tracking::Untracked)?;
+        transaction.commit()
+    }
+
+    /// Adds a merge operand to `key` of `family`, having locked it. Errors as of [`Transaction::put`].
+    pub fn merge(
+        &self,
+        options: &WriteOptions,
+        family: &ColumnFamily,
+        key: &[u8],
+        operand: &[u8],
+    ) -> Result<()> {
+        let mut transaction = self.internal(options);
+        transaction.merge_opt(family, key, operand, Tracking::Untracked)?;
+        transaction.commit()
+    }
+
+    /// Applies a batch, having locked its keys in the order of families and keys.
+    ///
+    /// # Errors
+    /// Those of [`Transaction::put`]; `NotSupported` for a batch with range deletions.
+    pub fn write(&self, options: &WriteOptions, batch: WriteBatch) -> Result<()> {
+        if self.shared.options.skip_concurrency_control {
+            return self.shared.db.write(options, batch);
+        }
+        self.internal(options).commit_batch(batch)
+    }
+
+    /// `NotSupported`, as RocksDB's: the keys of a range cannot be locked. [`Db::delete_range`] of the database below works, without locks.
+    pub fn delete_range(
+        &self,
+        _options: &WriteOptions,
+        _family: &ColumnFamily,
+        _begin: &[u8],
+        _end: &[u8],
+    ) -> Result<()> {
+        Err(Error::not_supported(
+            "DeleteRange is not supported in TransactionDB",
+        ))
+    }
+
+    /// The transactions that are prepared and have no [`Transaction`]: those that recovery has found, and those whose `Transaction` was dropped. They hold
+    /// no locks. Each is given once; dropped without being ended it is found again.
+    pub fn get_all_prepared_transactions(&self) -> Vec<Transaction> {
+        let mut found: Vec<(Vec<u8>, Arc<WriteBatch>)> = Vec::new();
+        for (name, named) in self.shared.names.lock().iter_mut() {
+            if let Named::Prepared(batch) = named {
+                found.push((name.clone(), batch.clone()));
+                *named = Named::Live;
+            }
+        }
+        found.sort_by(|a, b| a.0.cmp(&b.0));
+        found
+            .into_iter()
+            .map(|(name, batch)| self.take_up(name, &batch))
+            .collect()
+    }
+
+    /// The prepared transaction of that name, if it has no [`Transaction`]: as of
+    /// [`get_all_prepared_transactions`](Self::get_all_prepared_transactions).
+    pub fn get_transaction_by_name(&self, name: &[u8]) -> Option<Transaction> {
+        let mut names = self.shared.names.lock();
+        let named = names.get_mut(name)?;
+        let Named::Prepared(batch) = named else {
+            return None;
+        };
+        let batch = batch.clone();
+        *named = Named::Live;
+        drop(names);
+        Some(self.take_up(name.to_vec(), &batch))
+    }
+
+    /// A prepared transaction. What it writes is synced when it ends, as RocksDB does.
+    fn take_up(&self, name: Vec<u8>, batch: &WriteBatch) -> Transaction {
+        let write_options = WriteOptions {
+            sync: true,
+            ..WriteOptions::default()
+        };
+        let options = TransactionOptions {
+            skip_concurrency_control: true,
+            ..TransactionOptions::default()
+        };
+        let mut transaction = self.begin_transaction(&write_options, &options);
+        transaction.name = name;
+        transaction.batch = WriteBatchWithIndex::from(batch.clone());
+        transaction.state.set(TransactionState::Prepared);
+        transaction
+    }
+
+    /// Every lock that is held, by the id of its family, in the order of the keys' bytes: RocksDB's `GetLockStatusData`.
+    pub fn lock_status(&self) -> Vec<(u32, KeyLockInfo)> {
+        self.shared.locks.status()
+    }
+
+    /// The last deadlocks that were found, newest first: RocksDB's `GetDeadlockInfoBuffer`.
+    pub fn deadlock_info(&self) -> Vec<DeadlockPath> {
+        self.shared.locks.deadlocks()
+    }
+
+    /// Remembers so many deadlocks from now on.
+    pub fn set_deadlock_info_buffer_size(&self, max_num_deadlocks: u32) {
+        self.shared.locks.set_max_deadlocks(max_num_deadlocks);
+    }
+}
+
+impl TransactionDbShared {
+    /// The name is that of a transaction from now on. `InvalidArgument` if it is taken.
+    pub fn register(&self, name: &[u8]) -> Result<()> {
+        let mut names = self.names.lock();
+        if names.contains_key(name) {
+            return Err(Error::invalid_argument("Transaction name must be unique."));
+        }
+        names.insert(name.to_vec(), Named::Live);
+        Ok(())
+    }
+
+    /// The transaction has ended.
+    pub fn unregister(&self, name: &[u8]) {
+        self.names.lock().remove(name);
+    }
+
+    /// The transaction is prepared, and its owner is gone.
+    pub fn park(&self, name: &[u8], batch: Arc<WriteBatch>) {
+        self.names.lock().insert(name.to_vec(), Named::Prepared(batch));
+    }
+}
+
+impl fmt::Debug for TransactionDB {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "TransactionDB({})", self.shared.db.path().display())
+    }
+}

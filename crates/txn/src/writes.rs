@@ -1,0 +1,318 @@
+//! Writes of a transaction, and what goes before each of them: the lock, and the look whether others came first.
+
+use base::{Error, ErrorKind, Result, SeqNo};
+use esker::{ColumnFamily, Operation, WriteBatch};
+
+use crate::lock::tracker::{Request, Untracked};
+use crate::transaction::{Control, Transaction};
+
+/// How a write makes sure that no other transaction writes the key.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Tracking {
+    /// Locks the key, and looks whether it was written since the snapshot, if one is set. An optimistic transaction does so at its commit.
+    #[default]
+    Validate,
+    /// Locks it, and does not look: RocksDB's `PutUntracked` and the like. An optimistic transaction does nothing then.
+    Untracked,
+    /// The key was locked, or read for update, before: `InvalidArgument` if it was not. RocksDB's `assume_tracked`.
+    AssumeTracked,
+}
+
+/// A write of a transaction.
+#[derive(Clone, Copy)]
+enum Write<'a> {
+    Put(&'a [u8]),
+    Delete,
+    SingleDelete,
+    Merge(&'a [u8]),
+}
+
+impl Transaction {
+    /// Sets `key` of `family`.
+    ///
+    /// # Errors
+    /// With locks: `TimedOut` where another transaction has the key, `Busy` for a deadlock and where the key was written since the snapshot,
+    /// `Aborted` where there are as many locks as may be, or the batch is as large as it may be. `InvalidArgument` for a family of another
+    /// database, or one that was dropped; `NotSupported` for one with timestamps.
+    pub fn put(&mut self, family: &ColumnFamily, key: &[u8], value: &[u8]) -> Result<()> {
+        self.put_opt(family, key, value, Tracking::Validate)
+    }
+
+    /// As [`put`](Self::put), with another way to make sure of the key.
+    pub fn put_opt(
+        &mut self,
+        family: &ColumnFamily,
+        key: &[u8],
+        value: &[u8],
+        tracking: Tracking,
+    ) -> Result<()> {
+        self.write(family, key, Write::Put(value), tracking)
+    }
+
+    /// Deletes `key` of `family`. Errors as of [`put`](Self::put).
+    pub fn delete(&mut self, family: &ColumnFamily, key: &[u8]) -> Result<()> {
+        self.delete_opt(family, key, Tracking::Validate)
+    }
+
+    /// As [`delete`](Self::delete), with another way to make sure of the key.
+    pub fn delete_opt(&mut self, family: &ColumnFamily, key: &[u8], tracking: Tracking) -> Result<()> {
+        self.write(family, key, Write::Delete, tracking)
+    }
+
+    /// Deletes `key` of `family`, which must have been put exactly once since it last did not exist. Errors as of [`put`](Self::put).
+    pub fn single_delete(&mut self, family: &ColumnFamily, key: &[u8]) -> Result<()> {
+        self.single_delete_opt(family, key, Tracking::Validate)
+    }
+
+    /// As [`single_delete`](Self::single_delete), with another way to make sure of the key.
+    pub fn single_delete_opt(&mut self, family: &ColumnFamily, key: &[u8], tracking: Tracking) -> Result<()> {
+        self.write(family, key, Write::SingleDelete, tracking)
+    }
+
+    /// Adds a merge operand to `key` of `family`. Errors as of [`put`](Self::put).
+    pub fn merge(&mut self, family: &ColumnFamily, key: &[u8], operand: &[u8]) -> Result<()> {
+        self.merge_opt(family, key, operand, Tracking::Validate)
+    }
+
+    /// As [`merge`](Self::merge), with another way to make sure of the key.
+    pub fn merge_opt(
+        &mut self,
+        family: &ColumnFamily,
+        key: &[u8],
+        operand: &[u8],
+        tracking: Tracking,
+    ) -> Result<()> {
+        self.write(family, key, Write::Merge(operand), tracking)
+    }
+
+    /// Adds bytes that go into the WAL and nowhere else.
+    pub fn put_log_data(&mut self, blob: &[u8]) {
+        self.batch.put_log_data(blob);
+    }
+
+    /// Does again what `batch` does, locks included.
+    ///
+    /// # Errors
+    /// Those of [`put`](Self::put); `NotSupported` for what a transaction does not write: range deletions, entities, marks. What came before stays.
+    pub fn rebuild_from_write_batch(&mut self, batch: &WriteBatch) -> Result<()> {
+        for operation in batch.operations() {
+            let operation = operation?;
+            let Some(id) = operation.family() else {
+                match operation {
+                    Operation::LogData(blob) => self.put_log_data(blob),
+                    Operation::Noop => {}
+                    _ => {
+                        return Err(Error::invalid_argument(
+                            "a mark in a batch of a transaction's operations",
+                        ));
+                    }
+                }
+                continue;
+            };
+            let family = self.family_by_id(id)?;
+            match operation {
+                Operation::Put { key, value, .. } => self.put(&family, key, value)?,
+                Operation::Delete { key, .. } => self.delete(&family, key)?,
+                Operation::SingleDelete { key, .. } => self.single_delete(&family, key)?,
+                Operation::Merge { key, operand, .. } => self.merge(&family, key, operand)?,
+                _ => {
+                    return Err(Error::not_supported(
+                        "an operation that a transaction does not write",
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn write(
+        &mut self,
+        family: &ColumnFamily,
+        key: &[u8],
+        write: Write<'_>,
+        tracking: Tracking,
+    ) -> Result<()> {
+        self.check_batch_size(key, write)?;
+        let seqno = self.try_lock(family, key, true, tracking != Tracking::Untracked, tracking)?;
+        if let Some(seqno) = seqno {
+            self.track(family.id(), key, seqno, false, true);
+        }
+        let counts = &mut self.counts;
+        match write {
+            Write::Put(value) => {
+                self.batch.put_cf(family, key, value);
+                counts.puts += 1;
+            }
+            Write::Delete => {
+                self.batch.delete_cf(family, key);
+                counts.deletes += 1;
+            }
+            Write::SingleDelete => {
+                self.batch.single_delete_cf(family, key);
+                counts.deletes += 1;
+            }
+            Write::Merge(operand) => {
+                self.batch.merge_cf(family, key, operand);
+                counts.merges += 1;
+            }
+        }
+        Ok(())
+    }
+
+    fn check_batch_size(&self, key: &[u8], write: Write<'_>) -> Result<()> {
+        if self.max_write_batch_size == 0 {
+            return Ok(());
+        }
+        let value = match write {
+            Write::Put(value) | Write::Merge(value) => value.len(),
+            Write::Delete | Write::SingleDelete => 0,
+        };
+        let size = self.batch.write_batch().data_size() + key.len() + value + 3;
+        if size <= self.max_write_batch_size {
+            return Ok(());
+        }
+        Err(Error::new(ErrorKind::Aborted, "Memory limit reached"))
+    }
+
+    /// Keeps others away from `key`. Gives the sequence number since which it was not written; `None` where the key is not to be tracked.
+    pub(crate) fn try_lock(
+        &mut self,
+        family: &ColumnFamily,
+        key: &[u8],
+        exclusive: bool,
+        validate: bool,
+        tracking: Tracking,
+    ) -> Result<Option<SeqNo>> {
+        self.db.check_column_family(family)?;
+        if family.comparator().timestamp_size() > 0 {
+            return Err(Error::not_supported(format!(
+                "transactions in column family {}, which has timestamps",
+                family.name()
+            )));
+        }
+        match &self.control {
+            Control::Validation { .. } => Ok(self.note_optimistic(validate)),
+            Control::Locks(locking) if locking.skip_concurrency_control => Ok(None),
+            Control::Locks(_) => self
+                .lock_key(family, key, exclusive, validate, tracking)
+                .map(Some),
+        }
+    }
+
+    /// What an optimistic transaction validates the next key by.
+    fn note_optimistic(&mut self, validate: bool) -> Option<SeqNo> {
+        if !validate {
+            return None;
+        }
+        self.take_snapshot_if_needed();
+        let snapshot = self.snapshot.clone();
+        let Control::Validation { boundary } = &mut self.control else {
+            return None;
+        };
+        let Some(snapshot) = snapshot else {
+            let held = boundary.get_or_insert_with(|| self.db.snapshot());
+            // Read behind it, so that it is not older.
+            return Some(self.db.latest_sequence_number().max(held.sequence_number()));
+        };
+        let seqno = snapshot.sequence_number();
+        if boundary
+            .as_ref()
+            .is_none_or(|held| held.sequence_number() > seqno)
+        {
+            *boundary = Some(snapshot);
+        }
+        Some(seqno)
+    }
+
+    fn lock_key(
+        &mut self,
+        family: &ColumnFamily,
+        key: &[u8],
+        exclusive: bool,
+        validate: bool,
+        tracking: Tracking,
+    ) -> Result<SeqNo> {
+        let id = family.id();
+        let known = self.tracked.get(id, key).copied();
+        let upgrades = known.is_some_and(|known| exclusive && !known.exclusive);
+        if tracking == Tracking::AssumeTracked && known.is_none() {
+            return Err(Error::invalid_argument(
+                "assume_tracked is set but it is not tracked yet",
+            ));
+        }
+        if known.is_none() || upgrades {
+            let Control::Locks(locking) = &self.control else {
+                unreachable!("only transactions with locks take them");
+            };
+            locking
+                .shared
+                .locks
+                .try_lock(&locking.request, id, key, exclusive)?;
+        }
+        self.take_snapshot_if_needed();
+        let since = known.map(|known| known.seqno);
+        let snapshot = self.snapshot.as_ref().map(esker::Snapshot::sequence_number);
+        let Some(snapshot) = snapshot.filter(|_| validate) else {
+            // Behind the lock: nobody but its holder writes the key from then on.
+            return Ok(since.unwrap_or_else(|| self.db.latest_sequence_number()));
+        };
+        if let Some(since) = since.filter(|&since| since <= snapshot) {
+            return Ok(since);
+        }
+        let newer = self.db.newest_sequence_number(family, key, snapshot);
+        let failed = match newer {
+            Ok(None) => return Ok(snapshot),
+            Ok(Some(_)) => Error::new(ErrorKind::Busy, ""),
+            Err(error) => error,
+        };
+        self.give_back(id, key, known.is_some(), upgrades);
+        Err(failed)
+    }
+
+    /// Gives back what was locked for a key that others have written.
+    fn give_back(&self, family: u32, key: &[u8], was_locked: bool, upgrades: bool) {
+        let Control::Locks(locking) = &self.control else {
+            return;
+        };
+        if upgrades {
+            // Its holder is alone, so that it goes down to a share at once; where that fails others have taken it.
+            let _ = locking
+                .shared
+                .locks
+                .try_lock(&locking.request, family, key, false);
+        } else if !was_locked {
+            locking.unlock(family, key);
+        }
+    }
+
+    /// Takes note of a key that others are kept away from.
+    pub(crate) fn track(&mut self, family: u32, key: &[u8], seqno: SeqNo, read_only: bool, exclusive: bool) {
+        let request = Request {
+            family,
+            key,
+            seqno,
+            read_only,
+            exclusive,
+        };
+        self.tracked.track(&request);
+        if let Some(save_point) = self.save_points.last_mut() {
+            save_point.new_locks.track(&request);
+        }
+    }
+
+    /// Takes back one read for update of a key: it is unlocked, or not validated, unless it was read once more or written, or was read before the
+    /// newest save point.
+    pub fn undo_get_for_update(&mut self, family: &ColumnFamily, key: &[u8]) {
+        let id = family.id();
+        if let Some(save_point) = self.save_points.last_mut()
+            && save_point.new_locks.untrack_read(id, key) == Untracked::Not
+        {
+            return;
+        }
+        if self.tracked.untrack_read(id, key) == Untracked::Removed
+            && let Control::Locks(locking) = &self.control
+        {
+            locking.unlock(id, key);
+        }
+    }
+}

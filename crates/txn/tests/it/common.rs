@@ -1,0 +1,109 @@
+//! A database in memory, and words for what tests do with it.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use base::{Result, merge};
+use esker::{
+    ColumnFamily, ColumnFamilyOptions, CompactRangeOptions, Db, FlushOptions, Options, ReadOptions,
+    WriteOptions,
+};
+use esker_txn::{
+    OptimisticTransactionDB, Transaction, TransactionDB, TransactionDBOptions, TransactionOptions,
+};
+use vfs::{FileSystem, MemFs};
+
+/// Where it lies.
+pub const DIR: &str = "/db";
+
+/// Options over `fs`, with a merge operator that counts how often an operand was applied.
+pub fn options(fs: &MemFs) -> Options {
+    Options {
+        create_if_missing: true,
+        fs: Arc::new(fs.clone()),
+        column_family: ColumnFamilyOptions {
+            merge_operator: merge::builtin("StringAppendOperator"),
+            disable_auto_compactions: true,
+            ..ColumnFamilyOptions::default()
+        },
+        ..Options::default()
+    }
+}
+
+pub fn open(fs: &MemFs) -> TransactionDB {
+    TransactionDB::open(&options(fs), &no_wait(), DIR).unwrap()
+}
+
+pub fn open_optimistic(fs: &MemFs) -> OptimisticTransactionDB {
+    OptimisticTransactionDB::open(&options(fs), DIR).unwrap()
+}
+
+/// Nobody waits for a lock.
+pub fn no_wait() -> TransactionDBOptions {
+    TransactionDBOptions {
+        transaction_lock_timeout: 0,
+        default_lock_timeout: 0,
+        ..TransactionDBOptions::default()
+    }
+}
+
+pub fn begin(db: &TransactionDB) -> Transaction {
+    db.begin_transaction(&WriteOptions::default(), &TransactionOptions::default())
+}
+
+/// As `begin`, of one that survives the loss of power once it is prepared or committed.
+pub fn begin_synced(db: &TransactionDB, name: &[u8]) -> Transaction {
+    let options = WriteOptions {
+        sync: true,
+        ..WriteOptions::default()
+    };
+    let mut transaction = db.begin_transaction(&options, &TransactionOptions::default());
+    transaction.set_name(name).unwrap();
+    transaction
+}
+
+pub fn family(db: &Db) -> ColumnFamily {
+    db.default_column_family()
+}
+
+/// A key's value as text; `-` for none.
+pub fn get(db: &Db, family: &ColumnFamily, key: &[u8]) -> String {
+    let value = db.get_opt(&ReadOptions::default(), family, key).unwrap();
+    shown(value.as_deref())
+}
+
+pub fn shown(value: Option<&[u8]>) -> String {
+    value.map_or("-".to_owned(), |value| value.escape_ascii().to_string())
+}
+
+/// A read for update, as text.
+pub fn read(transaction: &mut Transaction, family: &ColumnFamily, key: &[u8]) -> String {
+    match transaction.get_for_update(&ReadOptions::default(), family, key, true, true) {
+        Ok(value) => shown(value.as_deref()),
+        Err(error) => error.to_string(),
+    }
+}
+
+/// The text of an outcome.
+pub fn text(result: Result<()>) -> String {
+    result.map_or_else(|error| error.to_string(), |()| "ok".to_owned())
+}
+
+pub fn flush(db: &Db) {
+    db.flush(&FlushOptions::default()).unwrap();
+}
+
+/// Everything into the last level.
+pub fn compact(db: &Db) {
+    db.compact_range(&family(db), &CompactRangeOptions::default(), None, None)
+        .unwrap();
+}
+
+/// The WALs there are.
+pub fn wals(fs: &MemFs) -> usize {
+    let names = fs.list(Path::new(DIR)).unwrap();
+    names.iter().filter(|name| name.ends_with(".log")).count()
+}
+
+pub const TIMED_OUT: &str = "Operation timed out: Timeout waiting to lock key";
+pub const BUSY: &str = "Resource busy: ";

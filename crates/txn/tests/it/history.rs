@@ -1,0 +1,254 @@
+//! Random transactions side by side, whose histories are checked for what their level promises.
+//!
+//! One thread takes a step of one transaction after the other, as a seed says; nobody waits for a lock, so that a history is the same each time. What a
+//! transaction reads for update and what it writes is noted, and checked when it is committed: in a history that is serializable in the order of commits
+//! it has read what the commits before it left.
+
+use std::collections::BTreeMap;
+
+use esker::{ReadOptions, WriteOptions};
+use esker_txn::{OptimisticTransactionOptions, Transaction, TransactionOptions};
+use testkit::rng::{self, TestRng};
+use vfs::MemFs;
+
+use super::common::*;
+
+/// The database without its commits under way.
+type Rows = BTreeMap<Vec<u8>, String>;
+
+/// What a transaction writes; `None` deletes.
+type Written = BTreeMap<Vec<u8>, Option<String>>;
+
+/// A transaction under way.
+struct Running {
+    transaction: Transaction,
+    /// What it has read for update before it wrote the key.
+    read: Vec<(Vec<u8>, String)>,
+    written: Written,
+    /// What it saw at its snapshot, where it has one.
+    snapshot: Option<Rows>,
+    /// What it had written and read at its save point.
+    save_point: Option<(usize, Written)>,
+}
+
+/// How often what happened.
+#[derive(Default)]
+struct Seen {
+    commits: u64,
+    conflicts: u64,
+}
+
+impl Running {
+    fn sees(&self, rows: &Rows, key: &[u8]) -> String {
+        let base = || rows.get(key).cloned().unwrap_or_else(|| "-".to_owned());
+        match self.written.get(key) {
+            Some(Some(value)) => value.clone(),
+            Some(None) => "-".to_owned(),
+            None => base(),
+        }
+    }
+
+    /// One step. An error is a conflict that ends it.
+    fn step(
+        &mut self,
+        rng: &mut TestRng,
+        family: &esker::ColumnFamily,
+        rows: &Rows,
+        value: u64,
+    ) -> base::Result<()> {
+        let key = vec![b'a' + rng.u8(..6)];
+        match rng.u32(..10) {
+            0..=2 => {
+                let exclusive = rng.bool();
+                let read = ReadOptions::default();
+                let found = self
+                    .transaction
+                    .get_for_update(&read, family, &key, exclusive, true)?;
+                let found = shown(found.as_deref());
+                if !self.written.contains_key(&key) {
+                    self.read.push((key, found));
+                } else {
+                    assert_eq!(found, self.sees(rows, &key));
+                }
+            }
+            3..=5 => {
+                let value = value.to_string();
+                self.transaction.put(family, &key, value.as_bytes())?;
+                self.written.insert(key, Some(value));
+            }
+            6 => {
+                self.transaction.delete(family, &key)?;
+                self.written.insert(key, None);
+            }
+            7 => {
+                // A plain read sees the database as it is, or as it was, with its own writes over it.
+                let options = ReadOptions {
+                    snapshot: self.transaction.snapshot().cloned(),
+                    ..ReadOptions::default()
+                };
+                let found = self.transaction.get(&options, family, &key)?;
+                let base = self.snapshot.as_ref().unwrap_or(rows);
+                assert_eq!(shown(found.as_deref()), self.sees(base, &key));
+            }
+            8 => match self.save_point.take() {
+                None => {
+                    self.transaction.set_save_point();
+                    self.save_point = Some((self.read.len(), self.written.clone()));
+                }
+                Some((read, written)) => {
+                    self.transaction.rollback_to_save_point()?;
+                    self.read.truncate(read);
+                    self.written = written;
+                }
+            },
+            _ => {
+                let options = ReadOptions {
+                    snapshot: self.transaction.snapshot().cloned(),
+                    ..ReadOptions::default()
+                };
+                let base = self.snapshot.as_ref().unwrap_or(rows);
+                let mut expected = base.clone();
+                for (key, value) in &self.written {
+                    match value {
+                        Some(value) => expected.insert(key.clone(), value.clone()),
+                        None => expected.remove(key),
+                    };
+                }
+                let mut iter = self.transaction.iter(&options, family)?;
+                let mut found = Rows::new();
+                iter.seek_to_last();
+                while iter.valid() {
+                    found.insert(iter.key().to_vec(), shown(Some(iter.value())));
+                    iter.prev();
+                }
+                iter.status()?;
+                assert_eq!(found, expected);
+            }
+        }
+        Ok(())
+    }
+
+    /// It was committed: checks that it could have been the only one between its neighbours, and gives what it leaves.
+    fn committed(self, rows: &mut Rows, seed: u64) {
+        for (key, value) in &self.read {
+            let now = rows.get(key).map_or("-", |value| value);
+            assert_eq!(value, now, "read {}, ESKER_SEED={seed}", key.escape_ascii());
+        }
+        for (key, value) in self.written {
+            match value {
+                Some(value) => rows.insert(key, value),
+                None => rows.remove(&key),
+            };
+        }
+    }
+}
+
+/// Random histories of transactions that `begin` makes over a database in which `meanwhile` happens now and then. Gives how often they were committed.
+fn check(
+    seed: u64,
+    begin: &dyn Fn(bool) -> Transaction,
+    db: &esker::Db,
+    meanwhile: &dyn Fn(&mut TestRng),
+) -> Seen {
+    let mut rng = TestRng::with_seed(seed);
+    let family = family(db);
+    let (mut rows, mut running) = (Rows::new(), Vec::<Running>::new());
+    let mut seen = Seen::default();
+    for value in 0..400 {
+        if running.len() < 4 {
+            let with_snapshot = rng.bool();
+            running.push(Running {
+                transaction: begin(with_snapshot),
+                read: Vec::new(),
+                written: BTreeMap::new(),
+                snapshot: with_snapshot.then(|| rows.clone()),
+                save_point: None,
+            });
+        }
+        let at = rng.usize(..running.len());
+        match rng.u32(..8) {
+            0 => {
+                let mut ended = running.swap_remove(at);
+                match ended.transaction.commit() {
+                    Ok(()) => {
+                        seen.commits += 1;
+                        ended.committed(&mut rows, seed);
+                    }
+                    Err(error) => {
+                        assert_eq!(error.to_string(), BUSY);
+                        seen.conflicts += 1;
+                    }
+                }
+            }
+            1 => meanwhile(&mut rng),
+            _ => {
+                let stepped = running[at].step(&mut rng, &family, &rows, value);
+                if let Err(error) = stepped {
+                    let text = error.to_string();
+                    assert!(
+                        [BUSY, TIMED_OUT].contains(&&text[..]),
+                        "{text}, ESKER_SEED={seed}"
+                    );
+                    seen.conflicts += 1;
+                    running.swap_remove(at).transaction.rollback().unwrap();
+                }
+            }
+        }
+    }
+    seen
+}
+
+fn flush_or_compact(db: &esker::Db, rng: &mut TestRng) {
+    match rng.u32(..3) {
+        0 => flush(db),
+        1 => {
+            flush(db);
+            compact(db);
+        }
+        _ => {}
+    }
+}
+
+fn assert_busy(all: &[Seen]) {
+    let commits: u64 = all.iter().map(|seen| seen.commits).sum();
+    let conflicts: u64 = all.iter().map(|seen| seen.conflicts).sum();
+    assert!(
+        commits > 100 && conflicts > 20,
+        "{commits} commits, {conflicts} conflicts"
+    );
+}
+
+#[test]
+fn transactions_with_locks_are_serializable_as_far_as_they_read_for_update() {
+    let all: Vec<Seen> = rng::seeds(rng::runs("ESKER_TXN_HISTORIES", 12))
+        .map(|seed| {
+            let db = open(&MemFs::new());
+            let begin = |set_snapshot| {
+                let options = TransactionOptions {
+                    set_snapshot,
+                    ..TransactionOptions::default()
+                };
+                db.begin_transaction(&WriteOptions::default(), &options)
+            };
+            let meanwhile = |rng: &mut TestRng| flush_or_compact(db.db(), rng);
+            check(seed, &begin, db.db(), &meanwhile)
+        })
+        .collect();
+    assert_busy(&all);
+}
+
+#[test]
+fn optimistic_transactions_are_serializable_as_far_as_they_read_for_update() {
+    let all: Vec<Seen> = rng::seeds(rng::runs("ESKER_TXN_HISTORIES", 12))
+        .map(|seed| {
+            let db = open_optimistic(&MemFs::new());
+            let begin = |set_snapshot| {
+                let options = OptimisticTransactionOptions { set_snapshot };
+                db.begin_transaction(&WriteOptions::default(), &options)
+            };
+            let meanwhile = |rng: &mut TestRng| flush_or_compact(db.db(), rng);
+            check(seed, &begin, db.db(), &meanwhile)
+        })
+        .collect();
+    assert_busy(&all);
+}

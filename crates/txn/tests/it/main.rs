@@ -1,0 +1,9 @@
+//! Transactions over a whole database.
+
+mod common;
+mod history;
+mod optimistic;
+mod pessimistic;
+mod rocksdb;
+mod two_phase;
+mod two_phase_crash;

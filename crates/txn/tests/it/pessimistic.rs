@@ -1,0 +1,444 @@
+//! Transactions with locks.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use base::sync::Mutex;
+use esker::{ColumnFamilyOptions, ManualClock, Options, ReadOptions, Snapshot, WriteBatch, WriteOptions};
+use esker_txn::{
+    Tracking, TransactionDB, TransactionDBOptions, TransactionNotifier, TransactionOptions, TransactionState,
+};
+use vfs::MemFs;
+
+use super::common::*;
+
+#[test]
+fn writes_are_seen_by_their_transaction_until_it_is_committed() {
+    let db = open(&MemFs::new());
+    let family = family(db.db());
+    db.put(&WriteOptions::default(), &family, b"a", b"0").unwrap();
+    let mut first = begin(&db);
+    first.put(&family, b"a", b"1").unwrap();
+    first.delete(&family, b"b").unwrap();
+    first.merge(&family, b"c", b"x").unwrap();
+    first.single_delete(&family, b"d").unwrap();
+    first.put_log_data(b"note");
+    assert_eq!(
+        (
+            first.num_puts(),
+            first.num_deletes(),
+            first.num_merges(),
+            first.num_keys()
+        ),
+        (1, 2, 1, 4)
+    );
+    let read = ReadOptions::default();
+    assert_eq!(
+        first.get(&read, &family, b"a").unwrap().as_deref(),
+        Some(&b"1"[..])
+    );
+    assert_eq!(get(db.db(), &family, b"a"), "0");
+    first.commit().unwrap();
+    assert_eq!(get(db.db(), &family, b"a"), "1");
+    assert_eq!(get(db.db(), &family, b"c"), "x");
+    assert_eq!(first.state(), TransactionState::Committed);
+    assert_eq!(
+        text(first.commit()),
+        "Invalid argument: Transaction has already been committed."
+    );
+    assert_eq!(
+        text(first.rollback()),
+        "Invalid argument: This transaction has already been committed."
+    );
+    assert!(db.lock_status().is_empty());
+}
+
+#[test]
+fn an_empty_transaction_is_committed() {
+    let db = open(&MemFs::new());
+    begin(&db).commit().unwrap();
+    assert_eq!(db.db().latest_sequence_number(), 0);
+}
+
+#[test]
+fn a_key_has_one_writer_at_a_time_also_outside_of_transactions() {
+    let db = open(&MemFs::new());
+    let family = family(db.db());
+    let mut first = begin(&db);
+    first.put(&family, b"a", b"1").unwrap();
+    let mut second = begin(&db);
+    assert_eq!(text(second.put(&family, b"a", b"2")), TIMED_OUT);
+    assert_eq!(read(&mut second, &family, b"a"), TIMED_OUT);
+    let write = WriteOptions::default();
+    assert_eq!(text(db.put(&write, &family, b"a", b"3")), TIMED_OUT);
+    assert_eq!(text(db.delete(&write, &family, b"a")), TIMED_OUT);
+    assert_eq!(text(db.merge(&write, &family, b"a", b"3")), TIMED_OUT);
+    let mut batch = WriteBatch::new();
+    batch.put(b"z", b"3");
+    batch.put(b"a", b"3");
+    assert_eq!(text(db.write(&write, batch.clone())), TIMED_OUT);
+    assert_eq!(db.lock_status().len(), 1, "what failed holds nothing");
+    assert_eq!(second.num_keys(), 0);
+    first.rollback().unwrap();
+    assert_eq!(first.state(), TransactionState::Started);
+    db.write(&write, batch).unwrap();
+    second.put(&family, b"a", b"2").unwrap();
+    first.put(&family, b"b", b"after the rollback").unwrap();
+    first.commit().unwrap();
+    second.commit().unwrap();
+    assert_eq!(get(db.db(), &family, b"a"), "2");
+    let deleted = db.delete_range(&write, &family, b"a", b"b");
+    assert!(text(deleted).starts_with("Not implemented"));
+    let mut range = WriteBatch::new();
+    range.delete_range(b"a", b"b");
+    assert!(text(db.write(&write, range)).starts_with("Not implemented"));
+}
+
+#[test]
+fn a_dropped_transaction_gives_its_locks_back() {
+    let db = open(&MemFs::new());
+    let family = family(db.db());
+    let mut first = begin(&db);
+    first.put(&family, b"a", b"1").unwrap();
+    assert_eq!(db.lock_status()[0].1.ids, [first.id()]);
+    drop(first);
+    assert!(db.lock_status().is_empty());
+    assert_eq!(get(db.db(), &family, b"a"), "-");
+}
+
+#[test]
+fn readers_for_update_share_a_key_and_one_of_them_writes_it() {
+    let db = open(&MemFs::new());
+    let family = family(db.db());
+    let (mut first, mut second) = (begin(&db), begin(&db));
+    let options = ReadOptions::default();
+    for transaction in [&mut first, &mut second] {
+        transaction
+            .get_for_update(&options, &family, b"a", false, true)
+            .unwrap();
+    }
+    assert_eq!(text(first.put(&family, b"a", b"1")), TIMED_OUT);
+    second.undo_get_for_update(&family, b"a");
+    first.put(&family, b"a", b"1").unwrap();
+    assert_eq!(read(&mut second, &family, b"a"), TIMED_OUT);
+    let mut snapshot = ReadOptions::default();
+    snapshot.snapshot = Some(db.db().snapshot());
+    let refused = second.get_for_update(&snapshot, &family, b"b", true, false);
+    assert_eq!(
+        refused.unwrap_err().to_string(),
+        "Invalid argument: If do_validate is false then GetForUpdate with snapshot is not defined."
+    );
+}
+
+#[test]
+fn a_key_written_since_the_snapshot_is_a_conflict() {
+    for flushes in [false, true] {
+        let db = open(&MemFs::new());
+        let family = family(db.db());
+        let write = WriteOptions::default();
+        db.put(&write, &family, b"a", b"0").unwrap();
+        let mut first = begin(&db);
+        first.set_snapshot();
+        let mut upgraded = begin(&db);
+        upgraded.lock_for_update(&family, b"c", false, true).unwrap();
+        db.put(&write, &family, b"a", b"1").unwrap();
+        db.db().delete_range(&write, &family, b"x", b"z").unwrap();
+        if flushes {
+            flush(db.db());
+            compact(db.db());
+        }
+        assert_eq!(text(first.put(&family, b"a", b"2")), BUSY);
+        assert_eq!(text(first.delete(&family, b"y")), BUSY, "under a range deletion");
+        assert_eq!(read(&mut first, &family, b"a"), BUSY);
+        assert_eq!(db.lock_status().len(), 1, "what failed holds nothing");
+        first.put(&family, b"b", b"2").unwrap();
+        first.put_opt(&family, b"a", b"2", Tracking::Untracked).unwrap();
+        first.commit().unwrap();
+        assert_eq!(get(db.db(), &family, b"a"), "2");
+        // Reads do not change with the snapshot.
+        let mut third = begin(&db);
+        third.set_snapshot();
+        db.db().put(b"b", b"3").unwrap();
+        let now = third.get(&ReadOptions::default(), &family, b"b").unwrap();
+        assert_eq!(now.as_deref(), Some(&b"3"[..]));
+        let then = ReadOptions {
+            snapshot: third.snapshot().cloned(),
+            ..ReadOptions::default()
+        };
+        assert_eq!(
+            third.get(&then, &family, b"b").unwrap().as_deref(),
+            Some(&b"2"[..])
+        );
+        third.clear_snapshot();
+        third.put(&family, b"b", b"4").unwrap();
+    }
+}
+
+#[test]
+fn a_lock_that_was_upgraded_in_vain_is_shared_as_before() {
+    let db = open(&MemFs::new());
+    let family = family(db.db());
+    let mut first = begin(&db);
+    first.lock_for_update(&family, b"a", false, false).unwrap();
+    // Behind its back, as writes to the database below are.
+    db.db().put(b"a", b"1").unwrap();
+    first.set_snapshot();
+    first.put(&family, b"b", b"1").unwrap();
+    db.db().put(b"a", b"2").unwrap();
+    let mut second = begin(&db);
+    second.set_snapshot();
+    second.lock_for_update(&family, b"c", false, false).unwrap();
+    // Tracked since before the snapshot: no look is needed.
+    first.put(&family, b"a", b"3").unwrap();
+    let exclusive: Vec<bool> = db.lock_status().iter().map(|(_, lock)| lock.exclusive).collect();
+    assert_eq!(exclusive, [true, true, false]);
+}
+
+struct Told(Mutex<Vec<u64>>);
+
+impl TransactionNotifier for Told {
+    fn snapshot_created(&self, snapshot: &Snapshot) {
+        self.0.lock().push(snapshot.sequence_number());
+    }
+}
+
+#[test]
+fn a_snapshot_is_taken_with_the_next_operation() {
+    let db = open(&MemFs::new());
+    let family = family(db.db());
+    let told = Arc::new(Told(Mutex::new(Vec::new())));
+    let mut first = begin(&db);
+    first.set_snapshot_on_next_operation(Some(told.clone()));
+    db.db().put(b"a", b"1").unwrap();
+    assert!(first.snapshot().is_none());
+    first.put(&family, b"a", b"2").unwrap();
+    assert_eq!(first.snapshot().map(Snapshot::sequence_number), Some(1));
+    assert_eq!(*told.0.lock(), [1]);
+    first.put(&family, b"b", b"2").unwrap();
+    assert_eq!(told.0.lock().len(), 1);
+}
+
+#[test]
+fn save_points_take_back_writes_and_locks() {
+    let db = open(&MemFs::new());
+    let family = family(db.db());
+    let mut first = begin(&db);
+    assert_eq!(text(first.rollback_to_save_point()), "NotFound: ");
+    assert_eq!(text(first.pop_save_point()), "NotFound: ");
+    first.put(&family, b"a", b"1").unwrap();
+    first.set_save_point();
+    first.put(&family, b"a", b"2").unwrap();
+    first.put(&family, b"b", b"2").unwrap();
+    first.set_save_point();
+    first.put(&family, b"c", b"3").unwrap();
+    // Kept in the save point below.
+    first.pop_save_point().unwrap();
+    assert_eq!((first.num_keys(), first.num_puts()), (3, 4));
+    first.rollback_to_save_point().unwrap();
+    assert_eq!((first.num_keys(), first.num_puts()), (1, 1));
+    let keys: Vec<Vec<u8>> = db.lock_status().into_iter().map(|(_, lock)| lock.key).collect();
+    assert_eq!(keys, [b"a"]);
+    let seen = first.get(&ReadOptions::default(), &family, b"a").unwrap();
+    assert_eq!(seen.as_deref(), Some(&b"1"[..]));
+    first.commit().unwrap();
+    assert_eq!(get(db.db(), &family, b"b"), "-");
+}
+
+#[test]
+fn a_read_for_update_is_undone_within_its_save_point_alone() {
+    let db = open(&MemFs::new());
+    let family = family(db.db());
+    let mut first = begin(&db);
+    let lock = |transaction: &mut esker_txn::Transaction, key: &[u8]| {
+        transaction.lock_for_update(&family, key, true, true).unwrap();
+    };
+    lock(&mut first, b"a");
+    lock(&mut first, b"a");
+    first.undo_get_for_update(&family, b"a");
+    assert_eq!(first.num_keys(), 1, "read twice");
+    first.set_save_point();
+    first.undo_get_for_update(&family, b"a");
+    assert_eq!(first.num_keys(), 1, "read before the save point");
+    lock(&mut first, b"b");
+    first.undo_get_for_update(&family, b"b");
+    assert_eq!(first.num_keys(), 1);
+    first.put(&family, b"c", b"1").unwrap();
+    lock(&mut first, b"c");
+    first.undo_get_for_update(&family, b"c");
+    assert_eq!(db.lock_status().len(), 2, "written");
+}
+
+#[test]
+fn iterators_go_both_ways_over_batch_and_database() {
+    let db = open(&MemFs::new());
+    let family = family(db.db());
+    for key in [b"a", b"c", b"e"] {
+        db.db().put(key, b"base").unwrap();
+    }
+    let mut first = begin(&db);
+    first.put(&family, b"b", b"own").unwrap();
+    first.delete(&family, b"c").unwrap();
+    let mut iter = first.iter(&ReadOptions::default(), &family).unwrap();
+    iter.seek_to_first();
+    first.put(&family, b"d", b"later").unwrap();
+    let mut keys = Vec::new();
+    while iter.valid() {
+        keys.push(iter.key()[0]);
+        iter.next();
+    }
+    assert_eq!(keys, b"abe");
+    iter.seek_to_last();
+    keys.clear();
+    while iter.valid() {
+        keys.push(iter.key()[0]);
+        iter.prev();
+    }
+    assert_eq!(keys, b"eba");
+}
+
+#[test]
+fn many_keys_are_read_at_one_moment() {
+    let db = open(&MemFs::new());
+    let family = family(db.db());
+    db.db().put(b"a", b"1").unwrap();
+    let mut first = begin(&db);
+    first.put(&family, b"b", b"2").unwrap();
+    let keys = [(&family, b"a"), (&family, b"b"), (&family, b"c")];
+    let values = |found: Vec<base::Result<Option<esker::PinnedValue>>>| -> Vec<String> {
+        found
+            .into_iter()
+            .map(|value| shown(value.unwrap().as_deref()))
+            .collect()
+    };
+    assert_eq!(
+        values(first.multi_get(&ReadOptions::default(), &keys)),
+        ["1", "2", "-"]
+    );
+    assert_eq!(db.lock_status().len(), 1);
+    let locked = values(first.multi_get_for_update(&ReadOptions::default(), &keys));
+    assert_eq!(
+        (locked.join(" "), db.lock_status().len()),
+        ("1 2 -".to_owned(), 3)
+    );
+    let mut second = begin(&db);
+    let failed = second.multi_get_for_update(&ReadOptions::default(), &keys);
+    assert!(failed.iter().all(|value| value.is_err()));
+}
+
+#[test]
+fn an_expired_transaction_loses_its_locks_and_is_not_committed() {
+    let clock = Arc::new(ManualClock::default());
+    let options = Options {
+        clock: clock.clone(),
+        ..options(&MemFs::new())
+    };
+    let db = TransactionDB::open(&options, &no_wait(), DIR).unwrap();
+    let family = family(db.db());
+    let expiring = TransactionOptions {
+        expiration: 100,
+        ..TransactionOptions::default()
+    };
+    let begin_expiring = || db.begin_transaction(&WriteOptions::default(), &expiring);
+    let (mut stolen, mut late, mut prepared) = (begin_expiring(), begin_expiring(), begin_expiring());
+    stolen.put(&family, b"a", b"1").unwrap();
+    late.put(&family, b"b", b"1").unwrap();
+    prepared.put(&family, b"c", b"1").unwrap();
+    prepared.set_name(b"c").unwrap();
+    clock.advance(Duration::from_millis(99));
+    assert_eq!(
+        text(db.put(&WriteOptions::default(), &family, b"a", b"2")),
+        TIMED_OUT
+    );
+    prepared.prepare().unwrap();
+    clock.advance(Duration::from_millis(1));
+    db.put(&WriteOptions::default(), &family, b"a", b"2").unwrap();
+    assert_eq!(stolen.state(), TransactionState::LocksStolen);
+    assert_eq!(text(stolen.commit()), "Operation expired: ");
+    assert_eq!(text(late.commit()), "Operation expired: ");
+    assert_eq!(get(db.db(), &family, b"a"), "2");
+    late.rollback().unwrap();
+    // Prepared, it does not expire.
+    clock.advance(Duration::from_secs(100));
+    let taken = text(db.put(&WriteOptions::default(), &family, b"c", b"2"));
+    assert_eq!(taken, TIMED_OUT);
+    prepared.commit().unwrap();
+    assert_eq!(get(db.db(), &family, b"c"), "1");
+}
+
+#[test]
+fn limits_of_locks_and_of_the_batch() {
+    let limited = TransactionDBOptions {
+        max_num_locks: 2,
+        ..no_wait()
+    };
+    let db = TransactionDB::open(&options(&MemFs::new()), &limited, DIR).unwrap();
+    let family = family(db.db());
+    let small = TransactionOptions {
+        max_write_batch_size: 40,
+        ..TransactionOptions::default()
+    };
+    let mut first = db.begin_transaction(&WriteOptions::default(), &small);
+    first.put(&family, b"a", b"1").unwrap();
+    assert_eq!(
+        text(first.put(&family, b"b", &[0; 30])),
+        "Operation aborted: Memory limit reached"
+    );
+    assert_eq!(first.num_keys(), 1, "what does not fit is not locked");
+    first.put(&family, b"b", b"1").unwrap();
+    assert_eq!(
+        text(first.put(&family, b"c", b"1")),
+        "Operation aborted: Failed to acquire lock due to max_num_locks limit"
+    );
+    first.commit().unwrap();
+}
+
+#[test]
+fn families_of_others_and_dropped_ones_are_refused() {
+    let db = open(&MemFs::new());
+    let stranger = open(&MemFs::new());
+    let mut first = begin(&db);
+    let refused = text(first.put(&family(stranger.db()), b"a", b"1"));
+    assert!(refused.contains("another database"), "{refused}");
+    let own = db
+        .create_column_family("own", &ColumnFamilyOptions::default())
+        .unwrap();
+    first.put(&own, b"a", b"1").unwrap();
+    db.drop_column_family(&own).unwrap();
+    assert_eq!(
+        text(first.put(&own, b"b", b"1")),
+        "Invalid argument: Column family id not found: 1"
+    );
+    assert!(first.commit().is_err());
+    assert!(db.lock_status().is_empty());
+}
+
+#[test]
+fn a_batch_is_done_again_with_its_locks() {
+    let db = open(&MemFs::new());
+    let family = family(db.db());
+    let mut batch = WriteBatch::new();
+    batch.put(b"a", b"1");
+    batch.delete(b"b");
+    batch.merge(b"c", b"x");
+    batch.put_log_data(b"note");
+    let mut first = begin(&db);
+    first.rebuild_from_write_batch(&batch).unwrap();
+    assert_eq!(first.write_batch(), &batch);
+    assert_eq!(db.lock_status().len(), 3);
+    first.commit().unwrap();
+    assert_eq!(get(db.db(), &family, b"c"), "x");
+    let mut range = WriteBatch::new();
+    range.delete_range(b"a", b"b");
+    assert!(text(begin(&db).rebuild_from_write_batch(&range)).starts_with("Not implemented"));
+}
+
+#[test]
+fn a_closed_database_takes_nothing() {
+    let db = open(&MemFs::new());
+    let family = family(db.db());
+    let mut first = begin(&db);
+    first.put(&family, b"a", b"1").unwrap();
+    db.db().close().unwrap();
+    assert!(first.get(&ReadOptions::default(), &family, b"z").is_err());
+    assert!(first.commit().is_err());
+}

@@ -1,0 +1,287 @@
+//! Transactions in two phases, while nothing breaks.
+
+use esker::{ColumnFamilyOptions, Db, Options, ReadOptions, WriteBatch, WriteOptions};
+use esker_txn::{
+    TransactionDB, TransactionDBOptions, TransactionOptions, TransactionState, TxnDBWritePolicy,
+};
+use vfs::MemFs;
+
+use super::common::*;
+
+#[test]
+fn a_prepared_transaction_is_not_seen_until_it_is_committed() {
+    let db = open(&MemFs::new());
+    let family = family(db.db());
+    let mut first = begin(&db);
+    first.put(&family, b"a", b"1").unwrap();
+    first.put(&family, b"b", b"1").unwrap();
+    assert_eq!(
+        text(first.prepare()),
+        "Invalid argument: Cannot prepare a transaction that has not been named."
+    );
+    first.set_name(b"first").unwrap();
+    let before = db.db().latest_sequence_number();
+    first.prepare().unwrap();
+    assert_eq!(
+        db.db().latest_sequence_number(),
+        before,
+        "rows of a section have no numbers"
+    );
+    assert_eq!(first.state(), TransactionState::Prepared);
+    assert_eq!(get(db.db(), &family, b"a"), "-");
+    db.db().put(b"z", b"1").unwrap();
+    first.commit_time_write_batch().put(b"own", b"1");
+    first.commit().unwrap();
+    assert_eq!(db.db().latest_sequence_number(), before + 4);
+    for key in [&b"a"[..], b"b", b"own"] {
+        assert_eq!(get(db.db(), &family, key), "1");
+    }
+    assert!(db.lock_status().is_empty());
+    assert_eq!(
+        text(first.prepare()),
+        "Invalid argument: Transaction has already been committed."
+    );
+}
+
+#[test]
+fn a_prepared_transaction_is_rolled_back() {
+    let db = open(&MemFs::new());
+    let family = family(db.db());
+    let mut first = begin(&db);
+    first.set_name(b"first").unwrap();
+    first.put(&family, b"a", b"1").unwrap();
+    first.prepare().unwrap();
+    assert_eq!(
+        text(first.prepare()),
+        "Invalid argument: Transaction has already been prepared."
+    );
+    first.rollback().unwrap();
+    assert_eq!(first.state(), TransactionState::RolledBack);
+    assert_eq!(
+        text(first.commit()),
+        "Invalid argument: Transaction has already been rolledback."
+    );
+    assert_eq!(
+        text(first.rollback()),
+        "Invalid argument: Two phase transaction is not in state for rollback."
+    );
+    assert!(db.lock_status().is_empty());
+    assert_eq!(get(db.db(), &family, b"a"), "-");
+}
+
+#[test]
+fn names_are_unique_among_those_that_live() {
+    let db = open(&MemFs::new());
+    let (mut first, mut second) = (begin(&db), begin(&db));
+    let long = [b'x'; 513];
+    for bad in [&b""[..], &long] {
+        assert_eq!(
+            text(first.set_name(bad)),
+            "Invalid argument: Transaction name length must be between 1 and 512 chars."
+        );
+    }
+    first.set_name(b"name").unwrap();
+    assert_eq!(
+        text(first.set_name(b"other")),
+        "Invalid argument: Transaction has already been named."
+    );
+    assert_eq!(
+        text(second.set_name(b"name")),
+        "Invalid argument: Transaction name must be unique."
+    );
+    first.commit().unwrap();
+    second.set_name(b"name").unwrap();
+    second.prepare().unwrap();
+    assert_eq!(
+        text(begin(&db).set_name(b"name")),
+        "Invalid argument: Transaction name must be unique."
+    );
+    drop(second);
+    let mut third = begin(&db);
+    assert_eq!(
+        text(third.set_name(b"name")),
+        "Invalid argument: Transaction name must be unique.",
+        "what is prepared outlives its owner"
+    );
+    third.prepare().unwrap_err();
+    db.get_transaction_by_name(b"name").unwrap().rollback().unwrap();
+    assert!(db.get_transaction_by_name(b"name").is_none());
+    third.set_name(b"name").unwrap();
+}
+
+#[test]
+fn two_phases_may_be_demanded() {
+    let db = open(&MemFs::new());
+    let options = TransactionOptions {
+        skip_prepare: false,
+        ..TransactionOptions::default()
+    };
+    let mut first = db.begin_transaction(&WriteOptions::default(), &options);
+    first.put(&family(db.db()), b"a", b"1").unwrap();
+    assert_eq!(text(first.commit()), "Invalid argument: Txn not prepared");
+    first.set_name(b"x").unwrap();
+    first.prepare().unwrap();
+    first.commit().unwrap();
+    let mut second = begin(&db);
+    second.commit_time_write_batch().put(b"a", b"2");
+    assert_eq!(
+        text(second.commit()),
+        "Invalid argument: Commit-time batch contains values that will not be committed."
+    );
+}
+
+#[test]
+fn the_database_below_says_what_cannot_be() {
+    let fs = MemFs::new();
+    let plain = Db::open(&options(&fs), DIR).unwrap();
+    let write = WriteOptions::default();
+    let refused = plain.prepare(&write, b"x", &WriteBatch::new());
+    assert!(text(refused).contains("allow_2pc"));
+    assert!(TransactionDB::wrap(plain.clone(), &TransactionDBOptions::default()).is_err());
+    plain.close().unwrap();
+    let db = open(&fs);
+    let low = db.db();
+    low.prepare(&write, b"x", &WriteBatch::new()).unwrap();
+    assert_eq!(
+        text(low.prepare(&write, b"x", &WriteBatch::new())),
+        "Invalid argument: Transaction name must be unique."
+    );
+    let unknown = low.commit_prepared(&write, b"y", &WriteBatch::new(), &WriteBatch::new());
+    assert!(
+        unknown
+            .unwrap_err()
+            .to_string()
+            .contains("no transaction is prepared")
+    );
+    assert!(low.rollback_prepared(&write, b"y").is_err());
+    low.rollback_prepared(&write, b"x").unwrap();
+}
+
+#[test]
+fn wals_go_once_what_was_prepared_in_them_has_ended() {
+    let fs = MemFs::new();
+    let db = open(&fs);
+    let family = family(db.db());
+    let mut transactions: Vec<_> = (0..4u8)
+        .map(|at| {
+            let mut transaction = begin(&db);
+            transaction.set_name(&[at]).unwrap();
+            transaction.put(&family, &[at], b"1").unwrap();
+            transaction.prepare().unwrap();
+            // A WAL of its own.
+            db.db().put(b"other", b"1").unwrap();
+            flush(db.db());
+            transaction
+        })
+        .collect();
+    assert!(wals(&fs) >= 5, "{}", wals(&fs));
+    // In any order, and one of them by a rollback.
+    transactions.remove(2).commit().unwrap();
+    transactions.remove(0).rollback().unwrap();
+    transactions.remove(1).commit().unwrap();
+    assert!(wals(&fs) >= 4);
+    transactions.remove(0).rollback().unwrap();
+    db.db().put(b"other", b"2").unwrap();
+    flush(db.db());
+    testkit::wait_until("old WALs are deleted", || wals(&fs) == 1);
+    assert_eq!(get(db.db(), &family, &[2]), "1");
+    assert_eq!(get(db.db(), &family, &[0]), "-");
+}
+
+#[test]
+fn rows_of_a_family_that_was_dropped_go_nowhere() {
+    let fs = MemFs::new();
+    let db = open(&fs);
+    let own = db
+        .create_column_family("own", &ColumnFamilyOptions::default())
+        .unwrap();
+    let mut first = begin(&db);
+    first.set_name(b"first").unwrap();
+    first.put(&own, b"a", b"1").unwrap();
+    first.put(&family(db.db()), b"a", b"1").unwrap();
+    first.prepare().unwrap();
+    db.drop_column_family(&own).unwrap();
+    first.commit().unwrap();
+    assert_eq!(get(db.db(), &family(db.db()), b"a"), "1");
+    let db = open(&fs.process_death_clone());
+    assert_eq!(get(db.db(), &family(db.db()), b"a"), "1");
+}
+
+#[test]
+fn without_wal_the_marks_are_written_all_the_same() {
+    let fs = MemFs::new();
+    let db = open(&fs);
+    let no_wal = WriteOptions {
+        disable_wal: true,
+        ..WriteOptions::default()
+    };
+    let mut first = db.begin_transaction(&no_wal, &TransactionOptions::default());
+    first.set_name(b"first").unwrap();
+    first.put(&family(db.db()), b"a", b"1").unwrap();
+    first.prepare().unwrap();
+    first.commit().unwrap();
+    let db = open(&fs.process_death_clone());
+    assert!(db.get_all_prepared_transactions().is_empty());
+    assert_eq!(get(db.db(), &family(db.db()), b"a"), "1");
+}
+
+#[test]
+fn other_policies_are_served_as_write_committed() {
+    let fs = MemFs::new();
+    for policy in [TxnDBWritePolicy::WritePrepared, TxnDBWritePolicy::WriteUnprepared] {
+        let with_policy = TransactionDBOptions {
+            write_policy: policy,
+            ..no_wait()
+        };
+        let db = TransactionDB::open(&options(&fs), &with_policy, DIR).unwrap();
+        let mut first = begin(&db);
+        first.set_name(b"first").unwrap();
+        first.put(&family(db.db()), b"a", b"1").unwrap();
+        first.prepare().unwrap();
+        assert_eq!(get(db.db(), &family(db.db()), b"b"), "-");
+        first.commit().unwrap();
+    }
+}
+
+#[test]
+fn others_who_open_it_see_what_is_committed_or_refuse() {
+    let fs = MemFs::new();
+    let db = open(&fs);
+    let family = family(db.db());
+    for (name, commits) in [(b"a", true), (b"b", false)] {
+        let mut transaction = begin(&db);
+        transaction.set_name(name).unwrap();
+        transaction.put(&family, name, b"1").unwrap();
+        transaction.prepare().unwrap();
+        if commits {
+            transaction.commit().unwrap();
+        }
+    }
+    let reader = Db::open_read_only(&options(&fs), DIR).unwrap();
+    let get_read_only = |key: &[u8]| get(&reader, &reader.default_column_family(), key);
+    assert_eq!(
+        (get_read_only(b"a"), get_read_only(b"b")),
+        ("1".to_owned(), "-".to_owned())
+    );
+    let dead = fs.process_death_clone();
+    let refused = Db::open(&options(&dead), DIR).unwrap_err().to_string();
+    assert!(
+        refused.contains("WAL contains prepared transactions. Open with TransactionDB::Open()."),
+        "{refused}"
+    );
+    // Once all have ended and it was closed, anybody opens it.
+    let db = open(&dead);
+    for mut transaction in db.get_all_prepared_transactions() {
+        assert_eq!(transaction.name(), b"b");
+        let seen = transaction.get(&ReadOptions::default(), &db.db().default_column_family(), b"b");
+        assert_eq!(seen.unwrap().as_deref(), Some(&b"1"[..]));
+        transaction.rollback().unwrap();
+    }
+    db.db().close().unwrap();
+    drop(db);
+    let plain = Options {
+        create_if_missing: false,
+        ..options(&dead)
+    };
+    Db::open(&plain, DIR).unwrap();
+}

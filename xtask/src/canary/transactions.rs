@@ -1,0 +1,126 @@
+//! Bugs of transactions: of their locks, of what they are validated by, and of their two phases.
+
+use super::Canary;
+use super::Catcher::Tests;
+
+pub(super) const CANARIES: &[Canary] = &[
+    Canary {
+        name: "a look into the memtables takes rows that came after it for looked at",
+        file: "crates/engine/src/write/unchanged.rs",
+        right: "        if writer.last_seqno == self.seen {\n",
+        wrong: "        if writer.last_seqno >= self.seen {\n",
+        caught_by: Tests(&["-p", "esker-txn", "threads_that_count"]),
+    },
+    Canary {
+        name: "validation looks into no tables",
+        file: "crates/engine/src/write/unchanged.rs",
+        right: "            if file.largest_seqno <= above.max(newest) {\n",
+        wrong: "            if file.largest_seqno >= above.max(newest) {\n",
+        caught_by: Tests(&["-p", "esker-txn", "every_kind_of_write"]),
+    },
+    Canary {
+        name: "a range deletion in a memtable is no write to the keys under it",
+        file: "crates/engine/src/write/unchanged.rs",
+        right: "        false => tombstones.covering_seqno(key, MAX_SEQNO),\n",
+        wrong: "        false => 0,\n",
+        caught_by: Tests(&["-p", "esker-txn", "every_kind_of_write"]),
+    },
+    Canary {
+        name: "a range deletion in a table is no write to the keys under it",
+        file: "crates/engine/src/write/unchanged.rs",
+        right: "                    newest = newest.max(tombstones.covering_seqno(user, key, MAX_SEQNO));\n",
+        wrong: "                    let _ = tombstones;\n",
+        caught_by: Tests(&["-p", "esker-txn", "every_kind_of_write"]),
+    },
+    Canary {
+        name: "compactions make a key look older than a transaction that has read it",
+        file: "crates/txn/src/writes.rs",
+        right: "            let held = boundary.get_or_insert_with(|| self.db.snapshot());\n",
+        wrong: "            let held = self.db.snapshot();\n",
+        caught_by: Tests(&["-p", "esker-txn", "the_beginning_of_a_transaction"]),
+    },
+    Canary {
+        name: "a key is not validated after its lock was got",
+        file: "crates/txn/src/writes.rs",
+        right: "            Ok(Some(_)) => Error::new(ErrorKind::Busy, \"\"),\n",
+        wrong: "            Ok(Some(_)) => return Ok(snapshot),\n",
+        caught_by: Tests(&["-p", "esker-txn", "a_key_written_since"]),
+    },
+    Canary {
+        name: "an upgrade does not wait for others that share the lock",
+        file: "crates/txn/src/lock/stripe.rs",
+        right: "    if !lock.exclusive && !wanted.exclusive {\n",
+        wrong: "    if !lock.exclusive {\n",
+        caught_by: Tests(&["-p", "esker-txn", "lock"]),
+    },
+    Canary {
+        name: "locks of a transaction that is being committed are taken",
+        file: "crates/txn/src/lock/stripe.rs",
+        right: "        if !is_over || !others().all(steal) {\n",
+        wrong: "        if !is_over {\n",
+        caught_by: Tests(&["-p", "esker-txn", "lock"]),
+    },
+    Canary {
+        name: "an expired transaction whose locks were taken is committed",
+        file: "crates/txn/src/state.rs",
+        right: "            .compare_exchange(started, next as u8, Ordering::AcqRel, Ordering::Acquire)\n            .is_ok()\n",
+        wrong: "            .compare_exchange(started, next as u8, Ordering::AcqRel, Ordering::Acquire)\n            .is_ok()\n            || next == TransactionState::AwaitingCommit\n",
+        caught_by: Tests(&["-p", "esker-txn", "already"]),
+    },
+    Canary {
+        name: "a circle of waiting transactions is not seen",
+        file: "crates/txn/src/lock/deadlock.rs",
+        right: "            if holder == id {\n",
+        wrong: "            if holder == id && depth == 0 {\n",
+        caught_by: Tests(&["-p", "esker-txn", "deadlock::"]),
+    },
+    Canary {
+        name: "a rollback to a save point keeps the locks",
+        file: "crates/txn/src/save_points.rs",
+        right: "            gone.iter().for_each(|(family, key)| locking.unlock(*family, key));\n",
+        wrong: "            let _ = (gone, locking);\n",
+        caught_by: Tests(&["-p", "esker-txn", "save_points_take_back"]),
+    },
+    Canary {
+        name: "the WAL of a prepared section goes with the rows that were written beside it",
+        file: "crates/engine/src/db/state.rs",
+        right: "        families.chain(self.oldest_section()).min().unwrap_or(current)\n",
+        wrong: "        families.min().unwrap_or(current)\n",
+        caught_by: Tests(&["-p", "esker-txn", "two_phase_crash::"]),
+    },
+    Canary {
+        name: "the WAL of a section goes while its rows are in memtables alone",
+        file: "crates/engine/src/write/two_phase.rs",
+        right: "                    self.refer_to_section(section.wal, rows);\n",
+        wrong: "                    let _ = (section, rows);\n",
+        caught_by: Tests(&["-p", "esker-txn", "two_phase_crash::"]),
+    },
+    Canary {
+        name: "rows of a section count as those of the WAL that it lies in",
+        file: "crates/engine/src/db/sections.rs",
+        right: "                    Some(batch) => applied.next = insert_section(&batch, applied.next, &mut insert)?,\n",
+        wrong: "                    Some(batch) => applied.next += u64::from(batch.count()),\n",
+        caught_by: Tests(&["-p", "esker-txn", "two_phase_crash::"]),
+    },
+    Canary {
+        name: "recovery reads no WAL that only sections need",
+        file: "crates/engine/src/db/state.rs",
+        right: "            true => self.recorded.min_log_number_to_keep,\n",
+        wrong: "            true => self.oldest_recorded_wal_of_rows(),\n",
+        caught_by: Tests(&["-p", "esker-txn", "two_phase_crash::"]),
+    },
+    Canary {
+        name: "the MANIFEST lets go of WALs before the sections in them are on the disk again",
+        file: "crates/engine/src/db/recover.rs",
+        right: "        fs.sync_file(&filename::wal(&self.wal_dir, number))?;\n        fs.sync_dir(&self.wal_dir)?;\n        Ok(Some(log))\n",
+        wrong: "        let _ = fs;\n        Ok(Some(log))\n",
+        caught_by: Tests(&["-p", "esker-txn", "two_phase_crash::"]),
+    },
+    Canary {
+        name: "a prepared section uses up sequence numbers",
+        file: "crates/engine/src/db/sections.rs",
+        right: "                    Some(begun) => begun.count += 1,\n",
+        wrong: "                    Some(begun) => {\n                        begun.count += 1;\n                        applied.next += 1;\n                    }\n",
+        caught_by: Tests(&["-p", "esker-txn", "two_phase_crash::"]),
+    },
+];
