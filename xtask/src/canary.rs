@@ -2,8 +2,8 @@
 
 mod directories;
 mod disk;
-mod options;
 mod logs;
+mod options;
 mod panics;
 mod plant;
 mod reads_and_files;
