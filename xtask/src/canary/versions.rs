@@ -118,16 +118,16 @@ pub(super) const CANARIES: &[Canary] = &[
     },
     Canary {
         name: "a return to an earlier time that stops takes the range tombstones of all of its span",
-        file: "crates/mvcc/src/clear.rs",
-        right: "self.remove_ranges(done, |time| time > timestamp);",
-        wrong: "self.remove_ranges(span, |time| time > timestamp);",
+        file: "crates/mvcc/src/revert.rs",
+        right: "self.remove_ranges(done, goes);",
+        wrong: "self.remove_ranges(span, goes);",
         caught_by: Tests(&["-p", "esker-mvcc"]),
     },
     Canary {
         name: "keys that only a range tombstone deleted stay dead when that is reverted",
-        file: "crates/mvcc/src/clear.rs",
-        right: "let mut any = deleted.is_some();",
-        wrong: "let mut any = false;",
+        file: "crates/mvcc/src/revert.rs",
+        right: "let mut changes = deleted.is_some();",
+        wrong: "let mut changes = false;",
         caught_by: Tests(&["-p", "esker-mvcc"]),
     },
     Canary {
@@ -257,7 +257,7 @@ pub(super) const CANARIES: &[Canary] = &[
         caught_by: Tests(&["-p", "esker-mvcc", "--test", "it", "costs"]),
     },
     Canary {
-        name: "a return to an earlier time takes what was written after its end",
+        name: "what was written after the last time to be taken back goes too",
         file: "crates/mvcc/src/revert.rs",
         right: "if time > self.until {",
         wrong: "if time > self.until && false {",
