@@ -215,7 +215,7 @@ impl Revert {
             stack.iter().filter(stays).copied().collect()
         });
         let mut left = batch.weigh_deleted(user_key, kept.as_ref());
-        let mut changes = false;
+        let mut changes = deleted.is_some();
         while let Some(time) = iter.time_of(user_key)? {
             if time > self.until {
                 before.stands_below(time);
