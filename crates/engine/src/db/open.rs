@@ -574,8 +574,12 @@ pub(crate) fn comparator_for(
 }
 
 fn mismatch(family: &str, recorded: &str, given: &UserComparator) -> Error {
+    let of_family = match family {
+        DEFAULT_COLUMN_FAMILY => String::new(),
+        family => format!(" of column family {family}"),
+    };
     Error::invalid_argument(format!(
-        "column family {family}: comparator {} does not match existing comparator {recorded}",
+        "{}: does not match existing comparator {recorded}{of_family}",
         given.name()
     ))
 }
