@@ -173,6 +173,8 @@ pub enum Event {
         files: usize,
         bytes: u64,
         level_summary: String,
+        /// Numbers of the files by the level they were on.
+        inputs: Vec<(usize, Vec<u64>)>,
     },
     /// Files were dropped, unread, with all that was in them.
     Dropped {

@@ -653,16 +653,12 @@ impl DbInner {
     }
 
     fn tell_compaction_begun(&self, family: &Family, job: u64, plan: &Plan) {
-        let inputs = plan.inputs.iter().map(|input| {
-            let numbers = input.files.iter().map(|file| file.number);
-            (input.level, numbers.collect())
-        });
         self.notify(&Event::CompactionBegun {
             family: family.name.clone(),
             job,
             plan: plan.to_string(),
             reason: plan.reason,
-            inputs: inputs.collect(),
+            inputs: numbers_by_level(plan),
             output_level: plan.output_level,
             score: plan.score,
             bytes: plan.input_bytes(),
@@ -683,6 +679,7 @@ impl DbInner {
             files: plan.moved_files().count(),
             bytes,
             level_summary,
+            inputs: numbers_by_level(plan),
         });
     }
 
@@ -714,6 +711,14 @@ impl DbInner {
             (true, asked) => asked as usize,
         }
     }
+}
+
+/// The numbers of a plan's inputs.
+fn numbers_by_level(plan: &Plan) -> Vec<(usize, Vec<u64>)> {
+    let inputs = plan.inputs.iter();
+    inputs
+        .map(|input| (input.level, input.files.iter().map(|file| file.number).collect()))
+        .collect()
 }
 
 /// False where the database is closing, or the family was dropped: then nothing is wrong.
