@@ -1,7 +1,6 @@
 //! `judge`: programs of others that RocksDB's users run, over our library instead of RocksDB's.
 
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 
 use crate::shell::{self, Outcome};
 
@@ -14,7 +13,8 @@ const SCRATCH: &str = "target/judge";
 /// Runs the judge of that name.
 pub fn run(words: &[&str]) -> Outcome {
     match words {
-        ["c_test"] => c_test(),
+        ["c_test"] => c_test(false),
+        ["c_test", "--each"] => c_test(true),
         _ => Err(format!(
             "not understood: judge {}; there is c_test",
             words.join(" ")
@@ -22,53 +22,96 @@ pub fn run(words: &[&str]) -> Outcome {
     }
 }
 
-/// RocksDB's own test of its C interface: prints `passed N of M` phases, and fails unless all passed.
-fn c_test() -> Outcome {
+/// RocksDB's own test of its C interface: prints `passed N of M` phases, and fails unless all passed. `each`: a phase that fails is
+/// left, and the next one begun with what there is, so that the count is that of phases that pass by themselves.
+fn c_test(each: bool) -> Outcome {
     let scratch = shell::root().join(SCRATCH);
     let package = unpack(&scratch)?;
     let library = build_library()?;
-    let source = package.join("rocksdb/db/c_test.c");
+    let original = package.join("rocksdb/db/c_test.c");
+    let text =
+        std::fs::read_to_string(&original).map_err(|error| format!("{}: {error}", original.display()))?;
+    let phases = text.matches(PHASE).count();
+    let mut source = original;
+    if each {
+        source = scratch.join("c_test_each.c");
+        std::fs::write(&source, leaving_failures(&text))
+            .map_err(|error| format!("{}: {error}", source.display()))?;
+    }
     let program = scratch.join("c_test");
     shell::run(
         shell::command("cc")
-            .args(["-std=gnu11", "-g", "-O1", "-w", "-o"])
+            .args(["-std=gnu11", "-g", "-O0", "-w", "-o"])
             .arg(&program)
             .arg(format!("-I{}", package.join("rocksdb").display()))
             .arg(format!("-I{}", package.join("rocksdb/include").display()))
             .arg(&source)
             .arg(&library)
-            .arg(format!(
-                "-Wl,-rpath,{}",
-                library.parent().unwrap_or(Path::new(".")).display()
-            ))
             .args(["-lpthread", "-ldl", "-lm"]),
     )?;
-    let text = std::fs::read_to_string(&source).map_err(|error| format!("{}: {error}", source.display()))?;
-    let phases = text.matches("  StartPhase(\"").count();
     let place = scratch.join("c_test.tmp");
-    // What an earlier run left behind.
+    // An earlier run may have left files.
     let _ = std::fs::remove_dir_all(&place);
     std::fs::create_dir_all(&place).map_err(|error| format!("{}: {error}", place.display()))?;
     let output = shell::command(&program)
         .env("TEST_TMPDIR", &place)
         .env("LD_LIBRARY_PATH", library.parent().unwrap_or(Path::new(".")))
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
         .output()
         .map_err(|error| format!("{}: {error}", program.display()))?;
     let said = String::from_utf8_lossy(&output.stderr);
     eprint!("{said}");
-    let begun = said.lines().filter(|line| line.starts_with("=== Test ")).count();
-    let passed = if output.status.success() {
-        phases
-    } else {
-        begun.saturating_sub(1)
+    let count = |start: &str| said.lines().filter(|line| line.starts_with(start)).count();
+    let passed = match (each, output.status.success()) {
+        (false, true) => phases,
+        (false, false) => count("=== Test ").saturating_sub(1),
+        (true, _) => count("=== Test ").saturating_sub(count(FAILED)),
     };
     println!("passed {passed} of {phases}");
-    if output.status.success() {
+    if passed == phases {
         return Ok(());
     }
     Err(format!("c_test: {}", output.status))
+}
+
+/// How a phase begins.
+const PHASE: &str = "  StartPhase(\"";
+
+/// How the program says that it leaves a phase.
+const FAILED: &str = "--- failed ";
+
+/// The test as a program that goes on with the next phase where one fails, by abort, assert or a bad access.
+fn leaving_failures(text: &str) -> String {
+    let head = format!(
+        "#include <setjmp.h>\n#include <signal.h>\n#include <stdio.h>\n#include <stdlib.h>\n#include <assert.h>\n\
+         static sigjmp_buf esker_next;\n\
+         extern const char* phase;\n\
+         static void esker_leave(int number) {{ fprintf(stderr, \"{FAILED}%s (%d)\\n\", phase, number); siglongjmp(esker_next, 1); }}\n\
+         #define abort() esker_leave(0)\n\
+         #undef assert\n\
+         #define assert(what) do {{ if (!(what)) {{ fprintf(stderr, \"%s\\n\", #what); esker_leave(0); }} }} while (0)\n\
+         #define assert_is_ours\n"
+    );
+    let mut parts = text.split(PHASE);
+    let mut out = head + &parts.next().unwrap_or("").replace("#include <assert.h>\n", "");
+    let parts: Vec<&str> = parts.collect();
+    for (at, part) in parts.iter().enumerate() {
+        out.push_str(&format!("  esker_phase_{at}: ;\n"));
+        if at == 0 {
+            out.push_str("  signal(SIGSEGV, esker_leave); signal(SIGABRT, esker_leave);\n");
+        }
+        out.push_str(PHASE);
+        let (name, rest) = part.split_once('\n').unwrap_or((part, ""));
+        out.push_str(name);
+        out.push_str(&match at + 1 < parts.len() {
+            true => format!(
+                "\n  err = NULL; if (sigsetjmp(esker_next, 1)) goto esker_phase_{};\n",
+                at + 1
+            ),
+            false => "\n  if (sigsetjmp(esker_next, 1)) return 1;\n".to_owned(),
+        });
+        out.push_str(rest);
+    }
+    out
 }
 
 /// The package's directory; downloaded from the registry where it is not there.

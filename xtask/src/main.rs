@@ -40,7 +40,9 @@ cargo xtask VERB
                     seeds, three at a time, in random order; goes on where it stopped, which docs/lab/repeat.md says
   tidy              the house rules, checked
   gen [--check]     write the generated parts of the documentation and of the C library, or fail if they are not up to date
-  judge c_test      RocksDB's own test of its C interface over our library; prints how many of its phases pass
+  judge c_test [--each]
+                    RocksDB's own test of its C interface over our library; prints how many of its phases pass one after the
+                    other, or with --each how many pass by themselves
   fuzz-quick [SEC]  every fuzz target for SEC seconds (5), coverage-guided where a nightly compiler is installed
   fuzz TARGET [SEC] one target for SEC seconds (600)
   published [ARGS]  run every table of the documents Esker started from beside RocksDB and write docs/published.md;

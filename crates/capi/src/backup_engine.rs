@@ -430,3 +430,22 @@ api!(
         (*options).excludes = callback.is_some();
     }
 );
+
+api!(
+    fn rocksdb_backup_engine_options_set_backup_dir(
+        options: *mut rocksdb_backup_engine_options_t,
+        dir: *const c_char,
+    ) {
+        (*options).dir = path(dir);
+    }
+);
+
+api!(
+    fn rocksdb_backup_engine_options_get_backup_dir(
+        options: *mut rocksdb_backup_engine_options_t,
+        size: *mut usize,
+    ) -> *const c_char {
+        use std::os::unix::ffi::OsStrExt;
+        borrowed((&(*options).dir).as_os_str().as_bytes(), size)
+    }
+);

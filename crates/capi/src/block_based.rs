@@ -18,6 +18,8 @@ pub struct rocksdb_block_based_table_options_t {
     pub fields: BlockBasedTableOptionsFields,
     pub block_cache: Option<rocksdb_cache_t>,
     pub filter_policy: FilterPolicy,
+    /// The name of an index of the user's, which is kept: tables have the index that `index_type` says.
+    pub user_defined_index: Option<Vec<u8>>,
 }
 
 impl rocksdb_block_based_table_options_t {
@@ -100,5 +102,15 @@ api!(
         } else {
             Box::from_raw(policy).0
         };
+    }
+);
+
+// The older name of data_block_hash_table_util_ratio.
+api!(
+    fn rocksdb_block_based_options_set_data_block_hash_ratio(
+        options: *mut rocksdb_block_based_table_options_t,
+        ratio: f64,
+    ) {
+        (*options).fields.data_block_hash_table_util_ratio = ratio;
     }
 );

@@ -189,3 +189,9 @@ api!(
         (*options).compaction_filter_factory = (!factory.is_null()).then(|| Box::from_raw(factory).0);
     }
 );
+
+api!(
+    fn rocksdb_compactionfilterfactory_destroy(factory: *mut rocksdb_compactionfilterfactory_t) {
+        free_box(factory)
+    }
+);

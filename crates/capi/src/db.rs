@@ -1,11 +1,13 @@
 //! `rocksdb_t`: opening and closing.
 
 use std::ffi::{c_char, c_int};
+use std::sync::Arc;
 
 use esker::{ColumnFamily, Db, Error, Options, Result};
 
 use crate::column_family::{handle, rocksdb_column_family_handle_t};
 use crate::ffi::*;
+use crate::listener::CallbackListener;
 use crate::options::rocksdb_options_t;
 
 /// `rocksdb_t`.
@@ -15,16 +17,23 @@ pub struct rocksdb_t {
     pub default: ColumnFamily,
     /// `inplace_update_support` was asked for: snapshots are empty.
     pub inplace_update: bool,
+    listeners: Vec<Arc<CallbackListener>>,
 }
 
 impl rocksdb_t {
-    /// Over an open database.
-    pub fn new(db: Db, options: &rocksdb_options_t) -> rocksdb_t {
-        rocksdb_t {
+    /// Over an open database, for the caller.
+    pub fn opened(db: Db, options: &rocksdb_options_t) -> *mut rocksdb_t {
+        let pointer = boxed(rocksdb_t {
             default: db.default_column_family(),
             db,
             inplace_update: options.fields.inplace_update_support != 0,
-        }
+            listeners: options.listeners.clone(),
+        });
+        options
+            .listeners
+            .iter()
+            .for_each(|listener| listener.attach(pointer));
+        pointer
     }
 }
 
@@ -99,7 +108,7 @@ api!(
         fallible(errptr, || {
             let (whole, dir) = ((*options).database()?, path(name));
             check_all_named(&whole, &dir, &["default".to_owned()])?;
-            Ok(boxed(rocksdb_t::new(Db::open(&whole, dir)?, &*options)))
+            Ok(rocksdb_t::opened(Db::open(&whole, dir)?, &*options))
         })
     }
 );
@@ -113,10 +122,10 @@ api!(
     ) -> *mut rocksdb_t {
         fallible(errptr, || {
             let whole = (*options).database()?;
-            Ok(boxed(rocksdb_t::new(
+            Ok(rocksdb_t::opened(
                 Db::open_read_only(&whole, path(name))?,
                 &*options,
-            )))
+            ))
         })
     }
 );
@@ -130,10 +139,10 @@ api!(
     ) -> *mut rocksdb_t {
         fallible(errptr, || {
             let whole = (*options).database()?;
-            Ok(boxed(rocksdb_t::new(
+            Ok(rocksdb_t::opened(
                 Db::open_as_secondary(&whole, path(name), path(secondary))?,
                 &*options,
-            )))
+            ))
         })
     }
 );
@@ -160,7 +169,7 @@ api!(
             check_all_named(&whole, &dir, &list)?;
             let db = Db::open(&whole, dir)?;
             give_handles(&db, &list, handles)?;
-            Ok(boxed(rocksdb_t::new(db, &*options)))
+            Ok(rocksdb_t::opened(db, &*options))
         })
     }
 );
@@ -180,7 +189,7 @@ api!(
             let (whole, list) = with_families(options, count, names, family_options)?;
             let db = Db::open_read_only(&whole, path(name))?;
             give_handles(&db, &list, handles)?;
-            Ok(boxed(rocksdb_t::new(db, &*options)))
+            Ok(rocksdb_t::opened(db, &*options))
         })
     }
 );
@@ -200,7 +209,7 @@ api!(
             let (whole, list) = with_families(options, count, names, family_options)?;
             let db = Db::open_as_secondary(&whole, path(name), path(secondary))?;
             give_handles(&db, &list, handles)?;
-            Ok(boxed(rocksdb_t::new(db, &*options)))
+            Ok(rocksdb_t::opened(db, &*options))
         })
     }
 );
@@ -214,6 +223,10 @@ api!(
         // Iterators and snapshots of the caller's that are still there see a closed database from here on.
         if let Err(error) = db.db.close() {
             complain(&format!("rocksdb_close: {}", error_text(&error)));
+        }
+        // Its threads have ended: nobody tells any more.
+        for listener in &db.listeners {
+            listener.attach(std::ptr::null_mut());
         }
     }
 );

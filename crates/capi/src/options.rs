@@ -1,11 +1,12 @@
 //! `rocksdb_options_t`: options of a database and of a column family in one, as RocksDB's `Options` are.
 
 use std::ffi::{c_char, c_int};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use esker::{
     BlockBasedOptions, BottommostLevelCompaction, ColumnFamilyOptions, CompactOnDeletionCollectorFactory,
-    CompactionPri, CompactionStyle, InfoLogLevel, Options, PrefixExtractor, PrepopulateBlobCache,
+    CompactionPri, CompactionStyle, Error, InfoLogLevel, Options, PrefixExtractor, PrepopulateBlobCache,
     RateLimiter, RecoveryMode, Result, Statistics, StatsLevel, TablePropertiesCollectorFactory, Temperature,
     WriteBufferManager,
 };
@@ -20,6 +21,7 @@ use crate::generated::fields::{
     FifoCompactionOptionsFields, OptionsFields, UniversalCompactionOptionsFields,
 };
 use crate::generated::objects::{rocksdb_fifo_compaction_options_t, rocksdb_universal_compaction_options_t};
+use crate::kept_options::KeptOptions;
 use crate::merge_operator::CallbackMergeOperator;
 use crate::rate_limiter::rocksdb_ratelimiter_t;
 
@@ -64,6 +66,13 @@ pub struct rocksdb_options_t {
     pub db_log_dir: String,
     pub wal_dir: String,
     pub blob_cache: Option<crate::cache::rocksdb_cache_t>,
+    /// A comparator that was loaded by its name.
+    pub builtin_comparator: Option<esker::UserComparator>,
+    pub partitioner: Option<Arc<dyn esker::SstPartitionerFactory>>,
+    pub db_paths: Vec<PathBuf>,
+    pub cf_paths: Vec<PathBuf>,
+    pub listeners: Vec<Arc<crate::listener::CallbackListener>>,
+    pub kept: KeptOptions,
 }
 
 impl rocksdb_options_t {
@@ -104,9 +113,22 @@ impl rocksdb_options_t {
         if self.checksum_generator {
             options.file_checksum_gen_factory = esker::FileChecksumGenFactory::Crc32c;
         }
+        let listeners = self.listeners.iter().cloned();
+        options.listeners = listeners
+            .map(|listener| listener as Arc<dyn esker::EventListener>)
+            .collect();
         self.env.apply(&mut options);
         options.column_family = self.family()?;
-        // Vector memtables take no writers side by side; RocksDB's callers say so by themselves.
+        if !self.db_paths.is_empty() {
+            return Err(Error::not_supported(
+                "db_paths: tables lie in the directory of the database",
+            ));
+        }
+        // The older way to say how many jobs there are at a time.
+        if fields.max_background_compactions > 0 || fields.max_background_flushes > 0 {
+            let jobs = fields.max_background_compactions.max(1) + fields.max_background_flushes.max(1);
+            options.max_background_jobs = jobs.clamp(1, 256);
+        }
         Ok(options)
     }
 
@@ -119,9 +141,17 @@ impl rocksdb_options_t {
         };
         let fields = &self.fields;
         fields.apply_cf(&mut options)?;
-        if let Some(comparator) = &self.comparator {
-            options.comparator = comparator.user();
+        match (&self.comparator, &self.builtin_comparator) {
+            (Some(comparator), _) => options.comparator = comparator.user(),
+            (None, Some(comparator)) => options.comparator = comparator.clone(),
+            (None, None) => {}
         }
+        if !self.cf_paths.is_empty() {
+            return Err(Error::not_supported(
+                "cf_paths: tables lie in the directory of the database",
+            ));
+        }
+        options.sst_partitioner_factory = self.partitioner.clone();
         options.merge_operator = self.merge_operator.clone();
         options.compaction_filter_factory = match (&self.compaction_filter, &self.compaction_filter_factory) {
             (Some(filter), _) => Some(Arc::new(FilterFactory::of_filter(filter.clone()))),
@@ -452,5 +482,106 @@ api!(
         _cuckoo: *mut crate::generated::objects::rocksdb_cuckoo_table_options_t,
     ) {
         (*options).table = TableFactory::Other;
+    }
+);
+
+/// `rocksdb_dbpath_t`.
+#[derive(Clone)]
+pub struct rocksdb_dbpath_t {
+    path: PathBuf,
+    _target_size: u64,
+}
+
+api!(
+    fn rocksdb_dbpath_create(name: *const c_char, target_size: u64) -> *mut rocksdb_dbpath_t {
+        boxed(rocksdb_dbpath_t {
+            path: path(name),
+            _target_size: target_size,
+        })
+    }
+);
+
+unsafe fn paths(list: *const *const rocksdb_dbpath_t, count: usize) -> Vec<PathBuf> {
+    array(list, count)
+        .iter()
+        .map(|path| (&(**path).path).clone())
+        .collect()
+}
+
+// Tables lie in one directory: a database that is opened with others is refused.
+api!(
+    fn rocksdb_options_set_db_paths(
+        options: *mut rocksdb_options_t,
+        list: *mut *const rocksdb_dbpath_t,
+        count: usize,
+    ) {
+        (*options).db_paths = paths(list, count);
+    }
+);
+
+api!(
+    fn rocksdb_options_set_cf_paths(
+        options: *mut rocksdb_options_t,
+        list: *mut *const rocksdb_dbpath_t,
+        count: usize,
+    ) {
+        (*options).cf_paths = paths(list, count);
+    }
+);
+
+api!(
+    fn rocksdb_options_add_compact_on_deletion_collector_factory_min_file_size(
+        options: *mut rocksdb_options_t,
+        window: usize,
+        deletions: usize,
+        ratio: f64,
+        min_file_size: u64,
+    ) {
+        (&mut (*options).collectors).push(Arc::new(CompactOnDeletionCollectorFactory {
+            sliding_window_size: window,
+            deletion_trigger: deletions,
+            deletion_ratio: ratio,
+            min_file_size,
+        }));
+    }
+);
+
+/// `rocksdb_file_checksum_gen_factory_t`: CRC-32C is the only one.
+pub struct rocksdb_file_checksum_gen_factory_t(());
+
+api!(
+    fn rocksdb_file_checksum_gen_crc32c_factory_create() -> *mut rocksdb_file_checksum_gen_factory_t {
+        boxed(rocksdb_file_checksum_gen_factory_t(()))
+    }
+);
+
+api!(
+    fn rocksdb_options_set_file_checksum_gen_factory(
+        options: *mut rocksdb_options_t,
+        factory: *mut rocksdb_file_checksum_gen_factory_t,
+    ) {
+        (*options).checksum_generator = !factory.is_null();
+    }
+);
+
+/// `rocksdb_sst_partitioner_factory_t`.
+pub struct rocksdb_sst_partitioner_factory_t(Arc<dyn esker::SstPartitionerFactory>);
+
+api!(
+    fn rocksdb_sst_partitioner_fixed_prefix_factory_create(
+        length: usize,
+    ) -> *mut rocksdb_sst_partitioner_factory_t {
+        boxed(rocksdb_sst_partitioner_factory_t(Arc::new(
+            esker::SstPartitionerFixedPrefixFactory::new(length),
+        )))
+    }
+);
+
+api!(
+    fn rocksdb_options_set_sst_partitioner_factory(
+        options: *mut rocksdb_options_t,
+        factory: *mut rocksdb_sst_partitioner_factory_t,
+    ) {
+        (*options).partitioner = factory.as_ref().map(|factory| factory.0.clone());
     }
 );

@@ -18,6 +18,9 @@ pub struct rocksdb_readoptions_t {
     pub upper_bound: Option<Vec<u8>>,
     pub timestamp: Option<Vec<u8>>,
     pub table_filter: Option<esker::TableFilter>,
+    pub table_index: Option<Vec<u8>>,
+    pub request_id: Option<Vec<u8>>,
+    pub has_merge_threshold: bool,
 }
 
 /// A priority by RocksDB's number; `IO_TOTAL` is none.

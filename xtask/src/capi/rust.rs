@@ -17,17 +17,17 @@ fn struct_name(object: &str) -> String {
 }
 
 fn rust_type(field: &Field) -> &str {
-    if field.kind == "bytes" {
-        "Vec<u8>"
-    } else {
-        &field.kind
+    match field.kind.as_str() {
+        "bytes" => "Vec<u8>",
+        "flag" => "u8",
+        kind => kind,
     }
 }
 
 /// The structs of fields, and what hands them to the engine.
 pub fn fields(tables: &Tables) -> String {
     let mut out = format!("//! The fields of the C objects, with RocksDB's defaults.\n\n{NOTE}\n");
-    out.push_str("use std::ffi::{c_char, c_int};\n\nuse super::apply;\n");
+    out.push_str("use std::ffi::{c_char, c_int};\n\nuse super::{apply, parse};\n");
     for (object, fields) in tables.objects() {
         let name = struct_name(object);
         out.push_str(&format!(
@@ -60,6 +60,28 @@ pub fn fields(tables: &Tables) -> String {
                     .then_some((*field, table, row))
             })
             .collect();
+        if ![
+            "options",
+            "block_based_table_options",
+            "universal_compaction_options",
+            "fifo_compaction_options",
+        ]
+        .contains(&object)
+        {
+            continue;
+        }
+        out.push_str(&format!("\nimpl {name} {{\n    /// Sets the field of RocksDB's name `name` from text. `None`: there is none, or the text is not of its type.\n    pub fn set(&mut self, name: &str, text: &str) -> Option<()> {{\n        match name {{\n"));
+        for field in &fields {
+            let row = field
+                .engine
+                .split_once(':')
+                .map_or(String::new(), |(_, row)| format!(" | {row:?}"));
+            out.push_str(&format!(
+                "            {:?}{row} => self.{} = parse(text)?,\n",
+                field.name, field.name
+            ));
+        }
+        out.push_str("            _ => return None,\n        }\n        Some(())\n    }\n}\n");
         if rows.is_empty() {
             continue;
         }
@@ -134,9 +156,14 @@ pub fn objects(tables: &Tables) -> String {
             .filter(|setter| !tables.written.contains(*setter))
         {
             wanted(object);
+            let value = if field.kind == "flag" {
+                "u8::from(value != 0)"
+            } else {
+                "value"
+            };
             out.push_str(&format!(
-                "\napi!(fn {setter}(object: *mut rocksdb_{object}_t, value: {}) {{ (*object).fields.{name} = value; }});\n",
-                field.kind
+                "\napi!(fn {setter}(object: *mut rocksdb_{object}_t, value: {}) {{ (*object).fields.{name} = {value}; }});\n",
+                rust_type(field)
             ));
         }
         if let Some((getter, form)) = field
@@ -155,6 +182,7 @@ pub fn objects(tables: &Tables) -> String {
                         "length: *mut usize) -> *mut c_char {{ copied(&(*object).fields.{name}, length) }}"
                     )
                 }
+                "flag" => format!(") -> u8 {{ u8::from((*object).fields.{name} != 0) }}"),
                 "bool" => format!(") -> bool {{ u64::from((*object).fields.{name}) != 0 }}"),
                 kind if kind == field.kind => format!(") -> {kind} {{ (*object).fields.{name} }}"),
                 kind => format!(") -> {kind} {{ (*object).fields.{name} as {kind} }}"),

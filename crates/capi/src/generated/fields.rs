@@ -4,7 +4,7 @@
 
 use std::ffi::{c_char, c_int};
 
-use super::apply;
+use super::{apply, parse};
 
 /// Fields of `rocksdb_backup_engine_options_t`.
 #[derive(Clone)]
@@ -89,7 +89,6 @@ impl Default for BlobFileGarbageInfoFields {
 /// Fields of `rocksdb_block_based_table_options_t`.
 #[derive(Clone)]
 pub struct BlockBasedTableOptionsFields {
-    pub data_block_hash_ratio: f64,
     pub top_level_index_pinning_tier: c_int,
     pub partition_pinning_tier: c_int,
     pub unpartitioned_pinning_tier: c_int,
@@ -135,7 +134,6 @@ pub struct BlockBasedTableOptionsFields {
 impl Default for BlockBasedTableOptionsFields {
     fn default() -> BlockBasedTableOptionsFields {
         BlockBasedTableOptionsFields {
-            data_block_hash_ratio: 0.75,
             top_level_index_pinning_tier: 0,
             partition_pinning_tier: 0,
             unpartitioned_pinning_tier: 0,
@@ -181,9 +179,58 @@ impl Default for BlockBasedTableOptionsFields {
 }
 
 impl BlockBasedTableOptionsFields {
+    /// Sets the field of RocksDB's name `name` from text. `None`: there is none, or the text is not of its type.
+    pub fn set(&mut self, name: &str, text: &str) -> Option<()> {
+        match name {
+            "top_level_index_pinning_tier" => self.top_level_index_pinning_tier = parse(text)?,
+            "partition_pinning_tier" => self.partition_pinning_tier = parse(text)?,
+            "unpartitioned_pinning_tier" => self.unpartitioned_pinning_tier = parse(text)?,
+            "cache_index_and_filter_blocks" => self.cache_index_and_filter_blocks = parse(text)?,
+            "cache_index_and_filter_blocks_with_high_priority" => self.cache_index_and_filter_blocks_with_high_priority = parse(text)?,
+            "pin_l0_filter_and_index_blocks_in_cache" => self.pin_l0_filter_and_index_blocks_in_cache = parse(text)?,
+            "pin_top_level_index_and_filter" => self.pin_top_level_index_and_filter = parse(text)?,
+            "index_type" => self.index_type = parse(text)?,
+            "index_block_search_type" => self.index_block_search_type = parse(text)?,
+            "data_block_index_type" => self.data_block_index_type = parse(text)?,
+            "data_block_hash_table_util_ratio" => self.data_block_hash_table_util_ratio = parse(text)?,
+            "checksum" => self.checksum = parse(text)?,
+            "no_block_cache" => self.no_block_cache = parse(text)?,
+            "block_size" => self.block_size = parse(text)?,
+            "block_size_deviation" => self.block_size_deviation = parse(text)?,
+            "block_restart_interval" => self.block_restart_interval = parse(text)?,
+            "index_block_restart_interval" => self.index_block_restart_interval = parse(text)?,
+            "metadata_block_size" => self.metadata_block_size = parse(text)?,
+            "partition_filters" => self.partition_filters = parse(text)?,
+            "decouple_partitioned_filters" => self.decouple_partitioned_filters = parse(text)?,
+            "optimize_filters_for_memory" => self.optimize_filters_for_memory = parse(text)?,
+            "use_delta_encoding" => self.use_delta_encoding = parse(text)?,
+            "use_udi_as_primary_index" => self.use_udi_as_primary_index = parse(text)?,
+            "fail_if_no_udi_on_open" => self.fail_if_no_udi_on_open = parse(text)?,
+            "whole_key_filtering" => self.whole_key_filtering = parse(text)?,
+            "detect_filter_construct_corruption" => self.detect_filter_construct_corruption = parse(text)?,
+            "verify_compression" => self.verify_compression = parse(text)?,
+            "read_amp_bytes_per_bit" => self.read_amp_bytes_per_bit = parse(text)?,
+            "format_version" => self.format_version = parse(text)?,
+            "separate_key_value_in_data_block" => self.separate_key_value_in_data_block = parse(text)?,
+            "uniform_cv_threshold" => self.uniform_cv_threshold = parse(text)?,
+            "enable_index_compression" => self.enable_index_compression = parse(text)?,
+            "block_align" => self.block_align = parse(text)?,
+            "super_block_alignment_size" => self.super_block_alignment_size = parse(text)?,
+            "super_block_alignment_space_overhead_ratio" => self.super_block_alignment_space_overhead_ratio = parse(text)?,
+            "index_shortening" => self.index_shortening = parse(text)?,
+            "max_auto_readahead_size" => self.max_auto_readahead_size = parse(text)?,
+            "prepopulate_block_cache" => self.prepopulate_block_cache = parse(text)?,
+            "initial_auto_readahead_size" => self.initial_auto_readahead_size = parse(text)?,
+            "num_file_reads_for_auto_readahead" => self.num_file_reads_for_auto_readahead = parse(text)?,
+            _ => return None,
+        }
+        Some(())
+    }
+}
+
+impl BlockBasedTableOptionsFields {
     /// Hands the fields that are rows of `esker::BlockBasedOptions` over.
     pub fn apply_table(&self, options: &mut esker::BlockBasedOptions) -> esker::Result<()> {
-        apply(options, "data_block_hash_table_util_ratio", self.data_block_hash_ratio as f64, &self.data_block_hash_ratio.to_string())?;
         apply(options, "cache_index_and_filter_blocks", self.cache_index_and_filter_blocks as f64, &self.cache_index_and_filter_blocks.to_string())?;
         apply(options, "cache_index_and_filter_blocks_with_high_priority", self.cache_index_and_filter_blocks_with_high_priority as f64, &self.cache_index_and_filter_blocks_with_high_priority.to_string())?;
         apply(options, "pin_l0_filter_and_index_blocks_in_cache", self.pin_l0_filter_and_index_blocks_in_cache as f64, &self.pin_l0_filter_and_index_blocks_in_cache.to_string())?;
@@ -425,8 +472,6 @@ pub struct CompactionjobinfoFields {
     pub compression: u32,
     pub blob_compression_type: u32,
     pub aborted: u8,
-    pub input_files_count: usize,
-    pub output_files_count: usize,
     pub elapsed_micros: u64,
     pub num_corrupt_keys: u64,
     pub input_records: u64,
@@ -435,11 +480,6 @@ pub struct CompactionjobinfoFields {
     pub total_output_bytes: u64,
     pub num_input_files: usize,
     pub num_input_files_at_output_level: usize,
-    pub input_file_infos_count: usize,
-    pub output_file_infos_count: usize,
-    pub table_properties_count: usize,
-    pub blob_file_addition_infos_count: usize,
-    pub blob_file_garbage_infos_count: usize,
 }
 
 impl Default for CompactionjobinfoFields {
@@ -456,8 +496,6 @@ impl Default for CompactionjobinfoFields {
             compression: 0,
             blob_compression_type: 0,
             aborted: 0,
-            input_files_count: 0,
-            output_files_count: 0,
             elapsed_micros: 0,
             num_corrupt_keys: 0,
             input_records: 0,
@@ -466,11 +504,6 @@ impl Default for CompactionjobinfoFields {
             total_output_bytes: 0,
             num_input_files: 0,
             num_input_files_at_output_level: 0,
-            input_file_infos_count: 0,
-            output_file_infos_count: 0,
-            table_properties_count: 0,
-            blob_file_addition_infos_count: 0,
-            blob_file_garbage_infos_count: 0,
         }
     }
 }
@@ -667,6 +700,23 @@ impl Default for FifoCompactionOptionsFields {
     }
 }
 
+impl FifoCompactionOptionsFields {
+    /// Sets the field of RocksDB's name `name` from text. `None`: there is none, or the text is not of its type.
+    pub fn set(&mut self, name: &str, text: &str) -> Option<()> {
+        match name {
+            "allow_compaction" => self.allow_compaction = parse(text)?,
+            "max_table_files_size" => self.max_table_files_size = parse(text)?,
+            "max_data_files_size" => self.max_data_files_size = parse(text)?,
+            "use_kv_ratio_compaction" => self.use_kv_ratio_compaction = parse(text)?,
+            "age_for_warm" => self.age_for_warm = parse(text)?,
+            "allow_trivial_copy_when_change_temperature" => self.allow_trivial_copy_when_change_temperature = parse(text)?,
+            "trivial_copy_buffer_size" => self.trivial_copy_buffer_size = parse(text)?,
+            _ => return None,
+        }
+        Some(())
+    }
+}
+
 /// Fields of `rocksdb_flushjobinfo_t`.
 #[derive(Clone)]
 pub struct FlushjobinfoFields {
@@ -683,7 +733,6 @@ pub struct FlushjobinfoFields {
     pub largest_seqno: u64,
     pub flush_reason: u32,
     pub blob_compression_type: u32,
-    pub blob_file_addition_infos_count: usize,
 }
 
 impl Default for FlushjobinfoFields {
@@ -702,7 +751,6 @@ impl Default for FlushjobinfoFields {
             largest_seqno: 0,
             flush_reason: 0,
             blob_compression_type: 0,
-            blob_file_addition_infos_count: 0,
         }
     }
 }
@@ -1133,6 +1181,7 @@ pub struct OptionsFields {
     pub memtable_batch_lookup_optimization: u8,
     pub memtable_max_range_deletions: u32,
     pub uncache_aggressiveness: u32,
+    pub compaction_readahead_size: usize,
 }
 
 impl Default for OptionsFields {
@@ -1309,7 +1358,190 @@ impl Default for OptionsFields {
             memtable_batch_lookup_optimization: 0,
             memtable_max_range_deletions: 0,
             uncache_aggressiveness: 0,
+            compaction_readahead_size: 2097152,
         }
+    }
+}
+
+impl OptionsFields {
+    /// Sets the field of RocksDB's name `name` from text. `None`: there is none, or the text is not of its type.
+    pub fn set(&mut self, name: &str, text: &str) -> Option<()> {
+        match name {
+            "allow_ingest_behind" => self.allow_ingest_behind = parse(text)?,
+            "create_if_missing" => self.create_if_missing = parse(text)?,
+            "create_missing_column_families" => self.create_missing_column_families = parse(text)?,
+            "error_if_exists" => self.error_if_exists = parse(text)?,
+            "paranoid_checks" => self.paranoid_checks = parse(text)?,
+            "open_files_async" => self.open_files_async = parse(text)?,
+            "info_log_level" => self.info_log_level = parse(text)?,
+            "write_buffer_size" => self.write_buffer_size = parse(text)?,
+            "db_write_buffer_size" => self.db_write_buffer_size = parse(text)?,
+            "max_open_files" => self.max_open_files = parse(text)?,
+            "max_file_opening_threads" => self.max_file_opening_threads = parse(text)?,
+            "max_total_wal_size" => self.max_total_wal_size = parse(text)?,
+            "compression_options_zstd_max_train_bytes" => self.compression_options_zstd_max_train_bytes = parse(text)?,
+            "compression_options_use_zstd_dict_trainer" => self.compression_options_use_zstd_dict_trainer = parse(text)?,
+            "compression_options_parallel_threads" => self.compression_options_parallel_threads = parse(text)?,
+            "compression_options_max_dict_buffer_bytes" => self.compression_options_max_dict_buffer_bytes = parse(text)?,
+            "num_levels" => self.num_levels = parse(text)?,
+            "level0_file_num_compaction_trigger" => self.level0_file_num_compaction_trigger = parse(text)?,
+            "level0_slowdown_writes_trigger" => self.level0_slowdown_writes_trigger = parse(text)?,
+            "level0_stop_writes_trigger" => self.level0_stop_writes_trigger = parse(text)?,
+            "target_file_size_base" => self.target_file_size_base = parse(text)?,
+            "target_file_size_multiplier" => self.target_file_size_multiplier = parse(text)?,
+            "max_bytes_for_level_base" => self.max_bytes_for_level_base = parse(text)?,
+            "level_compaction_dynamic_level_bytes" => self.level_compaction_dynamic_level_bytes = parse(text)?,
+            "max_bytes_for_level_multiplier" => self.max_bytes_for_level_multiplier = parse(text)?,
+            "ttl" => self.ttl = parse(text)?,
+            "periodic_compaction_seconds" => self.periodic_compaction_seconds = parse(text)?,
+            "memtable_op_scan_flush_trigger" => self.memtable_op_scan_flush_trigger = parse(text)?,
+            "memtable_avg_op_scan_flush_trigger" => self.memtable_avg_op_scan_flush_trigger = parse(text)?,
+            "min_tombstones_for_range_conversion" => self.min_tombstones_for_range_conversion = parse(text)?,
+            "statistics_level" => self.statistics_level = parse(text)?,
+            "skip_stats_update_on_db_open" => self.skip_stats_update_on_db_open = parse(text)?,
+            "enable_blob_files" => self.enable_blob_files = parse(text)?,
+            "min_blob_size" => self.min_blob_size = parse(text)?,
+            "blob_file_size" => self.blob_file_size = parse(text)?,
+            "blob_compression_type" => self.blob_compression_type = parse(text)?,
+            "enable_blob_gc" | "enable_blob_garbage_collection" => self.enable_blob_gc = parse(text)?,
+            "blob_gc_age_cutoff" | "blob_garbage_collection_age_cutoff" => self.blob_gc_age_cutoff = parse(text)?,
+            "blob_gc_force_threshold" | "blob_garbage_collection_force_threshold" => self.blob_gc_force_threshold = parse(text)?,
+            "read_triggered_compaction_threshold" => self.read_triggered_compaction_threshold = parse(text)?,
+            "max_compaction_trigger_wakeup_seconds" => self.max_compaction_trigger_wakeup_seconds = parse(text)?,
+            "blob_compaction_readahead_size" => self.blob_compaction_readahead_size = parse(text)?,
+            "blob_file_starting_level" => self.blob_file_starting_level = parse(text)?,
+            "prepopulate_blob_cache" => self.prepopulate_blob_cache = parse(text)?,
+            "max_write_buffer_number" => self.max_write_buffer_number = parse(text)?,
+            "min_write_buffer_number_to_merge" => self.min_write_buffer_number_to_merge = parse(text)?,
+            "max_write_buffer_size_to_maintain" => self.max_write_buffer_size_to_maintain = parse(text)?,
+            "enable_pipelined_write" => self.enable_pipelined_write = parse(text)?,
+            "unordered_write" => self.unordered_write = parse(text)?,
+            "max_subcompactions" => self.max_subcompactions = parse(text)?,
+            "max_background_jobs" => self.max_background_jobs = parse(text)?,
+            "max_background_compactions" => self.max_background_compactions = parse(text)?,
+            "max_background_flushes" => self.max_background_flushes = parse(text)?,
+            "max_log_file_size" => self.max_log_file_size = parse(text)?,
+            "log_file_time_to_roll" => self.log_file_time_to_roll = parse(text)?,
+            "keep_log_file_num" => self.keep_log_file_num = parse(text)?,
+            "recycle_log_file_num" => self.recycle_log_file_num = parse(text)?,
+            "soft_pending_compaction_bytes_limit" => self.soft_pending_compaction_bytes_limit = parse(text)?,
+            "hard_pending_compaction_bytes_limit" => self.hard_pending_compaction_bytes_limit = parse(text)?,
+            "max_manifest_file_size" => self.max_manifest_file_size = parse(text)?,
+            "table_cache_numshardbits" => self.table_cache_numshardbits = parse(text)?,
+            "arena_block_size" => self.arena_block_size = parse(text)?,
+            "use_fsync" => self.use_fsync = parse(text)?,
+            "WAL_ttl_seconds" => self.WAL_ttl_seconds = parse(text)?,
+            "WAL_size_limit_MB" => self.WAL_size_limit_MB = parse(text)?,
+            "manifest_preallocation_size" => self.manifest_preallocation_size = parse(text)?,
+            "allow_mmap_reads" => self.allow_mmap_reads = parse(text)?,
+            "allow_mmap_writes" => self.allow_mmap_writes = parse(text)?,
+            "use_direct_reads" => self.use_direct_reads = parse(text)?,
+            "use_direct_io_for_flush_and_compaction" => self.use_direct_io_for_flush_and_compaction = parse(text)?,
+            "is_fd_close_on_exec" => self.is_fd_close_on_exec = parse(text)?,
+            "stats_dump_period_sec" => self.stats_dump_period_sec = parse(text)?,
+            "stats_persist_period_sec" => self.stats_persist_period_sec = parse(text)?,
+            "advise_random_on_open" => self.advise_random_on_open = parse(text)?,
+            "use_adaptive_mutex" => self.use_adaptive_mutex = parse(text)?,
+            "bytes_per_sync" => self.bytes_per_sync = parse(text)?,
+            "wal_bytes_per_sync" => self.wal_bytes_per_sync = parse(text)?,
+            "writable_file_max_buffer_size" => self.writable_file_max_buffer_size = parse(text)?,
+            "allow_concurrent_memtable_write" => self.allow_concurrent_memtable_write = parse(text)?,
+            "enable_write_thread_adaptive_yield" => self.enable_write_thread_adaptive_yield = parse(text)?,
+            "max_sequential_skip_in_iterations" => self.max_sequential_skip_in_iterations = parse(text)?,
+            "disable_auto_compactions" => self.disable_auto_compactions = parse(text)?,
+            "optimize_filters_for_hits" => self.optimize_filters_for_hits = parse(text)?,
+            "delete_obsolete_files_period_micros" => self.delete_obsolete_files_period_micros = parse(text)?,
+            "memtable_prefix_bloom_size_ratio" => self.memtable_prefix_bloom_size_ratio = parse(text)?,
+            "max_compaction_bytes" => self.max_compaction_bytes = parse(text)?,
+            "write_dbid_to_manifest" => self.write_dbid_to_manifest = parse(text)?,
+            "write_identity_file" => self.write_identity_file = parse(text)?,
+            "track_and_verify_wals_in_manifest" => self.track_and_verify_wals_in_manifest = parse(text)?,
+            "memtable_huge_page_size" => self.memtable_huge_page_size = parse(text)?,
+            "max_successive_merges" => self.max_successive_merges = parse(text)?,
+            "bloom_locality" => self.bloom_locality = parse(text)?,
+            "inplace_update_support" => self.inplace_update_support = parse(text)?,
+            "inplace_update_num_locks" => self.inplace_update_num_locks = parse(text)?,
+            "report_bg_io_stats" => self.report_bg_io_stats = parse(text)?,
+            "avoid_unnecessary_blocking_io" => self.avoid_unnecessary_blocking_io = parse(text)?,
+            "experimental_mempurge_threshold" => self.experimental_mempurge_threshold = parse(text)?,
+            "wal_recovery_mode" => self.wal_recovery_mode = parse(text)?,
+            "compression" => self.compression = parse(text)?,
+            "bottommost_compression" => self.bottommost_compression = parse(text)?,
+            "compaction_style" => self.compaction_style = parse(text)?,
+            "atomic_flush" => self.atomic_flush = parse(text)?,
+            "manual_wal_flush" => self.manual_wal_flush = parse(text)?,
+            "wal_compression" => self.wal_compression = parse(text)?,
+            "compaction_pri" => self.compaction_pri = parse(text)?,
+            "dump_malloc_stats" => self.dump_malloc_stats = parse(text)?,
+            "memtable_whole_key_filtering" => self.memtable_whole_key_filtering = parse(text)?,
+            "flush_verify_memtable_count" => self.flush_verify_memtable_count = parse(text)?,
+            "compaction_verify_record_count" => self.compaction_verify_record_count = parse(text)?,
+            "track_and_verify_wals" => self.track_and_verify_wals = parse(text)?,
+            "verify_sst_unique_id_in_manifest" => self.verify_sst_unique_id_in_manifest = parse(text)?,
+            "read_io_executor_threads" => self.read_io_executor_threads = parse(text)?,
+            "async_wal_precreate" => self.async_wal_precreate = parse(text)?,
+            "verify_manifest_content_on_close" => self.verify_manifest_content_on_close = parse(text)?,
+            "optimize_manifest_for_recovery" => self.optimize_manifest_for_recovery = parse(text)?,
+            "reuse_manifest_on_open" => self.reuse_manifest_on_open = parse(text)?,
+            "max_manifest_space_amp_pct" => self.max_manifest_space_amp_pct = parse(text)?,
+            "use_direct_io_for_compaction_reads" => self.use_direct_io_for_compaction_reads = parse(text)?,
+            "allow_fallocate" => self.allow_fallocate = parse(text)?,
+            "persist_stats_to_disk" => self.persist_stats_to_disk = parse(text)?,
+            "stats_history_buffer_size" => self.stats_history_buffer_size = parse(text)?,
+            "strict_bytes_per_sync" => self.strict_bytes_per_sync = parse(text)?,
+            "enable_thread_tracking" => self.enable_thread_tracking = parse(text)?,
+            "delayed_write_rate" => self.delayed_write_rate = parse(text)?,
+            "max_write_batch_group_size_bytes" => self.max_write_batch_group_size_bytes = parse(text)?,
+            "write_thread_max_yield_usec" => self.write_thread_max_yield_usec = parse(text)?,
+            "write_thread_slow_yield_usec" => self.write_thread_slow_yield_usec = parse(text)?,
+            "allow_2pc" => self.allow_2pc = parse(text)?,
+            "avoid_flush_during_recovery" => self.avoid_flush_during_recovery = parse(text)?,
+            "enforce_write_buffer_manager_during_recovery" => self.enforce_write_buffer_manager_during_recovery = parse(text)?,
+            "avoid_flush_during_shutdown" => self.avoid_flush_during_shutdown = parse(text)?,
+            "two_write_queues" => self.two_write_queues = parse(text)?,
+            "background_close_inactive_wals" => self.background_close_inactive_wals = parse(text)?,
+            "prefix_seek_opt_in_only" => self.prefix_seek_opt_in_only = parse(text)?,
+            "log_readahead_size" => self.log_readahead_size = parse(text)?,
+            "best_efforts_recovery" => self.best_efforts_recovery = parse(text)?,
+            "max_bgerror_resume_count" => self.max_bgerror_resume_count = parse(text)?,
+            "bgerror_resume_retry_interval" => self.bgerror_resume_retry_interval = parse(text)?,
+            "allow_data_in_errors" => self.allow_data_in_errors = parse(text)?,
+            "lowest_used_cache_tier" => self.lowest_used_cache_tier = parse(text)?,
+            "enforce_single_del_contracts" => self.enforce_single_del_contracts = parse(text)?,
+            "follower_refresh_catchup_period_ms" => self.follower_refresh_catchup_period_ms = parse(text)?,
+            "follower_catchup_retry_count" => self.follower_catchup_retry_count = parse(text)?,
+            "follower_catchup_retry_wait_ms" => self.follower_catchup_retry_wait_ms = parse(text)?,
+            "metadata_write_temperature" => self.metadata_write_temperature = parse(text)?,
+            "wal_write_temperature" => self.wal_write_temperature = parse(text)?,
+            "fast_sst_open" => self.fast_sst_open = parse(text)?,
+            "target_file_size_is_upper_bound" => self.target_file_size_is_upper_bound = parse(text)?,
+            "strict_max_successive_merges" => self.strict_max_successive_merges = parse(text)?,
+            "paranoid_file_checks" => self.paranoid_file_checks = parse(text)?,
+            "verify_output_flags" => self.verify_output_flags = parse(text)?,
+            "force_consistency_checks" => self.force_consistency_checks = parse(text)?,
+            "disallow_memtable_writes" => self.disallow_memtable_writes = parse(text)?,
+            "sample_for_compression" => self.sample_for_compression = parse(text)?,
+            "last_level_temperature" => self.last_level_temperature = parse(text)?,
+            "default_write_temperature" => self.default_write_temperature = parse(text)?,
+            "default_temperature" => self.default_temperature = parse(text)?,
+            "preclude_last_level_data_seconds" => self.preclude_last_level_data_seconds = parse(text)?,
+            "preserve_internal_time_seconds" => self.preserve_internal_time_seconds = parse(text)?,
+            "enable_blob_direct_write" => self.enable_blob_direct_write = parse(text)?,
+            "blob_direct_write_partitions" => self.blob_direct_write_partitions = parse(text)?,
+            "memtable_protection_bytes_per_key" => self.memtable_protection_bytes_per_key = parse(text)?,
+            "persist_user_defined_timestamps" => self.persist_user_defined_timestamps = parse(text)?,
+            "block_protection_bytes_per_key" => self.block_protection_bytes_per_key = parse(text)?,
+            "bottommost_file_compaction_delay" => self.bottommost_file_compaction_delay = parse(text)?,
+            "paranoid_memory_checks" => self.paranoid_memory_checks = parse(text)?,
+            "memtable_verify_per_key_checksum_on_seek" => self.memtable_verify_per_key_checksum_on_seek = parse(text)?,
+            "cf_allow_ingest_behind" => self.cf_allow_ingest_behind = parse(text)?,
+            "memtable_batch_lookup_optimization" => self.memtable_batch_lookup_optimization = parse(text)?,
+            "memtable_max_range_deletions" => self.memtable_max_range_deletions = parse(text)?,
+            "uncache_aggressiveness" => self.uncache_aggressiveness = parse(text)?,
+            "compaction_readahead_size" => self.compaction_readahead_size = parse(text)?,
+            _ => return None,
+        }
+        Some(())
     }
 }
 
@@ -1355,6 +1587,7 @@ impl OptionsFields {
         apply(options, "follower_refresh_catchup_period_ms", self.follower_refresh_catchup_period_ms as f64, &self.follower_refresh_catchup_period_ms.to_string())?;
         apply(options, "follower_catchup_retry_count", self.follower_catchup_retry_count as f64, &self.follower_catchup_retry_count.to_string())?;
         apply(options, "follower_catchup_retry_wait_ms", self.follower_catchup_retry_wait_ms as f64, &self.follower_catchup_retry_wait_ms.to_string())?;
+        apply(options, "compaction_readahead_size", self.compaction_readahead_size as f64, &self.compaction_readahead_size.to_string())?;
         Ok(())
     }
 
@@ -1845,6 +2078,26 @@ impl Default for UniversalCompactionOptionsFields {
             incremental: 0,
             reduce_file_locking: 0,
         }
+    }
+}
+
+impl UniversalCompactionOptionsFields {
+    /// Sets the field of RocksDB's name `name` from text. `None`: there is none, or the text is not of its type.
+    pub fn set(&mut self, name: &str, text: &str) -> Option<()> {
+        match name {
+            "size_ratio" => self.size_ratio = parse(text)?,
+            "min_merge_width" => self.min_merge_width = parse(text)?,
+            "max_merge_width" => self.max_merge_width = parse(text)?,
+            "max_size_amplification_percent" => self.max_size_amplification_percent = parse(text)?,
+            "compression_size_percent" => self.compression_size_percent = parse(text)?,
+            "stop_style" => self.stop_style = parse(text)?,
+            "max_read_amp" => self.max_read_amp = parse(text)?,
+            "allow_trivial_move" => self.allow_trivial_move = parse(text)?,
+            "incremental" => self.incremental = parse(text)?,
+            "reduce_file_locking" => self.reduce_file_locking = parse(text)?,
+            _ => return None,
+        }
+        Some(())
     }
 }
 

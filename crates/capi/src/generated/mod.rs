@@ -18,3 +18,53 @@ fn apply<S: OptionTable>(options: &mut S, name: &str, number: f64, text: &str) -
         _ => options.set(name, text),
     }
 }
+
+/// A field's type, from the text of an option.
+trait FieldValue: Sized {
+    fn of(text: &str) -> Option<Self>;
+}
+
+macro_rules! number_fields {
+    ($($type:ty),+) => { $(
+        impl FieldValue for $type {
+            fn of(text: &str) -> Option<$type> {
+                match text {
+                    "true" => Some(1),
+                    "false" => Some(0),
+                    _ => text.parse().ok().or_else(|| scaled(text)?.try_into().ok()),
+                }
+            }
+        }
+    )+ };
+}
+number_fields!(u8, i8, i32, u32, i64, u64, usize);
+
+/// An integer with a binary suffix.
+fn scaled(text: &str) -> Option<i128> {
+    let (digits, suffix) = text.split_at_checked(text.len().checked_sub(1)?)?;
+    let shift = match suffix.to_ascii_lowercase().as_str() {
+        "k" => 10,
+        "m" => 20,
+        "g" => 30,
+        "t" => 40,
+        _ => return None,
+    };
+    digits.trim().parse::<i64>().ok().map(|number| i128::from(number) << shift)
+}
+
+impl FieldValue for f64 {
+    fn of(text: &str) -> Option<f64> {
+        text.parse().ok()
+    }
+}
+
+impl FieldValue for bool {
+    fn of(text: &str) -> Option<bool> {
+        u8::of(text).map(|number| number != 0)
+    }
+}
+
+/// A field from the text of an option.
+fn parse<T: FieldValue>(text: &str) -> Option<T> {
+    T::of(text.trim())
+}

@@ -36,14 +36,6 @@ api!(fn rocksdb_get_sorted_wal_files(_0: *mut c_void, errptr: *mut *mut c_char) 
 
 api!(fn rocksdb_get_current_wal_file(_0: *mut c_void, errptr: *mut *mut c_char) -> *mut c_void { absent_error("rocksdb_get_current_wal_file", errptr) });
 
-api!(fn rocksdb_compact_files(_0: *mut c_void, _1: *mut c_void, _2: *mut c_void, _3: usize, _4: c_int, _5: c_int, _6: *mut c_void, _7: *mut c_void, _8: *mut c_void, errptr: *mut *mut c_char) { absent_error("rocksdb_compact_files", errptr) });
-
-api!(fn rocksdb_compact_files_cf(_0: *mut c_void, _1: *mut c_void, _2: *mut c_void, _3: *mut c_void, _4: usize, _5: c_int, _6: c_int, _7: *mut c_void, _8: *mut c_void, _9: *mut c_void, errptr: *mut *mut c_char) { absent_error("rocksdb_compact_files_cf", errptr) });
-
-api!(fn rocksdb_compact_files_output_file_names_destroy(_0: *mut c_void, _1: usize) { absent("rocksdb_compact_files_output_file_names_destroy") });
-
-api!(fn rocksdb_livefiles(_0: *mut c_void) -> *mut c_void { absent("rocksdb_livefiles") });
-
 api!(fn rocksdb_wal_iter_next(_0: *mut c_void) { absent("rocksdb_wal_iter_next") });
 
 api!(fn rocksdb_wal_iter_valid(_0: *mut c_void) -> u8 { absent("rocksdb_wal_iter_valid") });
@@ -68,57 +60,7 @@ api!(fn rocksdb_writebatch_update_timestamps(_0: *mut c_void, _1: *mut c_void, _
 
 api!(fn rocksdb_writebatch_wi_update_timestamps(_0: *mut c_void, _1: *mut c_void, _2: usize, _3: *mut c_void, _4: *mut c_void, errptr: *mut *mut c_char) { absent_error("rocksdb_writebatch_wi_update_timestamps", errptr) });
 
-api!(fn rocksdb_load_latest_options(_0: *mut c_void, _1: *mut c_void, _2: bool, _3: *mut c_void, _4: *mut c_void, _5: *mut c_void, _6: *mut c_void, _7: *mut c_void, errptr: *mut *mut c_char) { absent_error("rocksdb_load_latest_options", errptr) });
-
-api!(fn rocksdb_load_latest_options_destroy(_0: *mut c_void, _1: *mut c_void, _2: *mut c_void, _3: usize) { absent("rocksdb_load_latest_options_destroy") });
-
-api!(fn rocksdb_block_based_options_set_user_defined_index_factory_from_string(_0: *mut c_void, _1: *mut c_void, _2: usize, errptr: *mut *mut c_char) { absent_error("rocksdb_block_based_options_set_user_defined_index_factory_from_string", errptr) });
-
-api!(fn rocksdb_block_based_options_clear_user_defined_index_factory(_0: *mut c_void) { absent("rocksdb_block_based_options_clear_user_defined_index_factory") });
-
-api!(fn rocksdb_block_based_options_get_user_defined_index_factory_name(_0: *mut c_void, _1: *mut c_void) -> *mut c_void { absent("rocksdb_block_based_options_get_user_defined_index_factory_name") });
-
-api!(fn rocksdb_options_set_sst_file_manager(_0: *mut c_void, _1: *mut c_void) { absent("rocksdb_options_set_sst_file_manager") });
-
-api!(fn rocksdb_compactionjobinfo_status(_0: *mut c_void, errptr: *mut *mut c_char) { absent_error("rocksdb_compactionjobinfo_status", errptr) });
-
-api!(fn rocksdb_subcompactionjobinfo_status(_0: *mut c_void, errptr: *mut *mut c_char) { absent_error("rocksdb_subcompactionjobinfo_status", errptr) });
-
-api!(fn rocksdb_writestallinfo_cur(_0: *mut c_void) -> *mut c_void { absent("rocksdb_writestallinfo_cur") });
-
-api!(fn rocksdb_writestallinfo_prev(_0: *mut c_void) -> *mut c_void { absent("rocksdb_writestallinfo_prev") });
-
-api!(fn rocksdb_reset_status(_0: *mut c_void) { absent("rocksdb_reset_status") });
-
-api!(fn rocksdb_status_ptr_get_error(_0: *mut c_void, errptr: *mut *mut c_char) { absent_error("rocksdb_status_ptr_get_error", errptr) });
-
-api!(fn rocksdb_table_properties_user_collected_properties_key_at(_0: *mut c_void, _1: usize, _2: *mut c_void) -> *mut c_void { absent("rocksdb_table_properties_user_collected_properties_key_at") });
-
-api!(fn rocksdb_table_properties_user_collected_properties_value_at(_0: *mut c_void, _1: usize, _2: *mut c_void) -> *mut c_void { absent("rocksdb_table_properties_user_collected_properties_value_at") });
-
-api!(fn rocksdb_table_properties_readable_properties_key_at(_0: *mut c_void, _1: usize, _2: *mut c_void) -> *mut c_void { absent("rocksdb_table_properties_readable_properties_key_at") });
-
-api!(fn rocksdb_table_properties_readable_properties_value_at(_0: *mut c_void, _1: usize, _2: *mut c_void) -> *mut c_void { absent("rocksdb_table_properties_readable_properties_value_at") });
-
-api!(fn rocksdb_flushjobinfo_table_properties(_0: *mut c_void) -> *mut c_void { absent("rocksdb_flushjobinfo_table_properties") });
-
 api!(fn rocksdb_flushjobinfo_blob_file_addition_info_at(_0: *mut c_void, _1: usize) -> *mut c_void { absent("rocksdb_flushjobinfo_blob_file_addition_info_at") });
-
-api!(fn rocksdb_compactionjobinfo_input_file_at(_0: *mut c_void, _1: usize, _2: *mut c_void) -> *mut c_void { absent("rocksdb_compactionjobinfo_input_file_at") });
-
-api!(fn rocksdb_compactionjobinfo_output_file_at(_0: *mut c_void, _1: usize, _2: *mut c_void) -> *mut c_void { absent("rocksdb_compactionjobinfo_output_file_at") });
-
-api!(fn rocksdb_compactionjobinfo_stats(_0: *mut c_void) -> *mut c_void { absent("rocksdb_compactionjobinfo_stats") });
-
-api!(fn rocksdb_compactionjobinfo_input_file_info_at(_0: *mut c_void, _1: usize) -> *mut c_void { absent("rocksdb_compactionjobinfo_input_file_info_at") });
-
-api!(fn rocksdb_compactionjobinfo_output_file_info_at(_0: *mut c_void, _1: usize) -> *mut c_void { absent("rocksdb_compactionjobinfo_output_file_info_at") });
-
-api!(fn rocksdb_compactionjobinfo_table_properties_key_at(_0: *mut c_void, _1: usize, _2: *mut c_void) -> *mut c_void { absent("rocksdb_compactionjobinfo_table_properties_key_at") });
-
-api!(fn rocksdb_compactionjobinfo_table_properties_value_at(_0: *mut c_void, _1: usize) -> *mut c_void { absent("rocksdb_compactionjobinfo_table_properties_value_at") });
-
-api!(fn rocksdb_compactionjobinfo_table_properties_for_file(_0: *mut c_void, _1: *mut c_void, _2: usize) -> *mut c_void { absent("rocksdb_compactionjobinfo_table_properties_for_file") });
 
 api!(fn rocksdb_compactionjobinfo_blob_file_addition_info_at(_0: *mut c_void, _1: usize) -> *mut c_void { absent("rocksdb_compactionjobinfo_blob_file_addition_info_at") });
 
@@ -126,65 +68,9 @@ api!(fn rocksdb_compactionjobinfo_blob_file_garbage_info_at(_0: *mut c_void, _1:
 
 api!(fn rocksdb_subcompactionjobinfo_stats(_0: *mut c_void) -> *mut c_void { absent("rocksdb_subcompactionjobinfo_stats") });
 
-api!(fn rocksdb_externalfileingestioninfo_table_properties(_0: *mut c_void) -> *mut c_void { absent("rocksdb_externalfileingestioninfo_table_properties") });
-
-api!(fn rocksdb_eventlistener_create(_0: *mut c_void, _1: *mut c_void, _2: *mut c_void, _3: *mut c_void, _4: *mut c_void, _5: *mut c_void, _6: *mut c_void, _7: *mut c_void, _8: *mut c_void, _9: *mut c_void, _10: *mut c_void, _11: *mut c_void) -> *mut c_void { absent("rocksdb_eventlistener_create") });
-
-api!(fn rocksdb_eventlistener_destroy(_0: *mut c_void) { absent("rocksdb_eventlistener_destroy") });
-
-api!(fn rocksdb_options_add_eventlistener(_0: *mut c_void, _1: *mut c_void) { absent("rocksdb_options_add_eventlistener") });
-
-api!(fn rocksdb_options_increase_parallelism(_0: *mut c_void, _1: c_int) { absent("rocksdb_options_increase_parallelism") });
-
-api!(fn rocksdb_options_optimize_for_point_lookup(_0: *mut c_void, _1: u64) { absent("rocksdb_options_optimize_for_point_lookup") });
-
-api!(fn rocksdb_options_optimize_level_style_compaction(_0: *mut c_void, _1: u64) { absent("rocksdb_options_optimize_level_style_compaction") });
-
-api!(fn rocksdb_options_optimize_universal_style_compaction(_0: *mut c_void, _1: u64) { absent("rocksdb_options_optimize_universal_style_compaction") });
-
-api!(fn rocksdb_options_compaction_readahead_size(_0: *mut c_void, _1: usize) { absent("rocksdb_options_compaction_readahead_size") });
-
-api!(fn rocksdb_options_get_compaction_readahead_size(_0: *mut c_void) -> usize { absent("rocksdb_options_get_compaction_readahead_size") });
-
 api!(fn rocksdb_options_set_wal_filter(_0: *mut c_void, _1: *mut c_void) { absent("rocksdb_options_set_wal_filter") });
 
 api!(fn rocksdb_options_clear_wal_filter(_0: *mut c_void) { absent("rocksdb_options_clear_wal_filter") });
-
-api!(fn rocksdb_options_set_db_paths(_0: *mut c_void, _1: *mut c_void, _2: usize) { absent("rocksdb_options_set_db_paths") });
-
-api!(fn rocksdb_options_set_cf_paths(_0: *mut c_void, _1: *mut c_void, _2: usize) { absent("rocksdb_options_set_cf_paths") });
-
-api!(fn rocksdb_file_checksum_gen_crc32c_factory_create() -> *mut c_void { absent("rocksdb_file_checksum_gen_crc32c_factory_create") });
-
-api!(fn rocksdb_file_checksum_gen_factory_destroy(_0: *mut c_void) { absent("rocksdb_file_checksum_gen_factory_destroy") });
-
-api!(fn rocksdb_options_set_file_checksum_gen_factory(_0: *mut c_void, _1: *mut c_void) { absent("rocksdb_options_set_file_checksum_gen_factory") });
-
-api!(fn rocksdb_options_checksum_handoff_file_types_clear(_0: *mut c_void) { absent("rocksdb_options_checksum_handoff_file_types_clear") });
-
-api!(fn rocksdb_options_checksum_handoff_file_types_add(_0: *mut c_void, _1: c_int) { absent("rocksdb_options_checksum_handoff_file_types_add") });
-
-api!(fn rocksdb_options_checksum_handoff_file_types_remove(_0: *mut c_void, _1: c_int) { absent("rocksdb_options_checksum_handoff_file_types_remove") });
-
-api!(fn rocksdb_options_checksum_handoff_file_types_contains(_0: *mut c_void, _1: c_int) -> u8 { absent("rocksdb_options_checksum_handoff_file_types_contains") });
-
-api!(fn rocksdb_options_checksum_handoff_file_types_count(_0: *mut c_void) -> usize { absent("rocksdb_options_checksum_handoff_file_types_count") });
-
-api!(fn rocksdb_options_calculate_sst_write_lifetime_hint_set_clear(_0: *mut c_void) { absent("rocksdb_options_calculate_sst_write_lifetime_hint_set_clear") });
-
-api!(fn rocksdb_options_calculate_sst_write_lifetime_hint_set_add(_0: *mut c_void, _1: c_int) { absent("rocksdb_options_calculate_sst_write_lifetime_hint_set_add") });
-
-api!(fn rocksdb_options_calculate_sst_write_lifetime_hint_set_remove(_0: *mut c_void, _1: c_int) { absent("rocksdb_options_calculate_sst_write_lifetime_hint_set_remove") });
-
-api!(fn rocksdb_options_calculate_sst_write_lifetime_hint_set_contains(_0: *mut c_void, _1: c_int) -> u8 { absent("rocksdb_options_calculate_sst_write_lifetime_hint_set_contains") });
-
-api!(fn rocksdb_options_calculate_sst_write_lifetime_hint_set_count(_0: *mut c_void) -> usize { absent("rocksdb_options_calculate_sst_write_lifetime_hint_set_count") });
-
-api!(fn rocksdb_sst_partitioner_fixed_prefix_factory_create(_0: usize) -> *mut c_void { absent("rocksdb_sst_partitioner_fixed_prefix_factory_create") });
-
-api!(fn rocksdb_sst_partitioner_factory_destroy(_0: *mut c_void) { absent("rocksdb_sst_partitioner_factory_destroy") });
-
-api!(fn rocksdb_options_set_sst_partitioner_factory(_0: *mut c_void, _1: *mut c_void) { absent("rocksdb_options_set_sst_partitioner_factory") });
 
 api!(fn rocksdb_table_properties_collector_factory_destroy(_0: *mut c_void) { absent("rocksdb_table_properties_collector_factory_destroy") });
 
@@ -198,75 +84,17 @@ api!(fn rocksdb_options_get_bottommost_compression_options_use_zstd_dict_trainer
 
 api!(fn rocksdb_options_set_bottommost_compression_options_max_dict_buffer_bytes(_0: *mut c_void, _1: u64, _2: u8) { absent("rocksdb_options_set_bottommost_compression_options_max_dict_buffer_bytes") });
 
-api!(fn rocksdb_options_set_blob_cache(_0: *mut c_void, _1: *mut c_void) { absent("rocksdb_options_set_blob_cache") });
-
-api!(fn rocksdb_options_statistics_get_ticker_count(_0: *mut c_void, _1: u32) -> u64 { absent("rocksdb_options_statistics_get_ticker_count") });
-
-api!(fn rocksdb_options_statistics_get_histogram_data(_0: *mut c_void, _1: u32, _2: *mut c_void) { absent("rocksdb_options_statistics_get_histogram_data") });
-
-api!(fn rocksdb_options_prepare_for_bulk_load(_0: *mut c_void) { absent("rocksdb_options_prepare_for_bulk_load") });
-
-api!(fn rocksdb_options_set_min_level_to_compress(_0: *mut c_void, _1: c_int) { absent("rocksdb_options_set_min_level_to_compress") });
-
-api!(fn rocksdb_options_set_row_cache(_0: *mut c_void, _1: *mut c_void) { absent("rocksdb_options_set_row_cache") });
-
-api!(fn rocksdb_options_add_compact_on_deletion_collector_factory_min_file_size(_0: *mut c_void, _1: usize, _2: usize, _3: f64, _4: u64) { absent("rocksdb_options_add_compact_on_deletion_collector_factory_min_file_size") });
-
 api!(fn rocksdb_walfilter_create(_0: *mut c_void, _1: *mut c_void, _2: *mut c_void, _3: *mut c_void, _4: *mut c_void) -> *mut c_void { absent("rocksdb_walfilter_create") });
 
 api!(fn rocksdb_walfilter_destroy(_0: *mut c_void) { absent("rocksdb_walfilter_destroy") });
 
 api!(fn rocksdb_readoptions_set_iter_start_ts(_0: *mut c_void, _1: *mut c_void, _2: usize) { absent("rocksdb_readoptions_set_iter_start_ts") });
 
-api!(fn rocksdb_readoptions_clear_merge_operand_count_threshold(_0: *mut c_void) { absent("rocksdb_readoptions_clear_merge_operand_count_threshold") });
-
-api!(fn rocksdb_readoptions_has_merge_operand_count_threshold(_0: *mut c_void) -> u8 { absent("rocksdb_readoptions_has_merge_operand_count_threshold") });
-
-api!(fn rocksdb_readoptions_set_request_id(_0: *mut c_void, _1: *mut c_void, _2: usize) { absent("rocksdb_readoptions_set_request_id") });
-
-api!(fn rocksdb_readoptions_clear_request_id(_0: *mut c_void) { absent("rocksdb_readoptions_clear_request_id") });
-
-api!(fn rocksdb_readoptions_get_request_id(_0: *mut c_void, _1: *mut c_void) -> *mut c_void { absent("rocksdb_readoptions_get_request_id") });
-
-api!(fn rocksdb_readoptions_set_table_filter(_0: *mut c_void, _1: *mut c_void, _2: *mut c_void, _3: *mut c_void) { absent("rocksdb_readoptions_set_table_filter") });
-
-api!(fn rocksdb_readoptions_clear_table_filter(_0: *mut c_void) { absent("rocksdb_readoptions_clear_table_filter") });
-
-api!(fn rocksdb_readoptions_has_table_filter(_0: *mut c_void) -> u8 { absent("rocksdb_readoptions_has_table_filter") });
-
-api!(fn rocksdb_readoptions_set_table_index_factory_from_string(_0: *mut c_void, _1: *mut c_void, _2: usize, errptr: *mut *mut c_char) { absent_error("rocksdb_readoptions_set_table_index_factory_from_string", errptr) });
-
-api!(fn rocksdb_readoptions_clear_table_index_factory(_0: *mut c_void) { absent("rocksdb_readoptions_clear_table_index_factory") });
-
-api!(fn rocksdb_readoptions_get_table_index_factory_name(_0: *mut c_void, _1: *mut c_void) -> *mut c_void { absent("rocksdb_readoptions_get_table_index_factory_name") });
-
-api!(fn rocksdb_compaction_options_canceled_create() -> *mut c_void { absent("rocksdb_compaction_options_canceled_create") });
-
-api!(fn rocksdb_compaction_options_canceled_destroy(_0: *mut c_void) { absent("rocksdb_compaction_options_canceled_destroy") });
-
-api!(fn rocksdb_compaction_options_canceled_set(_0: *mut c_void, _1: u8) { absent("rocksdb_compaction_options_canceled_set") });
-
-api!(fn rocksdb_compaction_options_set_canceled(_0: *mut c_void, _1: *mut c_void) { absent("rocksdb_compaction_options_set_canceled") });
-
 api!(fn rocksdb_compactoptions_set_full_history_ts_low(_0: *mut c_void, _1: *mut c_void, _2: usize) { absent("rocksdb_compactoptions_set_full_history_ts_low") });
-
-api!(fn rocksdb_jemalloc_nodump_allocator_create(errptr: *mut *mut c_char) -> *mut c_void { absent_error("rocksdb_jemalloc_nodump_allocator_create", errptr) });
-
-api!(fn rocksdb_memory_allocator_destroy(_0: *mut c_void) { absent("rocksdb_memory_allocator_destroy") });
-
-api!(fn rocksdb_lru_cache_options_set_memory_allocator(_0: *mut c_void, _1: *mut c_void) { absent("rocksdb_lru_cache_options_set_memory_allocator") });
 
 api!(fn rocksdb_cache_get_table_address_count(_0: *mut c_void) -> usize { absent("rocksdb_cache_get_table_address_count") });
 
 api!(fn rocksdb_write_buffer_manager_set_allow_stall(_0: *mut c_void, _1: bool) { absent("rocksdb_write_buffer_manager_set_allow_stall") });
-
-api!(fn rocksdb_sst_file_manager_create(_0: *mut c_void) -> *mut c_void { absent("rocksdb_sst_file_manager_create") });
-
-api!(fn rocksdb_sst_file_manager_destroy(_0: *mut c_void) { absent("rocksdb_sst_file_manager_destroy") });
-
-api!(fn rocksdb_sst_file_manager_set_max_allowed_space_usage(_0: *mut c_void, _1: u64) { absent("rocksdb_sst_file_manager_set_max_allowed_space_usage") });
-
-api!(fn rocksdb_sst_file_manager_set_compaction_buffer_size(_0: *mut c_void, _1: u64) { absent("rocksdb_sst_file_manager_set_compaction_buffer_size") });
 
 api!(fn rocksdb_sst_file_manager_is_max_allowed_space_reached(_0: *mut c_void) -> bool { absent("rocksdb_sst_file_manager_is_max_allowed_space_reached") });
 
@@ -274,21 +102,9 @@ api!(fn rocksdb_sst_file_manager_is_max_allowed_space_reached_including_compacti
 
 api!(fn rocksdb_sst_file_manager_get_total_size(_0: *mut c_void) -> u64 { absent("rocksdb_sst_file_manager_get_total_size") });
 
-api!(fn rocksdb_sst_file_manager_get_delete_rate_bytes_per_second(_0: *mut c_void) -> i64 { absent("rocksdb_sst_file_manager_get_delete_rate_bytes_per_second") });
-
-api!(fn rocksdb_sst_file_manager_set_delete_rate_bytes_per_second(_0: *mut c_void, _1: i64) { absent("rocksdb_sst_file_manager_set_delete_rate_bytes_per_second") });
-
-api!(fn rocksdb_sst_file_manager_get_max_trash_db_ratio(_0: *mut c_void) -> f64 { absent("rocksdb_sst_file_manager_get_max_trash_db_ratio") });
-
-api!(fn rocksdb_sst_file_manager_set_max_trash_db_ratio(_0: *mut c_void, _1: f64) { absent("rocksdb_sst_file_manager_set_max_trash_db_ratio") });
-
 api!(fn rocksdb_sst_file_manager_get_total_trash_size(_0: *mut c_void) -> u64 { absent("rocksdb_sst_file_manager_get_total_trash_size") });
 
 api!(fn rocksdb_hyper_clock_cache_options_set_memory_allocator(_0: *mut c_void, _1: *mut c_void) { absent("rocksdb_hyper_clock_cache_options_set_memory_allocator") });
-
-api!(fn rocksdb_dbpath_create(_0: *mut c_void, _1: u64) -> *mut c_void { absent("rocksdb_dbpath_create") });
-
-api!(fn rocksdb_dbpath_destroy(_0: *mut c_void) { absent("rocksdb_dbpath_destroy") });
 
 api!(fn rocksdb_env_lower_thread_pool_io_priority(_0: *mut c_void) { absent("rocksdb_env_lower_thread_pool_io_priority") });
 
@@ -334,58 +150,6 @@ api!(fn rocksdb_end_block_cache_trace(_0: *mut c_void, errptr: *mut *mut c_char)
 
 api!(fn rocksdb_livefiles_create() -> *mut c_void { absent("rocksdb_livefiles_create") });
 
-api!(fn rocksdb_livefiles_count(_0: *mut c_void) -> c_int { absent("rocksdb_livefiles_count") });
-
-api!(fn rocksdb_livefiles_column_family_name(_0: *mut c_void, _1: c_int) -> *mut c_void { absent("rocksdb_livefiles_column_family_name") });
-
-api!(fn rocksdb_livefiles_name(_0: *mut c_void, _1: c_int) -> *mut c_void { absent("rocksdb_livefiles_name") });
-
-api!(fn rocksdb_livefiles_directory(_0: *mut c_void, _1: c_int) -> *mut c_void { absent("rocksdb_livefiles_directory") });
-
-api!(fn rocksdb_livefiles_level(_0: *mut c_void, _1: c_int) -> c_int { absent("rocksdb_livefiles_level") });
-
-api!(fn rocksdb_livefiles_size(_0: *mut c_void, _1: c_int) -> usize { absent("rocksdb_livefiles_size") });
-
-api!(fn rocksdb_livefiles_smallestkey(_0: *mut c_void, _1: c_int, _2: *mut c_void) -> *mut c_void { absent("rocksdb_livefiles_smallestkey") });
-
-api!(fn rocksdb_livefiles_largestkey(_0: *mut c_void, _1: c_int, _2: *mut c_void) -> *mut c_void { absent("rocksdb_livefiles_largestkey") });
-
-api!(fn rocksdb_livefiles_smallest_seqno(_0: *mut c_void, _1: c_int) -> u64 { absent("rocksdb_livefiles_smallest_seqno") });
-
-api!(fn rocksdb_livefiles_largest_seqno(_0: *mut c_void, _1: c_int) -> u64 { absent("rocksdb_livefiles_largest_seqno") });
-
-api!(fn rocksdb_livefiles_entries(_0: *mut c_void, _1: c_int) -> u64 { absent("rocksdb_livefiles_entries") });
-
-api!(fn rocksdb_livefiles_deletions(_0: *mut c_void, _1: c_int) -> u64 { absent("rocksdb_livefiles_deletions") });
-
-api!(fn rocksdb_livefiles_destroy(_0: *mut c_void) { absent("rocksdb_livefiles_destroy") });
-
-api!(fn rocksdb_get_livefiles_storage_info(_0: *mut c_void, _1: *mut c_void, errptr: *mut *mut c_char) -> *mut c_void { absent_error("rocksdb_get_livefiles_storage_info", errptr) });
-
-api!(fn rocksdb_livefiles_storage_info_count(_0: *mut c_void) -> usize { absent("rocksdb_livefiles_storage_info_count") });
-
-api!(fn rocksdb_livefiles_storage_info_relative_filename(_0: *mut c_void, _1: usize) -> *mut c_void { absent("rocksdb_livefiles_storage_info_relative_filename") });
-
-api!(fn rocksdb_livefiles_storage_info_directory(_0: *mut c_void, _1: usize) -> *mut c_void { absent("rocksdb_livefiles_storage_info_directory") });
-
-api!(fn rocksdb_livefiles_storage_info_file_number(_0: *mut c_void, _1: usize) -> u64 { absent("rocksdb_livefiles_storage_info_file_number") });
-
-api!(fn rocksdb_livefiles_storage_info_file_type(_0: *mut c_void, _1: usize) -> c_int { absent("rocksdb_livefiles_storage_info_file_type") });
-
-api!(fn rocksdb_livefiles_storage_info_size(_0: *mut c_void, _1: usize) -> u64 { absent("rocksdb_livefiles_storage_info_size") });
-
-api!(fn rocksdb_livefiles_storage_info_temperature(_0: *mut c_void, _1: usize) -> c_int { absent("rocksdb_livefiles_storage_info_temperature") });
-
-api!(fn rocksdb_livefiles_storage_info_file_checksum(_0: *mut c_void, _1: usize) -> *mut c_void { absent("rocksdb_livefiles_storage_info_file_checksum") });
-
-api!(fn rocksdb_livefiles_storage_info_file_checksum_func_name(_0: *mut c_void, _1: usize) -> *mut c_void { absent("rocksdb_livefiles_storage_info_file_checksum_func_name") });
-
-api!(fn rocksdb_livefiles_storage_info_replacement_contents(_0: *mut c_void, _1: usize, _2: *mut c_void) -> *mut c_void { absent("rocksdb_livefiles_storage_info_replacement_contents") });
-
-api!(fn rocksdb_livefiles_storage_info_trim_to_size(_0: *mut c_void, _1: usize) -> u8 { absent("rocksdb_livefiles_storage_info_trim_to_size") });
-
-api!(fn rocksdb_livefiles_storage_info_destroy(_0: *mut c_void) { absent("rocksdb_livefiles_storage_info_destroy") });
-
 api!(fn rocksdb_livefile_create() -> *mut c_void { absent("rocksdb_livefile_create") });
 
 api!(fn rocksdb_livefile_set_column_family_name(_0: *mut c_void, _1: *mut c_void) { absent("rocksdb_livefile_set_column_family_name") });
@@ -413,8 +177,6 @@ api!(fn rocksdb_livefile_set_num_deletions(_0: *mut c_void, _1: u64) { absent("r
 api!(fn rocksdb_livefile_destroy(_0: *mut c_void) { absent("rocksdb_livefile_destroy") });
 
 api!(fn rocksdb_livefiles_add(_0: *mut c_void, _1: *mut c_void) { absent("rocksdb_livefiles_add") });
-
-api!(fn rocksdb_get_options_from_string(_0: *mut c_void, _1: *mut c_void, _2: *mut c_void, errptr: *mut *mut c_char) { absent_error("rocksdb_get_options_from_string", errptr) });
 
 api!(fn rocksdb_delete_file_in_range(_0: *mut c_void, _1: *mut c_void, _2: usize, _3: *mut c_void, _4: usize, errptr: *mut *mut c_char) { absent_error("rocksdb_delete_file_in_range", errptr) });
 
@@ -596,16 +358,6 @@ api!(fn rocksdb_optimistictransactiondb_property_value(_0: *mut c_void, _1: *mut
 
 api!(fn rocksdb_optimistictransactiondb_property_int(_0: *mut c_void, _1: *mut c_void, _2: *mut c_void) -> c_int { absent("rocksdb_optimistictransactiondb_property_int") });
 
-api!(fn rocksdb_compactionservice_scheduleresponse_create(_0: *mut c_void, _1: c_int, errptr: *mut *mut c_char) -> *mut c_void { absent_error("rocksdb_compactionservice_scheduleresponse_create", errptr) });
-
-api!(fn rocksdb_compactionservice_scheduleresponse_create_with_status(_0: c_int, errptr: *mut *mut c_char) -> *mut c_void { absent_error("rocksdb_compactionservice_scheduleresponse_create_with_status", errptr) });
-
-api!(fn rocksdb_compactionservice_scheduleresponse_getstatus(_0: *mut c_void) -> c_int { absent("rocksdb_compactionservice_scheduleresponse_getstatus") });
-
-api!(fn rocksdb_compactionservice_scheduleresponse_get_scheduled_job_id(_0: *mut c_void, _1: *mut c_void) -> *mut c_void { absent("rocksdb_compactionservice_scheduleresponse_get_scheduled_job_id") });
-
-api!(fn rocksdb_compactionservice_scheduleresponse_t_destroy(_0: *mut c_void) { absent("rocksdb_compactionservice_scheduleresponse_t_destroy") });
-
 api!(fn rocksdb_compactionservice_create(_0: *mut c_void, _1: *mut c_void, _2: *mut c_void, _3: *mut c_void, _4: *mut c_void, _5: *mut c_void, _6: *mut c_void) -> *mut c_void { absent("rocksdb_compactionservice_create") });
 
 api!(fn rocksdb_options_set_compaction_service(_0: *mut c_void, _1: *mut c_void) { absent("rocksdb_options_set_compaction_service") });
@@ -646,30 +398,6 @@ api!(fn rocksdb_compaction_service_options_override_set_sst_partitioner_factory(
 
 api!(fn rocksdb_compaction_service_options_override_add_table_properties_collector_factory(_0: *mut c_void, _1: *mut c_void) { absent("rocksdb_compaction_service_options_override_add_table_properties_collector_factory") });
 
-api!(fn rocksdb_open_and_compact_canceled_create() -> *mut c_void { absent("rocksdb_open_and_compact_canceled_create") });
-
-api!(fn rocksdb_open_and_compact_canceled_destroy(_0: *mut c_void) { absent("rocksdb_open_and_compact_canceled_destroy") });
-
-api!(fn rocksdb_open_and_compact_canceled_set(_0: *mut c_void, _1: u8) { absent("rocksdb_open_and_compact_canceled_set") });
-
-api!(fn rocksdb_open_and_compact_options_set_canceled(_0: *mut c_void, _1: *mut c_void) { absent("rocksdb_open_and_compact_options_set_canceled") });
-
 api!(fn rocksdb_open_and_compact(_0: *mut c_void, _1: *mut c_void, _2: *mut c_void, _3: usize, _4: *mut c_void, _5: *mut c_void, errptr: *mut *mut c_char) -> *mut c_void { absent_error("rocksdb_open_and_compact", errptr) });
 
 api!(fn rocksdb_open_and_compact_with_options(_0: *mut c_void, _1: *mut c_void, _2: *mut c_void, _3: *mut c_void, _4: usize, _5: *mut c_void, _6: *mut c_void, errptr: *mut *mut c_char) -> *mut c_void { absent_error("rocksdb_open_and_compact_with_options", errptr) });
-
-api!(fn rocksdb_options_get_db_log_dir(_0: *mut c_void, _1: *mut c_void) -> *mut c_void { absent("rocksdb_options_get_db_log_dir") });
-
-api!(fn rocksdb_options_get_wal_dir(_0: *mut c_void, _1: *mut c_void) -> *mut c_void { absent("rocksdb_options_get_wal_dir") });
-
-api!(fn rocksdb_options_set_db_host_id(_0: *mut c_void, _1: *mut c_void) { absent("rocksdb_options_set_db_host_id") });
-
-api!(fn rocksdb_options_get_db_host_id(_0: *mut c_void, _1: *mut c_void) -> *mut c_void { absent("rocksdb_options_get_db_host_id") });
-
-api!(fn rocksdb_options_set_daily_offpeak_time_utc(_0: *mut c_void, _1: *mut c_void) { absent("rocksdb_options_set_daily_offpeak_time_utc") });
-
-api!(fn rocksdb_options_get_daily_offpeak_time_utc(_0: *mut c_void, _1: *mut c_void) -> *mut c_void { absent("rocksdb_options_get_daily_offpeak_time_utc") });
-
-api!(fn rocksdb_backup_engine_options_set_backup_dir(_0: *mut c_void, _1: *mut c_void) { absent("rocksdb_backup_engine_options_set_backup_dir") });
-
-api!(fn rocksdb_backup_engine_options_get_backup_dir(_0: *mut c_void, _1: *mut c_void) -> *mut c_void { absent("rocksdb_backup_engine_options_get_backup_dir") });

@@ -1,0 +1,821 @@
+//! `rocksdb_eventlistener_t`: functions of the caller's that are told what happens. Options take it over.
+
+use std::collections::HashMap;
+use std::ffi::{c_char, c_int, c_void};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+use base::filename;
+use base::sync::Mutex;
+use esker::StallCondition;
+use esker::{ColumnFamily, CompactionReason, Error, Event, EventListener, FlushReason, IngestedFile};
+
+use crate::db::rocksdb_t;
+use crate::ffi::*;
+use crate::generated::fields::{
+    CompactionFileInfoFields, CompactionJobStatsFields, CompactionjobinfoFields,
+    ExternalfileingestioninfoFields, FlushjobinfoFields, MemtableinfoFields, SubcompactionjobinfoFields,
+    WritestallinfoFields,
+};
+use crate::generated::objects::{
+    rocksdb_compaction_file_info_t, rocksdb_compaction_job_stats_t, rocksdb_memtableinfo_t,
+};
+use crate::options::rocksdb_options_t;
+use crate::table_properties::rocksdb_table_properties_t;
+
+/// `rocksdb_flushjobinfo_t`.
+#[derive(Default)]
+pub struct rocksdb_flushjobinfo_t {
+    pub fields: FlushjobinfoFields,
+    properties: rocksdb_table_properties_t,
+}
+
+/// `rocksdb_compactionjobinfo_t`.
+#[derive(Default)]
+pub struct rocksdb_compactionjobinfo_t {
+    pub fields: CompactionjobinfoFields,
+    inputs: Vec<Vec<u8>>,
+    input_infos: Vec<rocksdb_compaction_file_info_t>,
+    outputs: Vec<Vec<u8>>,
+    output_infos: Vec<rocksdb_compaction_file_info_t>,
+    properties: Vec<(Vec<u8>, rocksdb_table_properties_t)>,
+    stats: rocksdb_compaction_job_stats_t,
+}
+
+/// `rocksdb_subcompactionjobinfo_t`.
+#[derive(Default)]
+pub struct rocksdb_subcompactionjobinfo_t {
+    pub fields: SubcompactionjobinfoFields,
+    error: Option<Error>,
+}
+
+/// `rocksdb_externalfileingestioninfo_t`.
+#[derive(Default)]
+pub struct rocksdb_externalfileingestioninfo_t {
+    pub fields: ExternalfileingestioninfoFields,
+    properties: rocksdb_table_properties_t,
+}
+
+/// `rocksdb_writestallcondition_t`: RocksDB's number, for C to see as an opaque thing.
+pub struct rocksdb_writestallcondition_t(
+    #[expect(dead_code, reason = "C is given a pointer to it, and no function reads it")] c_int,
+);
+
+/// `rocksdb_writestallinfo_t`.
+pub struct rocksdb_writestallinfo_t {
+    pub fields: WritestallinfoFields,
+    current: rocksdb_writestallcondition_t,
+    previous: rocksdb_writestallcondition_t,
+}
+
+/// `rocksdb_status_ptr_t`.
+pub struct rocksdb_status_ptr_t(Option<Error>);
+
+type FlushFn = Option<unsafe extern "C" fn(*mut c_void, *mut rocksdb_t, *const rocksdb_flushjobinfo_t)>;
+type CompactionFn =
+    Option<unsafe extern "C" fn(*mut c_void, *mut rocksdb_t, *const rocksdb_compactionjobinfo_t)>;
+type SubcompactionFn = Option<unsafe extern "C" fn(*mut c_void, *const rocksdb_subcompactionjobinfo_t)>;
+type IngestedFn =
+    Option<unsafe extern "C" fn(*mut c_void, *mut rocksdb_t, *const rocksdb_externalfileingestioninfo_t)>;
+type ErrorFn = Option<unsafe extern "C" fn(*mut c_void, u32, *mut rocksdb_status_ptr_t)>;
+type StallFn = Option<unsafe extern "C" fn(*mut c_void, *const rocksdb_writestallinfo_t)>;
+type SealedFn = Option<unsafe extern "C" fn(*mut c_void, *const rocksdb_memtableinfo_t)>;
+
+/// The functions of a listener.
+pub struct CallbackListener {
+    state: State,
+    flush_begin: FlushFn,
+    flush_completed: FlushFn,
+    compaction_begin: CompactionFn,
+    compaction_completed: CompactionFn,
+    subcompaction_begin: SubcompactionFn,
+    subcompaction_completed: SubcompactionFn,
+    ingested: IngestedFn,
+    background_error: ErrorFn,
+    stall_changed: StallFn,
+    memtable_sealed: SealedFn,
+    /// The database that tells, from when it is open until it is closed.
+    db: AtomicPtr<rocksdb_t>,
+    seen: Mutex<Seen>,
+}
+
+/// Numbers of tables by level.
+type Inputs = Vec<(usize, Vec<u64>)>;
+
+/// What earlier events said that later ones must tell.
+#[derive(Default)]
+struct Seen {
+    /// Of the tables that were made since the database was opened, until they are deleted.
+    tables: HashMap<u64, rocksdb_table_properties_t>,
+    /// Of flushes under way: the reason.
+    flushes: HashMap<u64, FlushReason>,
+    /// Of compactions under way: inputs by level, and the reason.
+    compactions: HashMap<u64, (Inputs, u32)>,
+}
+
+/// `rocksdb_eventlistener_t`.
+pub struct rocksdb_eventlistener_t(Arc<CallbackListener>);
+
+impl CallbackListener {
+    /// From now on events are of this database; NULL: of none that C can be shown.
+    pub fn attach(&self, db: *mut rocksdb_t) {
+        self.db.store(db, Ordering::Release);
+    }
+
+    fn pointer(&self) -> *mut rocksdb_t {
+        self.db.load(Ordering::Acquire)
+    }
+
+    /// The id of a family, 0 while the database is being opened.
+    fn family_id(&self, name: &str) -> u32 {
+        // SAFETY: the pointer is taken away before the database is freed, and its threads have ended before that.
+        let db = unsafe { self.pointer().as_ref() };
+        db.and_then(|db| db.db.column_family(name))
+            .map_or(0, |family| family.id())
+    }
+
+    fn path_of(&self, number: u64) -> Vec<u8> {
+        use std::os::unix::ffi::OsStrExt;
+        // SAFETY: as in `family_id`.
+        let db = unsafe { self.pointer().as_ref() };
+        let dir = db.map_or(Path::new(""), |db| db.db.path());
+        filename::table(dir, number).as_os_str().as_bytes().to_vec()
+    }
+
+    fn tell_flush(&self, call: FlushFn, info: rocksdb_flushjobinfo_t) {
+        if let Some(call) = call {
+            // SAFETY: the function was given for this state; the database is that of `family_id`.
+            unsafe { call(self.state.pointer, self.pointer(), &info) }
+        }
+    }
+
+    fn tell_compaction(&self, call: CompactionFn, info: rocksdb_compactionjobinfo_t) {
+        if let Some(call) = call {
+            // SAFETY: as in `tell_flush`.
+            unsafe { call(self.state.pointer, self.pointer(), &info) }
+        }
+    }
+
+    fn flush_info(&self, family: &str, job: u64, reason: FlushReason) -> rocksdb_flushjobinfo_t {
+        rocksdb_flushjobinfo_t {
+            fields: FlushjobinfoFields {
+                cf_id: self.family_id(family),
+                cf_name: family.as_bytes().to_vec(),
+                job_id: job as c_int,
+                flush_reason: reason_number(reason),
+                ..FlushjobinfoFields::default()
+            },
+            ..rocksdb_flushjobinfo_t::default()
+        }
+    }
+
+    fn compaction_info(
+        &self,
+        family: &str,
+        job: u64,
+        level: usize,
+        outputs: &[u64],
+    ) -> rocksdb_compactionjobinfo_t {
+        let (inputs, reason) = self
+            .seen
+            .lock()
+            .compactions
+            .get(&job)
+            .cloned()
+            .unwrap_or_default();
+        let mut info = rocksdb_compactionjobinfo_t {
+            fields: CompactionjobinfoFields {
+                cf_id: self.family_id(family),
+                cf_name: family.as_bytes().to_vec(),
+                job_id: job as c_int,
+                base_input_level: inputs.first().map_or(0, |(level, _)| *level as c_int),
+                output_level: level as c_int,
+                compaction_reason: reason,
+                ..CompactionjobinfoFields::default()
+            },
+            ..rocksdb_compactionjobinfo_t::default()
+        };
+        for (level, numbers) in &inputs {
+            for number in numbers {
+                info.add_input(*level, *number, self.path_of(*number));
+            }
+        }
+        for number in outputs {
+            info.add_output(level, *number, self.path_of(*number));
+        }
+        let seen = self.seen.lock();
+        let numbers = inputs.iter().flat_map(|(_, numbers)| numbers).chain(outputs);
+        for number in numbers {
+            if let Some(properties) = seen.tables.get(number) {
+                info.properties.push((self.path_of(*number), properties.clone()));
+            }
+        }
+        info
+    }
+
+    fn tell_ingested(&self, family: &str, files: &[IngestedFile]) {
+        let Some(call) = self.ingested else {
+            return;
+        };
+        for file in files {
+            let info = rocksdb_externalfileingestioninfo_t {
+                fields: ExternalfileingestioninfoFields {
+                    cf_name: family.as_bytes().to_vec(),
+                    external_file_path: file.external_path.clone().into_bytes(),
+                    internal_file_path: self.path_of(file.file),
+                    global_seqno: file.global_seqno,
+                },
+                properties: self.properties_of(family, file.file),
+            };
+            // SAFETY: as in `tell_flush`.
+            unsafe { call(self.state.pointer, self.pointer(), &info) }
+        }
+    }
+
+    /// The properties of a table that no event told of.
+    fn properties_of(&self, family: &str, number: u64) -> rocksdb_table_properties_t {
+        // SAFETY: as in `family_id`.
+        let Some(db) = (unsafe { self.pointer().as_ref() }) else {
+            return rocksdb_table_properties_t::default();
+        };
+        let tables = db
+            .db
+            .column_family(family)
+            .and_then(|family| db.db.properties_of_all_tables(&family).ok());
+        let path = filename::table(db.db.path(), number);
+        tables
+            .and_then(|tables| tables.get(&path).map(rocksdb_table_properties_t::of))
+            .unwrap_or_default()
+    }
+
+    fn tell_subcompaction(&self, call: SubcompactionFn, info: rocksdb_subcompactionjobinfo_t) {
+        if let Some(call) = call {
+            // SAFETY: as in `tell_flush`.
+            unsafe { call(self.state.pointer, &info) }
+        }
+    }
+
+    fn tell_stall(&self, family: &str, previous: StallCondition, current: StallCondition) {
+        if let Some(call) = self.stall_changed {
+            let info = rocksdb_writestallinfo_t {
+                fields: WritestallinfoFields {
+                    cf_name: family.as_bytes().to_vec(),
+                },
+                current: condition(current),
+                previous: condition(previous),
+            };
+            // SAFETY: as in `tell_flush`.
+            unsafe { call(self.state.pointer, &info) }
+        }
+    }
+
+    fn tell_error(&self, action: &str, error: &Error) {
+        if let Some(call) = self.background_error {
+            let reason = match action {
+                "flush" => 0,
+                "compaction" => 1,
+                _ => 2,
+            };
+            let mut status = rocksdb_status_ptr_t(Some(error.clone()));
+            // SAFETY: as in `tell_flush`.
+            unsafe { call(self.state.pointer, reason, &mut status) }
+        }
+    }
+}
+
+/// RocksDB's number of a stall: delayed, stopped, normal.
+fn condition(condition: StallCondition) -> rocksdb_writestallcondition_t {
+    rocksdb_writestallcondition_t(match condition {
+        StallCondition::Delayed { .. } => 0,
+        StallCondition::Stopped { .. } => 1,
+        StallCondition::Normal => 2,
+    })
+}
+
+fn reason_number(reason: FlushReason) -> u32 {
+    match reason {
+        FlushReason::WriteBufferManager => 0x05,
+        FlushReason::WriteBufferFull => 0x06,
+        FlushReason::ManualFlush => 0x0a,
+        FlushReason::ErrorRecovery => 0x0b,
+        FlushReason::WalFull => 0x0d,
+    }
+}
+
+impl rocksdb_compactionjobinfo_t {
+    fn add_input(&mut self, level: usize, number: u64, path: Vec<u8>) {
+        self.inputs.push(path);
+        self.input_infos.push(file_info(level, number));
+        self.count();
+    }
+
+    fn add_output(&mut self, level: usize, number: u64, path: Vec<u8>) {
+        self.outputs.push(path);
+        self.output_infos.push(file_info(level, number));
+        self.count();
+    }
+
+    /// Makes the statistics agree with the lists.
+    fn count(&mut self) {
+        let stats: &mut CompactionJobStatsFields = &mut self.stats.fields;
+        stats.num_input_files = self.inputs.len();
+        stats.num_output_files = self.outputs.len();
+    }
+
+    /// Of a compaction of named files that is done. `job` stands for it.
+    pub fn of_files(
+        family: &ColumnFamily,
+        inputs: &[(usize, u64, Vec<u8>)],
+        outputs: &[(usize, u64, Vec<u8>)],
+        job: c_int,
+    ) -> rocksdb_compactionjobinfo_t {
+        let mut info = rocksdb_compactionjobinfo_t::default();
+        info.fields.cf_id = family.id();
+        info.fields.cf_name = family.name().as_bytes().to_vec();
+        info.fields.job_id = job;
+        info.fields.base_input_level = inputs.first().map_or(0, |input| input.0 as c_int);
+        info.fields.output_level = outputs.first().map_or(0, |output| output.0 as c_int);
+        inputs
+            .iter()
+            .for_each(|(level, number, path)| info.add_input(*level, *number, path.clone()));
+        outputs
+            .iter()
+            .for_each(|(level, number, path)| info.add_output(*level, *number, path.clone()));
+        info
+    }
+}
+
+fn file_info(level: usize, number: u64) -> rocksdb_compaction_file_info_t {
+    rocksdb_compaction_file_info_t {
+        fields: CompactionFileInfoFields {
+            level: level as c_int,
+            file_number: number,
+            oldest_blob_file_number: 0,
+        },
+    }
+}
+
+impl EventListener for CallbackListener {
+    fn on_event(&self, event: &Event) {
+        match event {
+            Event::TableCreated { file, properties, .. } => {
+                self.seen
+                    .lock()
+                    .tables
+                    .insert(*file, rocksdb_table_properties_t::of(properties));
+            }
+            Event::FileDeleted { path } => {
+                let name = path.rsplit('/').next().unwrap_or(path);
+                if let Some(filename::FileKind::Table(number)) = filename::parse(name) {
+                    self.seen.lock().tables.remove(&number);
+                }
+            }
+            Event::FlushBegun {
+                family, job, reason, ..
+            } => {
+                self.seen.lock().flushes.insert(*job, *reason);
+                self.tell_flush(self.flush_begin, self.flush_info(family, *job, *reason));
+            }
+            Event::Flushed {
+                family, job, file, ..
+            } => {
+                let (reason, properties) = {
+                    let seen = self.seen.lock();
+                    (
+                        seen.flushes.get(job).copied(),
+                        seen.tables.get(file).cloned().unwrap_or_default(),
+                    )
+                };
+                let mut info = self.flush_info(family, *job, reason.unwrap_or(FlushReason::WriteBufferFull));
+                info.fields.file_path = self.path_of(*file);
+                info.fields.file_number = *file;
+                info.fields.smallest_seqno = properties.fields.key_smallest_seqno;
+                info.fields.largest_seqno = properties.fields.key_largest_seqno;
+                info.properties = properties;
+                self.tell_flush(self.flush_completed, info);
+            }
+            Event::JobEnded { job, .. } => {
+                let mut seen = self.seen.lock();
+                seen.flushes.remove(job);
+                seen.compactions.remove(job);
+            }
+            Event::CompactionBegun {
+                family,
+                job,
+                inputs,
+                reason,
+                output_level,
+                ..
+            } => {
+                self.seen
+                    .lock()
+                    .compactions
+                    .insert(*job, (inputs.clone(), *reason as u32));
+                self.tell_compaction(
+                    self.compaction_begin,
+                    self.compaction_info(family, *job, *output_level, &[]),
+                );
+            }
+            Event::Compacted {
+                family,
+                job,
+                output_level,
+                outputs,
+                bytes_read,
+                bytes_written,
+                entries_read,
+                entries_written,
+                micros,
+                cpu_micros,
+                compression,
+                ..
+            } => {
+                let mut info = self.compaction_info(family, *job, *output_level, outputs);
+                info.fields.compression = *compression as u32;
+                info.fields.elapsed_micros = *micros;
+                info.fields.input_records = *entries_read;
+                info.fields.output_records = *entries_written;
+                info.fields.total_input_bytes = *bytes_read;
+                info.fields.total_output_bytes = *bytes_written;
+                info.fields.num_input_files = info.inputs.len();
+                let stats = &mut info.stats.fields;
+                stats.elapsed_micros = *micros;
+                stats.cpu_micros = *cpu_micros;
+                stats.num_input_records = *entries_read;
+                stats.num_output_records = *entries_written;
+                stats.total_input_bytes = *bytes_read;
+                stats.total_output_bytes = *bytes_written;
+                self.tell_compaction(self.compaction_completed, info);
+            }
+            Event::Moved {
+                family,
+                job,
+                output_level,
+                inputs,
+                ..
+            } => {
+                // The files are the same, on another level.
+                let moved: Vec<u64> = inputs.iter().flat_map(|(_, files)| files).copied().collect();
+                let reason = CompactionReason::ManualCompaction as u32;
+                self.seen
+                    .lock()
+                    .compactions
+                    .entry(*job)
+                    .or_insert_with(|| (inputs.clone(), reason));
+                self.tell_compaction(
+                    self.compaction_begin,
+                    self.compaction_info(family, *job, *output_level, &[]),
+                );
+                self.tell_compaction(
+                    self.compaction_completed,
+                    self.compaction_info(family, *job, *output_level, &moved),
+                );
+            }
+            Event::SubcompactionBegun {
+                family,
+                job,
+                subcompaction,
+                reason,
+                base_input_level,
+                output_level,
+                compression,
+            } => self.tell_subcompaction(
+                self.subcompaction_begin,
+                rocksdb_subcompactionjobinfo_t {
+                    fields: SubcompactionjobinfoFields {
+                        cf_id: self.family_id(family),
+                        cf_name: family.as_bytes().to_vec(),
+                        job_id: *job as c_int,
+                        subcompaction_job_id: *subcompaction as c_int,
+                        base_input_level: *base_input_level as c_int,
+                        output_level: *output_level as c_int,
+                        compaction_reason: *reason as u32,
+                        compression: *compression as u32,
+                        ..SubcompactionjobinfoFields::default()
+                    },
+                    error: None,
+                },
+            ),
+            Event::SubcompactionCompleted {
+                family,
+                job,
+                subcompaction,
+                reason,
+                base_input_level,
+                output_level,
+                compression,
+                error,
+                ..
+            } => self.tell_subcompaction(
+                self.subcompaction_completed,
+                rocksdb_subcompactionjobinfo_t {
+                    fields: SubcompactionjobinfoFields {
+                        cf_id: self.family_id(family),
+                        cf_name: family.as_bytes().to_vec(),
+                        job_id: *job as c_int,
+                        subcompaction_job_id: *subcompaction as c_int,
+                        base_input_level: *base_input_level as c_int,
+                        output_level: *output_level as c_int,
+                        compaction_reason: *reason as u32,
+                        compression: *compression as u32,
+                        ..SubcompactionjobinfoFields::default()
+                    },
+                    error: error.clone(),
+                },
+            ),
+            Event::Ingested { family, files, .. } => self.tell_ingested(family, files),
+            Event::BackgroundError { action, error } => self.tell_error(action, error),
+            Event::Stall {
+                family,
+                previous,
+                condition,
+                ..
+            } => self.tell_stall(family, *previous, *condition),
+            Event::MemtableSealed {
+                family,
+                first_seqno,
+                entries,
+                deletes,
+                ..
+            } => {
+                if let Some(call) = self.memtable_sealed {
+                    let info = rocksdb_memtableinfo_t {
+                        fields: MemtableinfoFields {
+                            cf_name: family.as_bytes().to_vec(),
+                            first_seqno: *first_seqno,
+                            earliest_seqno: *first_seqno,
+                            num_entries: *entries,
+                            num_deletes: *deletes,
+                            ..MemtableinfoFields::default()
+                        },
+                    };
+                    // SAFETY: as in `tell_flush`.
+                    unsafe { call(self.state.pointer, &info) }
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+api!(
+    fn rocksdb_eventlistener_create(
+        state: *mut c_void,
+        destructor: Option<unsafe extern "C" fn(*mut c_void)>,
+        flush_begin: FlushFn,
+        flush_completed: FlushFn,
+        compaction_begin: CompactionFn,
+        compaction_completed: CompactionFn,
+        subcompaction_begin: SubcompactionFn,
+        subcompaction_completed: SubcompactionFn,
+        ingested: IngestedFn,
+        background_error: ErrorFn,
+        stall_changed: StallFn,
+        memtable_sealed: SealedFn,
+    ) -> *mut rocksdb_eventlistener_t {
+        boxed(rocksdb_eventlistener_t(Arc::new(CallbackListener {
+            state: State::new(state, destructor),
+            flush_begin,
+            flush_completed,
+            compaction_begin,
+            compaction_completed,
+            subcompaction_begin,
+            subcompaction_completed,
+            ingested,
+            background_error,
+            stall_changed,
+            memtable_sealed,
+            db: AtomicPtr::new(std::ptr::null_mut()),
+            seen: Mutex::new(Seen::default()),
+        })))
+    }
+);
+
+api!(
+    fn rocksdb_options_add_eventlistener(
+        options: *mut rocksdb_options_t,
+        listener: *mut rocksdb_eventlistener_t,
+    ) {
+        if !listener.is_null() {
+            (&mut (*options).listeners).push(Box::from_raw(listener).0);
+        }
+    }
+);
+
+api!(
+    fn rocksdb_flushjobinfo_table_properties(
+        info: *const rocksdb_flushjobinfo_t,
+    ) -> *const rocksdb_table_properties_t {
+        std::ptr::from_ref(&(*info).properties)
+    }
+);
+
+api!(
+    fn rocksdb_externalfileingestioninfo_table_properties(
+        info: *const rocksdb_externalfileingestioninfo_t,
+    ) -> *const rocksdb_table_properties_t {
+        std::ptr::from_ref(&(*info).properties)
+    }
+);
+
+api!(
+    fn rocksdb_compactionjobinfo_create() -> *mut rocksdb_compactionjobinfo_t {
+        boxed(rocksdb_compactionjobinfo_t::default())
+    }
+);
+
+api!(
+    fn rocksdb_compactionjobinfo_status(
+        _info: *const rocksdb_compactionjobinfo_t,
+        _errptr: *mut *mut c_char,
+    ) {
+    }
+);
+
+api!(
+    fn rocksdb_subcompactionjobinfo_status(
+        info: *const rocksdb_subcompactionjobinfo_t,
+        errptr: *mut *mut c_char,
+    ) {
+        if let Some(error) = &(*info).error {
+            set_error(errptr, error);
+        }
+    }
+);
+
+unsafe fn named(list: &[Vec<u8>], at: usize, size: *mut usize) -> *const c_char {
+    match list.get(at) {
+        Some(name) => borrowed(name, size),
+        None => nothing(size).cast_const(),
+    }
+}
+
+fn pointer<T>(list: &[T], at: usize) -> *const T {
+    list.get(at).map_or(std::ptr::null(), |item| item)
+}
+
+api!(
+    fn rocksdb_compactionjobinfo_input_files_count(info: *const rocksdb_compactionjobinfo_t) -> usize {
+        (&(*info).inputs).len()
+    }
+);
+
+api!(
+    fn rocksdb_compactionjobinfo_input_file_at(
+        info: *const rocksdb_compactionjobinfo_t,
+        at: usize,
+        size: *mut usize,
+    ) -> *const c_char {
+        named(&(*info).inputs, at, size)
+    }
+);
+
+api!(
+    fn rocksdb_compactionjobinfo_output_files_count(info: *const rocksdb_compactionjobinfo_t) -> usize {
+        (&(*info).outputs).len()
+    }
+);
+
+api!(
+    fn rocksdb_compactionjobinfo_output_file_at(
+        info: *const rocksdb_compactionjobinfo_t,
+        at: usize,
+        size: *mut usize,
+    ) -> *const c_char {
+        named(&(*info).outputs, at, size)
+    }
+);
+
+api!(
+    fn rocksdb_compactionjobinfo_input_file_infos_count(info: *const rocksdb_compactionjobinfo_t) -> usize {
+        (&(*info).input_infos).len()
+    }
+);
+
+api!(
+    fn rocksdb_compactionjobinfo_input_file_info_at(
+        info: *const rocksdb_compactionjobinfo_t,
+        at: usize,
+    ) -> *const rocksdb_compaction_file_info_t {
+        pointer(&(*info).input_infos, at)
+    }
+);
+
+api!(
+    fn rocksdb_compactionjobinfo_output_file_infos_count(info: *const rocksdb_compactionjobinfo_t) -> usize {
+        (&(*info).output_infos).len()
+    }
+);
+
+api!(
+    fn rocksdb_compactionjobinfo_output_file_info_at(
+        info: *const rocksdb_compactionjobinfo_t,
+        at: usize,
+    ) -> *const rocksdb_compaction_file_info_t {
+        pointer(&(*info).output_infos, at)
+    }
+);
+
+api!(
+    fn rocksdb_compactionjobinfo_table_properties_count(info: *const rocksdb_compactionjobinfo_t) -> usize {
+        (&(*info).properties).len()
+    }
+);
+
+api!(
+    fn rocksdb_compactionjobinfo_table_properties_key_at(
+        info: *const rocksdb_compactionjobinfo_t,
+        at: usize,
+        size: *mut usize,
+    ) -> *const c_char {
+        match (&(*info).properties).get(at) {
+            Some((path, _)) => borrowed(path, size),
+            None => nothing(size).cast_const(),
+        }
+    }
+);
+
+api!(
+    fn rocksdb_compactionjobinfo_table_properties_value_at(
+        info: *const rocksdb_compactionjobinfo_t,
+        at: usize,
+    ) -> *const rocksdb_table_properties_t {
+        (&(*info).properties)
+            .get(at)
+            .map_or(std::ptr::null(), |(_, properties)| properties)
+    }
+);
+
+api!(
+    fn rocksdb_compactionjobinfo_table_properties_for_file(
+        info: *const rocksdb_compactionjobinfo_t,
+        name: *const c_char,
+        length: usize,
+    ) -> *const rocksdb_table_properties_t {
+        let name = bytes(name, length);
+        let found = (&(*info).properties).iter().find(|(path, _)| path == name);
+        found.map_or(std::ptr::null(), |(_, properties)| properties)
+    }
+);
+
+api!(
+    fn rocksdb_compactionjobinfo_stats(
+        info: *const rocksdb_compactionjobinfo_t,
+    ) -> *const rocksdb_compaction_job_stats_t {
+        std::ptr::from_ref(&(*info).stats)
+    }
+);
+
+// What blob files a job wrote or emptied is not told.
+api!(
+    fn rocksdb_compactionjobinfo_blob_file_addition_infos_count(
+        _info: *const rocksdb_compactionjobinfo_t,
+    ) -> usize {
+        0
+    }
+);
+
+api!(
+    fn rocksdb_compactionjobinfo_blob_file_garbage_infos_count(
+        _info: *const rocksdb_compactionjobinfo_t,
+    ) -> usize {
+        0
+    }
+);
+
+api!(
+    fn rocksdb_flushjobinfo_blob_file_addition_infos_count(_info: *const rocksdb_flushjobinfo_t) -> usize {
+        0
+    }
+);
+
+api!(
+    fn rocksdb_writestallinfo_cur(
+        info: *const rocksdb_writestallinfo_t,
+    ) -> *const rocksdb_writestallcondition_t {
+        std::ptr::from_ref(&(*info).current)
+    }
+);
+
+api!(
+    fn rocksdb_writestallinfo_prev(
+        info: *const rocksdb_writestallinfo_t,
+    ) -> *const rocksdb_writestallcondition_t {
+        std::ptr::from_ref(&(*info).previous)
+    }
+);
+
+api!(
+    fn rocksdb_status_ptr_get_error(status: *mut rocksdb_status_ptr_t, errptr: *mut *mut c_char) {
+        if let Some(error) = &(*status).0 {
+            set_error(errptr, error);
+        }
+    }
+);
+
+api!(
+    fn rocksdb_reset_status(status: *mut rocksdb_status_ptr_t) {
+        (*status).0 = None;
+    }
+);

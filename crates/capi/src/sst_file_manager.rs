@@ -1,0 +1,81 @@
+//! `rocksdb_sst_file_manager_t`: kept. Databases delete their files at once, and count the space they take themselves.
+
+use crate::env::rocksdb_env_t;
+use crate::ffi::*;
+use crate::options::rocksdb_options_t;
+
+/// `rocksdb_sst_file_manager_t`.
+pub struct rocksdb_sst_file_manager_t {
+    delete_rate: i64,
+    max_trash_ratio: f64,
+    max_space: u64,
+    compaction_buffer: u64,
+}
+
+api!(
+    fn rocksdb_sst_file_manager_create(_env: *mut rocksdb_env_t) -> *mut rocksdb_sst_file_manager_t {
+        boxed(rocksdb_sst_file_manager_t {
+            delete_rate: 0,
+            max_trash_ratio: 0.25,
+            max_space: 0,
+            compaction_buffer: 0,
+        })
+    }
+);
+
+api!(
+    fn rocksdb_sst_file_manager_set_delete_rate_bytes_per_second(
+        manager: *mut rocksdb_sst_file_manager_t,
+        rate: i64,
+    ) {
+        (*manager).delete_rate = rate;
+    }
+);
+
+api!(
+    fn rocksdb_sst_file_manager_get_delete_rate_bytes_per_second(
+        manager: *mut rocksdb_sst_file_manager_t,
+    ) -> i64 {
+        (*manager).delete_rate
+    }
+);
+
+api!(
+    fn rocksdb_sst_file_manager_set_max_trash_db_ratio(manager: *mut rocksdb_sst_file_manager_t, ratio: f64) {
+        (*manager).max_trash_ratio = ratio;
+    }
+);
+
+api!(
+    fn rocksdb_sst_file_manager_get_max_trash_db_ratio(manager: *mut rocksdb_sst_file_manager_t) -> f64 {
+        (*manager).max_trash_ratio
+    }
+);
+
+api!(
+    fn rocksdb_sst_file_manager_set_max_allowed_space_usage(
+        manager: *mut rocksdb_sst_file_manager_t,
+        bytes: u64,
+    ) {
+        (*manager).max_space = bytes;
+        complain("Not implemented: rocksdb_sst_file_manager_set_max_allowed_space_usage");
+    }
+);
+
+api!(
+    fn rocksdb_sst_file_manager_set_compaction_buffer_size(
+        manager: *mut rocksdb_sst_file_manager_t,
+        bytes: u64,
+    ) {
+        (*manager).compaction_buffer = bytes;
+        complain("Not implemented: rocksdb_sst_file_manager_set_compaction_buffer_size");
+    }
+);
+
+api!(
+    fn rocksdb_options_set_sst_file_manager(
+        _options: *mut rocksdb_options_t,
+        _manager: *mut rocksdb_sst_file_manager_t,
+    ) {
+    }
+);
