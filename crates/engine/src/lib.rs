@@ -76,6 +76,7 @@ pub use db::secondary::CatchUpStatus;
 pub use db::snapshot::Snapshot;
 pub use db::stats_history::{StatsHistoryEntry, StatsHistoryIterator};
 pub use db::wal_dir::WalDir;
+pub use db::wal_iterator::{TransactionLogIterator, WalFile};
 pub use events::{Event, EventListener, FlushReason, IngestedFile, RowTooLargeOutcome};
 pub use ingest::export::{ExportImportFilesMetaData, LiveFileMetaData};
 pub use ingest::import::ImportColumnFamilyOptions;

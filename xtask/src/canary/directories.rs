@@ -40,6 +40,13 @@ pub(super) const CANARIES: &[Canary] = &[
         caught_by: Tests(&["-p", "esker", "--test", "it", "identity"]),
     },
     Canary {
+        name: "updates since the middle of a batch begin with the next one",
+        file: "crates/engine/src/db/wal_iterator.rs",
+        right: "if last < self.wanted ||",
+        wrong: "if sequence < self.wanted ||",
+        caught_by: Tests(&["-p", "esker", "--test", "it", "wal_iterator"]),
+    },
+    Canary {
         name: "OPTIONS of a checkpoint names the WAL directory of its source",
         file: "crates/engine/src/db/live_files.rs",
         right: "file.without(\"wal_dir\").text()",

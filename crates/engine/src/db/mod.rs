@@ -33,6 +33,7 @@ mod stored_options;
 mod table_properties;
 pub(crate) mod verify;
 pub mod wal_dir;
+pub mod wal_iterator;
 
 use base::statistics::{Histogram, Ticker};
 use base::sync::thread::JoinHandle;

@@ -50,6 +50,13 @@ impl Predecessor {
         record
     }
 
+    /// True of the record that begins a WAL, whether it names one before or not: rows of users have none such.
+    pub fn is_record(mut operations: Operations<'_>) -> Result<bool> {
+        let first = operations.next().transpose()?;
+        Ok(operations.promised() == 0
+            && matches!(first, Some(Operation::LogData(text)) if text.starts_with(NAME)))
+    }
+
     /// What a batch says of the WAL before, if it is such a record.
     pub fn decode(mut operations: Operations<'_>) -> Result<Option<Predecessor>> {
         if operations.promised() != 0 {

@@ -13,3 +13,4 @@ mod repair;
 mod row_limit;
 mod statistics;
 mod unique_ids;
+mod wal_iterator;

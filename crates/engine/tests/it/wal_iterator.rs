@@ -1,0 +1,98 @@
+//! What was written, read back from the WALs.
+
+use esker::{
+    Db, ErrorKind, FlushOptions, Operation, Options, TransactionLogIterator, WriteBatch, WriteOptions,
+};
+
+fn open(dir: &std::path::Path, change: impl FnOnce(&mut Options)) -> Db {
+    let mut options = Options {
+        create_if_missing: true,
+        ..Options::default()
+    };
+    change(&mut options);
+    Db::open(&options, dir).unwrap()
+}
+
+/// Sequence number and keys of each batch from where the iterator stands.
+fn rest(iter: &mut TransactionLogIterator) -> Vec<(u64, Vec<String>)> {
+    let mut found = Vec::new();
+    while let Some((sequence, batch)) = iter.batch() {
+        let keys = batch.operations().map(|operation| match operation.unwrap() {
+            Operation::Put { key, .. } | Operation::Delete { key, .. } => {
+                String::from_utf8_lossy(key).into_owned()
+            }
+            other => format!("{other:?}"),
+        });
+        found.push((sequence, keys.collect()));
+        iter.next();
+    }
+    iter.status().unwrap();
+    found
+}
+
+fn pair(db: &Db, first: &str, second: &str) {
+    let mut batch = WriteBatch::new();
+    batch.put(first.as_bytes(), b"");
+    batch.delete(second.as_bytes());
+    db.write(&WriteOptions::default(), batch).unwrap();
+}
+
+#[test]
+fn batches_come_in_order_and_the_end_moves() {
+    for recycled in [0, 2] {
+        let dir = tempfile::tempdir().unwrap();
+        let db = open(dir.path(), |options| options.recycle_log_file_num = recycled);
+        assert!(
+            !db.get_updates_since(0).unwrap().valid(),
+            "an empty database has none"
+        );
+        db.put(b"a", b"").unwrap();
+        pair(&db, "b", "c");
+        db.put(b"d", b"").unwrap();
+        let mut iter = db.get_updates_since(0).unwrap();
+        let all = [
+            (1, vec!["a".to_owned()]),
+            (2, vec!["b".into(), "c".into()]),
+            (4, vec!["d".into()]),
+        ];
+        assert_eq!(rest(&mut iter), all);
+        // In the middle of a batch: that batch.
+        assert_eq!(rest(&mut db.get_updates_since(3).unwrap()), all[1..]);
+        let error = db.get_updates_since(5).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::NotFound);
+        // At the end it looks again.
+        db.put(b"e", b"").unwrap();
+        iter.next();
+        assert_eq!(rest(&mut iter), [(5, vec!["e".to_owned()])]);
+    }
+}
+
+#[test]
+fn it_goes_on_from_wal_to_wal() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = open(dir.path(), |_| {});
+    db.put(b"a", b"").unwrap();
+    let mut iter = db.get_updates_since(1).unwrap();
+    db.disable_file_deletions();
+    let other = db.create_column_family("other", &Default::default()).unwrap();
+    db.put_opt(&WriteOptions::default(), &other, b"kept", b"")
+        .unwrap();
+    db.flush(&FlushOptions::default()).unwrap();
+    db.put(b"b", b"").unwrap();
+    let files = db.get_sorted_wal_files().unwrap();
+    assert!(
+        files.len() >= 2 && files.windows(2).all(|pair| pair[0].number < pair[1].number),
+        "{files:?}"
+    );
+    assert_eq!(db.get_current_wal_file().unwrap(), *files.last().unwrap());
+    assert_eq!(files[0].start_sequence, 1);
+    assert!(files.iter().all(|file| file.size > 0 && file.path.exists()));
+    let found = rest(&mut iter);
+    assert_eq!(
+        found.iter().map(|(sequence, _)| *sequence).collect::<Vec<_>>(),
+        [1, 2, 3]
+    );
+    db.close().unwrap();
+    iter.next();
+    assert!(!iter.valid() && iter.status().is_err());
+}
