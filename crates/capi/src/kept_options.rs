@@ -12,13 +12,26 @@ use crate::options::rocksdb_options_t;
 use crate::read_options::rocksdb_readoptions_t;
 
 /// What `rocksdb_options_t` keeps beside its fields, and the engine does not read.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub struct KeptOptions {
     pub write_lifetime_hint_styles: BTreeSet<c_int>,
     pub checksum_handoff_types: BTreeSet<c_int>,
     pub daily_offpeak_time_utc: Vec<u8>,
     pub db_host_id: Option<Vec<u8>>,
     pub row_cache: Option<rocksdb_cache_t>,
+}
+
+impl Default for KeptOptions {
+    fn default() -> KeptOptions {
+        KeptOptions {
+            // Leveled compaction alone.
+            write_lifetime_hint_styles: BTreeSet::from([0]),
+            checksum_handoff_types: BTreeSet::new(),
+            daily_offpeak_time_utc: Vec::new(),
+            db_host_id: None,
+            row_cache: None,
+        }
+    }
 }
 
 /// The functions of a set of numbers.

@@ -48,4 +48,5 @@ mod sst_file_manager;
 mod sst_file_writer;
 mod statistics;
 mod table_properties;
+mod wal;
 mod write;

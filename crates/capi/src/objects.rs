@@ -27,3 +27,4 @@ pub use crate::slice_transform::*;
 pub use crate::sst_file_manager::*;
 pub use crate::sst_file_writer::*;
 pub use crate::table_properties::*;
+pub use crate::wal::*;

@@ -30,30 +30,6 @@ api!(fn rocksdb_multi_get_with_ts(_0: *mut c_void, _1: *mut c_void, _2: usize, _
 
 api!(fn rocksdb_multi_get_cf_with_ts(_0: *mut c_void, _1: *mut c_void, _2: *mut c_void, _3: usize, _4: *mut c_void, _5: *mut c_void, _6: *mut c_void, _7: *mut c_void, _8: *mut c_void, _9: *mut c_void, _10: *mut c_void) { absent("rocksdb_multi_get_cf_with_ts") });
 
-api!(fn rocksdb_get_updates_since(_0: *mut c_void, _1: u64, _2: *mut c_void, errptr: *mut *mut c_char) -> *mut c_void { absent_error("rocksdb_get_updates_since", errptr) });
-
-api!(fn rocksdb_get_sorted_wal_files(_0: *mut c_void, errptr: *mut *mut c_char) -> *mut c_void { absent_error("rocksdb_get_sorted_wal_files", errptr) });
-
-api!(fn rocksdb_get_current_wal_file(_0: *mut c_void, errptr: *mut *mut c_char) -> *mut c_void { absent_error("rocksdb_get_current_wal_file", errptr) });
-
-api!(fn rocksdb_wal_iter_next(_0: *mut c_void) { absent("rocksdb_wal_iter_next") });
-
-api!(fn rocksdb_wal_iter_valid(_0: *mut c_void) -> u8 { absent("rocksdb_wal_iter_valid") });
-
-api!(fn rocksdb_wal_iter_status(_0: *mut c_void, errptr: *mut *mut c_char) { absent_error("rocksdb_wal_iter_status", errptr) });
-
-api!(fn rocksdb_wal_iter_get_batch(_0: *mut c_void, _1: *mut c_void) -> *mut c_void { absent("rocksdb_wal_iter_get_batch") });
-
-api!(fn rocksdb_wal_iter_destroy(_0: *mut c_void) { absent("rocksdb_wal_iter_destroy") });
-
-api!(fn rocksdb_wal_file_path_name(_0: *mut c_void) -> *mut c_void { absent("rocksdb_wal_file_path_name") });
-
-api!(fn rocksdb_wal_files_count(_0: *mut c_void) -> usize { absent("rocksdb_wal_files_count") });
-
-api!(fn rocksdb_wal_files_get_wal_file(_0: *mut c_void, _1: usize) -> *mut c_void { absent("rocksdb_wal_files_get_wal_file") });
-
-api!(fn rocksdb_wal_files_destroy(_0: *mut c_void) { absent("rocksdb_wal_files_destroy") });
-
 api!(fn rocksdb_writebatch_singledelete_cf_with_ts(_0: *mut c_void, _1: *mut c_void, _2: *mut c_void, _3: usize, _4: *mut c_void, _5: usize) { absent("rocksdb_writebatch_singledelete_cf_with_ts") });
 
 api!(fn rocksdb_writebatch_update_timestamps(_0: *mut c_void, _1: *mut c_void, _2: usize, _3: *mut c_void, _4: *mut c_void, errptr: *mut *mut c_char) { absent_error("rocksdb_writebatch_update_timestamps", errptr) });
