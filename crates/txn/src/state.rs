@@ -66,3 +66,20 @@ impl SharedState {
         self.leave_started(TransactionState::LocksStolen) || self.get() == TransactionState::LocksStolen
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn either_its_locks_are_taken_or_it_is_committed() {
+        let stolen = SharedState::new();
+        assert!(stolen.steal_locks() && stolen.steal_locks());
+        assert!(!stolen.leave_started(TransactionState::AwaitingCommit));
+        assert_eq!(stolen.get(), TransactionState::LocksStolen);
+        let committed = SharedState::new();
+        assert!(committed.leave_started(TransactionState::AwaitingCommit));
+        assert!(!committed.steal_locks());
+        assert_eq!(committed.get(), TransactionState::AwaitingCommit);
+    }
+}

@@ -65,7 +65,7 @@ pub(super) const CANARIES: &[Canary] = &[
         file: "crates/txn/src/state.rs",
         right: "            .compare_exchange(started, next as u8, Ordering::AcqRel, Ordering::Acquire)\n            .is_ok()\n",
         wrong: "            .compare_exchange(started, next as u8, Ordering::AcqRel, Ordering::Acquire)\n            .is_ok()\n            || next == TransactionState::AwaitingCommit\n",
-        caught_by: Tests(&["-p", "esker-txn", "already"]),
+        caught_by: Tests(&["-p", "esker-txn", "state::"]),
     },
     Canary {
         name: "a circle of waiting transactions is not seen",

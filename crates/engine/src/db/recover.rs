@@ -91,6 +91,7 @@ impl DbInner {
             });
         }
         self.check_unread_wals()?;
+        self.check_no_sections()?;
         let wals = self.wals_to_replay()?;
         let job = RECOVERY_JOB;
         self.notify(&Event::RecoveryBegun {
@@ -294,8 +295,7 @@ impl DbInner {
             damaged: false,
             flushed: false,
             large: LargeRows::new(self.options.row_limit),
-            // Without the right to write, those that are outstanding are not visible and stay where they are.
-            sections: Sections::new(self.options.allow_2pc || live.is_some()),
+            sections: Sections::new(self.options.allow_2pc),
             ends_open: false,
         };
         for (number, file) in wals {

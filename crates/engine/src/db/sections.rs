@@ -5,8 +5,11 @@
 
 use std::collections::BTreeMap;
 
+use base::filename::{self, FileKind};
 use base::{Error, Kind, Result, SeqNo};
+use wal::{ReaderOptions, RecoveryMode};
 
+use super::DbInner;
 use crate::write::batch::{Operation, Operations, WriteBatch};
 
 /// What a record came to.
@@ -21,6 +24,7 @@ pub(crate) struct Applied {
 /// The prepared sections that a replay has met and that nothing has ended yet.
 #[derive(Debug, Default)]
 pub(crate) struct Sections {
+    /// A section, or what commits one, is an error: of those in older WALs this replay may not have met all.
     refused: bool,
     by_name: BTreeMap<Vec<u8>, WriteBatch>,
 }
@@ -97,6 +101,7 @@ impl Sections {
                 _ if section.is_some() => {
                     return Err(Error::corruption("a marker within a prepared section"));
                 }
+                Operation::Commit { .. } if self.refused => return Err(refused()),
                 Operation::Commit { xid } => match self.by_name.remove(xid) {
                     Some(batch) => applied.next = insert_section(&batch, applied.next, &mut insert)?,
                     None => applied.ends_open = true,
@@ -114,6 +119,58 @@ impl Sections {
         }
         operations.check_count()?;
         Ok(applied)
+    }
+}
+
+impl DbInner {
+    /// `NotSupported` where an open without `allow_2pc` would pass over WALs with sections, and delete them: those that no family needs.
+    pub(crate) fn check_no_sections(&self) -> Result<()> {
+        if self.options.allow_2pc {
+            return Ok(());
+        }
+        let unread = {
+            let state = self.state.lock();
+            state.recorded.min_log_number_to_keep..state.oldest_recorded_wal()
+        };
+        // The MANIFEST of a database that was never flushed says nothing.
+        if unread.start == 0 || unread.is_empty() {
+            return Ok(());
+        }
+        let names = self.options.fs.list(&self.wal_dir)?;
+        let numbers = names.iter().filter_map(|name| match filename::parse(name) {
+            Some(FileKind::Wal(number)) if unread.contains(&number) => Some(number),
+            _ => None,
+        });
+        let mut numbers: Vec<u64> = numbers.collect();
+        numbers.sort_unstable();
+        let mut sections = Sections::new(true);
+        for number in numbers {
+            self.look_for_sections(number, &mut sections)?;
+            if !sections.is_empty() {
+                return Err(refused().in_file(&filename::wal(&self.wal_dir, number)));
+            }
+        }
+        Ok(())
+    }
+
+    /// As far as the WAL can be read: its rows are in tables, and its damage is nobody's loss.
+    fn look_for_sections(&self, number: u64, sections: &mut Sections) -> Result<()> {
+        let options = ReaderOptions {
+            log_number: Some(number),
+            mode: RecoveryMode::PointInTime,
+        };
+        for (_, file) in self.open_wals(&[number])? {
+            let mut reader = wal::Reader::new(file, options);
+            let mut record = Vec::new();
+            while let Ok(true) = reader.read_record_into(&mut record) {
+                let applied = Operations::new(&record)
+                    .and_then(|operations| sections.apply(operations, |_, _, _, _, _| {}));
+                if applied.is_err() {
+                    break;
+                }
+            }
+        }
+        Ok(())
     }
 }
 
@@ -226,7 +283,9 @@ mod tests {
         };
         let with = |marks: &[u8]| marked(marks, 1);
         let good = section(&[b"a"], b"x", 1);
-        assert!(text(false, &good).contains("Open with TransactionDB::Open()"));
+        for refused in [&good, &with(b"\x0b\x01x")] {
+            assert!(text(false, refused).contains("Open with TransactionDB::Open()"));
+        }
         assert!(text(true, &with(b"\x12")).contains("WritePrepared txn tag"));
         assert!(text(true, &with(b"\x13")).contains("WriteUnprepared txn tag"));
         assert!(text(true, &with(b"\x15\x00\x01x")).contains("timestamp"));

@@ -257,18 +257,32 @@ fn others_who_open_it_see_what_is_committed_or_refuse() {
             transaction.commit().unwrap();
         }
     }
-    let reader = Db::open_read_only(&options(&fs), DIR).unwrap();
+    let refuses = |opened: base::Result<Db>| {
+        let refused = opened.unwrap_err().to_string();
+        assert!(
+            refused.contains("WAL contains prepared transactions. Open with TransactionDB::Open()."),
+            "{refused}"
+        );
+    };
+    refuses(Db::open_read_only(&options(&fs), DIR));
+    let two_phase = Options {
+        allow_2pc: true,
+        ..options(&fs)
+    };
+    let reader = Db::open_read_only(&two_phase, DIR).unwrap();
     let get_read_only = |key: &[u8]| get(&reader, &reader.default_column_family(), key);
     assert_eq!(
         (get_read_only(b"a"), get_read_only(b"b")),
         ("1".to_owned(), "-".to_owned())
     );
     let dead = fs.process_death_clone();
-    let refused = Db::open(&options(&dead), DIR).unwrap_err().to_string();
-    assert!(
-        refused.contains("WAL contains prepared transactions. Open with TransactionDB::Open()."),
-        "{refused}"
-    );
+    refuses(Db::open(&options(&dead), DIR));
+    // Also where no family needs the WAL of the section.
+    db.db().put(b"c", b"1").unwrap();
+    flush(db.db());
+    db.db().put(b"c", b"2").unwrap();
+    flush(db.db());
+    refuses(Db::open(&options(&fs.process_death_clone()), DIR));
     // Once all have ended and it was closed, anybody opens it.
     let db = open(&dead);
     for mut transaction in db.get_all_prepared_transactions() {
@@ -284,4 +298,68 @@ fn others_who_open_it_see_what_is_committed_or_refuse() {
         ..options(&dead)
     };
     Db::open(&plain, DIR).unwrap();
+}
+
+#[test]
+fn a_checkpoint_has_what_is_prepared() {
+    let fs = MemFs::new();
+    let db = open(&fs);
+    let family = family(db.db());
+    let mut committed = begin(&db);
+    committed.set_name(b"committed").unwrap();
+    committed.put(&family, b"a", b"1").unwrap();
+    committed.prepare().unwrap();
+    let mut outstanding = begin(&db);
+    outstanding.set_name(b"outstanding").unwrap();
+    outstanding.put(&family, b"b", b"1").unwrap();
+    outstanding.prepare().unwrap();
+    for round in [b"1", b"2"] {
+        db.db().put(b"other", round).unwrap();
+        flush(db.db());
+    }
+    committed.commit().unwrap();
+    // Without a flush, and with one.
+    for (path, log_size_for_flush) in [("/with_wal", u64::MAX), ("/flushed", 0)] {
+        let how = esker::CheckpointOptions {
+            log_size_for_flush,
+            ..esker::CheckpointOptions::default()
+        };
+        db.db().create_checkpoint(path, &how).unwrap();
+        let copy = TransactionDB::open(&options(&fs), &no_wait(), path).unwrap();
+        let family = copy.db().default_column_family();
+        assert_eq!(get(copy.db(), &family, b"a"), "1", "{path}");
+        let mut found = copy.get_all_prepared_transactions();
+        assert_eq!(found.len(), 1, "{path}");
+        found[0].commit().unwrap();
+        assert_eq!(get(copy.db(), &family, b"b"), "1", "{path}");
+    }
+}
+
+#[test]
+fn a_repair_keeps_what_was_committed() {
+    let fs = MemFs::new();
+    let db = open(&fs);
+    let family = family(db.db());
+    for (name, commits) in [(b"a", true), (b"b", false)] {
+        let mut transaction = begin(&db);
+        transaction.set_name(name).unwrap();
+        transaction.put(&family, name, b"1").unwrap();
+        transaction.prepare().unwrap();
+        if commits {
+            transaction.commit().unwrap();
+        }
+    }
+    let dead = fs.process_death_clone();
+    let report = Db::repair(&options(&dead), DIR).unwrap();
+    assert!(
+        report
+            .warnings
+            .iter()
+            .any(|warning| warning.starts_with("transaction b was prepared")),
+        "{:?}",
+        report.warnings
+    );
+    let db = Db::open(&options(&dead), DIR).unwrap();
+    let seen = |key: &[u8]| get(&db, &db.default_column_family(), key);
+    assert_eq!((seen(b"a"), seen(b"b")), ("1".to_owned(), "-".to_owned()));
 }

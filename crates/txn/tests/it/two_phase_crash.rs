@@ -227,7 +227,7 @@ type Open = (Transaction, Vec<Row>);
 /// Random transactions over two families, all of them synced, with flushes, compactions and crashes at any moment between two steps.
 #[test]
 fn random_histories_keep_what_they_promised() {
-    for seed in rng::seeds(rng::runs("ESKER_TXN_CRASHES", 25)) {
+    for seed in rng::seeds(rng::runs("ESKER_TXN_CRASHES", 10)) {
         let mut rng = TestRng::with_seed(seed);
         let mut fs = MemFs::new();
         let mut db = open(&fs);

@@ -11,10 +11,10 @@ use wal::{ReaderOptions, RecoveryMode};
 
 use super::{FoundFamily, Listing, Repair, is_damage};
 use crate::db::DbInner;
+use crate::db::sections::Sections;
 use crate::db::set_aside::LargeRows;
 use crate::options::Options;
 use crate::write::batch::Operations;
-use crate::write::pipeline::apply;
 
 /// Tables kept open to look for merge operands in.
 const MOST_OPEN: usize = 200;
@@ -58,7 +58,9 @@ fn for_each_batch(
         }
         end = reader.record_end();
         // All of a batch or nothing of it.
-        match Operations::new(&batch).and_then(|operations| apply(operations, |_, _, _, _, _| {})) {
+        let decoded = Operations::new(&batch)
+            .and_then(|operations| Sections::new(true).apply(operations, |_, _, _, _, _| {}));
+        match decoded {
             Ok(_) => on_batch(&batch)?,
             Err(error) => {
                 damage.get_or_insert_with(|| error.at(reader.record_offset()).in_file(path));
@@ -80,12 +82,14 @@ fn for_each_batch(
 /// The column families that have rows in WALs.
 pub(super) fn families_in(options: &Options, files: &Listing) -> Result<BTreeSet<u32>> {
     let mut families = BTreeSet::new();
+    let mut sections = Sections::new(true);
     for (&number, path) in &files.wals {
         for_each_batch(options, number, path, &mut |batch| {
-            apply(Operations::new(batch)?, |family, _, _, _, _| {
+            let operations = Operations::new(batch)?;
+            let applied = sections.apply(operations, |family, _, _, _, _| {
                 families.insert(family);
-            })
-            .map(drop)
+            });
+            applied.map(drop)
         })?;
     }
     Ok(families)
@@ -105,6 +109,7 @@ impl Repair<'_> {
             open: HashMap::new(),
         };
         let mut last = 0;
+        let mut sections = Sections::new(true);
         for (&number, path) in &files.wals {
             let size = self.options.fs.size(path)?;
             self.progress.check()?;
@@ -116,7 +121,7 @@ impl Repair<'_> {
                 let mut failed = None;
                 let operations = Operations::new(batch)?;
                 large.begin_batch(number, &operations, batch.len());
-                let next = apply(operations, |id, seqno, kind, key, value| {
+                let applied = sections.apply(operations, |id, seqno, kind, key, value| {
                     if failed.is_some() || !taken.contains(&id) {
                         return;
                     }
@@ -146,7 +151,7 @@ impl Repair<'_> {
                     own.mem.table.add(seqno, kind, key, value);
                     rows += 1;
                 })?;
-                last = last.max(next.saturating_sub(1));
+                last = last.max(applied.next.saturating_sub(1));
                 failed.map_or(Ok(()), Err)?;
                 inner.flush_full(&mut state).map(drop)
             })?;
@@ -171,6 +176,11 @@ impl Repair<'_> {
             }));
             self.progress.advance(size)?;
         }
+        let outstanding = sections.iter().map(|(name, _)| {
+            let name = name.escape_ascii();
+            format!("transaction {name} was prepared and not ended: its rows are left out")
+        });
+        self.report.warnings.extend(outstanding);
         inner.flush_recovered(&mut inner.state.lock())?;
         Ok(last)
     }
