@@ -34,10 +34,14 @@ fn transfer(
     to: u64,
     amount: i64,
 ) -> Result<()> {
-    let (has, gets) = (
-        balance(transaction, family, from)?,
-        balance(transaction, family, to)?,
-    );
+    // In one order, so that two that want the same accounts do not wait for each other both ways.
+    let first = balance(transaction, family, from.min(to))?;
+    let second = balance(transaction, family, from.max(to))?;
+    let (has, gets) = if from < to {
+        (first, second)
+    } else {
+        (second, first)
+    };
     if has < amount {
         return transaction.rollback();
     }
@@ -60,7 +64,7 @@ fn run(db: &Db, begin: &(dyn Fn() -> Transaction + Sync)) -> Result<u64> {
             loop {
                 match transfer(&mut begin(), &family, from, to, (round % 20) as i64) {
                     Ok(()) => break,
-                    // Another was first, or both would have waited for each other.
+                    // Another was first.
                     Err(error) if matches!(error.kind(), ErrorKind::Busy | ErrorKind::TimedOut) => {
                         again.fetch_add(1, Ordering::Relaxed);
                     }

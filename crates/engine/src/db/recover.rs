@@ -90,8 +90,8 @@ impl DbInner {
                 bytes: torn.bytes,
             });
         }
-        self.check_unread_wals()?;
         self.check_no_sections()?;
+        self.check_unread_wals()?;
         let wals = self.wals_to_replay()?;
         let job = RECOVERY_JOB;
         self.notify(&Event::RecoveryBegun {

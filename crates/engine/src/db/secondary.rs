@@ -204,7 +204,10 @@ fn open(options: &Options, dir: &Path, own_dir: &Path) -> Result<Db> {
     inner.wal_dir = WalDir::look(options, dir, Some(&inner.db_id))?;
     inner.secondary = Some(Secondary {
         own_dir: own_dir.to_path_buf(),
-        reading: Mutex::default(),
+        reading: Mutex::new(Reading {
+            wals: FollowedWals::new(options.allow_2pc),
+            ..Reading::default()
+        }),
         view: ArcSwap::default(),
         status: Mutex::default(),
     });
@@ -407,7 +410,11 @@ impl DbInner {
 
     /// The numbers of the WALs there are that may hold rows no table of `state` has, ascending.
     fn wals_of(&self, state: &ManifestState) -> Result<Vec<u64>> {
-        let oldest = state.oldest_needed_wal();
+        let oldest = match self.options.allow_2pc {
+            // A section may lie in a WAL of which no family needs a row.
+            true => state.min_log_number_to_keep,
+            false => state.oldest_needed_wal(),
+        };
         let names = self.options.fs.list(&self.wal_dir)?;
         let numbers = names.iter().filter_map(|name| match filename::parse(name) {
             Some(FileKind::Wal(number)) => Some(number),

@@ -38,6 +38,11 @@ impl Sections {
         }
     }
 
+    /// None, under the same rule.
+    pub fn none_yet(&self) -> Sections {
+        Sections::new(!self.refused)
+    }
+
     /// True if none is outstanding.
     pub fn is_empty(&self) -> bool {
         self.by_name.is_empty()

@@ -852,7 +852,7 @@ pub(crate) fn check_row(family: &Family, kind: Kind, key: &[u8], value: &[u8]) -
 }
 
 /// Calls `insert(family, seqno, kind, key, value)` for each row of a batch, in order and numbered as they are replayed.
-pub(crate) fn apply<'a>(
+fn apply<'a>(
     mut operations: Operations<'a>,
     mut insert: impl FnMut(u32, SeqNo, Kind, &'a [u8], &'a [u8]),
 ) -> Result<SeqNo> {
@@ -863,9 +863,7 @@ pub(crate) fn apply<'a>(
             if matches!(operation, Operation::LogData(_) | Operation::Noop) {
                 continue;
             }
-            return Err(Error::not_supported(
-                "the WAL holds two-phase transactions: open it with a transaction database and flush first",
-            ));
+            return Err(Error::not_supported("transaction marks in a write batch"));
         };
         insert(family, seqno, kind, key, value);
         seqno += 1;

@@ -320,10 +320,7 @@ fn a_checkpoint_has_what_is_prepared() {
     committed.commit().unwrap();
     // Without a flush, and with one.
     for (path, log_size_for_flush) in [("/with_wal", u64::MAX), ("/flushed", 0)] {
-        let how = esker::CheckpointOptions {
-            log_size_for_flush,
-            ..esker::CheckpointOptions::default()
-        };
+        let how = esker::CheckpointOptions { log_size_for_flush };
         db.db().create_checkpoint(path, &how).unwrap();
         let copy = TransactionDB::open(&options(&fs), &no_wait(), path).unwrap();
         let family = copy.db().default_column_family();
@@ -333,6 +330,66 @@ fn a_checkpoint_has_what_is_prepared() {
         found[0].commit().unwrap();
         assert_eq!(get(copy.db(), &family, b"b"), "1", "{path}");
     }
+}
+
+#[test]
+fn a_secondary_follows_both_phases() {
+    let fs = MemFs::new();
+    let db = open(&fs);
+    let primary = family(db.db());
+    let with = |allow_2pc| Options {
+        allow_2pc,
+        ..options(&fs)
+    };
+    let mut kept = begin(&db);
+    kept.set_name(b"kept").unwrap();
+    kept.put(&primary, b"kept", b"1").unwrap();
+    kept.prepare().unwrap();
+    let refused = Db::open_as_secondary(&with(false), DIR, "/refused");
+    assert!(
+        refused
+            .unwrap_err()
+            .to_string()
+            .contains("WAL contains prepared transactions")
+    );
+    let secondary = Db::open_as_secondary(&with(true), DIR, "/secondary").unwrap();
+    let seen = |key: &[u8]| {
+        secondary.try_catch_up_with_primary().unwrap();
+        get(&secondary, &secondary.default_column_family(), key)
+    };
+    let mut rng = testkit::rng();
+    for round in 0..40u32 {
+        let key = round.to_be_bytes();
+        let mut transaction = begin(&db);
+        transaction.set_name(&key).unwrap();
+        transaction.merge(&primary, &key, b"1").unwrap();
+        transaction.merge(&primary, b"count", b"x").unwrap();
+        transaction.prepare().unwrap();
+        assert_eq!(seen(&key), "-");
+        if rng.one_in(4) {
+            db.db().put(b"other", &key).unwrap();
+            flush(db.db());
+        }
+        match rng.one_in(5) {
+            true => {
+                transaction.rollback().unwrap();
+                assert_eq!(seen(&key), "-");
+            }
+            false => {
+                transaction.commit().unwrap();
+                assert_eq!(seen(&key), "1", "round {round}");
+            }
+        }
+        if rng.one_in(6) {
+            flush(db.db());
+        }
+        assert_eq!(seen(b"count"), get(db.db(), &primary, b"count"), "round {round}");
+    }
+    kept.commit().unwrap();
+    assert_eq!(seen(b"kept"), "1");
+    // One that begins now has to read the section of a WAL of which no family needs a row.
+    let late = Db::open_as_secondary(&with(true), DIR, "/late").unwrap();
+    assert_eq!(get(&late, &late.default_column_family(), b"kept"), "1");
 }
 
 #[test]

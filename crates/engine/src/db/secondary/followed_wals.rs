@@ -12,11 +12,12 @@ use crate::db::DbInner;
 use crate::db::column_family::Family;
 use crate::db::families::new_memtable;
 use crate::db::recover::{LONGEST_FILL, check_timestamp_size, missing_wal};
+use crate::db::sections::{Applied, Sections};
 use crate::db::set_aside::LargeRows;
 use crate::db::state::Memory;
 use crate::events::RowTooLargeOutcome;
 use crate::write::batch::{HEADER_LEN, Operations};
-use crate::write::pipeline::{apply, deletion_kind};
+use crate::write::pipeline::deletion_kind;
 use crate::write::predecessor::Predecessor;
 
 /// What was read of the WALs.
@@ -28,6 +29,10 @@ pub(super) struct FollowedWals {
     memtables: BTreeMap<u32, BTreeMap<u64, Rows>>,
     /// The sequence number behind the last record.
     next_seqno: Option<SeqNo>,
+    /// [`next_seqno`](Self::next_seqno) is the least that it may be: the last record commits a section whose WAL is gone.
+    ends_open: bool,
+    /// Prepared sections that nothing has ended yet.
+    sections: Sections,
     /// That of the last row.
     last_seqno: SeqNo,
 }
@@ -71,7 +76,18 @@ enum Stop {
 impl FollowedWals {
     /// Forgets everything that was read: the next read begins at the front, with memtables nobody looks into.
     pub fn forget(&mut self) {
-        *self = FollowedWals::default();
+        *self = FollowedWals {
+            sections: self.sections.none_yet(),
+            ..FollowedWals::default()
+        };
+    }
+
+    /// Nothing read yet. Without `two_phase` WALs with sections are refused.
+    pub fn new(two_phase: bool) -> FollowedWals {
+        FollowedWals {
+            sections: Sections::new(two_phase),
+            ..FollowedWals::default()
+        }
     }
 
     /// The last row that was read.
@@ -261,6 +277,11 @@ impl FollowedWals {
                 "Out of order sequence number {seqno}, {next} expected"
             ))));
         }
+        let ends_open = self.ends_open;
+        let goes_on_at = |seqno: SeqNo| match expected {
+            Some(expected) if ends_open => expected <= seqno,
+            expected => expected == Some(seqno),
+        };
         let gap = || Error::corruption("it does not go on where the WAL before it ends").at(offset);
         let told = Predecessor::decode(Operations::new(&record)?)?;
         if let Some(missing) = told.filter(|told| told.kept && told.number < number)
@@ -276,10 +297,10 @@ impl FollowedWals {
             };
         }
         match told.filter(|told| Some(told.number) == before) {
-            Some(told) if expected == Some(told.next_seqno) => {}
+            Some(told) if goes_on_at(told.next_seqno) => {}
             Some(_) => return Ok(Some(Stop::Incomplete(gap()))),
             None => {
-                let goes_on = expected.is_none_or(|expected| expected == seqno);
+                let goes_on = expected.is_none() || goes_on_at(seqno);
                 if stopped.is_some() && !goes_on {
                     return Ok(Some(Stop::Incomplete(gap())));
                 }
@@ -291,9 +312,11 @@ impl FollowedWals {
         }
         let mut large = LargeRows::new(db.options.row_limit);
         let acknowledged = large.begin_batch(number, &operations, record.len());
-        if let Some(error) = self.insert(at, operations, state, families, published, still, &mut large)? {
-            return Ok(Some(error));
-        }
+        let inserted = self.insert(at, operations, state, families, published, still, &mut large)?;
+        let Applied { next, ends_open } = match inserted {
+            Ok(applied) => applied,
+            Err(stop) => return Ok(Some(stop)),
+        };
         db.tell_of_large_rows(&large.rows, |_| RowTooLargeOutcome::PassedOver);
         let wal = &mut self.wals[at];
         wal.begun = true;
@@ -303,8 +326,9 @@ impl FollowedWals {
             check_timestamp_size(family, sizes)
                 .map_err(|error| error.in_file(&base::filename::wal(&db.wal_dir, number)))?;
         }
-        self.next_seqno = Some(if acknowledged { seqno + count } else { seqno });
-        self.last_seqno = self.last_seqno.max((seqno + count).saturating_sub(1));
+        self.next_seqno = Some(if acknowledged { next } else { seqno });
+        self.ends_open = ends_open;
+        self.last_seqno = self.last_seqno.max(next.saturating_sub(1));
         Ok(None)
     }
 
@@ -319,14 +343,14 @@ impl FollowedWals {
         published: SeqNo,
         still: &dyn Fn() -> Result<bool>,
         large: &mut LargeRows,
-    ) -> Result<Option<Stop>> {
+    ) -> Result<Result<Applied, Stop>> {
         let number = self.wals[at].number;
         // One that cannot be decoded is told below.
         for operation in operations.clone().map_while(Result::ok) {
             let newer = operation.family().is_some_and(|id| id > state.max_column_family);
             // The family was created after the MANIFEST was read. Passed over, its rows would be lost.
             if newer && !still()? {
-                return Ok(Some(Stop::Changed(Error::new(
+                return Ok(Err(Stop::Changed(Error::new(
                     ErrorKind::TryAgain,
                     "a column family was created",
                 ))));
@@ -335,7 +359,7 @@ impl FollowedWals {
         let mut late = false;
         let path = self.wals[at].reader.file().path().to_path_buf();
         let memtables = &mut self.memtables;
-        apply(operations, |id, seqno, kind, key, value| {
+        let applied = self.sections.apply(operations, |id, seqno, kind, key, value| {
             let needed = state
                 .families
                 .get(&id)
@@ -359,8 +383,8 @@ impl FollowedWals {
             if !large.takes(id, seqno, kind, key, value) {
                 rows.table.add(seqno, kind, key, value);
             }
-        })
-        .map_err(|error| {
+        });
+        let applied = applied.map_err(|error| {
             error
                 .offset_by(self.wals[at].reader.record_offset())
                 .in_file(&path)
@@ -369,12 +393,12 @@ impl FollowedWals {
             // The MANIFEST told of rows that came to the WAL later. Those who read now must not see them come, so the rows go to memtables
             // that nobody reads yet, all of them.
             self.forget();
-            return Ok(Some(Stop::Changed(Error::new(
+            return Ok(Err(Stop::Changed(Error::new(
                 ErrorKind::TryAgain,
                 "rows came late",
             ))));
         }
-        Ok(None)
+        Ok(Ok(applied))
     }
 }
 
