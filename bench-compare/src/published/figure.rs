@@ -42,6 +42,10 @@ pub fn figure(finished: &Finished, workload: &str, metric: Metric) -> Side {
         Metric::MoveRatio => move_ratio(&finished.output).ok_or_else(missing),
         Metric::WriteAmplification => paired::write_amplification(&finished.output).ok_or_else(missing),
         Metric::StallPercent => stall_percent(&finished.output, seconds(line)).ok_or_else(missing),
+        Metric::KilobytesReadPerOp => line
+            .operations
+            .map(|operations| finished.cost.read as f64 / 1_024.0 / operations.max(1) as f64)
+            .ok_or_else(missing),
         Metric::SecondsPerJob(level) => seconds_per_job(&finished.output, level),
         Metric::MicrosPerCall | Metric::InstructionsPerCall | Metric::TableMegabytes => Err(missing()),
     }
@@ -233,6 +237,7 @@ Interval stall: 00:00:0.311 H:M:S, 1.0 percent
             errors: "RocksDB:    version 11.8.1\n".to_owned(),
             cost: paired::Cost {
                 cpu_seconds: 2.0,
+                read: 4_096_000,
                 ..paired::Cost::default()
             },
         }
@@ -292,6 +297,7 @@ rocksdb.block.cache.hit COUNT : 75
             (Metric::CompactionCpuSeconds, 0.9),
             (Metric::CompactionCpuPerWrite, 0.9 / 500.0),
             (Metric::CacheHitPercent, 75.0),
+            (Metric::KilobytesReadPerOp, 4.0),
         ] {
             assert_eq!(of(metric), Ok(expected), "{metric:?}");
         }

@@ -5,10 +5,13 @@
 //! its runs. What a program refuses (a flag it does not have yet) is said in its cell.
 
 mod figure;
+mod levels;
 mod mixgraph;
+mod mmap;
 mod report;
 mod run;
 mod tables;
+mod versions;
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -16,7 +19,7 @@ use std::time::Instant;
 use clap::Args;
 
 use crate::collect;
-use crate::versions::{self, collection, ycsb};
+use crate::versions::{Case as VersionsCase, collection, ycsb};
 use bench_worker::workload::Workload;
 
 /// How the tables are run.
@@ -118,6 +121,8 @@ pub enum Metric {
     WriteAmplification,
     /// Time writes were stopped or slowed down, of all time.
     StallPercent,
+    /// Bytes read from the disk for each operation of the workload.
+    KilobytesReadPerOp,
     /// Mean time of a flush or compaction job into the level.
     SecondsPerJob(u8),
     /// Time of an operation on versions of keys, or of their collection.
@@ -154,7 +159,7 @@ pub enum Run {
     /// A garbage collection of versions over Esker's MVCC layer and RocksDB.
     Collect(collect::Case),
     /// An operation on versions of keys over Esker's MVCC layer and RocksDB's user-defined timestamps.
-    Versions(versions::Case),
+    Versions(VersionsCase),
     /// The collection of what is old by the compactions of both.
     Collection(collection::Collection),
     /// A workload of YCSB over both, while that goes on.
@@ -166,6 +171,8 @@ pub enum Run {
 pub struct Setup {
     name: String,
     flags: String,
+    /// Before each run its files are taken out of the page cache.
+    cold: bool,
 }
 
 /// Runs the tables and writes the document.

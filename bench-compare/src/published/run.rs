@@ -146,6 +146,9 @@ impl Runner {
         let finished = match setup {
             Some(setup) => {
                 let db = self.set_up(at, setup)?;
+                if setup.cold {
+                    evict(&db)?;
+                }
                 self.command(at, flags, &db, true, seed)?
             }
             None => {
@@ -286,6 +289,27 @@ fn mean(figures: &[f64]) -> Option<(f64, f64)> {
     (figures.len() > 1).then(|| (mean, (squares / (count - 1.0)).sqrt()))
 }
 
+/// Takes the files in `dir` out of the page cache.
+fn evict(dir: &Path) -> Result<(), String> {
+    let failed = |error: std::io::Error| format!("{}: {error}", dir.display());
+    for entry in std::fs::read_dir(dir).map_err(failed)? {
+        let path = entry.map_err(failed)?.path();
+        if !path.is_file() {
+            continue;
+        }
+        // What is not on the disk yet stays in the cache.
+        let file = std::fs::File::open(&path).map_err(failed)?;
+        file.sync_all().map_err(failed)?;
+        let mut dd = Command::new("dd");
+        let of = format!("if={}", path.display());
+        let evicted = dd.args([&of, "iflag=nocache", "count=0", "status=none"]).status();
+        if !evicted.map_err(|error| format!("dd: {error}"))?.success() {
+            return Err(format!("dd {of} iflag=nocache failed"));
+        }
+    }
+    Ok(())
+}
+
 /// Name, version and warnings.
 fn introduction(finished: &Finished) -> Vec<String> {
     let lines = finished.errors.lines().chain(finished.output.lines());
@@ -308,6 +332,20 @@ mod tests {
             cost: paired::Cost::default(),
         };
         assert_eq!(introduction(&finished), ["RocksDB: version 11.8.1"]);
+    }
+
+    #[test]
+    fn files_leave_the_page_cache_and_keep_what_is_in_them() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir(dir.path().join("directory")).unwrap();
+        std::fs::write(dir.path().join("file"), [7; 10_000]).unwrap();
+        evict(dir.path()).unwrap();
+        assert_eq!(std::fs::read(dir.path().join("file")).unwrap(), [7; 10_000]);
+        assert!(
+            evict(&dir.path().join("nowhere"))
+                .unwrap_err()
+                .contains("nowhere")
+        );
     }
 
     #[test]
@@ -363,6 +401,7 @@ mod tests {
                 setup: Some(Setup {
                     name: "a".to_owned(),
                     flags: "--benchmarks=fillseq".to_owned(),
+                    cold: false,
                 }),
                 flags: "--benchmarks=readrandom".to_owned(),
                 workload: "readrandom",

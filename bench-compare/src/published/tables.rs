@@ -3,13 +3,7 @@
 //! Commands are the documents', but for sizes, which are scaled, and `--duration`, which bounds the time of a run; where
 //! a document gives no command it is made up from what the text says of the settings, and the table's note says so.
 
-use std::time::Duration;
-
-use super::{Better, Metric, Row, Run, Setup, Sizes, Table, mixgraph};
-use crate::collect::Case;
-use crate::versions::collection::Collection;
-use crate::versions::ycsb;
-use crate::versions::{self, Operation, ROWS};
+use super::{Better, Metric, Row, Run, Setup, Sizes, Table, levels, mixgraph, mmap, versions};
 use bench_worker::workload::Workload;
 
 /// Published figures and cells without one.
@@ -22,9 +16,10 @@ pub fn all(sizes: &Sizes) -> Vec<Table> {
         in_memory(sizes),
         tombstone_reads(sizes),
         tombstone_kinds(sizes),
-        mmap(sizes),
-        small_levels(sizes),
-        small_levels_jobs(sizes),
+        mmap::cached(sizes),
+        mmap::io_bound(sizes),
+        levels::costs(sizes),
+        levels::jobs(sizes),
         checksums(sizes),
         trivial_move(sizes),
         streams(sizes),
@@ -32,10 +27,10 @@ pub fn all(sizes: &Sizes) -> Vec<Table> {
         mixgraph::hit_rate(sizes),
         mixgraph::kinds(sizes),
         pinned_l0(sizes),
-        collection(),
-        versions(),
-        collection_by_compactions(),
-        ycsb(sizes),
+        versions::collection(),
+        versions::operations(),
+        versions::collection_by_compactions(),
+        versions::ycsb(sizes),
     ]
 }
 
@@ -61,6 +56,7 @@ pub(super) fn setup(name: &str, flags: String) -> Setup {
     Setup {
         name: name.to_owned(),
         flags,
+        cold: false,
     }
 }
 
@@ -394,206 +390,6 @@ fn tombstone_kinds(sizes: &Sizes) -> Table {
     }
 }
 
-fn mmap(sizes: &Sizes) -> Table {
-    let keys = sizes.keys(40_000_000, 0.005);
-    let common = format!(
-        "--num={keys} --key_size=20 --value_size=400 --block_size=8192 --compression_type=none --bloom_bits=10"
-    );
-    let load = setup("mmap", format!("--benchmarks=fillseq {common}"));
-    let mut rows = Vec::new();
-    for checked in [true, false] {
-        for cached in [true, false] {
-            for mapped in [false, true] {
-                let name = format!(
-                    "{}-ver{}-cm{}",
-                    if mapped { "mmap" } else { "pread" },
-                    u8::from(checked),
-                    u8::from(cached)
-                );
-                let flags = format!(
-                    "--benchmarks=readrandom,seekrandom --seek_nexts=10 --threads=2 --duration={} {common} \
-                     --cache_size={} --mmap_read={mapped} --verify_checksum={checked} \
-                     --cache_index_and_filter_blocks={cached}",
-                    sizes.seconds(1),
-                    keys * 1_000
-                );
-                for workload in ["readrandom", "seekrandom"] {
-                    rows.push(row(
-                        format!("{name}, {workload}"),
-                        PICTURE,
-                        Metric::OpsPerSecond,
-                        bench(Some(&load), flags.clone(), workload),
-                    ));
-                }
-            }
-        }
-    }
-    Table {
-        source: "S3",
-        title: "mmap against pread, cached by the engine (Using mmap with RocksDB)",
-        note: "The document shows a graph; it names the configurations, and finds mmap ahead only where index and filter \
-               blocks are outside the cache (cm0). Two threads instead of 32. IO-bound rows want a database larger than \
-               memory and are not run.",
-        means: false,
-        rows,
-    }
-}
-
-/// Levels of the compression table: L0 to L2 as they are, everything from L3 on in LZ4.
-fn small_levels_run(sizes: &Sizes, workload: &'static str, compressed: bool) -> Run {
-    let keys = sizes.keys(4_000_000, 0.1);
-    let shape = "--compression_type=lz4 --compression_ratio=0.5 --value_size=400 --key_size=20 --write_buffer_size=1048576 \
-                 --target_file_size_base=1048576 --max_bytes_for_level_base=2097152 --max_bytes_for_level_multiplier=4 \
-                 --num_levels=8";
-    let level = if compressed { 0 } else { 3 };
-    let rate = if workload == "readwhilewriting" {
-        format!(
-            " --benchmark_write_rate_limit=10485760 --duration={}",
-            sizes.seconds(3)
-        )
-    } else {
-        format!(" --duration={}", sizes.seconds(3))
-    };
-    let load = setup(
-        &format!("levels-{workload}-{level}"),
-        format!("--benchmarks=fillseq --num={keys} {shape} --min_level_to_compress={level}"),
-    );
-    let flags = format!(
-        "--benchmarks={workload},waitforcompaction,stats --num={keys} {shape} --min_level_to_compress={level}{rate}"
-    );
-    bench(Some(&load), flags, workload)
-}
-
-fn small_levels(sizes: &Sizes) -> Table {
-    // Workload, whether L0 to L2 are compressed, and the columns of the document's two tables, gigabytes as MB.
-    const PUBLISHED: [(&str, bool, [&str; 9]); 4] = [
-        (
-            "readwhilewriting",
-            false,
-            [
-                "220555", "18483", "18237", "320512", "18.3", "2867", "2798", "NA", "0",
-            ],
-        ),
-        (
-            "readwhilewriting",
-            true,
-            [
-                "224320", "18483", "10076", "250880", "14.1", "2737", "2693", "NA", "0",
-            ],
-        ),
-        (
-            "overwrite",
-            false,
-            [
-                "117383", "171264", "173486", "2690048", "16.7", "17084", "16464", "0.140", "49.7",
-            ],
-        ),
-        (
-            "overwrite",
-            true,
-            [
-                "89177", "130120", "72827", "1521664", "12.3", "14554", "14209", "0.159", "62.9",
-            ],
-        ),
-    ];
-    let metrics = |workload: &str| {
-        let writes = match workload {
-            "overwrite" => Metric::OpsPerSecond,
-            _ => Metric::WritesPerSecond,
-        };
-        [
-            writes,
-            Metric::MegabytesIngested,
-            Metric::MegabytesFlushed,
-            Metric::MegabytesCompacted,
-            Metric::WriteAmplification,
-            Metric::CompactionSeconds,
-            Metric::CompactionCpuSeconds,
-            Metric::CompactionCpuPerWrite,
-            Metric::StallPercent,
-        ]
-    };
-    let mut rows = Vec::new();
-    for (workload, compressed, figures) in PUBLISHED {
-        for (metric, figure) in metrics(workload).into_iter().zip(figures) {
-            rows.push(row(
-                format!("{workload}, L0-L2 {}", if compressed { "lz4" } else { "none" }),
-                figure,
-                metric,
-                small_levels_run(sizes, workload, compressed),
-            ));
-        }
-    }
-    Table {
-        source: "S3",
-        title: "L0 to L2 compressed or not (To compress or not compress)",
-        note: "The document's commands are not in its text: levels from L3 on use LZ4, the data shrinks to half, the \
-               writer of readwhilewriting keeps to 10 MB/s and the overwrite to nothing. Memtables and levels are small, so that \
-               there are enough levels at this size. Bytes and times are those of a run of seconds, the document's of half an hour and more: \
-               what compares is what they cost a write. Stalled is a share of the time that was written. The overwrite \
-               waits for the disk: a flush of a MiB takes 4 to 5 ms, nearly all of them the sync of its file, its directory and \
-               the MANIFEST, of both engines, and with two memtables the next MiB waits for it. In memory (`/dev/shm`) Esker \
-               overwrites at 2.2 times RocksDB's speed.",
-        means: false,
-        rows,
-    }
-}
-
-fn small_levels_jobs(sizes: &Sizes) -> Table {
-    /// Level, without compression and with it.
-    type Level = (u8, &'static str, &'static str);
-    const PUBLISHED: [(&str, [Level; 7]); 2] = [
-        (
-            "readwhilewriting",
-            [
-                (0, "0.05", "0.08"),
-                (2, "0.53", "1.03"),
-                (3, "0.17", "0.47"),
-                (4, "0.86", "0.92"),
-                (5, "0.86", "0.88"),
-                (6, "0.87", "0.88"),
-                (7, "0.58", "0.55"),
-            ],
-        ),
-        (
-            "overwrite",
-            [
-                (0, "0.11", "0.18"),
-                (2, "13.38", "28.86"),
-                (3, "0.14", "0.42"),
-                (4, "0.31", "0.44"),
-                (5, "0.37", "0.40"),
-                (6, "0.59", "0.58"),
-                (7, "0.77", "0.79"),
-            ],
-        ),
-    ];
-    let mut rows = Vec::new();
-    for (workload, levels) in PUBLISHED {
-        for (level, none, lz4) in levels {
-            for (compressed, figure) in [(false, none), (true, lz4)] {
-                rows.push(row(
-                    format!(
-                        "{workload}, L{level}, {}",
-                        if compressed { "lz4" } else { "none" }
-                    ),
-                    figure,
-                    Metric::SecondsPerJob(level),
-                    small_levels_run(sizes, workload, compressed),
-                ));
-            }
-        }
-    }
-    Table {
-        source: "S3",
-        title: "Seconds for a flush or compaction job, by level (To compress or not compress)",
-        note: "The runs of the table before. RocksDB's figure is the column Avg(sec) of its compaction statistics. A level \
-               no job wrote to has no figure.",
-        means: false,
-        rows,
-    }
-}
-
 fn checksums(_: &Sizes) -> Table {
     const PUBLISHED: [(&str, &str); 6] = [
         ("crc32c", "19327"),
@@ -775,6 +571,7 @@ impl Metric {
             Metric::MbPerSecond => "MB/s".to_owned(),
             Metric::WriteAmplification => "write amplification".to_owned(),
             Metric::StallPercent => "% stalled".to_owned(),
+            Metric::KilobytesReadPerOp => "KB read/op".to_owned(),
             Metric::SecondsPerJob(_) => "s/job".to_owned(),
             Metric::MicrosPerCall => "us/call".to_owned(),
             Metric::InstructionsPerCall => "instructions/call".to_owned(),
@@ -793,159 +590,5 @@ impl Metric {
             | Metric::MoveRatio => Better::More,
             _ => Better::Less,
         }
-    }
-}
-
-fn versions() -> Table {
-    let operations = [
-        (Operation::Get, "get"),
-        (Operation::Scan, "scan of 100 keys"),
-        (Operation::Put, "put, if none is later"),
-        (Operation::PutBlind, "put"),
-    ];
-    let rows = operations.into_iter().flat_map(|(operation, label)| {
-        [1, 10, 100].map(|versions| Row {
-            label: format!("{label}, {versions} versions a key"),
-            published: "-".to_owned(),
-            metric: Metric::MicrosPerCall,
-            run: Run::Versions(versions::Case { operation, versions }),
-        })
-    });
-    Table {
-        source: "S4",
-        title: "Versions of keys, beside RocksDB's user-defined timestamps",
-        note: "Not in the document. Microseconds of an operation over 100,000 versions in memory, compacted into one level. RocksDB has no put that looks \
-               for later versions: its rows of both are the same.",
-        means: false,
-        rows: rows.collect(),
-    }
-}
-
-/// Versions, and those of them that go.
-const COLLECTED: [(usize, usize); 7] = [
-    (2, 1),
-    (1024, 1),
-    (1024, 16),
-    (1024, 32),
-    (1024, 512),
-    (1024, 1015),
-    (1024, 1023),
-];
-
-fn collection_by_compactions() -> Table {
-    let of_document = [1, 1024].into_iter().flat_map(|keys| {
-        COLLECTED.map(|(versions, delete)| Collection {
-            keys,
-            versions,
-            delete,
-            key_size: 128,
-            value_size: 128,
-        })
-    });
-    let small = [10, 100].map(|versions| Collection {
-        keys: ROWS / versions,
-        versions,
-        delete: versions - 1,
-        key_size: 15,
-        value_size: 64,
-    });
-    let rows = of_document.chain(small).map(|case| Row {
-        label: format!(
-            "{} keys, {} versions, {} go",
-            case.keys, case.versions, case.delete
-        ),
-        published: "-".to_owned(),
-        metric: Metric::MicrosPerCall,
-        run: Run::Collection(case),
-    });
-    Table {
-        source: "S4",
-        title: "Garbage collection by compactions, beside RocksDB's user-defined timestamps",
-        note: "The document's rows once more, and two with small keys, by what RocksDB has for it: `full_history_ts_low` is raised and everything \
-               compacted. Ours raises its threshold, weighs what has become garbage so that statistics stay exact, and compacts everything, too (by \
-               itself it would leave files alone that have less than a quarter of garbage). All versions lie in one level in memory; \
-               microseconds until those that go are in no file. The document's own calls, which delete versions one by one, are in the table \
-               above.",
-        means: false,
-        rows: rows.collect(),
-    }
-}
-
-fn ycsb(sizes: &Sizes) -> Table {
-    let workloads = [
-        (ycsb::Workload::A, "A, half reads, half updates"),
-        (ycsb::Workload::B, "B, 5% updates"),
-        (ycsb::Workload::C, "C, reads"),
-        (ycsb::Workload::D, "D, reads of the latest, 5% inserts"),
-        (ycsb::Workload::E, "E, scans of up to 100 keys, 5% inserts"),
-        (ycsb::Workload::F, "F, half reads, half read and written again"),
-    ];
-    let rows = workloads.into_iter().flat_map(|(workload, label)| {
-        let case = ycsb::Case {
-            workload,
-            keys: sizes.keys(200_000, 1.0) as usize,
-            time: Duration::from_secs(sizes.seconds(6)),
-        };
-        [Metric::OpsPerSecond, Metric::TableMegabytes].map(|metric| Row {
-            label: label.to_owned(),
-            published: "-".to_owned(),
-            metric,
-            run: Run::Ycsb(case),
-        })
-    });
-    Table {
-        source: "S4",
-        title: "YCSB while what is old is collected, beside RocksDB's user-defined timestamps",
-        note: "Not in the document. Two threads; every write is a new version, and what is older than half a second is collected all the while, with a quarter of a \
-               second between two collections, by compactions on both sides as in the table above, here with Esker's default of a quarter. 200,000 keys and values \
-               of 100 bytes at scale 1, in files, LZ4, a WAL that is not synced. RocksDB compacts everything for each collection: what lies at the \
-               bottom would stay otherwise. MB of tables are the most that a collection began with.",
-        means: false,
-        rows: rows.collect(),
-    }
-}
-
-fn collection() -> Table {
-    // The document's times after its change, of Pebble: for one key, and for 1024.
-    const PUBLISHED: [[&str; 2]; 7] = [
-        ["2.42", "1700"],
-        ["5", "7000"],
-        ["9", "20000"],
-        ["14", "38000"],
-        ["156", "394000"],
-        ["303", "800000"],
-        ["304", "800000"],
-    ];
-    let mut rows = Vec::new();
-    for (at, keys) in [1, 1024].into_iter().enumerate() {
-        for statistics in [false, true] {
-            for ((versions, delete), published) in COLLECTED.into_iter().zip(PUBLISHED) {
-                let label = if statistics { ", with statistics" } else { "" };
-                for metric in [Metric::MicrosPerCall, Metric::InstructionsPerCall] {
-                    let has_figure = !statistics && metric == Metric::MicrosPerCall;
-                    rows.push(Row {
-                        label: format!("{keys} keys, {versions} versions, {delete} go{label}"),
-                        published: if has_figure { published[at] } else { "-" }.to_owned(),
-                        metric,
-                        run: Run::Collect(Case {
-                            keys,
-                            versions,
-                            delete,
-                            statistics,
-                        }),
-                    });
-                }
-            }
-        }
-    }
-    Table {
-        source: "S4",
-        title: "Garbage collection of versions (CockroachDB pull request 51462)",
-        note: "Microseconds of a call that collects from the memtable into a batch and drops it, and instructions, the mean of ten calls; the \
-               document's are Pebble's after its change. \
-               The document's RocksDB walked through the versions that stay (337 microseconds for 1 of 1024, 374,000 for 1024 such keys); ours \
-               here seeks past them, and keeps no statistics.",
-        means: false,
-        rows,
     }
 }

@@ -1,0 +1,167 @@
+//! Versions of keys and their collection.
+
+use std::time::Duration;
+
+use super::{Metric, Row, Run, Sizes, Table};
+use crate::collect::Case;
+use crate::versions::collection::Collection;
+use crate::versions::ycsb;
+use crate::versions::{self, Operation, ROWS};
+
+/// Operations on versions of keys.
+pub fn operations() -> Table {
+    let operations = [
+        (Operation::Get, "get"),
+        (Operation::Scan, "scan of 100 keys"),
+        (Operation::Put, "put, if none is later"),
+        (Operation::PutBlind, "put"),
+    ];
+    let rows = operations.into_iter().flat_map(|(operation, label)| {
+        [1, 10, 100].map(|versions| Row {
+            label: format!("{label}, {versions} versions a key"),
+            published: "-".to_owned(),
+            metric: Metric::MicrosPerCall,
+            run: Run::Versions(versions::Case { operation, versions }),
+        })
+    });
+    Table {
+        source: "S4",
+        title: "Versions of keys, beside RocksDB's user-defined timestamps",
+        note: "Not in the document. Microseconds of an operation over 100,000 versions in memory, compacted into one level. RocksDB has no put that looks \
+               for later versions: its rows of both are the same.",
+        means: false,
+        rows: rows.collect(),
+    }
+}
+
+/// Versions, and those of them that go.
+const COLLECTED: [(usize, usize); 7] = [
+    (2, 1),
+    (1024, 1),
+    (1024, 16),
+    (1024, 32),
+    (1024, 512),
+    (1024, 1015),
+    (1024, 1023),
+];
+
+/// What is old goes by compactions.
+pub fn collection_by_compactions() -> Table {
+    let of_document = [1, 1024].into_iter().flat_map(|keys| {
+        COLLECTED.map(|(versions, delete)| Collection {
+            keys,
+            versions,
+            delete,
+            key_size: 128,
+            value_size: 128,
+        })
+    });
+    let small = [10, 100].map(|versions| Collection {
+        keys: ROWS / versions,
+        versions,
+        delete: versions - 1,
+        key_size: 15,
+        value_size: 64,
+    });
+    let rows = of_document.chain(small).map(|case| Row {
+        label: format!(
+            "{} keys, {} versions, {} go",
+            case.keys, case.versions, case.delete
+        ),
+        published: "-".to_owned(),
+        metric: Metric::MicrosPerCall,
+        run: Run::Collection(case),
+    });
+    Table {
+        source: "S4",
+        title: "Garbage collection by compactions, beside RocksDB's user-defined timestamps",
+        note: "The document's rows once more, and two with small keys, by what RocksDB has for it: `full_history_ts_low` is raised and everything \
+               compacted. Ours raises its threshold, weighs what has become garbage so that statistics stay exact, and compacts everything, too (by \
+               itself it would leave files alone that have less than a quarter of garbage). All versions lie in one level in memory; \
+               microseconds until those that go are in no file. The document's own calls, which delete versions one by one, are in the table \
+               above.",
+        means: false,
+        rows: rows.collect(),
+    }
+}
+
+/// YCSB meanwhile.
+pub fn ycsb(sizes: &Sizes) -> Table {
+    let workloads = [
+        (ycsb::Workload::A, "A, half reads, half updates"),
+        (ycsb::Workload::B, "B, 5% updates"),
+        (ycsb::Workload::C, "C, reads"),
+        (ycsb::Workload::D, "D, reads of the latest, 5% inserts"),
+        (ycsb::Workload::E, "E, scans of up to 100 keys, 5% inserts"),
+        (ycsb::Workload::F, "F, half reads, half read and written again"),
+    ];
+    let rows = workloads.into_iter().flat_map(|(workload, label)| {
+        let case = ycsb::Case {
+            workload,
+            keys: sizes.keys(200_000, 1.0) as usize,
+            time: Duration::from_secs(sizes.seconds(6)),
+        };
+        [Metric::OpsPerSecond, Metric::TableMegabytes].map(|metric| Row {
+            label: label.to_owned(),
+            published: "-".to_owned(),
+            metric,
+            run: Run::Ycsb(case),
+        })
+    });
+    Table {
+        source: "S4",
+        title: "YCSB while what is old is collected, beside RocksDB's user-defined timestamps",
+        note: "Not in the document. Two threads; every write is a new version, and what is older than half a second is collected all the while, with a quarter of a \
+               second between two collections, by compactions on both sides as in the table above, here with Esker's default of a quarter. 200,000 keys and values \
+               of 100 bytes at scale 1, in files, LZ4, a WAL that is not synced. RocksDB compacts everything for each collection: what lies at the \
+               bottom would stay otherwise. MB of tables are the most that a collection began with.",
+        means: false,
+        rows: rows.collect(),
+    }
+}
+
+/// The document's calls.
+pub fn collection() -> Table {
+    // The document's times after its change, of Pebble: for one key, and for 1024.
+    const PUBLISHED: [[&str; 2]; 7] = [
+        ["2.42", "1700"],
+        ["5", "7000"],
+        ["9", "20000"],
+        ["14", "38000"],
+        ["156", "394000"],
+        ["303", "800000"],
+        ["304", "800000"],
+    ];
+    let mut rows = Vec::new();
+    for (at, keys) in [1, 1024].into_iter().enumerate() {
+        for statistics in [false, true] {
+            for ((versions, delete), published) in COLLECTED.into_iter().zip(PUBLISHED) {
+                let label = if statistics { ", with statistics" } else { "" };
+                for metric in [Metric::MicrosPerCall, Metric::InstructionsPerCall] {
+                    let has_figure = !statistics && metric == Metric::MicrosPerCall;
+                    rows.push(Row {
+                        label: format!("{keys} keys, {versions} versions, {delete} go{label}"),
+                        published: if has_figure { published[at] } else { "-" }.to_owned(),
+                        metric,
+                        run: Run::Collect(Case {
+                            keys,
+                            versions,
+                            delete,
+                            statistics,
+                        }),
+                    });
+                }
+            }
+        }
+    }
+    Table {
+        source: "S4",
+        title: "Garbage collection of versions (CockroachDB pull request 51462)",
+        note: "Microseconds of a call that collects from the memtable into a batch and drops it, and instructions, the mean of ten calls; the \
+               document's are Pebble's after its change. \
+               The document's RocksDB walked through the versions that stay (337 microseconds for 1 of 1024, 374,000 for 1024 such keys); ours \
+               here seeks past them, and keeps no statistics.",
+        means: false,
+        rows,
+    }
+}
