@@ -25,6 +25,8 @@ flags::flags! {
     /// OPTIONS file with the options of the database and, of its default family, those of all families. Flags that stand for options
     /// then have no effect, but --cache_size, --bloom_bits where the file names no filter, the rate limiter and --file_checksum.
     options_file: String = String::new();
+    /// Writes the info log to standard error, and no file `LOG`.
+    use_stderr_info_logger: bool = false;
     /// Prints how long each opening took.
     report_open_timing: bool = false;
     /// Prints which release this is, of which commit, and ends.

@@ -28,6 +28,7 @@ mod runner;
 mod schedule;
 mod secondary;
 mod seeds;
+mod stderr_logger;
 mod tour;
 mod values;
 mod workloads;
@@ -59,6 +60,13 @@ fn run(args: &[String]) -> Result<(), String> {
         && first == "report"
     {
         print!("{}", page::command(rest)?);
+        return Ok(());
+    }
+    if args
+        .iter()
+        .any(|arg| matches!(arg.as_str(), "--version" | "-version"))
+    {
+        println!("db_bench version {}", esker::ROCKSDB_VERSION);
         return Ok(());
     }
     let flags = match ::flags::parse::<Flags>(args)? {

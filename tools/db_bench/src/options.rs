@@ -12,6 +12,7 @@ use esker::{
 };
 
 use crate::flags::Flags;
+use crate::stderr_logger::StderrLogger;
 
 /// Options whose default in RocksDB's db_bench is not that of RocksDB.
 const BENCH_DEFAULTS: &[(&str, &str)] = &[
@@ -32,6 +33,9 @@ pub fn from_flags(flags: &Flags) -> Result<Options> {
         rate_limiter: rate_limiter(flags)?,
         ..Options::default()
     };
+    if flags.use_stderr_info_logger {
+        options.info_log = Some(Arc::new(StderrLogger));
+    }
     for (name, value) in BENCH_DEFAULTS {
         ::flags::engine::set(&mut options, name, value)?;
     }

@@ -28,6 +28,7 @@ pub fn load(flags: &Flags) -> Result<(Options, Vec<String>)> {
     options.create_if_missing = asked.create_if_missing;
     options.statistics = asked.statistics;
     options.rate_limiter = asked.rate_limiter;
+    options.info_log = asked.info_log;
     let (table, of_flags) = (&mut options.column_family.table, asked.column_family.table);
     if flags.cache_size > 0 {
         table.block_cache = of_flags.block_cache;

@@ -114,6 +114,25 @@ fn build_info_and_a_filter_that_keeps_rows() {
     );
     assert!(out.starts_with("db_bench (RocksDB) 7.8.3\n"), "{out}");
     assert!(out.contains("\n    rocksdb_build_git_sha: "), "{out}");
+    assert_eq!(
+        successful(
+            "--version",
+            &run_in(std::path::Path::new("/nowhere"), "--version")
+        ),
+        "db_bench version 7.8.3\n"
+    );
+    let logged = tempfile::tempdir().expect("a directory");
+    let output = run_in(
+        logged.path(),
+        "--benchmarks=fillseq --num=10 --use_stderr_info_logger",
+    );
+    successful("", &output);
+    let err = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        err.contains(" RocksDB version: 7.8.3\n") && err.contains("Options.write_buffer_size: "),
+        "{err}"
+    );
+    assert!(!logged.path().join("dbbench/LOG").exists());
     let dir = tempfile::tempdir().expect("a directory");
     let args = "--num=2000 --benchmarks=filluniquerandom,compactall,readrandom --use_keep_filter --max_background_compactions=3 \
                 --max_background_flushes=2";
