@@ -1,5 +1,9 @@
 //! `judge`: programs of others that RocksDB's users run, over our library instead of RocksDB's.
 
+mod kvdb_rocksdb;
+mod package;
+mod rocksdb_crate;
+
 use std::path::{Path, PathBuf};
 
 use crate::shell::{self, Outcome};
@@ -15,8 +19,10 @@ pub fn run(words: &[&str]) -> Outcome {
     match words {
         ["c_test"] => c_test(false),
         ["c_test", "--each"] => c_test(true),
+        ["rocksdb-crate", rest @ ..] => rocksdb_crate::run(rest),
+        ["kvdb-rocksdb"] => kvdb_rocksdb::run(),
         _ => Err(format!(
-            "not understood: judge {}; there is c_test",
+            "not understood: judge {}; there are c_test, rocksdb-crate and kvdb-rocksdb",
             words.join(" ")
         )),
     }

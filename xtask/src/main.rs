@@ -43,6 +43,10 @@ cargo xtask VERB
   judge c_test [--each]
                     RocksDB's own test of its C interface over our library; prints how many of its phases pass one after the
                     other, or with --each how many pass by themselves
+  judge rocksdb-crate [VERSION] [FILES]
+                    the rocksdb crate's own tests over crates/rocksdb; prints how many pass
+  judge kvdb-rocksdb
+                    the tests of kvdb-rocksdb over the package that stands in the place of rocksdb
   fuzz-quick [SEC]  every fuzz target for SEC seconds (5), coverage-guided where a nightly compiler is installed
   fuzz TARGET [SEC] one target for SEC seconds (600)
   published [ARGS]  run every table of the documents Esker started from beside RocksDB and write docs/published.md;

@@ -40,6 +40,11 @@ pub trait TablePropertiesCollectorFactory: Send + Sync + 'static {
     /// Its name, among the table's properties.
     fn name(&self) -> &str;
 
+    /// What the info log says of it. Default: its name.
+    fn text(&self) -> String {
+        self.name().to_owned()
+    }
+
     /// The collector of one table; `None`: it needs none.
     fn create(&self, context: &CollectorContext) -> Option<Box<dyn TablePropertiesCollector>>;
 }
@@ -76,6 +81,16 @@ impl CompactOnDeletionCollectorFactory {
 impl TablePropertiesCollectorFactory for CompactOnDeletionCollectorFactory {
     fn name(&self) -> &str {
         "CompactOnDeletionCollector"
+    }
+
+    fn text(&self) -> String {
+        format!(
+            "{} (Sliding window size = {} Deletion trigger = {} Deletion ratio = {})",
+            self.name(),
+            self.sliding_window_size,
+            self.deletion_trigger,
+            self.deletion_ratio
+        )
     }
 
     fn create(&self, _context: &CollectorContext) -> Option<Box<dyn TablePropertiesCollector>> {

@@ -62,7 +62,8 @@ pub fn check(tree: &Tree, sources: &[Source]) -> Vec<Finding> {
     }
     for (path, text) in tree
         .with_extension("toml")
-        .filter(|(path, _)| path.ends_with("Cargo.toml"))
+        // Those in `patch` are no members of the workspace.
+        .filter(|(path, _)| path.ends_with("Cargo.toml") && !path.contains("/patch/"))
     {
         found.extend(manifest(path, text));
     }

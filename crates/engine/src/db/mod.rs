@@ -4,9 +4,11 @@ pub mod checkpoint;
 pub(crate) mod close;
 pub mod column_family;
 pub mod control;
+mod delete_files;
 pub(crate) mod error_handler;
 pub(crate) mod families;
 pub mod file_deletions;
+mod full_history;
 pub(crate) mod get;
 pub mod live_files;
 mod lost;
@@ -222,6 +224,11 @@ impl Db {
     /// The options it was opened with.
     pub fn options(&self) -> &Options {
         &self.inner().options
+    }
+
+    /// The identity of the database, as the file `IDENTITY` and the MANIFEST have it: RocksDB's `GetDbIdentity`.
+    pub fn db_identity(&self) -> &str {
+        &self.inner().db_id
     }
 
     /// What it has counted since it was opened, always and of itself alone; see [`Options::statistics`] for the rest.

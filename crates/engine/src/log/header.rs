@@ -7,7 +7,7 @@ use base::filename::{self, FileKind};
 
 use super::{InfoLog, InfoLogLevel, log_line};
 use crate::db::column_family::DEFAULT_COLUMN_FAMILY;
-use crate::options::table::OptionTable;
+use crate::options::table::{OptionTable, OptionValue};
 use crate::options::{ColumnFamilyOptions, Options};
 
 /// The commit that this library was built of, in a release build: a hash of 40 digits, or `unknown`. The environment variable
@@ -26,8 +26,17 @@ impl InfoLog {
             env!("CARGO_PKG_VERSION"),
             GIT_SHA,
         );
+        // Said for programs that look for it; the checksums of blocks are computed by whatever the processor has.
+        out.push_str("Jemalloc supported: 0\n");
         summary(&mut out, options, dir);
         dump(&mut out, options);
+        for (name, value) in &options.kept_options {
+            let name = format!("Options.{name}");
+            line(
+                &mut out,
+                format_args!("{name:>48}: {value}\n{:>50}kept, there is nothing behind it", ""),
+            );
+        }
         let families = std::iter::once((DEFAULT_COLUMN_FAMILY, options.family(DEFAULT_COLUMN_FAMILY))).chain(
             options
                 .column_families
@@ -95,10 +104,16 @@ fn summary(out: &mut String, options: &Options, dir: &Path) {
 /// A line an option, under its name in the table, in the form RocksDB gives it.
 fn dump<S: OptionTable>(out: &mut String, options: &S) {
     for row in S::rows() {
-        let value = match (row.get)(options) {
-            truth if truth == "true" => "1".to_owned(),
-            untruth if untruth == "false" => "0".to_owned(),
-            other => other,
+        let value = (row.get)(options);
+        let value = match (row.name, &value[..]) {
+            (_, "true") => "1".to_owned(),
+            (_, "false") => "0".to_owned(),
+            ("data_block_index_type", "kDataBlockBinarySearch") => "0".to_owned(),
+            ("data_block_index_type", "kDataBlockBinaryAndHash") => "1".to_owned(),
+            _ => match (row.number)(options).filter(|_| row.type_name == <f64 as OptionValue>::TYPE) {
+                Some(number) => format!("{number:.6}"),
+                None => value,
+            },
         };
         line(
             out,
@@ -128,6 +143,13 @@ fn dump_family(out: &mut String, name: &str, options: &ColumnFamilyOptions) {
         "compaction_filter_factory",
         filter.map_or("None", |factory| factory.name()),
     );
+    let collectors = options.table_properties_collector_factories.iter();
+    let collectors: String = collectors
+        .map(|factory| format!("{}; ", factory.text()))
+        .collect();
+    if !collectors.is_empty() {
+        component(out, "table_properties_collectors", &collectors);
+    }
     dump(out, options);
     dump(out, &options.table);
 }

@@ -214,6 +214,9 @@ option_table! {
         /// Takes the lines of the info log, of a database open for reading too. Default: none; a database that is open for writing writes
         /// them to the file `LOG`, a secondary to that in its own directory.
         info_log: Option<Arc<dyn Logger>> = None;
+        /// Options of RocksDB that Esker has nothing behind, and the values a program has set them to: by name, for the header of the info
+        /// log, which says that they are kept. They stand in no OPTIONS file. Default: none.
+        kept_options: BTreeMap<String, String> = BTreeMap::new();
     }
 }
 

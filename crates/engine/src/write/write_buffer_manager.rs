@@ -1,7 +1,7 @@
 //! One limit for the memtables of several databases.
 
 use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ use crate::events::FlushReason;
 /// With it each row written costs a look at the memtables of its database's families.
 pub struct WriteBufferManager {
     limit: AtomicU64,
-    allow_stall: bool,
+    allow_stall: AtomicBool,
     members: ArcSwap<Vec<Weak<Share>>>,
     /// Held while members come.
     joining: Mutex<()>,
@@ -73,7 +73,7 @@ impl WriteBufferManager {
     ) -> Arc<WriteBufferManager> {
         Arc::new(WriteBufferManager {
             limit: AtomicU64::new(buffer_size),
-            allow_stall,
+            allow_stall: AtomicBool::new(allow_stall),
             members: ArcSwap::default(),
             joining: Mutex::new(()),
             charge: cache.map(|cache| Charge {
@@ -96,6 +96,15 @@ impl WriteBufferManager {
     pub fn set_buffer_size(&self, bytes: u64) {
         self.limit.store(bytes, Ordering::Relaxed);
         self.wake();
+    }
+
+    /// Whether writers wait while memtables take more than the limit, from now on: RocksDB's `SetAllowStall`. Those that wait go on where
+    /// it is no longer so.
+    pub fn set_allow_stall(&self, allow_stall: bool) {
+        self.allow_stall.store(allow_stall, Ordering::Relaxed);
+        // With the lock: nothing is between looking and waiting.
+        let _waiting = self.waiting.lock();
+        self.freed.notify_all();
     }
 
     /// Bytes of memtables of all databases: those written to, and those that wait for their flush.
@@ -156,7 +165,7 @@ impl WriteBufferManager {
     /// True if writers should wait: there is too much, and something is being done about it.
     pub(crate) fn should_stall(&self) -> bool {
         let limit = self.buffer_size();
-        if !self.allow_stall || limit == 0 {
+        if limit == 0 || !self.allow_stall.load(Ordering::Relaxed) {
             return false;
         }
         let (mutable, immutable) = self.usage();
@@ -181,7 +190,7 @@ impl WriteBufferManager {
     }
 
     fn wake(&self) {
-        if self.allow_stall {
+        if self.allow_stall.load(Ordering::Relaxed) {
             // With the lock: nobody is between looking and waiting.
             let _waiting = self.waiting.lock();
             self.freed.notify_all();

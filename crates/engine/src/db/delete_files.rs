@@ -1,0 +1,111 @@
+//! Tables dropped as they are, unread.
+
+use std::sync::Arc;
+
+use base::{Error, Result, internal_key};
+use manifest::{FileMetadata, RANGE_TOMBSTONE_SENTINEL, Version, VersionEdit};
+
+use super::Db;
+use super::column_family::ColumnFamily;
+
+impl Db {
+    /// Drops the tables of `family` below L0 all of whose keys lie from `begin` to `end`, both inclusive, `None` for the first and the last:
+    /// RocksDB's `DeleteFilesInRange`. It costs one record of the MANIFEST, whatever the tables hold. Rows of the range that lie in other
+    /// tables, or in memory, stay, and older versions below a table that goes come to light: delete the range first where that matters.
+    /// Snapshots do not keep what goes; iterators that stand on it do. Tables that a compaction reads stay.
+    ///
+    /// # Errors
+    /// `NotSupported` if the database is open for reading only; those of the MANIFEST.
+    pub fn delete_files_in_range(
+        &self,
+        family: &ColumnFamily,
+        begin: Option<&[u8]>,
+        end: Option<&[u8]>,
+    ) -> Result<()> {
+        let inner = self.inner();
+        inner.check_open()?;
+        inner.check_owns(&family.0)?;
+        family.0.check_writable()?;
+        if inner.read_only {
+            return Err(Error::not_supported("the database is open for reading only"));
+        }
+        let mut state = inner.state.lock();
+        // With the MANIFEST claimed the version stays what it is.
+        inner.claim_manifest(&mut state)?;
+        let version = match state.family_mut(family.id()) {
+            Ok(own) => own.version.clone(),
+            Err(error) => {
+                inner.disclaim_manifest(&mut state);
+                return Err(error);
+            }
+        };
+        let dropped: Vec<(u32, Arc<FileMetadata>)> = (1..version.num_levels())
+            .flat_map(|level| {
+                let files = within(&version, level, begin, end);
+                files.into_iter().map(move |file| (level as u32, file))
+            })
+            .collect();
+        if dropped.is_empty() {
+            inner.disclaim_manifest(&mut state);
+            return Ok(());
+        }
+        // No compaction takes them while the mutex is released.
+        dropped
+            .iter()
+            .for_each(|(_, file)| file.set_being_compacted(true));
+        let edit = VersionEdit {
+            column_family: family.id(),
+            deleted_files: dropped
+                .iter()
+                .map(|(level, file)| (*level, file.number))
+                .collect(),
+            ..VersionEdit::default()
+        };
+        let result = inner.apply_claimed(&mut state, vec![edit], None, |_| {});
+        if result.is_err() {
+            dropped
+                .iter()
+                .for_each(|(_, file)| file.set_being_compacted(false));
+        }
+        result
+    }
+}
+
+/// The files of a level that lie in the range and may go: of files that have versions of one key, all or none.
+fn within(
+    version: &Version,
+    level: usize,
+    begin: Option<&[u8]>,
+    end: Option<&[u8]>,
+) -> Vec<Arc<FileMetadata>> {
+    let user = version.cmp().user();
+    let files = version.files(level);
+    let lies_within = |file: &Arc<FileMetadata>| {
+        let (first, last) = (
+            internal_key::user_key(&file.smallest),
+            internal_key::user_key(&file.largest),
+        );
+        begin.is_none_or(|begin| user.compare_without_timestamp(begin, first).is_le())
+            && end.is_none_or(|end| user.compare_without_timestamp(last, end).is_le())
+            && !file.is_being_compacted()
+    };
+    let mut goes: Vec<bool> = files.iter().map(lies_within).collect();
+    let shares = |left: &FileMetadata, right: &FileMetadata| {
+        internal_key::trailer(&left.largest) != RANGE_TOMBSTONE_SENTINEL
+            && user
+                .compare_without_timestamp(
+                    internal_key::user_key(&left.largest),
+                    internal_key::user_key(&right.smallest),
+                )
+                .is_eq()
+    };
+    // A file that stays keeps its neighbours of the same key: first to the right, then to the left.
+    for at in 1..files.len() {
+        goes[at] &= goes[at - 1] || !shares(&files[at - 1], &files[at]);
+    }
+    for at in (1..files.len()).rev() {
+        goes[at - 1] &= goes[at] || !shares(&files[at - 1], &files[at]);
+    }
+    let going = files.iter().zip(goes).filter(|(_, goes)| *goes);
+    going.map(|(file, _)| file.clone()).collect()
+}

@@ -1,0 +1,92 @@
+//! Checkpoints: a second database that is another one as it was at a moment.
+
+use std::marker::PhantomData;
+use std::path::Path;
+
+use esker::CheckpointOptions;
+
+use crate::db::{DBInner, ThreadMode};
+use crate::{DBCommon, Error, TransactionDB};
+
+/// Makes checkpoints of a database.
+pub struct Checkpoint<'db> {
+    db: esker::Db,
+    _db: PhantomData<&'db ()>,
+}
+
+impl<'db> Checkpoint<'db> {
+    /// Of `db`.
+    ///
+    /// # Errors
+    /// None.
+    pub fn new<T: ThreadMode, I: DBInner>(db: &'db DBCommon<T, I>) -> Result<Checkpoint<'db>, Error> {
+        Ok(Checkpoint {
+            db: db.engine().clone(),
+            _db: PhantomData,
+        })
+    }
+
+    /// Makes one in `path`, which must not exist. Memtables are flushed first.
+    ///
+    /// # Errors
+    /// `Invalid argument` if `path` exists; those of the file system.
+    pub fn create_checkpoint<P: AsRef<Path>>(&self, path: P) -> Result<(), Error> {
+        self.create_checkpoint_with_log_size(path, 0)
+    }
+
+    /// Makes one in `path`. Memtables are flushed if WALs have so many bytes; otherwise WALs are copied.
+    ///
+    /// # Errors
+    /// As [`create_checkpoint`](Self::create_checkpoint).
+    pub fn create_checkpoint_with_log_size<P: AsRef<Path>>(
+        &self,
+        path: P,
+        log_size_for_flush: u64,
+    ) -> Result<(), Error> {
+        create(&self.db, path.as_ref(), log_size_for_flush)
+    }
+}
+
+fn create(db: &esker::Db, path: &Path, log_size_for_flush: u64) -> Result<(), Error> {
+    db.create_checkpoint(path, &CheckpointOptions { log_size_for_flush })?;
+    Ok(())
+}
+
+/// Makes checkpoints of a transaction database.
+pub struct TransactionDBCheckpoint<'db> {
+    db: esker::Db,
+    _db: PhantomData<&'db ()>,
+}
+
+impl<'db> TransactionDBCheckpoint<'db> {
+    /// Of `db`.
+    ///
+    /// # Errors
+    /// None.
+    pub fn new<T: ThreadMode>(db: &'db TransactionDB<T>) -> Result<TransactionDBCheckpoint<'db>, Error> {
+        Ok(TransactionDBCheckpoint {
+            db: db.engine().clone(),
+            _db: PhantomData,
+        })
+    }
+
+    /// Makes one in `path`, which must not exist. Memtables are flushed first.
+    ///
+    /// # Errors
+    /// As [`Checkpoint::create_checkpoint`].
+    pub fn create_checkpoint<P: AsRef<Path>>(&self, path: P) -> Result<(), Error> {
+        create(&self.db, path.as_ref(), 0)
+    }
+
+    /// Makes one in `path`. Memtables are flushed if WALs have so many bytes.
+    ///
+    /// # Errors
+    /// As [`Checkpoint::create_checkpoint`].
+    pub fn create_checkpoint_with_log_size<P: AsRef<Path>>(
+        &self,
+        path: P,
+        log_size_for_flush: u64,
+    ) -> Result<(), Error> {
+        create(&self.db, path.as_ref(), log_size_for_flush)
+    }
+}

@@ -1,0 +1,130 @@
+//! Column families of an open database.
+
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use super::{DBCommon, DBInner, MultiThreaded, SingleThreaded};
+use crate::{BoundColumnFamily, ColumnFamily, Error, Options};
+
+/// Creates a family of that name.
+pub(crate) trait Create:
+    FnOnce(&str, &esker::ColumnFamilyOptions) -> esker::Result<esker::ColumnFamily>
+{
+}
+
+impl<F> Create for F where F: FnOnce(&str, &esker::ColumnFamilyOptions) -> esker::Result<esker::ColumnFamily> {}
+
+/// Drops a family.
+pub(crate) trait Drop: FnOnce(&esker::ColumnFamily) -> esker::Result<()> {}
+
+impl<F> Drop for F where F: FnOnce(&esker::ColumnFamily) -> esker::Result<()> {}
+
+fn no_such(name: &str) -> Error {
+    Error::new(format!("Invalid column family: {name}"))
+}
+
+impl SingleThreaded {
+    /// Takes up a family that `create` makes of its options.
+    pub(crate) fn create(&mut self, name: &str, opts: &Options, create: impl Create) -> Result<(), Error> {
+        opts.check()?;
+        let inner = create(name, &opts.inner.column_family)?;
+        self.families.insert(name.to_owned(), ColumnFamily { inner });
+        Ok(())
+    }
+
+    /// Lets go of one that `drop` drops.
+    pub(crate) fn drop(&mut self, name: &str, drop: impl Drop) -> Result<(), Error> {
+        let family = self.families.get(name).ok_or_else(|| no_such(name))?;
+        drop(&family.inner)?;
+        self.families.remove(name);
+        Ok(())
+    }
+
+    /// The handle of one.
+    pub(crate) fn handle(&self, name: &str) -> Option<&ColumnFamily> {
+        self.families.get(name)
+    }
+}
+
+impl MultiThreaded {
+    /// Takes up a family that `create` makes of its options.
+    pub(crate) fn create(&self, name: &str, opts: &Options, create: impl Create) -> Result<(), Error> {
+        opts.check()?;
+        // With the lock: of two that create the same, one finds it there.
+        let mut families = self.families.write();
+        families.insert(name.to_owned(), create(name, &opts.inner.column_family)?);
+        Ok(())
+    }
+
+    /// Lets go of one that `drop` drops.
+    pub(crate) fn drop(&self, name: &str, drop: impl Drop) -> Result<(), Error> {
+        let mut families = self.families.write();
+        let family = families.get(name).ok_or_else(|| no_such(name))?;
+        drop(family)?;
+        families.remove(name);
+        Ok(())
+    }
+
+    /// A handle of one.
+    pub(crate) fn handle(&self, name: &str) -> Option<Arc<BoundColumnFamily<'_>>> {
+        let inner = self.families.read().get(name)?.clone();
+        Some(Arc::new(BoundColumnFamily {
+            inner,
+            _db: PhantomData,
+        }))
+    }
+}
+
+impl<D: DBInner> DBCommon<SingleThreaded, D> {
+    /// Creates a column family.
+    ///
+    /// # Errors
+    /// There is one of that name; `Not implemented` with the name of an option that Esker has not.
+    pub fn create_cf<N: AsRef<str>>(&mut self, name: N, opts: &Options) -> Result<(), Error> {
+        let db = self.inner.engine();
+        self.families.create(name.as_ref(), opts, |name, options| {
+            db.create_column_family(name, options)
+        })
+    }
+
+    /// Drops a column family and all its rows.
+    ///
+    /// # Errors
+    /// There is none of that name, or it is the default one.
+    pub fn drop_cf(&mut self, name: &str) -> Result<(), Error> {
+        let db = self.inner.engine();
+        self.families.drop(name, |family| db.drop_column_family(family))
+    }
+
+    /// The handle of a column family.
+    pub fn cf_handle(&self, name: &str) -> Option<&ColumnFamily> {
+        self.families.handle(name)
+    }
+}
+
+impl<D: DBInner> DBCommon<MultiThreaded, D> {
+    /// Creates a column family.
+    ///
+    /// # Errors
+    /// There is one of that name; `Not implemented` with the name of an option that Esker has not.
+    pub fn create_cf<N: AsRef<str>>(&self, name: N, opts: &Options) -> Result<(), Error> {
+        let db = self.inner.engine();
+        self.families.create(name.as_ref(), opts, |name, options| {
+            db.create_column_family(name, options)
+        })
+    }
+
+    /// Drops a column family. Its rows stay readable through handles of it.
+    ///
+    /// # Errors
+    /// There is none of that name, or it is the default one.
+    pub fn drop_cf(&self, name: &str) -> Result<(), Error> {
+        let db = self.inner.engine();
+        self.families.drop(name, |family| db.drop_column_family(family))
+    }
+
+    /// A handle of a column family.
+    pub fn cf_handle(&self, name: &str) -> Option<Arc<BoundColumnFamily<'_>>> {
+        self.families.handle(name)
+    }
+}

@@ -1,0 +1,261 @@
+//! Flushes, compactions, ingestions and options of an open database.
+
+use std::path::Path;
+
+use super::{DBCommon, DBInner, ThreadMode};
+use crate::{
+    AsColumnFamilyRef, CompactOptions, Error, FlushOptions, IngestExternalFileOptions, WaitForCompactOptions,
+};
+
+impl<T: ThreadMode, D: DBInner> DBCommon<T, D> {
+    /// Hands the WAL to the kernel, or with `sync` to the disk.
+    ///
+    /// # Errors
+    /// Those of the write.
+    pub fn flush_wal(&self, sync: bool) -> Result<(), Error> {
+        Ok(self.engine().flush_wal(sync)?)
+    }
+
+    /// Writes the memtable of the default family to a table.
+    ///
+    /// # Errors
+    /// Those of the flush.
+    pub fn flush(&self) -> Result<(), Error> {
+        self.flush_opt(&FlushOptions::default())
+    }
+
+    /// The same with options.
+    ///
+    /// # Errors
+    /// Those of the flush.
+    pub fn flush_opt(&self, flushopts: &FlushOptions) -> Result<(), Error> {
+        Ok(self.engine().flush(&flushopts.inner)?)
+    }
+
+    /// Writes the memtable of a family to a table.
+    ///
+    /// # Errors
+    /// Those of the flush.
+    pub fn flush_cf(&self, cf: &impl AsColumnFamilyRef) -> Result<(), Error> {
+        self.flush_cf_opt(cf, &FlushOptions::default())
+    }
+
+    /// The same with options.
+    ///
+    /// # Errors
+    /// Those of the flush.
+    pub fn flush_cf_opt(&self, cf: &impl AsColumnFamilyRef, flushopts: &FlushOptions) -> Result<(), Error> {
+        let families = [cf.family().clone()];
+        Ok(self.engine().flush_cf(&flushopts.inner, &families)?)
+    }
+
+    /// Writes the memtables of several families to tables.
+    ///
+    /// # Errors
+    /// Those of the flush.
+    pub fn flush_cfs_opt(&self, cfs: &[&impl AsColumnFamilyRef], opts: &FlushOptions) -> Result<(), Error> {
+        let families: Vec<_> = cfs.iter().map(|cf| cf.family().clone()).collect();
+        Ok(self.engine().flush_cf(&opts.inner, &families)?)
+    }
+
+    /// Compacts the keys of the default family from `start` to `end`. An error is one of the info log's, as in the `rocksdb` crate.
+    pub fn compact_range<S: AsRef<[u8]>, E: AsRef<[u8]>>(&self, start: Option<S>, end: Option<E>) {
+        self.compact_range_opt(start, end, &CompactOptions::default());
+    }
+
+    /// The same with options.
+    pub fn compact_range_opt<S: AsRef<[u8]>, E: AsRef<[u8]>>(
+        &self,
+        start: Option<S>,
+        end: Option<E>,
+        opts: &CompactOptions,
+    ) {
+        let family = self.engine().default_column_family();
+        self.compact(&family, as_bytes(&start), as_bytes(&end), opts);
+    }
+
+    /// Compacts the keys of a family from `start` to `end`.
+    pub fn compact_range_cf<S: AsRef<[u8]>, E: AsRef<[u8]>>(
+        &self,
+        cf: &impl AsColumnFamilyRef,
+        start: Option<S>,
+        end: Option<E>,
+    ) {
+        self.compact_range_cf_opt(cf, start, end, &CompactOptions::default());
+    }
+
+    /// The same with options.
+    pub fn compact_range_cf_opt<S: AsRef<[u8]>, E: AsRef<[u8]>>(
+        &self,
+        cf: &impl AsColumnFamilyRef,
+        start: Option<S>,
+        end: Option<E>,
+        opts: &CompactOptions,
+    ) {
+        self.compact(cf.family(), as_bytes(&start), as_bytes(&end), opts);
+    }
+
+    fn compact(
+        &self,
+        family: &esker::ColumnFamily,
+        start: Option<&[u8]>,
+        end: Option<&[u8]>,
+        opts: &CompactOptions,
+    ) {
+        if let Some(low) = &opts.full_history_ts_low
+            && self.engine().increase_full_history_ts_low(family, low).is_err()
+        {
+            return;
+        }
+        let _ = self.engine().compact_range(family, &opts.inner, start, end);
+    }
+
+    /// Returns when no flush and no compaction is at work or due.
+    ///
+    /// # Errors
+    /// Those of flushes and compactions; `Not implemented` for a timeout, and for an abort where work is paused.
+    pub fn wait_for_compact(&self, opts: &WaitForCompactOptions) -> Result<(), Error> {
+        if opts.timeout > 0 {
+            return Err(Error::not_implemented("WaitForCompactOptions::set_timeout"));
+        }
+        if opts.abort_on_pause {
+            return Err(Error::not_implemented(
+                "WaitForCompactOptions::set_abort_on_pause",
+            ));
+        }
+        if opts.flush {
+            let families = self.engine().column_families();
+            self.engine()
+                .flush_cf(&esker::FlushOptions::default(), &families)?;
+        }
+        Ok(self.engine().wait_for_compact()?)
+    }
+
+    /// Changes options of the default family while the database is open.
+    ///
+    /// # Errors
+    /// `Invalid argument` for an option that there is not, that cannot change, or whose value is not of its type.
+    pub fn set_options(&self, opts: &[(&str, &str)]) -> Result<(), Error> {
+        self.change_options(&self.engine().default_column_family(), opts)
+    }
+
+    /// Changes options of a family while the database is open.
+    ///
+    /// # Errors
+    /// As [`set_options`](Self::set_options).
+    pub fn set_options_cf(&self, cf: &impl AsColumnFamilyRef, opts: &[(&str, &str)]) -> Result<(), Error> {
+        self.change_options(cf.family(), opts)
+    }
+
+    fn change_options(&self, family: &esker::ColumnFamily, opts: &[(&str, &str)]) -> Result<(), Error> {
+        if opts.is_empty() {
+            return Err(Error::invalid_argument("empty input"));
+        }
+        if let Some((name, _)) = opts
+            .iter()
+            .find(|(name, value)| name.contains('\0') || value.contains('\0'))
+        {
+            return Err(Error::new(format!(
+                "Invalid option name or value, with NUL: {name:?}"
+            )));
+        }
+        // What nothing is behind may change at any time.
+        let changes: Vec<_> = opts
+            .iter()
+            .copied()
+            .filter(|(name, _)| !crate::options::KEPT.contains(name))
+            .collect();
+        match changes.is_empty() {
+            true => Ok(()),
+            false => Ok(self.engine().set_options(family, &changes)?),
+        }
+    }
+
+    /// Reads what the primary has written since.
+    ///
+    /// # Errors
+    /// `Not implemented` if this is no secondary.
+    pub fn try_catch_up_with_primary(&self) -> Result<(), Error> {
+        self.engine().try_catch_up_with_primary()?;
+        Ok(())
+    }
+
+    /// Takes table files into the default family.
+    ///
+    /// # Errors
+    /// Those of the ingestion.
+    pub fn ingest_external_file<P: AsRef<Path>>(&self, paths: Vec<P>) -> Result<(), Error> {
+        self.ingest_external_file_opts(&IngestExternalFileOptions::default(), paths)
+    }
+
+    /// The same with options.
+    ///
+    /// # Errors
+    /// Those of the ingestion.
+    pub fn ingest_external_file_opts<P: AsRef<Path>>(
+        &self,
+        opts: &IngestExternalFileOptions,
+        paths: Vec<P>,
+    ) -> Result<(), Error> {
+        self.engine().ingest_external_file(&paths, &opts.inner)?;
+        Ok(())
+    }
+
+    /// Takes table files into a family.
+    ///
+    /// # Errors
+    /// Those of the ingestion.
+    pub fn ingest_external_file_cf<P: AsRef<Path>>(
+        &self,
+        cf: &impl AsColumnFamilyRef,
+        paths: Vec<P>,
+    ) -> Result<(), Error> {
+        self.ingest_external_file_cf_opts(cf, &IngestExternalFileOptions::default(), paths)
+    }
+
+    /// The same with options.
+    ///
+    /// # Errors
+    /// Those of the ingestion.
+    pub fn ingest_external_file_cf_opts<P: AsRef<Path>>(
+        &self,
+        cf: &impl AsColumnFamilyRef,
+        opts: &IngestExternalFileOptions,
+        paths: Vec<P>,
+    ) -> Result<(), Error> {
+        self.engine()
+            .ingest_external_file_cf(cf.family(), &paths, &opts.inner)?;
+        Ok(())
+    }
+
+    /// Ends flushes and compactions, and waits for that if it is to.
+    pub fn cancel_all_background_work(&self, wait: bool) {
+        let _ = self.engine().cancel_all_background_work(wait);
+    }
+
+    /// Has compactions drop versions older than this timestamp. It never goes back.
+    ///
+    /// # Errors
+    /// `Invalid argument` if the family has no timestamps, or it is older than before.
+    pub fn increase_full_history_ts_low<S: AsRef<[u8]>>(
+        &self,
+        cf: &impl AsColumnFamilyRef,
+        ts: S,
+    ) -> Result<(), Error> {
+        Ok(self
+            .engine()
+            .increase_full_history_ts_low(cf.family(), ts.as_ref())?)
+    }
+
+    /// The timestamp below which compactions drop versions; empty if there was none.
+    ///
+    /// # Errors
+    /// `Invalid argument` if the family has no timestamps.
+    pub fn get_full_history_ts_low(&self, cf: &impl AsColumnFamilyRef) -> Result<Vec<u8>, Error> {
+        Ok(self.engine().full_history_ts_low(cf.family())?)
+    }
+}
+
+fn as_bytes<B: AsRef<[u8]>>(bound: &Option<B>) -> Option<&[u8]> {
+    bound.as_ref().map(AsRef::as_ref)
+}

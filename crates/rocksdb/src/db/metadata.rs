@@ -1,0 +1,151 @@
+//! What a database is made of, and what its WAL holds.
+
+use super::{DBCommon, DBInner, Range, ThreadMode};
+use crate::wal_iterator::DBWALIterator;
+use crate::{AsColumnFamilyRef, Error};
+
+/// What a column family is made of.
+#[derive(Clone, Debug)]
+pub struct ColumnFamilyMetaData {
+    /// Bytes of its tables.
+    pub size: u64,
+    /// Its name.
+    pub name: String,
+    /// How many tables it has.
+    pub file_count: usize,
+}
+
+/// A table of a database.
+#[derive(Clone, Debug)]
+pub struct LiveFile {
+    /// The family it is of.
+    pub column_family_name: String,
+    /// The name of the file, behind a slash.
+    pub name: String,
+    /// Bytes.
+    pub size: usize,
+    /// Level.
+    pub level: i32,
+    /// Smallest key.
+    pub start_key: Option<Vec<u8>>,
+    /// Largest key.
+    pub end_key: Option<Vec<u8>>,
+    /// Rows, deletions among them.
+    pub num_entries: u64,
+    /// Deletions.
+    pub num_deletions: u64,
+}
+
+impl<T: ThreadMode, D: DBInner> DBCommon<T, D> {
+    /// Sequence number of the last write.
+    pub fn latest_sequence_number(&self) -> u64 {
+        self.engine().latest_sequence_number()
+    }
+
+    /// Bytes of tables of the default family in each range, about; 0 where they cannot be told.
+    pub fn get_approximate_sizes(&self, ranges: &[Range<'_>]) -> Vec<u64> {
+        self.approximate_sizes(&self.engine().default_column_family(), ranges)
+    }
+
+    /// Bytes of tables of a family in each range, about; 0 where they cannot be told.
+    pub fn get_approximate_sizes_cf(&self, cf: &impl AsColumnFamilyRef, ranges: &[Range<'_>]) -> Vec<u64> {
+        self.approximate_sizes(cf.family(), ranges)
+    }
+
+    fn approximate_sizes(&self, family: &esker::ColumnFamily, ranges: &[Range<'_>]) -> Vec<u64> {
+        let bounds: Vec<_> = ranges
+            .iter()
+            .map(|range| (range.start_key, range.end_key))
+            .collect();
+        let sizes = self.engine().approximate_sizes(family, &bounds);
+        sizes.unwrap_or_else(|_| vec![0; ranges.len()])
+    }
+
+    /// The batches written behind this sequence number, up to the last there is now, as far as WALs have them. Rows that were flushed go from
+    /// the WALs sooner or later: where the first batch begins behind the next number, some are missing.
+    ///
+    /// # Errors
+    /// `NotFound` if no row has that number yet; `Not implemented` if the database is open for reading only.
+    pub fn get_updates_since(&self, seq_number: u64) -> Result<DBWALIterator, Error> {
+        let inner = self.engine().get_updates_since(seq_number)?;
+        Ok(DBWALIterator::new(inner, seq_number))
+    }
+
+    /// What the default family is made of.
+    pub fn get_column_family_metadata(&self) -> ColumnFamilyMetaData {
+        self.metadata(&self.engine().default_column_family())
+    }
+
+    /// What a family is made of.
+    pub fn get_column_family_metadata_cf(&self, cf: &impl AsColumnFamilyRef) -> ColumnFamilyMetaData {
+        self.metadata(cf.family())
+    }
+
+    fn metadata(&self, family: &esker::ColumnFamily) -> ColumnFamilyMetaData {
+        let levels = self.engine().levels(family);
+        ColumnFamilyMetaData {
+            size: levels.iter().map(|level| level.size).sum(),
+            name: family.name().to_owned(),
+            file_count: levels.iter().map(|level| level.files).sum(),
+        }
+    }
+
+    /// The tables of all families.
+    ///
+    /// # Errors
+    /// None.
+    pub fn live_files(&self) -> Result<Vec<LiveFile>, Error> {
+        let files = self.engine().live_files().into_iter();
+        Ok(files.map(live_file).collect())
+    }
+
+    /// Drops tables of the default family below L0 that lie in a range, both ends inclusive. Rows of it that lie elsewhere stay.
+    ///
+    /// # Errors
+    /// Those of the MANIFEST.
+    pub fn delete_file_in_range<K: AsRef<[u8]>>(&self, from: K, to: K) -> Result<(), Error> {
+        let family = self.engine().default_column_family();
+        self.delete_files(&family, from.as_ref(), to.as_ref())
+    }
+
+    /// Drops tables of a family below L0 that lie in a range, both ends inclusive.
+    ///
+    /// # Errors
+    /// Those of the MANIFEST.
+    pub fn delete_file_in_range_cf<K: AsRef<[u8]>>(
+        &self,
+        cf: &impl AsColumnFamilyRef,
+        from: K,
+        to: K,
+    ) -> Result<(), Error> {
+        self.delete_files(cf.family(), from.as_ref(), to.as_ref())
+    }
+
+    fn delete_files(&self, family: &esker::ColumnFamily, from: &[u8], to: &[u8]) -> Result<(), Error> {
+        Ok(self
+            .engine()
+            .delete_files_in_range(family, Some(from), Some(to))?)
+    }
+
+    /// The identity of the database, as its file `IDENTITY` has it.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn get_db_identity(&self) -> Result<Vec<u8>, Error> {
+        Ok(self.engine().db_identity().as_bytes().to_vec())
+    }
+}
+
+fn live_file(file: esker::LiveFile) -> LiveFile {
+    let name = file.path.file_name().unwrap_or_default().to_string_lossy();
+    LiveFile {
+        column_family_name: file.column_family,
+        name: format!("/{name}"),
+        size: usize::try_from(file.size).unwrap_or(usize::MAX),
+        level: i32::try_from(file.level).unwrap_or(i32::MAX),
+        start_key: Some(file.smallest_key),
+        end_key: Some(file.largest_key),
+        num_entries: file.num_entries,
+        num_deletions: file.num_deletions,
+    }
+}

@@ -1,0 +1,210 @@
+//! An open database.
+
+pub(crate) mod engine_reads;
+mod families;
+mod maintain;
+mod metadata;
+pub(crate) mod open;
+pub(crate) mod properties;
+mod reads;
+mod writes;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::PathBuf;
+
+use base::sync::RwLock;
+
+pub use self::metadata::{ColumnFamilyMetaData, LiveFile};
+use crate::{ColumnFamily, DBAccess, Error, ReadOptions};
+
+/// A range of keys, the last exclusive.
+pub struct Range<'a> {
+    start_key: &'a [u8],
+    end_key: &'a [u8],
+}
+
+impl<'a> Range<'a> {
+    /// From `start_key` up to `end_key`.
+    pub fn new(start_key: &'a [u8], end_key: &'a [u8]) -> Range<'a> {
+        Range { start_key, end_key }
+    }
+}
+
+/// Who may create and drop column families: [`SingleThreaded`] or [`MultiThreaded`].
+pub trait ThreadMode {
+    /// With these families.
+    #[doc(hidden)]
+    fn of_families(families: BTreeMap<String, esker::ColumnFamily>) -> Self;
+
+    /// Lets go of all families.
+    #[doc(hidden)]
+    fn forget_families(&mut self);
+}
+
+/// Column families are created and dropped by the one who has the database alone, and handles are borrowed.
+pub struct SingleThreaded {
+    pub(crate) families: BTreeMap<String, ColumnFamily>,
+}
+
+/// Column families are created and dropped by any thread, and handles are counted.
+pub struct MultiThreaded {
+    pub(crate) families: RwLock<BTreeMap<String, esker::ColumnFamily>>,
+}
+
+impl ThreadMode for SingleThreaded {
+    fn of_families(families: BTreeMap<String, esker::ColumnFamily>) -> SingleThreaded {
+        let handle = |(name, inner)| (name, ColumnFamily { inner });
+        SingleThreaded {
+            families: families.into_iter().map(handle).collect(),
+        }
+    }
+
+    fn forget_families(&mut self) {
+        self.families.clear();
+    }
+}
+
+impl ThreadMode for MultiThreaded {
+    fn of_families(families: BTreeMap<String, esker::ColumnFamily>) -> MultiThreaded {
+        MultiThreaded {
+            families: RwLock::new(families),
+        }
+    }
+
+    fn forget_families(&mut self) {
+        self.families.get_mut().clear();
+    }
+}
+
+/// What a [`DBCommon`] is of.
+pub trait DBInner {
+    /// The engine's handle.
+    #[doc(hidden)]
+    fn engine(&self) -> &esker::Db;
+}
+
+/// A database without transactions.
+pub struct DBWithThreadModeInner {
+    db: esker::Db,
+}
+
+impl DBInner for DBWithThreadModeInner {
+    fn engine(&self) -> &esker::Db {
+        &self.db
+    }
+}
+
+/// An open database. It is closed when this is dropped.
+///
+/// Nothing that is borrowed from it outlives it; a [`ReadOptions`] that was given a snapshot does, and what is read with it afterwards
+/// fails.
+pub struct DBCommon<T: ThreadMode, D: DBInner> {
+    inner: D,
+    pub(crate) families: T,
+    path: PathBuf,
+    read_options: ReadOptions,
+}
+
+/// A database without transactions.
+pub type DBWithThreadMode<T> = DBCommon<T, DBWithThreadModeInner>;
+
+/// A database whose column families one thread at a time creates and drops; with the feature `multi-threaded-cf`, any thread.
+///
+/// ```
+/// use esker_rocksdb::{DB, Options};
+///
+/// # let dir = tempfile::tempdir().unwrap();
+/// # let path = dir.path().join("db");
+/// let mut options = Options::default();
+/// options.create_if_missing(true);
+/// {
+///     let db = DB::open(&options, &path).unwrap();
+///     db.put(b"key", b"value").unwrap();
+/// }
+/// let db = DB::open_default(&path).unwrap();
+/// assert_eq!(db.get(b"key").unwrap().unwrap(), b"value");
+/// ```
+#[cfg(not(feature = "multi-threaded-cf"))]
+pub type DB = DBWithThreadMode<SingleThreaded>;
+
+/// A database whose column families any thread creates and drops.
+#[cfg(feature = "multi-threaded-cf")]
+pub type DB = DBWithThreadMode<MultiThreaded>;
+
+/// What a transaction database is unless it says otherwise.
+#[cfg(not(feature = "multi-threaded-cf"))]
+pub(crate) type DefaultThreadMode = SingleThreaded;
+
+/// What a transaction database is unless it says otherwise.
+#[cfg(feature = "multi-threaded-cf")]
+pub(crate) type DefaultThreadMode = MultiThreaded;
+
+impl<T: ThreadMode, D: DBInner> DBCommon<T, D> {
+    pub(crate) fn new(
+        inner: D,
+        families: BTreeMap<String, esker::ColumnFamily>,
+        path: PathBuf,
+    ) -> DBCommon<T, D> {
+        DBCommon {
+            inner,
+            families: T::of_families(families),
+            path,
+            read_options: ReadOptions::default(),
+        }
+    }
+
+    pub(crate) fn engine(&self) -> &esker::Db {
+        self.inner.engine()
+    }
+
+    pub(crate) fn inner(&self) -> &D {
+        &self.inner
+    }
+}
+
+impl<T: ThreadMode, D: DBInner> DBAccess for DBCommon<T, D> {
+    fn engine_snapshot(&self) -> Option<esker::Snapshot> {
+        Some(self.engine().snapshot())
+    }
+
+    fn engine_get(
+        &self,
+        family: Option<&esker::ColumnFamily>,
+        key: &[u8],
+        options: &ReadOptions,
+    ) -> Result<Option<esker::PinnedValue>, Error> {
+        engine_reads::get(self.engine(), family, key, options)
+    }
+
+    fn engine_iter(
+        &self,
+        family: Option<&esker::ColumnFamily>,
+        options: &ReadOptions,
+    ) -> Result<esker::DbIterator, Error> {
+        engine_reads::iter(self.engine(), family, options)
+    }
+
+    fn engine_multi_get(
+        &self,
+        family: Option<&esker::ColumnFamily>,
+        keys: &[&[u8]],
+        options: &ReadOptions,
+    ) -> Vec<Result<Option<esker::PinnedValue>, Error>> {
+        engine_reads::multi_get(self.engine(), family, keys, options)
+    }
+}
+
+impl<T: ThreadMode, D: DBInner> Drop for DBCommon<T, D> {
+    fn drop(&mut self) {
+        self.families.forget_families();
+        // An error here is one of the info log's: there is nothing that could be told of it.
+        let _ = self.engine().close();
+    }
+}
+
+impl<T: ThreadMode, D: DBInner> fmt::Debug for DBCommon<T, D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "RocksDB {{ path: {} }}", self.path.display())
+    }
+}

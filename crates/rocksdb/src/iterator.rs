@@ -1,0 +1,285 @@
+//! Iterators.
+
+use std::iter::FusedIterator;
+use std::marker::PhantomData;
+
+use crate::{DB, DBAccess, Error, ReadOptions};
+
+/// A row that an iterator gives: key and value.
+pub type KVBytes = (Box<[u8]>, Box<[u8]>);
+
+/// An iterator that moves as it is told, of [`DB`].
+pub type DBRawIterator<'a> = DBRawIteratorWithThreadMode<'a, DB>;
+
+/// An iterator of Rust's, of [`DB`].
+pub type DBIterator<'a> = DBIteratorWithThreadMode<'a, DB>;
+
+/// An iterator that moves as it is told. It stands nowhere before it was told the first time.
+///
+/// ```
+/// use esker_rocksdb::DB;
+///
+/// # let dir = tempfile::tempdir().unwrap();
+/// let db = DB::open_default(dir.path()).unwrap();
+/// db.put(b"a", b"1").unwrap();
+/// db.put(b"b", b"2").unwrap();
+/// let mut rows = db.raw_iterator();
+/// rows.seek(b"aa");
+/// assert_eq!(rows.item(), Some((&b"b"[..], &b"2"[..])));
+/// rows.prev();
+/// assert_eq!(rows.key(), Some(&b"a"[..]));
+/// ```
+pub struct DBRawIteratorWithThreadMode<'a, D: DBAccess> {
+    inner: Result<esker::DbIterator, Error>,
+    /// Each step forward sees what was written since.
+    tailing: bool,
+    /// Ends with the prefix it began with; and the key that a walk from the front begins at.
+    prefix: Option<Option<Vec<u8>>>,
+    _db: PhantomData<&'a D>,
+}
+
+impl<'a, D: DBAccess> DBRawIteratorWithThreadMode<'a, D> {
+    pub(crate) fn new(
+        inner: Result<esker::DbIterator, Error>,
+        options: &ReadOptions,
+    ) -> DBRawIteratorWithThreadMode<'a, D> {
+        let options = &options.inner;
+        DBRawIteratorWithThreadMode {
+            inner,
+            tailing: options.tailing,
+            prefix: options
+                .prefix_same_as_start
+                .then(|| options.iterate_lower_bound.clone()),
+            _db: PhantomData,
+        }
+    }
+
+    fn moved(&mut self, step: impl FnOnce(&mut esker::DbIterator)) {
+        if let Ok(inner) = &mut self.inner {
+            step(inner);
+        }
+    }
+
+    fn here(&self) -> Option<&esker::DbIterator> {
+        self.inner.as_ref().ok().filter(|inner| inner.valid())
+    }
+
+    /// Whether it stands on a row. If not, [`status`](Self::status) says whether that is the end or an error.
+    pub fn valid(&self) -> bool {
+        self.here().is_some()
+    }
+
+    /// What went wrong.
+    ///
+    /// # Errors
+    /// That.
+    pub fn status(&self) -> Result<(), Error> {
+        match &self.inner {
+            Ok(inner) => Ok(inner.status()?),
+            Err(error) => Err(error.clone()),
+        }
+    }
+
+    /// Reads the database as it is now, without a snapshot, and stands nowhere.
+    ///
+    /// # Errors
+    /// `Not implemented` where the iterator reads a batch besides.
+    pub fn refresh(&mut self) -> Result<(), Error> {
+        match &mut self.inner {
+            Ok(inner) => Ok(inner.refresh(None)?),
+            Err(error) => Err(error.clone()),
+        }
+    }
+
+    /// Moves to the first row. With `prefix_same_as_start` the iterator then ends with the prefix of the lower bound, or of that row.
+    pub fn seek_to_first(&mut self) {
+        match self.prefix.clone() {
+            Some(Some(lower)) => self.seek(lower),
+            prefix => {
+                self.moved(esker::DbIterator::seek_to_first);
+                if let Some(key) = self.key().filter(|_| prefix.is_some()).map(<[u8]>::to_vec) {
+                    self.seek(key);
+                }
+            }
+        }
+    }
+
+    /// Moves to the last row. With `prefix_same_as_start` the iterator then ends with the prefix of that row.
+    pub fn seek_to_last(&mut self) {
+        self.moved(esker::DbIterator::seek_to_last);
+        if let Some(key) = self.key().filter(|_| self.prefix.is_some()).map(<[u8]>::to_vec) {
+            self.seek_for_prev(key);
+        }
+    }
+
+    /// Moves to the row of `key`, or the first behind it.
+    pub fn seek<K: AsRef<[u8]>>(&mut self, key: K) {
+        self.moved(|inner| inner.seek(key.as_ref()));
+    }
+
+    /// Moves to the row of `key`, or the last before it.
+    pub fn seek_for_prev<K: AsRef<[u8]>>(&mut self, key: K) {
+        self.moved(|inner| inner.seek_for_prev(key.as_ref()));
+    }
+
+    /// Moves to the next row. Where it stands on none it stays so.
+    pub fn next(&mut self) {
+        if !self.valid() {
+            return;
+        }
+        if self.tailing {
+            // The engine sees what was written since at a seek.
+            let Some(key) = self.key().map(<[u8]>::to_vec) else {
+                return;
+            };
+            self.seek(&key);
+            if self.key() != Some(&key[..]) {
+                return;
+            }
+        }
+        self.moved(esker::DbIterator::next);
+    }
+
+    /// Moves to the row before. Where it stands on none it stays so.
+    pub fn prev(&mut self) {
+        if self.valid() {
+            self.moved(esker::DbIterator::prev);
+        }
+    }
+
+    /// The key it stands on.
+    pub fn key(&self) -> Option<&[u8]> {
+        self.here().map(esker::DbIterator::key)
+    }
+
+    /// The value it stands on.
+    pub fn value(&self) -> Option<&[u8]> {
+        self.here().map(esker::DbIterator::value)
+    }
+
+    /// The timestamp of the row, empty where keys have none.
+    pub fn timestamp(&self) -> Option<&[u8]> {
+        self.here().map(esker::DbIterator::timestamp)
+    }
+
+    /// Key and value.
+    pub fn item(&self) -> Option<(&[u8], &[u8])> {
+        self.here().map(|inner| (inner.key(), inner.value()))
+    }
+}
+
+/// Which way an iterator goes.
+#[derive(Clone, Copy)]
+pub enum Direction {
+    /// To greater keys.
+    Forward,
+    /// To smaller keys.
+    Reverse,
+}
+
+/// Where an iterator begins.
+#[derive(Clone, Copy)]
+pub enum IteratorMode<'a> {
+    /// At the first row, forward.
+    Start,
+    /// At the last row, backward.
+    End,
+    /// At the row of this key, or the next one that way.
+    From(&'a [u8], Direction),
+}
+
+/// An iterator of Rust's over rows.
+///
+/// ```
+/// use esker_rocksdb::{DB, Direction, IteratorMode};
+///
+/// # let dir = tempfile::tempdir().unwrap();
+/// let db = DB::open_default(dir.path()).unwrap();
+/// db.put(b"a", b"1").unwrap();
+/// db.put(b"b", b"2").unwrap();
+/// let keys = |mode| -> Vec<Vec<u8>> { db.iterator(mode).map(|row| row.unwrap().0.into_vec()).collect() };
+/// assert_eq!(keys(IteratorMode::Start), [b"a", b"b"]);
+/// assert_eq!(keys(IteratorMode::From(b"b", Direction::Reverse)), [b"b", b"a"]);
+/// ```
+pub struct DBIteratorWithThreadMode<'a, D: DBAccess> {
+    raw: DBRawIteratorWithThreadMode<'a, D>,
+    direction: Direction,
+    done: bool,
+}
+
+impl<'a, D: DBAccess> DBIteratorWithThreadMode<'a, D> {
+    pub(crate) fn new(
+        inner: Result<esker::DbIterator, Error>,
+        options: &ReadOptions,
+        mode: IteratorMode<'_>,
+    ) -> DBIteratorWithThreadMode<'a, D> {
+        let mut iterator = DBIteratorWithThreadMode {
+            raw: DBRawIteratorWithThreadMode::new(inner, options),
+            direction: Direction::Forward,
+            done: false,
+        };
+        iterator.set_mode(mode);
+        iterator
+    }
+
+    /// Begins again.
+    pub fn set_mode(&mut self, mode: IteratorMode<'_>) {
+        self.done = false;
+        self.direction = match mode {
+            IteratorMode::Start => {
+                self.raw.seek_to_first();
+                Direction::Forward
+            }
+            IteratorMode::End => {
+                self.raw.seek_to_last();
+                Direction::Reverse
+            }
+            IteratorMode::From(key, Direction::Forward) => {
+                self.raw.seek(key);
+                Direction::Forward
+            }
+            IteratorMode::From(key, Direction::Reverse) => {
+                self.raw.seek_for_prev(key);
+                Direction::Reverse
+            }
+        };
+    }
+
+    /// Reads the database as it is now, and begins again.
+    ///
+    /// # Errors
+    /// Those of [`DBRawIteratorWithThreadMode::refresh`].
+    pub fn refresh(&mut self, mode: IteratorMode<'_>) -> Result<(), Error> {
+        self.raw.refresh()?;
+        self.set_mode(mode);
+        Ok(())
+    }
+}
+
+impl<D: DBAccess> Iterator for DBIteratorWithThreadMode<'_, D> {
+    type Item = Result<KVBytes, Error>;
+
+    fn next(&mut self) -> Option<Result<KVBytes, Error>> {
+        if self.done {
+            return None;
+        }
+        let Some((key, value)) = self.raw.item() else {
+            self.done = true;
+            return self.raw.status().err().map(Err);
+        };
+        let row = (Box::from(key), Box::from(value));
+        match self.direction {
+            Direction::Forward => self.raw.next(),
+            Direction::Reverse => self.raw.prev(),
+        }
+        Some(Ok(row))
+    }
+}
+
+impl<D: DBAccess> FusedIterator for DBIteratorWithThreadMode<'_, D> {}
+
+impl<'a, D: DBAccess> From<DBIteratorWithThreadMode<'a, D>> for DBRawIteratorWithThreadMode<'a, D> {
+    fn from(iterator: DBIteratorWithThreadMode<'a, D>) -> DBRawIteratorWithThreadMode<'a, D> {
+        iterator.raw
+    }
+}

@@ -1,0 +1,324 @@
+//! A transaction.
+
+use std::marker::PhantomData;
+
+use base::sync::Mutex;
+
+use crate::read_methods::read_methods;
+use crate::{
+    AsColumnFamilyRef, DBAccess, DBIteratorWithThreadMode, DBPinnableSlice, DBRawIteratorWithThreadMode,
+    Direction, Error, IteratorMode, ReadOptions, SnapshotWithThreadMode, WriteBatchWithTransaction,
+};
+
+/// A transaction: what it writes is seen by itself, and by others once it is committed. Dropped before, it is as if it had not been; one that
+/// is prepared stays, and [`prepared_transactions`](crate::TransactionDB::prepared_transactions) finds it.
+pub struct Transaction<'db, DB> {
+    inner: Mutex<txn::Transaction>,
+    default_family: esker::ColumnFamily,
+    _db: PhantomData<&'db DB>,
+}
+
+impl<DB> Transaction<'_, DB> {
+    pub(super) fn new<'db>(db: &esker::Db, inner: txn::Transaction) -> Transaction<'db, DB> {
+        Transaction {
+            inner: Mutex::new(inner),
+            default_family: db.default_column_family(),
+            _db: PhantomData,
+        }
+    }
+
+    fn lock_and_read(
+        &self,
+        family: &esker::ColumnFamily,
+        key: &[u8],
+        exclusive: bool,
+        opts: &ReadOptions,
+    ) -> Result<Option<esker::PinnedValue>, Error> {
+        let options = opts.engine()?;
+        let mut inner = self.inner.lock();
+        Ok(inner.get_for_update(options, family, key, exclusive, true)?)
+    }
+}
+
+impl<DB> DBAccess for Transaction<'_, DB> {
+    fn engine_snapshot(&self) -> Option<esker::Snapshot> {
+        self.inner.lock().snapshot().cloned()
+    }
+
+    fn engine_get(
+        &self,
+        family: Option<&esker::ColumnFamily>,
+        key: &[u8],
+        options: &ReadOptions,
+    ) -> Result<Option<esker::PinnedValue>, Error> {
+        let options = options.engine()?;
+        let family = family.unwrap_or(&self.default_family);
+        Ok(self.inner.lock().get(options, family, key)?)
+    }
+
+    fn engine_iter(
+        &self,
+        family: Option<&esker::ColumnFamily>,
+        options: &ReadOptions,
+    ) -> Result<esker::DbIterator, Error> {
+        let options = options.engine()?;
+        let family = family.unwrap_or(&self.default_family);
+        Ok(self.inner.lock().iter(options, family)?)
+    }
+}
+
+impl<DB> Transaction<'_, DB> {
+    read_methods!();
+
+    /// Applies it.
+    ///
+    /// # Errors
+    /// Those of the lock, the read or the write.
+    pub fn commit(self) -> Result<(), Error> {
+        Ok(self.inner.into_inner().commit()?)
+    }
+
+    /// Gives it a name, which it needs to be prepared.
+    ///
+    /// # Errors
+    /// Those of the lock, the read or the write.
+    pub fn set_name(&self, name: &[u8]) -> Result<(), Error> {
+        Ok(self.inner.lock().set_name(name)?)
+    }
+
+    /// Its name.
+    pub fn get_name(&self) -> Option<Vec<u8>> {
+        let inner = self.inner.lock();
+        (!inner.name().is_empty()).then(|| inner.name().to_vec())
+    }
+
+    /// Writes it to the WAL, so that it survives a crash, to be committed or rolled back afterwards.
+    ///
+    /// # Errors
+    /// Those of the lock, the read or the write.
+    pub fn prepare(&self) -> Result<(), Error> {
+        Ok(self.inner.lock().prepare()?)
+    }
+
+    /// Takes all back.
+    ///
+    /// # Errors
+    /// Those of the lock, the read or the write.
+    pub fn rollback(&self) -> Result<(), Error> {
+        Ok(self.inner.lock().rollback()?)
+    }
+
+    /// Remembers where it stands.
+    pub fn set_savepoint(&self) {
+        self.inner.lock().set_save_point();
+    }
+
+    /// Takes back what was done since the last such point.
+    ///
+    /// # Errors
+    /// Those of the lock, the read or the write.
+    pub fn rollback_to_savepoint(&self) -> Result<(), Error> {
+        Ok(self.inner.lock().rollback_to_save_point()?)
+    }
+
+    /// What it has written.
+    pub fn get_writebatch(&self) -> WriteBatchWithTransaction<true> {
+        WriteBatchWithTransaction::of(self.inner.lock().write_batch().clone())
+    }
+
+    /// Does what a batch says.
+    ///
+    /// # Errors
+    /// Those of the lock, the read or the write.
+    pub fn rebuild_from_writebatch(&self, writebatch: &WriteBatchWithTransaction<true>) -> Result<(), Error> {
+        Ok(self
+            .inner
+            .lock()
+            .rebuild_from_write_batch(writebatch.checked()?)?)
+    }
+
+    /// The value of a key, which is locked.
+    ///
+    /// # Errors
+    /// Those of the lock, the read or the write.
+    pub fn get_for_update<K: AsRef<[u8]>>(&self, key: K, exclusive: bool) -> Result<Option<Vec<u8>>, Error> {
+        let value = self.lock_and_read(
+            &self.default_family,
+            key.as_ref(),
+            exclusive,
+            &ReadOptions::default(),
+        )?;
+        Ok(value.map(esker::PinnedValue::into_vec))
+    }
+
+    /// The value of a key where it lies; the key is locked.
+    ///
+    /// # Errors
+    /// Those of the lock, the read or the write.
+    pub fn get_pinned_for_update<K: AsRef<[u8]>>(
+        &self,
+        key: K,
+        exclusive: bool,
+    ) -> Result<Option<DBPinnableSlice<'_>>, Error> {
+        let value = self.lock_and_read(
+            &self.default_family,
+            key.as_ref(),
+            exclusive,
+            &ReadOptions::default(),
+        )?;
+        Ok(value.map(DBPinnableSlice::new))
+    }
+
+    /// The value of a key, which is locked.
+    ///
+    /// # Errors
+    /// Those of the lock, the read or the write.
+    pub fn get_for_update_opt<K: AsRef<[u8]>>(
+        &self,
+        key: K,
+        exclusive: bool,
+        opts: &ReadOptions,
+    ) -> Result<Option<Vec<u8>>, Error> {
+        let value = self.lock_and_read(&self.default_family, key.as_ref(), exclusive, opts)?;
+        Ok(value.map(esker::PinnedValue::into_vec))
+    }
+
+    /// The value of a key where it lies; the key is locked.
+    ///
+    /// # Errors
+    /// Those of the lock, the read or the write.
+    pub fn get_pinned_for_update_opt<K: AsRef<[u8]>>(
+        &self,
+        key: K,
+        exclusive: bool,
+        opts: &ReadOptions,
+    ) -> Result<Option<DBPinnableSlice<'_>>, Error> {
+        let value = self.lock_and_read(&self.default_family, key.as_ref(), exclusive, opts)?;
+        Ok(value.map(DBPinnableSlice::new))
+    }
+
+    /// Sets a key.
+    ///
+    /// # Errors
+    /// Those of the lock, the read or the write.
+    pub fn put<K: AsRef<[u8]>, V: AsRef<[u8]>>(&self, key: K, value: V) -> Result<(), Error> {
+        Ok(self
+            .inner
+            .lock()
+            .put(&self.default_family, key.as_ref(), value.as_ref())?)
+    }
+
+    /// Adds a merge operand to a key.
+    ///
+    /// # Errors
+    /// Those of the lock, the read or the write.
+    pub fn merge<K: AsRef<[u8]>, V: AsRef<[u8]>>(&self, key: K, value: V) -> Result<(), Error> {
+        Ok(self
+            .inner
+            .lock()
+            .merge(&self.default_family, key.as_ref(), value.as_ref())?)
+    }
+
+    /// Deletes a key.
+    ///
+    /// # Errors
+    /// Those of the lock, the read or the write.
+    pub fn delete<K: AsRef<[u8]>>(&self, key: K) -> Result<(), Error> {
+        Ok(self.inner.lock().delete(&self.default_family, key.as_ref())?)
+    }
+
+    /// The value of a key, which is locked.
+    ///
+    /// # Errors
+    /// Those of the lock, the read or the write.
+    pub fn get_for_update_cf<K: AsRef<[u8]>>(
+        &self,
+        cf: &impl AsColumnFamilyRef,
+        key: K,
+        exclusive: bool,
+    ) -> Result<Option<Vec<u8>>, Error> {
+        let value = self.lock_and_read(cf.family(), key.as_ref(), exclusive, &ReadOptions::default())?;
+        Ok(value.map(esker::PinnedValue::into_vec))
+    }
+
+    /// The value of a key where it lies; the key is locked.
+    ///
+    /// # Errors
+    /// Those of the lock, the read or the write.
+    pub fn get_pinned_for_update_cf<K: AsRef<[u8]>>(
+        &self,
+        cf: &impl AsColumnFamilyRef,
+        key: K,
+        exclusive: bool,
+    ) -> Result<Option<DBPinnableSlice<'_>>, Error> {
+        let value = self.lock_and_read(cf.family(), key.as_ref(), exclusive, &ReadOptions::default())?;
+        Ok(value.map(DBPinnableSlice::new))
+    }
+
+    /// The value of a key, which is locked.
+    ///
+    /// # Errors
+    /// Those of the lock, the read or the write.
+    pub fn get_for_update_cf_opt<K: AsRef<[u8]>>(
+        &self,
+        cf: &impl AsColumnFamilyRef,
+        key: K,
+        exclusive: bool,
+        opts: &ReadOptions,
+    ) -> Result<Option<Vec<u8>>, Error> {
+        let value = self.lock_and_read(cf.family(), key.as_ref(), exclusive, opts)?;
+        Ok(value.map(esker::PinnedValue::into_vec))
+    }
+
+    /// The value of a key where it lies; the key is locked.
+    ///
+    /// # Errors
+    /// Those of the lock, the read or the write.
+    pub fn get_pinned_for_update_cf_opt<K: AsRef<[u8]>>(
+        &self,
+        cf: &impl AsColumnFamilyRef,
+        key: K,
+        exclusive: bool,
+        opts: &ReadOptions,
+    ) -> Result<Option<DBPinnableSlice<'_>>, Error> {
+        let value = self.lock_and_read(cf.family(), key.as_ref(), exclusive, opts)?;
+        Ok(value.map(DBPinnableSlice::new))
+    }
+
+    /// Sets a key.
+    ///
+    /// # Errors
+    /// Those of the lock, the read or the write.
+    pub fn put_cf<K: AsRef<[u8]>, V: AsRef<[u8]>>(
+        &self,
+        cf: &impl AsColumnFamilyRef,
+        key: K,
+        value: V,
+    ) -> Result<(), Error> {
+        Ok(self.inner.lock().put(cf.family(), key.as_ref(), value.as_ref())?)
+    }
+
+    /// Adds a merge operand to a key.
+    ///
+    /// # Errors
+    /// Those of the lock, the read or the write.
+    pub fn merge_cf<K: AsRef<[u8]>, V: AsRef<[u8]>>(
+        &self,
+        cf: &impl AsColumnFamilyRef,
+        key: K,
+        value: V,
+    ) -> Result<(), Error> {
+        Ok(self
+            .inner
+            .lock()
+            .merge(cf.family(), key.as_ref(), value.as_ref())?)
+    }
+
+    /// Deletes a key.
+    ///
+    /// # Errors
+    /// Those of the lock, the read or the write.
+    pub fn delete_cf<K: AsRef<[u8]>>(&self, cf: &impl AsColumnFamilyRef, key: K) -> Result<(), Error> {
+        Ok(self.inner.lock().delete(cf.family(), key.as_ref())?)
+    }
+}

@@ -1,0 +1,60 @@
+//! The tests of `kvdb-rocksdb`, from the registry's package, over the package that stands in the place of `rocksdb` 0.24.
+
+use std::fs;
+
+use super::package::{copy, count, fetch, read, target, write};
+use crate::shell::{self, Outcome};
+
+/// The release whose tests judge.
+const VERSION: &str = "0.21.0";
+
+/// Runs its unit tests.
+pub fn run() -> Outcome {
+    let root = shell::root();
+    let package = fetch("kvdb-rocksdb", VERSION)?;
+    let scratch = root.join("target/judge").join(format!("kvdb-rocksdb-{VERSION}"));
+    copy(&package.join("src"), &scratch.join("src"), &|text| text)?;
+    let patch = root.join("crates/rocksdb/patch/v0_24");
+    let manifest = read(&package.join("Cargo.toml"))?;
+    // Its benchmarks are not among what is copied.
+    let manifest = match manifest.find("[[bench]]") {
+        Some(at) => {
+            let end = manifest[at..]
+                .find("\n[dependencies")
+                .map_or(manifest.len(), |end| at + end);
+            format!("{}{}", &manifest[..at], &manifest[end..])
+        }
+        None => manifest,
+    };
+    let manifest = format!(
+        "{manifest}\n[workspace]\n\n[patch.crates-io]\nrocksdb = {{ path = {:?} }}\n",
+        patch.display().to_string()
+    );
+    write(&scratch.join("Cargo.toml"), &manifest)?;
+    let lock = scratch.join("Cargo.lock");
+    if !lock.exists() {
+        fs::copy(root.join("Cargo.lock"), &lock).map_err(|error| error.to_string())?;
+    }
+    let mut command = shell::cargo();
+    command
+        .args(["test", "--lib", "--no-fail-fast"])
+        .current_dir(&scratch)
+        .env("CARGO_TARGET_DIR", target());
+    let output = command.output().map_err(|error| error.to_string())?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let count = count(&text);
+    if count.passed + count.failed.len() == 0 {
+        return Err(String::from_utf8_lossy(&output.stderr).into_owned());
+    }
+    count
+        .failed
+        .iter()
+        .for_each(|name| println!("    failed: {name}"));
+    println!(
+        "kvdb-rocksdb {VERSION}: {} passed, {} failed, {} ignored",
+        count.passed,
+        count.failed.len(),
+        count.ignored
+    );
+    Ok(())
+}
