@@ -2,7 +2,7 @@
 //!
 //! The functions of a family stand in a module of its name. Those of one kind, setters and getters, and those that are not there yet
 //! are generated from `fields.tsv` and `functions.tsv` by `cargo xtask gen`. Objects of options hold what they were given, in C's
-//! types and with RocksDB's defaults; what the engine gets of it is translated when a database is opened. [`ffi`] has the rules of the border:
+//! types and with RocksDB's defaults; what the engine gets of it is translated when a database is opened. The module `ffi` has the rules of the border:
 //! no panic crosses it, what the caller frees comes from malloc, and errors have RocksDB's texts.
 #[macro_use]
 mod ffi;

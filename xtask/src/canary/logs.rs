@@ -9,7 +9,7 @@ pub(super) const CANARIES: &[Canary] = &[
     Canary {
         name: "LOG names the release of the options alone, and not that of the OPTIONS file",
         file: "crates/engine/src/db/open.rs",
-        right: "options.release(stored.as_ref().ok().and_then(Option::as_ref))",
+        right: "options.release(stored.map(|(_, file)| file))",
         wrong: "options.release(None)",
         caught_by: Tests(LINES),
     },

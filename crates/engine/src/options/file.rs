@@ -46,6 +46,7 @@ const LATER_THAN_OURS: &[(&str, &str)] = &[
     ("follower_catchup_retry_count", "9.4.0"),
     ("follower_catchup_retry_wait_ms", "9.4.0"),
     ("paranoid_memory_checks", "9.7.0"),
+    ("write_identity_file", "9.7.0"),
     ("preserve_internal_time_seconds", "7.9.0"),
     ("uncache_aggressiveness", "9.4.0"),
     ("memtable_veirfy_per_key_checksum_on_seek", "10.8.0"),

@@ -234,7 +234,6 @@ const LOST: &[Row] = lost_options! {
         track_and_verify_wals_in_manifest ["false"] Durability "the MANIFEST does not record new WALs: it does not tell which of them is lost or cut short";
         use_fsync ["false"] Durability "files are synced by fdatasync, which leaves out what no read needs, like times of modification";
         verify_manifest_content_on_close ["false"] Durability "the MANIFEST is not read again when the database closes";
-        allow_2pc ["false"] Results "transactions of two phases are not to be had: a WAL with prepared ones is refused";
         best_efforts_recovery ["false"] Results "with files missing the database does not open, where RocksDB opens it as it once was";
         paranoid_checks ["true"] Results "damage that is met stops writes, and may keep the database from opening";
         wal_filter ["nullptr"] Results "recovery brings back the rows of WALs as they were written";
@@ -335,8 +334,6 @@ const SAY_NOTHING: &[&str] = &[
     "enforce_write_buffer_manager_during_recovery",
     "flush_verify_memtable_count",
     "prefix_seek_opt_in_only",
-    "write_dbid_to_manifest",
-    "write_identity_file",
     "arena_block_size",
     "block_based_table_factory",
     "env",
