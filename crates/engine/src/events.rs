@@ -293,8 +293,13 @@ pub enum Event {
         write_buffer_manager_limit: u64,
         delayed_write_rate: u64,
     },
-    /// A background job failed; the database takes no more writes.
-    BackgroundError { action: &'static str, error: Error },
+    /// A background job failed. `stops_writes`: the database takes no more of them, RocksDB's hard error; without it they go on, as after a
+    /// compaction that had no room, its soft error.
+    BackgroundError {
+        action: &'static str,
+        error: Error,
+        stops_writes: bool,
+    },
     /// [`Db::resume`](crate::Db::resume) is about to have done again what failed with `background_error`; or, `automatic`, the database
     /// has begun to try so by itself.
     ErrorRecoveryBegun {
@@ -573,7 +578,7 @@ impl fmt::Display for Event {
             Event::Stall {
                 family, condition, ..
             } => write!(f, "[{family}] writes {condition}"),
-            Event::BackgroundError { action, error } => write!(f, "{action} failed: {error}"),
+            Event::BackgroundError { action, error, .. } => write!(f, "{action} failed: {error}"),
             Event::ErrorRecoveryBegun { background_error, .. } => {
                 write!(f, "resumes after {background_error}")
             }

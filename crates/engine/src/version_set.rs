@@ -357,6 +357,7 @@ impl DbInner {
                 self.notify(&Event::BackgroundError {
                     action,
                     error: error.clone(),
+                    stops_writes: true,
                 })
             });
         }

@@ -74,4 +74,18 @@ pub(super) const CANARIES: &[Canary] = &[
         wrong: "            match low.is_empty() && user.compare_timestamp",
         caught_by: Tests(&["-p", "esker", "--test", "it", "full_history"]),
     },
+    Canary {
+        name: "a compaction that had no room stops writes",
+        file: "crates/engine/src/jobs/compaction.rs",
+        right: "        if error.kind() == ErrorKind::NoSpace && state.note_soft_error(",
+        wrong: "        if error.kind() == ErrorKind::Busy && state.note_soft_error(",
+        caught_by: Tests(&["-p", "esker-dbtest", "auto_resume::writes_go_on"]),
+    },
+    Canary {
+        name: "a write waits for a compaction that does not come",
+        file: "crates/engine/src/db/error_handler.rs",
+        right: "            Some(error) if self.recovery.automatic == Automatic::Never && self.running_compactions == 0 => {\n",
+        wrong: "            Some(error) if self.closing && self.running_compactions == 0 => {\n",
+        caught_by: Tests(&["-p", "esker-dbtest", "auto_resume::writes_wait"]),
+    },
 ];

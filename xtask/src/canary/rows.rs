@@ -82,8 +82,8 @@ pub(super) const CANARIES: &[Canary] = &[
     Canary {
         name: "a compaction that meets a larger row stops writes",
         file: "crates/engine/src/jobs/compaction.rs",
-        right: "            && is_failure(error)\n            && done.refused.is_none()\n",
-        wrong: "            && is_failure(error)\n",
+        right: "            Err(error) if is_failure(error) && done.refused.is_none() => {\n",
+        wrong: "            Err(error) if is_failure(error) => {\n",
         caught_by: Tests(LOWERED),
     },
     Canary {

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use dbtest::by_hand::flush;
 use dbtest::events::{Events, NoAutoRecovery};
 use esker::{Db, ErrorKind, Event, FlushOptions, ManualClock, Options, Statistics, Ticker};
 use vfs::{Action, FaultFs, FileSystem, MemFs, Op, Rule};
@@ -66,6 +67,20 @@ impl Bench {
             _ => None,
         };
         self.events.all().iter().filter_map(of).collect()
+    }
+
+    /// How often it was said that something failed after which writes go on.
+    fn soft_errors(&self) -> usize {
+        let is_soft = |event: &&Event| {
+            matches!(
+                event,
+                Event::BackgroundError {
+                    stops_writes: false,
+                    ..
+                }
+            )
+        };
+        self.events.all().iter().filter(is_soft).count()
     }
 
     fn ticker(&self, ticker: Ticker) -> u64 {
@@ -311,6 +326,111 @@ fn a_close_does_not_wait_for_it() {
     drop(db);
     bench.faults.clear_rules();
     assert!(bench.open().get(b"a").unwrap().is_some());
+}
+
+/// Four tables in L0 that are due to be compacted, whose compaction has no room, and the rule that says so. Writes go on.
+fn compaction_without_room(bench: &mut Bench) -> (Db, vfs::RuleId) {
+    bench.options.column_family.level0_file_num_compaction_trigger = 4;
+    bench.options.column_family.level0_slowdown_writes_trigger = 5;
+    bench.options.column_family.level0_stop_writes_trigger = 6;
+    let db = bench.open();
+    let family = db.default_column_family();
+    db.set_options(&family, &[("disable_auto_compactions", "true")])
+        .unwrap();
+    for _ in 0..4 {
+        db.put(b"a", b"v").unwrap();
+        flush(&db);
+    }
+    let rule = bench.fail(ErrorKind::NoSpace, Op::Append, ".sst");
+    db.set_options(&family, &[("disable_auto_compactions", "false")])
+        .unwrap();
+    let has_failed = |event: &Event| matches!(event, Event::BackgroundError { .. });
+    wait_until(|| bench.events.all().iter().any(has_failed));
+    assert!(bench.soft_errors() > 0 && !failed(&db), "writes go on");
+    (db, rule)
+}
+
+/// A compaction that had no room stops no writes. None begins before there is room, and then all by itself.
+#[test]
+fn writes_go_on_after_a_compaction_that_had_no_room() {
+    let mut bench = Bench::new();
+    let (db, rule) = compaction_without_room(&mut bench);
+    wait_until(|| bench.recoveries() == ["begun NoSpace"]);
+    let fired = bench.faults.fired(rule);
+    assert!(!failed(&db));
+    db.put(b"b", b"v").unwrap();
+    assert_eq!(db.wait_for_compact().unwrap_err().kind(), ErrorKind::NoSpace);
+    assert_eq!(bench.faults.fired(rule), fired, "no compaction begins");
+    // Flushes go on where they have room.
+    bench.faults.clear_rules();
+    flush(&db);
+    assert_eq!(db.live_files().len(), 5);
+    bench.mem.set_budget(bench.mem.used() + 100);
+    let questions = bench
+        .faults
+        .add(Rule::new(Action::Call(Arc::new(|_, _| {}))).on([Op::FreeSpace]));
+    bench.pass(SPACE, || bench.faults.fired(questions) > 0);
+    assert_eq!(
+        bench.recoveries(),
+        ["begun NoSpace"],
+        "less room than the tables take"
+    );
+    bench.mem.set_budget(u64::MAX);
+    bench.pass(SPACE, || bench.recoveries() == ["begun NoSpace", "ended None"]);
+    db.wait_for_compact().unwrap();
+    assert!(db.live_files().len() < 5, "it is compacted");
+    assert_eq!(bench.soft_errors(), 1);
+    assert!(db.get(b"b").unwrap().is_some());
+    let log = bench.log();
+    for line in [
+        "Writes go on",
+        "ErrorHandler: Set regular background error, auto_recovery=1, stop=0",
+        "Successfully resumed DB",
+    ] {
+        assert!(log.contains(line), "{line}:\n{log}");
+    }
+}
+
+/// Where nothing recovers by itself, writes go on until they would wait for a compaction; then they say so, until somebody resumes.
+#[test]
+fn writes_wait_for_no_compaction_that_will_not_come() {
+    let name = "writes_wait_for_no_compaction_that_will_not_come";
+    let _watchdog = testkit::Watchdog::new(name, Duration::from_secs(60), String::new);
+    let mut bench = Bench::new();
+    bench.options.listeners.insert(0, Arc::new(NoAutoRecovery));
+    let (db, _) = compaction_without_room(&mut bench);
+    bench.faults.clear_rules();
+    wait_until(|| bench.log().contains("auto_recovery=0, stop=0"));
+    db.put(b"b", b"v").unwrap();
+    flush(&db);
+    db.put(b"c", b"v").unwrap();
+    flush(&db);
+    let error = db.put(b"d", b"v").unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Incomplete, "{error}");
+    bench.clock.advance(SPACE * 10);
+    assert_eq!(db.put(b"d", b"v").unwrap_err().kind(), ErrorKind::Incomplete);
+    assert!(!failed(&db));
+    db.resume().unwrap();
+    db.put(b"d", b"v").unwrap();
+    db.wait_for_compact().unwrap();
+    assert_eq!(bench.recoveries(), Vec::<String>::new());
+}
+
+/// A failure that stops writes takes the place of one that does not, and one recovery is the end of both.
+#[test]
+fn a_failure_that_stops_writes_is_recovered_from_with_the_other() {
+    let mut bench = Bench::new();
+    let (db, _) = compaction_without_room(&mut bench);
+    wait_until(|| bench.recoveries() == ["begun NoSpace"]);
+    db.put(b"b", b"v").unwrap();
+    db.flush(&FlushOptions::default()).unwrap_err();
+    assert!(failed(&db));
+    bench.faults.clear_rules();
+    bench.pass(SPACE, || !failed(&db));
+    wait_until(|| bench.recoveries() == ["begun NoSpace", "ended None"]);
+    db.wait_for_compact().unwrap();
+    db.put(b"c", b"v").unwrap();
+    assert_eq!(bench.ticker(Ticker::AutoresumeSuccessCount), 1);
 }
 
 /// Recoveries by hand and by itself, at once, are one at a time, and leave one outcome.

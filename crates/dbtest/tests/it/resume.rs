@@ -114,11 +114,14 @@ fn after_a_compaction_that_had_no_room() {
         let family = db.default_column_family();
         let everything = esker::CompactRangeOptions::default();
         let error = db.compact_range(&family, &everything, None, None).unwrap_err();
-        assert!(failed(&db), "{op:?}: {error}");
+        assert_eq!(error.kind(), ErrorKind::NoSpace, "{op:?}: {error}");
+        assert!(!failed(&db), "{op:?}");
         assert_eq!(rows(&db), 100, "reads go on");
+        put(&db, 100, 200);
+        assert_eq!(db.wait_for_compact().unwrap_err().kind(), ErrorKind::NoSpace);
         faults.clear_rules();
         db.resume().unwrap();
-        put(&db, 100, 200);
+        db.wait_for_compact().unwrap();
         db.compact_range(&family, &everything, None, None).unwrap();
         assert_eq!(db.live_files().len(), 1);
         assert_eq!(rows(&db), 200);

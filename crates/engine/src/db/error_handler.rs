@@ -4,18 +4,21 @@
 //! latch | a listener may veto | wait, by the clock of the options | enough free space? | do again what failed | writes go on
 //! ```
 //!
+//! A compaction that has no room is a soft error, as in RocksDB: writes and flushes go on. Compactions that need room begin by themselves
+//! again once there is some.
+//!
 //! An error of the disk that leaves every file in a known state is recovered from by itself, as in RocksDB. Lack of room: each
 //! [`SPACE_INTERVAL`] the file system is asked for its free space, and once there is enough of it the database resumes. Other I/O errors: after
 //! `bgerror_resume_retry_interval`, up to `max_bgerror_resume_count` times. Never after a failed sync of a WAL, corruption, or a panic.
 //!
-//! The database takes no writes before a recovery has succeeded: the background error stays until then, and flushes alone may run
+//! After any other error the database takes no writes before a recovery has succeeded: the background error stays until then, and flushes alone may run
 //! ([`DbState::check_job`]). One recovery runs at a time. The thread that deletes files drives the automatic one between its other work, so
 //! that it costs no thread; closing ends it, and waits for nothing but the flush under way.
 
 use std::time::Duration;
 
 use base::statistics::{Histogram, Ticker};
-use base::sync::SIMULATED;
+use base::sync::{MutexGuard, SIMULATED};
 use base::user_code::catch_or_fail;
 use base::{Error, ErrorKind, Result, filename};
 
@@ -39,7 +42,9 @@ pub(crate) struct Recovery {
     pub error: Option<Error>,
     /// Whether the recovery begins by itself.
     pub automatic: Automatic,
-    /// Bytes that the compactions need that had no room.
+    /// A compaction had no room. The others that need room begin by themselves once this is gone; writes go on.
+    pub soft_error: Option<Error>,
+    /// Bytes that the largest compaction needs that had no room.
     pub room: u64,
     /// WALs that are complete and could not be cut at their end: number and length.
     pub uncut_wals: Vec<(u64, u64)>,
@@ -62,6 +67,13 @@ pub(crate) enum Automatic {
 }
 
 impl Recovery {
+    /// Before the first failure that latches the database: a soft error that is not recovered from says nothing about it.
+    pub fn forget_soft_outcome(&mut self) {
+        if self.automatic == Automatic::Never {
+            self.automatic = Automatic::Idle;
+        }
+    }
+
     /// Takes note of a failure that latches the database, called `action`.
     pub fn note(&mut self, action: &str, error: &Error, resumable: bool) {
         if self.busy {
@@ -104,7 +116,7 @@ impl Drop for Attempt<'_> {
 
 impl Db {
     /// Takes writes again after a failure that stopped them (the event `BackgroundError`, the property
-    /// `rocksdb.background-errors`), once its cause is gone: there is room on the disk again, say. What has failed is done
+    /// `rocksdb.background-errors`), or compacts again after a compaction had no room, once the cause is gone: there is room on the disk again, say. What has failed is done
     /// again: every memtable that is full or was to be flushed is, and this returns when it is in tables. Without a failure it does
     /// nothing. It may be called any number of times, and while the database tries to resume by itself.
     ///
@@ -131,6 +143,55 @@ impl Db {
 }
 
 impl DbState {
+    /// Takes note of a compaction that had no room, and needs so much of it. False if the database has failed by then, and takes no writes:
+    /// then it is a failure like others.
+    pub fn note_soft_error(&mut self, action: &str, error: &Error, room: u64) -> bool {
+        // Less free space than that, and it would fail again.
+        self.recovery.room = self.recovery.room.max(room);
+        if self.background_error.is_some() {
+            return false;
+        }
+        let recovery = &mut self.recovery;
+        recovery
+            .soft_error
+            .get_or_insert_with(|| error.clone().context(action));
+        if recovery.automatic == Automatic::Idle {
+            recovery.automatic = Automatic::Due;
+        }
+        true
+    }
+
+    /// `NoSpace` if a compaction had no room, and no other begins by itself.
+    pub fn check_no_soft_error(&self) -> Result<()> {
+        self.recovery.soft_error.clone().map_or(Ok(()), Err)
+    }
+
+    /// `Incomplete` if compactions had no room and are not recovered from by themselves: what waits for them would wait without end.
+    pub fn check_compactions_go_on(&self) -> Result<()> {
+        match &self.recovery.soft_error {
+            Some(error) if self.recovery.automatic == Automatic::Never && self.running_compactions == 0 => {
+                Err(error.clone().with_kind(ErrorKind::Incomplete))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// What a recovery is to get over.
+    fn error_to_recover(&self) -> Option<&Error> {
+        let soft = self.recovery.soft_error.as_ref();
+        self.background_error.as_ref().or(soft)
+    }
+
+    /// Nothing is to be recovered from any more.
+    fn end_recovery(&mut self) {
+        self.background_error = None;
+        self.recovery.soft_error = None;
+        self.recovery.automatic = Automatic::Idle;
+        self.recovery.room = 0;
+        self.recovery.resumed += 1;
+        self.families.values_mut().for_each(|own| own.update_stall());
+    }
+
     /// As [`check_no_error`](Self::check_no_error), for flushes and changes of the MANIFEST: they go on while the database recovers.
     pub fn check_job(&self) -> Result<()> {
         match &self.recovery.error {
@@ -158,6 +219,7 @@ impl DbInner {
         let mut state = self.state.lock();
         let background_error = loop {
             let Some(error) = state.background_error.clone() else {
+                self.end_soft_error(state, automatic);
                 return Ok(());
             };
             if state.shutting_down {
@@ -233,6 +295,30 @@ impl DbInner {
         self.wait_for_flush(&pending, may)
     }
 
+    /// Lets compactions begin again that had no room. Nothing is done again: they begin by themselves.
+    fn end_soft_error(&self, mut state: MutexGuard<'_, DbState>, automatic: bool) {
+        let Some(background_error) = state.recovery.soft_error.clone() else {
+            return;
+        };
+        state.end_recovery();
+        self.look_again(&mut state);
+        drop(state);
+        // A recovery that has begun by itself has ended as well.
+        self.obsolete.wake();
+        log_line!(self.log, Info, "Successfully resumed DB");
+        if !automatic {
+            self.notify(&Event::ErrorRecoveryBegun {
+                background_error: background_error.clone(),
+                automatic,
+            });
+            self.notify(&Event::ErrorRecoveryEnded {
+                background_error,
+                new_error: None,
+                automatic,
+            });
+        }
+    }
+
     /// Cuts WALs at their end that could not be cut when they were closed.
     fn cut_wals(&self) -> Result<()> {
         let uncut = self.state.lock().recovery.uncut_wals.clone();
@@ -262,11 +348,7 @@ impl DbInner {
             return Err(error);
         }
         attempted?;
-        state.background_error = None;
-        state.recovery.automatic = Automatic::Idle;
-        state.recovery.room = 0;
-        state.recovery.resumed += 1;
-        state.families.values_mut().for_each(|own| own.update_stall());
+        state.end_recovery();
         self.look_again(&mut state);
         drop(state);
         // A recovery that has begun by itself has ended as well.
@@ -298,12 +380,14 @@ impl DbInner {
 
     /// Begins an automatic recovery if one is due and nothing forbids it.
     fn begin_auto_recovery(&self) -> Option<AutoRecovery> {
-        let (background_error, resumed) = {
+        let (background_error, stop, resumed) = {
             let state = self.state.lock();
             if state.recovery.automatic != Automatic::Due || state.shutting_down {
                 return None;
             }
-            (state.background_error.clone()?, state.recovery.resumed)
+            let error = state.error_to_recover()?.clone();
+            let stop = u8::from(state.background_error.is_some());
+            (error, stop, state.recovery.resumed)
         };
         let lacks_room = background_error.kind() == ErrorKind::NoSpace;
         let fs = &self.options.fs;
@@ -315,10 +399,12 @@ impl DbInner {
         };
         if !may || !self.listeners.allow_recovery(&background_error) {
             self.state.lock().recovery.automatic = Automatic::Never;
+            // Who waits for compactions hears of it.
+            self.changed.notify_all();
             log_line!(
                 self.log,
                 Info,
-                "ErrorHandler: Set regular background error, auto_recovery=0, stop=1"
+                "ErrorHandler: Set regular background error, auto_recovery=0, stop={stop}"
             );
             return None;
         }
@@ -326,7 +412,7 @@ impl DbInner {
             log_line!(
                 self.log,
                 Info,
-                "ErrorHandler: Set regular background error, auto_recovery=1, stop=1"
+                "ErrorHandler: Set regular background error, auto_recovery=1, stop={stop}"
             );
         } else {
             self.stats.count(Ticker::BgRetryableIoErrorCount, 1);
@@ -360,12 +446,12 @@ impl DbInner {
 
     /// Makes an attempt if it is time. `Some` if the recovery has ended: with the error it has ended by, or none.
     fn continue_auto_recovery(&self, recovery: &mut AutoRecovery, now: Duration) -> Option<Option<Error>> {
-        let error = {
+        let (error, is_soft) = {
             let state = self.state.lock();
             if state.shutting_down {
                 return Some(Some(closing()));
             }
-            let error = match &state.background_error {
+            let error = match state.error_to_recover() {
                 Some(error) if state.recovery.resumed == recovery.resumed => error.clone(),
                 // `Db::resume` has succeeded.
                 _ => return Some(None),
@@ -373,12 +459,13 @@ impl DbInner {
             if state.recovery.automatic == Automatic::Never {
                 return Some(Some(error));
             }
-            error
+            (error, state.background_error.is_none())
         };
         if now < recovery.due {
             return None;
         }
-        if self.is_occupied() {
+        // To get over a soft error nothing is done that waits for jobs.
+        if !is_soft && self.is_occupied() {
             recovery.due = now + LOOK;
             return None;
         }

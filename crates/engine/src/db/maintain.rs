@@ -67,7 +67,8 @@ impl Db {
         inner.compact_named_files(&family.0, options, numbers, output_level)
     }
 
-    /// Returns when no flush and no compaction is at work or due: by what was written before, and by snapshots that were released.
+    /// Returns when no flush and no compaction is at work or due: by what was written before, and by snapshots that were released. A failure that
+    /// stops writes, or compactions as long as they have no room, is the error.
     pub fn wait_for_compact(&self) -> Result<()> {
         self.inner().check_open()?;
         self.inner().wait_for_compact()
@@ -117,7 +118,8 @@ impl DbInner {
         let before: Vec<_> = families.iter().map(|id| of(&state, id)).collect();
         let helps = |state: &DbState, own: &FamilyState| {
             let flushes = own.wants_flush() || own.flushing;
-            let compacts = self.wants_compaction(state, own) || !own.running.is_empty();
+            let begins = state.recovery.soft_error.is_none() && self.wants_compaction(state, own);
+            let compacts = begins || !own.running.is_empty();
             state.background_paused == 0 && (flushes || compacts)
         };
         self.wait_until(&mut state, DbState::check_writable, |state| {
@@ -141,8 +143,12 @@ impl DbInner {
             let mut concerned = families.iter().filter_map(|id| state.families.get(id));
             let has_room =
                 concerned.all(|family| family.mem.table.is_empty() || family.has_room_for_immutable());
-            if has_room && !matches!(state.stall(), StallCondition::Stopped { .. }) {
+            let is_stopped = matches!(state.stall(), StallCondition::Stopped { .. });
+            if has_room && !is_stopped {
                 break;
+            }
+            if is_stopped {
+                state.check_compactions_go_on()?;
             }
             waited = true;
             writer.unlocked(move || {
@@ -231,12 +237,17 @@ impl DbInner {
         let mut state = self.state.lock();
         // What was released before this was called is due as well, though no job has looked since.
         self.note_released(&mut state);
-        self.wait_until(&mut state, DbState::check_writable, |state| {
+        let may = |state: &DbState| {
+            state.check_writable()?;
+            state.check_no_soft_error()
+        };
+        self.wait_until(&mut state, may, |state| {
             let idle = state.running_flushes == 0 && state.running_compactions == 0;
             idle && state
                 .families
                 .values()
                 .all(|family| !family.wants_flush() && !self.wants_compaction(state, family))
-        })
+        })?;
+        may(&state)
     }
 }

@@ -404,7 +404,9 @@ impl DbInner {
         }
         match event {
             // Reporting why the database has stopped does not stop it again.
-            Event::BackgroundError { .. } => drop(self.listeners.take_panic()),
+            Event::BackgroundError {
+                stops_writes: true, ..
+            } => drop(self.listeners.take_panic()),
             _ => self.latch_listener(),
         }
     }
@@ -492,8 +494,22 @@ impl DbInner {
         }
         if !is_told(&error) {
             self.stats.failed(&error);
-            self.notify(&Event::BackgroundError { action, error });
+            self.notify(&Event::BackgroundError {
+                action,
+                error,
+                stops_writes: true,
+            });
         }
+    }
+
+    /// Tells of a failure after which writes go on.
+    pub(crate) fn tell_soft_failure(&self, action: &'static str, error: Error) {
+        self.stats.failed(&error);
+        self.notify(&Event::BackgroundError {
+            action,
+            error,
+            stops_writes: false,
+        });
     }
 }
 

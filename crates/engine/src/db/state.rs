@@ -587,6 +587,9 @@ impl DbState {
     /// Takes note of a failure after which nothing may be written. The first one stays the reason.
     pub fn latch(&mut self, action: &str, error: &Error) {
         self.resumable = (self.background_error.is_none() || self.resumable) && can_be_resumed(action, error);
+        if self.background_error.is_none() {
+            self.recovery.forget_soft_outcome();
+        }
         self.recovery.note(action, error, self.resumable);
         self.background_error
             .get_or_insert_with(|| error.clone().context(action));

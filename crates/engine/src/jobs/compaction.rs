@@ -237,6 +237,10 @@ impl DbInner {
             picked = self.with_pick_context(state, id, pick).flatten();
         }
         match picked {
+            // The next has no room either, but for what takes none.
+            Some(plan) if state.recovery.soft_error.is_some() && !plan.deletion && !plan.trivial_move => {
+                Ok(false)
+            }
             Some(plan) => self.run_plan(state, id, plan, 0).map(|_| true),
             None => {
                 if let Some(own) = state.families.get_mut(&id)
@@ -532,16 +536,12 @@ impl DbInner {
             shape = Some((own.version.clone(), own.compaction_score));
         }
         // Before anybody takes the job for ended.
-        if let Err(error) = &result
-            && is_failure(error)
-            && done.refused.is_none()
-        {
-            if error.kind() == ErrorKind::NoSpace {
-                // Less free space than that, and it would fail again.
-                state.recovery.room = state.recovery.room.saturating_add(plan.input_bytes());
+        let failure = match &result {
+            Err(error) if is_failure(error) && done.refused.is_none() => {
+                Some(self.note_failed_compaction(state, plan, error))
             }
-            self.latch_in(state, COMPACTION, error);
-        }
+            _ => None,
+        };
         state.running_compactions -= 1;
         state.stall_events.extend(stall);
         self.note_released(state);
@@ -552,7 +552,7 @@ impl DbInner {
             match &result {
                 Ok(()) => self.report_compaction(job, done, micros, shape),
                 Err(error) => {
-                    self.report_failed_compaction(&job.family, job.job, error, done.refused.is_none());
+                    self.report_failed_compaction(&job.family, job.job, error, failure);
                     if let Some(row) = &done.refused {
                         self.tell_of_refused_row(&job.family, plan, row, error);
                     }
@@ -683,18 +683,30 @@ impl DbInner {
         });
     }
 
-    /// `latched`: a failure has latched the database.
-    fn report_failed_compaction(&self, family: &Family, job: u64, error: &Error, latched: bool) {
+    /// A compaction has failed. Where it had no room writes go on, and otherwise the database latches.
+    fn note_failed_compaction(&self, state: &mut DbState, plan: &Plan, error: &Error) -> Severity {
+        if error.kind() == ErrorKind::NoSpace && state.note_soft_error(COMPACTION, error, plan.input_bytes())
+        {
+            self.obsolete.wake();
+            self.changed.notify_all();
+            return Severity::Soft;
+        }
+        self.latch_in(state, COMPACTION, error);
+        Severity::Hard
+    }
+
+    /// `failure`: it has failed so badly; `None`: it was called off, or its files are left alone.
+    fn report_failed_compaction(&self, family: &Family, job: u64, error: &Error, failure: Option<Severity>) {
         self.notify(&Event::JobEnded {
             family: family.name.clone(),
             job,
             action: "compaction",
             error: Some(error.clone()),
         });
-        if is_failure(error) && latched {
-            self.tell_failure(COMPACTION, error.clone());
-        } else {
-            self.stats.count(Ticker::CompactionCancelled, 1);
+        match failure {
+            Some(Severity::Hard) => self.tell_failure(COMPACTION, error.clone()),
+            Some(Severity::Soft) => self.tell_soft_failure(COMPACTION, error.clone()),
+            None => self.stats.count(Ticker::CompactionCancelled, 1),
         }
     }
 
@@ -722,6 +734,15 @@ fn numbers_by_level(plan: &Plan) -> Vec<(usize, Vec<u64>)> {
 }
 
 /// False where the database is closing, or the family was dropped: then nothing is wrong.
+/// How bad a failure is.
+#[derive(Clone, Copy)]
+enum Severity {
+    /// Writes go on.
+    Soft,
+    /// The database has latched.
+    Hard,
+}
+
 fn is_failure(error: &Error) -> bool {
     !matches!(error.kind(), ErrorKind::Aborted | ErrorKind::ColumnFamilyDropped)
 }

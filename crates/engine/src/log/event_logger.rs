@@ -293,12 +293,17 @@ impl EventListener for InfoLog {
                     ),
                 }
             }
-            Event::BackgroundError { action, error } => {
-                log_line!(
-                    self,
-                    Error,
-                    "Background error: {action}: {error}. No more writes are taken"
-                );
+            Event::BackgroundError {
+                action,
+                error,
+                stops_writes: true,
+            } => log_line!(
+                self,
+                Error,
+                "Background error: {action}: {error}. No more writes are taken"
+            ),
+            Event::BackgroundError { action, error, .. } => {
+                log_line!(self, Error, "Background error: {action}: {error}. Writes go on");
             }
             Event::ErrorRecoveryEnded {
                 new_error: Some(error),

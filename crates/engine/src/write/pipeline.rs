@@ -519,6 +519,7 @@ impl DbInner {
             let reason = state.stall_reason(self.current.load().delayed_write_rate);
             if let Some(reason) = reason.filter(|reason| reason.is_stop()) {
                 check_may_wait(options, reason.condition)?;
+                state.check_compactions_go_on()?;
                 self.hold_back(writer, &mut place, state, |state| {
                     self.wait_for_room(state, reason.family, reason.condition);
                 });
