@@ -110,6 +110,7 @@ pub use vfs::rate_limiter::{IoPriority, OpType, RateLimiter, RateLimiterMode, Ra
 pub use vfs::{FileOperation, Op as FileOperationType};
 pub use write::batch::{Operation, Operations, WriteBatch};
 pub use write::batch_index::WriteBatchWithIndex;
+pub use write::predecessor::wal_before;
 pub use write::two_phase::RecoveredTransaction;
 pub use write::unchanged::UnchangedKey;
 pub use write::write_buffer_manager::WriteBufferManager;

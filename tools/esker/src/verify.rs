@@ -28,6 +28,8 @@ struct FileCheck {
     pieces: (u64, &'static str),
     /// Something worth saying that is no damage.
     note: Option<String>,
+    /// Of a WAL: the number of the one it says comes before it.
+    wal_before: Option<u64>,
     damage: Vec<Error>,
 }
 
@@ -217,6 +219,8 @@ pub fn verify(args: &VerifyArgs, out: &mut Out, progress: &Progress) -> Result<(
             .then_some("not in force"),
         _ => None,
     };
+    // WALs, and those they say come before them.
+    let mut wals = Vec::new();
     for file in &files {
         progress.check()?;
         let size = size_of(file).unwrap_or(0);
@@ -240,6 +244,11 @@ pub fn verify(args: &VerifyArgs, out: &mut Out, progress: &Progress) -> Result<(
             if let Some(why) = left_over(file) {
                 check.left_over(why);
             }
+            if let FileKind::Wal(number) = file.kind
+                && let Some(before) = check.wal_before
+            {
+                wals.push((number, before));
+            }
             let good = check.damage.is_empty() && check.note.is_none();
             report.file(file, check)?;
             if let Some(state) = state_of_file.filter(|_| good) {
@@ -248,7 +257,14 @@ pub fn verify(args: &VerifyArgs, out: &mut Out, progress: &Progress) -> Result<(
         }
         progress.advance(size)?;
     }
-    let missing_files = |promised: &Promised| promised.missing(dir, wal_dir.unwrap_or(dir));
+    let logs = wal_dir.unwrap_or(dir);
+    if let Ok(state) = &state
+        && !missing_wals(&wals, state, logs)?.is_empty()
+        && let Ok(now) = directory::current_manifest(dir).and_then(|path| directory::manifest_state(&path))
+    {
+        missing.damage = missing_wals(&wals, &now, logs)?;
+    }
+    let missing_files = |promised: &Promised| promised.missing(dir, logs);
     if !missing_files(&promised)?.is_empty()
         && let Ok(state) = directory::current_manifest(dir).and_then(|path| directory::manifest_state(&path))
     {
@@ -261,6 +277,23 @@ pub fn verify(args: &VerifyArgs, out: &mut Out, progress: &Progress) -> Result<(
     report.damage(missing.damage)?;
     notes.remove()?;
     report.finish()
+}
+
+/// The WALs that others say come before them, that may hold rows that are in no table, and that are not there.
+fn missing_wals(wals: &[(u64, u64)], state: &ManifestState, wal_dir: &Path) -> Result<Vec<Error>> {
+    let needed = state.oldest_needed_wal();
+    let mut missing = Vec::new();
+    for &(number, before) in wals {
+        let path = filename::wal(wal_dir, before);
+        let is_recorded = state.wals.contains_key(&before);
+        if (needed..number).contains(&before) && !is_recorded && !directory::fs().exists(&path)? {
+            let message = format!(
+                "Missing WAL {before:06}.log: {number:06}.log comes behind it, and the MANIFEST does not say that its rows are in tables"
+            );
+            missing.push(Error::corruption(message).in_file(&path));
+        }
+    }
+    Ok(missing)
 }
 
 fn size_of(file: &DbFile) -> Option<u64> {
@@ -461,7 +494,8 @@ fn check_wal(file: &DbFile, number: u64, promised: &Promised) -> FileCheck {
     let mut check = check_log(file, Some(number));
     if check.damage.is_empty() {
         let recycled = check.note.is_some();
-        check.take(check_batches(file, number, recycled), &file.path);
+        let before = check.take(check_batches(file, number, recycled), &file.path);
+        check.wal_before = before.flatten();
     }
     if let Some(&synced) = promised.wals.get(&number) {
         let compared = directory::fs()
@@ -478,14 +512,16 @@ fn check_wal(file: &DbFile, number: u64, promised: &Promised) -> FileCheck {
     check
 }
 
-/// Decodes every batch of a WAL whose physical records are good.
-fn check_batches(file: &DbFile, number: u64, recycled: bool) -> Result<()> {
+/// Decodes every batch of a WAL whose physical records are good. Gives the number of the WAL that it says comes before it.
+fn check_batches(file: &DbFile, number: u64, recycled: bool) -> Result<Option<u64>> {
     let options = ReaderOptions {
         log_number: Some(number),
         mode: RecoveryMode::PointInTime,
     };
     let mut reader = wal::Reader::new(directory::open(&file.path)?, options);
+    let mut before = None;
     while let Some(record) = reader.read_record()? {
+        before = before.or(esker::wal_before(record).ok().flatten());
         let decoded = Operations::new(record).and_then(|mut operations| {
             operations
                 .by_ref()
@@ -498,7 +534,7 @@ fn check_batches(file: &DbFile, number: u64, recycled: bool) -> Result<()> {
     }
     match reader.stopped() {
         Some(error) if !recycled => Err(error.clone()),
-        _ => Ok(()),
+        _ => Ok(before.or_else(|| reader.predecessor().map(|named| named.log_number))),
     }
 }
 

@@ -137,4 +137,11 @@ pub const CANARIES: &[Canary] = &[
         wrong: "",
         caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "block_damage::"]),
     },
+    Canary {
+        name: "verify passes over a WAL that is not there",
+        file: "tools/esker/src/verify.rs",
+        right: "        check.wal_before = before.flatten();\n",
+        wrong: "        drop(before);\n",
+        caught_by: Tests(&["-p", "esker-cli", "--test", "it", "damage::a_missing_wal"]),
+    },
 ];

@@ -30,6 +30,15 @@ pub(crate) struct Predecessor {
 /// The byte behind the numbers where [`Predecessor::kept`] is true.
 const KEPT: u8 = 1;
 
+/// The number of the WAL before the one that begins with `record`, if it says so and that one must be there as long as the MANIFEST needs it.
+/// `Corruption` for a record that does not decode.
+pub fn wal_before(record: &[u8]) -> Result<Option<u64>> {
+    let named = Predecessor::decode(Operations::new(record)?)?;
+    Ok(named
+        .filter(|named| named.kept && named.number > 0)
+        .map(|named| named.number))
+}
+
 impl Predecessor {
     /// None that is needed.
     pub const NONE: Predecessor = Predecessor {

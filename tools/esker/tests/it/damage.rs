@@ -273,3 +273,47 @@ fn no_covered_byte_is_left_out() {
         }
     }
 }
+
+/// A WAL from the middle, which no MANIFEST of ours records: the one behind it tells.
+#[test]
+fn a_missing_wal_is_named() {
+    let place = tempfile::TempDir::new().unwrap();
+    let dir = place.path().join("db");
+    let options = esker::Options {
+        create_if_missing: true,
+        ..esker::Options::default()
+    };
+    let db = esker::Db::open(&options, &dir).unwrap();
+    for (nth, key) in ["a", "b", "c"].into_iter().enumerate() {
+        // A checkpoint begins a WAL and flushes nothing.
+        let with_wals = esker::CheckpointOptions {
+            log_size_for_flush: u64::MAX,
+        };
+        let copy = place.path().join(format!("copy{nth}"));
+        db.create_checkpoint(copy, &with_wals).unwrap();
+        db.put(key.as_bytes(), b"value").unwrap();
+    }
+    db.close().unwrap();
+    assert!(esker("verify", &dir, &[]).good().contains("all good"));
+    let names = fs::read_dir(&dir).unwrap().map(|entry| entry.unwrap().path());
+    let mut wals: Vec<PathBuf> = names
+        .filter(|path| path.extension().is_some_and(|extension| extension == "log"))
+        .collect();
+    wals.sort();
+    let [.., missing, last] = &wals[..] else {
+        panic!("{wals:?}");
+    };
+    let (held, name) = (
+        fs::read(missing).unwrap(),
+        missing.file_name().unwrap().to_str().unwrap(),
+    );
+    fs::remove_file(missing).unwrap();
+    let said = esker("verify", &dir, &[]).bad();
+    let behind = last.file_name().unwrap().to_str().unwrap();
+    let expected = format!("Missing WAL {name}: {behind} comes behind it");
+    assert!(said.contains(&expected), "{said}");
+    fs::write(missing, held).unwrap();
+    // Nothing behind the last one tells of it.
+    fs::remove_file(last).unwrap();
+    assert!(esker("verify", &dir, &[]).good().contains("all good"));
+}
