@@ -53,4 +53,11 @@ pub(super) const CANARIES: &[Canary] = &[
         wrong: "    }\n",
         caught_by: Tests(&["-p", "esker-dbtest", "panics_in_reads"]),
     },
+    Canary {
+        name: "a panic of the file system ends a close half way",
+        file: "crates/engine/src/db/close.rs",
+        right: "        let closed_manifest = catch_or_fail(|| self.versions.close());\n",
+        wrong: "        let closed_manifest = self.versions.close();\n",
+        caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "closed::a_panic"]),
+    },
 ];

@@ -548,3 +548,54 @@ fn calls_that_meet_a_close_end_by_it() {
         }
     }
 }
+
+/// A file system that panics while a database closes: the close ends all the same, says so, and gives everything back.
+#[test]
+fn a_panic_of_the_file_system_ends_no_close_half_way() {
+    for (op, ending) in [
+        (Op::Close, ".log"),
+        (Op::Close, "MANIFEST"),
+        (Op::Create, ".sst"),
+        (Op::Create, ".log"),
+        (Op::Remove, ".log"),
+    ] {
+        let what = format!("{op:?} {ending}");
+        let mem = MemFs::new();
+        let faults = FaultFs::new(Arc::new(mem.clone()));
+        let db = Db::open(&options(Arc::new(faults.clone())), DIR).unwrap();
+        fill(&db);
+        let family = db.default_column_family();
+        // What no WAL holds is flushed.
+        db.put_opt(&no_wal(), &family, b"e", b"5").unwrap();
+        let panics = Action::Call(Arc::new(|_, _| panic!("the file system panics")));
+        let rule = Rule::new(panics).on([op]);
+        let rule = faults.add(match ending {
+            "MANIFEST" => rule.path_contains(ending),
+            _ => rule.path_ends_with(ending),
+        });
+        let closed = db.close();
+        assert!(faults.fired(rule) > 0, "{what}");
+        // The thread that deletes files outlives a panic, and what it did not delete the next open does.
+        if op != Op::Remove {
+            let error = closed.as_ref().unwrap_err();
+            // Of a background job the failure it has left is told.
+            let told = [ErrorKind::Panicked, ErrorKind::ReadOnly];
+            assert!(told.contains(&error.kind()), "{what}: {error}");
+            assert!(
+                error.message().contains("the file system panics"),
+                "{what}: {error}"
+            );
+        }
+        assert_eq!(
+            format!("{:?}", db.close().map_err(|error| error.kind())),
+            format!("{:?}", closed.map_err(|error| error.kind())),
+            "{what}: its outcome"
+        );
+        faults.clear_rules();
+        // The lock is free, and no thread is left.
+        let again = Db::open(&options(Arc::new(mem)), DIR).unwrap();
+        for key in [b"a", b"b", b"c", b"d"] {
+            assert!(again.get(key).unwrap().is_some(), "{what}");
+        }
+    }
+}

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Weak};
 
+use base::user_code::{catch, catch_or_fail};
 use base::{Error, ErrorKind, Result, filename};
 
 use super::column_family::Family;
@@ -86,8 +87,12 @@ impl DbInner {
     fn close_files(&self) -> Result<()> {
         log_line!(self.log, Info, "Shutdown: canceling all background work");
         self.begin_shutdown();
-        let flushed = self.flush_unlogged();
-        self.tell_of_sections();
+        // A panic of the file system, say, ends a step and not the close: whatever it is, the threads end and the lock is given back.
+        let flushed = catch_or_fail(|| {
+            let flushed = self.flush_unlogged();
+            self.tell_of_sections();
+            flushed
+        });
         self.end_background_work();
         self.stop_verifier();
         let mut threads = std::mem::take(&mut *self.threads.lock());
@@ -105,21 +110,28 @@ impl DbInner {
         }
         self.obsolete.close();
         deleter.into_iter().for_each(|thread| drop(thread.join()));
-        let wal = {
-            // No write is half way then, and none begins any more.
-            let mut writer = self.writer.lock();
-            self.close_families();
-            writer.wal.take()
-        };
-        let closed_wal = wal.map_or(Ok(()), |mut wal| wal.close());
-        let closed_manifest = self.versions.close();
+        let closed_wal = catch_or_fail(|| {
+            let wal = {
+                // No write is half way then, and none begins any more.
+                let mut writer = self.writer.lock();
+                self.close_families();
+                writer.wal.take()
+            };
+            wal.map_or(Ok(()), |mut wal| wal.close())
+        });
+        let closed_manifest = catch_or_fail(|| self.versions.close());
         // One that is being written is finished; no other is begun.
         drop(self.options_file.lock());
         log_line!(self.log, Info, "Shutdown complete");
         self.log.close();
-        drop(self.wal_dir_lock.lock().take());
-        drop(self.lock.lock().take());
-        flushed.and(closed_wal).and(closed_manifest)
+        let unlocked = [
+            catch(|| drop(self.wal_dir_lock.lock().take())),
+            catch(|| drop(self.lock.lock().take())),
+        ];
+        let closed = flushed.and(closed_wal).and(closed_manifest);
+        unlocked
+            .into_iter()
+            .fold(closed, |closed, unlocked| closed.and(unlocked))
     }
 
     /// Waits for jobs on threads of users, which write files as well.
