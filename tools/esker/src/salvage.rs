@@ -23,6 +23,16 @@ use crate::text::{Form, count};
 
 /// Copies what can be read, and tells what cannot.
 pub fn salvage(args: &SalvageArgs, out: &mut Out, progress: &Progress) -> Result<(), Failure> {
+    salvage_within(args, RowLimit::MAX, out, progress)
+}
+
+/// As [`salvage`]; rows that are written anew keep to `row_limit`.
+fn salvage_within(
+    args: &SalvageArgs,
+    row_limit: RowLimit,
+    out: &mut Out,
+    progress: &Progress,
+) -> Result<(), Failure> {
     let (dir, wal_dir) = (&*args.database.db, args.database.wal_dir.as_deref());
     let files = directory::files(dir, wal_dir)?;
     let notes_path = args.to.join(NOTES);
@@ -39,6 +49,7 @@ pub fn salvage(args: &SalvageArgs, out: &mut Out, progress: &Progress) -> Result
         notes,
         progress,
         form: Form::new(args.hex),
+        row_limit,
         out,
         live: BTreeMap::new(),
         bad_blobs: BTreeMap::new(),
@@ -79,6 +90,7 @@ struct Salvage<'a> {
     notes: Notes,
     progress: &'a Progress,
     form: Form,
+    row_limit: RowLimit,
     out: &'a mut Out,
     /// By number; empty if there is no MANIFEST to tell.
     live: BTreeMap<u64, Live>,
@@ -188,9 +200,13 @@ impl Salvage<'_> {
                 wal_dir: String::new(),
                 create_if_missing: false,
                 error_if_exists: false,
+                row_limit: self.row_limit,
                 ..file.options().0
             },
-            _ => Options::default(),
+            _ => Options {
+                row_limit: self.row_limit,
+                ..Options::default()
+            },
         };
         let report = Db::repair_with_progress(&options, self.to, self.progress)?;
         for lost in &report.lost {
@@ -340,7 +356,7 @@ impl Salvage<'_> {
             match sst::dump::data_block(table, handle) {
                 Ok(dump) => {
                     for (key, value) in &dump.entries {
-                        let fits = RowLimit::MAX.check(user_key(key), value);
+                        let fits = self.row_limit.check(user_key(key), value);
                         match fits.and_then(|()| self.value(key, value)) {
                             Ok(()) => {
                                 writer.add(key, value)?;
@@ -450,3 +466,6 @@ impl Salvage<'_> {
         Ok(self.notes.add(&note)?)
     }
 }
+
+#[cfg(test)]
+mod tests;

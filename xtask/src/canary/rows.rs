@@ -121,4 +121,11 @@ pub(super) const CANARIES: &[Canary] = &[
         wrong: "",
         caught_by: Tests(&["-p", "esker", "--test", "it", "long_values::"]),
     },
+    Canary {
+        name: "salvage writes rows of any length",
+        file: "tools/esker/src/salvage.rs",
+        right: "let fits = self.row_limit.check(user_key(key), value);",
+        wrong: "let fits = RowLimit::MAX.check(user_key(key), value);",
+        caught_by: Tests(&["-p", "esker-cli", "--bins", "salvage::"]),
+    },
 ];
