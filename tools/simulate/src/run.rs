@@ -13,7 +13,7 @@ use base::env::{Clock, Rng};
 use base::filename::{self, FileKind};
 use base::merge::StringAppend;
 use dbtest::crash::dump;
-use esker::{Db, Error, Event, EventListener, NullLogger, Options};
+use esker::{Db, Error, Event, EventListener, NullLogger, Options, StallCondition};
 use simulated::{Settings, Strategy, Turn};
 use vfs::{Action, FaultFs, FileSystem, MemFs, Op, Rule, RuleId};
 
@@ -134,11 +134,32 @@ impl Trouble {
     }
 }
 
-struct Listener(Log);
+struct Listener {
+    log: Log,
+    mem: MemFs,
+    /// Compactions have no room: they wait for some, and writes go on.
+    lacks_room: AtomicBool,
+    /// Writes wait for jobs.
+    stopped: AtomicBool,
+}
 
 impl EventListener for Listener {
     fn on_event(&self, event: &Event) {
-        self.0.line(|| format!("event: {event}"));
+        self.log.line(|| format!("event: {event}"));
+        match event {
+            Event::BackgroundError {
+                stops_writes: false, ..
+            } => self.lacks_room.store(true, Ordering::Relaxed),
+            Event::Stall { condition, .. } => {
+                let stopped = matches!(condition, StallCondition::Stopped { .. });
+                self.stopped.store(stopped, Ordering::Relaxed);
+            }
+            _ => {}
+        }
+        // Writes that wait for compactions, which wait for room, would wait without end on a disk that stays full.
+        if self.lacks_room.load(Ordering::Relaxed) && self.stopped.load(Ordering::Relaxed) {
+            self.mem.set_budget(u64::MAX);
+        }
     }
 }
 
@@ -251,7 +272,12 @@ impl<'a> Lives<'a> {
             create_missing_column_families: true,
             fs,
             clock: Arc::new(SimulatedClock),
-            listeners: vec![Arc::new(Listener(self.shared.log.clone()))],
+            listeners: vec![Arc::new(Listener {
+                log: self.shared.log.clone(),
+                mem: self.mem.clone(),
+                lacks_room: AtomicBool::new(false),
+                stopped: AtomicBool::new(false),
+            })],
             // Nobody wakes up but for what there is to do, so that a world where everybody waits is found out.
             stats_dump_period_sec: 0,
             ..Options::default()
