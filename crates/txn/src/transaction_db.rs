@@ -257,6 +257,16 @@ impl TransactionDB {
 }
 
 impl TransactionDbShared {
+    /// Has locks for a family that was created in the database below.
+    pub fn know_family(&self, id: u32) {
+        if self.locks.has_family(id) {
+            return;
+        }
+        if self.db.column_families().iter().any(|family| family.id() == id) {
+            self.locks.add_family(id);
+        }
+    }
+
     /// The name is that of a transaction from now on. `InvalidArgument` if it is taken.
     pub fn register(&self, name: &[u8]) -> Result<()> {
         let mut names = self.names.lock();

@@ -244,10 +244,9 @@ impl Transaction {
             let Control::Locks(locking) = &self.control else {
                 unreachable!("only transactions with locks take them");
             };
-            locking
-                .shared
-                .locks
-                .try_lock(&locking.request, id, key, exclusive)?;
+            let shared = &locking.shared;
+            shared.know_family(id);
+            shared.locks.try_lock(&locking.request, id, key, exclusive)?;
         }
         self.take_snapshot_if_needed();
         let since = known.map(|known| known.seqno);

@@ -36,6 +36,7 @@ impl Stress {
             db,
             families,
             secondary: None,
+            transactions: None,
         })
     }
 

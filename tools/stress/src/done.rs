@@ -22,7 +22,7 @@ counted! {
     Batch = "batches",
     Delete = "deletes",
     DeleteRange = "range deletes",
-    Refused = "writes refused where they would have waited",
+    Refused = "writes refused where they would have waited, or rolled back",
     LargeRow = "rows refused for their size",
     Ingest = "ingestions",
     IngestBehind = "ingestions behind everything",

@@ -35,6 +35,15 @@ pub fn kept(rng: &mut Rng, on: On) -> Vec<String> {
         one_of(rng, "change_wal_dir", &["false", "false", "true"]),
         "--progress_reports=false".to_owned(),
     ];
+    match rng.u32(..5) {
+        // Kept: what one run has prepared another must know of.
+        0 => args.extend([
+            "--use_txn=true".to_owned(),
+            one_of(rng, "txn_write_policy", &["0", "0", "1", "2"]),
+        ]),
+        1 => args.push("--use_optimistic_txn=true".to_owned()),
+        _ => {}
+    }
     for row in ColumnFamilyOptions::rows()
         .iter()
         .filter(|row| KEPT.contains(&row.name))

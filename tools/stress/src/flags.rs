@@ -61,6 +61,13 @@ flags::flags! {
     use_merge: bool = false;
     /// Half of the reads ask for several keys at once.
     use_multiget: bool = false;
+    /// Writes by transactions with locks, a third of them in two phases, but for range deletions. Where a crash may take writes that returned
+    /// (--disable_wal, --sync_fault_injection, --manual_wal_flush_one_in), without.
+    use_txn: bool = false;
+    /// The same by optimistic transactions.
+    use_optimistic_txn: bool = false;
+    /// With use_txn: 0 write-committed, 1 write-prepared, 2 write-unprepared, which are served as the first.
+    txn_write_policy: u32 = 0;
     /// Of the writes, one in so many is a batch of several keys of several families; 0: none.
     batch_one_in: u64 = 10;
     /// Each thread writes ascending runs of so many keys, between its other operations; 0: it draws each key. Ours.
@@ -495,6 +502,14 @@ impl Flags {
                 "what is ingested survives, and rows without WAL do not: no --ingest_external_file_one_in with --disable_wal",
             );
         }
+        if self.use_txn && self.use_optimistic_txn {
+            return refuse(
+                "a transaction has locks or is optimistic: no --use_optimistic_txn with --use_txn",
+            );
+        }
+        if self.txn_write_policy > 2 {
+            return refuse("--txn_write_policy lies between 0 and 2");
+        }
         if self.log2_keys_per_lock > 32 {
             return refuse("--log2_keys_per_lock lies between 0 and 32");
         }
@@ -620,6 +635,7 @@ impl Flags {
         for (name, value) in &self.rest.engine {
             flags::engine::set(&mut options, name, value)?;
         }
+        options.allow_2pc |= self.use_txn;
         // They may not be together, and are drawn one by one.
         options.allow_mmap_reads &= !options.use_direct_reads;
         if self.use_write_buffer_manager && options.db_write_buffer_size > 0 {

@@ -28,6 +28,7 @@ mod restore;
 mod simulate;
 mod stress;
 mod trace;
+mod transactions;
 mod unsynced_fs;
 mod verify;
 mod wal_dirs;

@@ -16,6 +16,7 @@ use crate::filter::{Families, RemovesAbsent};
 use crate::flags::Flags;
 use crate::followers::Secondary;
 use crate::keys;
+use crate::transactions::Transactions;
 use crate::wal_dirs::WalDirs;
 
 /// The database is wrong, or could not be used.
@@ -66,6 +67,8 @@ pub struct Open {
     pub families: Vec<RwLock<ColumnFamily>>,
     /// Who follows it.
     pub secondary: Option<Secondary>,
+    /// What writes it, if that is transactions.
+    pub transactions: Option<Transactions>,
 }
 
 /// What all threads share.
@@ -161,6 +164,7 @@ impl Stress {
     /// Opens the database and its families, those it lacks made anew.
     fn open_once(&self) -> Outcome<Open> {
         let db = self.open_somewhere()?;
+        let transactions = Transactions::over(&self.flags, &db)?;
         let mut families = vec![RwLock::new(db.default_column_family())];
         for index in 1..self.flags.column_families as usize {
             let own = format!("{index}.");
@@ -179,6 +183,7 @@ impl Stress {
             db,
             families,
             secondary,
+            transactions,
         })
     }
 

@@ -115,6 +115,12 @@ impl Worker<'_> {
         add_to: impl FnOnce(&mut WriteBatch),
     ) -> Outcome<bool> {
         if self.stress.expected.trace().is_none() {
+            let deletes_range = matches!(changes, [Change::DeleteRange { .. }]);
+            if let Some(transactions) = self.open.transactions.as_ref().filter(|_| !deletes_range) {
+                let mut batch = self.new_batch()?;
+                add_to(&mut batch);
+                return self.commit_in_transaction(transactions, &batch);
+            }
             let options = self.write_options();
             return was_done(&options, call(&self.open.db, &options)).map(|done| done.is_some());
         }
@@ -125,8 +131,14 @@ impl Worker<'_> {
 
     /// As [`commit`](Self::commit).
     fn commit_batch(&mut self, changes: &[Change], batch: WriteBatch) -> Outcome<bool> {
+        let trace = self.stress.expected.trace();
+        if trace.is_none()
+            && let Some(transactions) = &self.open.transactions
+        {
+            return self.commit_in_transaction(transactions, &batch);
+        }
         let (db, options) = (&self.open.db, self.write_options());
-        let Some(trace) = self.stress.expected.trace() else {
+        let Some(trace) = trace else {
             return was_done(&options, db.write(&options, batch)).map(|done| done.is_some());
         };
         let operation = trace.begin(db.latest_sequence_number(), changes)?;

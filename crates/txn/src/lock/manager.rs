@@ -119,6 +119,11 @@ impl PointLockManager {
             .or_insert_with(|| Arc::new(LockMap::new(self.num_stripes)));
     }
 
+    /// True if keys of family `id` may be locked.
+    pub fn has_family(&self, id: u32) -> bool {
+        self.families.read().contains_key(&id)
+    }
+
     /// The family was dropped.
     pub fn remove_family(&self, id: u32) {
         self.families.write().remove(&id);

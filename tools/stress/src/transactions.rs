@@ -1,0 +1,111 @@
+//! Writes by transactions: with locks, in two phases or one, and optimistic ones.
+
+use base::{Error, ErrorKind};
+use esker::{Db, FlushOptions, WriteBatch, WriteOptions};
+use txn::{
+    OptimisticTransactionDB, OptimisticTransactionOptions, Transaction, TransactionDB, TransactionDBOptions,
+    TransactionOptions, TxnDBWritePolicy,
+};
+
+use crate::flags::Flags;
+use crate::stress::Outcome;
+use crate::worker::Worker;
+
+/// How long a transaction waits for a lock that no other should have, in milliseconds.
+const LOCK_TIMEOUT: i64 = 600_000;
+
+/// What makes transactions.
+pub enum Transactions {
+    Locked(TransactionDB),
+    Optimistic(OptimisticTransactionDB),
+}
+
+impl Transactions {
+    /// What the flags ask for over `db`. What an earlier process has left prepared is rolled back: its write did not return, so it may not have been done.
+    pub fn over(flags: &Flags, db: &Db) -> Outcome<Option<Transactions>> {
+        if flags.use_optimistic_txn {
+            let optimistic = OptimisticTransactionDB::wrap(db.clone());
+            return Ok(Some(Transactions::Optimistic(optimistic)));
+        }
+        if !flags.use_txn {
+            return Ok(None);
+        }
+        let options = TransactionDBOptions {
+            write_policy: match flags.txn_write_policy {
+                0 => TxnDBWritePolicy::WriteCommitted,
+                1 => TxnDBWritePolicy::WritePrepared,
+                _ => TxnDBWritePolicy::WriteUnprepared,
+            },
+            ..TransactionDBOptions::default()
+        };
+        let locked = TransactionDB::wrap(db.clone(), &options)?;
+        for mut transaction in locked.get_all_prepared_transactions() {
+            transaction.rollback()?;
+        }
+        Ok(Some(Transactions::Locked(locked)))
+    }
+}
+
+impl Worker<'_> {
+    /// Writes a batch by a transaction. False if nothing of it was done: it was rolled back, or was not to wait and would have had to. No other thread
+    /// writes its keys meanwhile, so a conflict is a failure.
+    pub(super) fn commit_in_transaction(
+        &mut self,
+        transactions: &Transactions,
+        batch: &WriteBatch,
+    ) -> Outcome<bool> {
+        let mut options = self.write_options();
+        let mut transaction = match transactions {
+            Transactions::Locked(db) => {
+                let how = TransactionOptions {
+                    set_snapshot: self.rng.bool(),
+                    deadlock_detect: self.rng.bool(),
+                    lock_timeout: LOCK_TIMEOUT,
+                    ..TransactionOptions::default()
+                };
+                db.begin_transaction(&options, &how)
+            }
+            Transactions::Optimistic(db) => {
+                let set_snapshot = self.rng.bool();
+                db.begin_transaction(&options, &OptimisticTransactionOptions { set_snapshot })
+            }
+        };
+        transaction.rebuild_from_write_batch(batch)?;
+        if self.one_in(8) {
+            transaction.set_save_point();
+            transaction.rebuild_from_write_batch(batch)?;
+            transaction.rollback_to_save_point()?;
+        }
+        if matches!(transactions, Transactions::Locked(_)) && self.one_in(3) {
+            // What is prepared is ended, however long that takes.
+            options.no_slowdown = false;
+            transaction.set_write_options(options.clone());
+            transaction.set_name(&[self.seed.to_be_bytes(), self.rng.u64(..).to_be_bytes()].concat())?;
+            transaction.prepare()?;
+            if self.one_in(10) {
+                // The other phase comes in another WAL, and to another memtable. Where it fails the commit does, or has nothing to do with it.
+                let families: Vec<_> = self
+                    .open
+                    .families
+                    .iter()
+                    .filter_map(|family| family.try_read())
+                    .collect();
+                let families: Vec<_> = families.iter().map(|family| (**family).clone()).collect();
+                let _ = self.open.db.flush_cf(&FlushOptions::default(), &families);
+            }
+        }
+        if self.one_in(8) {
+            transaction.rollback()?;
+            return Ok(false);
+        }
+        was_committed(&options, &mut transaction)
+    }
+}
+
+fn was_committed(options: &WriteOptions, transaction: &mut Transaction) -> Outcome<bool> {
+    let refused = |error: &Error| options.no_slowdown && error.kind() == ErrorKind::Incomplete;
+    match transaction.commit() {
+        Err(error) if refused(&error) => Ok(false),
+        committed => Ok(committed.map(|()| true)?),
+    }
+}
