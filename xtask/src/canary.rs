@@ -370,8 +370,8 @@ const CANARIES: &[Canary] = &[
     Canary {
         name: "a flush leaves WALs unsynced that hold older rows of other families",
         file: "crates/engine/src/jobs/flush.rs",
-        right: "if flush.several_families {",
-        wrong: "if flush.several_families && self.read_only {",
+        right: "if flush.syncs_wals {",
+        wrong: "if flush.syncs_wals && self.read_only {",
         caught_by: Tests(&["-p", "esker-dbtest", "crash"]),
     },
     Canary {

@@ -253,10 +253,8 @@ impl Transaction {
 
     /// The family of that id.
     pub(crate) fn family_by_id(&self, id: u32) -> Result<ColumnFamily> {
-        let families = self.db.column_families().into_iter();
-        families
-            .into_iter()
-            .find(|family| family.id() == id)
+        self.db
+            .column_family_by_id(id)
             .ok_or_else(|| base::Error::invalid_argument(format!("Column family id not found: {id}")))
     }
 

@@ -262,7 +262,7 @@ impl TransactionDbShared {
         if self.locks.has_family(id) {
             return;
         }
-        if self.db.column_families().iter().any(|family| family.id() == id) {
+        if self.db.column_family_by_id(id).is_some() {
             self.locks.add_family(id);
         }
     }

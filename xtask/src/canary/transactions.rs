@@ -117,6 +117,13 @@ pub(super) const CANARIES: &[Canary] = &[
         caught_by: Tests(&["-p", "esker-txn", "two_phase_crash::"]),
     },
     Canary {
+        name: "tables get ahead of a WAL that is read once more for its section",
+        file: "crates/engine/src/jobs/flush.rs",
+        right: "        let syncs_wals = state.families.len() > 1 || state.two_phase;\n",
+        wrong: "        let syncs_wals = state.families.len() > 1;\n",
+        caught_by: Tests(&["-p", "esker-txn", "two_phase_crash::"]),
+    },
+    Canary {
         name: "a prepared section uses up sequence numbers",
         file: "crates/engine/src/db/sections.rs",
         right: "                    Some(begun) => begun.count += 1,\n",

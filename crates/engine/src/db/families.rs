@@ -41,6 +41,13 @@ impl Db {
         family.map(ColumnFamily)
     }
 
+    /// The column family of that id, if there is one.
+    pub fn column_family_by_id(&self, id: u32) -> Option<ColumnFamily> {
+        let inner = self.inner();
+        let family = inner.family_by_id(id).filter(|_| !inner.is_closed());
+        family.map(ColumnFamily)
+    }
+
     /// The family every database has.
     pub fn default_column_family(&self) -> ColumnFamily {
         ColumnFamily(self.inner().default_family.clone())

@@ -29,8 +29,8 @@ struct FlushJob {
     reason: FlushReason,
     /// The oldest WAL that the family needs afterwards.
     log_number: u64,
-    /// There are other families.
-    several_families: bool,
+    /// WALs are synced first: there are other families, or WALs may hold prepared sections.
+    syncs_wals: bool,
     job: u64,
     start: Duration,
 }
@@ -53,7 +53,7 @@ impl DbInner {
     /// Takes the memtables for a flush that is due. Gives the family's version as well.
     fn begin_flush(&self, state: &mut DbState, id: u32) -> Option<(FlushJob, Arc<Version>)> {
         let current_wal = state.current_wal();
-        let several_families = state.families.len() > 1;
+        let syncs_wals = state.families.len() > 1 || state.two_phase;
         let start = self.options.clock.now();
         let own = state.families.get_mut(&id).filter(|own| own.wants_flush())?;
         own.flushing = true;
@@ -74,7 +74,7 @@ impl DbInner {
                 true => current_wal,
                 false => own.mem.first_wal,
             },
-            several_families,
+            syncs_wals,
             job: self.new_job(),
             start,
         };
@@ -116,8 +116,8 @@ impl DbInner {
         self.place(state, id, streams, placed);
         let (flushed, cpu) = MutexGuard::unlocked(state, || -> Result<_> {
             // Rows of other families that came before these may lie in a WAL that is not synced. If they were lost while these
-            // survive in a table, recovery would find a hole.
-            if flush.several_families {
+            // survive in a table, recovery would find a hole; so it would where it reads a WAL once more for a prepared section.
+            if flush.syncs_wals {
                 self.sync_wal(self.wal_tail.records.load(Ordering::Acquire))?;
             }
             let before = thread_cpu();
