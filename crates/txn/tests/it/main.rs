@@ -5,5 +5,6 @@ mod history;
 mod optimistic;
 mod pessimistic;
 mod rocksdb;
+mod sums;
 mod two_phase;
 mod two_phase_crash;
