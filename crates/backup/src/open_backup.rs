@@ -29,6 +29,8 @@ impl BackupEngine {
         let options = Options {
             fs: Arc::new(fs),
             wal_dir: String::new(),
+            // What is prepared in its WALs is not seen, and what is committed is.
+            allow_2pc: true,
             ..options.clone()
         };
         Db::open_read_only(&options, &dir)

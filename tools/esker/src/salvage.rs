@@ -145,6 +145,10 @@ impl Salvage<'_> {
                 .map(|family| family.log_number)
                 .min()
                 .unwrap_or(0);
+            if state.min_log_number_to_keep > 0 {
+                // An older one may hold what a transaction has prepared and committed in a later one.
+                first_wal = first_wal.min(state.min_log_number_to_keep);
+            }
             for family in state.families.values() {
                 for (_, file) in family.version.all_files() {
                     let live = Live {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use base::filename::{self, FileKind};
-use esker::{Db, Event, EventListener, Options, ReadOptions};
+use esker::{Db, Event, EventListener, FlushOptions, Options, ReadOptions, WriteBatch, WriteOptions};
 use testkit::TestRng;
 use wal::dump::{PhysicalRecord, PhysicalRecords};
 use wal::format::RecordType;
@@ -293,4 +293,49 @@ fn rows_lost_with_a_damaged_wal_are_told() {
             .iter()
             .any(|told| told.contains("000010.log"))
     );
+}
+
+/// What transactions have prepared in WALs is not seen, and what they have committed is, whichever WAL it lies in.
+#[test]
+fn prepared_transactions_are_looked_past() {
+    let place = tempfile::tempdir().unwrap();
+    let dir = place.path().join("db");
+    let options = Options {
+        create_if_missing: true,
+        allow_2pc: true,
+        ..Options::default()
+    };
+    let db = Db::open(&options, &dir).unwrap();
+    let write = WriteOptions::default();
+    let batch = |key: &[u8]| {
+        let mut batch = WriteBatch::new();
+        batch.put(key, b"1");
+        batch
+    };
+    for key in [&b"committed"[..], b"prepared"] {
+        db.prepare(&write, key, &batch(key)).unwrap();
+    }
+    db.put(b"flushed", b"1").unwrap();
+    db.flush(&FlushOptions::default()).unwrap();
+    db.commit_prepared(&write, b"committed", &WriteBatch::new(), &batch(b"committed"))
+        .unwrap();
+    let expected = ["committed", "flushed"];
+    let keys = |said: String| {
+        let keys = expected.iter().chain(&["prepared"]);
+        keys.filter(|key| said.contains(**key))
+            .copied()
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(keys(esker("scan", &dir, &[]).good()), expected);
+    let salvaged = place.path().join("salvaged");
+    let said = esker("salvage", &dir, &["--to", salvaged.to_str().unwrap()]);
+    drop(said);
+    let found = Db::open(&Options::default(), &salvaged).unwrap();
+    for (key, there) in [
+        (&b"committed"[..], true),
+        (b"flushed", true),
+        (b"prepared", false),
+    ] {
+        assert_eq!(found.get(key).unwrap().is_some(), there, "{}", key.escape_ascii());
+    }
 }
