@@ -114,8 +114,27 @@ impl Ranges {
 
     /// The times at which `user_key` was deleted.
     pub fn stack(&self, user_key: &[u8]) -> Option<&Stack> {
-        let fragment = self.fragments.get(self.first_ending_behind(user_key))?;
-        (*fragment.start <= *user_key).then_some(&fragment.stack)
+        Some(&self.fragments[self.position_of(user_key)?].stack)
+    }
+
+    /// All, in order.
+    pub fn fragments(&self) -> &[Fragment] {
+        &self.fragments
+    }
+
+    /// Which of them `user_key` lies in.
+    pub fn position_of(&self, user_key: &[u8]) -> Option<usize> {
+        let at = self.first_ending_behind(user_key);
+        let fragment = self.fragments.get(at)?;
+        (*fragment.start <= *user_key).then_some(at)
+    }
+
+    /// The first that starts at or behind `user_key`.
+    pub fn first_start_from(&self, user_key: &[u8]) -> Option<usize> {
+        let at = self
+            .fragments
+            .partition_point(|fragment| *fragment.start < *user_key);
+        (at < self.fragments.len()).then_some(at)
     }
 
     fn first_ending_behind(&self, user_key: &[u8]) -> usize {

@@ -270,4 +270,18 @@ pub(super) const CANARIES: &[Canary] = &[
         wrong: "self.versions",
         caught_by: Tests(&["-p", "esker-mvcc", "--test", "it", "histories"]),
     },
+    Canary {
+        name: "an iterator that turns back at a range tombstone's start passes over a version",
+        file: "crates/mvcc/src/iterator.rs",
+        right: "                    points.seek_before(&here.user_key)?;\n",
+        wrong: "",
+        caught_by: Tests(&["-p", "esker-mvcc", "--test", "it", "histories"]),
+    },
+    Canary {
+        name: "a scan of versions goes on at the key and not at the version",
+        file: "crates/mvcc/src/scan_versions.rs",
+        right: "Some(from) if from.timestamp.is_zero() => iter",
+        wrong: "Some(from) if from.timestamp <= Timestamp::MAX => iter",
+        caught_by: Tests(&["-p", "esker-mvcc", "--test", "it", "histories"]),
+    },
 ];

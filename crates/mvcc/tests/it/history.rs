@@ -12,7 +12,7 @@
 //! ```
 //!
 //! Commands: put put_blind put_inline cput cput_inline increment increment_inline del del_range del_range_inline del_range_pred del_range_ts import_range clear_range revert get scan gc gc_ranges
-//! collect_garbage score scan_counters is_span_empty split_key fingerprint ranges export flush compact reopen. Arguments: k end ts (seconds) v int by cond ttl max target; flags
+//! scan_versions iter collect_garbage score scan_counters is_span_empty split_key fingerprint ranges export flush compact reopen. Arguments: k end ts (seconds) v int by cond ttl max target; flags
 //! stand alone. `+foo` as a key is the one after foo. Arguments of `with` hold for the lines indented under it. Each command is a batch of its own; after each the
 //! statistics are compared with a recount. A script stops at its first error, which `run error` demands.
 
@@ -24,9 +24,9 @@ use std::time::Duration;
 
 use esker::{CompressionType, Db, FlushOptions, WriteOptions};
 use mvcc::{
-    BatchOptions, Error, ExportOptions, GcKey, GcOptions, MvccKey, MvccReadOptions, MvccStats, MvccStore,
-    PredicateDeleteOptions, RangeTombstone, RangeTombstoneOptions, ReadCounters, Result, Resume,
-    RevertOptions, Span, Timestamp, Value,
+    BatchOptions, Error, ExportOptions, GcKey, GcOptions, KeyTypes, MvccIterator, MvccKey, MvccReadOptions,
+    MvccStats, MvccStore, PredicateDeleteOptions, RangeTombstone, RangeTombstoneOptions, ReadCounters,
+    Result, Resume, RevertOptions, Span, Timestamp, Value, VersionPosition, VersionScanOptions,
 };
 use vfs::MemFs;
 
@@ -525,6 +525,52 @@ impl Line {
                 }
                 Ok(())
             }
+            "scan_versions" => {
+                let (start, end) = (self.key(), self.key_or_none("end"));
+                let mut options = VersionScanOptions {
+                    max_versions: self.number("max"),
+                    target_bytes: self.number("target"),
+                    ..VersionScanOptions::default()
+                };
+                if self.args.contains_key("from") {
+                    let user_key = self.key_or_none("from").unwrap();
+                    options.from = Some(VersionPosition {
+                        user_key,
+                        timestamp: self.time("ts"),
+                    });
+                }
+                let reader = store.reader(Timestamp::MAX)?;
+                let result = reader.scan_versions(span(&start, &end), &options)?;
+                for row in result.rows.iter() {
+                    let (key, value) = (quoted(row.user_key), show(row.stored, row.user_key));
+                    writeln!(out, "scan_versions: {key} -> {value} @{}", row.timestamp).unwrap();
+                }
+                if let Some((left, reason)) = result.resume {
+                    let key = quoted(&left.user_key);
+                    writeln!(
+                        out,
+                        "scan_versions: left from {key} @{} {reason:?}",
+                        left.timestamp
+                    )
+                    .unwrap();
+                }
+                Ok(())
+            }
+            "iter" => {
+                let (start, end) = (self.key(), self.key_or_none("end"));
+                let types = match self.text("types").as_deref() {
+                    Some("points") => KeyTypes::Points,
+                    Some("ranges") => KeyTypes::Ranges,
+                    _ => KeyTypes::PointsAndRanges,
+                };
+                let moves = self.text("moves").unwrap();
+                let mut iter = store.reader(Timestamp::MAX)?.iter(span(&start, &end), types)?;
+                for step in moves.split(';') {
+                    walk(&mut iter, step)?;
+                    show_place(&mut iter, step, out)?;
+                }
+                Ok(())
+            }
             "scan_counters" => {
                 show_counters("scan_counters", &store.scan_counters(), out);
                 Ok(())
@@ -621,6 +667,41 @@ impl Line {
             other => panic!("no command {other}"),
         }
     }
+}
+
+/// One of `first`, `last`, `next`, `next_key`, `prev`, `seek:b`, `seek:b@5`, `before:b`.
+fn walk(iter: &mut MvccIterator, step: &str) -> Result<bool> {
+    match step.split_once(':').unwrap_or((step, "")) {
+        ("first", _) => iter.seek_to_first(),
+        ("last", _) => iter.seek_to_last(),
+        ("next", _) => iter.next(),
+        ("next_key", _) => iter.next_key(),
+        ("prev", _) => iter.prev(),
+        ("before", key) => iter.seek_before(key.as_bytes()),
+        ("seek", key) => match key.split_once('@') {
+            Some((key, time)) => iter.seek(key.as_bytes(), time.parse().unwrap()),
+            None => iter.seek(key.as_bytes(), Timestamp::ZERO),
+        },
+        other => panic!("no move {other:?}"),
+    }
+}
+
+fn show_place(iter: &mut MvccIterator, step: &str, out: &mut String) -> Result<()> {
+    write!(out, "iter: {step}:").unwrap();
+    match iter.user_key() {
+        Some(key) => write!(out, " {}", quoted(key)).unwrap(),
+        None => out.push_str(" nowhere"),
+    }
+    if let Some(row) = iter.point()? {
+        write!(out, " @{} -> {}", row.timestamp, show(row.stored, row.user_key)).unwrap();
+    }
+    if let Some(range) = iter.range_tombstone() {
+        let times: Vec<String> = range.timestamps.iter().map(Timestamp::to_string).collect();
+        let (start, end) = (quoted(range.start), quoted(range.end));
+        write!(out, " [{start}, {end}) {}", times.join(" ")).unwrap();
+    }
+    out.push_str(if iter.range_changed() { " changed\n" } else { "\n" });
+    Ok(())
 }
 
 fn span<'a>(start: &'a [u8], end: &'a Option<Vec<u8>>) -> Span<'a> {

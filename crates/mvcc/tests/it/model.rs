@@ -14,6 +14,7 @@ use testkit::rng::{self, TestRng};
 use vfs::{FileSystem, MemFs, UnsyncedPolicy};
 
 mod inline;
+mod iterator;
 mod predicate;
 
 /// Versions of a key by time; `None` is a deletion.
@@ -665,6 +666,7 @@ fn compare_window(rng: &mut TestRng, db: &Db, reader: &Reader<'_>, model: &Model
 
 fn compare(rng: &mut TestRng, db: &Db, reader: &Reader<'_>, model: &Model, threshold: Timestamp) {
     compare_window(rng, db, reader, model, threshold);
+    iterator::compare(rng, reader, model);
     for _ in 0..4 {
         let (key, at) = (key(rng), any_time(rng));
         let tombstones = rng.bool();

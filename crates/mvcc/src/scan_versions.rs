@@ -1,0 +1,96 @@
+//! A scan of the whole history of a span: every version that is left, deletions and inline values with them.
+
+use crate::counters::ReadCounters;
+use crate::error::Result;
+use crate::key::MvccKey;
+use crate::reader::{Reader, Span};
+use crate::rows::Rows;
+use crate::scan::{ResumeReason, check_key};
+use crate::timestamp::Timestamp;
+
+/// How many versions are returned at once.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct VersionScanOptions {
+    /// Where to go on; before the span's start it is of no effect. Default: the start of the span.
+    pub from: Option<VersionPosition>,
+    /// Versions and inline values returned at most; with `Some(0)` none is. Default: no limit.
+    pub max_versions: Option<u64>,
+    /// Bytes of rows ([`Rows::bytes`]) that are not exceeded but by the first row; with `Some(0)` none is returned. Default: no limit.
+    pub target_bytes: Option<u64>,
+}
+
+/// A place in the order of versions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VersionPosition {
+    /// The key.
+    pub user_key: Vec<u8>,
+    /// The time of a version; [`Timestamp::ZERO`] is the place of an inline value, before all versions of the key.
+    pub timestamp: Timestamp,
+}
+
+/// What a scan of versions found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct VersionScan {
+    /// Keys in order, of each the newest version first.
+    pub rows: Rows,
+    /// The first version that is left, and which limit was met, if one was and there is anything left.
+    pub resume: Option<(VersionPosition, ResumeReason)>,
+    /// What it cost.
+    pub counters: ReadCounters,
+}
+
+impl Reader<'_> {
+    /// Every version in `span`, also those that others or range tombstones hide, deletions and inline values: of a store with a threshold what is left
+    /// of the history at or below it. The range tombstones themselves are told by [`range_tombstones`](Self::range_tombstones), and both together by
+    /// [`iter`](Self::iter). It may stop between versions of a key.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a span whose end is the empty key; what the engine says.
+    pub fn scan_versions(&self, span: Span<'_>, options: &VersionScanOptions) -> Result<VersionScan> {
+        if let Some(end) = span.end {
+            check_key(end)?;
+        }
+        let mut result = VersionScan::default();
+        if span.is_empty() {
+            return Ok(result);
+        }
+        let mut iter = self.versions(span)?;
+        match options.from.as_ref().filter(|from| *from.user_key >= *span.start) {
+            Some(from) if from.timestamp.is_zero() => iter.seek_key(&from.user_key),
+            Some(from) => {
+                from.timestamp.check()?;
+                iter.seek(&from.user_key, from.timestamp);
+            }
+            None => iter.seek_to_first(),
+        }
+        while let Some(at) = iter.current()? {
+            let (user_key, timestamp) = (at.user_key.to_vec(), at.timestamp);
+            let key = MvccKey {
+                user_key: &user_key,
+                timestamp,
+            };
+            let value_len = iter.value_len()?;
+            if let Some(reason) = reached(&result.rows, Rows::size_of(key, value_len), options) {
+                result.resume = Some((VersionPosition { user_key, timestamp }, reason));
+                break;
+            }
+            result.rows.push(&user_key, timestamp, iter.version()?.stored);
+            iter.next();
+        }
+        result.counters = iter.counters;
+        result.counters.rows = result.rows.len();
+        Ok(result)
+    }
+}
+
+/// The limit that a row of so many bytes would exceed.
+fn reached(rows: &Rows, size: u64, options: &VersionScanOptions) -> Option<ResumeReason> {
+    if options.max_versions.is_some_and(|most| rows.len() >= most) {
+        return Some(ResumeReason::KeyLimit);
+    }
+    let exceeds = |target| target == 0 || !rows.is_empty() && rows.bytes() + size > target;
+    options
+        .target_bytes
+        .is_some_and(exceeds)
+        .then_some(ResumeReason::ByteLimit)
+}
