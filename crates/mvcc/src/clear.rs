@@ -15,43 +15,50 @@ impl MvccBatch<'_> {
         if span.is_empty() {
             return Ok(());
         }
+        let now = self.stats().last_update_nanos;
+        let (before, latest) = match self.options().statistics {
+            true => count_versions(&self.reader(), span, now)?,
+            // Nobody has looked.
+            false => (crate::MvccStats::at(now), Timestamp::MAX),
+        };
+        self.remove_span(span, before, latest)
+    }
+
+    /// Removes all of `span`, whose versions weigh `before`, the latest of them of the time `latest`; a few entries one by one.
+    pub(crate) fn remove_span(
+        &mut self,
+        span: Span<'_>,
+        before: crate::MvccStats,
+        latest: Timestamp,
+    ) -> Result<()> {
+        let min = self.options().min_range_entries;
         let mut iter = self.reader().versions(span)?;
         iter.seek_to_first();
         let mut few = Vec::new();
-        while few.len() < self.options().min_range_entries && iter.current()?.is_some() {
+        while few.len() < min && iter.current()?.is_some() {
             few.push(iter.engine_key().to_vec());
             iter.next();
         }
-        let min = self.options().min_range_entries;
         let is_empty = few.is_empty() && iter.current()?.is_none();
         self.counters += iter.counters;
         drop(iter);
-        if is_empty {
-            self.clear_ranges(span);
-            return Ok(());
-        }
-        self.touch_all();
-        if self.options().statistics {
-            let now = self.stats().last_update_nanos;
-            let (before, latest) = count_versions(&self.reader(), span, now)?;
-            self.note_removed(latest);
-            self.account(before, crate::MvccStats::at(now));
-        }
-        if !self.options().statistics {
-            // Nobody has looked.
-            self.note_removed(Timestamp::MAX);
-        }
         let family = self.family();
         let (start, end) = span.bounds();
         let end = match end {
             Some(end) => end,
             None => self.end_of_all()?,
         };
+        self.clear_ranges(span);
+        if is_empty {
+            return Ok(());
+        }
+        self.touch_all();
+        self.note_removed(latest);
+        self.account(before, crate::MvccStats::at(before.last_update_nanos));
         match few.len() < min {
             true => few.iter().for_each(|key| self.batch.delete_cf(family, key)),
             false => self.batch.delete_range_cf(family, &start, &end),
         }
-        self.clear_ranges(span);
         Ok(())
     }
 

@@ -29,6 +29,7 @@ mod stats;
 mod store;
 mod timestamp;
 mod value;
+mod whole_span;
 mod window;
 
 pub use base::steps::MAX_STEPS_BEFORE_SEEK;

@@ -284,4 +284,11 @@ pub(super) const CANARIES: &[Canary] = &[
         wrong: "Some(from) if from.timestamp <= Timestamp::MAX => iter",
         caught_by: Tests(&["-p", "esker-mvcc", "--test", "it", "histories"]),
     },
+    Canary {
+        name: "a whole span is collected with what was written since",
+        file: "crates/mvcc/src/whole_span.rs",
+        right: "versions_alone(part, newest, Timestamp::MAX)?;",
+        wrong: "versions_alone(part, threshold, Timestamp::MAX)?;",
+        caught_by: Tests(&["-p", "esker-mvcc", "--test", "it", "histories"]),
+    },
 ];

@@ -11,7 +11,7 @@
 //! data: "a"/1.000000000,0 -> "abc"
 //! ```
 //!
-//! Commands: put put_blind put_inline cput cput_inline increment increment_inline del del_range del_range_inline del_range_pred del_range_ts import_range clear_range revert get scan gc gc_ranges
+//! Commands: put put_blind put_inline cput cput_inline increment increment_inline del del_range del_range_inline del_range_pred del_range_ts import_range clear_range gc_whole revert get scan gc gc_ranges
 //! scan_versions iter collect_garbage score scan_counters is_span_empty split_key fingerprint ranges export flush compact reopen. Arguments: k end ts (seconds) v int by cond ttl max target; flags
 //! stand alone. `+foo` as a key is the one after foo. Arguments of `with` hold for the lines indented under it. Each command is a batch of its own; after each the
 //! statistics are compared with a recount. A script stops at its first error, which `run error` demands.
@@ -428,6 +428,16 @@ impl Line {
                 let mut batch = store.begin(NOW);
                 let removed = batch.garbage_collect_range_tombstones(span(&start, &end), at)?;
                 writeln!(out, "gc_ranges: {removed} times").unwrap();
+                batch.commit(&durable)
+            }
+            "gc_whole" => {
+                let (start, end, at) = (self.key(), self.key_or_none("end"), self.time("ts"));
+                let whole = span(&start, &end);
+                let mut batch = store.begin(NOW);
+                let known = self.flag("known");
+                let known = known.then(|| mvcc::compute_stats(&batch.reader(), whole, NOW).unwrap());
+                let removed = batch.garbage_collect_whole_span(whole, at, known)?;
+                writeln!(out, "gc_whole: {} versions", removed.val_count).unwrap();
                 batch.commit(&durable)
             }
             "ranges" => {

@@ -726,7 +726,7 @@ pub fn operate(
         assert_eq!(result.is_ok(), allowed);
         result.unwrap_or(false)
     };
-    match rng.u32(..26) {
+    match rng.u32(..28) {
         0..7 => {
             check(batch.put(&key, at, value).map(|()| true), batch);
             if allowed {
@@ -903,6 +903,7 @@ pub fn operate(
                 }
             }
         }
+        24..26 => collect_whole(rng, batch, model, at, with_inline),
         22..24 => predicate::operate(rng, batch, model, at, threshold),
         21 if with_inline => inline::operate(rng, batch, model),
         _ => {
@@ -939,6 +940,45 @@ pub fn operate(
                     model.inline.remove(&key.user_key);
                 }
             }
+        }
+    }
+}
+
+/// Collects a whole span, where that is allowed.
+fn collect_whole(
+    rng: &mut TestRng,
+    batch: &mut StoreBatch<'_>,
+    model: &mut Model,
+    at: Timestamp,
+    with_inline: bool,
+) {
+    let (mut start, mut end) = Default::default();
+    let whole = span(rng, &mut start, &mut end);
+    let (before, count) = (batch.stats(), batch.count());
+    let is_garbage = |key: &[u8]| {
+        let newest = model.deletions(key).last();
+        let versions = model.versions.get(key);
+        newest.is_some_and(|newest| {
+            let since = versions.is_some_and(|versions| versions.range(newest.next()..).next().is_some());
+            *newest <= at && !since && !model.inline.contains_key(key)
+        })
+    };
+    let all = stretches(whole).all(|(start, _)| is_garbage(start));
+    let is_span = !whole.is_empty() && whole.end.is_some();
+    let known = rng
+        .bool()
+        .then(|| mvcc::compute_stats(&batch.reader(), whole, NOW).unwrap());
+    match batch.garbage_collect_whole_span(whole, at, known) {
+        Ok(removed) => {
+            assert!(is_span && all && !is_negative(at));
+            assert!(removed.live_count == 0 && removed.is_plausible());
+            model.versions.retain(|key, _| !within(whole, key));
+            model.undelete(whole, |_| true);
+        }
+        Err(_) => {
+            // What compactions are to leave out may still be there.
+            assert!(!is_span || !all || is_negative(at) || !with_inline);
+            assert_eq!((batch.stats(), batch.count()), (before, count));
         }
     }
 }
