@@ -29,6 +29,7 @@ mod stats;
 mod store;
 mod timestamp;
 mod value;
+mod whole_rows;
 mod whole_span;
 mod window;
 
@@ -49,7 +50,7 @@ pub use ranges::{RangeTombstone, RangeTombstoneOptions};
 pub use reader::{Reader, Span};
 pub use revert::{RevertOptions, RevertResult};
 pub use rows::{Row, Rows};
-pub use scan::{GetResult, MvccReadOptions, Resume, ResumeReason, ScanResult, Versioned};
+pub use scan::{GetResult, MvccReadOptions, Resume, ResumeReason, RowPrefix, ScanResult, Versioned};
 pub use scan_versions::{VersionPosition, VersionScan, VersionScanOptions};
 pub use stats::{MvccStats, compute_stats};
 pub use store::{MvccStore, StoreBatch};

@@ -42,6 +42,23 @@ impl Rows {
         self.count += 1;
     }
 
+    /// Leaves the first `count` of them.
+    pub(crate) fn truncate(&mut self, count: u64) {
+        let kept: usize = self
+            .iter()
+            .take(count as usize)
+            .map(|row| HEADER + Rows::bytes_of(&row) as usize)
+            .sum();
+        self.buffer.truncate(kept);
+        self.count = self.count.min(count);
+    }
+
+    /// Adds those of `other`.
+    pub(crate) fn append(&mut self, other: &Rows) {
+        self.buffer.extend_from_slice(&other.buffer);
+        self.count += other.count;
+    }
+
     /// How many there are.
     pub fn len(&self) -> u64 {
         self.count

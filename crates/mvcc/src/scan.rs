@@ -15,7 +15,7 @@ use crate::timestamp::Timestamp;
 use crate::value::{Value, is_tombstone};
 
 /// What a read returns, and when it stops.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct MvccReadOptions {
     /// Rows returned at most; with `Some(0)` none is, and the whole span is left. Default: no limit.
     pub max_keys: Option<u64>,
@@ -33,7 +33,15 @@ pub struct MvccReadOptions {
     pub fail_on_more_recent: bool,
     /// From the last key to the first. Default: false.
     pub reverse: bool,
+    /// The bytes that a user key begins with and that all keys of its row begin with, as the columns of a row of a table do; at most those of the key.
+    /// A scan that a limit stops does not part a row then: it leaves out what it has of the last one and resumes at its first key, or, if that
+    /// is the first row, goes on to the row's end past the limit; with `allow_empty` it leaves that out, too. A get has no use for it. Default: `None`, each
+    /// key is a row.
+    pub whole_rows: Option<RowPrefix>,
 }
+
+/// How many bytes of a user key its row has in common, see [`MvccReadOptions::whole_rows`].
+pub type RowPrefix = fn(&[u8]) -> usize;
 
 /// Why a read stopped before the end of its span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,7 +61,8 @@ pub struct Resume {
     pub end: Option<Vec<u8>>,
     /// Why.
     pub reason: ResumeReason,
-    /// Bytes of the row that was too large; 0 if none was.
+    /// Bytes of the row that was too large, or of what had been read of a [whole row](MvccReadOptions::whole_rows) that a limit would have parted; 0 if
+    /// there was none.
     pub next_bytes: u64,
 }
 
@@ -217,7 +226,11 @@ impl Reader<'_> {
         timestamp: Timestamp,
         options: &MvccReadOptions,
     ) -> Result<ScanResult> {
-        Ok(self.scan_for(span, timestamp, options, Wanted::Values)?.0)
+        let result = self.scan_for(span, timestamp, options, Wanted::Values)?.0;
+        match (options.whole_rows, &result.resume) {
+            (Some(row), Some(_)) => self.keep_rows_whole(result, row, timestamp, options),
+            _ => Ok(result),
+        }
     }
 
     /// The same forwards, of rows without their values, and no limit but of keys; of each the bytes of its value, or 0 unless `weighs`.

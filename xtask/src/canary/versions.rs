@@ -291,4 +291,11 @@ pub(super) const CANARIES: &[Canary] = &[
         wrong: "versions_alone(part, threshold, Timestamp::MAX)?;",
         caught_by: Tests(&["-p", "esker-mvcc", "--test", "it", "histories"]),
     },
+    Canary {
+        name: "a limit leaves a part of a row in what a scan of whole rows returns",
+        file: "crates/mvcc/src/whole_rows.rs",
+        right: "        result.rows.truncate(whole);\n",
+        wrong: "",
+        caught_by: Tests(&["-p", "esker-mvcc", "--test", "it", "histories"]),
+    },
 ];

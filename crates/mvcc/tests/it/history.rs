@@ -290,6 +290,7 @@ impl Line {
             tombstones: self.flag("tombstones"),
             fail_on_more_recent: self.flag("fail_on_more_recent"),
             reverse: self.flag("reverse"),
+            whole_rows: self.flag("whole_rows").then_some(row_before_slash),
         }
     }
 
@@ -677,6 +678,11 @@ impl Line {
             other => panic!("no command {other}"),
         }
     }
+}
+
+/// The columns of a row are `row/1`, `row/2`.
+fn row_before_slash(key: &[u8]) -> usize {
+    key.iter().position(|byte| *byte == b'/').unwrap_or(key.len())
 }
 
 /// One of `first`, `last`, `next`, `next_key`, `prev`, `seek:b`, `seek:b@5`, `before:b`.
