@@ -210,10 +210,12 @@ impl DbInner {
 
     /// Remembers the files that `edit` brings: it has failed, and whoever resumes deletes those that no version has.
     fn doubt_files_of(&self, state: &mut DbState, edit: &VersionEdit) {
+        let family = state.families.get(&edit.column_family);
+        let dir = family.map_or_else(|| self.dir.clone(), |own| own.family.dir.clone());
         let tables = edit.new_files.iter();
-        let tables = tables.map(|(_, file)| filename::table(&self.dir, file.number));
+        let tables = tables.map(|(_, file)| filename::table(&dir, file.number));
         let blobs = edit.blob_file_additions.iter();
-        let blobs = blobs.map(|blob| filename::blob(&self.dir, blob.number));
+        let blobs = blobs.map(|blob| filename::blob(&dir, blob.number));
         state.files_in_doubt.extend(tables.chain(blobs));
     }
 

@@ -47,6 +47,13 @@ pub(super) const CANARIES: &[Canary] = &[
         caught_by: Tests(&["-p", "esker", "--test", "it", "wal_iterator"]),
     },
     Canary {
+        name: "tables that no version holds stay in a directory of tables",
+        file: "crates/engine/src/db/recover.rs",
+        right: "let has_tables = dir == &self.dir || others.contains(dir);",
+        wrong: "let has_tables = dir == &self.dir;",
+        caught_by: Tests(&["-p", "esker", "--test", "it", "table_paths"]),
+    },
+    Canary {
         name: "OPTIONS of a checkpoint names the WAL directory of its source",
         file: "crates/engine/src/db/live_files.rs",
         right: "file.without(\"wal_dir\").text()",

@@ -130,9 +130,10 @@ pub(crate) fn assemble(
         (None, false) => Some(shared.block_cache.clone()),
     };
     let fs = &shared.options.fs;
+    let dir = shared.options.table_directory(options, shared.dir);
     let tables = TableCache::new(
         fs.clone(),
-        shared.dir.to_path_buf(),
+        dir.clone(),
         TableCacheOptions {
             cmp: cmp.clone(),
             prefix_extractor: prefix_extractor.clone(),
@@ -172,7 +173,7 @@ pub(crate) fn assemble(
     Arc::new(Family {
         id,
         name: name.to_owned(),
-        dir: shared.dir.to_path_buf(),
+        dir: dir.clone(),
         options: options.clone(),
         reserves_last_level: options.can_reserve_last_level()
             && (options.cf_allow_ingest_behind || shared.options.allow_ingest_behind),
@@ -184,7 +185,7 @@ pub(crate) fn assemble(
             merger,
             blobs: BlobFileCache::new(
                 fs.clone(),
-                shared.dir.to_path_buf(),
+                dir.clone(),
                 id,
                 shared.options.advise_random_on_open,
                 options.blob_cache.clone(),
@@ -336,6 +337,9 @@ impl DbInner {
     /// Creates a family without telling the OPTIONS file.
     pub(crate) fn add_column_family(&self, name: &str, options: &ColumnFamilyOptions) -> Result<Arc<Family>> {
         crate::db::open::check_family_options(&self.options, name, options)?;
+        if let Some(dir) = &options.cf_path {
+            crate::db::open::create_dir(&*self.options.fs, dir)?;
+        }
         // With the write queue's lock no other family comes or goes, and no WAL begins.
         let writer = self.writer.lock();
         let mut state = self.state.lock();

@@ -1,7 +1,7 @@
 //! Opening, creating and destroying databases.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
@@ -106,16 +106,23 @@ impl Db {
         let id = wal_dir::id_of(options, dir);
         let mut claimed = WalDir::claim(options, dir, id.as_deref())?;
         let wal_dir = claimed.path().to_path_buf();
-        for directory in [&*wal_dir, dir] {
+        let others = options.other_table_directories(dir);
+        for directory in others.iter().map(PathBuf::as_path).chain([&*wal_dir, dir]) {
             let names = match fs.list(directory) {
                 Err(error) if error.kind() == ErrorKind::NotFound => continue,
                 other => other?,
             };
+            let has_tables = directory == dir || others.contains(directory);
             for name in names {
                 match filename::parse(&name) {
                     Some(FileKind::Lock) | None => {}
-                    Some(FileKind::Wal(_)) => fs.remove(&directory.join(&name))?,
-                    // In the directory of the WALs other files are somebody else's.
+                    Some(FileKind::Wal(_)) if directory == dir || directory == wal_dir => {
+                        fs.remove(&directory.join(&name))?;
+                    }
+                    Some(FileKind::Table(_) | FileKind::Blob(_)) if has_tables => {
+                        fs.remove(&directory.join(&name))?;
+                    }
+                    // In the directories of WALs and tables other files are somebody else's.
                     Some(_) if directory == dir => fs.remove(&directory.join(&name))?,
                     Some(_) => {}
                 }
@@ -126,7 +133,7 @@ impl Db {
         claimed.remove_lock(fs)?;
         drop(lock);
         fs.remove(&filename::lock(dir))?;
-        for directory in [&*wal_dir, dir] {
+        for directory in others.iter().map(PathBuf::as_path).chain([&*wal_dir, dir]) {
             if fs.exists(directory)? && fs.list(directory)?.is_empty() {
                 fs.remove_dir(directory)?;
             }
@@ -264,6 +271,9 @@ fn open(options: &Options, dir: &Path, read_only: bool) -> Result<Db> {
             return Err(does_not_exist(&current));
         }
         lock = Some(fs.lock(&filename::lock(dir))?);
+        for other in options.other_table_directories(dir) {
+            create_dir(fs, &other)?;
+        }
     }
     let exists = fs.exists(&current)?;
     let mut claimed = None;
@@ -302,7 +312,7 @@ fn open_existing(
     let moment = Moment::of(options, dir)?;
     let mut manifest = ManifestTail::default();
     let recorded = manifest.read(options, dir)?;
-    check_live_files(&*options.fs, dir, &recorded)?;
+    check_live_files(options, dir, &recorded)?;
     let id = match &recorded.db_id {
         Some(id) => Some(id.clone()),
         None => read_identity(&*options.fs, dir)?,
@@ -389,7 +399,7 @@ fn if_there<T>(result: Result<T>) -> Result<Option<T>> {
 }
 
 /// Creates a directory and those above it, and makes their names durable: what a database promises to keep must be found again.
-fn create_dir(fs: &dyn FileSystem, dir: &Path) -> Result<()> {
+pub(crate) fn create_dir(fs: &dyn FileSystem, dir: &Path) -> Result<()> {
     let above = |dir: &Path| match dir.parent() {
         Some(above) if !above.as_os_str().is_empty() => above.to_path_buf(),
         _ => Path::new(".").to_path_buf(),
@@ -424,8 +434,8 @@ fn does_not_exist(current: &Path) -> Error {
 
 /// `Corruption` unless every file of every version is there and as long as the MANIFEST says: with part of a database gone
 /// nothing may be written to, let alone deleted from, the rest.
-fn check_live_files(fs: &dyn FileSystem, dir: &Path, recorded: &ManifestState) -> Result<()> {
-    let check = |path: &Path, recorded: u64| match fs.size(path) {
+fn check_live_files(options: &Options, dir: &Path, recorded: &ManifestState) -> Result<()> {
+    let check = |path: &Path, recorded: u64| match options.fs.size(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => {
             Err(Error::corruption("a file that the MANIFEST names does not exist").in_file(path))
         }
@@ -436,11 +446,12 @@ fn check_live_files(fs: &dyn FileSystem, dir: &Path, recorded: &ManifestState) -
         other => other.map(drop),
     };
     for family in recorded.families.values() {
+        let dir = options.table_directory(options.family(&family.name), dir);
         for (_, file) in family.version.all_files() {
-            check(&filename::table(dir, file.number), file.size)?;
+            check(&filename::table(&dir, file.number), file.size)?;
         }
         for blob in family.version.blob_files().values() {
-            check(&filename::blob(dir, blob.number()), blob.file_size())?;
+            check(&filename::blob(&dir, blob.number()), blob.file_size())?;
         }
     }
     Ok(())
@@ -602,11 +613,7 @@ pub(crate) fn assemble_db(
     let release = options.release(stored.map(|(_, file)| file));
     log.write_header(options, dir, &session_id, &release);
     let listeners = Listeners::new(log.clone(), options);
-    let obsolete = Arc::new(ObsoleteFiles::new(
-        fs.clone(),
-        dir.to_path_buf(),
-        listeners.clone(),
-    ));
+    let obsolete = Arc::new(ObsoleteFiles::new(fs.clone(), listeners.clone()));
     let open_limit = Arc::new(OpenLimit::new(options.max_open_files));
     let block_cache: Arc<BlockCache> = Cache::lru(CacheOptions {
         capacity: DEFAULT_BLOCK_CACHE,

@@ -258,7 +258,8 @@ impl DbInner {
         let state = self.state.lock();
         let oldest = state.oldest_recorded_wal();
         let mut wals = BTreeSet::new();
-        for dir in [&self.dir, &self.wal_dir] {
+        let others = self.options.other_table_directories(&self.dir);
+        for dir in others.iter().chain([&self.dir, &self.wal_dir]) {
             for name in fs.list(dir)? {
                 match filename::parse(&name) {
                     Some(FileKind::Wal(number)) => {
@@ -739,16 +740,18 @@ impl DbInner {
         drop(state);
         let manifest = self.versions.manifest_number();
         let mut orphans: Vec<PathBuf> = Vec::new();
-        for dir in [&self.dir, &self.wal_dir] {
+        let others = self.options.other_table_directories(&self.dir);
+        for dir in others.iter().chain([&self.dir, &self.wal_dir]) {
+            let has_tables = dir == &self.dir || others.contains(dir);
             for name in fs.list(dir)? {
                 let needed = match filename::parse(&name) {
                     // Those in another directory than that of the WALs were not read.
                     Some(FileKind::Wal(_)) if dir != &self.wal_dir => true,
                     Some(FileKind::Wal(number)) => wals.iter().any(|wal| wal.number == number),
-                    // In a WAL directory of its own other files are somebody else's.
-                    _ if dir != &self.dir => name != wal_dir::TEMPORARY,
-                    Some(FileKind::Table(number)) => tables.contains(&number),
-                    Some(FileKind::Blob(number)) => blobs.contains(&number),
+                    Some(FileKind::Table(number)) if has_tables => tables.contains(&number),
+                    Some(FileKind::Blob(number)) if has_tables => blobs.contains(&number),
+                    // In a directory of WALs or tables alone other files are somebody else's.
+                    _ if dir != &self.dir => dir != &self.wal_dir || name != wal_dir::TEMPORARY,
                     Some(FileKind::Manifest(number)) => number == manifest,
                     Some(FileKind::Temp) => false,
                     _ => true,

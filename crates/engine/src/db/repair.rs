@@ -101,6 +101,9 @@ impl Db {
     ) -> Result<RepairReport> {
         let dir = path.as_ref();
         check_options(options)?;
+        if !options.other_table_directories(dir).is_empty() {
+            return Err(Error::not_supported("a repair with tables in db_path or cf_path"));
+        }
         let fs = &*options.fs;
         if Listing::read(options, dir)?.is_empty() {
             return Err(Error::invalid_argument("no table and no WAL to make a database of").in_file(dir));

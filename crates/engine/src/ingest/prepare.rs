@@ -165,7 +165,12 @@ impl DbInner {
     /// True if `path` is the name of a table of this database.
     pub(super) fn is_own_table(&self, path: &Path) -> bool {
         let name = path.file_name().and_then(|name| name.to_str());
-        path.parent() == Some(&self.dir) && matches!(name.and_then(filename::parse), Some(FileKind::Table(_)))
+        let has_tables = |dir: &Path| {
+            let index = self.index.load();
+            dir == self.dir || index.by_id.values().any(|family| family.dir == dir)
+        };
+        path.parent().is_some_and(has_tables)
+            && matches!(name.and_then(filename::parse), Some(FileKind::Table(_)))
     }
 
     /// Brings the file `from` into the directory as `to`, and makes its bytes durable. True if it was copied.

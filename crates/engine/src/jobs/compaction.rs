@@ -496,7 +496,9 @@ impl DbInner {
             bytes: written.files.iter().map(|file| file.size).sum(),
             blob_bytes: (written.blob_bytes_read, blob_bytes),
         });
-        applied.inspect_err(|error| self.discard_of_dropped(error, done.outputs.iter().copied(), blobs))
+        applied.inspect_err(|error| {
+            self.discard_of_dropped(error, &job.family, done.outputs.iter().copied(), blobs)
+        })
     }
 
     /// Lets others go on, and tells.

@@ -146,7 +146,7 @@ impl DbInner {
                 own.stats.flushed_blobs(blob_bytes);
             }
         })
-        .inspect_err(|error| self.discard_of_dropped(error, written, blobs))?;
+        .inspect_err(|error| self.discard_of_dropped(error, family, written, blobs))?;
         self.stats.add(Ticker::FlushWriteBytes, blob_bytes);
         Ok(tables)
     }
@@ -252,16 +252,18 @@ impl DbInner {
     pub(crate) fn discard_of_dropped(
         &self,
         error: &Error,
+        family: &Family,
         tables: impl IntoIterator<Item = u64>,
         blobs: impl IntoIterator<Item = u64>,
     ) {
         if error.kind() == ErrorKind::ColumnFamilyDropped {
-            tables
-                .into_iter()
-                .for_each(|number| self.obsolete.add_table(number, 0));
+            tables.into_iter().for_each(|number| {
+                self.obsolete
+                    .add_table(base::filename::table(&family.dir, number), 0)
+            });
             blobs
                 .into_iter()
-                .for_each(|number| self.obsolete.add(base::filename::blob(&self.dir, number)));
+                .for_each(|number| self.obsolete.add(base::filename::blob(&family.dir, number)));
         }
     }
 

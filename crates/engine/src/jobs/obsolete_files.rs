@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
-use base::filename;
 use base::sync::{Condvar, Mutex, MutexGuard};
 use base::user_code::catch;
 use sst::Table;
@@ -17,7 +16,6 @@ use crate::events::{Event, Listeners};
 /// The queue of files to delete.
 pub(crate) struct ObsoleteFiles {
     fs: Arc<dyn FileSystem>,
-    dir: PathBuf,
     listeners: Listeners,
     queue: Mutex<Queue>,
     changed: Condvar,
@@ -58,11 +56,10 @@ pub(crate) struct Hold {
 }
 
 impl ObsoleteFiles {
-    /// Of the database in `dir`.
-    pub fn new(fs: Arc<dyn FileSystem>, dir: PathBuf, listeners: Listeners) -> ObsoleteFiles {
+    /// None yet.
+    pub fn new(fs: Arc<dyn FileSystem>, listeners: Listeners) -> ObsoleteFiles {
         ObsoleteFiles {
             fs,
-            dir,
             listeners,
             queue: Mutex::default(),
             changed: Condvar::new(),
@@ -71,10 +68,10 @@ impl ObsoleteFiles {
         }
     }
 
-    /// Queues table `number`, of so many bytes; 0 for one that was in no version.
-    pub fn add_table(&self, number: u64, bytes: u64) {
+    /// Queues the table at `path`, of so many bytes; 0 for one that was in no version.
+    pub fn add_table(&self, path: PathBuf, bytes: u64) {
         let mut queue = self.queue.lock();
-        queue.files.push(filename::table(&self.dir, number));
+        queue.files.push(path);
         queue.table_bytes += bytes;
         drop(queue);
         self.changed.notify_all();

@@ -1,5 +1,6 @@
 //! Options of a column family and of its tables.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use base::merge::MergeOperator;
@@ -254,6 +255,9 @@ option_table! {
         uncache_aggressiveness: u32 = 0, domain["0", "0", "1", "300", "10000"];
     }
     components {
+        /// The directory of the family's tables and blob files: RocksDB's `cf_paths` of one path. Must be the same at each open, and no
+        /// other database's. Default: none, that of [`db_path`](crate::Options::db_path) or the database's own.
+        cf_path: Option<PathBuf> = None;
         /// The order of keys. A family that was created with another order is refused. Default: bytewise.
         comparator: UserComparator = UserComparator::Bytewise;
         /// Resolves merges. Default: the built-in operator the OPTIONS file names, if it names one.

@@ -1,6 +1,6 @@
 //! Options of a whole database.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -190,6 +190,9 @@ option_table! {
         column_family: ColumnFamilyOptions = ColumnFamilyOptions::default();
         /// Options of families by name. Families of the database that are not named here are opened all the same.
         column_families: BTreeMap<String, ColumnFamilyOptions> = BTreeMap::new();
+        /// The directory of tables and blob files of families that have no [`cf_path`](ColumnFamilyOptions::cf_path): RocksDB's
+        /// `db_paths` of one path. Must be the same at each open, and no other database's. Default: none, the database's own.
+        db_path: Option<PathBuf> = None;
         /// Where files live. Default: the operating system's file system.
         fs: Arc<dyn FileSystem> = Arc::new(PosixFs::new());
         /// Where time comes from. Default: the machine's clock.
@@ -242,6 +245,21 @@ impl Options {
         if self.rate_limiter.is_some() && self.bytes_per_sync == 0 {
             self.bytes_per_sync = PACED_BYTES_PER_SYNC;
         }
+    }
+
+    /// The directory of the tables and blob files of a family with these options, of the database in `dir`.
+    pub(crate) fn table_directory(&self, family: &ColumnFamilyOptions, dir: &std::path::Path) -> PathBuf {
+        let own = family.cf_path.as_ref().or(self.db_path.as_ref());
+        own.map_or_else(|| dir.to_path_buf(), Clone::clone)
+    }
+
+    /// Every directory in which tables may lie, the database's own `dir` apart.
+    pub(crate) fn other_table_directories(&self, dir: &std::path::Path) -> BTreeSet<PathBuf> {
+        let families = self.column_families.values().chain([&self.column_family]);
+        let given = families
+            .filter_map(|family| family.cf_path.clone())
+            .chain(self.db_path.clone());
+        given.filter(|given| given != dir).collect()
     }
 
     /// WALs kept to be written over.

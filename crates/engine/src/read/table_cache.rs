@@ -1,6 +1,6 @@
 //! Open tables. A file's place for its table hangs on its metadata, so that finding it takes no lock and no hash.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -51,7 +51,7 @@ pub(crate) struct TableCacheOptions {
 /// Opens the tables of one column family and keeps them open.
 pub(crate) struct TableCache {
     fs: Arc<dyn FileSystem>,
-    dir: PathBuf,
+    dir: Arc<Path>,
     options: TableCacheOptions,
     /// Who its tables are to the block cache; 0 without one.
     cache_owner: u32,
@@ -65,6 +65,8 @@ pub(crate) struct TableCache {
 /// A file's place for its table. Lives and dies with the file's metadata.
 struct TableSlot {
     number: u64,
+    /// Where the file lies.
+    dir: Arc<Path>,
     /// Bytes of the file.
     size: u64,
     table: TablePlace,
@@ -98,7 +100,8 @@ impl Drop for TableSlot {
                 }
                 table => drop(table),
             }
-            self.files.add_table(self.number, self.size);
+            let path = filename::table(&self.dir, self.number);
+            self.files.add_table(path, self.size);
         }
     }
 }
@@ -192,7 +195,7 @@ impl TableCache {
         let latency = Arc::new(ReadLatency::new(options.num_levels));
         TableCache {
             fs,
-            dir,
+            dir: dir.into(),
             options,
             cache_owner,
             limit,
@@ -292,6 +295,7 @@ impl TableCache {
         let handle = file.handle.get_or_init(|| {
             Box::new(TableSlot {
                 number: file.number,
+                dir: self.dir.clone(),
                 size: file.size,
                 table: TablePlace::new(self.limit.most().is_some()),
                 cache_id: self

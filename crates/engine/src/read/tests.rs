@@ -100,7 +100,7 @@ impl Bench {
             caches_first_reads: false,
             verify_unique_ids: true,
         };
-        let obsolete = Arc::new(ObsoleteFiles::new(fs.clone(), DIR.into(), Listeners::none()));
+        let obsolete = Arc::new(ObsoleteFiles::new(fs.clone(), Listeners::none()));
         let limit = Arc::new(OpenLimit::new(11));
         let tables = Arc::new(TableCache::new(fs.clone(), DIR.into(), options, limit, obsolete));
         Bench {

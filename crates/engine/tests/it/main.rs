@@ -12,5 +12,6 @@ mod recovery;
 mod repair;
 mod row_limit;
 mod statistics;
+mod table_paths;
 mod unique_ids;
 mod wal_iterator;
