@@ -119,11 +119,7 @@ impl rocksdb_options_t {
             .collect();
         self.env.apply(&mut options);
         options.column_family = self.family()?;
-        if !self.db_paths.is_empty() {
-            return Err(Error::not_supported(
-                "db_paths: tables lie in the directory of the database",
-            ));
-        }
+        options.db_path = only_path("db_paths", &self.db_paths)?;
         // The older way to say how many jobs there are at a time.
         if fields.max_background_compactions > 0 || fields.max_background_flushes > 0 {
             let jobs = fields.max_background_compactions.max(1) + fields.max_background_flushes.max(1);
@@ -146,11 +142,7 @@ impl rocksdb_options_t {
             (None, Some(comparator)) => options.comparator = comparator.clone(),
             (None, None) => {}
         }
-        if !self.cf_paths.is_empty() {
-            return Err(Error::not_supported(
-                "cf_paths: tables lie in the directory of the database",
-            ));
-        }
+        options.cf_path = only_path("cf_paths", &self.cf_paths)?;
         options.sst_partitioner_factory = self.partitioner.clone();
         options.merge_operator = self.merge_operator.clone();
         options.compaction_filter_factory = match (&self.compaction_filter, &self.compaction_filter_factory) {
@@ -233,6 +225,15 @@ impl rocksdb_options_t {
                 rocksdb_block_based_table_options_t::default().options()
             }
         }
+    }
+}
+
+/// The one directory of tables, if any is given. Several, filled one after the other, are refused.
+fn only_path(option: &str, paths: &[PathBuf]) -> Result<Option<PathBuf>> {
+    match paths {
+        [] => Ok(None),
+        [path] => Ok(Some(path.clone())),
+        _ => Err(Error::not_supported(format!("{option} of more than one path"))),
     }
 }
 
@@ -508,7 +509,7 @@ unsafe fn paths(list: *const *const rocksdb_dbpath_t, count: usize) -> Vec<PathB
         .collect()
 }
 
-// Tables lie in one directory: a database that is opened with others is refused.
+// Tables lie in one directory: a database that is opened with several is refused.
 api!(
     fn rocksdb_options_set_db_paths(
         options: *mut rocksdb_options_t,
