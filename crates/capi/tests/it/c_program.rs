@@ -70,3 +70,8 @@ fn copies_and_tables() {
 fn misuse() {
     run("misuse.c");
 }
+
+#[test]
+fn options_listeners_and_lists() {
+    run("options.c");
+}
