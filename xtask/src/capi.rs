@@ -55,6 +55,8 @@ pub struct Tables {
     pub fields: Vec<Field>,
     /// Functions written by hand.
     pub written: BTreeSet<String>,
+    /// Those of them that only keep what they are given.
+    pub kept: BTreeSet<String>,
     /// Types declared by hand.
     pub types: BTreeSet<String>,
 }
@@ -73,6 +75,9 @@ pub enum Origin {
     /// Not there.
     Stub,
 }
+
+/// Modules whose functions keep what they are given and read it back, and do no more.
+const KEEPING: &[&str] = &["kept_options.rs", "sst_file_manager.rs"];
 
 /// Every generated file with its text.
 pub fn files(root: &Path) -> Result<Vec<(PathBuf, String)>, String> {
@@ -125,10 +130,19 @@ impl Tables {
             .collect::<Result<Vec<_>, _>>()?;
         let (mut written, mut types) = (BTreeSet::new(), BTreeSet::new());
         scan(&crate_dir.join("src"), &mut written, &mut types)?;
+        let mut kept = BTreeSet::new();
+        for module in KEEPING {
+            declared(
+                &read(&crate_dir.join("src").join(module))?,
+                &mut kept,
+                &mut BTreeSet::new(),
+            );
+        }
         Ok(Tables {
             functions,
             fields,
             written,
+            kept,
             types,
         })
     }
@@ -169,7 +183,9 @@ impl Tables {
             .iter()
             .map(|function| {
                 let name = function.name.as_str();
-                let origin = if self.written.contains(name) {
+                let origin = if self.kept.contains(name) {
+                    Origin::Kept
+                } else if self.written.contains(name) {
                     Origin::Written
                 } else if let Some(origin) = by_field.get(name) {
                     *origin
@@ -225,22 +241,30 @@ fn scan(dir: &Path, written: &mut BTreeSet<String>, types: &mut BTreeSet<String>
                 scan(&path, written, types)?;
             }
         } else if path.extension().is_some_and(|extension| extension == "rs") {
-            let text = read(&path)?;
-            let mut words = text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
-            let mut before = "";
-            for word in words.by_ref().filter(|word| !word.is_empty()) {
-                if word.starts_with("rocksdb_") {
-                    match before {
-                        "fn" => drop(written.insert(word.to_owned())),
-                        "struct" | "type" => drop(types.insert(word.to_owned())),
-                        _ => {}
-                    }
-                }
-                before = word;
-            }
+            declared(&read(&path)?, written, types);
         }
     }
     Ok(())
+}
+
+/// The functions and types that a module's `text` declares.
+fn declared(text: &str, written: &mut BTreeSet<String>, types: &mut BTreeSet<String>) {
+    let words = text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
+    let mut before = "";
+    for word in words.filter(|word| !word.is_empty()) {
+        if word.starts_with("rocksdb_") {
+            match before {
+                "fn" => {
+                    written.insert(word.to_owned());
+                }
+                "struct" | "type" => {
+                    types.insert(word.to_owned());
+                }
+                _ => {}
+            }
+        }
+        before = word;
+    }
 }
 
 /// The parameters of a list of declarations, divided by the commas that stand in no parentheses.

@@ -8,8 +8,6 @@ use crate::options::rocksdb_options_t;
 pub struct rocksdb_sst_file_manager_t {
     delete_rate: i64,
     max_trash_ratio: f64,
-    max_space: u64,
-    compaction_buffer: u64,
 }
 
 api!(
@@ -17,8 +15,6 @@ api!(
         boxed(rocksdb_sst_file_manager_t {
             delete_rate: 0,
             max_trash_ratio: 0.25,
-            max_space: 0,
-            compaction_buffer: 0,
         })
     }
 );
@@ -49,26 +45,6 @@ api!(
 api!(
     fn rocksdb_sst_file_manager_get_max_trash_db_ratio(manager: *mut rocksdb_sst_file_manager_t) -> f64 {
         (*manager).max_trash_ratio
-    }
-);
-
-api!(
-    fn rocksdb_sst_file_manager_set_max_allowed_space_usage(
-        manager: *mut rocksdb_sst_file_manager_t,
-        bytes: u64,
-    ) {
-        (*manager).max_space = bytes;
-        complain("Not implemented: rocksdb_sst_file_manager_set_max_allowed_space_usage");
-    }
-);
-
-api!(
-    fn rocksdb_sst_file_manager_set_compaction_buffer_size(
-        manager: *mut rocksdb_sst_file_manager_t,
-        bytes: u64,
-    ) {
-        (*manager).compaction_buffer = bytes;
-        complain("Not implemented: rocksdb_sst_file_manager_set_compaction_buffer_size");
     }
 );
 

@@ -72,6 +72,10 @@ api!(fn rocksdb_cache_get_table_address_count(_0: *mut c_void) -> usize { absent
 
 api!(fn rocksdb_write_buffer_manager_set_allow_stall(_0: *mut c_void, _1: bool) { absent("rocksdb_write_buffer_manager_set_allow_stall") });
 
+api!(fn rocksdb_sst_file_manager_set_max_allowed_space_usage(_0: *mut c_void, _1: u64) { absent("rocksdb_sst_file_manager_set_max_allowed_space_usage") });
+
+api!(fn rocksdb_sst_file_manager_set_compaction_buffer_size(_0: *mut c_void, _1: u64) { absent("rocksdb_sst_file_manager_set_compaction_buffer_size") });
+
 api!(fn rocksdb_sst_file_manager_is_max_allowed_space_reached(_0: *mut c_void) -> bool { absent("rocksdb_sst_file_manager_is_max_allowed_space_reached") });
 
 api!(fn rocksdb_sst_file_manager_is_max_allowed_space_reached_including_compactions(_0: *mut c_void) -> bool { absent("rocksdb_sst_file_manager_is_max_allowed_space_reached_including_compactions") });
