@@ -84,7 +84,11 @@ impl LockTracker {
     }
 
     /// Adds what `newer` tracks: that of a save point which is given up.
-    pub fn merge(&mut self, newer: LockTracker) {
+    pub fn merge(&mut self, mut newer: LockTracker) {
+        // It makes no difference which goes into which, and a stack of save points that is given up one by one moves few keys often.
+        if newer.len() > self.len() {
+            std::mem::swap(self, &mut newer);
+        }
         for (family, keys) in newer.families {
             let own = self.families.entry(family).or_default();
             for (key, tracked) in keys {

@@ -442,3 +442,27 @@ fn a_closed_database_takes_nothing() {
     assert!(first.get(&ReadOptions::default(), &family, b"z").is_err());
     assert!(first.commit().is_err());
 }
+
+#[test]
+fn many_save_points_and_many_locks() {
+    let db = open(&MemFs::new());
+    let family = family(db.db());
+    let mut first = begin(&db);
+    let count = 20_000u32;
+    for at in 0..count {
+        first.set_save_point();
+        first.put(&family, &at.to_be_bytes(), b"1").unwrap();
+    }
+    assert_eq!(db.lock_status().len(), count as usize);
+    for _ in 0..count / 2 {
+        first.rollback_to_save_point().unwrap();
+    }
+    for _ in 0..count / 2 {
+        first.pop_save_point().unwrap();
+    }
+    assert_eq!(text(first.pop_save_point()), "NotFound: ");
+    assert_eq!(db.lock_status().len(), count as usize / 2);
+    first.commit().unwrap();
+    assert!(db.lock_status().is_empty());
+    assert_eq!(db.db().latest_sequence_number(), u64::from(count) / 2);
+}
