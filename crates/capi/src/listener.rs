@@ -525,7 +525,7 @@ impl EventListener for CallbackListener {
                 },
             ),
             Event::Ingested { family, files, .. } => self.tell_ingested(family, files),
-            Event::BackgroundError { action, error } => self.tell_error(action, error),
+            Event::BackgroundError { action, error, .. } => self.tell_error(action, error),
             Event::Stall {
                 family,
                 previous,
