@@ -26,8 +26,9 @@ pub fn run() -> Outcome {
         }
         None => manifest,
     };
+    // The published manifest leaves the tests' own dependency out.
     let manifest = format!(
-        "{manifest}\n[workspace]\n\n[patch.crates-io]\nrocksdb = {{ path = {:?} }}\n",
+        "{manifest}\n[dev-dependencies.kvdb-shared-tests]\nversion = \"0.11\"\n\n[workspace]\n\n[patch.crates-io]\nrocksdb = {{ path = {:?} }}\n",
         patch.display().to_string()
     );
     write(&scratch.join("Cargo.toml"), &manifest)?;
