@@ -327,8 +327,8 @@ fn what_cannot_be_is_refused() {
         ("--thrads=2", "unknown flag --thrads; did you mean --threads?"),
         ("--readpercent=20", "must add up to 100"),
         (
-            "--use_txn=1",
-            "--use_txn=1 needs transactions, which Esker does not have yet",
+            "--test_multi_ops_txns=1",
+            "--test_multi_ops_txns=1 needs this part of transactions, which Esker does not have yet",
         ),
         ("--max_key=0", "--max_key lies between"),
         ("--secondary_catch_up_one_in=5", "needs --test_secondary"),
