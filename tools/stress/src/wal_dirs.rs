@@ -68,14 +68,12 @@ impl Stress {
         };
         let places = places(&self.path);
         let drawn = places[self.wal_dirs.rng.lock().usize(..places.len())].clone();
-        // Without OPTIONS an open that failed was the first. A WAL that it wrote in part may be in any of the directories.
-        let before = match stored {
-            Some((_, stored)) => vec![stored.options().0.wal_dir],
-            None => places.to_vec(),
-        };
+        // OPTIONS is written when an open ends. One that failed before may have left a torn WAL in any of the directories.
+        let stored = stored.map(|(_, stored)| stored.options().0.wal_dir);
+        let before = stored.into_iter().chain(places);
         let mut opened = Db::open(&with(&drawn), &self.path);
         let mut now = drawn.clone();
-        for wal_dir in before.into_iter().filter(|wal_dir| *wal_dir != drawn) {
+        for wal_dir in before.filter(|wal_dir| *wal_dir != drawn) {
             if !matches!(&opened, Err(error) if error.kind() == ErrorKind::InvalidArgument) {
                 break;
             }
