@@ -110,6 +110,7 @@ pub unsafe fn flush_options(options: *const rocksdb_flushoptions_t) -> FlushOpti
     FlushOptions {
         wait: options.fields.wait != 0,
         allow_write_stall: options.fields.allow_write_stall != 0,
+        listener_wait: options.fields.listener_wait != 0,
     }
 }
 

@@ -5,6 +5,19 @@ use super::Catcher::Tests;
 
 pub(super) const CANARIES: &[Canary] = &[
     Canary {
+        name: "a flush does not wait for its listeners",
+        file: "crates/engine/src/db/maintain.rs",
+        right: "if options.listener_wait {",
+        wrong: "if options.listener_wait && families.is_empty() {",
+        caught_by: Tests(&[
+            "-p",
+            "esker-dbtest",
+            "--test",
+            "it",
+            "a_flush_waits_for_listeners",
+        ]),
+    },
+    Canary {
         name: "strict options let an option pass that Esker does not have",
         file: "crates/engine/src/db/stored_options.rs",
         right: "        if strict && lost.loss.is_refused() {",

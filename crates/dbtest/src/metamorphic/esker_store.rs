@@ -220,6 +220,7 @@ impl EskerDatabase {
                 &FlushOptions {
                     wait: rng.bool(),
                     allow_write_stall: rng.bool(),
+                    ..FlushOptions::default()
                 },
                 &[family],
             ),

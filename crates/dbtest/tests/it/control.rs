@@ -304,6 +304,7 @@ fn paused_background_work_does_nothing() {
     db.flush(&FlushOptions {
         wait: false,
         allow_write_stall: true,
+        ..FlushOptions::default()
     })
     .unwrap();
     assert_eq!(db.live_files().len(), 1);

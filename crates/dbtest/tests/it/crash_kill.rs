@@ -99,6 +99,7 @@ fn child() {
                             &FlushOptions {
                                 wait: false,
                                 allow_write_stall: true,
+                                ..FlushOptions::default()
                             },
                             std::slice::from_ref(&other),
                         )

@@ -260,6 +260,7 @@ fn a_tuned_rate_follows_the_jobs() {
         db.flush(&FlushOptions {
             wait: false,
             allow_write_stall: true,
+            ..FlushOptions::default()
         })
         .unwrap();
         while tables() == before {

@@ -1,9 +1,10 @@
 //! What listeners are told, beside what becomes lines of the info log.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use dbtest::by_hand::{flush, rewrite};
+use dbtest::by_hand::{at_once, flush, rewrite};
 use dbtest::events::Events;
 use esker::{
     ColumnFamilyOptions, Db, ErrorKind, Event, EventListener, FileOperation, FileOperationType, FlushOptions,
@@ -35,6 +36,34 @@ fn fill(db: &Db) {
         }
         db.delete(b"k0000").unwrap();
         flush(db);
+    }
+}
+
+/// Counts flushes, but only once other threads had a chance to run.
+#[derive(Default)]
+struct SlowToCount(AtomicU64);
+
+impl EventListener for SlowToCount {
+    fn on_event(&self, event: &Event) {
+        if matches!(event, Event::Flushed { .. }) {
+            (0..1_000).for_each(|_| std::thread::yield_now());
+            self.0.fetch_add(1, Ordering::Release);
+        }
+    }
+}
+
+#[test]
+fn a_flush_waits_for_listeners_if_it_is_asked_to() {
+    let listener = Arc::new(SlowToCount::default());
+    let db = Db::open(&options(Arc::new(MemFs::new()), listener.clone()), "/db").unwrap();
+    let waits = FlushOptions {
+        listener_wait: true,
+        ..at_once()
+    };
+    for flushes in 1..=20 {
+        db.put(b"key", b"value").unwrap();
+        db.flush(&waits).unwrap();
+        assert_eq!(listener.0.load(Ordering::Acquire), flushes);
     }
 }
 

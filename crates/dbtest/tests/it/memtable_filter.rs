@@ -280,6 +280,7 @@ fn a_covering_tombstone_ends_the_search_of_older_memtables() {
         let at_once = FlushOptions {
             wait: false,
             allow_write_stall: true,
+            ..FlushOptions::default()
         };
         db.flush(&at_once).unwrap();
     };

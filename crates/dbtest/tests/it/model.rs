@@ -780,6 +780,7 @@ impl History {
                 &FlushOptions {
                     wait: !self.rng.one_in(4),
                     allow_write_stall: self.rng.one_in(2),
+                    ..FlushOptions::default()
                 },
                 &[handle],
             )

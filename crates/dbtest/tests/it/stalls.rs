@@ -822,6 +822,7 @@ fn whoever_is_stopped_by_memtables_holds_nobody_else_back() {
         let begin = FlushOptions {
             wait: false,
             allow_write_stall: true,
+            ..FlushOptions::default()
         };
         db.flush_cf(&begin, std::slice::from_ref(&other)).unwrap();
         let immutable = db.property_int(&other, "rocksdb.num-immutable-mem-table");

@@ -301,6 +301,7 @@ pub(crate) fn fresh_state(
         to_rewrite: Default::default(),
         left_alone: Default::default(),
         flushing: false,
+        unreported_flushes: 0,
         stream_borders: Default::default(),
         stats: Default::default(),
     };

@@ -106,6 +106,9 @@ impl DbInner {
             return Ok(());
         }
         self.wait_for_flush(&pending, DbState::check_writable)?;
+        if options.listener_wait {
+            self.wait_for_flush_reports(&ids)?;
+        }
         // A flush that a drop called off has made nothing durable.
         families.iter().try_for_each(|family| family.check_writable())
     }
@@ -199,6 +202,15 @@ impl DbInner {
                 })
             })
         })
+    }
+
+    /// Waits until listeners have heard of the flushes of `families`.
+    fn wait_for_flush_reports(&self, families: &[u32]) -> Result<()> {
+        let all_reported = |state: &DbState| {
+            let own = families.iter().filter_map(|id| state.families.get(id));
+            own.map(|own| own.unreported_flushes).sum::<u32>() == 0
+        };
+        self.wait_until(&mut self.state.lock(), |_| Ok(()), all_reported)
     }
 
     /// Waits until it is `done`, as long as it `may`.

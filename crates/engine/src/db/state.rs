@@ -179,6 +179,8 @@ pub(crate) struct FamilyState {
     pub left_alone: BTreeSet<u64>,
     /// A flush of this family is at work.
     pub flushing: bool,
+    /// Flushes at work, and those that are over and of which listeners have not heard yet.
+    pub unreported_flushes: u32,
     /// Where the streams will go on that its last flush found; compactions end their files there.
     pub stream_borders: Arc<[Border]>,
     /// What its jobs did.

@@ -57,6 +57,7 @@ impl DbInner {
         let start = self.options.clock.now();
         let own = state.families.get_mut(&id).filter(|own| own.wants_flush())?;
         own.flushing = true;
+        own.unreported_flushes += 1;
         // Those switched while this flush writes wait for the next.
         let taken = own.immutable.iter_mut().map(|immutable| {
             immutable.flushing = true;
@@ -194,6 +195,10 @@ impl DbInner {
             self.report_flush(&flush.family, flush.job, &installed, took, shape);
             self.tell_stalls();
         });
+        if let Some(own) = state.families.get_mut(&flush.id) {
+            own.unreported_flushes -= 1;
+            self.changed.notify_all();
+        }
         installed.map(drop)
     }
 

@@ -157,6 +157,9 @@ pub struct FlushOptions {
     /// The flush begins at once, even if one more memtable that waits, or one more file in L0, delays or stops writes. Otherwise it waits
     /// until it does not, as long as flushes or compactions are to be expected that help. Default: false.
     pub allow_write_stall: bool,
+    /// Returns when listeners have heard of the flush, too. Not for a listener to ask for: it would wait for itself. Without `wait` it has no
+    /// effect. Default: false.
+    pub listener_wait: bool,
 }
 
 impl FlushOptions {
@@ -165,6 +168,7 @@ impl FlushOptions {
         FlushOptions {
             wait: true,
             allow_write_stall: true,
+            listener_wait: false,
         }
     }
 }
@@ -174,6 +178,7 @@ impl Default for FlushOptions {
         FlushOptions {
             wait: true,
             allow_write_stall: false,
+            listener_wait: false,
         }
     }
 }
