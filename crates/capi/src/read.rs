@@ -32,6 +32,21 @@ unsafe fn pinned(
         .get_pinned(&rocksdb_readoptions_t::of(options), of(db, cf), key)
 }
 
+/// A pinned value in an object of the caller's; NULL where the key has none.
+unsafe fn pinned_in<T>(
+    db: *mut rocksdb_t,
+    options: *const rocksdb_readoptions_t,
+    cf: FamilyPtr,
+    key: &[u8],
+    errptr: *mut *mut c_char,
+    object: impl FnOnce(PinnedValue) -> T,
+) -> *mut T {
+    fallible(errptr, || {
+        let value = pinned(db, options, cf, key)?;
+        Ok(value.map_or(std::ptr::null_mut(), |value| boxed(object(value))))
+    })
+}
+
 unsafe fn get(
     db: *mut rocksdb_t,
     options: *const rocksdb_readoptions_t,
@@ -81,12 +96,14 @@ api!(
         klen: usize,
         errptr: *mut *mut c_char,
     ) -> *mut rocksdb_pinnableslice_t {
-        fallible(errptr, || {
-            let value = pinned(db, options, std::ptr::null_mut(), bytes(k, klen))?;
-            Ok(value.map_or(std::ptr::null_mut(), |value| {
-                boxed(rocksdb_pinnableslice_t(value))
-            }))
-        })
+        pinned_in(
+            db,
+            options,
+            std::ptr::null_mut(),
+            bytes(k, klen),
+            errptr,
+            rocksdb_pinnableslice_t,
+        )
     }
 );
 
@@ -99,12 +116,7 @@ api!(
         klen: usize,
         errptr: *mut *mut c_char,
     ) -> *mut rocksdb_pinnableslice_t {
-        fallible(errptr, || {
-            let value = pinned(db, options, cf, bytes(k, klen))?;
-            Ok(value.map_or(std::ptr::null_mut(), |value| {
-                boxed(rocksdb_pinnableslice_t(value))
-            }))
-        })
+        pinned_in(db, options, cf, bytes(k, klen), errptr, rocksdb_pinnableslice_t)
     }
 );
 
@@ -116,12 +128,14 @@ api!(
         klen: usize,
         errptr: *mut *mut c_char,
     ) -> *mut rocksdb_pinnable_handle_t {
-        fallible(errptr, || {
-            let value = pinned(db, options, std::ptr::null_mut(), bytes(k, klen))?;
-            Ok(value.map_or(std::ptr::null_mut(), |value| {
-                boxed(rocksdb_pinnable_handle_t(value))
-            }))
-        })
+        pinned_in(
+            db,
+            options,
+            std::ptr::null_mut(),
+            bytes(k, klen),
+            errptr,
+            rocksdb_pinnable_handle_t,
+        )
     }
 );
 
@@ -134,12 +148,7 @@ api!(
         klen: usize,
         errptr: *mut *mut c_char,
     ) -> *mut rocksdb_pinnable_handle_t {
-        fallible(errptr, || {
-            let value = pinned(db, options, cf, bytes(k, klen))?;
-            Ok(value.map_or(std::ptr::null_mut(), |value| {
-                boxed(rocksdb_pinnable_handle_t(value))
-            }))
-        })
+        pinned_in(db, options, cf, bytes(k, klen), errptr, rocksdb_pinnable_handle_t)
     }
 );
 

@@ -2,7 +2,43 @@
 
 use crate::{AsColumnFamilyRef, DBPinnableSlice, Error, ReadOptions};
 
-/// What rows can be read of. Snapshots and iterators are of one such thing.
+/// The reads of a [`DBAccess`] that has an engine of its own, which its `engine()` gives.
+macro_rules! reads_of_its_engine {
+    () => {
+        fn engine_snapshot(&self) -> Option<esker::Snapshot> {
+            Some(self.engine().snapshot())
+        }
+
+        fn engine_get(
+            &self,
+            family: Option<&esker::ColumnFamily>,
+            key: &[u8],
+            options: &$crate::ReadOptions,
+        ) -> Result<Option<esker::PinnedValue>, $crate::Error> {
+            $crate::db::engine_reads::get(self.engine(), family, key, options)
+        }
+
+        fn engine_iter(
+            &self,
+            family: Option<&esker::ColumnFamily>,
+            options: &$crate::ReadOptions,
+        ) -> Result<esker::DbIterator, $crate::Error> {
+            $crate::db::engine_reads::iter(self.engine(), family, options)
+        }
+
+        fn engine_multi_get(
+            &self,
+            family: Option<&esker::ColumnFamily>,
+            keys: &[&[u8]],
+            options: &$crate::ReadOptions,
+        ) -> Vec<Result<Option<esker::PinnedValue>, $crate::Error>> {
+            $crate::db::engine_reads::multi_get(self.engine(), family, keys, options)
+        }
+    };
+}
+pub(crate) use reads_of_its_engine;
+
+/// A database, a transaction database or a transaction: rows are read of it, and snapshots and iterators belong to one.
 pub trait DBAccess {
     /// The moment that reads with a snapshot see; `None` where they see what is newest.
     #[doc(hidden)]

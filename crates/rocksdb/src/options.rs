@@ -52,7 +52,6 @@ pub(crate) const KEPT: &[&str] = &[
     "use_adaptive_mutex",
     "use_fsync",
     "writable_file_max_buffer_size",
-    "write_dbid_to_manifest",
 ];
 
 impl Default for Options {
@@ -115,9 +114,9 @@ impl Options {
         self.kept_flag("track_and_verify_wals_in_manifest", false)
     }
 
-    /// What `write_dbid_to_manifest` was set to. Esker always writes the id there.
+    /// The option `write_dbid_to_manifest`.
     pub fn get_write_dbid_to_manifest(&self) -> bool {
-        self.kept_flag("write_dbid_to_manifest", true)
+        self.inner.write_dbid_to_manifest
     }
 
     /// The options that `text`, as `name=value;name=value`, makes of these. Options of tables may stand in
@@ -224,6 +223,8 @@ macro_rules! kept_setters {
 setters! {
     /// Creates the database if there is none. Default: false.
     create_if_missing(bool) => create_if_missing;
+    /// Records the id of the database in the MANIFEST, so that copies keep it. Default: true.
+    set_write_dbid_to_manifest(bool) => write_dbid_to_manifest;
     /// Creates the column families named that do not exist. Default: false.
     create_missing_column_families(bool) => create_missing_column_families;
     /// Fails if the database exists. Default: false.
@@ -356,8 +357,6 @@ kept_setters! {
     set_avoid_unnecessary_blocking_io(bool) => "avoid_unnecessary_blocking_io";
     /// WALs name their predecessor.
     set_track_and_verify_wals_in_manifest(bool) => "track_and_verify_wals_in_manifest";
-    /// The id is always written there.
-    set_write_dbid_to_manifest(bool) => "write_dbid_to_manifest";
 }
 
 impl Options {

@@ -1579,6 +1579,7 @@ impl OptionsFields {
         apply(options, "persist_stats_to_disk", self.persist_stats_to_disk as f64, &self.persist_stats_to_disk.to_string())?;
         apply(options, "stats_history_buffer_size", self.stats_history_buffer_size as f64, &self.stats_history_buffer_size.to_string())?;
         apply(options, "strict_bytes_per_sync", self.strict_bytes_per_sync as f64, &self.strict_bytes_per_sync.to_string())?;
+        apply(options, "allow_2pc", self.allow_2pc as f64, &self.allow_2pc.to_string())?;
         apply(options, "avoid_flush_during_recovery", self.avoid_flush_during_recovery as f64, &self.avoid_flush_during_recovery.to_string())?;
         apply(options, "avoid_flush_during_shutdown", self.avoid_flush_during_shutdown as f64, &self.avoid_flush_during_shutdown.to_string())?;
         apply(options, "log_readahead_size", self.log_readahead_size as f64, &self.log_readahead_size.to_string())?;

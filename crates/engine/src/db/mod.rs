@@ -226,11 +226,6 @@ impl Db {
         &self.inner().options
     }
 
-    /// The identity of the database, as the file `IDENTITY` and the MANIFEST have it: RocksDB's `GetDbIdentity`.
-    pub fn db_identity(&self) -> &str {
-        &self.inner().db_id
-    }
-
     /// What it has counted since it was opened, always and of itself alone; see [`Options::statistics`] for the rest.
     pub fn statistics(&self) -> &Stats {
         &self.inner().stats

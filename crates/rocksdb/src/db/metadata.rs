@@ -132,7 +132,7 @@ impl<T: ThreadMode, D: DBInner> DBCommon<T, D> {
     /// # Errors
     /// The file cannot be read.
     pub fn get_db_identity(&self) -> Result<Vec<u8>, Error> {
-        Ok(self.engine().db_identity().as_bytes().to_vec())
+        Ok(self.engine().identity().as_bytes().to_vec())
     }
 }
 

@@ -16,7 +16,7 @@ use std::path::PathBuf;
 use base::sync::RwLock;
 
 pub use self::metadata::{ColumnFamilyMetaData, LiveFile};
-use crate::{ColumnFamily, DBAccess, Error, ReadOptions};
+use crate::{ColumnFamily, DBAccess, ReadOptions};
 
 /// A range of keys, the last exclusive.
 pub struct Range<'a> {
@@ -164,35 +164,7 @@ impl<T: ThreadMode, D: DBInner> DBCommon<T, D> {
 }
 
 impl<T: ThreadMode, D: DBInner> DBAccess for DBCommon<T, D> {
-    fn engine_snapshot(&self) -> Option<esker::Snapshot> {
-        Some(self.engine().snapshot())
-    }
-
-    fn engine_get(
-        &self,
-        family: Option<&esker::ColumnFamily>,
-        key: &[u8],
-        options: &ReadOptions,
-    ) -> Result<Option<esker::PinnedValue>, Error> {
-        engine_reads::get(self.engine(), family, key, options)
-    }
-
-    fn engine_iter(
-        &self,
-        family: Option<&esker::ColumnFamily>,
-        options: &ReadOptions,
-    ) -> Result<esker::DbIterator, Error> {
-        engine_reads::iter(self.engine(), family, options)
-    }
-
-    fn engine_multi_get(
-        &self,
-        family: Option<&esker::ColumnFamily>,
-        keys: &[&[u8]],
-        options: &ReadOptions,
-    ) -> Vec<Result<Option<esker::PinnedValue>, Error>> {
-        engine_reads::multi_get(self.engine(), family, keys, options)
-    }
+    crate::access::reads_of_its_engine!();
 }
 
 impl<T: ThreadMode, D: DBInner> Drop for DBCommon<T, D> {

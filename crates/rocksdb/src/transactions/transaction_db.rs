@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::db::{DefaultThreadMode, engine_reads, open, properties};
+use crate::db::{DefaultThreadMode, open, properties};
 use crate::read_methods::read_methods;
 use crate::{
     AsColumnFamilyRef, BoundColumnFamily, CStrLike, ColumnFamily, ColumnFamilyDescriptor, DBAccess,
@@ -28,35 +28,7 @@ impl<T: ThreadMode> Drop for TransactionDB<T> {
 }
 
 impl<T: ThreadMode> DBAccess for TransactionDB<T> {
-    fn engine_snapshot(&self) -> Option<esker::Snapshot> {
-        Some(self.engine().snapshot())
-    }
-
-    fn engine_get(
-        &self,
-        family: Option<&esker::ColumnFamily>,
-        key: &[u8],
-        options: &ReadOptions,
-    ) -> Result<Option<esker::PinnedValue>, Error> {
-        engine_reads::get(self.engine(), family, key, options)
-    }
-
-    fn engine_iter(
-        &self,
-        family: Option<&esker::ColumnFamily>,
-        options: &ReadOptions,
-    ) -> Result<esker::DbIterator, Error> {
-        engine_reads::iter(self.engine(), family, options)
-    }
-
-    fn engine_multi_get(
-        &self,
-        family: Option<&esker::ColumnFamily>,
-        keys: &[&[u8]],
-        options: &ReadOptions,
-    ) -> Vec<Result<Option<esker::PinnedValue>, Error>> {
-        engine_reads::multi_get(self.engine(), family, keys, options)
-    }
+    crate::access::reads_of_its_engine!();
 }
 
 impl<T: ThreadMode> TransactionDB<T> {
