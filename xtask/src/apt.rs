@@ -5,7 +5,7 @@ use crate::shell::{self, Outcome};
 /// Installs `packages`, if this machine lets us.
 ///
 /// # Errors
-/// What a person would have to do, or what `apt-get` said.
+/// The command for a person to run, or the output of `apt-get`.
 pub fn install(packages: &[&str]) -> Outcome {
     let names = packages.join(" ");
     if shell::which("apt-get").is_none() {

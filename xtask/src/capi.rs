@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 pub struct Function {
     /// Its name.
     pub name: String,
-    /// What it returns, as C writes it.
+    /// The type it returns, as C writes it.
     pub returns: String,
     /// Its parameters, as C writes them.
     pub parameters: Vec<Parameter>,
@@ -39,7 +39,7 @@ pub struct Field {
     pub kind: String,
     /// RocksDB's default.
     pub default: String,
-    /// What becomes of it: see the head of the table.
+    /// Its treatment: see the head of the table.
     pub engine: String,
     /// The function that sets it.
     pub setter: Option<String>,
@@ -47,7 +47,7 @@ pub struct Field {
     pub getter: Option<(String, String)>,
 }
 
-/// Both tables, and what the hand-written modules have of them.
+/// The two tables, and the functions that hand-written modules have.
 pub struct Tables {
     /// Functions, in the order of the header.
     pub functions: Vec<Function>,

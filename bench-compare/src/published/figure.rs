@@ -159,7 +159,7 @@ fn hit_percent(output: &str) -> Option<f64> {
 
 const MOVED: &str = "moved and written below L0:";
 
-/// What compactions moved and wrote, in bytes, off the events of a LOG; RocksDB's statistics tell it in tenths of gigabytes.
+/// Bytes that compactions moved and wrote, from the events of a LOG; RocksDB's statistics give them in tenths of gigabytes.
 pub fn moved_and_written(log: &str) -> String {
     let sum = |event: &str, field: &str| -> u64 {
         let events = log.lines().filter(|line| line.contains(event));

@@ -28,7 +28,7 @@ fn run(sizes: &Sizes, workload: &'static str, compressed: bool) -> Run {
     bench(Some(&load), flags, workload)
 }
 
-/// What writes and compactions cost.
+/// Cost of writes and compactions.
 pub fn costs(sizes: &Sizes) -> Table {
     // Workload, whether L0 to L2 are compressed, and the columns of the document's two tables, gigabytes as MB.
     const PUBLISHED: [(&str, bool, [&str; 9]); 4] = [

@@ -297,7 +297,7 @@ fn evict(dir: &Path) -> Result<(), String> {
         if !path.is_file() {
             continue;
         }
-        // What is not on the disk yet stays in the cache.
+        // Pages that are not on the disk yet stay in the cache.
         let file = std::fs::File::open(&path).map_err(failed)?;
         file.sync_all().map_err(failed)?;
         let mut dd = Command::new("dd");

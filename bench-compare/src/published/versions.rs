@@ -45,7 +45,7 @@ const COLLECTED: [(usize, usize); 7] = [
     (1024, 1023),
 ];
 
-/// What is old goes by compactions.
+/// Compactions drop old versions.
 pub fn collection_by_compactions() -> Table {
     let of_document = [1, 1024].into_iter().flat_map(|keys| {
         COLLECTED.map(|(versions, delete)| Collection {

@@ -29,7 +29,7 @@ impl BackupEngine {
         let options = Options {
             fs: Arc::new(fs),
             wal_dir: String::new(),
-            // What is prepared in its WALs is not seen, and what is committed is.
+            // Reads see committed sections of its WALs, and no prepared ones.
             allow_2pc: true,
             ..options.clone()
         };

@@ -185,7 +185,7 @@ impl UserComparator {
         }
     }
 
-    /// What an order of the user's own compares first; see [`Comparator::leading_parts`].
+    /// The part that a user's order compares first; see [`Comparator::leading_parts`].
     #[inline]
     pub fn leading_parts<'a>(&self, key: &'a [u8]) -> Option<(&'a [u8], u64)> {
         match self {

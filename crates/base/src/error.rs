@@ -29,7 +29,7 @@ pub enum ErrorKind {
     ShutdownInProgress,
     /// A limit of time ran out.
     TimedOut,
-    /// What was asked for had a time limit of its own, and that is over: a transaction's expiration.
+    /// The time limit of an object is over: a transaction's expiration.
     Expired,
     /// Stopped on request.
     Aborted,

@@ -17,7 +17,7 @@ pub struct rocksdb_writebatch_t {
 }
 
 impl rocksdb_writebatch_t {
-    /// Of a batch.
+    /// Wraps a batch.
     pub fn new(batch: WriteBatch) -> rocksdb_writebatch_t {
         rocksdb_writebatch_t { batch, invalid: None }
     }
@@ -42,7 +42,7 @@ pub unsafe fn family<'a>(handle: FamilyPtr) -> Option<&'a ColumnFamily> {
     handle.as_ref().map(|handle| &handle.0)
 }
 
-/// What rows are added to.
+/// The destination of rows.
 pub trait Rows {
     /// Sets a key.
     fn put(&mut self, family: Option<&ColumnFamily>, key: &[u8], value: &[u8]);
@@ -54,7 +54,7 @@ pub trait Rows {
     fn single_delete(&mut self, family: Option<&ColumnFamily>, key: &[u8]);
     /// Deletes the keys from `begin` to before `end`.
     fn delete_range(&mut self, family: Option<&ColumnFamily>, begin: &[u8], end: &[u8]);
-    /// What is written to the WAL alone.
+    /// Adds a blob that goes to the WAL alone.
     fn log_data(&mut self, blob: &[u8]);
 }
 
@@ -108,7 +108,7 @@ rows!(rocksdb_writebatch_wi_t, index);
 /// The parts of a list, one behind the other: what a `v` function makes one key or value of.
 ///
 /// # Safety
-/// Both arrays have `count` elements, each a buffer.
+/// The two arrays have `count` elements, each a buffer.
 unsafe fn joined(count: c_int, data: *const *const c_char, lengths: *const usize) -> Vec<u8> {
     buffers(data, lengths, count.max(0) as usize).concat()
 }

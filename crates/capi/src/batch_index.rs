@@ -90,7 +90,7 @@ api!(
     }
 );
 
-/// What a batch alone says of a key.
+/// The state of a key by the batch alone.
 enum Outcome {
     /// This value.
     Found(Vec<u8>),

@@ -23,7 +23,7 @@ pub struct rocksdb_block_based_table_options_t {
 }
 
 impl rocksdb_block_based_table_options_t {
-    /// What the engine writes tables with.
+    /// The engine's options for writing tables.
     pub fn options(&self) -> Result<BlockBasedOptions> {
         let mut options = BlockBasedOptions::default();
         let fields = &self.fields;

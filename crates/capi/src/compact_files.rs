@@ -85,7 +85,7 @@ fn compact(
 /// Tables by level, number and path.
 type Tables = Vec<(usize, u64, Vec<u8>)>;
 
-/// What a compaction took and made.
+/// The inputs and outputs of a compaction.
 struct Compacted {
     inputs: Tables,
     outputs: Tables,

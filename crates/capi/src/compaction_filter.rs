@@ -44,7 +44,7 @@ pub struct rocksdb_compactionfiltercontext_t {
     pub fields: CompactionfiltercontextFields,
 }
 
-/// What makes filters.
+/// A factory of filters.
 pub enum FilterFactory {
     /// The same one for all.
     Shared(Arc<Filter>),
@@ -57,7 +57,7 @@ pub enum FilterFactory {
 }
 
 impl FilterFactory {
-    /// Of one filter.
+    /// Gives every compaction the same filter.
     pub fn of_filter(filter: Arc<Filter>) -> FilterFactory {
         FilterFactory::Shared(filter)
     }

@@ -27,7 +27,7 @@ pub struct CallbackComparator {
 pub struct rocksdb_comparator_t(pub Arc<CallbackComparator>);
 
 impl CallbackComparator {
-    /// What the engine compares with.
+    /// The comparator in the engine's form.
     pub fn user(self: &Arc<Self>) -> UserComparator {
         UserComparator::Custom(self.clone())
     }

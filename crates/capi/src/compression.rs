@@ -7,7 +7,7 @@ use esker::{CompressionOptions, CompressionType, Error, Result};
 use crate::generated::fields::OptionsFields;
 use crate::options::rocksdb_options_t;
 
-/// What `rocksdb_options_set_compression_options` is given.
+/// The arguments of `rocksdb_options_set_compression_options`.
 #[derive(Clone)]
 pub struct CompressionFields {
     pub window_bits: c_int,

@@ -125,7 +125,7 @@ fn is_of_files(kind: ErrorKind) -> bool {
     )
 }
 
-/// What a function that is not there says where there is no `errptr`.
+/// Reports a function that is not implemented and has no `errptr`.
 #[cold]
 pub fn absent<R: Zero>(name: &str) -> R {
     complain(&format!("Not implemented: {name}"));
@@ -168,7 +168,7 @@ pub unsafe fn array<'a, T>(data: *const T, length: usize) -> &'a [T] {
 /// The buffers of two arrays, of pointers and of lengths.
 ///
 /// # Safety
-/// Both arrays have `count` elements, each a buffer.
+/// The two arrays have `count` elements, each a buffer.
 pub unsafe fn buffers<'a>(data: *const *const c_char, lengths: *const usize, count: usize) -> Vec<&'a [u8]> {
     let lengths = array(lengths, count);
     array(data, count)
@@ -275,7 +275,7 @@ pub unsafe fn free_box<T>(object: *mut T) {
 
 /// A state of the caller's with its destructor, called once when the last who holds it lets go.
 pub struct State {
-    /// What callbacks are given.
+    /// The state that callbacks get.
     pub pointer: *mut c_void,
     destructor: Option<unsafe extern "C" fn(*mut c_void)>,
 }
@@ -286,7 +286,7 @@ unsafe impl Send for State {}
 unsafe impl Sync for State {}
 
 impl State {
-    /// Of a state and its destructor.
+    /// Takes a state and its destructor.
     pub fn new(pointer: *mut c_void, destructor: Option<unsafe extern "C" fn(*mut c_void)>) -> State {
         State { pointer, destructor }
     }

@@ -11,7 +11,7 @@ use crate::ffi::*;
 use crate::options::rocksdb_options_t;
 use crate::read_options::rocksdb_readoptions_t;
 
-/// What `rocksdb_options_t` keeps beside its fields, and the engine does not read.
+/// Values that `rocksdb_options_t` stores besides its fields, and the engine does not read.
 #[derive(Clone)]
 pub struct KeptOptions {
     pub write_lifetime_hint_styles: BTreeSet<c_int>,

@@ -103,14 +103,14 @@ pub struct CallbackListener {
 /// Numbers of tables by level.
 type Inputs = Vec<(usize, Vec<u64>)>;
 
-/// What earlier events said that later ones must tell.
+/// Facts from earlier events that later ones report.
 #[derive(Default)]
 struct Seen {
-    /// Of the tables that were made since the database was opened, until they are deleted.
+    /// Tables that were made since the database was opened, until they are deleted.
     tables: HashMap<u64, rocksdb_table_properties_t>,
-    /// Of flushes under way: the reason.
+    /// The reasons of flushes under way.
     flushes: HashMap<u64, FlushReason>,
-    /// Of compactions under way: inputs by level, and the reason.
+    /// Inputs by level, and the reason, of each compaction under way.
     compactions: HashMap<u64, (Inputs, u32)>,
 }
 
@@ -323,7 +323,7 @@ impl rocksdb_compactionjobinfo_t {
         stats.num_output_files = self.outputs.len();
     }
 
-    /// Of a compaction of named files that is done. `job` stands for it.
+    /// Describes a compaction of named files that is done. `job` is its number.
     pub fn of_files(
         family: &ColumnFamily,
         inputs: &[(usize, u64, Vec<u8>)],
@@ -767,7 +767,7 @@ api!(
     }
 );
 
-// What blob files a job wrote or emptied is not told.
+// Blob files that a job wrote or emptied are not reported.
 api!(
     fn rocksdb_compactionjobinfo_blob_file_addition_infos_count(
         _info: *const rocksdb_compactionjobinfo_t,

@@ -198,7 +198,7 @@ struct Table {
 pub struct rocksdb_livefiles_t(Vec<Table>);
 
 impl rocksdb_livefiles_t {
-    /// Of tables.
+    /// The list of these tables.
     pub fn of(files: Vec<LiveFile>) -> rocksdb_livefiles_t {
         let tables = files.into_iter().map(|file| {
             let name = file.path.file_name().unwrap_or_default();

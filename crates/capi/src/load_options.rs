@@ -116,7 +116,7 @@ fn pairs(text: &str) -> Result<Vec<(&str, &str)>> {
         .collect()
 }
 
-/// What stands in braces, without them.
+/// The text in braces, without them.
 fn inner(text: &str) -> &str {
     text.strip_prefix('{')
         .and_then(|text| text.strip_suffix('}'))
@@ -213,7 +213,7 @@ impl rocksdb_options_t {
     }
 }
 
-/// What an OPTIONS file says of the database, and of each family.
+/// The options in an OPTIONS file: those of the database, and of each family.
 fn of_file(file: &OptionsFile, env: &rocksdb_env_t, cache: Option<&rocksdb_cache_t>) -> Result<Loaded> {
     let mut base = rocksdb_options_t {
         env: env.clone(),
@@ -239,7 +239,7 @@ fn of_file(file: &OptionsFile, env: &rocksdb_env_t, cache: Option<&rocksdb_cache
     Ok(Loaded { base, families })
 }
 
-/// What was loaded.
+/// The loaded options.
 struct Loaded {
     base: rocksdb_options_t,
     families: Vec<(String, rocksdb_options_t)>,

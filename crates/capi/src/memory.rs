@@ -1,4 +1,4 @@
-//! What databases and caches take of memory.
+//! Memory that databases and caches take.
 
 use std::ffi::c_char;
 

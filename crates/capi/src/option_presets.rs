@@ -32,7 +32,7 @@ api!(
     }
 );
 
-/// What both styles have of a budget of memory for memtables.
+/// Sets memtables by a memory budget, as either style does.
 fn memtables_of(options: &mut rocksdb_options_t, budget: u64) {
     options.fields.write_buffer_size = (budget / 4) as usize;
     options.fields.min_write_buffer_number_to_merge = 2;

@@ -25,7 +25,7 @@ use crate::kept_options::KeptOptions;
 use crate::merge_operator::CallbackMergeOperator;
 use crate::rate_limiter::rocksdb_ratelimiter_t;
 
-/// What tables are made by.
+/// The table factory.
 #[derive(Clone, Default)]
 pub enum TableFactory {
     /// Block-based tables with RocksDB's defaults.
@@ -76,7 +76,7 @@ pub struct rocksdb_options_t {
 }
 
 impl rocksdb_options_t {
-    /// What a database is opened with; the options of the family stand in its `column_family`.
+    /// The engine's options for opening a database; those of the family are in its `column_family`.
     pub fn database(&self) -> Result<Options> {
         let mut options = Options::default();
         let fields = &self.fields;
@@ -128,7 +128,7 @@ impl rocksdb_options_t {
         Ok(options)
     }
 
-    /// What a column family is opened with.
+    /// The engine's options for opening a column family.
     pub fn family(&self) -> Result<ColumnFamilyOptions> {
         let mut options = ColumnFamilyOptions {
             // A flush makes one file in level 0, as programs written for RocksDB expect to see.
@@ -249,7 +249,7 @@ pub fn temperature(number: c_int) -> Temperature {
     }
 }
 
-/// What compactions of the last level do, by RocksDB's number.
+/// The treatment of the last level in a manual compaction, by RocksDB's number.
 pub fn bottommost_level_compaction(number: u8) -> BottommostLevelCompaction {
     match number {
         0 => BottommostLevelCompaction::Skip,

@@ -35,7 +35,7 @@ pub fn priority(number: std::ffi::c_int) -> Option<IoPriority> {
 }
 
 impl rocksdb_readoptions_t {
-    /// What the engine reads with.
+    /// The engine's read options.
     pub fn options(&self) -> ReadOptions {
         let fields = &self.fields;
         let total_order = fields.total_order_seek != 0;
@@ -67,7 +67,7 @@ impl rocksdb_readoptions_t {
         }
     }
 
-    /// What `options` says, or the defaults where it is NULL.
+    /// Translates `options`; NULL stands for the defaults.
     ///
     /// # Safety
     /// `options` is NULL or an object of this kind.
@@ -79,7 +79,7 @@ impl rocksdb_readoptions_t {
     }
 }
 
-/// What the engine writes with. NULL stands for the defaults.
+/// The engine's write options. NULL stands for the defaults.
 ///
 /// # Safety
 /// `options` is NULL or an object of this kind.
@@ -99,7 +99,7 @@ pub unsafe fn write_options(options: *const rocksdb_writeoptions_t) -> WriteOpti
     }
 }
 
-/// What the engine flushes with. NULL stands for the defaults.
+/// The engine's flush options. NULL stands for the defaults.
 ///
 /// # Safety
 /// `options` is NULL or an object of this kind.

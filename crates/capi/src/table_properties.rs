@@ -20,7 +20,7 @@ pub struct rocksdb_table_properties_t {
 }
 
 impl rocksdb_table_properties_t {
-    /// Of a table.
+    /// The properties of a table.
     pub fn of(from: &TableProperties) -> rocksdb_table_properties_t {
         let user_collected: Pairs = from.user_collected.clone().into_iter().collect();
         let readable: Pairs = from

@@ -1,4 +1,4 @@
-//! What was written, from the WALs.
+//! Updates read back from the WALs.
 
 use std::ffi::{CString, c_char, c_int};
 

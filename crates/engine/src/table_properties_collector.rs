@@ -40,7 +40,7 @@ pub trait TablePropertiesCollectorFactory: Send + Sync + 'static {
     /// Its name, among the table's properties.
     fn name(&self) -> &str;
 
-    /// What the info log says of it. Default: its name.
+    /// Its text in the info log. Default: its name.
     fn text(&self) -> String {
         self.name().to_owned()
     }

@@ -1,6 +1,6 @@
 //! Garbage collection of keys that somebody has chosen, at a cost of what it collects.
 //!
-//! Of each key all versions at or below a time go. Where few versions stay above it, one iterator goes forwards past them and over those that go, and stands
+//! A collection removes all versions of a key at or below a time. Where few versions stay above it, one iterator goes forwards past them and over those that go, and stands
 //! on the next key then. Where many stay, another goes from the key's oldest version up to the first that stays: one seek, however many
 //! stay, and the time of the version above is known as well, which ages ask for. Which it is is learnt from key to key. A history collected page by page
 //! is not walked anew for each page.
@@ -330,7 +330,7 @@ struct Walk<'a> {
     back: Option<VersionIter>,
     /// Counts keys between looks at whether many versions stay still.
     looks_further: u32,
-    /// What goes of the key at hand, from the newest down.
+    /// The versions of the current key that are removed, from the newest down.
     removed: Vec<Removed>,
 }
 

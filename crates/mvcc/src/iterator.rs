@@ -16,7 +16,7 @@ use crate::reader::{Reader, Span, VersionIter};
 use crate::rows::Row;
 use crate::timestamp::Timestamp;
 
-/// What an [`MvccIterator`] stops at.
+/// The kinds of keys that an [`MvccIterator`] stops at.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum KeyTypes {
     /// Versions and inline values alone; it tells of no range tombstones.
@@ -82,7 +82,7 @@ impl Reader<'_> {
     /// or below it.
     ///
     /// # Errors
-    /// What the engine says.
+    /// Errors of the engine.
     pub fn iter(&self, span: Span<'_>, types: KeyTypes) -> Result<MvccIterator> {
         let ranges = match (types, self.ranges()) {
             (KeyTypes::Points, _) | (_, None) => Ranges::default(),
@@ -245,7 +245,7 @@ impl MvccIterator {
     /// The version or inline value where it stands; `None` where there is none but a range tombstone.
     ///
     /// # Errors
-    /// What the engine says of a value in a blob file.
+    /// Errors of the engine for a value in a blob file.
     pub fn point(&mut self) -> Result<Option<Row<'_>>> {
         let is_point = self.here.as_ref().is_some_and(|here| here.is_point);
         let Some(points) = self.points.as_mut().filter(|_| is_point) else {
@@ -274,7 +274,7 @@ impl MvccIterator {
         self.range_changed
     }
 
-    /// What it has cost.
+    /// Its cost so far.
     pub fn counters(&self) -> ReadCounters {
         self.points
             .as_ref()

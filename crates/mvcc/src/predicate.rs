@@ -12,7 +12,7 @@ use crate::scan::{Resume, ResumeReason, check_key};
 use crate::stats::MvccStats;
 use crate::timestamp::Timestamp;
 
-/// What keys are deleted, how, and how many at once.
+/// Options of a predicate delete: the keys, the form of the deletions, the limits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PredicateDeleteOptions {
     /// Keys are deleted whose newest version was written after this time. Default: [`Timestamp::ZERO`], all keys that have a value.
@@ -26,14 +26,14 @@ pub struct PredicateDeleteOptions {
     pub max_bytes: Option<u64>,
 }
 
-/// What a deletion of keys written after a time did.
+/// The result of a deletion of keys written after a time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PredicateDeleteResult {
     /// Keys deleted.
     pub keys: u64,
     /// Range tombstones written.
     pub range_tombstones: u64,
-    /// What is left of the span: it begins at a key that is to be deleted.
+    /// The rest of the span: it begins at a key that is to be deleted.
     pub resume: Option<Resume>,
 }
 
@@ -109,7 +109,7 @@ impl MvccBatch<'_> {
         Ok(result)
     }
 
-    /// What is to be deleted. Nothing is written.
+    /// Finds the keys to delete. Nothing is written.
     fn find_matches(
         &mut self,
         span: Span<'_>,
@@ -229,7 +229,7 @@ struct Run {
     len: u64,
     /// One by one, while it may still be too short for a range tombstone.
     keys: Vec<Match>,
-    /// What they weigh.
+    /// The statistics of its keys.
     live: MvccStats,
 }
 

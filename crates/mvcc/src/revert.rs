@@ -12,7 +12,7 @@ use crate::scan::{Resume, ResumeReason};
 use crate::stats::MvccStats;
 use crate::timestamp::Timestamp;
 
-/// What is taken back to an earlier time, and how much of it at once.
+/// Options of a return to an earlier time: the times and the limits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RevertOptions {
     /// The last time that is taken back: what was written later stays. Default: `None`, no end.
@@ -25,14 +25,14 @@ pub struct RevertOptions {
     pub max_bytes: Option<u64>,
 }
 
-/// What a return to an earlier time has done.
+/// The result of a return to an earlier time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RevertResult {
     /// Versions removed.
     pub versions: u64,
     /// Range tombstones removed: times of fragments.
     pub range_tombstones: u64,
-    /// What is left of the span.
+    /// The rest of the span.
     pub resume: Option<Resume>,
 }
 
@@ -113,7 +113,7 @@ impl MvccBatch<'_> {
 
 /// A return at work.
 struct Revert {
-    /// What was written after this time goes,
+    /// Versions written after this time are removed,
     after: Timestamp,
     /// up to this one.
     until: Timestamp,
@@ -124,7 +124,7 @@ struct Revert {
     weighs: bool,
     /// The latest version that goes.
     latest: Timestamp,
-    /// What keys weighed as far as that changes, and what they weigh without what goes.
+    /// Statistics of the keys that change, before and after the removal.
     before: MvccStats,
     left: MvccStats,
 }
@@ -185,7 +185,7 @@ impl Revert {
                 (Some(place), None) | (None, Some(place)) => place,
                 (None, None) => return Ok(None),
             };
-            // What begins at one place goes together, and something does each time.
+            // Tombstones that begin at one place are removed together, and each round removes some.
             if let Some(reason) = self.done.limit(options).filter(|_| !is_first) {
                 return Ok(Some((place.clone(), reason)));
             }
@@ -204,7 +204,7 @@ impl Revert {
     /// Takes back the key that the iterator stands on, and leaves it.
     fn take_back(&mut self, batch: &MvccBatch<'_>, iter: &mut VersionIter, user_key: &[u8]) -> Result<()> {
         let mut before = batch.weigh(user_key);
-        // What range tombstones hid may be seen again.
+        // Versions that range tombstones hid may be visible again.
         let deleted = self
             .cover
             .as_mut()

@@ -28,14 +28,14 @@ pub struct VersionPosition {
     pub timestamp: Timestamp,
 }
 
-/// What a scan of versions found.
+/// The result of a scan of versions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct VersionScan {
     /// Keys in order, of each the newest version first.
     pub rows: Rows,
     /// The first version that is left, and which limit was met, if one was and there is anything left.
     pub resume: Option<(VersionPosition, ResumeReason)>,
-    /// What it cost.
+    /// Its cost.
     pub counters: ReadCounters,
 }
 

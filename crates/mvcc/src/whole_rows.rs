@@ -6,13 +6,13 @@ use crate::reader::{Reader, Span};
 use crate::scan::{MvccReadOptions, Resume, RowPrefix, ScanResult};
 use crate::timestamp::Timestamp;
 
-/// What keys of the row of `user_key` begin with.
+/// The prefix that the keys of the row of `user_key` share.
 fn row_of(row: RowPrefix, user_key: &[u8]) -> &[u8] {
     &user_key[..row(user_key).min(user_key.len())]
 }
 
 impl Reader<'_> {
-    /// What a scan returns that a limit has stopped, perhaps within a row.
+    /// The result of a scan that a limit has stopped, perhaps within a row.
     pub(crate) fn keep_rows_whole(
         &self,
         mut result: ScanResult,

@@ -1,4 +1,4 @@
-//! What can be read of: a database, a transaction database, a transaction.
+//! Objects that serve reads: a database, a transaction database, a transaction.
 
 use crate::{AsColumnFamilyRef, DBPinnableSlice, Error, ReadOptions};
 

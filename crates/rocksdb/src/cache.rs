@@ -78,7 +78,7 @@ impl fmt::Debug for Cache {
 pub struct WriteBufferManager(Arc<esker::WriteBufferManager>);
 
 impl WriteBufferManager {
-    /// Of so many bytes; 0: no limit. With `allow_stall` writers wait where there are more.
+    /// A manager with a limit in bytes; 0: no limit. With `allow_stall` writers wait while it is exceeded.
     pub fn new_write_buffer_manager(buffer_size: usize, allow_stall: bool) -> WriteBufferManager {
         WriteBufferManager(esker::WriteBufferManager::new(
             buffer_size as u64,

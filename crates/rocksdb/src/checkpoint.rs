@@ -15,7 +15,7 @@ pub struct Checkpoint<'db> {
 }
 
 impl<'db> Checkpoint<'db> {
-    /// Of `db`.
+    /// A checkpoint object for `db`.
     ///
     /// # Errors
     /// None.
@@ -59,7 +59,7 @@ pub struct TransactionDBCheckpoint<'db> {
 }
 
 impl<'db> TransactionDBCheckpoint<'db> {
-    /// Of `db`.
+    /// A checkpoint object for `db`.
     ///
     /// # Errors
     /// None.

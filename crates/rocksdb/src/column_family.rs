@@ -83,7 +83,7 @@ pub type ColumnFamilyRef<'a> = &'a ColumnFamily;
 #[cfg(feature = "multi-threaded-cf")]
 pub type ColumnFamilyRef<'a> = Arc<BoundColumnFamily<'a>>;
 
-/// What names a column family in a call.
+/// A handle that names a column family in a call.
 pub trait AsColumnFamilyRef {
     /// The engine's handle.
     #[doc(hidden)]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use base::sync::Mutex;
 
-/// What becomes of a row.
+/// The decision about a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
     /// It stays as it is.

@@ -1,4 +1,4 @@
-//! What makes a compaction filter for each compaction.
+//! Factories that make a compaction filter for each compaction.
 
 use std::ffi::CStr;
 
@@ -18,7 +18,7 @@ pub trait CompactionFilterFactory {
     fn name(&self) -> &CStr;
 }
 
-/// What a compaction is about.
+/// Facts about a compaction.
 pub struct CompactionFilterContext {
     /// Every file takes part.
     pub is_full_compaction: bool,

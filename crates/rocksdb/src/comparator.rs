@@ -50,7 +50,7 @@ impl esker::Comparator for OrderWithTs {
         &self.name
     }
 
-    /// What is too short for a timestamp is no key, and is compared without one: the function may rely on it.
+    /// Bytes too short for a timestamp are no key, and are compared without one: the function may rely on it.
     fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
         if a == b {
             return Ordering::Equal;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// What went wrong, by the words an [`Error`]'s text begins with.
+/// The kind of an error, by the words its text begins with.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ErrorKind {
     /// `NotFound`.

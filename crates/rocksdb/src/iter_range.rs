@@ -2,7 +2,7 @@
 
 use std::ops::{Range, RangeFrom, RangeFull, RangeTo};
 
-/// What bounds of an iterator can be made of.
+/// Types that give the bounds of an iterator.
 pub trait IterateBounds {
     /// The first key that may be seen, and the first one behind that may not; `None` where there is no bound.
     fn into_bounds(self) -> (Option<Vec<u8>>, Option<Vec<u8>>);

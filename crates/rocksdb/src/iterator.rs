@@ -69,7 +69,7 @@ impl<'a, D: DBAccess> DBRawIteratorWithThreadMode<'a, D> {
         self.here().is_some()
     }
 
-    /// What went wrong.
+    /// The error of the iterator.
     ///
     /// # Errors
     /// That.

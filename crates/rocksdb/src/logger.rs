@@ -1,4 +1,4 @@
-//! What takes the lines of the info log.
+//! Receivers of the lines of the info log.
 
 use std::io::Write;
 use std::sync::Arc;

@@ -3,7 +3,7 @@
 use std::ffi::{CStr, CString, NulError};
 use std::ops::Deref;
 
-/// What a C string can be made of. A name with a NUL byte in it is refused.
+/// Types that a C string can be made of. A name with a NUL byte in it is refused.
 pub trait CStrLike {
     /// The string, borrowed or made.
     type Baked: Deref<Target = CStr>;

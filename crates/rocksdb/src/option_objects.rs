@@ -160,7 +160,7 @@ impl Options {
         self.inner.column_family.compaction_filter_factory = Some(Arc::new(filter));
     }
 
-    /// What makes a filter for each compaction.
+    /// The factory that makes a filter for each compaction.
     pub fn set_compaction_filter_factory<F>(&mut self, factory: F)
     where
         F: CompactionFilterFactory + Send + 'static,
@@ -212,12 +212,12 @@ impl Options {
         self.inner.wal_dir = path.as_ref().to_string_lossy().into_owned();
     }
 
-    /// What is left out of the info log. Default: what matters less than [`LogLevel::Info`].
+    /// Lines below this level are left out of the info log. Default: [`LogLevel::Info`].
     pub fn set_log_level(&mut self, level: LogLevel) {
         self.inner.info_log_level = level.engine();
     }
 
-    /// What takes the lines of the info log in place of a file.
+    /// The logger that takes the lines of the info log in place of a file.
     pub fn set_info_logger(&mut self, logger: InfoLogger) {
         self.inner.info_log = Some(logger.inner);
     }
@@ -260,7 +260,7 @@ impl Options {
         self.inner.column_family.compaction_options_fifo = options.inner.clone();
     }
 
-    /// What memtables are. Those of hashes are kept: memtables are then what they are by default, and all that is read is right.
+    /// The kind of memtables. Kinds with hashes are kept: memtables are then of the default kind, and reads are right.
     pub fn set_memtable_factory(&mut self, factory: MemtableFactory) {
         let family = &mut self.inner.column_family;
         family.memtable_factory = match factory {
@@ -286,7 +286,7 @@ impl Options {
         self.keep("table_factory", "PlainTable");
     }
 
-    /// What recovery does with damaged records of the WAL. Default: [`DBRecoveryMode::PointInTime`].
+    /// The treatment of damaged WAL records at recovery. Default: [`DBRecoveryMode::PointInTime`].
     pub fn set_wal_recovery_mode(&mut self, mode: DBRecoveryMode) {
         self.inner.wal_recovery_mode = match mode {
             DBRecoveryMode::TolerateCorruptedTailRecords => esker::RecoveryMode::TolerateCorruptedTailRecords,

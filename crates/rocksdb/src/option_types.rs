@@ -18,7 +18,7 @@ pub enum LogLevel {
     Error,
     /// Nothing goes on after it.
     Fatal,
-    /// Who writes, and with which options.
+    /// Lines of the header: the release, and the options.
     Header,
 }
 
@@ -30,7 +30,7 @@ pub enum ReadTier {
     All = 0,
     /// Memtables and the block cache.
     BlockCache,
-    /// What a crash leaves: not implemented, a read with it fails.
+    /// Rows that survive a crash: not implemented, a read with it fails.
     Persisted,
     /// Memtables.
     Memtable,
@@ -73,20 +73,20 @@ pub enum DataBlockIndexType {
     BinaryAndHash = 1,
 }
 
-/// Of which tables a part stays in the block cache once it was read.
+/// The tables of which a part stays in the block cache once it was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BlockBasedTablePinningTier {
     /// As the older options say.
     Fallback = 0,
-    /// Of none.
+    /// No tables.
     None = 1,
-    /// Of tables that flushes wrote, and of similar ones.
+    /// Tables that flushes wrote, and similar ones.
     FlushAndSimilar = 2,
-    /// Of all.
+    /// All tables.
     All = 3,
 }
 
-/// What memtables are.
+/// The kind of memtables.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum MemtableFactory {
     /// Rows in the order they came in.
@@ -196,7 +196,7 @@ pub enum DBCompactionStyle {
     Fifo = 2,
 }
 
-/// What recovery does with damaged records of the WAL.
+/// The treatment of damaged WAL records at recovery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DBRecoveryMode {
     /// Takes a torn end, and fails at other damage.

@@ -86,7 +86,7 @@ impl Options {
         self.kept.insert(name, value.to_string());
     }
 
-    /// What was kept under a name, as a truth.
+    /// The kept value of a boolean option.
     fn kept_flag(&self, name: &str, default: bool) -> bool {
         self.kept.get(name).map_or(default, |value| value == "true")
     }
@@ -104,12 +104,12 @@ impl Options {
         self.wrong.values().next().cloned().map_or(Ok(()), Err)
     }
 
-    /// What `use_fsync` was set to. Esker syncs files by fdatasync, which makes the same bytes durable.
+    /// The kept value of `use_fsync`. Esker syncs files by fdatasync, which makes the same bytes durable.
     pub fn get_use_fsync(&self) -> bool {
         self.kept_flag("use_fsync", false)
     }
 
-    /// What `track_and_verify_wals_in_manifest` was set to. Esker's WALs name their predecessor in any case.
+    /// The kept value of `track_and_verify_wals_in_manifest`. Esker's WALs name their predecessor in any case.
     pub fn get_track_and_verify_wals_in_manifest(&self) -> bool {
         self.kept_flag("track_and_verify_wals_in_manifest", false)
     }

@@ -1,4 +1,4 @@
-//! What a thread counts, and the memory of databases.
+//! Counters of a thread, and the memory of databases.
 
 use std::marker::PhantomData;
 
@@ -27,7 +27,7 @@ pub enum PerfStatsLevel {
 
 macro_rules! metrics {
     ($( $variant:ident = $number:literal => $name:literal, )+) => {
-        /// What a thread counts. Times are in nanoseconds. One that Esker does not count stays 0.
+        /// The counters of a thread. Times are in nanoseconds. A counter that Esker does not have stays 0.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[non_exhaustive]
         #[repr(i32)]
@@ -134,7 +134,7 @@ pub fn set_perf_stats(level: PerfStatsLevel) {
     esker::perf::set_level(level);
 }
 
-/// What this thread has counted. It counts nothing before [`set_perf_stats`] says so, where RocksDB counts from the beginning.
+/// The counters of this thread. They stay 0 until [`set_perf_stats`] is called, where RocksDB counts from the beginning.
 #[derive(Default)]
 pub struct PerfContext {
     /// Counts are of one thread.
@@ -211,7 +211,7 @@ pub struct MemoryUsageBuilder<'a> {
 }
 
 impl<'a> MemoryUsageBuilder<'a> {
-    /// Of nothing.
+    /// An empty set.
     ///
     /// # Errors
     /// None.

@@ -1,4 +1,4 @@
-//! What a database, a transaction database and a transaction have in common: reads and iterators.
+//! Reads and iterators, which a database, a transaction database and a transaction have in common.
 
 /// The methods that read, for a type that is [`DBAccess`](crate::DBAccess).
 macro_rules! read_methods {
@@ -248,7 +248,7 @@ macro_rules! read_methods {
             )
         }
 
-        /// What is there now, readable for as long as it is held.
+        /// A snapshot of the present rows, readable for as long as it is held.
         pub fn snapshot(&self) -> SnapshotWithThreadMode<'_, Self> {
             SnapshotWithThreadMode::new(self)
         }

@@ -6,7 +6,7 @@ use crate::{BottommostLevelCompaction, DBAccess, Error, IterateBounds, ReadTier,
 /// How a read is done.
 pub struct ReadOptions {
     pub(crate) inner: esker::ReadOptions,
-    /// What was asked for and is not implemented.
+    /// Options that were set and are not implemented.
     refused: Option<&'static str>,
 }
 

@@ -21,7 +21,7 @@ pub struct SliceTransform {
 }
 
 impl SliceTransform {
-    /// Of functions. Without the second every key has a prefix.
+    /// A transform made of functions. Without the second every key has a prefix.
     pub fn create(
         name: impl CStrLike,
         transform_fn: TransformFn,

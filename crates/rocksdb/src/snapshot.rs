@@ -8,7 +8,7 @@ use crate::{
 /// A snapshot of [`DB`].
 pub type Snapshot<'a> = SnapshotWithThreadMode<'a, DB>;
 
-/// What was there at a moment, readable for as long as it is held.
+/// The rows at one moment, readable for as long as it is held.
 ///
 /// ```
 /// use esker_rocksdb::DB;
@@ -26,7 +26,7 @@ pub struct SnapshotWithThreadMode<'a, D: DBAccess> {
 }
 
 impl<'a, D: DBAccess> SnapshotWithThreadMode<'a, D> {
-    /// Of this moment.
+    /// A snapshot of this moment.
     pub fn new(db: &'a D) -> SnapshotWithThreadMode<'a, D> {
         SnapshotWithThreadMode {
             db,

@@ -133,17 +133,17 @@ impl BlockBasedOptions {
         };
     }
 
-    /// Of which tables the top level of a divided index or filter stays in the cache.
+    /// The tables of which the top level of a divided index or filter stays in the cache.
     pub fn set_top_level_index_pinning_tier(&mut self, tier: BlockBasedTablePinningTier) {
         self.inner.metadata_cache_options.top_level_index_pinning = pinning(tier);
     }
 
-    /// Of which tables partitions stay in the cache.
+    /// The tables of which partitions stay in the cache.
     pub fn set_partition_pinning_tier(&mut self, tier: BlockBasedTablePinningTier) {
         self.inner.metadata_cache_options.partition_pinning = pinning(tier);
     }
 
-    /// Of which tables an index or filter in one block stays in the cache.
+    /// The tables of which an index or filter in one block stays in the cache.
     pub fn set_unpartitioned_pinning_tier(&mut self, tier: BlockBasedTablePinningTier) {
         self.inner.metadata_cache_options.unpartitioned_pinning = pinning(tier);
     }

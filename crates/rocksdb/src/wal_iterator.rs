@@ -1,4 +1,4 @@
-//! What WALs hold, batch by batch.
+//! The contents of WALs, batch by batch.
 
 use crate::{Error, WriteBatch, WriteBatchWithTransaction};
 
@@ -19,7 +19,7 @@ impl DBWALIterator {
         self.inner.valid()
     }
 
-    /// What went wrong.
+    /// The error of the iterator.
     ///
     /// # Errors
     /// That.

@@ -19,7 +19,7 @@ fn account(number: u64) -> Vec<u8> {
     format!("account{number:03}").into_bytes()
 }
 
-/// What is in an account; the transaction keeps it so until it ends.
+/// The balance of an account; the transaction holds its lock until it ends.
 fn balance(transaction: &mut Transaction, family: &ColumnFamily, number: u64) -> Result<i64> {
     let read = ReadOptions::default();
     let value = transaction.get_for_update(&read, family, &account(number), true, true)?;

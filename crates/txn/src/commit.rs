@@ -43,7 +43,7 @@ impl Transaction {
             }
             _ => {}
         }
-        // Whoever would take its locks does so before this, or not at all.
+        // Another transaction takes its expired locks before this, or not at all.
         if !self.state.leave_started(TransactionState::AwaitingCommit) {
             return Err(not_in_state(self.state()));
         }

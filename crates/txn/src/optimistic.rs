@@ -10,7 +10,7 @@ use crate::transaction::Transaction;
 
 /// A database with transactions that take no locks: RocksDB's `OptimisticTransactionDB`. The keys that a transaction writes, or reads for update, are
 /// looked at when it is committed: where another has written one since, it fails with `Busy`, stays as it is, and is to be rolled back and done again.
-/// What is written to the [database below](Self::db) counts as well.
+/// Writes to the [database below](Self::db) count as well.
 ///
 /// The look goes into memtables, and into tables where memtables do not reach back, so that unlike RocksDB's it never fails with `TryAgain`, and no
 /// memtable is kept for it.

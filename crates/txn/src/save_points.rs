@@ -6,7 +6,7 @@ use esker::Snapshot;
 use crate::lock::tracker::LockTracker;
 use crate::transaction::{Control, Counts, SnapshotNeeded, Transaction};
 
-/// What a transaction was, and what it has locked since.
+/// The state of a transaction at a save point, and the keys it has locked since.
 pub(crate) struct SavePoint {
     snapshot: Option<Snapshot>,
     snapshot_needed: SnapshotNeeded,

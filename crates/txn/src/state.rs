@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
-/// What a transaction is in: RocksDB's names.
+/// The state of a transaction, by RocksDB's names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum TransactionState {
@@ -10,15 +10,15 @@ pub enum TransactionState {
     Started,
     /// It is being prepared.
     AwaitingPrepare,
-    /// What it writes is in the WAL, to be committed or rolled back.
+    /// Its rows are in the WAL, to be committed or rolled back.
     Prepared,
     /// It is being committed.
     AwaitingCommit,
     /// It is committed.
     Committed,
-    /// What was prepared is being rolled back.
+    /// The prepared section is being rolled back.
     AwaitingRollback,
-    /// What was prepared is rolled back.
+    /// The prepared section is rolled back.
     RolledBack,
     /// It expired, and another transaction has taken its locks.
     LocksStolen,

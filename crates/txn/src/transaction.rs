@@ -33,7 +33,7 @@ pub(crate) enum Control {
     },
 }
 
-/// What a transaction with locks has beside.
+/// The further state of a transaction with locks.
 pub(crate) struct Locking {
     pub shared: Arc<TransactionDbShared>,
     pub request: LockRequest,
@@ -43,7 +43,7 @@ pub(crate) struct Locking {
     pub start: Duration,
 }
 
-/// What is added up of a transaction.
+/// Counters of a transaction.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counts {
     pub puts: u64,
@@ -162,7 +162,7 @@ impl Transaction {
         self.state.get()
     }
 
-    /// What it writes.
+    /// The rows it writes.
     pub fn write_batch(&self) -> &WriteBatch {
         self.batch.write_batch()
     }

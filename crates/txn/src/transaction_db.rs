@@ -16,7 +16,7 @@ use crate::state::TransactionState;
 use crate::transaction::Transaction;
 use crate::writes::Tracking;
 
-/// What a database and its transactions share.
+/// State that a database and its transactions share.
 pub(crate) struct TransactionDbShared {
     pub db: Db,
     pub options: TransactionDBOptions,
@@ -35,7 +35,7 @@ enum Named {
 /// A database with [transactions](Transaction) that lock keys as they write them, and commits in two phases: RocksDB's `TransactionDB`, of the policy
 /// write-committed. Cheap to clone; all clones are the same database.
 ///
-/// What is written through it without a transaction locks its keys, too. Writes to the [database below](Self::db) do not: a transaction does not know
+/// A write through it without a transaction locks its keys, too. Writes to the [database below](Self::db) do not: a transaction does not know
 /// of them unless it has a snapshot.
 #[derive(Clone)]
 pub struct TransactionDB {

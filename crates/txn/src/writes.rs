@@ -199,7 +199,7 @@ impl Transaction {
         }
     }
 
-    /// What an optimistic transaction validates the next key by.
+    /// The sequence number by which an optimistic transaction validates the next key.
     fn note_optimistic(&mut self, validate: bool) -> Option<SeqNo> {
         if !validate {
             return None;

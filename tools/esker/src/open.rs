@@ -41,7 +41,7 @@ pub fn read_only(database: &Database, reading: &Reading) -> Result<ReadOnly> {
     directory::check_is_database(&database.db)?;
     let mut options = Options {
         wal_dir: wal_dir(database)?,
-        // Whoever only looks sees what is committed.
+        // A reader sees committed rows only.
         allow_2pc: true,
         ..Options::default()
     };

@@ -28,7 +28,7 @@ struct FileCheck {
     pieces: (u64, &'static str),
     /// Something worth saying that is no damage.
     note: Option<String>,
-    /// Of a WAL: the number of the one it says comes before it.
+    /// The number of the WAL that comes before this one, by its first record.
     wal_before: Option<u64>,
     damage: Vec<Error>,
 }

@@ -67,7 +67,7 @@ pub struct Open {
     pub families: Vec<RwLock<ColumnFamily>>,
     /// Who follows it.
     pub secondary: Option<Secondary>,
-    /// What writes it, if that is transactions.
+    /// The transaction database that writes it, if transactions do.
     pub transactions: Option<Transactions>,
 }
 

@@ -14,14 +14,14 @@ use crate::worker::Worker;
 /// How long a transaction waits for a lock that no other should have, in milliseconds.
 const LOCK_TIMEOUT: i64 = 600_000;
 
-/// What makes transactions.
+/// The database that makes transactions.
 pub enum Transactions {
     Locked(TransactionDB),
     Optimistic(OptimisticTransactionDB),
 }
 
 impl Transactions {
-    /// What the flags ask for over `db`. What an earlier process has left prepared is rolled back: its write did not return, so it may not have been done.
+    /// The transaction database over `db` that the flags ask for. Transactions that an earlier process left prepared are rolled back: their writes did not return.
     pub fn over(flags: &Flags, db: &Db) -> Outcome<Option<Transactions>> {
         if flags.use_optimistic_txn {
             let optimistic = OptimisticTransactionDB::wrap(db.clone());
@@ -77,7 +77,7 @@ impl Worker<'_> {
             transaction.rollback_to_save_point()?;
         }
         if matches!(transactions, Transactions::Locked(_)) && self.one_in(3) {
-            // What is prepared is ended, however long that takes.
+            // A prepared transaction is ended, however long that takes.
             options.no_slowdown = false;
             transaction.set_write_options(options.clone());
             transaction.set_name(&[self.seed.to_be_bytes(), self.rng.u64(..).to_be_bytes()].concat())?;

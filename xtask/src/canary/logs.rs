@@ -1,4 +1,4 @@
-//! What LOG and the statistics say, where scripts read it.
+//! Bugs in LOG and in the statistics, where scripts read them.
 
 use super::Canary;
 use super::Catcher::Tests;

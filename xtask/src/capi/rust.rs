@@ -248,7 +248,7 @@ fn stub_type(parameter: &Parameter) -> &'static str {
     c_type(&parameter.kind)
 }
 
-/// What a C type is as an argument: all pointers are the same.
+/// The kind of a C type as an argument: all pointers are the same.
 fn c_type(kind: &str) -> &'static str {
     if kind.ends_with('*') || object(kind).is_some() {
         return "*mut c_void";

@@ -28,7 +28,7 @@ pub fn fetch(name: &str, version: &str) -> Result<PathBuf, String> {
     );
     write(&dir.join("Cargo.toml"), &manifest)?;
     shell::output(shell::cargo().arg("fetch").current_dir(&dir))?;
-    // Of one line a package: its name, its version, its manifest.
+    // One line a package: its name, its version, its manifest.
     let tree = shell::output(
         shell::cargo()
             .args(["tree", "--offline", "--prefix=none", "--depth=1", "--format={p}"])

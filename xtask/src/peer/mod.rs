@@ -22,7 +22,7 @@ use toolchain::{Machine, Toolchain};
 /// Where the program and its objects lie, from the root.
 const DIR: &str = "target/peer";
 
-/// What a comparison with RocksDB runs, if it has been built.
+/// The program that a comparison with RocksDB runs, if it has been built.
 pub fn program() -> Option<PathBuf> {
     let path = shell::root().join(DIR).join("db_bench");
     path.is_file().then_some(path)
@@ -70,7 +70,7 @@ pub fn run(words: &[&str]) -> Outcome {
     Ok(())
 }
 
-/// What is to be compiled, into objects in `dir`.
+/// The sources to compile, into objects in `dir`.
 fn units(sources: &Sources, toolchain: &Toolchain, dir: &Path) -> Vec<Unit> {
     let mut units = Vec::new();
     for part in &sources.parts {

@@ -7,7 +7,7 @@ use crate::shell;
 /// Everything that is compiled.
 #[derive(Debug)]
 pub struct Sources {
-    /// Of RocksDB.
+    /// The release of RocksDB.
     pub release: String,
     pub parts: Vec<Part>,
 }
@@ -24,7 +24,7 @@ pub struct Part {
     pub defines: Vec<&'static str>,
 }
 
-/// What RocksDB's build finds out about Linux, and the libraries that are built with it.
+/// The macros that RocksDB's build sets for Linux, and for the libraries that are built with it.
 const DEFINES: &[&str] = &[
     "GFLAGS=1",
     "SNAPPY",

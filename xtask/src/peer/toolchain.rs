@@ -7,7 +7,7 @@ use crate::shell;
 /// Debian's packages of what is used where it is there.
 pub const PACKAGES: &[&str] = &["clang", "lld", "libgflags-dev", "libjemalloc-dev", "liburing-dev"];
 
-/// What can be asked of a machine.
+/// A machine whose compilers and libraries are probed.
 pub struct Machine {
     /// A directory to try things in.
     dir: PathBuf,
@@ -153,7 +153,7 @@ impl Toolchain {
         libraries
     }
 
-    /// What a table of its numbers says of how it was built.
+    /// The description of the build in a table of its numbers.
     pub fn text(&self) -> String {
         let version = shell::output(shell::command(&self.cxx).arg("--version")).unwrap_or_default();
         let version = version.lines().next().unwrap_or(&self.cxx).to_owned();

@@ -315,7 +315,7 @@ fn a_block_that_nobody_verified_is_verified_by_the_first_who_asks() {
     }
 }
 
-/// What a read that verifies gets where the cache has an unverified block is read from the file, once: not only its checksum.
+/// A verifying read that finds an unverified block in the cache reads the whole block from the file, once.
 #[test]
 fn an_unverified_block_is_read_again_once() {
     let damaged = Damaged::new();

@@ -565,7 +565,7 @@ fn a_panic_of_the_file_system_ends_no_close_half_way() {
         let db = Db::open(&options(Arc::new(faults.clone())), DIR).unwrap();
         fill(&db);
         let family = db.default_column_family();
-        // What no WAL holds is flushed.
+        // Rows that no WAL holds are flushed.
         db.put_opt(&no_wal(), &family, b"e", b"5").unwrap();
         let panics = Action::Call(Arc::new(|_, _| panic!("the file system panics")));
         let rule = Rule::new(panics).on([op]);
@@ -578,7 +578,7 @@ fn a_panic_of_the_file_system_ends_no_close_half_way() {
         // The thread that deletes files outlives a panic, and what it did not delete the next open does.
         if op != Op::Remove {
             let error = closed.as_ref().unwrap_err();
-            // Of a background job the failure it has left is told.
+            // The close returns the failure that a background job has left.
             let told = [ErrorKind::Panicked, ErrorKind::ReadOnly];
             assert!(told.contains(&error.kind()), "{what}: {error}");
             assert!(

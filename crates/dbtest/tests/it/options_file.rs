@@ -12,7 +12,7 @@ use vfs::{FileSystem, MemFs};
 
 const DIR: &str = "/db";
 
-/// What RocksDB would have been told, one option of each kind, and some at their defaults.
+/// A file as RocksDB writes it, with one option of each kind, and some at their defaults.
 const OF_THE_DATABASE: &str = "  atomic_flush=true\n  WAL_ttl_seconds=3600\n  WAL_size_limit_MB=0\n  paranoid_checks=true\n  \
                                max_manifest_space_amp_pct=100\n  enable_pipelined_write=true\n  an_option_of_tomorrow=7\n";
 const OF_THE_FAMILY: &str =
@@ -163,7 +163,7 @@ fn strict_options_refuse_what_makes_a_difference() {
     let db = Db::open(&options, DIR).unwrap();
     db.close().unwrap();
     assert_eq!(OptionsFile::parse(&less).unwrap().lost().len(), 1);
-    // Of a file that cannot be read nothing is known.
+    // Nothing is known about a file that cannot be read.
     let path = options_file(&fs).0;
     write(&fs, &path, "[DBOptions]\n");
     assert!(Db::open(&options, DIR).err().unwrap().is_corruption());

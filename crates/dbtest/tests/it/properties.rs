@@ -74,7 +74,7 @@ fn sizes_of_tables_tell_which_are_live_held_and_obsolete() {
         "a table that is read is not obsolete"
     );
     assert_eq!(held.number("num-live-versions"), 2);
-    // Of another family nothing is held.
+    // Nothing of another family is held.
     let other = held
         .db
         .create_column_family("other", &held.family.current_options())

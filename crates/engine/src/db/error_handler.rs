@@ -176,7 +176,7 @@ impl DbState {
         }
     }
 
-    /// What a recovery is to get over.
+    /// The failure that a recovery has to end.
     fn error_to_recover(&self) -> Option<&Error> {
         let soft = self.recovery.soft_error.as_ref();
         self.background_error.as_ref().or(soft)
@@ -399,7 +399,7 @@ impl DbInner {
         };
         if !may || !self.listeners.allow_recovery(&background_error) {
             self.state.lock().recovery.automatic = Automatic::Never;
-            // Who waits for compactions hears of it.
+            // Threads that wait for compactions get the error.
             self.changed.notify_all();
             log_line!(
                 self.log,

@@ -12,7 +12,7 @@ use wal::{ReaderOptions, RecoveryMode};
 use super::DbInner;
 use crate::write::batch::{Operation, Operations, WriteBatch};
 
-/// What a record came to.
+/// The outcome of a record.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Applied {
     /// The sequence number behind its last row.
@@ -181,7 +181,7 @@ impl DbInner {
 
 /// A section that has begun.
 struct Begun<'a> {
-    /// What follows its beginning.
+    /// The bytes behind its beginning.
     rest: &'a [u8],
     count: u32,
 }

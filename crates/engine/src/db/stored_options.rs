@@ -26,7 +26,7 @@ pub(super) fn find_options(options: &Options, dir: &Path) -> Result<Option<(Path
     let mut newest = OptionsFile::newest(&*options.fs, dir);
     for _ in 0..READ_ONLY_ATTEMPTS {
         match &newest {
-            // Whoever writes the database puts a newer one in its place.
+            // The process that writes the database puts a newer one in its place.
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 newest = OptionsFile::newest(&*options.fs, dir);
             }

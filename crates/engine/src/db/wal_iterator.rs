@@ -1,4 +1,4 @@
-//! What was written, read back from the WALs: RocksDB's `GetUpdatesSince`, and the list of WALs.
+//! Updates read back from the WALs: RocksDB's `GetUpdatesSince`, and the list of WALs.
 
 use std::path::PathBuf;
 

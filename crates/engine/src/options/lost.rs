@@ -109,7 +109,7 @@ impl OptionsFile {
 }
 
 impl ColumnFamilyOptions {
-    /// What is set here, for the family `name`, and kept for RocksDB alone.
+    /// Options set here, for the family `name`, that are kept for RocksDB alone.
     pub(crate) fn without_effect(&self, name: &str) -> Vec<LostOption> {
         let universal = &self.compaction_options_universal;
         let has_lookahead =

@@ -657,7 +657,7 @@ impl<'a> Operations<'a> {
         self.sequence
     }
 
-    /// What is not decoded yet.
+    /// The bytes that are not decoded yet.
     pub(crate) fn rest(&self) -> &'a [u8] {
         self.reader.rest()
     }

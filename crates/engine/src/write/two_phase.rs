@@ -10,7 +10,7 @@
 //! no record but its own, so its WAL is kept, first while the section is outstanding, and then while the rows are in memtables of which no table
 //! has them: a replay finds the marker in a later WAL and needs the section with it. Each memtable remembers the oldest such WAL.
 //!
-//! Both changes of that book are made with the write queue's lock, before it is given back: no WAL is switched and no memtable, between a record and
+//! The two changes of that book are made with the write queue's lock, before it is given back: no WAL is switched and no memtable, between a record and
 //! its note.
 
 use std::cell::Cell;
@@ -45,11 +45,11 @@ pub(crate) struct PreparedSection {
 pub struct RecoveredTransaction {
     /// Its name.
     pub name: Vec<u8>,
-    /// What it writes.
+    /// The rows it writes.
     pub batch: Arc<WriteBatch>,
 }
 
-/// What a record does with a section.
+/// The effect of a record on a section.
 enum Mark<'a> {
     Prepare,
     Commit(&'a WriteBatch),

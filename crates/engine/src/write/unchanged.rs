@@ -51,7 +51,7 @@ pub(super) struct Guard<'a> {
     looked: Vec<Looked<'a>>,
     /// Everything up to this sequence number was looked at.
     seen: SeqNo,
-    /// What was looked at is no longer all there is.
+    /// The tables have changed since they were searched.
     pub is_stale: Cell<bool>,
 }
 

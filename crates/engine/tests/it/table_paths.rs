@@ -58,7 +58,7 @@ fn tables_live_and_go_in_their_directories() {
     let listed = db.live_files();
     assert!(listed.iter().all(|file| file.path.exists()), "{listed:?}");
 
-    // What compactions replace goes, and what an open finds beside the versions.
+    // Files that compactions replace are deleted, and so are files that an open finds in no version.
     db.compact_range(
         &db.default_column_family(),
         &CompactRangeOptions::default(),

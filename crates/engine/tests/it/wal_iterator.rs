@@ -1,4 +1,4 @@
-//! What was written, read back from the WALs.
+//! Updates read back from the WALs.
 
 use esker::{
     Db, ErrorKind, FlushOptions, Operation, Options, TransactionLogIterator, WriteBatch, WriteOptions,

@@ -478,7 +478,7 @@ fn compare_scans(rng: &mut TestRng, reader: &Reader<'_>, model: &Model, threshol
             assert!(is_one_row || result.rows.bytes() <= target || result.rows.len() == 1);
         }
         if let (Some(left), Some(_)) = (&result.resume, options.whole_rows) {
-            // What is left begins with another row.
+            // The rest begins with another row.
             let left = model.scan(left.span(), at, options.tombstones);
             assert!(left.iter().all(|(key, ..)| !rows.contains(&key[0])));
         }
@@ -917,7 +917,7 @@ pub fn operate(
                     assert_eq!(removed, model.undelete(span, |time| time <= at));
                 }
                 Err(_) => {
-                    // What compactions are to leave out may still be there.
+                    // Versions that compactions will leave out may still be there.
                     assert!(refused || !with_inline);
                     assert_eq!((batch.stats(), batch.count()), (before, count));
                 }
@@ -996,7 +996,7 @@ fn collect_whole(
             model.undelete(whole, |_| true);
         }
         Err(_) => {
-            // What compactions are to leave out may still be there.
+            // Versions that compactions will leave out may still be there.
             assert!(!is_span || !all || is_negative(at) || !with_inline);
             assert_eq!((batch.stats(), batch.count()), (before, count));
         }

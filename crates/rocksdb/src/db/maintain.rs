@@ -159,7 +159,7 @@ impl<T: ThreadMode, D: DBInner> DBCommon<T, D> {
                 "Invalid option name or value, with NUL: {name:?}"
             )));
         }
-        // What nothing is behind may change at any time.
+        // Kept options may change at any time.
         let changes: Vec<_> = opts
             .iter()
             .copied()

@@ -1,10 +1,10 @@
-//! What a database is made of, and what its WAL holds.
+//! Files of a database, and updates in its WALs.
 
 use super::{DBCommon, DBInner, Range, ThreadMode};
 use crate::wal_iterator::DBWALIterator;
 use crate::{AsColumnFamilyRef, Error};
 
-/// What a column family is made of.
+/// Size and files of a column family.
 #[derive(Clone, Debug)]
 pub struct ColumnFamilyMetaData {
     /// Bytes of its tables.
@@ -71,12 +71,12 @@ impl<T: ThreadMode, D: DBInner> DBCommon<T, D> {
         Ok(DBWALIterator::new(inner, seq_number))
     }
 
-    /// What the default family is made of.
+    /// Size and files of the default family.
     pub fn get_column_family_metadata(&self) -> ColumnFamilyMetaData {
         self.metadata(&self.engine().default_column_family())
     }
 
-    /// What a family is made of.
+    /// Size and files of a family.
     pub fn get_column_family_metadata_cf(&self, cf: &impl AsColumnFamilyRef) -> ColumnFamilyMetaData {
         self.metadata(cf.family())
     }

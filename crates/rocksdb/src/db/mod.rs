@@ -31,7 +31,7 @@ impl<'a> Range<'a> {
     }
 }
 
-/// Who may create and drop column families: [`SingleThreaded`] or [`MultiThreaded`].
+/// The threads that may create and drop column families: [`SingleThreaded`] or [`MultiThreaded`].
 pub trait ThreadMode {
     /// With these families.
     #[doc(hidden)]
@@ -77,7 +77,7 @@ impl ThreadMode for MultiThreaded {
     }
 }
 
-/// What a [`DBCommon`] is of.
+/// The database inside a [`DBCommon`].
 pub trait DBInner {
     /// The engine's handle.
     #[doc(hidden)]
@@ -132,11 +132,11 @@ pub type DB = DBWithThreadMode<SingleThreaded>;
 #[cfg(feature = "multi-threaded-cf")]
 pub type DB = DBWithThreadMode<MultiThreaded>;
 
-/// What a transaction database is unless it says otherwise.
+/// The default thread mode of a transaction database.
 #[cfg(not(feature = "multi-threaded-cf"))]
 pub(crate) type DefaultThreadMode = SingleThreaded;
 
-/// What a transaction database is unless it says otherwise.
+/// The default thread mode of a transaction database.
 #[cfg(feature = "multi-threaded-cf")]
 pub(crate) type DefaultThreadMode = MultiThreaded;
 

@@ -1,4 +1,4 @@
-//! What databases count: tickers and histograms under RocksDB's names.
+//! Tickers and histograms under RocksDB's names.
 
 mod histograms;
 mod tickers;
@@ -105,12 +105,12 @@ pub struct HistogramData {
 }
 
 impl HistogramData {
-    /// Of nothing.
+    /// An empty histogram.
     pub fn new() -> HistogramData {
         HistogramData::default()
     }
 
-    /// What half of the values do not exceed.
+    /// The value that half of the values do not exceed.
     pub fn median(&self) -> f64 {
         self.inner.median
     }
@@ -120,12 +120,12 @@ impl HistogramData {
         self.inner.average
     }
 
-    /// What 95% do not exceed.
+    /// The value that 95% do not exceed.
     pub fn p95(&self) -> f64 {
         self.inner.percentile95
     }
 
-    /// What 99% do not exceed.
+    /// The value that 99% do not exceed.
     pub fn p99(&self) -> f64 {
         self.inner.percentile99
     }
@@ -162,7 +162,7 @@ impl Options {
         self.inner.statistics = Some(esker::Statistics::new());
     }
 
-    /// What was counted, as text; `None` where nothing is.
+    /// The statistics as text; `None` where none are kept.
     pub fn get_statistics(&self) -> Option<String> {
         self.inner.statistics.as_ref().map(ToString::to_string)
     }

@@ -12,7 +12,7 @@ use crate::{
 /// With tables to look into, a commit never fails with `TryAgain`.
 pub type OptimisticTransactionDB<T = DefaultThreadMode> = DBCommon<T, OptimisticTransactionDBInner>;
 
-/// What an [`OptimisticTransactionDB`] is of.
+/// The database inside an [`OptimisticTransactionDB`].
 pub struct OptimisticTransactionDBInner {
     inner: txn::OptimisticTransactionDB,
 }

@@ -121,7 +121,7 @@ impl<DB> Transaction<'_, DB> {
         Ok(self.inner.lock().rollback_to_save_point()?)
     }
 
-    /// What it has written.
+    /// The rows it has written.
     pub fn get_writebatch(&self) -> WriteBatchWithTransaction<true> {
         WriteBatchWithTransaction::of(self.inner.lock().write_batch().clone())
     }

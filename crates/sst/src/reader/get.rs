@@ -38,7 +38,7 @@ pub(crate) enum Ahead<'a> {
     Read(&'a Span),
 }
 
-/// What the cache has of a block.
+/// The result of a look for a block in the cache.
 enum Found {
     Block(BlockPin),
     /// One that was not verified, which the reader asks for.

@@ -1,4 +1,4 @@
-//! Who waits for whom: circles among transactions that wait for each other's locks, and the last ones that were found.
+//! The graph of waits: cycles among transactions that wait for each other's locks, and the last ones that were found.
 
 use std::collections::{HashMap, VecDeque};
 

@@ -38,7 +38,7 @@ pub(super) enum Refusal {
     LockLimit,
 }
 
-/// What came of an attempt.
+/// The outcome of an attempt.
 pub(super) enum Attempt {
     /// A key was locked that was not.
     New,
@@ -69,7 +69,7 @@ pub(super) fn try_acquire(
         if !lock.holders.contains(&own) {
             lock.holders.push(own);
         }
-        // Of several holders the last one to expire counts; one that never does keeps it.
+        // Among several holders the last one to expire counts; one that never does keeps it.
         lock.expires = lock.expires.zip(wanted.expires).map(|(a, b)| a.max(b));
         return Attempt::Shared;
     }

@@ -28,7 +28,7 @@ pub(crate) struct Request<'a> {
     pub exclusive: bool,
 }
 
-/// What became of a key that was read once less.
+/// The outcome for a key when one read of it is undone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Untracked {
     /// It had not been read.

@@ -16,18 +16,18 @@ use super::common::*;
 /// The database without its commits under way.
 type Rows = BTreeMap<Vec<u8>, String>;
 
-/// What a transaction writes; `None` deletes.
+/// Rows that a transaction writes; `None` deletes.
 type Written = BTreeMap<Vec<u8>, Option<String>>;
 
 /// A transaction under way.
 struct Running {
     transaction: Transaction,
-    /// What it has read for update before it wrote the key.
+    /// Values it has read for update before it wrote the key.
     read: Vec<(Vec<u8>, String)>,
     written: Written,
-    /// What it saw at its snapshot, where it has one.
+    /// The rows at its snapshot, where it has one.
     snapshot: Option<Rows>,
-    /// What it had written and read at its save point.
+    /// Its writes and reads at its save point.
     save_point: Option<(usize, Written)>,
 }
 

@@ -37,7 +37,7 @@ fn who_comes_second_is_busy_and_may_do_it_again() {
     );
 }
 
-/// What happens to the key `a` while a transaction lives that has read it.
+/// A change of the key `a` while a transaction lives that has read it.
 type Meanwhile<'a> = &'a dyn Fn(&OptimisticTransactionDB, &MemFs);
 
 #[test]

@@ -1,4 +1,4 @@
-//! What was prepared and committed survives the death of the process, and of the machine.
+//! Prepared and committed transactions survive the death of the process, and of the machine.
 
 use std::collections::BTreeMap;
 
@@ -38,7 +38,7 @@ fn a_prepared_transaction_is_found_after_crash_upon_crash() {
     let mut fs = MemFs::new();
     let db = open(&fs);
     drop(prepared(&db, b"x", &[(b"a", b"1"), (b"b", b"1")]));
-    // What holds its WAL back is the section alone.
+    // The section alone holds its WAL back.
     db.db().put(b"other", b"1").unwrap();
     flush(db.db());
     db.db().put(b"other", b"2").unwrap();
@@ -177,7 +177,7 @@ fn the_marker_of_a_section_whose_wal_is_gone_leaves_no_hole() {
         for key in [b"a", b"b", b"c", b"d"] {
             assert_eq!(get(db.db(), &db.db().default_column_family(), key), "1");
         }
-        // What is written next is not below what was there.
+        // The next write has a higher number than every row there was.
         db.db().put(b"a", b"2").unwrap();
         assert_eq!(get(db.db(), &db.db().default_column_family(), b"a"), "2");
     }
@@ -189,7 +189,7 @@ const JUNK: &[u8] = b"junk";
 /// A merge: its family, key and operand.
 type Row = (String, Vec<u8>, String);
 
-/// What a history has promised.
+/// The promises of a history.
 struct Promised {
     /// Rows that are visible: for each key the operands of its merges.
     visible: BTreeMap<(String, Vec<u8>), String>,

@@ -41,7 +41,7 @@ pub struct Bench {
     db: Option<Handles>,
     /// With `--use_existing_keys`: the keys that stand for the numbers below `--num`.
     existing_keys: Option<Arc<[Box<[u8]>]>>,
-    /// Of a secondary.
+    /// The catch-up of an open secondary.
     catch_up: Option<CatchUp>,
     /// Catch-ups of secondaries that are closed.
     secondary_updates: u64,

@@ -1,4 +1,4 @@
-//! What is looked at and printed while threads run.
+//! Reports that are printed while threads run.
 
 use super::Handles;
 use crate::flags::Flags;
@@ -13,7 +13,7 @@ pub(super) struct Watch<'a> {
 }
 
 impl Watch<'_> {
-    /// Of the levels that hold entries.
+    /// Table properties of the levels that hold entries.
     fn table_properties(&self) -> String {
         let family = &self.handles.families[0];
         let levels = 0..family.options().num_levels;

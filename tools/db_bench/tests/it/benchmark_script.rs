@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::{run_in, successful};
 
-/// What a script reads: what db_bench printed to both its outputs, and LOG.
+/// The texts that a script reads: the two outputs of db_bench, and LOG.
 struct Printed {
     out: String,
     log: String,

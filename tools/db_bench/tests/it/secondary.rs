@@ -165,7 +165,7 @@ fn keys_that_are_there_are_used() {
         let line = out.lines().find(|line| line.starts_with(name)).expect("a line");
         assert!(line.contains("(3000 of 3000 found)"), "{line}");
     }
-    // What is overwritten is there already.
+    // The keys to overwrite are there already.
     let keys = |args: &str| {
         operations(
             &run(&format!("{args} --reads=10000 --benchmarks=readseq")),

@@ -41,7 +41,7 @@ fn damaged(dir: &Path) {
     fs::write(&table, bytes).unwrap();
 }
 
-/// What it prints, and the error it ends with.
+/// Its output, and the error it ends with.
 fn salvaged(dir: &Path, to: &Path, limit: RowLimit) -> (String, Option<String>) {
     let args = SalvageArgs {
         database: Database {

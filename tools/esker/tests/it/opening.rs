@@ -295,7 +295,7 @@ fn rows_lost_with_a_damaged_wal_are_told() {
     );
 }
 
-/// What transactions have prepared in WALs is not seen, and what they have committed is, whichever WAL it lies in.
+/// Readers see committed sections, whichever WAL they are in, and no prepared ones.
 #[test]
 fn prepared_transactions_are_looked_past() {
     let place = tempfile::tempdir().unwrap();
