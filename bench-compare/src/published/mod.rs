@@ -89,6 +89,8 @@ pub struct Row {
     label: String,
     /// As the document writes it.
     published: String,
+    /// The same before the change that the document is about, where it gives that figure.
+    before: Option<&'static str>,
     metric: Metric,
     run: Run,
 }

@@ -59,7 +59,17 @@ pub fn document(
 fn one(table: &Table, cells: &[Cell]) -> String {
     let mut text = format!("\n## {}: {}\n\n{}\n\n", table.source, table.title, table.note);
     text.push_str(&commands(&table.rows));
-    text.push_str("| | unit | document | RocksDB here | Esker here | ratio |\n|---|---|---|---|---|---|\n");
+    // The column is there only where the document has such figures.
+    let compares = table.rows.iter().any(|row| row.before.is_some());
+    let (before, line) = if compares {
+        (" document, before |", "---|")
+    } else {
+        ("", "")
+    };
+    let _ = writeln!(
+        text,
+        "| | unit |{before} document | RocksDB here | Esker here | ratio |\n|---|---|{line}---|---|---|---|"
+    );
     let mut failures: Vec<String> = Vec::new();
     for (row, cell) in table.rows.iter().zip(cells) {
         let mut side = |who: &str, side: &Side, mean: Option<(f64, f64)>| match side {
@@ -83,9 +93,14 @@ fn one(table: &Table, cells: &[Cell]) -> String {
             .ratio
             .as_ref()
             .map_or_else(|| "-".to_owned(), ToString::to_string);
+        let before = if compares {
+            format!("{} | ", row.before.unwrap_or("-"))
+        } else {
+            String::new()
+        };
         let _ = writeln!(
             text,
-            "| {} | {} | {} | {theirs} | {ours} | {ratio} |",
+            "| {} | {} | {before}{} | {theirs} | {ours} | {ratio} |",
             row.label,
             row.metric.name(),
             row.published
@@ -216,6 +231,7 @@ mod tests {
             rows: vec![Row {
                 label: "row".to_owned(),
                 published: "12".to_owned(),
+                before: None,
                 metric: Metric::OpsPerSecond,
                 run: Run::Engines {
                     benchmark: bench_worker::workload::Workload::FillSeq,
@@ -239,12 +255,15 @@ mod tests {
             text.contains("\n1. Esker: db_bench failed: --async_io=true"),
             "{text}"
         );
-        let with_means = Table { means: true, ..table };
-        let text = one(&with_means, &[cell]);
+        let mut compared = Table { means: true, ..table };
+        let text = one(&compared, std::slice::from_ref(&cell));
         assert!(
             text.contains("| row | ops/s | 12 | 23950 ± 4.50 | not built yet [1] | - |"),
             "{text}"
         );
+        compared.rows[0].before = Some("6");
+        let text = one(&compared, &[cell]);
+        assert!(text.contains("| ops/s | 6 | 12 | 23950"), "{text}");
     }
 
     #[test]

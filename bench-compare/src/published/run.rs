@@ -396,6 +396,7 @@ mod tests {
         let row = Row {
             label: String::new(),
             published: String::new(),
+            before: None,
             metric: Metric::OpsPerSecond,
             run: Run::DbBench {
                 setup: Some(Setup {

@@ -39,6 +39,7 @@ pub(super) fn row(label: impl Into<String>, published: impl Into<String>, metric
     Row {
         label: label.into(),
         published: published.into(),
+        before: None,
         metric,
         run,
     }
