@@ -4,6 +4,7 @@ mod apt;
 mod canary;
 mod capi;
 mod ci;
+mod circles;
 mod fuzz;
 mod generate;
 mod judge;
@@ -39,6 +40,7 @@ cargo xtask VERB
                     runs each test 200 times, and 20 times where it takes a CPU second, each in a process of its own on fresh
                     seeds, three at a time, in random order; goes on where it stopped, which docs/lab/repeat.md says
   tidy              the house rules, checked
+  circles [CRATE]   the modules that use each other in a circle, and where
   gen [--check]     write the generated parts of the documentation and of the C library, or fail if they are not up to date
   judge c_test [--each]
                     RocksDB's own test of its C interface over our library; prints how many of its phases pass one after the
@@ -93,6 +95,8 @@ fn run(args: &[String]) -> Outcome {
         ("nightly", words) => nightly::run(whole(words)?),
         ("repeat", words) => repeat::run(words),
         ("tidy", []) => tidy::check(),
+        ("circles", []) => circles::run(None),
+        ("circles", [name]) => circles::run(Some(name)),
         ("judge", words) => judge::run(words),
         ("gen", []) => generate::write(),
         ("gen", ["--check"]) => generate::check(),

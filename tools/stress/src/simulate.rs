@@ -74,8 +74,8 @@ const DIR: &str = "/db";
 /// A life that takes so long hangs.
 const HANGS_AFTER: Duration = Duration::from_secs(120);
 
-/// A life and death after the other, `lives` of them over one database. What it was opened from when something was wrong is
-/// written into `dir`.
+/// A life and death after the other, `lives` of them over one database. When something is wrong, the files that it was opened from and
+/// those at that moment are written into `dir`.
 ///
 /// # Errors
 /// What is wrong, with the options.
@@ -118,7 +118,9 @@ pub fn one_database(
         }
         let before = life.fs.process_death_clone();
         if let Err(message) = life.live(&args, last, &mut rng, tally) {
-            let copied = copy(&before, Path::new("/"), &dir.join("files"));
+            let root = Path::new("/");
+            let copied = copy(&before, root, &dir.join("files"))
+                .and_then(|()| copy(&life.fs, root, &dir.join("files_at_failure")));
             let copied = copied.map_or_else(|error| format!("\n{error}"), |()| String::new());
             let death = &life.death;
             return Err(format!("{message}\n{line}\nthe one before ended {death}{copied}"));

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 
 use crate::canary;
 use crate::shell::{self, Outcome};
-use source::Source;
+pub use source::{Source, is_word};
 
 /// Something that should not be as it is.
 #[derive(Debug, PartialEq)]
@@ -51,7 +51,7 @@ impl fmt::Display for Finding {
 }
 
 /// The files under version control, or about to be.
-struct Tree {
+pub struct Tree {
     /// Path from the root to text; files that are not UTF-8, and test data, are left out.
     texts: BTreeMap<String, String>,
     /// Every path, test data included.
@@ -62,7 +62,8 @@ struct Tree {
 const TEST_DATA: &str = "testdata/";
 
 impl Tree {
-    fn read(root: &Path) -> Result<Tree, String> {
+    /// Reads the tree at `root`.
+    pub fn read(root: &Path) -> Result<Tree, String> {
         let listed = shell::output(shell::command("git").current_dir(root).args([
             "ls-files",
             "-z",
@@ -103,6 +104,17 @@ impl Tree {
         }
     }
 
+    /// Every Rust file, taken apart.
+    pub fn sources(&self) -> Vec<Source> {
+        self.sources_by(&modules::resolve(self).0)
+    }
+
+    fn sources_by(&self, modules: &modules::Modules) -> Vec<Source> {
+        self.with_extension("rs")
+            .map(|(path, text)| Source::new(path, text, modules.is_test(path)))
+            .collect()
+    }
+
     fn with_extension<'a>(&'a self, extension: &'a str) -> impl Iterator<Item = (&'a str, &'a str)> + 'a {
         self.texts
             .iter()
@@ -114,10 +126,7 @@ impl Tree {
 /// Every finding, exceptions taken out.
 fn findings(tree: &Tree, root: &Path) -> Vec<Finding> {
     let (modules, mut found) = modules::resolve(tree);
-    let sources: Vec<Source> = tree
-        .with_extension("rs")
-        .map(|(path, text)| Source::new(path, text, modules.is_test(path)))
-        .collect();
+    let sources = tree.sources_by(&modules);
     for source in &sources {
         found.extend(rust::check(source));
     }

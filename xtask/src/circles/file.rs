@@ -1,0 +1,262 @@
+//! A source file as far as the module graph needs it: items, methods, imports and paths.
+
+use std::collections::BTreeMap;
+
+use crate::tidy::{Source, is_word};
+
+/// A word or a mark, and the line it stands in.
+#[derive(Clone, Copy)]
+pub struct Token<'a> {
+    pub text: &'a str,
+    pub line: usize,
+}
+
+/// One name that a `use` brings in.
+#[derive(Clone, Debug)]
+pub struct Import {
+    /// The segments, `crate`, `self` and `super` among them. A glob's end with what it opens.
+    pub path: Vec<String>,
+    /// The name in this file; `None` for a glob.
+    pub name: Option<String>,
+    /// `pub use`, with whatever reach.
+    pub public: bool,
+    pub line: usize,
+}
+
+/// A file of a crate's `src`.
+pub struct File<'a> {
+    /// Path from the root.
+    pub path: &'a str,
+    /// Names of the module and those around it.
+    pub module: Vec<String>,
+    /// What it defines outside functions and `impl` blocks.
+    pub items: Vec<&'a str>,
+    /// Inherent methods, by type.
+    pub methods: BTreeMap<&'a str, Vec<&'a str>>,
+    pub imports: Vec<Import>,
+    /// Everything else, in order.
+    pub tokens: Vec<Token<'a>>,
+    /// The type of the `impl` block that each token stands in.
+    pub within: Vec<Option<&'a str>>,
+}
+
+/// Words before the name of an item.
+const ITEMS: &[&str] = &[
+    "fn",
+    "struct",
+    "enum",
+    "trait",
+    "type",
+    "const",
+    "static",
+    "union",
+    "macro_rules",
+];
+
+impl<'a> File<'a> {
+    pub fn read(root: &str, source: &'a Source) -> File<'a> {
+        let below = source.path.strip_prefix(root).unwrap_or(&source.path);
+        let stem = below.trim_start_matches('/').trim_end_matches(".rs");
+        let stem = stem.strip_suffix("/mod").unwrap_or(stem);
+        let module = match stem {
+            "lib" | "main" | "mod" => Vec::new(),
+            _ => stem.split('/').map(str::to_owned).collect(),
+        };
+        let mut file = File {
+            path: &source.path,
+            module,
+            items: Vec::new(),
+            methods: BTreeMap::new(),
+            imports: Vec::new(),
+            tokens: Vec::new(),
+            within: Vec::new(),
+        };
+        file.parse(&tokens(source));
+        file
+    }
+
+    fn parse(&mut self, tokens: &[Token<'a>]) {
+        let mut depth = 0usize;
+        // The type of the block, and the depth of braces outside of it.
+        let mut block: Option<(&'a str, usize, bool)> = None;
+        let mut at = 0;
+        while at < tokens.len() {
+            let token = tokens[at];
+            match token.text {
+                "{" => depth += 1,
+                "}" => {
+                    depth = depth.saturating_sub(1);
+                    if block.is_some_and(|(_, outside, _)| depth <= outside) {
+                        block = None;
+                    }
+                }
+                "use" => {
+                    let end = end_of(tokens, at, ";");
+                    let public = is_public(&tokens[..at]);
+                    imports(&tokens[at + 1..end], public, token.line, &mut self.imports);
+                    at = end + 1;
+                    continue;
+                }
+                "impl" if block.is_none() && starts_item(&tokens[..at]) => {
+                    let end = end_of(tokens, at, "{");
+                    let (name, inherent) = subject(&tokens[at + 1..end]);
+                    block = name.map(|name| (name, depth, inherent));
+                    for token in &tokens[at + 1..end] {
+                        self.push(*token, None);
+                    }
+                    at = end;
+                    continue;
+                }
+                word if ITEMS.contains(&word) => {
+                    let name = tokens[at + 1..]
+                        .iter()
+                        .find(|token| token.text != "!" && token.text != "unsafe");
+                    match (name, block) {
+                        (Some(name), None) if depth == 0 => self.items.push(name.text),
+                        (Some(name), Some((of, outside, true))) if word == "fn" && depth == outside + 1 => {
+                            self.methods.entry(of).or_default().push(name.text);
+                        }
+                        _ => {}
+                    }
+                }
+                _ => {}
+            }
+            self.push(token, block.map(|(name, ..)| name));
+            at += 1;
+        }
+    }
+
+    fn push(&mut self, token: Token<'a>, within: Option<&'a str>) {
+        self.tokens.push(token);
+        self.within.push(within);
+    }
+}
+
+/// Words and marks of the code that is no test. `::` is one mark.
+fn tokens(source: &Source) -> Vec<Token<'_>> {
+    let mut tokens = Vec::new();
+    for (at, line) in source.lines.iter().enumerate().filter(|(_, line)| !line.test) {
+        let mut rest = line.code.as_str();
+        while let Some(first) = rest.chars().next() {
+            let len = match first {
+                c if is_word(c) => rest.find(|c| !is_word(c)).unwrap_or(rest.len()),
+                ':' if rest.starts_with("::") => 2,
+                c => c.len_utf8(),
+            };
+            let (text, behind) = rest.split_at(len);
+            if !first.is_whitespace() {
+                tokens.push(Token { text, line: at + 1 });
+            }
+            rest = behind;
+        }
+    }
+    tokens
+}
+
+/// The place of the next `mark` from `at` on, or the end.
+fn end_of(tokens: &[Token<'_>], at: usize, mark: &str) -> usize {
+    tokens[at..]
+        .iter()
+        .position(|token| token.text == mark)
+        .map_or(tokens.len(), |found| at + found)
+}
+
+/// True if `pub` or `pub(...)` ends `before`.
+fn is_public(before: &[Token<'_>]) -> bool {
+    let mut back = before.iter().rev().map(|token| token.text);
+    match back.next() {
+        Some("pub") => true,
+        Some(")") => back.skip_while(|text| *text != "(").nth(1) == Some("pub"),
+        _ => false,
+    }
+}
+
+/// True where `impl` begins an item, and not a type.
+fn starts_item(before: &[Token<'_>]) -> bool {
+    before
+        .last()
+        .is_none_or(|token| matches!(token.text, "}" | ";" | "{" | "]" | "unsafe"))
+}
+
+/// The type that a block belongs to, and whether it is no trait's.
+fn subject<'a>(head: &[Token<'a>]) -> (Option<&'a str>, bool) {
+    let mut angles = 0i32;
+    let mut name = None;
+    let mut inherent = true;
+    let mut named = false;
+    let mut previous = "";
+    for token in head {
+        match token.text {
+            "<" => angles += 1,
+            ">" if previous != "-" && previous != "=" => angles -= 1,
+            "for" if angles == 0 => (name, inherent, named) = (None, false, false),
+            "where" if angles == 0 => break,
+            "::" => named = false,
+            "dyn" | "mut" | "const" => {}
+            word if angles == 0 && word.starts_with(|c: char| c.is_alphabetic()) && !named => {
+                name = Some(word);
+                named = true;
+            }
+            _ => {}
+        }
+        previous = token.text;
+    }
+    (name, inherent)
+}
+
+/// The names that the tree behind `use` brings in.
+fn imports(tree: &[Token<'_>], public: bool, line: usize, into: &mut Vec<Import>) {
+    let mut stack: Vec<Vec<String>> = Vec::new();
+    let mut path: Vec<String> = Vec::new();
+    let mut alias: Option<String> = None;
+    let mut expects_alias = false;
+    let mut pending = false;
+    let mut flush = |path: &[String], alias: &mut Option<String>, pending: &mut bool| {
+        if !std::mem::take(pending) {
+            return;
+        }
+        let mut path = path.to_vec();
+        if path.last().is_some_and(|last| last == "self") && path.len() > 1 {
+            path.pop();
+        }
+        let name = match path.last().map(String::as_str) {
+            Some("*") => {
+                path.pop();
+                None
+            }
+            last => alias.take().or_else(|| last.map(str::to_owned)),
+        };
+        into.push(Import {
+            path,
+            name,
+            public,
+            line,
+        });
+    };
+    for token in tree {
+        match token.text {
+            "::" => {}
+            "{" => {
+                stack.push(path.clone());
+                pending = false;
+            }
+            "," | "}" => {
+                flush(&path, &mut alias, &mut pending);
+                if token.text == "}" {
+                    stack.pop();
+                }
+                path = stack.last().cloned().unwrap_or_default();
+            }
+            "as" => expects_alias = true,
+            word if expects_alias => {
+                alias = Some(word.to_owned());
+                expects_alias = false;
+            }
+            word => {
+                path.push(word.to_owned());
+                pending = true;
+            }
+        }
+    }
+    flush(&path, &mut alias, &mut pending);
+}
