@@ -82,6 +82,13 @@ pub(super) const CANARIES: &[Canary] = &[
         caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "torn_manifest"]),
     },
     Canary {
+        name: "a copy is written through a link that was made although it failed",
+        file: "crates/engine/src/db/checkpoint.rs",
+        right: "    let reader = open(fs, from)?;\n    if fs.exists(to)? {\n        fs.remove(to)?;\n    }\n",
+        wrong: "    let reader = open(fs, from)?;\n",
+        caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "torn_manifest"]),
+    },
+    Canary {
         name: "repair does not ask the MANIFEST for families",
         file: "crates/engine/src/db/repair.rs",
         right: "recorded: Recorded::read(fs, dir).unwrap_or_default(),",

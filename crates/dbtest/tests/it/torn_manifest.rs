@@ -3,13 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use base::filename;
+use base::{ErrorKind, filename};
 use dbtest::crash::dump;
 use dbtest::events::Events;
 use esker::{ColumnFamilyOptions, Db, Event, FlushOptions, Options};
 use tempfile::TempDir;
 use testkit::oracle;
-use vfs::{FileSystem, MemFs, PosixFs};
+use vfs::{Action, FaultFs, FileSystem, MemFs, Op, PosixFs, Rule};
 
 fn options(fs: Arc<dyn FileSystem>) -> Options {
     Options {
@@ -64,14 +64,26 @@ fn what_the_lost_edit_named_is_kept_and_the_log_says_so() {
     let data = named(&whole, dir, is_data);
     assert_eq!(data.len(), 3, "a table, a blob file and a WAL");
     // The whole MANIFEST first, then without its last byte, and so on as far as the last edit reaches.
-    for cut in [0, 1, 2, 10, 30] {
+    // A link that reports an error may have been made: what it named must not be written through.
+    for (cut, links_fail) in [
+        (0, false),
+        (1, false),
+        (2, false),
+        (10, false),
+        (30, false),
+        (1, true),
+    ] {
         let fs = whole.process_death_clone();
+        let faulty = FaultFs::new(Arc::new(fs.clone()));
+        if links_fail {
+            faulty.add(Rule::new(Action::FailAfter(ErrorKind::Io)).on([Op::Link]));
+        }
         fs.truncate(&manifest, len - cut).unwrap();
         let torn = fs.read_file(&manifest).unwrap();
         let events = Arc::new(Events::default());
         let options = Options {
             listeners: vec![events.clone()],
-            ..options(Arc::new(fs.clone()))
+            ..options(Arc::new(faulty))
         };
         let db = Db::open(&options, dir).unwrap();
         let expected = if cut == 0 { "ab" } else { "" };

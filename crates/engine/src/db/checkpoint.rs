@@ -196,8 +196,13 @@ fn open(fs: &dyn FileSystem, path: &Path) -> Result<Arc<dyn RandomAccessFile>> {
     fs.open_random(path, &options)
 }
 
+/// Copies a file into a new one, whose bytes are durable then. An existing `to` loses its name instead of its bytes: a link that reported an
+/// error may have been made, and `to` is then a second name of `from`.
 pub(crate) fn copy(fs: &dyn FileSystem, from: &Path, to: &Path, progress: &Progress) -> Result<()> {
     let reader = open(fs, from)?;
+    if fs.exists(to)? {
+        fs.remove(to)?;
+    }
     let mut writer = fs.create(to, &CreateOptions::default())?;
     reader.for_each_piece(&mut |bytes| {
         writer.append(bytes)?;

@@ -189,10 +189,6 @@ impl DbInner {
                         "Tried to link file {} but it's not supported : {error}",
                         from.display()
                     );
-                    // A link that is there although it failed must not be written through.
-                    if fs.exists(to)? {
-                        fs.remove(to)?;
-                    }
                 }
             }
         }
