@@ -1,12 +1,14 @@
-//! What the block cache costs an access: nanoseconds each. `cargo bench -p esker-cache --bench cache [-- FILTER]`.
+//! The cost of one block cache access, in nanoseconds.
+//! `cargo bench -p esker-cache --bench cache [-- FILTER]`.
 //!
 //! * `get`: a hit through a slot, as a table's index makes it: the hot path of every cached read
 //! * `lookup`: a hit through the hash table, as the first access of a table to a block makes it
-//! * `lookup_missing`: the same for a block that is not there
-//! * `insert`: into a full cache, so that each insertion evicts
+//! * `lookup_missing`: a lookup through the hash table of a block that is not cached
+//! * `insert`: an insertion into a full cache, so that each insertion evicts
 //!
-//! Accesses are random over 65,536 blocks, with one thread and with two that share the cache. A reader learns what a hit
-//! adds to a Get, and whether threads get into each other's way. Values are a word: a block's own memory is not touched.
+//! Accesses are random over 65,536 blocks, with one thread and with two that share the cache. The results
+//! show the cost that a hit adds to a Get, and whether threads contend. A value is one word: the memory of a
+//! real block is not touched.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,7 +17,7 @@ use divan::{Bencher, black_box};
 use esker_cache::{Cache, CacheKey, CacheOptions, MetadataChargePolicy, Priority, Slot};
 use testkit::bench::{Shuffled, end_on_panic, size};
 
-/// What a block is charged.
+/// The charge of one block, in bytes.
 const CHARGE: usize = 4 << 10;
 const THREADS: [usize; 2] = [1, 2];
 
@@ -28,7 +30,7 @@ fn blocks() -> usize {
     size(1 << 16, 1 << 8)
 }
 
-/// Twice as large as all blocks together, for shards are never filled evenly.
+/// The cache has twice the capacity of all blocks together, because shards never fill evenly.
 fn full_cache() -> (Arc<Cache<u64>>, Vec<Slot>) {
     let cache = cache_of(2 * blocks());
     let slots = (0..blocks()).map(|i| {
@@ -62,7 +64,7 @@ fn get(bencher: Bencher) {
     let order = Shuffled::new(blocks());
     bencher
         .with_inputs(|| order.next())
-        .bench_values(|i| *cache.get(&slots[i]).expect("a block that is there"));
+        .bench_values(|i| *cache.get(&slots[i]).expect("a cached block"));
 }
 
 #[divan::bench(threads = THREADS, sample_size = 1000)]
@@ -71,7 +73,7 @@ fn lookup(bencher: Bencher) {
     let order = Shuffled::new(blocks());
     bencher
         .with_inputs(|| key(order.next()))
-        .bench_values(|key| *cache.lookup(key).expect("a block that is there"));
+        .bench_values(|key| *cache.lookup(key).expect("a cached block"));
 }
 
 #[divan::bench(threads = THREADS, sample_size = 1000)]

@@ -1,22 +1,26 @@
-//! Which keys were asked for lately: sixteen bits of each, in a table where later ones take the places of earlier ones.
+//! Remembers the keys that were requested lately: sixteen bits of each key's hash, in a table where later
+//! keys overwrite earlier ones.
 
 use std::sync::atomic::{AtomicU16, Ordering};
 
-/// Bytes of a typical entry. There is a place for each that a full cache has: whoever is asked for again after as many others, when it would
-/// be about to be evicted had it come in, is remembered by one in three.
+/// Bytes of a typical entry. The table has one place for each entry of a full cache. A key is remembered with
+/// a probability of one in three when it is requested again after as many other keys as the cache has
+/// entries: that is when it would be about to be evicted, had it been inserted.
 const ENTRY: usize = 4 << 10;
 const FEWEST: usize = 1 << 10;
 const MOST: usize = 1 << 24;
 
-/// See the module. A wrong answer, which one in 65,536 is, does no harm: an entry comes in that might have waited, or waits once
-/// more.
+/// See the module. One answer in 65,536 is wrong, which is harmless: an entry is inserted that might have
+/// waited, or waits once more.
 pub(crate) struct AskedLately {
-    /// A power of two of them: 0, or bits of the hash that do not say which place it is.
+    /// The number of places is a power of two. A place is 0, or holds bits of the hash that do not choose the
+    /// place.
     places: Box<[AtomicU16]>,
 }
 
 impl AskedLately {
-    /// For a cache that begins with that capacity: the table takes a two-thousandth of it, beside what is charged.
+    /// A table for a cache of that initial capacity. It takes a two-thousandth of the capacity, which is not
+    /// charged to the cache.
     pub(crate) fn new(capacity: usize) -> AskedLately {
         let places = capacity / ENTRY;
         let places = places.clamp(FEWEST, MOST).next_power_of_two();
@@ -25,10 +29,10 @@ impl AskedLately {
         }
     }
 
-    /// True if a key of that hash was asked for lately, which is forgotten by that: what comes in and has to go again waits its turn. Else it
-    /// was asked for from now on.
+    /// True if a key of that hash was requested lately; the request is then forgotten, so that an entry that
+    /// is inserted and evicted waits its turn again. Otherwise the request is remembered.
     pub(crate) fn again(&self, hash: u64) -> bool {
-        // The bits between serve the table and the choice of a shard: any will do here.
+        // The table and the choice of a shard use the bits between: any will do here.
         let place = &self.places[(hash >> 16) as usize & (self.places.len() - 1)];
         let mark = hash as u16 | 1;
         let again = place.load(Ordering::Relaxed) == mark;
@@ -53,7 +57,8 @@ mod tests {
             assert!(!asked.again(hash(0)));
             assert!(asked.again(hash(0)));
         }
-        // With the thousand themselves, fewer others than the cache has entries: half are remembered. More: few. Ten times as many: hardly one.
+        // With 512 other keys, fewer than the cache has entries, half of the thousand are remembered. With
+        // 2048 others, few are. With ten times as many, hardly one is.
         for (others, remembered) in [(512, 400..=600), (2 << 10, 150..=300), (20 << 10, 0..=10)] {
             for key in 1..=1000 {
                 asked.again(hash(key << 12));

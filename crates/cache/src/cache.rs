@@ -1,4 +1,4 @@
-//! The cache itself, slots, and the two kinds of pin.
+//! The cache, its slots, and the two kinds of pin: guards and handles.
 
 use std::fmt;
 use std::ops::Deref;
@@ -24,16 +24,17 @@ pub use crate::lru::Stats;
 
 /// A sharded cache of values of type `V`.
 ///
-/// Values are shared, never copied: a [`Guard`] or [`Handle`] pins one, and it stays where it is, unchanged, until
-/// the last pin is gone.
+/// Values are shared, never copied. A [`Guard`] or [`Handle`] pins a value: it stays at its address,
+/// unchanged, until the last pin is gone.
 pub struct Cache<V> {
-    /// Each counts the handles of its values apart: one count for all would go from core to core with every read.
+    /// Each shard has its own reference count for its handles: a count shared by all shards would move from
+    /// core to core with every read.
     shards: Box<[Arc<Shard<V>>]>,
     shard_bits: u32,
-    /// What each entry costs beside the charge it is inserted with.
+    /// The cost of each entry, in bytes, besides the charge it is inserted with.
     metadata_charge: usize,
     name: &'static str,
-    /// Where what is evicted goes down to.
+    /// The secondary cache, which takes evicted entries.
     secondary: Option<Arc<Secondary<V>>>,
     asked: AskedLately,
     last_id: AtomicU64,
@@ -41,16 +42,17 @@ pub struct Cache<V> {
     memory: BlockMemory,
 }
 
-// SAFETY: values are handed from thread to thread (inserted by one, dropped by another) and shared between them by
-// pins; everything else inside is atomics, or guarded by the shards' locks.
+// SAFETY: values are handed from thread to thread (inserted by one, dropped by another) and shared between
+// them by pins; everything else inside is atomics, or guarded by the shards' locks.
 unsafe impl<V: Send + Sync> Send for Cache<V> {}
 // SAFETY: as above.
 unsafe impl<V: Send + Sync> Sync for Cache<V> {}
 
-/// Remembers where a value sat in a [`Cache`], in one word. Empty by default.
+/// One word that remembers where a value sat in a [`Cache`]. Empty by default.
 ///
-/// It belongs to the one cache its handles come from; it keeps nothing alive, and may be stale at any time. A slot
-/// says nothing about keys: it names whatever it was last stored from, which is its owner's to know.
+/// A slot belongs to the one cache whose handles are stored in it. It keeps nothing alive and may be stale at
+/// any time. A slot does not check keys: it leads to the value it was last stored from, and its owner knows
+/// which that is.
 #[derive(Default)]
 pub struct Slot(AtomicU64);
 
@@ -59,16 +61,16 @@ impl Slot {
     pub fn store<V>(&self, handle: &Handle<V>) {
         let generation = handle.frame().state().generation();
         let word = (u64::from(generation) << 32) | u64::from(handle.number);
-        // The order of this word does not matter: a pin checks the state word, and that is what publishes the value.
+        // Relaxed suffices for this word: a pin checks the frame's state word, and that publishes the value.
         self.0.store(word, Ordering::Relaxed);
     }
 
-    /// Empties it.
+    /// Empties the slot.
     pub fn clear(&self) {
         self.0.store(0, Ordering::Relaxed);
     }
 
-    /// Empties it if it still says `word`.
+    /// Empties the slot if it still holds `word`.
     #[cold]
     fn forget(&self, word: u64) {
         let _ = self
@@ -76,7 +78,8 @@ impl Slot {
             .compare_exchange(word, 0, Ordering::Relaxed, Ordering::Relaxed);
     }
 
-    /// False if it was never stored to, or what it led to was found to be gone. True says nothing about whether the value is still there.
+    /// False if the slot is empty: it was never stored to, or its value was found to be gone. True does not
+    /// mean that the value is still cached.
     #[inline]
     pub fn is_set(&self) -> bool {
         self.0.load(Ordering::Relaxed) != 0
@@ -90,50 +93,51 @@ impl fmt::Debug for Slot {
     }
 }
 
-/// What a lookup found.
+/// The result of a lookup in one shard.
 enum Found<V> {
     Value(Handle<V>),
-    /// The value came back from the secondary cache once.
+    /// The placeholder of a value that came back from the secondary cache once.
     Placeholder,
     Nothing,
 }
 
-/// An entry as [`Cache::entries`] tells of it.
+/// An entry, as [`Cache::entries`] reports it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EntryInfo {
-    /// Its key.
+    /// The entry's key.
     pub key: CacheKey,
-    /// Its part of the usage.
+    /// The entry's part of the usage, in bytes.
     pub charge: usize,
-    /// The priority it was inserted with.
+    /// The priority the entry was inserted with.
     pub priority: Priority,
-    /// What it is to whoever inserted it.
+    /// The role the entry was inserted with.
     pub role: EntryRole,
-    /// Guards and handles that pin it.
+    /// The number of guards and handles that pin the entry.
     pub pins: u64,
-    /// True if it is not, or no longer, in the table, and goes with its last pin.
+    /// True if the entry is not, or no longer, in the table: its last pin frees it.
     pub erased: bool,
 }
 
-/// What the entries of one role come to.
+/// The entries of one role: their number and usage.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RoleUsage {
-    /// What they are.
+    /// The role.
     pub role: EntryRole,
-    /// Their number, erased ones that are still pinned among them.
+    /// The number of entries, including erased ones that are still pinned.
     pub entries: usize,
-    /// The sum of their charges, in bytes.
+    /// The sum of the entries' charges, in bytes.
     pub usage: usize,
 }
 
 impl<V> Cache<V> {
-    /// An empty cache of the kind that the options name.
+    /// An empty cache of the kind that [`CacheOptions::cache_type`] names.
     pub fn new(options: CacheOptions) -> Arc<Cache<V>> {
         Cache::over(options, None)
     }
 
-    /// The same over a secondary cache, which takes what it evicts, compressed, and gives it back to
-    /// [`lookup_or_restore`](Self::lookup_or_restore). Goes down by [`AdmissionPolicy::Placeholder`].
+    /// An empty cache over a secondary cache. The secondary cache takes evicted values, compressed, and
+    /// [`lookup_or_restore`](Self::lookup_or_restore) brings them back. Values are admitted to it by
+    /// [`AdmissionPolicy::Placeholder`].
     pub fn with_secondary(options: CacheOptions, secondary: CompressedSecondaryCacheOptions) -> Arc<Cache<V>>
     where
         V: Demote,
@@ -142,7 +146,8 @@ impl<V> Cache<V> {
         Cache::over(options, Some(secondary))
     }
 
-    /// The same where both share one budget: RocksDB's `NewTieredCache`. [`set_capacity`](Self::set_capacity) changes the budget.
+    /// An empty cache that shares one budget with the secondary cache below it: RocksDB's `NewTieredCache`.
+    /// [`set_capacity`](Self::set_capacity) changes the budget.
     pub fn tiered(options: CacheOptions, tiered: TieredCacheOptions) -> Arc<Cache<V>>
     where
         V: Demote,
@@ -207,7 +212,7 @@ impl<V> Cache<V> {
         })
     }
 
-    /// An empty LRU cache, whatever kind the options name.
+    /// An empty LRU cache; the cache type in the options is ignored.
     pub fn lru(options: CacheOptions) -> Arc<Cache<V>> {
         Cache::new(CacheOptions {
             cache_type: CacheType::Lru,
@@ -215,39 +220,43 @@ impl<V> Cache<V> {
         })
     }
 
-    /// Bytes an LRU cache spends on an entry: its frame with the value itself (not what the value points to), its
-    /// links, and its part of the hash table. Added to every charge under
+    /// Bytes an LRU cache spends on an entry: its frame with the value itself (not the memory the value
+    /// points to), its links, and its part of the hash table. This is added to every charge under
     /// [`MetadataChargePolicy::FullChargeCacheMetadata`].
     pub const METADATA_CHARGE: usize =
         size_of::<Frame<V>>() + size_of::<crate::lru::Entry>() + size_of::<u32>();
 
-    /// The same of a clock cache: the frame, what is known of the entry, and two cells.
+    /// Bytes a clock cache spends on an entry: its frame, the description of the entry,
+    /// and two cells of the table.
     pub const CLOCK_METADATA_CHARGE: usize =
         size_of::<Frame<V>>() + size_of::<crate::clock::ClockEntry>() + 2 * size_of::<u64>();
 
-    /// An identity no one else has in this cache, for [`CacheKey::id`]. Never 0.
+    /// A new identity, unique in this cache, for [`CacheKey::id`]. Never 0.
     pub fn new_id(&self) -> u64 {
         self.new_id_of(0)
     }
 
-    /// As [`new_id`](Self::new_id), of somebody whose entries can be told from others': see [`usage_by_role`](Self::usage_by_role).
+    /// A new identity as of [`new_id`](Self::new_id), whose entries [`usage_by_role`](Self::usage_by_role)
+    /// can report by `owner`.
     pub fn new_id_of(&self, owner: u32) -> u64 {
         let id = self.last_id.fetch_add(1, Ordering::Relaxed) + 1;
         (u64::from(owner) << CacheKey::OWNER_SHIFT) | id
     }
 
-    /// Where the bytes of its values are to lie. Of the size for the capacity it was made with.
+    /// The memory that the cache's values should be allocated from. It is laid out for the capacity the cache
+    /// was made with.
     pub fn memory(&self) -> &BlockMemory {
         &self.memory
     }
 
-    /// An owner of entries nobody else in this cache is. Never 0.
+    /// A new owner of entries, unique in this cache. Never 0.
     pub fn new_owner(&self) -> u32 {
         self.last_owner.fetch_add(1, Ordering::Relaxed) as u32 + 1
     }
 
-    /// The value `slot` remembers, if it is still here. Takes no lock and allocates nothing: one `fetch_add`, and
-    /// one store more on the first hit after insertion or after eviction passed by.
+    /// The value `slot` remembers, if it is still cached. Takes no lock and allocates nothing. The cost is
+    /// one `fetch_add`, and one more store on the first hit after the insertion or after eviction passed the
+    /// entry.
     #[inline]
     pub fn get(&self, slot: &Slot) -> Option<Guard<'_, V>> {
         let word = slot.0.load(Ordering::Relaxed);
@@ -261,7 +270,8 @@ impl<V> Cache<V> {
         match frame.pin_generation((word >> 32) as u32) {
             Ok(()) => Some(Guard { shard, frame, number }),
             Err(last) => {
-                // Finding that out took two atomic operations on a frame that is somebody else's by now: once is enough.
+                // The failed pin took two atomic operations on a frame that holds another entry by now.
+                // Emptying the slot avoids a second time.
                 slot.forget(word);
                 if let Some(generation) = last {
                     shard.settle(index, generation);
@@ -271,7 +281,7 @@ impl<V> Cache<V> {
         }
     }
 
-    /// Asks for the memory that [`get`](Cache::get) of `slot` reads first.
+    /// Prefetches the memory that [`get`](Cache::get) of `slot` reads first.
     #[inline]
     pub fn prefetch(&self, slot: &Slot) {
         let number = slot.0.load(Ordering::Relaxed) as u32;
@@ -282,8 +292,8 @@ impl<V> Cache<V> {
         }
     }
 
-    /// The value of `key`, if it is here; a secondary cache is not asked. Takes the shard's lock; counts as a hit or miss, and as
-    /// the most recent use.
+    /// The value of `key`, if it is cached; the secondary cache is not asked. Takes the shard's lock, counts
+    /// a hit or a miss, and makes the entry the most recently used.
     pub fn lookup(self: &Arc<Self>, key: CacheKey) -> Option<Handle<V>> {
         match self.find(key) {
             Found::Value(handle) => Some(handle),
@@ -291,12 +301,15 @@ impl<V> Cache<V> {
         }
     }
 
-    /// As [`lookup`](Self::lookup), and where the value is not here but in the secondary cache, what `restore` makes of its bytes, with
-    /// its charge. What comes back the first time is the caller's alone, charged as long as it is pinned; when it is asked
-    /// for again before long it is inserted as [`insert_as`](Self::insert_as) does. `Err`: there was no room to charge it; it is the caller's
-    /// without the cache. Without a secondary cache this costs one comparison more than `lookup`, and that on a miss.
+    /// As [`lookup`](Self::lookup). On a miss it also asks the secondary cache, and returns the value and
+    /// charge that `restore` makes of the bytes found there. The first time a value comes back, it is the
+    /// caller's alone, and charged as long as it is pinned. If it is looked up again soon, it is inserted as
+    /// [`insert_as`](Self::insert_as) does. `Err` is a value that there was no room to charge: the caller
+    /// owns it, outside of the cache. Without a secondary cache this costs one comparison more than `lookup`,
+    /// and only on a miss.
     ///
-    /// Uncompressing takes no lock. `restore` gives `None` for bytes it cannot use: that is a miss, and they are forgotten.
+    /// Uncompressing takes no lock. `restore` returns `None` for bytes it cannot use: that is a miss, and the
+    /// secondary cache forgets the bytes.
     pub fn lookup_or_restore(
         self: &Arc<Self>,
         key: CacheKey,
@@ -345,55 +358,59 @@ impl<V> Cache<V> {
         Ok(self.handle(shard, index, frame))
     }
 
-    /// Counts a [`lookup`](Self::lookup) that was spared: the caller knows that the value of `key` is not here.
+    /// Counts a miss without a [`lookup`](Self::lookup): the caller knows that the value of `key` is not
+    /// cached.
     #[inline]
     pub fn note_absent(&self, key: CacheKey) {
         self.shards[self.shard_of_hash(key.hash())].note_absent();
     }
 
-    /// True if what is evicted goes down to a secondary cache.
+    /// True if evicted entries go to a secondary cache.
     pub fn has_secondary(&self) -> bool {
         self.secondary.is_some()
     }
 
-    /// True if the secondary cache has the value of `key`.
+    /// True if the secondary cache holds the value of `key`.
     pub fn secondary_holds(&self, key: CacheKey) -> bool {
         self.secondary
             .as_ref()
             .is_some_and(|secondary| secondary.holds(key))
     }
 
-    /// What the secondary cache holds, if there is one. Costs what [`usage_by_role`](Self::usage_by_role) does.
+    /// The usage of the secondary cache, if there is one. Costs as much as
+    /// [`usage_by_role`](Self::usage_by_role).
     pub fn secondary_usage(&self) -> Option<SecondaryUsage> {
         self.secondary.as_ref().map(|secondary| secondary.usage())
     }
 
-    /// Changes the capacity of the secondary cache, if there is one: what no longer fits goes; with 0 nothing goes down any more. Where
-    /// both share one budget, until that is changed.
+    /// Changes the capacity of the secondary cache, if there is one. Entries that no longer fit are evicted;
+    /// with 0, nothing is admitted any more. Where the two caches share one budget, the change lasts until
+    /// the budget changes.
     pub fn set_secondary_capacity(&self, capacity: usize) {
         if let Some(secondary) = &self.secondary {
             secondary.set_capacity(capacity);
         }
     }
 
-    /// Changes when what is evicted goes down to the secondary cache, if there is one.
+    /// Changes the policy that admits evicted entries to the secondary cache, if there is one.
     pub fn set_admission_policy(&self, policy: AdmissionPolicy) {
         if let Some(secondary) = &self.secondary {
             secondary.set_policy(policy);
         }
     }
 
-    /// Changes the secondary cache's part of the budget it shares with this, 0 to 1. False where they share none.
+    /// Changes the secondary cache's part, 0 to 1, of the budget it shares with this cache. False where the
+    /// two share none.
     pub fn set_compressed_secondary_ratio(&self, ratio: f64) -> bool {
         self.secondary
             .as_ref()
             .is_some_and(|secondary| secondary.set_budget(None, Some(ratio), |own| self.resize(own)))
     }
 
-    /// As [`insert_as`](Self::insert_as) in the role of [`Misc`](EntryRole::Misc).
+    /// As [`insert_as`](Self::insert_as) with the role [`Misc`](EntryRole::Misc).
     ///
     /// # Errors
-    /// As there.
+    /// As [`insert_as`](Self::insert_as).
     pub fn insert(
         self: &Arc<Self>,
         key: CacheKey,
@@ -404,26 +421,28 @@ impl<V> Cache<V> {
         self.insert_as(key, value, charge, priority, EntryRole::Misc)
     }
 
-    /// Whether the value of `key`, of about that charge, is to be inserted by somebody who looked for it in vain and can do
-    /// without it here: if there is room for two such, or he, or another, asked the same not long ago, which is forgotten then. "Not long" is about as
-    /// many other keys as a full cache has entries: what waits longer between two askings would be gone again before the second.
-    /// Always if there is a secondary cache, which lives on what is evicted here.
+    /// Whether the value of `key`, which the caller looked up without success and can do without in the
+    /// cache, should be inserted. True if there is room for two values of that charge, or if the key was
+    /// requested lately (that request is then forgotten). "Lately" means: not more than about as many other
+    /// keys ago as a full cache has entries; a value that is requested less often would be evicted before its
+    /// second request. Always true if there is a secondary cache, because evictions are what fill it.
     pub fn admits(&self, key: CacheKey, charge: usize) -> bool {
         let hash = key.hash();
         let again = self.asked.again(hash);
-        // Charges differ, and what an eviction leaves is often enough for the next: with room for one the door of a full cache stood open.
+        // The check asks for room for two values. Charges differ, and the room that one eviction leaves often
+        // suffices for the next insertion: with room for one, a full cache would admit nearly everything.
         let charge = charge.saturating_add(self.metadata_charge).saturating_mul(2);
         again || self.secondary.is_some() || self.shards[self.shard_of_hash(hash)].has_room(charge)
     }
 
-    /// Adds `value` in the place of any other of the same key. `charge` is the memory it stands for, in bytes,
-    /// without what [`METADATA_CHARGE`](Self::METADATA_CHARGE) counts.
+    /// Inserts `value`, replacing any other value of the same key. `charge` is the memory the value stands
+    /// for, in bytes, without the bytes that [`METADATA_CHARGE`](Self::METADATA_CHARGE) counts.
     ///
-    /// Takes the shard's lock, evicts what must go, and drops it after the lock is free.
+    /// Takes the shard's lock, evicts as needed, and drops evicted values after the lock is released.
     ///
     /// # Errors
-    /// The value comes back if it does not fit beside what is pinned and `strict_capacity_limit` is set, or if the
-    /// shard cannot name more frames and all are pinned.
+    /// The value is returned if it does not fit besides pinned entries and `strict_capacity_limit` is set, or
+    /// if the shard has no number for another frame and all frames are pinned.
     pub fn insert_as(
         self: &Arc<Self>,
         key: CacheKey,
@@ -455,36 +474,39 @@ impl<V> Cache<V> {
         }
     }
 
-    /// Takes `key` out of the table: neither lookups nor slots find it any more. Its value goes at once, or with
-    /// its last pin. The secondary cache forgets it. True if it was here or there. Takes the shard's lock.
+    /// Removes `key` from the table: neither lookups nor slots find it any more. Its value is dropped at
+    /// once, or with its last pin. The secondary cache forgets it too. True if either cache had it. Takes the
+    /// shard's lock.
     pub fn erase(&self, key: CacheKey) -> bool {
         let hash = key.hash();
         let erased = self.shards[self.shard_of_hash(hash)].erase(key, hash);
         match &self.secondary {
-            // Behind the other: what was evicted before is there by then, but for what another thread has in its hands.
+            // The secondary cache comes last: an entry evicted before this has arrived there by now, unless
+            // another thread is still handing it down.
             Some(secondary) => secondary.erase(key) || erased,
             None => erased,
         }
     }
 
-    /// Frees everything that is not pinned. A secondary cache keeps what it has.
+    /// Frees every entry that is not pinned. The secondary cache keeps its entries.
     pub fn erase_unreferenced(&self) {
         self.shards.iter().for_each(|shard| shard.erase_unreferenced());
     }
 
-    /// Sum of the charges of all entries, in bytes. Takes each shard's lock in turn.
+    /// The sum of the charges of all entries, in bytes. Takes each shard's lock in turn.
     pub fn usage(&self) -> usize {
         self.shards.iter().map(|shard| shard.usage()).sum()
     }
 
-    /// Sum of the charges of the entries pinned right now, in bytes. Looks at every frame, under each shard's lock
-    /// in turn: for reports, not for hot paths.
+    /// The sum of the charges of the entries that are pinned right now, in bytes. Looks at every frame, under
+    /// each shard's lock in turn: for reports, not for hot paths.
     pub fn pinned_usage(&self) -> usize {
         self.shards.iter().map(|shard| shard.pinned_usage()).sum()
     }
 
-    /// The sum of charges it may hold, in bytes: what it was made with, rounded up to a multiple of the shards. Where it shares a
-    /// budget with its secondary cache, that of both.
+    /// The capacity in bytes: the sum of charges the cache may hold. It is the configured capacity, rounded
+    /// up to a multiple of the number of shards. Where the cache shares a budget with its secondary cache, it
+    /// is that budget.
     pub fn capacity(&self) -> usize {
         let own: usize = self.shards.iter().map(|shard| shard.capacity()).sum();
         match &self.secondary {
@@ -493,7 +515,8 @@ impl<V> Cache<V> {
         }
     }
 
-    /// Changes the capacity, or the budget shared with its secondary cache; evicts what no longer fits and is not pinned.
+    /// Changes the capacity, or the budget shared with the secondary cache. Evicts unpinned entries that no
+    /// longer fit.
     pub fn set_capacity(&self, capacity: usize) {
         let shared = self
             .secondary
@@ -511,29 +534,29 @@ impl<V> Cache<V> {
         }
     }
 
-    /// Sets whether insertions fail when the capacity is pinned.
+    /// Sets whether insertions fail when the whole capacity is pinned.
     pub fn set_strict_capacity_limit(&self, strict: bool) {
         for shard in &self.shards {
             shard.set_strict_capacity_limit(strict);
         }
     }
 
-    /// Number of entries in the table; where there is a secondary cache, placeholders among them.
+    /// The number of entries in the table, including the placeholders of a secondary cache.
     pub fn occupancy(&self) -> usize {
         self.shards.iter().map(|shard| shard.occupancy()).sum()
     }
 
-    /// RocksDB's name of its kind.
+    /// RocksDB's name of this kind of cache.
     pub fn name(&self) -> &'static str {
         self.name
     }
 
-    /// Number of shards, each with a lock of its own.
+    /// The number of shards, each with its own lock.
     pub fn shards(&self) -> usize {
         self.shards.len()
     }
 
-    /// Counts since the cache was made. Takes each shard's lock in turn.
+    /// Counters since the cache was made. Takes each shard's lock in turn.
     pub fn stats(&self) -> Stats {
         let mut sum = Stats::default();
         for shard in &self.shards {
@@ -547,22 +570,24 @@ impl<V> Cache<V> {
         sum
     }
 
-    /// Every entry, for reports and debugging. Looks at every frame, under each shard's lock in turn.
+    /// All entries, for reports and debugging. Looks at every frame, under each shard's lock in turn.
     pub fn entries(&self) -> Vec<EntryInfo> {
         let mut out = Vec::new();
         self.for_each_entry(|entry| out.push(entry));
         out
     }
 
-    /// Shows every entry to `see`, which must not use the cache. Looks at every frame, under each shard's lock in turn.
+    /// Calls `see` with every entry; `see` must not use the cache. Looks at every frame, under each shard's
+    /// lock in turn.
     pub fn for_each_entry(&self, mut see: impl FnMut(EntryInfo)) {
         for shard in &self.shards {
             shard.describe(&mut see);
         }
     }
 
-    /// What the entries of each role come to, in the order of [`EntryRole::ALL`]; of one owner's alone, or of all. The sum over
-    /// all is [`usage`](Self::usage), while nobody changes it. Costs what [`for_each_entry`](Self::for_each_entry) does.
+    /// The usage of each role, in the order of [`EntryRole::ALL`], for the entries of one owner or of all.
+    /// The sum over all equals [`usage`](Self::usage) while no thread changes the cache. Costs as much as
+    /// [`for_each_entry`](Self::for_each_entry).
     pub fn usage_by_role(&self, owner: Option<u32>) -> [RoleUsage; EntryRole::ALL.len()] {
         let mut roles = EntryRole::ALL.map(|role| RoleUsage {
             role,
@@ -621,7 +646,7 @@ impl<V> fmt::Debug for Cache<V> {
     }
 }
 
-/// A pin that borrows the cache: for the length of a read.
+/// A pin that borrows the cache, for the duration of a read.
 pub struct Guard<'a, V> {
     shard: &'a Arc<Shard<V>>,
     frame: &'a Frame<V>,
@@ -629,14 +654,14 @@ pub struct Guard<'a, V> {
 }
 
 impl<V> Guard<'_, V> {
-    /// The same pin as an owned handle.
+    /// Turns this pin into an owned handle.
     pub fn into_handle(self) -> Handle<V> {
         let handle = Handle {
             shard: self.shard.clone(),
             frame: NonNull::from(self.frame),
             number: self.number,
         };
-        // The pin goes over to the handle.
+        // The handle takes over the pin.
         std::mem::forget(self);
         handle
     }
@@ -665,15 +690,15 @@ impl<V: fmt::Debug> fmt::Debug for Guard<'_, V> {
     }
 }
 
-/// A pin that owns what it needs: it keeps its shard of the cache alive, and may be sent, shared and kept.
+/// An owned pin: it keeps its shard of the cache alive, and may be sent, shared and kept.
 pub struct Handle<V> {
     shard: Arc<Shard<V>>,
-    /// In `shard`, which never frees a frame.
+    /// A frame of `shard`, which never frees frames.
     frame: NonNull<Frame<V>>,
     number: u32,
 }
 
-// SAFETY: it is an `Arc<Shard<V>>` with a pin, and a pin may be taken back by any thread.
+// SAFETY: a handle is an `Arc<Shard<V>>` with a pin, and any thread may release a pin.
 unsafe impl<V: Send + Sync> Send for Handle<V> {}
 // SAFETY: shared access gives out only `&V`, and more pins.
 unsafe impl<V: Send + Sync> Sync for Handle<V> {}

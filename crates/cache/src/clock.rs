@@ -1,26 +1,30 @@
-//! What rules the frames of a shard without a lock: which frame has which key, which are free, whose turn it is to go.
+//! The lock-free state of a clock shard: which frame holds which key, which frames are free, and which entry
+//! is evicted next.
 //!
 //! # The table
 //!
-//! Cells, each one word, searched one after the other from where the key's hash points:
+//! The table is an array of cells of one word each. A search begins at the cell that the key's hash names and
+//! goes through the cells one after another:
 //!
 //! ```text
 //! cell  63         32 31       20 19                0
 //!      | frame + 1   | tag       | displacements     |
 //! ```
 //!
-//! A cell leads to a frame whose key has that tag, or is free (0). It also counts the entries that lie behind it because it was
-//! taken when they came: a search may end at a cell without displacements. A cell is a hint, as a slot is: what it leads to
-//! may have gone, and been filled with another key, so whoever follows it compares the key and pins the generation it saw.
-//! Each entry remembers its cell, and who takes the entry out of sight (there is one such, by the state word of the frame)
-//! clears it and takes back the displacements on the way to it.
+//! A cell leads to a frame whose key has that tag, or is free (0). It also counts displacements: the entries
+//! that were stored in a later cell because this one was taken when they were inserted. A search may end at a
+//! cell without displacements. A cell is a hint, as a slot is: the entry it leads to may be gone and its
+//! frame filled with another key. A thread that follows a cell therefore compares the key and pins the
+//! generation it saw. Each entry remembers its cell. The one thread that makes an entry invisible, by the
+//! frame's state word, clears the entry's cell and decrements the displacements on the way to it.
 //!
 //! # Growth
 //!
-//! When cells get scarce a table twice as large is made, and the cells are put into it anew; frames stay where they are, and with
-//! them slots and pins. Lookups go on meanwhile, in the old table, which is kept for those still in it as long as the cache
-//! lives: all old tables together are no larger than the newest. Insertions, erasures and evictions wait: the gate counts
-//! those under way, and is shut until the new table is there. That is the only time that one waits for another.
+//! When free cells become scarce, a table of twice the size is made and all entries are added to it. Frames
+//! stay where they are, and so do slots and pins. Lookups continue meanwhile in the old table, which is kept
+//! as long as the cache lives, for threads that are still searching it; all old tables together are no larger
+//! than the newest. Insertions, erasures and evictions wait: the gate counts those under way, and stays shut
+//! until the new table is in place. Only then does a thread of a clock cache wait for another.
 
 use std::ptr;
 
@@ -29,43 +33,44 @@ use crate::frame::{Slab, Zeroed};
 use crate::options::{CacheKey, EntryRole, Insertion, Priority};
 use crate::sync::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Mutex, Ordering, yield_now};
 
-/// How often the hand passes an entry that nobody touches before it goes.
+/// How often the hand passes an untouched entry before it evicts it, at most.
 const MAX_COUNTDOWN: u32 = 3;
 
-/// In the word of an entry's priority and role: it was hit.
+/// A bit in the word of an entry's priority and role: the entry was hit.
 const HIT: u32 = 1 << 24;
 
 const DISPLACEMENTS: u64 = (1 << 20) - 1;
 const TAG: u64 = ((1 << 12) - 1) << 20;
 const FRAME_SHIFT: u32 = 32;
 
-/// Cells of a table that is to grow.
+/// The number of cells of the first table, if the table grows.
 const FIRST_CELLS: usize = if cfg!(loom) { 2 } else { 64 };
 
-/// No frame: the end of the list of free ones.
+/// No frame: the end of the free list.
 const NONE: u32 = u32::MAX;
 
-/// In the gate's word: shut.
+/// The bit of the gate's word that means: shut.
 const SHUT: usize = 1 << (usize::BITS - 1);
 
-/// What a frame's entry is. Written by who owns the empty frame, before it is filled; read by anyone, who then finds out by the
-/// frame's generation whether it was of the entry he meant. Hence Release and Acquire: who has seen a later entry's part sees
-/// the frame emptied.
+/// The description of a frame's entry. The owner of the empty frame writes it before the frame is filled. Any
+/// thread may read it, and then checks by the frame's generation whether it read the entry it meant. That
+/// requires Release and Acquire: a thread that reads part of a later entry must also see that the frame was
+/// emptied.
 pub(crate) struct ClockEntry {
     id: AtomicU64,
     offset: AtomicU64,
     charge: AtomicUsize,
-    /// The place of its cell in the table.
+    /// The index of the entry's cell in the table.
     cell: AtomicUsize,
-    /// The next free frame, while it is free.
+    /// The next frame of the free list, while this frame is free.
     next_free: AtomicU32,
-    /// How often the hand will pass it by. The hand's alone.
+    /// How many more times the hand passes the entry without evicting it. Only the hand writes it.
     countdown: AtomicU32,
-    /// Priority and role, for reports, and whether it was hit.
+    /// The entry's priority and role, for reports, and its hit bit.
     kind: AtomicU32,
 }
 
-// SAFETY: all of it is atomic integers.
+// SAFETY: all fields are atomic integers.
 unsafe impl Zeroed for ClockEntry {
     #[cfg(loom)]
     fn zeroed() -> ClockEntry {
@@ -82,7 +87,7 @@ unsafe impl Zeroed for ClockEntry {
 }
 
 impl ClockEntry {
-    /// Makes it that of an entry to come. The caller owns the empty frame.
+    /// Describes the entry that is about to fill the frame. The caller owns the empty frame.
     pub(crate) fn set<V>(&self, insertion: &Insertion<V>) {
         let Insertion { key, priority, .. } = *insertion;
         self.id.store(key.id, Ordering::Release);
@@ -126,12 +131,12 @@ impl ClockEntry {
         found.unwrap_or_default()
     }
 
-    /// Whether the hand ever found it touched.
+    /// True if the hand has ever found the entry touched.
     pub(crate) fn was_hit(&self) -> bool {
         self.kind.load(Ordering::Relaxed) & HIT != 0
     }
 
-    /// The hand passes by and finds it touched.
+    /// The hand passes the entry and finds it touched.
     pub(crate) fn count_up(&self) {
         if !self.was_hit() {
             self.kind.fetch_or(HIT, Ordering::Relaxed);
@@ -141,7 +146,7 @@ impl ClockEntry {
             .store((countdown + 1).min(MAX_COUNTDOWN), Ordering::Relaxed);
     }
 
-    /// The hand passes by and finds it untouched: true if it is to go.
+    /// The hand passes the entry and finds it untouched. True if the entry is to be evicted.
     pub(crate) fn count_down(&self) -> bool {
         let countdown = self.countdown.load(Ordering::Relaxed);
         self.countdown
@@ -150,7 +155,7 @@ impl ClockEntry {
     }
 }
 
-/// The cells. A power of two of them.
+/// The cells of a table. Their number is a power of two.
 pub(crate) struct Table {
     cells: Box<[AtomicU64]>,
 }
@@ -174,7 +179,7 @@ impl Table {
         (hash as usize).wrapping_add(step) & (self.len() - 1)
     }
 
-    /// Shows `see` each frame that may have a key of that hash, until it gives something.
+    /// Calls `see` with each frame that may hold a key of that hash, until it returns a result.
     pub(crate) fn search<R>(&self, hash: u64, mut see: impl FnMut(u32) -> Option<R>) -> Option<R> {
         let tag = tag_of(hash);
         for step in 0..self.len() {
@@ -193,7 +198,7 @@ impl Table {
         None
     }
 
-    /// Has a cell lead to `frame`, whose entry learns which. False if all are taken.
+    /// Stores `frame` in a free cell, and the cell's index in `entry`. False if all cells are taken.
     fn add(&self, hash: u64, frame: u32, entry: &ClockEntry) -> bool {
         let lead = u64::from(frame + 1) << FRAME_SHIFT | tag_of(hash);
         for step in 0..self.len() {
@@ -201,7 +206,8 @@ impl Table {
             let cell = &self.cells[place];
             let mut seen = cell.load(Ordering::Relaxed);
             while seen >> FRAME_SHIFT == 0 {
-                // Before the cell shows it to others, who may take it out again.
+                // The index is stored before the cell shows the frame to other threads, which may remove the
+                // entry at once.
                 entry.cell.store(place, Ordering::Release);
                 match cell.compare_exchange(seen, seen | lead, Ordering::AcqRel, Ordering::Relaxed) {
                     Ok(_) => return true,
@@ -218,7 +224,7 @@ impl Table {
         self.cells[self.place(hash, step)].fetch_sub(1, Ordering::Release);
     }
 
-    /// Clears the cell at `place`, which leads to an entry of that hash that the caller has taken out of sight.
+    /// Clears the cell at `place`, which leads to an entry of that hash that the caller has made invisible.
     fn remove(&self, hash: u64, place: usize) {
         self.cells[place].fetch_and(DISPLACEMENTS, Ordering::Release);
         let mut step = 0;
@@ -229,7 +235,7 @@ impl Table {
     }
 }
 
-/// Counts, as [`Stats`]. On a line of their own: every lookup writes one.
+/// The counters of [`Stats`]. They have their own cache line, because every lookup writes one.
 #[repr(align(64))]
 struct Counts {
     hits: AtomicU64,
@@ -253,7 +259,7 @@ impl Counts {
     }
 }
 
-/// What happened.
+/// The counted events.
 #[derive(Clone, Copy)]
 pub(crate) enum Count {
     Hit,
@@ -264,34 +270,34 @@ pub(crate) enum Count {
     SecondChance,
 }
 
-/// See the module.
+/// The lock-free state of a shard: see the module.
 pub(crate) struct Clock {
     pub(crate) entries: Slab<ClockEntry>,
-    /// Frames that were ever in use.
+    /// The number of frames that have ever been in use.
     in_use: AtomicU32,
-    /// Frames that it can name.
+    /// The number of frames that can be named.
     max_frames: u32,
-    /// The first free frame, and above it a count of changes, so that none goes unseen.
+    /// The first free frame, and above it a counter of changes, which prevents the ABA problem.
     free: AtomicU64,
-    /// Frames the hand has passed.
+    /// The number of frames the hand has passed.
     hand: AtomicUsize,
     capacity: AtomicUsize,
-    /// 1 if insertions fail when the capacity is pinned.
+    /// 1 if insertions fail when the whole capacity is pinned.
     strict: AtomicU32,
     usage: AtomicUsize,
-    /// Entries in the table.
+    /// The number of entries in the table.
     occupancy: AtomicUsize,
     table: AtomicPtr<Table>,
-    /// The table does not grow.
+    /// True if the table does not grow.
     fixed: bool,
-    /// Those who change the table, and whether it is shut.
+    /// The number of threads that are changing the table, and the bit [`SHUT`].
     gate: AtomicUsize,
-    /// All tables, the newest last. Who makes a new one holds the lock.
+    /// All tables, the newest last. The thread that makes a new table holds the lock.
     tables: Mutex<Vec<*mut Table>>,
     counts: Counts,
 }
 
-/// Passage through the gate: the table does not grow meanwhile.
+/// A passage through the gate: the table does not grow while it exists.
 pub(crate) struct Passage<'a> {
     clock: &'a Clock,
 }
@@ -303,8 +309,9 @@ impl Drop for Passage<'_> {
 }
 
 impl Clock {
-    /// For so many bytes of entries; of `estimated_entry_charge` bytes each, and then the table does not grow, or of sizes that are
-    /// not known, if that is 0.
+    /// The state for entries of `capacity` bytes in all. If `estimated_entry_charge` is not 0, the table is
+    /// made for entries of that many bytes each and does not grow; if it is 0, sizes are unknown and the
+    /// table grows.
     pub(crate) fn new(
         capacity: usize,
         strict: bool,
@@ -313,7 +320,7 @@ impl Clock {
     ) -> Clock {
         let fixed = estimated_entry_charge > 0;
         let cells = match capacity.checked_div(estimated_entry_charge) {
-            // Two thirds full when the cache is.
+            // The table is two thirds full when the cache is full.
             Some(entries) => (entries.saturating_mul(3) / 2)
                 .clamp(FIRST_CELLS, 1 << 30)
                 .next_power_of_two(),
@@ -340,8 +347,8 @@ impl Clock {
 
     // ---- sums
 
-    // Usage and capacity in one order for all: of two threads of which one adds to the usage and the other lowers the capacity, at
-    // least one sees what the other did, and evicts.
+    // Accesses to usage and capacity have one total order (SeqCst): if one thread adds to the usage while
+    // another lowers the capacity, at least one of them sees both changes and evicts.
 
     pub(crate) fn capacity(&self) -> usize {
         self.capacity.load(Ordering::SeqCst)
@@ -363,7 +370,7 @@ impl Clock {
         self.usage.load(Ordering::SeqCst)
     }
 
-    /// Adds to the usage if it is `seen` still.
+    /// Adds `charge` to the usage if the usage still is `seen`.
     pub(crate) fn charge_as_seen(&self, seen: usize, charge: usize) -> bool {
         self.usage
             .compare_exchange(seen, seen + charge, Ordering::SeqCst, Ordering::Relaxed)
@@ -410,19 +417,19 @@ impl Clock {
 
     // ---- frames
 
-    /// Frames that were ever in use, or are about to be.
+    /// The number of frames that have ever been in use, or are about to be.
     pub(crate) fn frames_in_use(&self) -> u32 {
         self.in_use.load(Ordering::Acquire)
     }
 
-    /// The entry of a frame that was in use.
+    /// The entry of a frame that has been in use.
     pub(crate) fn entry(&self, index: u32) -> &ClockEntry {
         self.entries
             .get(index)
             .expect("made before its frame came into use")
     }
 
-    /// A frame that was in use and is empty now. It is the caller's.
+    /// Takes a frame from the free list. The caller owns it.
     pub(crate) fn pop_free(&self) -> Option<u32> {
         let mut head = self.free.load(Ordering::Acquire);
         loop {
@@ -430,7 +437,8 @@ impl Clock {
             if index == NONE {
                 return None;
             }
-            // Another may have taken it meanwhile; then this is nothing, and the exchange fails by the count.
+            // Another thread may have taken the frame meanwhile. Then `next` is meaningless, and the exchange
+            // fails because the counter has changed.
             let next = self.entry(index).next_free.load(Ordering::Relaxed);
             let changed = (head >> 32).wrapping_add(1) << 32 | u64::from(next);
             match self
@@ -443,7 +451,7 @@ impl Clock {
         }
     }
 
-    /// Gives back a frame the caller has emptied.
+    /// Returns a frame that the caller has emptied to the free list.
     pub(crate) fn push_free(&self, index: u32) {
         let mut head = self.free.load(Ordering::Relaxed);
         loop {
@@ -459,7 +467,7 @@ impl Clock {
         }
     }
 
-    /// The number of a frame that was never in use, if there is one. Its memory is the caller's to make.
+    /// The number of a frame that has never been in use, if there is one. The caller allocates its memory.
     pub(crate) fn next_unused(&self) -> Option<u32> {
         let mut in_use = self.in_use.load(Ordering::Relaxed);
         while in_use < self.max_frames {
@@ -474,17 +482,17 @@ impl Clock {
         None
     }
 
-    /// The number of the frame the hand points to, and on it goes.
+    /// The number of the frame the hand points to; the hand moves to the next one.
     pub(crate) fn next_of_hand(&self, frames: u32) -> u32 {
         (self.hand.fetch_add(1, Ordering::Relaxed) % frames as usize) as u32
     }
 
     // ---- table
 
-    /// The table as it is.
+    /// The current table.
     pub(crate) fn table(&self) -> &Table {
-        // SAFETY: made by `Box::into_raw` and given back when the clock is dropped. Acquire pairs with the store that
-        // published it.
+        // SAFETY: made by `Box::into_raw` and given back when the clock is dropped. Acquire pairs with the
+        // store that published it.
         unsafe { &*self.table.load(Ordering::Acquire) }
     }
 
@@ -493,16 +501,16 @@ impl Clock {
         self.fixed
     }
 
-    /// Entries beyond which the table is too full.
+    /// The number of entries beyond which the table counts as too full.
     fn limit(&self, cells: usize) -> usize {
         match self.fixed {
-            // RocksDB's: searches get long behind it.
+            // RocksDB's limit: beyond it, searches get long.
             true => (cells - cells / 8).saturating_sub(1).max(1),
             false => usize::MAX,
         }
     }
 
-    /// Takes room in the table for one more; false if there is none.
+    /// Reserves room in the table for one more entry; false if there is none.
     pub(crate) fn occupy(&self) -> bool {
         let before = self.occupancy.fetch_add(1, Ordering::Relaxed);
         if before < self.limit(self.table().len()) {
@@ -512,17 +520,18 @@ impl Clock {
         false
     }
 
-    /// Gives room in the table back.
+    /// Releases room in the table.
     pub(crate) fn vacate(&self) {
         self.occupancy.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// Has the table lead to `index`. False if it is full. The caller has passed the gate.
+    /// Adds the frame `index` to the table. False if the table is full. The caller has passed the gate.
     pub(crate) fn add_to_table(&self, hash: u64, index: u32) -> bool {
         self.table().add(hash, index, self.entry(index))
     }
 
-    /// The table leads no more to an entry of that hash that the caller has taken out of sight, whose cell was at `cell`.
+    /// Removes an entry of that hash from the table: the caller has made it invisible, and its cell was
+    /// `cell`.
     pub(crate) fn remove_from_table(&self, hash: u64, cell: usize) {
         self.table().remove(hash, cell);
         self.vacate();
@@ -537,8 +546,8 @@ impl Clock {
         Passage { clock: self }
     }
 
-    /// Makes the table larger if it is rather full. `moves` tells whether a frame is in sight, with its key. The caller has not
-    /// passed the gate.
+    /// Doubles the table if more than three fifths of it are in use. `key_of` gives the key of a frame whose
+    /// entry is visible. The caller must not hold a [`Passage`].
     pub(crate) fn grow_if_full(&self, key_of: impl Fn(u32) -> Option<CacheKey>) {
         let is_full = |table: &Table| self.occupancy() > table.len() * 3 / 5;
         if self.fixed || !is_full(self.table()) {
@@ -547,7 +556,7 @@ impl Clock {
         let mut tables = self.tables.lock();
         let old = self.table();
         if !is_full(old) {
-            // Another was faster.
+            // Another thread was faster.
             return;
         }
         self.gate.fetch_or(SHUT, Ordering::Acquire);
@@ -569,7 +578,8 @@ impl Clock {
         self.gate.fetch_and(!SHUT, Ordering::Release);
     }
 
-    /// Checks the table, while nobody else is at work, against the entries in sight: their frames and keys.
+    /// Checks the table against the visible entries (their frames and keys), while no other thread uses the
+    /// cache.
     #[cfg(test)]
     pub(crate) fn check(&self, entries: &[(u32, CacheKey)]) {
         let table = self.table();
@@ -578,7 +588,7 @@ impl Clock {
             let (hash, cell) = (key.hash(), self.entry(*index).cell());
             let lead = u64::from(index + 1) << FRAME_SHIFT | tag_of(hash);
             let found = table.cells[cell].load(Ordering::Relaxed);
-            assert_eq!(found & !DISPLACEMENTS, lead, "the cell leads elsewhere");
+            assert_eq!(found & !DISPLACEMENTS, lead, "the cell leads to another frame");
             let mut step = 0;
             while table.place(hash, step) != cell {
                 displacements[table.place(hash, step)] += 1;
@@ -601,7 +611,8 @@ impl Drop for Clock {
     fn drop(&mut self) {
         let mut tables = self.tables.lock();
         for table in std::mem::take(&mut *tables) {
-            // SAFETY: made by `Box::into_raw`, each is in the list once, and nobody uses the clock any more.
+            // SAFETY: made by `Box::into_raw`, each is in the list once, and no thread uses the clock any
+            // more.
             drop(unsafe { Box::from_raw(table) });
         }
         self.table.store(ptr::null_mut(), Ordering::Relaxed);

@@ -1,7 +1,9 @@
-//! A shard of a clock cache: frames that a [`Clock`] rules. Nobody waits for anybody, but while the table grows.
+//! A shard of a clock cache: frames whose state is a [`Clock`]. No thread waits for another, except while the
+//! table grows.
 //!
-//! Whoever takes an entry out of sight, by an exchange of its frame's state word that one thread alone can make, also takes it
-//! out of the table. Whoever empties the frame, by another such exchange, discharges it and gives the frame back.
+//! An entry becomes invisible by an exchange of its frame's state word, which exactly one thread can make;
+//! that thread also removes the entry from the table. A frame becomes empty by another such exchange; the
+//! thread that makes it discharges the entry and frees the frame.
 
 use crate::cache::EntryInfo;
 use crate::clock::{Clock, Count};
@@ -10,26 +12,27 @@ use crate::options::{CacheKey, Insertion, Standing};
 use crate::secondary::Secondary;
 use crate::shard::{Demoted, Evicted};
 
-/// Rounds of the hand in which an entry nobody touches goes: the countdown, and one.
+/// Rounds of the hand after which every untouched entry has been evicted: the countdown, and one.
 const ROUNDS: u64 = 5;
 
 pub(crate) struct ClockShard<'a, V> {
     pub(crate) frames: &'a Slab<Frame<V>>,
     pub(crate) clock: &'a Clock,
-    /// Where what is evicted goes down to.
+    /// The secondary cache, which takes evicted entries.
     pub(crate) secondary: Option<&'a Secondary<V>>,
 }
 
-/// Why an entry goes.
+/// Why an entry is removed.
 #[derive(Clone, Copy)]
 enum Going {
-    /// To make room: it may go down to the secondary cache.
+    /// To make room: the entry may go to the secondary cache.
     Evicted,
-    /// Nobody wants it any more.
+    /// By erase: the value is not needed any more.
     Erased,
 }
 
-/// The state of an entry in sight that may go. One that is pinned is parked, so that it is looked at again when it is let go.
+/// The state of a visible entry that may be removed. A pinned entry is parked, so that its last unpin settles
+/// it.
 fn loose_state<V>(frame: &Frame<V>) -> Option<State> {
     loop {
         let state = frame.state();
@@ -59,8 +62,8 @@ impl<'a, V> ClockShard<'a, V> {
         Evicted::new(self.secondary)
     }
 
-    /// Adds an entry and pins it. The value comes back if there is no room, or where it must not be. Of two that come at once with
-    /// the same key both may stay: lookups find one of them.
+    /// Inserts an entry and pins it. The value is returned if there is no room, or if [`Standing`] refuses
+    /// it. Two concurrent insertions of one key may both stay: lookups then find one of them.
     pub(crate) fn insert(&self, insertion: Insertion<V>) -> Result<(u32, &'a Frame<V>), V> {
         let mut evicted = self.evicted();
         let Insertion {
@@ -92,38 +95,40 @@ impl<'a, V> ClockShard<'a, V> {
         self.clock.entry(index).set(&insertion);
         let frame = self.known_frame(index);
         if !visible {
-            // SAFETY: the frame is empty and on no list: it is this thread's.
+            // SAFETY: the frame is empty and on no list, so this thread owns it.
             unsafe { frame.fill(insertion.value, false, true) };
             return Ok((index, frame));
         }
         self.erase_all(key, hash, &mut evicted);
         self.clock.count(Count::Insert);
-        // The cell first, the frame then: a thread that sees the entry may take it out at once, and must clear its own cell, not the one
-        // that the frame's last entry had. No other thread sees a frame that a cell leads to and that is not filled.
+        // The cell is set before the frame is filled. A thread that sees the entry may remove it at once, and
+        // must clear this entry's cell, not the cell of the frame's last entry. No other thread sees a frame
+        // that a cell leads to while the frame is not filled.
         let mut in_table = true;
         while !self.clock.add_to_table(hash, index) {
             if self.clock.is_fixed() {
-                // Others came and went so fast that no free cell was met: it lives as long as it is pinned.
+                // Other threads inserted and removed entries so fast that the search met no free cell. The
+                // entry stays out of the table and lives as long as it is pinned.
                 self.clock.vacate();
                 in_table = false;
                 break;
             }
-            // So many came at once that no cell is left.
+            // So many entries were inserted at once that no cell is left.
             drop(passage);
             self.grow_if_full();
             passage = self.clock.pass();
         }
-        // SAFETY: the frame is empty and on no list: it is this thread's.
+        // SAFETY: the frame is empty and on no list, so this thread owns it.
         unsafe { frame.fill(insertion.value, in_table, !fits) };
         if fits && self.clock.usage() > self.clock.capacity() {
-            // The capacity was lowered meanwhile by a thread that did not see this entry.
+            // Another thread lowered the capacity meanwhile and did not see this entry.
             while !frame.park(frame.state(), false) {}
         }
         drop(passage);
         Ok((index, frame))
     }
 
-    /// True if an entry of that key is in sight.
+    /// True if an entry of that key is visible.
     fn holds(&self, key: CacheKey, hash: u64) -> bool {
         let found = self.clock.table().search(hash, |index| {
             let visible = self.known_frame(index).state().is_visible();
@@ -144,7 +149,8 @@ impl<'a, V> ClockShard<'a, V> {
         let found = self.clock.table().search(hash, |index| {
             let frame = self.known_frame(index);
             let state = frame.state();
-            // The generation first, the key then: if the pin finds the same generation, the key was its.
+            // The generation is read before the key: if the pin finds the same generation, the key belonged
+            // to it.
             if !state.is_visible() || self.clock.entry(index).key() != key {
                 return None;
             }
@@ -165,7 +171,7 @@ impl<'a, V> ClockShard<'a, V> {
         found
     }
 
-    /// Takes the entries of `key` out of the table; true if there was one.
+    /// Removes the entries of `key` from the table; true if there was one.
     pub(crate) fn erase(&self, key: CacheKey, hash: u64) -> bool {
         let mut evicted = self.evicted();
         let _passage = self.clock.pass();
@@ -174,7 +180,8 @@ impl<'a, V> ClockShard<'a, V> {
 
     fn erase_all(&self, key: CacheKey, hash: u64, evicted: &mut Evicted<'_, V>) -> bool {
         let mut erased = false;
-        // All the way: several may have come at once.
+        // The search does not stop at the first match: concurrent insertions may have added several entries
+        // of one key.
         self.clock.table().search(hash, |index| {
             loop {
                 let state = self.known_frame(index).state();
@@ -222,7 +229,8 @@ impl<'a, V> ClockShard<'a, V> {
         }
     }
 
-    /// Sees to a parked entry whose last pin was taken back while it was at `generation`.
+    /// Settles a parked entry whose last pin was released while the frame was at `generation`: lists it again
+    /// or frees it.
     pub(crate) fn settle(&self, index: u32, generation: u32) {
         let mut evicted = self.evicted();
         let _passage = self.clock.pass();
@@ -230,7 +238,8 @@ impl<'a, V> ClockShard<'a, V> {
         loop {
             let state = frame.state();
             if state.generation() != generation || state.pins() != 0 || !state.is_parked() {
-                // Someone pinned it again and will be here in turn, or was here already.
+                // Another thread pinned the entry again: it will settle the entry in turn, or has done so
+                // already.
                 return;
             }
             let done = if !state.is_visible() {
@@ -252,7 +261,7 @@ impl<'a, V> ClockShard<'a, V> {
         }
     }
 
-    /// Sum of the charges of pinned entries. Looks at every frame.
+    /// The sum of the charges of pinned entries. Looks at every frame.
     pub(crate) fn pinned_usage(&self) -> usize {
         let mut sum = 0;
         self.describe(&mut |entry| sum += if entry.pins > 0 { entry.charge } else { 0 });
@@ -284,8 +293,8 @@ impl<'a, V> ClockShard<'a, V> {
         }
     }
 
-    /// Charges what is to come, after evicting what must go; false if it does not fit beside what is pinned, and then nothing
-    /// is charged.
+    /// Charges `charge` bytes, after evicting as needed. False if they do not fit besides the pinned entries;
+    /// then nothing is charged.
     fn reserve(&self, charge: usize, evicted: &mut Evicted<'_, V>) -> bool {
         loop {
             let (usage, capacity) = (self.clock.usage(), self.clock.capacity());
@@ -300,8 +309,8 @@ impl<'a, V> ClockShard<'a, V> {
         }
     }
 
-    /// Moves the hand on until entries of `want` bytes went, or all are pinned; gives the bytes. What is pinned is parked on the
-    /// way, so that it is looked at again when it is let go.
+    /// Moves the hand until entries of `want` bytes have been evicted, or all entries are pinned. Returns the
+    /// evicted bytes. Pinned entries on the way are parked, so that their last unpin settles them.
     fn evict(&self, want: usize, evicted: &mut Evicted<'_, V>) -> usize {
         let frames = self.clock.frames_in_use();
         let (mut freed, mut loose) = (0, false);
@@ -326,19 +335,19 @@ impl<'a, V> ClockShard<'a, V> {
                 && let Some(charge) = self.take_out(index, state, Going::Evicted, evicted)
             {
                 self.clock.count(Count::Eviction);
-                // An entry that is charged nothing is progress too.
+                // An entry without charge counts as progress too.
                 freed += charge.max(1);
             }
         }
         freed
     }
 
-    /// Takes the entry, which is in sight as `seen` says, out of the table: it goes now, or when its last pin does. Gives its
-    /// charge, or nothing if it is not as `seen` any more.
+    /// Removes a visible entry, whose state is `seen`, from the table. It is freed now, or with its last pin.
+    /// Returns its charge, or `None` if its state is not `seen` any more.
     fn take_out(&self, index: u32, seen: State, going: Going, evicted: &mut Evicted<'_, V>) -> Option<usize> {
         let entry = self.clock.entry(index);
         let frame = self.known_frame(index);
-        // All of this is read before the exchange that says whether it was the entry's.
+        // These fields are read before the exchange, which decides whether they belonged to the entry.
         let (hash, cell, charge) = (entry.key().hash(), entry.cell(), entry.charge());
         let demoted = Demoted {
             key: entry.key(),
@@ -362,7 +371,7 @@ impl<'a, V> ClockShard<'a, V> {
         Some(charge)
     }
 
-    /// Empties the frame of an entry that was erased, if it is as `seen` says.
+    /// Empties the frame of an erased entry if its state still is `seen`.
     fn empty(&self, index: u32, seen: State, evicted: &mut Evicted<'_, V>) -> bool {
         let charge = self.clock.entry(index).charge();
         let Some(value) = self.known_frame(index).take(seen) else {
@@ -373,7 +382,7 @@ impl<'a, V> ClockShard<'a, V> {
         true
     }
 
-    /// The frame was emptied by this thread: its charge is gone, and it may be filled again.
+    /// Discharges a frame that this thread has emptied, and puts it on the free list.
     fn release(&self, index: u32, charge: usize) {
         self.clock.discharge(charge);
         if self.known_frame(index).state().generation() != LAST_GENERATION {
@@ -381,7 +390,8 @@ impl<'a, V> ClockShard<'a, V> {
         }
     }
 
-    /// An empty frame, and room in the table for it if it is to be `visible`; evicts for them where there is none.
+    /// An empty frame, and room in the table for it if it is to be `visible`. Evicts an entry where either is
+    /// missing.
     fn free_frame(&self, visible: bool, evicted: &mut Evicted<'_, V>) -> Option<u32> {
         if visible && !self.clock.occupy() {
             self.evict(1, evicted);
@@ -404,11 +414,11 @@ impl<'a, V> ClockShard<'a, V> {
             return Some(index);
         }
         let index = self.clock.next_unused()?;
-        // The entry first: who finds a frame finds its entry.
+        // The entry is allocated before the frame: a thread that finds the frame finds its entry too.
         (self.clock.entries.ensure(index) && self.frames.ensure(index)).then_some(index)
     }
 
-    /// Checks what must hold while nobody else is at work.
+    /// Checks the invariants that hold while no other thread uses the cache.
     #[cfg(test)]
     pub(crate) fn check(&self) {
         let mut usage = 0;
@@ -423,7 +433,7 @@ impl<'a, V> ClockShard<'a, V> {
             }
             assert!(
                 !state.is_parked() || state.pins() > 0,
-                "nobody will settle this entry"
+                "no unpin is left that settles this entry"
             );
         }
         assert_eq!(self.clock.usage(), usage);

@@ -1,4 +1,4 @@
-//! Frames: where values live, and the state word that decides who may touch them.
+//! Frames, which hold the values, and the state word that decides which threads may access a value.
 //!
 //! ```text
 //! state  63            32  31  30      29     28       27            0
@@ -8,21 +8,23 @@
 //! | transition | by whom | how |
 //! |---|---|---|
 //! | empty -> filled (generation + 1, `VISIBLE` or, outside of the table, `PARKED`, one pin) | shard lock held | `fetch_add` |
-//! | pin, unpin | anyone | `fetch_add`, `fetch_sub` of 1 |
-//! | set `TOUCHED` | who holds a pin | `fetch_or` |
+//! | pin, unpin | any thread | `fetch_add`, `fetch_sub` of 1 |
+//! | set `TOUCHED` | a holder of a pin | `fetch_or` |
 //! | clear `TOUCHED`, set or clear `PARKED`, clear `VISIBLE` | shard lock held | CAS, `fetch_and` |
 //! | filled without pins -> empty (same generation, no flags) | shard lock held | CAS |
 //!
-//! In a clock cache there is no lock: whoever empties a frame owns it until it is on the list of free ones, and who takes it from there
-//! owns it until it is filled; all other transitions of filled frames are exchanges of the whole word.
+//! A clock cache has no shard lock. The thread that empties a frame owns it until it puts it on the free
+//! list; the thread that takes it from that list owns it until it fills it; all other transitions of filled
+//! frames are exchanges of the whole word.
 //!
-//! Readers with stale slots add and subtract one at any time, on empty frames too. So the word is never stored to,
-//! only changed by arithmetic or compare-and-swap, and a count above zero on an empty frame means nothing.
+//! Readers with stale slots add and subtract one at any time, on empty frames too. Therefore the word is
+//! never stored to, only changed by arithmetic or compare-and-swap, and a pin count above zero on an empty
+//! frame means nothing.
 //!
-//! Memory order: the value is written before the `fetch_add` (Release) that fills, and read after a pin (Acquire)
-//! that saw it. An unpin is Release and the CAS that empties is Acquire, so every reader is done before the value
-//! is moved out. All in between are read-modify-writes of the same word, which keep those release sequences
-//! unbroken.
+//! Memory order: the value is written before the `fetch_add` (Release) that fills the frame, and read after a
+//! pin (Acquire) that saw it. An unpin is Release and the CAS that empties is Acquire, so every reader is
+//! done before the value is moved out. All accesses between these are read-modify-writes of the same word,
+//! which keep those release sequences unbroken.
 
 use std::mem::MaybeUninit;
 use std::ptr;
@@ -30,25 +32,25 @@ use std::ptr;
 use crate::prefetch::prefetch;
 use crate::sync::{AtomicPtr, AtomicU64, Ordering, UnsafeCell};
 
-/// A frame whose generation reaches this is not filled again: the next would come round to generations that old
-/// slots name.
+/// A frame whose generation reaches this value is not filled again: the generation would wrap to values that
+/// old slots may hold.
 pub(crate) const LAST_GENERATION: u32 = u32::MAX;
 
 /// One pin.
 const PIN: u64 = 1;
 const PINS: u64 = (1 << 28) - 1;
-/// Pins beyond this are refused, long before the count could run into the flags.
+/// Pins beyond this number are refused, long before the count could overflow into the flags.
 const TOO_MANY_PINS: u64 = 1 << 27;
 /// The entry is in the table: slots and lookups may find it.
 const VISIBLE: u64 = 1 << 28;
-/// Not on an LRU list: who takes back the last pin must see to it under the shard's lock.
+/// The entry is on no LRU list: the thread that releases the last pin must settle it under the shard's lock.
 const PARKED: u64 = 1 << 29;
-/// Hit through a slot since eviction last passed by.
+/// The entry was hit through a slot since eviction last passed it.
 const TOUCHED: u64 = 1 << 30;
 const GENERATION_SHIFT: u32 = 32;
 const GENERATION: u64 = !0 << GENERATION_SHIFT;
 
-/// What a state word says.
+/// A value of the state word.
 #[derive(Clone, Copy)]
 pub(crate) struct State(u64);
 
@@ -78,7 +80,7 @@ impl State {
 #[repr(C, align(64))]
 pub(crate) struct Frame<V> {
     state: AtomicU64,
-    /// Initialised while the state is filled.
+    /// Initialised while the frame is filled.
     value: UnsafeCell<MaybeUninit<V>>,
 }
 
@@ -98,8 +100,9 @@ impl<V> Frame<V> {
         State(self.state.load(Ordering::Acquire))
     }
 
-    /// Pins the value of `generation` if it is here and in the table. On `Err` the pin was taken back;
-    /// `Err(Some(generation))` asks the caller to settle that generation as the last unpin of it.
+    /// Pins the value of `generation` if the frame holds it and it is in the table. On `Err` the pin was
+    /// released; `Err(Some(generation))` asks the caller to settle that generation, because this was its last
+    /// unpin.
     #[inline]
     pub(crate) fn pin_generation(&self, generation: u32) -> Result<(), Option<u32>> {
         let before = self.state.fetch_add(PIN, Ordering::Acquire);
@@ -113,16 +116,17 @@ impl<V> Frame<V> {
         Ok(())
     }
 
-    /// One more pin. The caller holds one, or the shard's lock over a visible entry.
+    /// Adds one more pin. The caller holds a pin, or the shard's lock over a visible entry.
     pub(crate) fn pin_again(&self) {
         let before = self.state.fetch_add(PIN, Ordering::Acquire);
         if before & TOO_MANY_PINS != 0 {
-            // Handles leaked by the hundred million: no count could be trusted any more.
+            // Handles were leaked by the hundred million: the count could not be trusted any more.
             std::process::abort();
         }
     }
 
-    /// Takes a pin back. `Some(generation)`: it was the last one of a parked entry, and the caller must settle that.
+    /// Releases a pin. `Some(generation)`: it was the last pin of a parked entry, and the caller must settle
+    /// the entry.
     #[inline]
     pub(crate) fn unpin(&self) -> Option<u32> {
         let before = self.state.fetch_sub(PIN, Ordering::Release);
@@ -133,7 +137,7 @@ impl<V> Frame<V> {
         }
     }
 
-    /// Asks the processor for the frame's memory.
+    /// Prefetches the frame's memory.
     #[inline]
     pub(crate) fn prefetch(&self) {
         prefetch(ptr::from_ref(&self.state).addr(), size_of_val(&self.state));
@@ -145,38 +149,41 @@ impl<V> Frame<V> {
     /// The caller holds a pin on the value for as long as it uses the reference.
     #[inline]
     pub(crate) unsafe fn value(&self) -> &V {
-        // SAFETY: a pinned frame is filled, so the value is initialised, and nobody writes it before the last pin
-        // is gone.
+        // SAFETY: a pinned frame is filled, so the value is initialised, and no thread writes it before the
+        // last pin is gone.
         self.value.with(|value| unsafe { (*value).assume_init_ref() })
     }
 
-    /// Fills an empty frame and pins the value once. One that is not `visible` is in no table, and is parked.
+    /// Fills an empty frame and pins the value once. A value that is not `visible` is in no table, and is
+    /// parked.
     ///
     /// # Safety
-    /// The frame is empty and on no list, and the caller holds the shard's lock or, in a clock cache, took it from the free ones.
+    /// The frame is empty and on no list, and the caller holds the shard's lock or, in a clock cache, took
+    /// the frame from the free list.
     pub(crate) unsafe fn fill(&self, value: V, visible: bool, parked: bool) {
-        // SAFETY: the frame is empty, so no reader's pin succeeds before the addition below, and the lock keeps out
-        // other writers.
+        // SAFETY: the frame is empty, so no reader's pin succeeds before the addition below, and the lock
+        // keeps out other writers.
         self.value.with_mut(|cell| unsafe { (*cell).write(value) });
         let flags = if visible { VISIBLE } else { 0 } | if parked || !visible { PARKED } else { 0 };
         self.state
             .fetch_add((1 << GENERATION_SHIFT) | flags | PIN, Ordering::Release);
     }
 
-    /// Empties the frame if it still is as `seen` says, which has no pins, and hands out the value.
-    /// The caller holds the shard's lock.
+    /// Empties the frame if its state still is `seen`, which has no pins, and returns the value. The caller
+    /// holds the shard's lock.
     pub(crate) fn take(&self, seen: State) -> Option<V> {
         assert!(seen.pins() == 0 && seen.is_filled());
         self.state
             .compare_exchange(seen.0, seen.0 & GENERATION, Ordering::Acquire, Ordering::Relaxed)
             .ok()?;
-        // SAFETY: the word was filled and without pins, and is empty now: no pin on this value exists or can come
-        // to exist, so it is initialised and this is its only reader. It counts as uninitialised from here on.
+        // SAFETY: the word was filled and without pins, and is empty now: no pin on this value exists or can
+        // come to exist, so it is initialised and this is its only reader. It counts as uninitialised from
+        // here on.
         Some(self.value.with(|value| unsafe { (*value).assume_init_read() }))
     }
 
-    /// Parks the entry if it still is as `seen` says, also taking it out of sight of slots if `erase`.
-    /// The caller holds the shard's lock.
+    /// Parks the entry if its state still is `seen`, and also makes it invisible to slots if `erase`. The
+    /// caller holds the shard's lock.
     pub(crate) fn park(&self, seen: State, erase: bool) -> bool {
         let kept = if erase { !VISIBLE } else { !0 };
         self.state
@@ -194,14 +201,14 @@ impl<V> Frame<V> {
         self.state.fetch_and(!PARKED, Ordering::Relaxed);
     }
 
-    /// Clears `PARKED` if the entry still is as `seen` says.
+    /// Clears `PARKED` if the state still is `seen`.
     pub(crate) fn unpark_as_seen(&self, seen: State) -> bool {
         self.state
             .compare_exchange(seen.0, seen.0 & !PARKED, Ordering::Relaxed, Ordering::Relaxed)
             .is_ok()
     }
 
-    /// Clears `TOUCHED` if the entry still is as `seen` says.
+    /// Clears `TOUCHED` if the state still is `seen`.
     pub(crate) fn untouch_as_seen(&self, seen: State) -> bool {
         self.state
             .compare_exchange(seen.0, seen.0 & !TOUCHED, Ordering::Relaxed, Ordering::Relaxed)
@@ -223,23 +230,24 @@ impl<V> Frame<V> {
 const FIRST_CHUNK_BITS: u32 = if cfg!(loom) { 1 } else { 6 };
 const CHUNKS: usize = (32 - FIRST_CHUNK_BITS) as usize;
 
-/// What a [`Slab`] can hold.
+/// A type that a [`Slab`] can hold.
 ///
 /// # Safety
 /// All zero bytes are a value of the type.
 pub(crate) unsafe trait Zeroed {
-    /// That value: loom's atomics do not begin as zeros.
+    /// The value of all zero bytes. Loom's atomics are not zeros at first, so its builds construct them.
     #[cfg(loom)]
     fn zeroed() -> Self;
 }
 
-/// The frames of a shard, or what goes with them, in chunks that double: chunk `k` has `64 << k` of them. None ever moves, and
-/// each is found by its index without a lock. Memory of a large chunk is taken from the system as it comes into use.
+/// The frames of a shard, or the entries parallel to them, in chunks that double in size: chunk `k` has
+/// `64 << k` items. No item ever moves, and each is found by its index without a lock. The system commits the
+/// memory of a large chunk as it comes into use.
 pub(crate) struct Slab<F> {
     chunks: [AtomicPtr<F>; CHUNKS],
 }
 
-/// Chunk, and place in it, of the frame at `index`.
+/// The chunk of the item at `index`, and its place in the chunk.
 #[inline]
 fn locate(index: u32) -> (usize, usize) {
     let n = u64::from(index) + (1 << FIRST_CHUNK_BITS);
@@ -258,7 +266,7 @@ impl<F> Slab<F> {
         }
     }
 
-    /// What is at `index`, if its chunk exists.
+    /// The item at `index`, if its chunk exists.
     #[inline]
     pub(crate) fn get(&self, index: u32) -> Option<&F> {
         let (chunk, place) = locate(index);
@@ -273,7 +281,8 @@ impl<F> Slab<F> {
 }
 
 impl<F: Zeroed> Slab<F> {
-    /// Makes sure that there is something at `index`; false if nothing can have that index.
+    /// Allocates the chunk of the item at `index`, if it does not exist; false if `index` is too large for
+    /// any chunk.
     pub(crate) fn ensure(&self, index: u32) -> bool {
         let (chunk, _) = locate(index);
         let Some(slot) = self.chunks.get(chunk) else {
@@ -283,7 +292,7 @@ impl<F: Zeroed> Slab<F> {
             let new = allocate_chunk(chunk_len(chunk));
             let published = slot.compare_exchange(ptr::null_mut(), new, Ordering::Release, Ordering::Relaxed);
             if published.is_err() {
-                // SAFETY: allocated above with this length, and nobody else has seen it.
+                // SAFETY: allocated above with this length, and no other thread has seen it.
                 unsafe { free_chunk(new, chunk_len(chunk)) };
             }
         }
@@ -292,12 +301,13 @@ impl<F: Zeroed> Slab<F> {
 }
 
 impl<F> Drop for Slab<F> {
-    /// Gives the memory back. Values in frames are the shard's to drop before.
+    /// Frees the memory. The shard drops the values in the frames before.
     fn drop(&mut self) {
         for (chunk, slot) in self.chunks.iter().enumerate() {
             let items = slot.load(Ordering::Relaxed);
             if !items.is_null() {
-                // SAFETY: allocated by `allocate_chunk` with this length, and `&mut self` says that nobody looks at it.
+                // SAFETY: allocated by `allocate_chunk` with this length, and `&mut self` excludes all other
+                // users.
                 unsafe { free_chunk(items, chunk_len(chunk)) };
             }
         }
@@ -319,7 +329,7 @@ fn allocate_chunk<F: Zeroed>(len: usize) -> *mut F {
 /// `items` comes from [`allocate_chunk`] with the same `len`, and is not used again.
 #[cfg(not(loom))]
 unsafe fn free_chunk<F>(items: *mut F, len: usize) {
-    let layout = std::alloc::Layout::array::<F>(len).expect("it was allocated");
+    let layout = std::alloc::Layout::array::<F>(len).expect("the layout was valid when it was allocated");
     // SAFETY: the caller's promise.
     unsafe { std::alloc::dealloc(items.cast(), layout) };
 }

@@ -1,4 +1,4 @@
-//! Every interleaving of pin, evict, fill and erase on one frame or two.
+//! Checks every interleaving of pin, evict, fill and erase on one frame or two.
 //!
 //! `RUSTFLAGS="--cfg loom" cargo test -p esker-cache --release loom`
 
@@ -11,7 +11,7 @@ use loom::thread;
 use crate::options::{Insertion, Standing};
 use crate::{Cache, CacheKey, CacheOptions, CacheType, EntryRole, MetadataChargePolicy, Priority, Slot};
 
-/// A value whose reads and whose death loom watches.
+/// A value whose reads and whose drop loom checks.
 struct Watched {
     word: UnsafeCell<u64>,
     live: Arc<AtomicUsize>,
@@ -26,7 +26,7 @@ impl Watched {
 
 impl Drop for Watched {
     fn drop(&mut self) {
-        // SAFETY: nobody else may look at it any more; loom panics if someone can.
+        // SAFETY: no thread may look at it any more; loom panics if one can.
         self.word.with_mut(|word| unsafe { *word = u64::MAX });
         self.live.fetch_sub(1, Ordering::Relaxed);
     }
@@ -84,7 +84,7 @@ impl Fixture {
         guard.is_some()
     }
 
-    /// After all threads have ended.
+    /// Checks the cache and the number of live values, after all threads have ended.
     fn check(self: Arc<Fixture>) {
         self.cache.check();
         assert_eq!(self.cache.pinned_usage(), 0);
@@ -101,9 +101,9 @@ fn spawn(fixture: &Arc<Fixture>, run: impl FnOnce(&Fixture) + 'static) -> thread
     thread::spawn(move || run(&fixture))
 }
 
-/// Of both kinds of cache.
+/// Runs the model with both kinds of cache.
 fn model(run: impl Fn(CacheType) + Sync + Send + Copy + 'static) {
-    // A clock's words are many, and each is a place to be interrupted at.
+    // A clock has many atomic words, and each access is a possible preemption, so its bound is lower.
     for (kind, preemptions) in [(CacheType::Lru, 6), (CacheType::HyperClock, 2)] {
         let mut builder = loom::model::Builder::new();
         builder.preemption_bound = Some(preemptions);
@@ -120,7 +120,8 @@ fn pin_against_eviction() {
             f.get(0);
             f.get(0);
         });
-        // If the reader's pin is in the way, this one exceeds the capacity, and goes with its own last pin.
+        // If the reader's pin is in the way, this entry exceeds the capacity, and its own last unpin frees
+        // it.
         drop(fixture.insert(1));
         fixture.get(1);
         reader.join().unwrap();
@@ -148,7 +149,7 @@ fn late_reader_of_a_frame_filled_again() {
     });
 }
 
-/// A value that is in no table: whoever has its slot misses, and it goes with the last of its pins.
+/// A value that is in no table: its slot misses, and its last unpin frees it.
 #[test]
 fn reader_of_a_slot_of_a_value_in_no_table() {
     model(|cache_type| {
@@ -198,7 +199,7 @@ fn two_readers_against_erase() {
     model(|kind| {
         let fixture = Fixture::new(kind, 1);
         drop(fixture.insert(0));
-        // Touched, so that a pin and its return leave the state word as it was.
+        // The entry is touched first, so that a pin and its release leave the state word unchanged.
         assert!(fixture.get(0));
         let readers = [0, 1].map(|_| {
             spawn(&fixture, |f| {
@@ -219,7 +220,7 @@ fn last_pins_of_a_parked_entry() {
     model(|kind| {
         let fixture = Fixture::new(kind, 1);
         let pinned = fixture.insert(0);
-        // Finds 0 pinned and parks it; itself over capacity, so parked too.
+        // This insertion finds 0 pinned and parks it; the new entry is over capacity, so it is parked too.
         let over = fixture.insert(1);
         let reader = spawn(&fixture, |f| {
             f.get(0);
@@ -266,7 +267,7 @@ fn model_clock(run: impl Fn() + Sync + Send + 'static) {
 fn two_insertions_and_a_table_that_grows() {
     model_clock(|| {
         let fixture = Fixture::new(CacheType::HyperClock, 8);
-        // A table of two cells grows with the third.
+        // A table of two cells grows with the third entry.
         drop(fixture.insert(0));
         let other = spawn(&fixture, |f| drop(f.insert(1)));
         drop(fixture.insert(2));
@@ -310,7 +311,8 @@ fn two_who_evict_and_erase_the_same_entry() {
     });
 }
 
-/// Two threads erase one key. The slower one has read the cell before the faster one, and sees the entry that is inserted after.
+/// Two threads erase one key. The slower one has read the cell before the faster one cleared it, and then
+/// sees the entry that is inserted next.
 #[test]
 fn erase_against_an_insertion_of_the_same_key() {
     model_clock(|| {
@@ -320,7 +322,7 @@ fn erase_against_an_insertion_of_the_same_key() {
             f.cache.erase(Fixture::key(0));
         });
         fixture.cache.erase(Fixture::key(0));
-        // Into the frame that is free again.
+        // The insertion goes into the frame that is free again.
         drop(fixture.insert(0));
         late.join().unwrap();
         fixture.cache.erase(Fixture::key(0));

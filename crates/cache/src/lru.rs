@@ -1,36 +1,37 @@
-//! What a shard's lock guards: the hash table, the LRU lists of the three pools, the free frames, and the sums.
+//! The state that a shard's lock guards: the hash table, the LRU lists of the three pools, the free frames,
+//! and the sums.
 //!
-//! All of it is indices into one vector of entries, parallel to the frames, so that walking a chain or a list
-//! touches no frame.
+//! All links are indices into one vector of entries, parallel to the frames, so that walking a chain or a
+//! list touches no frame.
 
 use crate::options::{CacheKey, EntryRole, Insertion, Priority};
 use crate::prefetch::prefetch;
 
-/// No entry.
+/// The index that means: no entry.
 const NONE: u32 = u32::MAX;
 
-/// The pools in the order of their going: victims come from the tail of the first that is not empty.
+/// The pools in the order of eviction: victims come from the tail of the first one that is not empty.
 const BOTTOM: usize = 0;
 const LOW: usize = 1;
 const HIGH: usize = 2;
 const POOLS: usize = 3;
-/// On no list.
+/// The pool of an entry that is on no list.
 const UNLISTED: u8 = POOLS as u8;
 
 #[derive(Clone, Copy)]
 pub(crate) struct Entry {
     pub(crate) key: CacheKey,
-    /// What it adds to the usage, metadata included.
+    /// The bytes it adds to the usage, metadata included.
     pub(crate) charge: usize,
-    /// Next in the bucket, or the next free frame.
+    /// The next entry in the bucket, or the next free frame.
     chain: u32,
-    /// Towards the head of its list, the most recently used.
+    /// The neighbour towards the head of the list, which is the most recently used.
     newer: u32,
     older: u32,
     pool: u8,
     pub(crate) priority: Priority,
     pub(crate) role: EntryRole,
-    /// Looked up, or touched, since insertion.
+    /// The entry was looked up, or touched, since its insertion.
     pub(crate) hit: bool,
 }
 
@@ -55,23 +56,23 @@ struct List {
     newest: u32,
     oldest: u32,
     usage: usize,
-    /// What is above overflows into the pool below. Without meaning for the bottom pool.
+    /// Charges above this overflow into the pool below. The bottom pool does not use it.
     capacity: usize,
 }
 
-/// Counts since the cache was made.
+/// Counters since the cache was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
-    /// Lookups that found their key. Hits through slots are not counted here: a shared counter would cost more than
-    /// the hit.
+    /// Lookups that found their key. Hits through slots are not counted: a shared counter would cost more
+    /// than the hit.
     pub hits: u64,
-    /// Lookups that did not.
+    /// Lookups that did not find their key.
     pub misses: u64,
-    /// Entries added.
+    /// Entries inserted.
     pub inserts: u64,
     /// Insertions refused by the strict capacity limit.
     pub refused: u64,
-    /// Entries that went to make room.
+    /// Entries evicted to make room.
     pub evictions: u64,
     /// Entries that eviction spared because a slot had hit them.
     pub second_chances: u64,
@@ -91,16 +92,16 @@ impl Stats {
 pub(crate) struct Lru {
     entries: Vec<Entry>,
     free: u32,
-    /// Heads of chains; a power of two of them.
+    /// Heads of chains; their number is a power of two.
     buckets: Vec<u32>,
-    /// Entries in the table.
+    /// The number of entries in the table.
     len: usize,
     lists: [List; POOLS],
     high_pri_pool_ratio: f64,
     low_pri_pool_ratio: f64,
     pub(crate) capacity: usize,
     pub(crate) strict_capacity_limit: bool,
-    /// Sum of the charges of all filled frames.
+    /// The sum of the charges of all filled frames.
     pub(crate) usage: usize,
     pub(crate) stats: Stats,
 }
@@ -144,7 +145,7 @@ impl Lru {
 
     // ---- frames
 
-    /// Frames that were ever in use.
+    /// The number of frames that have ever been in use.
     pub(crate) fn frames(&self) -> u32 {
         self.entries.len() as u32
     }
@@ -157,7 +158,7 @@ impl Lru {
         &mut self.entries[index as usize]
     }
 
-    /// Takes a frame that was in use before.
+    /// Takes a frame from the free list.
     pub(crate) fn pop_free(&mut self) -> Option<u32> {
         let index = self.free;
         (index != NONE).then(|| {
@@ -171,8 +172,8 @@ impl Lru {
         self.free = index;
     }
 
-    /// Makes `entry` the content of the frame at `index`: one from [`pop_free`](Self::pop_free), or the next never
-    /// used.
+    /// Stores `entry` as the content of the frame `index`, which came from [`pop_free`](Self::pop_free) or is
+    /// the next one that was never used.
     pub(crate) fn fill(&mut self, index: u32, entry: Entry) {
         if index as usize == self.entries.len() {
             self.entries.push(entry);
@@ -204,7 +205,7 @@ impl Lru {
         None
     }
 
-    /// Puts the entry into the table, which must not have its key.
+    /// Adds the entry to the table, which must not have its key.
     pub(crate) fn add_to_table(&mut self, index: u32) {
         if self.len == self.buckets.len() {
             self.grow_table();
@@ -250,7 +251,7 @@ impl Lru {
         self.entry(index).pool != UNLISTED
     }
 
-    /// Puts an entry that is on no list at the head of the pool it has earned.
+    /// Puts an unlisted entry at the head of the pool it has earned.
     pub(crate) fn list(&mut self, index: u32) {
         let Entry { priority, hit, .. } = *self.entry(index);
         let pool = if self.high_pri_pool_ratio > 0.0 && (priority == Priority::High || hit) {
@@ -295,7 +296,7 @@ impl Lru {
         }
     }
 
-    /// The entry to go next.
+    /// The entry to evict next.
     pub(crate) fn victim(&self) -> Option<u32> {
         self.lists
             .iter()
@@ -303,8 +304,8 @@ impl Lru {
             .find(|&oldest| oldest != NONE)
     }
 
-    /// Before the victim is taken off its list or promoted: asks for the entries that will be written to beside it. Gives the victim
-    /// after it.
+    /// Prefetches the entries that will be written to besides the victim, before the victim is unlisted or
+    /// promoted. Returns the next victim.
     pub(crate) fn approach_next_victim(&self, victim: u32) -> Option<u32> {
         let newer_than = |index: u32| {
             (index != NONE)
@@ -335,7 +336,7 @@ impl Lru {
         list.usage += entry.charge;
     }
 
-    /// Moves what exceeds a pool's capacity to the head of the pool below.
+    /// Moves the entries that exceed a pool's capacity to the head of the pool below.
     fn overflow(&mut self) {
         for pool in [HIGH, LOW] {
             while self.lists[pool].usage > self.lists[pool].capacity {
@@ -346,7 +347,7 @@ impl Lru {
         }
     }
 
-    /// Checks what must hold between any two calls.
+    /// Checks the invariants that hold between any two calls.
     #[cfg(test)]
     pub(crate) fn check(&self) {
         for (pool, list) in self.lists.iter().enumerate() {

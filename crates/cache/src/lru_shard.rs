@@ -1,4 +1,4 @@
-//! A shard of an LRU cache: under one lock the table and lists that say what is in its frames.
+//! A shard of an LRU cache: the table and lists that describe its frames, under one lock.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -10,23 +10,23 @@ use crate::secondary::Secondary;
 use crate::shard::{Demoted, Evicted};
 use crate::sync::{Mutex, MutexGuard};
 
-/// Second chances one insertion hands out. When everything is touched, the bits say nothing any more, and walking
-/// the whole list under the lock would only stall the others.
+/// The number of second chances that one insertion grants. When every entry is touched, the bits carry no
+/// information any more, and walking the whole list under the lock would only stall other threads.
 const MAX_SECOND_CHANCES: u32 = 64;
 
-/// A shard whose frames are ruled by an [`Lru`] under one lock.
+/// A shard whose frames are managed by an [`Lru`] under one lock.
 pub(crate) struct LruShard<'a, V> {
     pub(crate) frames: &'a Slab<Frame<V>>,
     pub(crate) lru: &'a Mutex<Lru>,
-    /// What the usage leaves of the capacity, for those who need not know exactly; written under the lock.
+    /// The capacity that the usage leaves, for readers that need no exact value. Written under the lock.
     pub(crate) room: &'a AtomicUsize,
-    /// Frames that this shard can name.
+    /// The number of frames that this shard can name.
     pub(crate) max_frames: u64,
-    /// Where what is evicted goes down to.
+    /// The secondary cache, which takes evicted entries.
     pub(crate) secondary: Option<&'a Secondary<V>>,
 }
 
-/// What is evicted, as it was seen.
+/// The description of an evicted entry in state `seen`.
 fn demoted(lru: &Lru, index: u32, seen: State) -> Demoted {
     let entry = lru.entry(index);
     Demoted {
@@ -54,7 +54,8 @@ impl<'a, V> LruShard<'a, V> {
         Evicted::new(self.secondary)
     }
 
-    /// Adds an entry and pins it. The value comes back if there is no room, or where it must not be.
+    /// Inserts an entry and pins it. The value is returned if there is no room, or if [`Standing`] refuses
+    /// it.
     pub(crate) fn insert(&self, insertion: Insertion<V>) -> Result<(u32, &'a Frame<V>), V> {
         let mut evicted = self.evicted();
         let mut lru = self.lock();
@@ -96,8 +97,8 @@ impl<'a, V> LruShard<'a, V> {
             }
         }
         let frame = self.known_frame(index);
-        // SAFETY: the lock is held, and the index was free or never used: the frame is empty and on no list of
-        // filled ones.
+        // SAFETY: the lock is held, and the index was free or never used: the frame is empty and on no list
+        // of filled ones.
         unsafe { frame.fill(insertion.value, visible, parked) };
         Ok((index, frame))
     }
@@ -112,12 +113,12 @@ impl<'a, V> LruShard<'a, V> {
         lru.stats.hits += 1;
         lru.promote(index);
         let frame = self.known_frame(index);
-        // Under the lock, so that eviction cannot come between.
+        // The pin is taken under the lock, so that eviction cannot come between.
         frame.pin_again();
         Some((index, frame))
     }
 
-    /// Takes the entry of `key` out of the table; true if there was one.
+    /// Removes the entry of `key` from the table; true if there was one.
     pub(crate) fn erase(&self, key: CacheKey, hash: u64) -> bool {
         let mut evicted = self.evicted();
         let mut lru = self.lock();
@@ -149,12 +150,13 @@ impl<'a, V> LruShard<'a, V> {
         self.tell_room(&lru);
     }
 
-    /// Frames that were ever in use.
+    /// The number of frames that have ever been in use.
     pub(crate) fn frames_in_use(&self) -> u32 {
         self.lock().frames()
     }
 
-    /// Sees to a parked entry whose last pin was taken back while it was at `generation`.
+    /// Settles a parked entry whose last pin was released while the frame was at `generation`: lists it again
+    /// or frees it.
     pub(crate) fn settle(&self, index: u32, generation: u32) {
         let mut evicted = self.evicted();
         let mut lru = self.lock();
@@ -162,7 +164,8 @@ impl<'a, V> LruShard<'a, V> {
         loop {
             let state = frame.state();
             if state.generation() != generation || state.pins() != 0 || !state.is_parked() {
-                // Someone pinned it again and will be here in turn, or was here already.
+                // Another thread pinned the entry again: it will settle the entry in turn, or has done so
+                // already.
                 break;
             }
             if state.is_visible() && lru.usage <= lru.capacity {
@@ -184,7 +187,7 @@ impl<'a, V> LruShard<'a, V> {
         }
     }
 
-    /// Sum of the charges of pinned entries. Looks at every frame.
+    /// The sum of the charges of pinned entries. Looks at every frame.
     pub(crate) fn pinned_usage(&self) -> usize {
         let lru = self.lock();
         (0..lru.frames())
@@ -214,8 +217,8 @@ impl<'a, V> LruShard<'a, V> {
         }
     }
 
-    /// Evicts until `charge` fits or nothing is left that may go. What is pinned is parked on the way, so
-    /// afterwards either it fits or every entry is parked.
+    /// Evicts until `charge` fits or no entry is left that can be evicted. Pinned entries are parked on the
+    /// way, so afterwards either the charge fits or every entry is parked.
     fn make_room(&self, lru: &mut Lru, charge: usize, evicted: &mut Evicted<'_, V>) {
         let mut second_chances = MAX_SECOND_CHANCES;
         while lru.usage.saturating_add(charge) > lru.capacity
@@ -223,10 +226,11 @@ impl<'a, V> LruShard<'a, V> {
         {}
     }
 
-    /// Evicts one entry; false if all are pinned, and parked now.
+    /// Evicts one entry; false if all entries are pinned, and now parked.
     fn evict_one(&self, lru: &mut Lru, second_chances: &mut u32, evicted: &mut Evicted<'_, V>) -> bool {
         while let Some(index) = lru.victim() {
-            // Neighbours in the list are none in memory: those of several victims in a row are waited for together.
+            // Neighbours in the list are not neighbours in memory: prefetching overlaps the cache misses of
+            // several victims in a row.
             if let Some(next) = lru.approach_next_victim(index) {
                 self.known_frame(next).prefetch();
             }
@@ -253,7 +257,7 @@ impl<'a, V> LruShard<'a, V> {
         false
     }
 
-    /// Takes a visible entry out of the table: it goes now, or when its last pin does.
+    /// Removes a visible entry from the table. It is freed now, or with its last pin.
     fn erase_entry(&self, lru: &mut Lru, index: u32, evicted: &mut Evicted<'_, V>) {
         lru.remove_from_table(index);
         if lru.is_listed(index) {
@@ -274,7 +278,7 @@ impl<'a, V> LruShard<'a, V> {
         }
     }
 
-    /// The frame at `index` was emptied: its charge is gone, and it may be filled again.
+    /// Discharges the emptied frame at `index` and puts it on the free list.
     fn release_frame(&self, lru: &mut Lru, index: u32) {
         lru.usage -= lru.entry(index).charge;
         self.tell_room(lru);
@@ -283,7 +287,7 @@ impl<'a, V> LruShard<'a, V> {
         }
     }
 
-    /// An empty frame; evicts for one where no more can be named.
+    /// An empty frame; evicts an entry if no new frame can be named.
     fn free_frame(&self, lru: &mut Lru, evicted: &mut Evicted<'_, V>) -> Option<u32> {
         if let Some(index) = lru.pop_free() {
             return Some(index);
@@ -297,7 +301,7 @@ impl<'a, V> LruShard<'a, V> {
         lru.pop_free()
     }
 
-    /// Checks what must hold while nobody else is at work.
+    /// Checks the invariants that hold while no other thread uses the cache.
     #[cfg(test)]
     pub(crate) fn check(&self) {
         let lru = self.lock();
@@ -312,7 +316,7 @@ impl<'a, V> LruShard<'a, V> {
             assert!(!lru.is_listed(index) || lru.usage <= lru.capacity);
             assert!(
                 !state.is_parked() || state.pins() > 0,
-                "nobody will settle this entry"
+                "no unpin is left that settles this entry"
             );
         }
         assert_eq!(lru.usage, usage);

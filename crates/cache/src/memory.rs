@@ -1,13 +1,15 @@
-//! Memory for what a cache holds: taken from the system in large pieces, which huge pages may back.
+//! Memory for cached values: allocated from the system in large pieces, which huge pages may back.
 //!
-//! A point read touches five or six places of a cache, each in another page. In pages of 4 KiB a cache of some hundred megabytes
-//! has many more of them than the processor remembers the addresses of, so that most of these touches wait for a walk through
-//! the page tables besides, which in a virtual machine takes longer than the data. Blocks of all sizes therefore lie side
-//! by side in pieces of the size of a huge page, and the system is asked to back them so (Linux: `madvise(MADV_HUGEPAGE)`, where
-//! `/sys/kernel/mm/transparent_hugepage/enabled` is not `never`). It also keeps the cache's memory apart from everybody
-//! else's: what is evicted leaves room for the next block, not holes in the heap of the program.
+//! A point read touches five or six places of a cache, each in another page. With pages of 4 KiB, a cache of
+//! some hundred megabytes has many more pages than the TLB has entries, so that most of these accesses also
+//! wait for a page table walk, which in a virtual machine takes longer than the data. Therefore blocks of all
+//! sizes are allocated next to each other in pieces of the size of a huge page, and the system is asked to
+//! back them so (Linux: `madvise(MADV_HUGEPAGE)`, where `/sys/kernel/mm/transparent_hugepage/enabled` is not
+//! `never`). This also separates the cache's memory from all other memory: an evicted block leaves room for
+//! the next block, not holes in the program's heap.
 //!
-//! A piece that is empty goes back to the system, but for the first of each part; all go with the cache and the last buffer.
+//! An empty piece is returned to the system, except for the first piece of each part. All memory is freed
+//! with the cache and the last buffer.
 
 use std::alloc::{GlobalAlloc, Layout, handle_alloc_error};
 use std::cell::Cell;
@@ -24,27 +26,32 @@ use talc::source::GlobalAllocSource;
 
 use crate::sync::Mutex;
 
-/// Bytes the system is asked for at once, and what they are aligned to: a huge page of x86-64 and usually of AArch64.
+/// The size of one request to the system and its alignment, in bytes: a huge page of x86-64 and usually of
+/// AArch64.
 const PIECE: usize = 2 << 20;
-/// Caches below this take ordinary pages: a huge one that is barely used would be a good part of them.
+/// Caches of a smaller capacity take ordinary pages: a barely used huge page would be a large fraction of the
+/// cache.
 const HUGE_FROM: usize = 32 << 20;
-/// A part is for so much of a cache's capacity: threads that fill the cache seldom meet in one.
+/// The capacity that one part serves. Several parts keep the threads that fill the cache from contending for
+/// one lock.
 const PART_CAPACITY: usize = 64 << 20;
 const MAX_PARTS: usize = 8;
-/// Before a buffer's bytes stands whose it is.
+/// The owner of a buffer's bytes is stored in front of them.
 const HEADER: usize = size_of::<*const Part>();
-/// A thread keeps the last piece of the heap that it let go for the next buffer, unless it is larger than this.
+/// A thread keeps the last piece of the heap that it freed for the next buffer, unless the piece is larger
+/// than this.
 const SPARE_LIMIT: usize = 64 << 10;
-/// Pieces of the heap are multiples of this, so that the spare one is large enough for a block about as large.
+/// Pieces of the heap are multiples of this size, so that the spare one also fits a block of about the same
+/// size.
 const HEAP_STEP: usize = 512;
 
-/// Where a cache's blocks lie: what [`Buffer`]s are made from.
+/// The memory of a cache's blocks, which [`Buffer`]s are allocated from.
 pub struct BlockMemory {
     parts: Box<[Arc<Part>]>,
     claimed: Arc<AtomicUsize>,
 }
 
-/// A heap with a lock of its own.
+/// A heap with its own lock.
 struct Part {
     heap: Mutex<Talc<GlobalAllocSource<Pieces>, DefaultBinning>>,
 }
@@ -56,7 +63,8 @@ struct Pieces {
     claimed: Arc<AtomicUsize>,
 }
 
-// SAFETY: memory comes from a mapping of its own, aligned to `PIECE`, of which the caller gets all that he asks for.
+// SAFETY: memory comes from a mapping of its own, aligned to `PIECE`, of which the caller gets all the bytes
+// that it asks for.
 unsafe impl GlobalAlloc for Pieces {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let Some(start) = map(layout.size(), self.huge) else {
@@ -66,10 +74,10 @@ unsafe impl GlobalAlloc for Pieces {
         start.as_ptr()
     }
 
-    // SAFETY: as the trait asks of whoever calls it.
+    // SAFETY: the caller keeps the contract of the trait.
     unsafe fn dealloc(&self, start: *mut u8, layout: Layout) {
         self.claimed.fetch_sub(layout.size(), Ordering::Relaxed);
-        // SAFETY: the caller gives back what `alloc` gave him, of that size.
+        // SAFETY: the caller frees memory that `alloc` returned, of that size.
         unsafe { unmap(start, layout.size()) };
     }
 }
@@ -77,7 +85,7 @@ unsafe impl GlobalAlloc for Pieces {
 /// `len` fresh bytes, aligned to [`PIECE`].
 fn map(len: usize, huge: bool) -> Option<NonNull<u8>> {
     let room = len.checked_add(PIECE)?;
-    // SAFETY: a new mapping, which touches nothing that is there.
+    // SAFETY: a new mapping, which does not replace an existing one.
     let all = unsafe {
         libc::mmap(
             std::ptr::null_mut(),
@@ -97,14 +105,14 @@ fn map(len: usize, huge: bool) -> Option<NonNull<u8>> {
     let behind = room - before - len;
     for (edge, len) in [(all, before), (start.wrapping_add(len), behind)] {
         if len > 0 {
-            // SAFETY: a part of the new mapping, which nobody uses.
+            // SAFETY: a part of the new mapping, which no code uses.
             unsafe { unmap(edge, len) };
         }
     }
     #[cfg(target_os = "linux")]
     if huge {
-        // What comes of it does not matter: it is advice.
-        // SAFETY: the mapping is ours, and stays what it was.
+        // The result does not matter: the call is advice. SAFETY: the mapping is ours, and its contents stay
+        // unchanged.
         unsafe { libc::madvise(start.cast(), len, libc::MADV_HUGEPAGE) };
     }
     #[cfg(not(target_os = "linux"))]
@@ -113,14 +121,14 @@ fn map(len: usize, huge: bool) -> Option<NonNull<u8>> {
 }
 
 /// # Safety
-/// `start..start + len` are whole pages of a mapping that nobody uses any more.
+/// `start..start + len` are whole pages of a mapping that no code uses any more.
 unsafe fn unmap(start: *mut u8, len: usize) {
     // SAFETY: the caller's promise.
     let unmapped = unsafe { libc::munmap(start.cast(), len) };
-    debug_assert_eq!(unmapped, 0, "a mapping of ours can be given back");
+    debug_assert_eq!(unmapped, 0, "munmap of our own mapping succeeds");
 }
 
-/// Which part the thread takes memory from.
+/// The part that the current thread allocates from.
 fn place_of_thread() -> usize {
     static NEXT: AtomicUsize = AtomicUsize::new(0);
     thread_local! {
@@ -130,7 +138,7 @@ fn place_of_thread() -> usize {
 }
 
 impl BlockMemory {
-    /// For a cache of that capacity. Takes nothing yet.
+    /// Memory for a cache of that capacity. Allocates nothing yet.
     pub fn new(capacity: usize) -> BlockMemory {
         let parts = (capacity / PART_CAPACITY).clamp(1, MAX_PARTS);
         let claimed = Arc::new(AtomicUsize::new(0));
@@ -150,7 +158,8 @@ impl BlockMemory {
         }
     }
 
-    /// Bytes taken from the system and not given back; what buffers do not use of them is room for more.
+    /// Bytes allocated from the system and not returned. Bytes of them that no buffer uses are room for more
+    /// buffers.
     pub fn claimed(&self) -> usize {
         self.claimed.load(Ordering::Relaxed)
     }
@@ -169,19 +178,20 @@ impl fmt::Debug for BlockMemory {
     }
 }
 
-/// A piece of the heap, to be given back. All of its bytes were written once.
+/// A piece of the heap, which must be freed. All of its bytes have been initialised.
 struct HeapPiece {
     start: NonNull<u8>,
     size: usize,
 }
 
 thread_local! {
-    /// The piece of the heap that the thread let go last: a block that is read and not cached goes as soon as the next one comes.
+    /// The piece of the heap that the thread freed last. A block that is read and not cached is freed as soon
+    /// as the next one is read, which then takes its piece.
     static SPARE: Cell<Option<HeapPiece>> = const { Cell::new(None) };
 }
 
 impl HeapPiece {
-    /// One that has room for `size` bytes, the spare one if it is about as large.
+    /// A piece with room for `size` bytes: the thread's spare piece if it is about as large.
     fn new(size: usize) -> HeapPiece {
         if size <= SPARE_LIMIT
             && let Some(spare) = SPARE.try_with(Cell::take).ok().flatten()
@@ -198,10 +208,10 @@ impl HeapPiece {
         }
     }
 
-    /// It is the spare one from now on.
+    /// Makes this piece the thread's spare one.
     fn keep(self) {
         if self.size <= SPARE_LIMIT {
-            // While the thread ends there is no place for it any more: it goes.
+            // While the thread ends, its thread-local storage is gone; then the piece is freed.
             let _ = SPARE.try_with(|spare| spare.set(Some(self)));
         }
     }
@@ -214,17 +224,17 @@ impl Drop for HeapPiece {
     }
 }
 
-/// Bytes of a fixed length that have one owner, in a cache's memory or on the heap. Takes two words.
+/// Bytes of a fixed length with one owner, in a cache's memory or on the heap. A buffer takes two words.
 pub struct Buffer {
-    /// The first byte. In front of it stands the [`HEADER`]: an `Arc<Part>`, or of a piece of the heap an odd number, twice its size
-    /// and one.
+    /// The first byte. The [`HEADER`] in front of it holds an `Arc<Part>`, or, for a piece of the heap, an
+    /// odd number: twice the size of the piece plus one.
     start: NonNull<u8>,
     len: usize,
 }
 
 // SAFETY: it is the only owner of its bytes, and a part may be used from any thread.
 unsafe impl Send for Buffer {}
-// SAFETY: shared, it gives out shared bytes only.
+// SAFETY: a shared buffer gives out shared bytes only.
 unsafe impl Sync for Buffer {}
 
 fn layout_of(size: usize) -> Layout {
@@ -232,7 +242,7 @@ fn layout_of(size: usize) -> Layout {
 }
 
 impl Buffer {
-    /// What a buffer takes besides its bytes.
+    /// The bytes that a buffer takes besides its contents.
     pub const OVERHEAD: usize = HEADER + size_of::<usize>();
 
     /// A copy of `bytes`, in `memory` or on the heap.
@@ -247,7 +257,7 @@ impl Buffer {
         })
     }
 
-    /// `len` zeros, in the memory that this buffer is in.
+    /// `len` zeros, in the same memory as this buffer.
     pub fn zeroed_beside(&self, len: usize) -> Buffer {
         let part = self.part();
         // SAFETY: the header of a buffer in a part is an `Arc` of it, which the buffer holds meanwhile.
@@ -258,19 +268,21 @@ impl Buffer {
         })
     }
 
-    /// Memory of the heap that `fill` gets `len` bytes of to write to, and of which it says how many, from the first on, are the buffer's.
+    /// A buffer on the heap that `fill` writes. `fill` gets `len` bytes to write to, and returns how many of
+    /// them, from the first on, the buffer keeps.
     ///
     /// # Errors
-    /// Those of `fill`.
+    /// The errors of `fill`.
     pub fn filled<E>(len: usize, fill: impl FnOnce(&mut [u8]) -> Result<usize, E>) -> Result<Buffer, E> {
         let mut buffer = Buffer::with(None, len, |_| {});
         let kept = fill(&mut buffer)?;
-        // What is in front of the bytes says how large the piece is, whatever the buffer's length.
+        // The header records the size of the piece, so the buffer's length may shrink.
         buffer.len = kept.min(len);
         Ok(buffer)
     }
 
-    /// `fill` writes all of the bytes, those of a piece of the heap if it likes.
+    /// A buffer of `len` bytes. `fill` writes all of them; in a piece of the heap it may leave bytes as they
+    /// are, because they are initialised.
     fn with(part: Option<&Arc<Part>>, len: usize, fill: impl FnOnce(NonNull<u8>)) -> Buffer {
         let size = len.saturating_add(HEADER);
         let (allocation, owner) = match part {
@@ -301,7 +313,7 @@ impl Buffer {
         unsafe { self.start.sub(HEADER).cast::<*const Part>().read() }
     }
 
-    /// The part it is in.
+    /// The part the buffer was allocated from.
     fn part(&self) -> Option<NonNull<Part>> {
         let header = self.header();
         NonNull::new(header.cast_mut()).filter(|_| header.addr() & 1 == 0)
@@ -314,10 +326,10 @@ impl Drop for Buffer {
         let allocation = unsafe { self.start.sub(HEADER) };
         match self.part() {
             Some(part) => {
-                // SAFETY: the header is an `Arc` that this buffer owns, and is read no more.
+                // SAFETY: the header is an `Arc` that this buffer owns, and is not read again.
                 let part = unsafe { Arc::from_raw(part.as_ptr()) };
                 let layout = layout_of(self.len + HEADER);
-                // SAFETY: it was allocated there with this layout. The part outlives this by `part`.
+                // SAFETY: it was allocated there with this layout. `part` keeps the part alive here.
                 unsafe { part.heap.lock().deallocate(allocation.as_ptr(), layout) };
             }
             None => HeapPiece {
@@ -342,7 +354,7 @@ impl Deref for Buffer {
 impl DerefMut for Buffer {
     #[inline]
     fn deref_mut(&mut self) -> &mut [u8] {
-        // SAFETY: as above, and nobody else has them.
+        // SAFETY: as above, and `&mut self` excludes all other users.
         unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.len) }
     }
 }
@@ -417,17 +429,17 @@ mod tests {
         let first = block(4000);
         let address = first.as_ptr();
         drop(first);
-        // About as large, and as large as may be.
+        // Lengths about as large as the piece, and as large as it allows.
         for len in [4087, 4088, 3000] {
             let again = block(len);
             assert_eq!((again.as_ptr(), again.len()), (address, len));
             assert_eq!(again[..], bytes(len, 1)[..]);
-            // There is one spare piece, which this one has.
+            // There is one spare piece, and this block has it.
             assert_ne!(block(4000).as_ptr(), address);
             drop(block(4000));
             drop(again);
         }
-        // Too large for it, or far too small, or a large one that is not kept.
+        // Lengths too large for the piece, or far too small for it, or so large that the piece is not kept.
         for len in [10_000, 100, SPARE_LIMIT, 1 << 20] {
             assert_eq!(block(len)[..], bytes(len, 1)[..]);
         }

@@ -1,12 +1,12 @@
-//! What a cache is made with.
+//! The options a cache is made with, and the keys of its entries.
 
-/// Names a block: the identity of its file within the cache, from [`Cache::new_id`](crate::Cache::new_id), and its
-/// offset.
+/// The name of a block: the identity of its file within the cache, from
+/// [`Cache::new_id`](crate::Cache::new_id), and its offset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CacheKey {
-    /// The file.
+    /// The file's identity.
     pub id: u64,
-    /// Offset of the block in the file, in bytes.
+    /// The offset of the block in the file, in bytes.
     pub offset: u64,
 }
 
@@ -14,13 +14,13 @@ impl CacheKey {
     /// The bits of [`id`](CacheKey::id) from here on are its owner.
     pub(crate) const OWNER_SHIFT: u32 = 40;
 
-    /// Whose entry it names: 0, or one of [`Cache::new_owner`](crate::Cache::new_owner).
+    /// The owner of the entry: 0, or a value of [`Cache::new_owner`](crate::Cache::new_owner).
     pub fn owner(self) -> u32 {
         (self.id >> CacheKey::OWNER_SHIFT) as u32
     }
 
-    /// Folds a 128-bit product: every bit of the key reaches the high bits (which choose the shard) and the low
-    /// (the bucket).
+    /// Folds a 128-bit product: every bit of the key affects the high bits, which choose the shard, and the
+    /// low bits, which choose the bucket.
     #[inline]
     pub(crate) fn hash(self) -> u64 {
         let product =
@@ -30,31 +30,31 @@ impl CacheKey {
     }
 }
 
-/// Whether an entry can be found.
+/// Whether lookups can find an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Standing {
-    /// It is in the table, in the place of any other of its key.
+    /// The entry is in the table, in the place of any other of its key.
     Listed,
-    /// It is in the table, where there was none of its key: else it is refused.
+    /// The entry is in the table, if the table had none of its key; otherwise it is refused.
     IfAbsent,
-    /// It is in no table: it is charged, and goes with its last pin.
+    /// The entry is in no table: it is charged, and freed with its last pin.
     Alone,
 }
 
-/// What is inserted.
+/// An entry to insert.
 pub(crate) struct Insertion<V> {
     pub(crate) key: CacheKey,
-    /// That of the key.
+    /// The hash of the key.
     pub(crate) hash: u64,
     pub(crate) value: V,
-    /// Metadata included.
+    /// Bytes, metadata included.
     pub(crate) charge: usize,
     pub(crate) priority: Priority,
     pub(crate) role: EntryRole,
     pub(crate) standing: Standing,
 }
 
-/// Which pool an entry starts in. A hit raises it to the high pool, where there is one.
+/// The pool that an entry starts in. A hit raises it to the high pool, where there is one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Priority {
     /// Evicted first.
@@ -75,34 +75,35 @@ pub enum MetadataChargePolicy {
     DontChargeCacheMetadata,
 }
 
-/// How a cache is laid out. The names and defaults are those of RocksDB's `LRUCacheOptions`.
+/// The options of a cache. The names and defaults are those of RocksDB's `LRUCacheOptions`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CacheOptions {
-    /// Which kind of cache [`Cache::new`](crate::Cache::new) makes. Default: LRU.
+    /// The kind of cache that [`Cache::new`](crate::Cache::new) makes. Default: LRU.
     pub cache_type: CacheType,
-    /// Bytes of an average entry, for a clock cache whose table is made once, for a full cache of such entries
-    /// (`fixed_hyper_clock_cache`). Where entries are smaller the table is full before the cache is. 0: the table grows with
-    /// the cache (`auto_hyper_clock_cache`). Default: 0.
+    /// Bytes of an average entry, for a clock cache whose table has a fixed size, made for a full cache of
+    /// such entries (`fixed_hyper_clock_cache`). Where entries are smaller, the table is full before the
+    /// cache is. 0: the table grows with the cache (`auto_hyper_clock_cache`). Default: 0.
     pub estimated_entry_charge: usize,
-    /// Sum of the charges it may hold, in bytes. Default 32 MiB.
+    /// The sum of charges that the cache may hold, in bytes. Default: 32 MiB.
     pub capacity: usize,
-    /// The cache has 2^this shards, each with a lock and an equal part of the capacity. -1, the default, takes as
-    /// many as leave each 512 KiB or more, at most 64. Above 16 it counts as 16.
+    /// The cache has 2^this shards, each with a lock and an equal part of the capacity. -1, the default,
+    /// takes as many as leave each 512 KiB or more, at most 64. Above 16 it counts as 16.
     pub num_shard_bits: i32,
-    /// Whether an insertion fails when everything else is pinned and the entry does not fit. Default false:
-    /// capacity is exceeded.
+    /// Whether an insertion fails when everything else is pinned and the entry does not fit. Default: false,
+    /// which exceeds the capacity.
     pub strict_capacity_limit: bool,
-    /// Part of the capacity, 0 to 1, kept for entries of high priority and those hit since insertion. Default 0.5.
+    /// Part of the capacity, 0 to 1, reserved for entries of high priority and those hit since insertion.
+    /// Default: 0.5.
     pub high_pri_pool_ratio: f64,
-    /// Part of the capacity, 0 to 1, kept for entries of low priority and what overflows the high pool. Default 0.
-    /// Together with `high_pri_pool_ratio` at most 1; what is above counts as if it were not there.
+    /// Part of the capacity, 0 to 1, reserved for entries of low priority and those that overflow the high
+    /// pool. Default: 0. If the sum with `high_pri_pool_ratio` exceeds 1, the excess is ignored.
     pub low_pri_pool_ratio: f64,
     /// Whether the cache's own memory is charged. Default: in full.
     pub metadata_charge_policy: MetadataChargePolicy,
 }
 
-/// What a cached value is to the engine: RocksDB's `CacheEntryRole`. The cache makes no difference between them; it tells
-/// them apart in its reports.
+/// The role of a cached value: RocksDB's `CacheEntryRole`. The cache treats all roles the same; its reports
+/// tell them apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum EntryRole {
     /// A data block.
@@ -134,7 +135,7 @@ impl EntryRole {
         EntryRole::Misc,
     ];
 
-    /// RocksDB's name of it in reports.
+    /// RocksDB's name of the role in reports.
     pub fn name(self) -> &'static str {
         match self {
             EntryRole::DataBlock => "DataBlock",
@@ -148,16 +149,16 @@ impl EntryRole {
     }
 }
 
-/// What rules a cache: who goes first, and how threads meet.
+/// The algorithm of a cache: its order of eviction and its synchronisation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CacheType {
-    /// `lru_cache`: the least recently used goes first, in pools by priority. Lookups by key, insertions and evictions take the lock
-    /// of a shard.
+    /// `lru_cache`: evicts the least recently used entry first, in pools by priority. Lookups by key,
+    /// insertions and evictions take the lock of a shard.
     #[default]
     Lru,
-    /// `hyper_clock_cache`: a hand goes round, and entries go that nobody has touched for as many rounds as their priority, and
-    /// earlier touches, have earned. No lock anywhere, but a moment's while the table grows. Of its options
-    /// `high_pri_pool_ratio` and `low_pri_pool_ratio` have no meaning.
+    /// `hyper_clock_cache`: a hand goes round the entries, and evicts those that stay untouched for as many
+    /// rounds as their priority and earlier hits have earned. Takes no lock, except a short one while the
+    /// table grows. It ignores `high_pri_pool_ratio` and `low_pri_pool_ratio`.
     HyperClock,
 }
 
@@ -176,18 +177,20 @@ impl Default for CacheOptions {
     }
 }
 
-/// Smaller shards would evict blocks others have room for.
+/// The smallest automatic shard size, in bytes: smaller shards would evict blocks while other shards have
+/// room.
 const MIN_SHARD_SIZE: usize = 512 << 10;
-/// Those of a clock cache meet on no lock, so there need be fewer.
+/// The smallest automatic shard size of a clock cache, in bytes: its threads contend for no lock, so it needs
+/// fewer shards.
 const MIN_CLOCK_SHARD_SIZE: usize = 32 << 20;
 const MAX_AUTO_SHARD_BITS: u32 = 6;
-/// A frame is named by 32 bits, the shard's number among them: this leaves each shard 65,536 frames.
+/// A frame has a number of 32 bits, which includes the shard's number: this leaves each shard 65,536 frames.
 const MAX_SHARD_BITS: u32 = 16;
 
 impl CacheOptions {
-    /// The same, of the kind that RocksDB's tools have this name for: `lru_cache`, `auto_hyper_clock_cache` (its table grows),
-    /// `fixed_hyper_clock_cache` or `hyper_clock_cache` (its table is made for entries of `entry_charge` bytes). `None` if there
-    /// is none of that name.
+    /// These options with the kind of cache that RocksDB's tools call `name`: `lru_cache`,
+    /// `auto_hyper_clock_cache` (its table grows), `fixed_hyper_clock_cache` or `hyper_clock_cache` (its
+    /// table is made for entries of `entry_charge` bytes). `None` for any other name.
     pub fn of_type(self, name: &str, entry_charge: usize) -> Option<CacheOptions> {
         let (cache_type, estimated_entry_charge) = match name {
             "lru_cache" => (CacheType::Lru, 0),

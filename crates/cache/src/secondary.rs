@@ -1,20 +1,22 @@
-//! The compressed secondary cache: what a cache evicts goes down to it as bytes, compressed, and comes back when it is asked for.
+//! The compressed secondary cache: it takes the bytes of evicted entries, compressed, and gives them back on
+//! a lookup.
 //!
-//! RocksDB's `CompressedSecondaryCache`, and the manner in which its cache adapter uses one:
+//! It is RocksDB's `CompressedSecondaryCache`, used as RocksDB's cache adapter uses it:
 //!
-//! | what happens | in the cache | down here |
+//! | event | in the primary cache | in the secondary cache |
 //! |---|---|---|
-//! | an entry is evicted the first time | it goes | a placeholder for it |
-//! | it is evicted while that is here | it goes | its bytes, compressed |
-//! | it is looked up, and is here | a placeholder; who asked has the value alone, charged while he holds it | it stays |
-//! | the same while the placeholder above is there | it is inserted | a placeholder |
-//! | it is erased | it goes | it goes |
+//! | an entry is evicted the first time | it is removed | a placeholder is inserted for it |
+//! | it is evicted while the placeholder is there | it is removed | its bytes are inserted, compressed |
+//! | it is looked up, and the secondary cache has it | a placeholder; the caller has the value alone, charged while the caller pins it | it stays |
+//! | the same while the placeholder above is there | it is inserted | replaced by a placeholder |
+//! | it is erased | it is removed | it is removed |
 //!
-//! So a value takes part in both only if it is wanted more than once, and is in one of them at a time.
+//! So a value enters each cache only when it is wanted more than once, and is in one of the two at a time.
 //!
-//! It belongs to one cache: the identities in its keys are that cache's. No lock of a shard is held while something is compressed
-//! or uncompressed. There is no order between the two: what is erased while it goes down on another thread may be left behind, and
-//! waits to be evicted; a key's value never changes, so that is room lost and nothing else.
+//! A secondary cache belongs to one primary cache: the identities in its keys are that cache's. No shard lock
+//! is held while a value is compressed or uncompressed. The two caches are not synchronised: an entry that is
+//! erased while another thread is handing it down may stay in the secondary cache until it is evicted there.
+//! A key's value never changes, so this only wastes room.
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -30,32 +32,36 @@ use crate::options::{CacheKey, CacheOptions, CacheType, EntryRole, MetadataCharg
 use crate::shard::Demoted;
 use crate::sync::Mutex;
 
-/// A value that can go down to a secondary cache.
+/// A value that can go to a secondary cache.
 pub trait Demote: Sized {
-    /// The bytes it can be made of again; `None` for one that is not worth keeping twice.
+    /// The bytes the value can be rebuilt from; `None` for a value that is not worth keeping in the secondary
+    /// cache.
     fn saved(&self) -> Option<Cow<'_, [u8]>>;
 
-    /// Stands in the cache for a value that came back from below once. Costs next to no memory of its own.
+    /// The value that stands in the primary cache for one that came back from the secondary cache once. It
+    /// has next to no memory of its own.
     fn placeholder() -> Self;
 
-    /// True of [`placeholder`](Demote::placeholder)s alone.
+    /// True only of a [`placeholder`](Demote::placeholder).
     fn is_placeholder(&self) -> bool;
 }
 
-/// When what is evicted goes down: RocksDB's `TieredAdmissionPolicy`. `three_queue`, which is for a third tier, there is not.
+/// When evicted entries are admitted to the secondary cache: RocksDB's `TieredAdmissionPolicy`. There is no
+/// `three_queue`, which is for a third tier.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AdmissionPolicy {
-    /// At the second eviction: at the first it leaves a placeholder. RocksDB's `placeholder`, and its `auto`. Default.
+    /// At the second eviction: the first one leaves a placeholder. RocksDB's `placeholder`, and its `auto`.
+    /// Default.
     #[default]
     Placeholder,
-    /// At the first, if it was found since it was inserted: `allow_cache_hits`.
+    /// At the first eviction, if the entry was hit since its insertion: `allow_cache_hits`.
     AllowCacheHits,
-    /// At the first: `allow_all`.
+    /// At the first eviction: `allow_all`.
     AllowAll,
 }
 
 impl AdmissionPolicy {
-    /// That of RocksDB's name: auto, placeholder, allow_cache_hits or allow_all.
+    /// The policy of RocksDB's name: auto, placeholder, allow_cache_hits or allow_all.
     pub fn of_name(name: &str) -> Option<AdmissionPolicy> {
         match name {
             "auto" | "placeholder" => Some(AdmissionPolicy::Placeholder),
@@ -66,27 +72,29 @@ impl AdmissionPolicy {
     }
 }
 
-/// How a secondary cache is laid out. Names and defaults are those of RocksDB's `CompressedSecondaryCacheOptions`, whose
-/// `enable_custom_split_merge` (chunks that fit jemalloc's sizes) there is not.
+/// The options of a secondary cache. Names and defaults are those of RocksDB's
+/// `CompressedSecondaryCacheOptions`. There is no `enable_custom_split_merge` (chunks that fit jemalloc's
+/// sizes).
 #[derive(Clone, Debug, PartialEq)]
 pub struct CompressedSecondaryCacheOptions {
-    /// Bytes it may hold, compressed; 0: nothing goes down. Default 32 MiB.
+    /// The capacity in compressed bytes; with 0, nothing is admitted. Default: 32 MiB.
     pub capacity: usize,
-    /// As [`CacheOptions::num_shard_bits`]. Default -1.
+    /// As [`CacheOptions::num_shard_bits`]. Default: -1.
     pub num_shard_bits: i32,
-    /// What does not fit beside what is being read is not kept. Default false.
+    /// Whether an entry that does not fit besides pinned entries is discarded. Default: false.
     pub strict_capacity_limit: bool,
-    /// As [`CacheOptions::high_pri_pool_ratio`]. Default 0.5.
+    /// As [`CacheOptions::high_pri_pool_ratio`]. Default: 0.5.
     pub high_pri_pool_ratio: f64,
-    /// As [`CacheOptions::low_pri_pool_ratio`]. Default 0.
+    /// As [`CacheOptions::low_pri_pool_ratio`]. Default: 0.
     pub low_pri_pool_ratio: f64,
     /// As [`CacheOptions::metadata_charge_policy`]. Default: in full.
     pub metadata_charge_policy: MetadataChargePolicy,
-    /// How entries are compressed; those that get no smaller are kept as they are. Default LZ4.
+    /// The compression of entries; an entry that compression does not shrink is kept uncompressed. Default:
+    /// LZ4.
     pub compression_type: CompressionType,
-    /// How hard.
+    /// The compression level and its parameters.
     pub compression_opts: CompressionOptions,
-    /// What is kept as it is. Default: filters, which hardly get smaller.
+    /// Roles whose entries are kept uncompressed. Default: filters, which hardly shrink.
     pub do_not_compress_roles: Vec<EntryRole>,
 }
 
@@ -107,20 +115,20 @@ impl Default for CompressedSecondaryCacheOptions {
     }
 }
 
-/// How a cache and the secondary cache below it share one budget: RocksDB's `TieredCacheOptions`.
+/// The options of a primary and a secondary cache that share one budget: RocksDB's `TieredCacheOptions`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TieredCacheOptions {
-    /// Bytes both may hold together. The capacities in the options of either mean nothing.
+    /// The budget of both caches together, in bytes. The capacities in the options of either are ignored.
     pub total_capacity: usize,
-    /// The secondary cache's part of it, 0 to 1. Default 0.
+    /// The secondary cache's part of the budget, 0 to 1. Default: 0.
     pub compressed_secondary_ratio: f64,
-    /// When what is evicted goes down.
+    /// When evicted entries are admitted to the secondary cache.
     pub adm_policy: AdmissionPolicy,
-    /// The secondary cache.
+    /// The options of the secondary cache.
     pub comp_cache_opts: CompressedSecondaryCacheOptions,
 }
 
-/// What came back from secondary caches for one who asked, as RocksDB's tickers count it.
+/// The number of values that came back from secondary caches for one user, as RocksDB's tickers count them.
 #[derive(Default)]
 pub struct SecondaryTally {
     tell: Option<Box<dyn Fn(Option<EntryRole>) + Send + Sync>>,
@@ -143,8 +151,9 @@ impl fmt::Debug for SecondaryTally {
 }
 
 impl SecondaryTally {
-    /// One that also tells of each: the role of what came back, or `None` for a lookup that found a placeholder. Called with no lock
-    /// held but that of whoever looks the value up.
+    /// A tally that also calls `tell` for each lookup: with the role of the value that came back, or `None`
+    /// for a lookup that found a placeholder. The call holds no lock except those of the caller of the
+    /// lookup.
     pub fn telling(tell: impl Fn(Option<EntryRole>) + Send + Sync + 'static) -> SecondaryTally {
         SecondaryTally {
             tell: Some(Box::new(tell)),
@@ -157,17 +166,17 @@ impl SecondaryTally {
         self.hits.load(Ordering::Relaxed)
     }
 
-    /// Filters among them, and partitions of filters: `secondary.cache.filter.hits`.
+    /// The filters and partitions of filters among the hits: `secondary.cache.filter.hits`.
     pub fn filter_hits(&self) -> u64 {
         self.filter_hits.load(Ordering::Relaxed)
     }
 
-    /// Indexes among them: `secondary.cache.index.hits`.
+    /// The indexes among the hits: `secondary.cache.index.hits`.
     pub fn index_hits(&self) -> u64 {
         self.index_hits.load(Ordering::Relaxed)
     }
 
-    /// Data blocks among them: `secondary.cache.data.hits`.
+    /// The data blocks among the hits: `secondary.cache.data.hits`.
     pub fn data_hits(&self) -> u64 {
         self.data_hits.load(Ordering::Relaxed)
     }
@@ -199,60 +208,61 @@ impl SecondaryTally {
     }
 }
 
-/// What a secondary cache holds.
+/// The contents of a secondary cache.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SecondaryUsage {
-    /// Bytes it may hold.
+    /// The capacity, in bytes.
     pub capacity: usize,
-    /// Bytes it holds, compressed.
+    /// The usage in bytes, compressed.
     pub usage: usize,
-    /// Its entries by role; placeholders count as what they stand for.
+    /// The entries by role; placeholders count under the role of their value.
     pub roles: Vec<RoleUsage>,
-    /// Lookups in it, entries added, placeholders among them, and evicted.
+    /// Lookups, insertions, insertions of placeholders, and evictions.
     pub stats: Stats,
 }
 
-/// An entry down here.
+/// An entry of the secondary cache.
 enum Saved {
-    /// Something was evicted once, or went up.
+    /// A value that was evicted once, or moved to the primary cache.
     Placeholder,
     Bytes {
         compression: CompressionType,
         bytes: Buffer,
-        /// Their number when they are uncompressed.
+        /// The length of the uncompressed bytes.
         len: usize,
     },
 }
 
-/// The two capacities of one budget.
+/// The budget of two caches that share one.
 struct Tier {
     total: usize,
     ratio: f64,
 }
 
-/// See the module.
+/// The secondary cache: see the module.
 pub(crate) struct Secondary<V> {
     entries: Arc<Cache<Saved>>,
     capacity: AtomicUsize,
     options: CompressedSecondaryCacheOptions,
     policy: Mutex<AdmissionPolicy>,
     tier: Option<Mutex<Tier>>,
-    /// Those that nobody uses at the moment.
+    /// Compressors that are not in use.
     compressors: Mutex<Vec<Compressor>>,
     decompressor: Decompressor,
     saved: fn(&V) -> Option<Cow<'_, [u8]>>,
     placeholder: fn() -> V,
     is_placeholder: fn(&V) -> bool,
-    /// Lookups that found a placeholder in the cache above.
+    /// Lookups that found a placeholder in the primary cache.
     placeholders_found: AtomicU64,
 }
 
 thread_local! {
-    /// Something compressed, or uncompressed, on its way to memory of its size.
+    /// A scratch buffer for compressed or uncompressed bytes, before they are copied to memory of their exact
+    /// size.
     static SCRATCH: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
 }
 
-/// A thread keeps no more than this for what is to come.
+/// A thread keeps a scratch buffer of at most this many bytes.
 const SCRATCH_LIMIT: usize = 1 << 20;
 
 fn put_back(scratch: Vec<u8>) {
@@ -261,7 +271,7 @@ fn put_back(scratch: Vec<u8>) {
     }
 }
 
-/// No more of them are kept ready.
+/// The number of compressors that are kept ready.
 const MOST_COMPRESSORS: usize = 16;
 
 impl<V: Demote> Secondary<V> {
@@ -291,7 +301,7 @@ impl<V: Demote> Secondary<V> {
         }
     }
 
-    /// One that shares the budget of `options` with the cache above.
+    /// A secondary cache that shares the budget of `options` with the primary cache.
     pub(crate) fn tiered(options: TieredCacheOptions) -> Secondary<V> {
         let tier = Tier {
             total: options.total_capacity,
@@ -315,7 +325,7 @@ impl Tier {
 }
 
 impl<V> Secondary<V> {
-    /// Takes what the cache above evicted, if it is to be had.
+    /// Takes a value that the primary cache evicted, if the policy admits it.
     pub(crate) fn take(&self, value: &V, demoted: &Demoted) {
         if self.capacity() == 0 || (self.is_placeholder)(value) {
             return;
@@ -341,7 +351,7 @@ impl<V> Secondary<V> {
             Saved::Placeholder => 0,
             Saved::Bytes { bytes, .. } => bytes.len() + Buffer::OVERHEAD,
         };
-        // What does not fit is not kept.
+        // An entry that does not fit is discarded.
         drop(
             self.entries
                 .insert_as(key, saved, charge, Priority::Low, role)
@@ -372,7 +382,7 @@ impl<V> Secondary<V> {
         Buffer::copy_of(Some(self.entries.memory()), bytes)
     }
 
-    /// The bytes compressed, if that makes them fewer.
+    /// The compressed bytes, if they are fewer.
     fn compress(&self, bytes: &[u8]) -> Option<Buffer> {
         let ready = self.compressors.lock().pop();
         let mut compressor = match ready {
@@ -395,7 +405,8 @@ impl<V> Secondary<V> {
         kept
     }
 
-    /// What `restore` makes of the bytes of `key`, if they are here. With `takes` they are here no longer, but a placeholder.
+    /// The result of `restore` for the bytes of `key`, if they are in this cache. With `takes`, a placeholder
+    /// replaces the bytes.
     pub(crate) fn find<T>(
         &self,
         key: CacheKey,
@@ -443,7 +454,7 @@ impl<V> Secondary<V> {
         restored
     }
 
-    /// True if the bytes of `key` are here.
+    /// True if this cache has the bytes of `key`.
     pub(crate) fn holds(&self, key: CacheKey) -> bool {
         self.capacity() > 0
             && self
@@ -460,7 +471,7 @@ impl<V> Secondary<V> {
         (self.placeholder)()
     }
 
-    /// True of a placeholder that a lookup in the cache above found.
+    /// Whether `value`, which a lookup in the primary cache found, is a placeholder. Counts it if so.
     pub(crate) fn found_placeholder(&self, value: &V) -> bool {
         let is_placeholder = (self.is_placeholder)(value);
         if is_placeholder {
@@ -469,7 +480,7 @@ impl<V> Secondary<V> {
         is_placeholder
     }
 
-    /// How often that was so.
+    /// The number of lookups that found a placeholder.
     pub(crate) fn placeholders_found(&self) -> u64 {
         self.placeholders_found.load(Ordering::Relaxed)
     }
@@ -487,8 +498,9 @@ impl<V> Secondary<V> {
         self.tier.is_some()
     }
 
-    /// Changes the budget shared with the cache above: its bytes, the secondary cache's part. `resize` is told what is left for the
-    /// cache above. Does nothing, and says so, where there is no such budget.
+    /// Changes the budget shared with the primary cache: its bytes, and the secondary cache's part. `resize`
+    /// gets the capacity that is left for the primary cache. Returns false and does nothing if there is no
+    /// shared budget.
     pub(crate) fn set_budget(
         &self,
         total: Option<usize>,
@@ -501,7 +513,7 @@ impl<V> Secondary<V> {
         tier.ratio = ratio.unwrap_or(tier.ratio).clamp(0.0, 1.0);
         let secondary = tier.secondary();
         let above = tier.total - secondary;
-        // Whichever shrinks does so first.
+        // The cache that shrinks does so first.
         if secondary < self.capacity() {
             self.set_capacity(secondary);
             resize(above);

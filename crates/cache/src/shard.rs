@@ -1,7 +1,7 @@
-//! A shard: frames, and what rules them: an LRU under a lock, or a clock without.
+//! A shard: its frames, and an LRU under a lock or a lock-free clock that manages them.
 
 use std::sync::Arc;
-// `room` and `absent` are not loom's: nothing follows from what they say.
+// `room` and `absent` are not loom's atomics: no decision depends on their exact values.
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use crate::cache::{EntryInfo, Stats};
@@ -14,18 +14,19 @@ use crate::options::{CacheKey, EntryRole, Insertion};
 use crate::secondary::Secondary;
 use crate::sync::Mutex;
 
-/// The frames are read without a lock, so they do not share a line with what is written under one.
+/// The frames are read without a lock, so they do not share a cache line with data that is written under one.
 #[repr(align(64))]
 struct Padded<T>(T);
 
 pub(crate) struct Shard<V> {
-    /// How many low bits of an entry's number name the shard; those above are the index of its frame.
+    /// The number of low bits of an entry's number that name the shard; the bits above are the index of its
+    /// frame.
     bits: u32,
     frames: Padded<Slab<Frame<V>>>,
     body: Padded<Body>,
-    /// Lookups that were spared.
+    /// The number of misses that were counted without a lookup.
     absent: Padded<AtomicU64>,
-    /// Where what is evicted goes down to.
+    /// The secondary cache, which takes evicted entries.
     secondary: Option<Arc<Secondary<V>>>,
 }
 
@@ -39,17 +40,18 @@ enum Body {
     Clock(Clock),
 }
 
-/// What is known of an entry that makes room for others.
+/// The description of an entry that was evicted.
 #[derive(Clone, Copy)]
 pub(crate) struct Demoted {
     pub(crate) key: CacheKey,
     pub(crate) role: EntryRole,
-    /// It was found since it was inserted.
+    /// The entry was hit since its insertion.
     pub(crate) hit: bool,
 }
 
-/// Values on their way out: dropped, after those that were evicted went down to the secondary cache, where there is one. Declared
-/// before the guard of the lock, so that both happen after it is free. An insertion usually evicts one: that needs no allocation.
+/// Values to drop. Evicted ones go to the secondary cache first, where there is one. Declared before the
+/// guard of the lock, so that both happen after the lock is released. An insertion usually evicts one value,
+/// which needs no allocation.
 pub(crate) struct Evicted<'a, V> {
     secondary: Option<&'a Secondary<V>>,
     first: Option<(V, Option<Demoted>)>,
@@ -65,12 +67,12 @@ impl<'a, V> Evicted<'a, V> {
         }
     }
 
-    /// A value that was erased, or replaced.
+    /// Adds a value that was erased or replaced.
     pub(crate) fn push(&mut self, value: V) {
         self.add(value, None);
     }
 
-    /// A value that makes room.
+    /// Adds a value that was evicted.
     pub(crate) fn push_demoted(&mut self, value: V, demoted: Demoted) {
         self.add(value, Some(demoted));
     }
@@ -94,7 +96,7 @@ impl<V> Drop for Evicted<'_, V> {
     }
 }
 
-/// The same call, of whichever body it is.
+/// Makes one call on either body.
 macro_rules! of_body {
     ($shard:expr, $body:ident => $call:expr) => {
         match &$shard.body.0 {
@@ -155,7 +157,7 @@ impl<V> Shard<V> {
         }
     }
 
-    /// Takes back the pin of the entry of that number, which is in `frame`.
+    /// Releases a pin of the entry of that number, which is in `frame`.
     #[inline]
     pub(crate) fn unpin(&self, frame: &Frame<V>, number: u32) {
         if let Some(generation) = frame.unpin() {
@@ -163,13 +165,14 @@ impl<V> Shard<V> {
         }
     }
 
-    /// The frame a slot names, if there is one.
+    /// The frame at `index`, if there is one.
     #[inline]
     pub(crate) fn frame(&self, index: u32) -> Option<&Frame<V>> {
         self.frames.0.get(index)
     }
 
-    /// Adds an entry and pins it. The value comes back if there is no room, or where it must not be.
+    /// Inserts an entry and pins it. The value is returned if there is no room, or if
+    /// [`Standing`](crate::options::Standing) refuses it.
     pub(crate) fn insert(&self, insertion: Insertion<V>) -> Result<(u32, &Frame<V>), V> {
         of_body!(self, body => body.insert(insertion))
     }
@@ -179,7 +182,7 @@ impl<V> Shard<V> {
         of_body!(self, body => body.lookup(key, hash))
     }
 
-    /// Takes the entry of `key` out of the table; true if there was one.
+    /// Removes the entry of `key` from the table; true if there was one.
     pub(crate) fn erase(&self, key: CacheKey, hash: u64) -> bool {
         of_body!(self, body => body.erase(key, hash))
     }
@@ -214,7 +217,7 @@ impl<V> Shard<V> {
         }
     }
 
-    /// True if so much fits beside what is there. Takes no lock.
+    /// True if `charge` bytes fit without an eviction. Takes no lock.
     pub(crate) fn has_room(&self, charge: usize) -> bool {
         match &self.body.0 {
             Body::Lru { room, .. } => charge <= room.load(Ordering::Relaxed),
@@ -222,7 +225,7 @@ impl<V> Shard<V> {
         }
     }
 
-    /// Entries in the table.
+    /// The number of entries in the table.
     pub(crate) fn occupancy(&self) -> usize {
         match &self.body.0 {
             Body::Lru { lru, .. } => lru.lock().len(),
@@ -230,7 +233,7 @@ impl<V> Shard<V> {
         }
     }
 
-    /// Counts a lookup that was spared.
+    /// Counts a miss without a lookup.
     #[inline]
     pub(crate) fn note_absent(&self) {
         self.absent.0.fetch_add(1, Ordering::Relaxed);
@@ -245,13 +248,13 @@ impl<V> Shard<V> {
         stats
     }
 
-    /// Sees to a parked entry whose last pin was taken back while it was at `generation`.
+    /// Settles a parked entry whose last pin was released while the frame was at `generation`.
     #[cold]
     pub(crate) fn settle(&self, index: u32, generation: u32) {
         of_body!(self, body => body.settle(index, generation));
     }
 
-    /// Sum of the charges of pinned entries. Looks at every frame.
+    /// The sum of the charges of pinned entries. Looks at every frame.
     pub(crate) fn pinned_usage(&self) -> usize {
         of_body!(self, body => body.pinned_usage())
     }
@@ -260,7 +263,7 @@ impl<V> Shard<V> {
         of_body!(self, body => body.describe(out));
     }
 
-    /// Checks what must hold while nobody else is at work.
+    /// Checks the invariants that hold while no other thread uses the cache.
     #[cfg(test)]
     pub(crate) fn check(&self) {
         of_body!(self, body => body.check());
@@ -274,7 +277,8 @@ impl<V> Drop for Shard<V> {
             let Some(frame) = self.frame(index) else { continue };
             let state = frame.state();
             if state.is_filled() {
-                // A guard that was leaked may have left a pin: nobody can use it any more, for it borrowed the cache.
+                // A leaked guard may have left a pin. No code can use the guard any more, because it borrowed
+                // the cache.
                 for _ in 0..state.pins() {
                     frame.unpin();
                 }

@@ -1,4 +1,4 @@
-//! Atomics, cells and locks, from the standard library and parking_lot, or from loom where it checks every
+//! Atomics, cells and locks: from the standard library and parking_lot, or from loom where it checks every
 //! interleaving.
 
 #[cfg(not(loom))]
@@ -12,7 +12,7 @@ mod real {
     pub(crate) use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
     pub(crate) use std::thread::yield_now;
 
-    /// [`std::cell::UnsafeCell`] with loom's face.
+    /// [`std::cell::UnsafeCell`] with loom's interface.
     pub(crate) struct UnsafeCell<T>(std::cell::UnsafeCell<T>);
 
     impl<T> UnsafeCell<T> {
@@ -35,7 +35,7 @@ mod under_loom {
     pub(crate) use loom::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
     pub(crate) use loom::thread::yield_now;
 
-    /// loom's mutex with parking_lot's face.
+    /// loom's mutex with parking_lot's interface.
     pub(crate) struct Mutex<T>(loom::sync::Mutex<T>);
 
     impl<T> Mutex<T> {
@@ -44,7 +44,7 @@ mod under_loom {
         }
 
         pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
-            self.0.lock().expect("a test that panicked ends here")
+            self.0.lock().expect("a thread panicked under the lock: the test has failed")
         }
     }
 }

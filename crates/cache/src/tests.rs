@@ -23,7 +23,7 @@ fn cache(capacity: usize) -> Arc<Cache<u64>> {
     Cache::lru(options(capacity))
 }
 
-/// The kinds of cache that keep the same promises.
+/// The kinds of cache that have the same contract.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Kind {
     Lru,
@@ -51,14 +51,14 @@ fn cache_of(kind: Kind, capacity: usize) -> Arc<Cache<u64>> {
     Cache::new(options_of(kind, capacity))
 }
 
-/// Inserts with a charge of 1 and lets go at once.
+/// Inserts a value with a charge of 1 and releases its pin at once.
 fn put(cache: &Arc<Cache<u64>>, offset: u64, priority: Priority) -> Slot {
     let slot = Slot::default();
     slot.store(&cache.insert(key(offset), offset, 1, priority).unwrap());
     slot
 }
 
-/// Offsets of all entries, ascending.
+/// The offsets of all entries, ascending.
 fn present(cache: &Cache<u64>) -> Vec<u64> {
     let mut offsets: Vec<u64> = cache.entries().iter().map(|entry| entry.key.offset).collect();
     offsets.sort();
@@ -93,7 +93,7 @@ fn a_hit_through_a_slot_is_a_second_chance() {
     assert_eq!(present(&cache), [1, 3, 4]);
     assert!(cache.get(&slots[1]).is_none());
     assert_eq!(cache.stats().second_chances, 1);
-    // The chance is spent: 3 is older than 1, then 1 goes.
+    // The second chance is spent: 3 is older than 1, then 1 is evicted.
     put(&cache, 5, Priority::Low);
     put(&cache, 6, Priority::Low);
     assert_eq!(present(&cache), [4, 5, 6]);
@@ -126,7 +126,7 @@ fn high_priority_entries_outlive_low_ones_within_their_pool() {
         put(&cache, offset, Priority::Low);
     }
     assert_eq!(present(&cache), [1, 2, 8, 9]);
-    // A third overflows the pool: the oldest of it is now the newest of the bottom.
+    // A third entry overflows the pool: its oldest is now the newest of the bottom pool.
     put(&cache, 10, Priority::High);
     put(&cache, 11, Priority::Low);
     put(&cache, 12, Priority::Low);
@@ -163,7 +163,7 @@ fn bottom_goes_before_low_before_high() {
     put(&cache, 30, Priority::Bottom);
     cache.set_capacity(8);
     assert_eq!(present(&cache), [1, 2, 3, 11, 12, 13, 23, 30]);
-    // Pools shrink with the capacity: 0.4 of 5 is two of each.
+    // Pools shrink with the capacity: 0.4 of 5 is two entries each.
     cache.set_capacity(5);
     assert_eq!(present(&cache), [1, 2, 3, 12, 13]);
     cache.set_capacity(1);
@@ -186,7 +186,7 @@ fn a_pinned_entry_stays_and_counts() {
     cache.check();
     drop(again);
     assert_eq!(cache.pinned_usage(), 0);
-    // Back on its list, and at its head.
+    // The entry is back at the head of its list.
     cache.check();
     put(&cache, 6, Priority::Low);
     assert_eq!(present(&cache), [1, 6]);
@@ -311,7 +311,7 @@ fn slots_of_frames_filled_again_miss_of(kind: Kind) {
     assert_eq!(cache.get(&new).as_deref(), Some(&2));
     new.clear();
     assert!(!new.is_set() && cache.get(&new).is_none());
-    // A slot of some other cache names frames that are not here.
+    // A slot of another cache names frames that this cache does not have.
     let large = cache_of(kind, 100_000);
     let slots: Vec<Slot> = (0..1000)
         .map(|offset| put(&large, offset, Priority::Low))
@@ -390,7 +390,7 @@ fn metadata_is_charged_by_default() {
     assert_eq!((cache.shards(), cache.capacity()), (64, 32 << 20));
 }
 
-/// Carries its charge into a sum as long as it lives, and says what it is.
+/// A value that counts its charge in a sum as long as it lives, and knows its offset.
 struct Counted {
     offset: u64,
     charge: usize,
@@ -517,7 +517,7 @@ fn erased(cache: &Cache<Counted>) -> usize {
     cache.entries().iter().filter(|entry| entry.erased).count()
 }
 
-/// A value that shows if it is freed or changed under a reader: all words say the same, until it is dropped.
+/// A value that shows if it is freed or changed under a reader: all words are equal until it is dropped.
 struct Pattern {
     words: Box<[u64; 16]>,
     live: Arc<AtomicUsize>,
@@ -705,7 +705,7 @@ fn an_erased_entry_is_never_found_again() {
                         if number == 0 && round % 3 == 0 {
                             cache.erase(key(place));
                             gone[place as usize].store(true, Ordering::Release);
-                            // Others come in its place: in the frame, and in the table.
+                            // Other entries take its place, in the frame and in the table.
                             put(cache, 10_000 + round, Priority::Low);
                         }
                         let was_gone = gone[place as usize].load(Ordering::Acquire);

@@ -4,11 +4,11 @@ use std::thread;
 use super::*;
 use crate::{Handle, MetadataChargePolicy, Slot};
 
-/// A value of bytes, which knows whose it is.
+/// A value of bytes that name its key.
 #[derive(Debug, PartialEq, Eq)]
 enum Value {
     Bytes(Vec<u8>),
-    /// Never goes down.
+    /// A value that is never admitted to the secondary cache.
     Elsewhere,
     Placeholder,
 }
@@ -35,7 +35,7 @@ fn key(id: u64, offset: u64) -> CacheKey {
     CacheKey { id, offset }
 }
 
-/// Bytes that say whose they are, and get smaller when they are compressed.
+/// Compressible bytes that name their key.
 fn bytes_of(key: CacheKey) -> Vec<u8> {
     let word = format!("{}/{};", key.id, key.offset);
     word.bytes().cycle().take(1000 + key.offset as usize).collect()
@@ -43,7 +43,7 @@ fn bytes_of(key: CacheKey) -> Vec<u8> {
 
 const TYPES: [CacheType; 2] = [CacheType::Lru, CacheType::HyperClock];
 
-/// The cache above holds `capacity` values that are charged 1; the one below what its options say.
+/// A primary cache of `capacity` values of charge 1, and a secondary cache with the given options.
 struct Fixture {
     cache: Arc<Cache<Value>>,
     tally: SecondaryTally,
@@ -100,7 +100,7 @@ impl Fixture {
             .lookup_or_restore(key, Priority::Low, role, &self.tally, restore)
     }
 
-    /// True if it is here or below, and whose it should be.
+    /// True if either cache has `key`. Checks that the value is that key's.
     fn finds(&self, key: CacheKey) -> bool {
         match self.lookup(key) {
             Some(Ok(found)) => {
@@ -115,7 +115,7 @@ impl Fixture {
         }
     }
 
-    /// Evicts all that is in the cache above.
+    /// Evicts every entry of the primary cache.
     fn evict(&self) {
         let capacity = self.cache.capacity();
         self.cache.set_capacity(0);
@@ -126,7 +126,7 @@ impl Fixture {
         self.cache.secondary_usage().unwrap()
     }
 
-    /// Entries below that are more than a placeholder.
+    /// The number of `keys` whose bytes, not only a placeholder, are in the secondary cache.
     fn held_below(&self, keys: impl Iterator<Item = CacheKey>) -> usize {
         keys.filter(|&key| self.cache.secondary_holds(key)).count()
     }
@@ -140,7 +140,7 @@ fn what_is_evicted_twice_goes_down_compressed_and_comes_back() {
         fixture.insert(key);
         assert!(fixture.finds(key));
         fixture.evict();
-        // A placeholder below, and nothing more.
+        // The secondary cache has a placeholder, and nothing more.
         assert_eq!(
             (fixture.below().usage, fixture.held_below([key].into_iter())),
             (0, 0)
@@ -151,7 +151,7 @@ fn what_is_evicted_twice_goes_down_compressed_and_comes_back() {
         fixture.evict();
         let usage = fixture.below().usage;
         assert!(usage > 0 && usage < bytes_of(key).len() / 4, "{usage} bytes");
-        // The first who asks has it alone, and it stays below.
+        // The first lookup gets the value alone, and it stays in the secondary cache.
         let alone = fixture.lookup(key).unwrap().unwrap();
         assert_eq!(*alone, Value::Bytes(bytes_of(key)));
         assert_eq!((fixture.cache.usage(), fixture.below().usage), (1, usage));
@@ -161,12 +161,12 @@ fn what_is_evicted_twice_goes_down_compressed_and_comes_back() {
         fixture.cache.check();
         drop(alone);
         assert_eq!(fixture.cache.usage(), 0);
-        // The second has it put back.
+        // The second lookup inserts it into the primary cache again.
         assert!(fixture.finds(key));
         assert_eq!((fixture.cache.usage(), fixture.below().usage), (1, 0));
         assert!(fixture.cache.lookup(key).is_some());
         assert_eq!((fixture.tally.hits(), fixture.tally.data_hits()), (2, 2));
-        // And then it goes down at its first eviction.
+        // Then its first eviction moves it to the secondary cache.
         fixture.evict();
         assert_eq!(fixture.below().usage, usage);
         fixture.cache.check();
@@ -264,7 +264,7 @@ fn every_compression_gives_the_same_bytes_back() {
         let fixture = Fixture::new(CacheType::Lru, 100, AdmissionPolicy::AllowAll, below);
         let keys = || (0..50).map(|offset| key(1, offset));
         keys().for_each(|key| fixture.insert(key));
-        // It does not get smaller, and is kept as it is.
+        // Bytes that compression does not shrink are kept uncompressed.
         let noise: Vec<u8> = (0..200u32)
             .map(|i| (i.wrapping_mul(2_654_435_761) >> 13) as u8)
             .collect();
@@ -289,7 +289,7 @@ fn what_is_erased_is_below_no_more_and_nobody_elses_comes_back() {
             assert!(fixture.cache.erase(key(2, offset)));
             assert!(!fixture.cache.erase(key(2, offset)));
         }
-        // What a table that is gone had is nobody's; the others have what is theirs, at the same offsets.
+        // The entries of a deleted table are gone; the other tables have their own, at the same offsets.
         for key in keys() {
             assert_eq!(fixture.finds(key), key.id != 2, "{key:?}");
             assert_eq!(fixture.finds(key), key.id != 2, "{key:?}");
@@ -314,7 +314,7 @@ fn the_capacity_below_is_counted_and_changed() {
     assert_eq!(fixture.below().stats.evictions, 16);
     fixture.cache.set_secondary_capacity(2_500);
     assert_eq!((fixture.held_below(keys()), fixture.below().capacity), (2, 2_500));
-    // With 0 nothing is there, and nothing goes down.
+    // With capacity 0 the secondary cache is empty, and admits nothing.
     fixture.cache.set_secondary_capacity(0);
     keys().for_each(|key| fixture.insert(key));
     fixture.evict();
@@ -337,10 +337,10 @@ fn with_a_strict_limit_what_comes_back_has_no_place_and_is_given_all_the_same() 
         let _pin = fixture.cache.insert(held, value, 1, Priority::Low).unwrap();
         fixture.cache.set_strict_capacity_limit(true);
         for _ in 0..3 {
-            let found = fixture.lookup(other).expect("it is below");
-            let value = found.expect_err("there is no room");
+            let found = fixture.lookup(other).expect("the value is in the secondary cache");
+            let value = found.expect_err("there is no room to charge it");
             assert_eq!(value, Value::Bytes(bytes_of(other)));
-            // Taken up, it is not below any more; here it goes down again by hand.
+            // A value taken up is not in the secondary cache any more; here it is handed down again by hand.
             fixture.cache.set_strict_capacity_limit(false);
             fixture.insert(other);
             assert!(fixture.cache.lookup(other).is_none(), "evicted as its pin went");
@@ -378,7 +378,8 @@ fn placeholders_are_misses_and_what_never_goes_down_does_not() {
     fixture.evict();
     assert!(!fixture.cache.secondary_holds(elsewhere));
     assert!(fixture.finds(kept));
-    // Its placeholder is in the table now: nobody finds it by a plain lookup, and it is not evicted into the cache below.
+    // Its placeholder is in the table now: a plain lookup does not find it, and it is not evicted into the
+    // secondary cache.
     assert_eq!(fixture.cache.occupancy(), 1);
     assert!(fixture.cache.lookup(kept).is_none());
     let stats = fixture.cache.stats();
@@ -388,7 +389,7 @@ fn placeholders_are_misses_and_what_never_goes_down_does_not() {
         fixture.cache.secondary_holds(kept),
         "the placeholder did not take its place"
     );
-    // One that is inserted meanwhile is not replaced by the placeholder of who was slower.
+    // A value that another thread inserts meanwhile is not replaced by the slower thread's placeholder.
     let restore = |bytes: &[u8]| {
         fixture.insert(kept);
         Some((Value::Bytes(bytes.to_vec()), 1))
@@ -433,8 +434,8 @@ fn one_budget_is_shared_by_ratio() {
     assert_eq!(plain.capacity(), 20);
 }
 
-/// Any order of insertions, lookups, erasures and changes of capacity: what is found is what was inserted under that key, what was
-/// erased is not found, and the sums are right.
+/// Random insertions, lookups, erasures and changes of capacity: every value found was inserted under its
+/// key, erased keys are not found, and the sums are right.
 #[test]
 fn whatever_happens_a_key_gives_its_own_value() {
     let mut rng = testkit::rng();
@@ -461,7 +462,7 @@ fn whatever_happens_a_key_gives_its_own_value() {
                         assert_eq!(
                             inserted.get(&key),
                             Some(&true),
-                            "{key:?} was erased, or never there"
+                            "{key:?} was found, but it was erased or never inserted"
                         );
                         let value = match found {
                             Ok(handle) => &**handle,
@@ -493,7 +494,7 @@ fn whatever_happens_a_key_gives_its_own_value() {
     }
 }
 
-/// Threads that insert, look up and erase at once.
+/// Threads insert, look up and erase at once.
 #[test]
 fn threads_find_their_own_values() {
     for cache_type in TYPES {
