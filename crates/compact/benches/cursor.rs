@@ -1,13 +1,15 @@
-//! What the rules of a compaction cost an entry: nanoseconds each. `cargo bench -p esker-compact --bench cursor [-- FILTER]`.
+//! The cost of the compaction rules per entry, in nanoseconds.
+//! `cargo bench -p esker-compact --bench cursor [-- FILTER]`.
 //!
-//! * `bare`: the input by itself, an array of entries, to be taken off the others
-//! * `cursor`: an entry that comes out of the compaction cursor; of four versions of a key one comes out, or as many as
-//!   snapshots keep apart, and those dropped on the way are part of its cost
-//! * `write_outputs`: a million entries all the way to output files of 2 MiB that are only counted, without grandparents
-//!   and with those of 3,000 keys each; the second figure is entries a second
+//! * `bare`: the input alone, an array of entries; subtract it from the others
+//! * `cursor`: an entry that leaves the compaction cursor. If a key has four versions, one leaves it, or as
+//!   many as snapshots keep apart; the cost of the dropped versions is included
+//! * `write_outputs`: a million entries all the way to output files of 2 MiB that are only counted, without
+//!   grandparents and with grandparents of 3,000 keys each; the second figure is entries per second
 //!
-//! Nothing is read, compressed or written. Keys are of 20 bytes, values of 100. A reader learns what deciding about an
-//! entry adds to the copying a compaction is made of, and what snapshots and range tombstones cost it.
+//! Nothing is read, compressed or written. Keys have 20 bytes, values 100. The results show the cost that the
+//! decision about an entry adds to the copying that a compaction consists of, and the cost of snapshots and
+//! range tombstones.
 
 use std::sync::Arc;
 
@@ -23,7 +25,7 @@ use manifest::FileMetadata;
 use rangedel::{FragmentedTombstones, RangeTombstone};
 use testkit::bench::size;
 
-/// Entries of fixed size behind each other: as cheap as an input can be.
+/// Entries of fixed size, one after the other: the cheapest possible input.
 struct Flat<'a> {
     bytes: &'a [u8],
     at: usize,
@@ -135,7 +137,7 @@ fn bare(bencher: Bencher) {
 mod cursor {
     use super::*;
 
-    /// One entry that comes out, and what is dropped in front of it.
+    /// Measures one entry that leaves the cursor, with the entries dropped before it.
     fn walk(bencher: Bencher, versions: usize, rules: impl Fn() -> CompactionRules) {
         let bytes = entries(keys(), versions);
         let start = || {
@@ -206,7 +208,7 @@ mod cursor {
     }
 }
 
-/// Counts what comes.
+/// A sink that counts the entries it gets.
 #[derive(Default)]
 struct Sink {
     entries: u64,

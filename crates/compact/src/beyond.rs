@@ -1,4 +1,5 @@
-//! What may lie below the output of a compaction: a deletion whose key is not there need not be kept.
+//! The keys that may exist below the output of a compaction. A deletion of a key that does not exist there
+//! can be dropped.
 
 use std::cmp::Ordering;
 
@@ -6,15 +7,16 @@ use base::UserComparator;
 
 use crate::order;
 
-/// The key ranges of files below the output level, asked about in ascending order of keys. Cloning starts from the front.
+/// The key ranges of files below the output level, queried in ascending order of keys. A clone starts from
+/// the first key.
 #[derive(Debug)]
 pub struct BeyondOutput {
     cmp: UserComparator,
-    /// `None`: anything may be below. Else a sorted run each.
+    /// `None`: any key may exist below. Otherwise, one element for each sorted run.
     runs: Option<Vec<Run>>,
 }
 
-/// The user keys a file may hold, without timestamps, both inclusive.
+/// The user keys that a file may hold, without timestamps; the bounds are inclusive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyRange {
     /// First user key.
@@ -27,22 +29,22 @@ pub struct KeyRange {
 struct Run {
     /// By key, without overlaps.
     files: Vec<KeyRange>,
-    /// First file that does not end before the last key asked for.
+    /// The first file that does not end before the key of the last query.
     at: usize,
 }
 
 impl BeyondOutput {
-    /// Nothing is known: every key may be below. For flushes and outputs to L0.
+    /// Every key may exist below. For flushes and outputs to L0.
     pub fn anything(cmp: UserComparator) -> BeyondOutput {
         BeyondOutput { cmp, runs: None }
     }
 
-    /// Nothing is below: the output is the bottom of its key range.
+    /// No key exists below: the output is the bottom of its key range.
     pub fn nothing(cmp: UserComparator) -> BeyondOutput {
         BeyondOutput::new(cmp, Vec::new())
     }
 
-    /// Files of the given ranges are below: sorted runs, each in order and without overlaps.
+    /// The files of the given ranges are below: sorted runs, each in order and without overlaps.
     pub fn new(cmp: UserComparator, runs: Vec<Vec<KeyRange>>) -> BeyondOutput {
         let runs = runs.into_iter().map(|files| Run { files, at: 0 }).collect();
         BeyondOutput {
@@ -51,7 +53,8 @@ impl BeyondOutput {
         }
     }
 
-    /// True if `user_key` (with its timestamp) lies within a file below. Keys must not descend from call to call.
+    /// True if `user_key` (with its timestamp) is in the range of a file below. Keys must not descend from
+    /// call to call.
     pub fn may_contain(&mut self, user_key: &[u8]) -> bool {
         let cmp = &self.cmp;
         let key = cmp.strip_timestamp(user_key);
@@ -62,8 +65,8 @@ impl BeyondOutput {
         })
     }
 
-    /// True if a file below has keys from `start` up to `end`, exclusive, both without timestamps. Starts must not
-    /// descend from call to call.
+    /// True if the range of a file below overlaps the keys from `start` up to `end`, exclusive, both without
+    /// timestamps. Starts must not descend from call to call.
     pub fn may_overlap(&mut self, start: &[u8], end: &[u8]) -> bool {
         let cmp = &self.cmp;
         let Some(runs) = &mut self.runs else { return true };

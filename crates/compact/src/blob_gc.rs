@@ -1,44 +1,45 @@
-//! Which blob files compactions empty, and which tables are compacted for that alone.
+//! The blob files whose values compactions relocate, and the tables that are compacted for that purpose
+//! alone.
 
 use std::sync::Arc;
 
 use manifest::{BlobFileMetadata, Version};
 
-/// How garbage in blob files is collected. The names are RocksDB's.
+/// The options of garbage collection in blob files. The names are RocksDB's.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BlobGarbageCollection {
-    /// Part of the blob files, the oldest, that compactions take values out of: 0 to 1.
+    /// The part of the blob files, the oldest first, whose values compactions relocate: 0 to 1.
     pub age_cutoff: f64,
-    /// Part of the bytes of those files from which on, if it is garbage, the tables that hold the oldest of them are compacted for
-    /// its sake. From 1 on: never.
+    /// A part of the bytes of those files. If at least this part is garbage, the tables that refer to the
+    /// oldest of them are compacted to release it. From 1 on: never.
     pub force_threshold: f64,
 }
 
-/// Whether a manual compaction takes values out of old blob files, whatever the options of the family say.
+/// Whether a manual compaction relocates values of old blob files, regardless of the family's options.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BlobGarbageCollectionPolicy {
     /// It does.
     Force,
     /// It does not.
     Disable,
-    /// As `enable_blob_garbage_collection` says.
+    /// The family's `enable_blob_garbage_collection` decides.
     #[default]
     UseDefault,
 }
 
-/// What whoever asks for a compaction says of garbage in blob files.
+/// The blob garbage collection that the caller of a compaction asks for.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct BlobGarbageRequest {
-    /// Whether it is collected.
+    /// Whether garbage is collected.
     pub policy: BlobGarbageCollectionPolicy,
-    /// With [`Force`](BlobGarbageCollectionPolicy::Force): the part of the blob files that is old; `None`: as the family's options
-    /// say.
+    /// With [`Force`](BlobGarbageCollectionPolicy::Force): the part of the blob files that counts as old.
+    /// `None`: the family's option.
     pub age_cutoff: Option<f64>,
 }
 
 impl BlobGarbageRequest {
-    /// How garbage is collected then, where the options of the family are `own`, which hold by themselves if `enabled`. `None`: not
-    /// at all.
+    /// The garbage collection of a compaction with this request. `own` are the family's options, which hold
+    /// if `enabled`. `None`: no garbage collection.
     pub fn over(self, own: BlobGarbageCollection, enabled: bool) -> Option<BlobGarbageCollection> {
         let age_cutoff = self.age_cutoff.unwrap_or(own.age_cutoff);
         match self.policy {
@@ -50,13 +51,14 @@ impl BlobGarbageRequest {
 }
 
 impl BlobGarbageCollection {
-    /// How many blob files of `version`, the oldest, are to be emptied.
+    /// The number of blob files of `version`, the oldest first, that are to be emptied.
     fn old_files(&self, version: &Version) -> usize {
         let files = version.blob_files().len();
         ((self.age_cutoff * files as f64) as usize).min(files)
     }
 
-    /// Compactions of `version` take values out of the blob files whose numbers are below this one. 0: out of none.
+    /// Compactions of `version` relocate the values of blob files whose numbers are below this one. 0: of
+    /// none.
     pub fn cutoff(&self, version: &Version) -> u64 {
         match self.old_files(version) {
             0 => 0,
@@ -64,8 +66,9 @@ impl BlobGarbageCollection {
         }
     }
 
-    /// The oldest blob file of `version`, if the files to be emptied hold enough garbage. The tables linked to it are
-    /// compacted: what is left in it moves, and it goes. Cost: a pass over the blob files.
+    /// The oldest blob file of `version`, if the files to be emptied hold enough garbage. The tables linked
+    /// to it are compacted: they relocate its live values, and the file becomes obsolete. Cost: a pass over
+    /// the blob files.
     pub fn due(&self, version: &Version) -> Option<Arc<BlobFileMetadata>> {
         let old = self.old_files(version);
         if self.force_threshold >= 1.0 || old == 0 {
@@ -90,7 +93,7 @@ mod tests {
 
     use super::*;
 
-    /// Blob files 1 to 8 of 100 bytes, with garbage, each with a table linked to it: 11 to 18.
+    /// Blob files 1 to 8 of 100 bytes, with garbage. Each has one linked table, 11 to 18.
     fn version(garbage: &[(u64, u64)]) -> Version {
         let addition = |number| BlobFileAddition {
             number,

@@ -1,22 +1,24 @@
-//! The compaction cursor: walks the merged entries of a compaction's inputs and shows those that must survive it.
+//! The compaction cursor: walks the merged entries of a compaction's inputs and yields those that must
+//! survive it.
 //!
-//! What survives is decided as RocksDB decides it. Snapshots cut sequence numbers into [stripes](crate::stripes); of
-//! the versions of a key within a stripe readers see the newest, so
+//! Entries survive as in RocksDB. Snapshots divide sequence numbers into [stripes](crate::stripes). Readers
+//! see only the newest version of a key within a stripe. So:
 //!
-//! * older versions in the same stripe go;
-//! * a deletion goes once nothing it hides can be left: every snapshot sees it and its key is not
-//!   [beyond the output](crate::beyond), or it is the last version of its key there and nothing is beyond;
-//! * a single deletion goes together with the value it meets in its stripe, or as a deletion does;
-//! * merge operands are combined within their stripe, with their value if it is there, and become a value themselves
-//!   where the history of their key ends; what cannot be combined stays as it is;
-//! * what a range tombstone of the same stripe covers goes;
-//! * at the bottom, what every snapshot sees gets sequence number 0.
+//! * older versions in the same stripe are dropped;
+//! * a deletion is dropped once nothing that it hides can be left: every snapshot sees it and its key is not
+//!   [beyond the output](crate::beyond), or it is the last version of its key in its stripe and nothing is
+//!   beyond;
+//! * a single deletion is dropped together with the value it meets in its stripe, or as a deletion is;
+//! * merge operands are combined within their stripe, with their value if it is there, and become a value
+//!   where the history of their key ends; operands that cannot be combined stay as they are;
+//! * entries that a range tombstone of the same stripe covers are dropped;
+//! * at the bottom, entries that every snapshot sees get sequence number 0.
 //!
-//! In families with timestamps every version of a key is a key of its own, except those older than
-//! `full_history_ts_low`, which are treated as versions of one.
+//! In families with timestamps, every version of a key is a key of its own, except those older than
+//! `full_history_ts_low`, which count as versions of one key.
 //!
-//! The plain case - a value, nothing configured that may touch it - costs one comparison with the key before, one copy
-//! of the key and no allocation; everything else is out of line.
+//! The plain case, a value with no configured feature that may change it, costs one comparison with the
+//! previous key, one copy of the key and no allocation. Everything else is out of line.
 
 mod merge;
 mod older_versions;
@@ -43,47 +45,50 @@ use older_versions::OlderVersions;
 
 pub(crate) use whole_block::BlockRun;
 
-/// What a compaction, or a flush, has to respect.
+/// The rules of one compaction or flush.
 pub struct CompactionRules {
     /// The order of user keys.
     pub comparator: UserComparator,
-    /// Snapshots alive, in any order.
+    /// The live snapshots, in any order.
     pub snapshots: Vec<SeqNo>,
-    /// The earliest snapshot by which a transaction may still check for conflicts; [`MAX_SEQNO`]: none. Of the writes to
-    /// a key that are newer, the last leaves a trace.
+    /// The earliest snapshot by which a transaction may still check for conflicts; [`MAX_SEQNO`]: none. The
+    /// last of the newer writes to a key leaves a trace in the output.
     pub earliest_write_conflict_snapshot: SeqNo,
     /// The output is the bottom of its key range: [`Plan::bottommost`](crate::Plan).
     pub bottommost: bool,
-    /// What lies below the output.
+    /// The keys that may exist below the output.
     pub beyond: BeyondOutput,
     /// The range tombstones of all inputs.
     pub tombstones: CompactionTombstones,
-    /// Combines merge operands; without one they stay as they are.
+    /// Combines merge operands; without an operator they stay as they are.
     pub merge_operator: Option<Arc<dyn MergeOperator>>,
-    /// The user's filter.
+    /// The user's compaction filter.
     pub filter: Option<Box<dyn CompactionFilter>>,
-    /// The level told to the filter: the topmost of the inputs.
+    /// The level that the filter is called with: the topmost level of the inputs.
     pub level: usize,
-    /// Writes and reads blob files. Without one, blob indexes stay as they are.
+    /// Writes and reads blob files. Without a hook, blob indexes stay as they are.
     pub blobs: Option<Box<dyn BlobHook>>,
-    /// Of families with timestamps: history older than this timestamp may be dropped. `None`: none of it.
+    /// For families with timestamps: history older than this timestamp may be dropped. `None`: no history may
+    /// be dropped.
     pub full_history_ts_low: Option<Vec<u8>>,
-    /// Sequence numbers from this one on stay what they are, though every snapshot sees them. [`MAX_SEQNO`] and more: none do.
+    /// Sequence numbers from this one on are not zeroed, even though every snapshot sees them. [`MAX_SEQNO`]
+    /// or more: any may be zeroed.
     pub preserve_from: SeqNo,
-    /// Limit of the values that the merge operator and the filter produce. A larger one is refused: operands stay uncombined, and a
-    /// filtered row stays as it was.
+    /// The limit for values that the merge operator and the filter produce. A larger value is refused: the
+    /// operands stay uncombined, and a filtered row stays as it was.
     pub row_limit: RowLimit,
-    /// Entries of unknown kind are kept as they are instead of failing the compaction.
+    /// Entries of unknown kinds are kept as they are; otherwise they fail the compaction.
     pub keep_unknown_kinds: bool,
     /// Exclusive upper bound, a user key without timestamp.
     pub end: Option<Vec<u8>>,
-    /// Any of them, set from outside, makes the cursor fail with `Aborted`: looked at while entries are dropped, and by
-    /// [`write_outputs`](crate::outputs::write_outputs) between blocks.
+    /// Cancellation flags. If any of them is set, the cursor fails with `Aborted`. The cursor checks them
+    /// while it drops entries, and [`write_outputs`](crate::outputs::write_outputs) checks them between
+    /// blocks.
     pub cancelled: Vec<Arc<AtomicBool>>,
 }
 
 impl CompactionRules {
-    /// Of a flush without snapshots: nothing is known of what lies below.
+    /// The rules of a flush without snapshots; any key may exist below its output.
     pub fn new(comparator: UserComparator) -> CompactionRules {
         CompactionRules {
             snapshots: Vec::new(),
@@ -106,38 +111,39 @@ impl CompactionRules {
     }
 }
 
-/// What the cursor met and did. The names are RocksDB's.
+/// The counters of a compaction cursor. The names are RocksDB's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CompactionStats {
     /// Entries read.
     pub num_input_records: u64,
-    /// Of them, deletions of any kind.
+    /// Deletions of any kind among the entries read.
     pub num_input_deletion_records: u64,
-    /// Of them, of an unknown kind.
+    /// Entries of an unknown kind among the entries read.
     pub num_input_corrupt_records: u64,
-    /// Bytes of their internal keys.
+    /// Bytes of the internal keys read.
     pub total_input_raw_key_bytes: u64,
-    /// Bytes of their values.
+    /// Bytes of the values read.
     pub total_input_raw_value_bytes: u64,
-    /// Dropped or turned into deletions by the filter.
+    /// Entries that the filter dropped or turned into deletions.
     pub num_record_drop_user: u64,
-    /// Dropped because a newer version hides them from every reader.
+    /// Entries dropped because a newer version hides them from every reader.
     pub num_record_drop_hidden: u64,
-    /// Deletions dropped because nothing is left for them to hide.
+    /// Deletions dropped because nothing is left that they hide.
     pub num_record_drop_obsolete: u64,
-    /// Of `num_record_drop_hidden`, hidden by a range tombstone.
+    /// Entries of `num_record_drop_hidden` that a range tombstone hides.
     pub num_record_drop_range_del: u64,
-    /// Range tombstones dropped, once for each output file they would have been in.
+    /// Range tombstones dropped, counted once for each output file they would have been in.
     pub num_range_del_drop_obsolete: u64,
-    /// Of `num_record_drop_obsolete`, dropped above the bottom because their key lies in a gap of the levels below.
+    /// Entries of `num_record_drop_obsolete` that were dropped above the bottom level, because no file below
+    /// covers their key.
     pub num_optimized_del_drop_obsolete: u64,
     /// Single deletions dropped without having met their value.
     pub num_single_del_fallthru: u64,
-    /// Single deletions that met something else than one value.
+    /// Single deletions that met something other than exactly one value.
     pub num_single_del_mismatch: u64,
-    /// Merge operands that the operator refused to combine, or made more of than a row can hold, and that stay.
+    /// Merge operands that stay uncombined, because the operator failed or its result exceeds the row limit.
     pub num_merge_failures: u64,
-    /// Values of the filter that no row can hold: the rows stayed as they were.
+    /// Values of the filter that exceed the row limit: those rows stayed as they were.
     pub num_filter_values_too_large: u64,
     /// Entries of kind `ValuePreferredSeqno` that took the sequence number they prefer.
     pub num_timed_put_swap_preferred_seqno: u64,
@@ -147,68 +153,69 @@ pub struct CompactionStats {
     pub num_blobs_relocated: u64,
 }
 
-/// Where the value of the current entry is.
+/// The location of the current entry's value.
 #[derive(Clone, Copy)]
 enum ValueAt {
-    /// Not valid.
+    /// The cursor is not valid.
     Nowhere,
-    /// It is empty.
+    /// The value is empty.
     Empty,
-    /// Where the input stands.
+    /// The value at the input's position.
     Input,
-    /// There, but only its first bytes.
+    /// The first bytes, of this number, of the value at the input's position.
     InputPrefix(usize),
     /// In `buffer`.
     Buffer,
-    /// In `operands`, at an offset and of a length.
+    /// In `operands`: offset and length.
     Operand(usize, usize),
 }
 
-/// No version of the key was met in any stripe yet: above every ceiling, so that nothing is hidden.
+/// The key has no version in any stripe so far: the value is above every ceiling, so that nothing is hidden.
 const NO_STRIPE: SeqNo = SeqNo::MAX;
 
-/// Walks what survives of the entries of `input`, which come in the order of internal keys.
+/// A cursor over the surviving entries of `input`, whose entries come in the order of internal keys.
 ///
-/// Forward only: [`seek_to_first`](CompactionCursor::seek_to_first), then [`next`](CompactionCursor::next) while
-/// [`valid`](CompactionCursor::valid); then [`status`](CompactionCursor::status) tells an end from an error.
+/// It only moves forward: [`seek_to_first`](CompactionCursor::seek_to_first), then
+/// [`next`](CompactionCursor::next) while [`valid`](CompactionCursor::valid); then
+/// [`status`](CompactionCursor::status) tells the end of the input from an error.
 pub struct CompactionCursor<C> {
     input: C,
     /// The current entry's internal key. Its user key is that of the last entry taken from the input.
     key: Vec<u8>,
     value: ValueAt,
     buffer: Vec<u8>,
-    /// The input stands behind the current entry already.
+    /// The input has moved past the current entry already.
     ahead: bool,
-    /// The current entry is none, but the place where a range tombstone begins.
+    /// The current position is not an entry, but the start of a range tombstone.
     is_tombstone_start: bool,
-    /// The current entry is the first shown of its user key, timestamps left out.
+    /// The current entry is the first one yielded of its user key, timestamps ignored.
     starts_user_key: bool,
     error: Option<Error>,
 
-    // About the user key of `key`.
-    /// False: whatever comes next is the first version of its key.
+    // State of the user key in `key`.
+    /// False: the next entry is the first version of its key.
     has_key: bool,
-    /// An entry of the key (with timestamp) was shown.
+    /// An entry of the key (with timestamp) was yielded.
     shown: bool,
-    /// An entry of the key (timestamps left out) was shown.
+    /// An entry of the key (timestamps ignored) was yielded.
     shown_user_key: bool,
-    /// Stripe of the last version met; what follows in the same stripe is hidden.
+    /// The stripe of the last version met; later versions in the same stripe are hidden.
     last_ceiling: SeqNo,
-    /// The last entry shown has sequence number 0 now.
+    /// The last entry yielded had its sequence number set to 0.
     zeroed: bool,
-    /// Its timestamp is older than `full_history_ts_low`.
+    /// The key's timestamp is older than `full_history_ts_low`.
     below_low: bool,
-    /// Operands were shown uncombined: what follows in their stripe is not hidden by them.
+    /// Operands were yielded uncombined: they do not hide later entries in their stripe.
     unmerged: bool,
-    /// A single deletion was shown although its value is next: that is shown without its bytes.
+    /// A single deletion was yielded, and its value comes next: that value is yielded empty.
     clear_next: bool,
 
-    // Configuration, in the form the loop needs it.
+    // The configuration, in the form the loop needs.
     cmp: UserComparator,
     ts_size: usize,
-    /// Something beyond plain byte order, snapshots and the bottom is to be respected.
+    /// Entries need more than byte order, snapshots and the bottom: they take the slow path.
     slow: bool,
-    /// Below this, what every snapshot sees at the bottom gets sequence number 0. 0: nothing does.
+    /// At the bottom, sequence numbers below this one become 0. 0: none do.
     zero_below: SeqNo,
     end: Option<Vec<u8>>,
     stripes: Stripes,
@@ -222,25 +229,25 @@ pub struct CompactionCursor<C> {
     filter: Option<Box<dyn CompactionFilter>>,
     level: usize,
     blobs: Option<Box<dyn BlobHook>>,
-    /// Where values go by their size and by what stands before them.
+    /// Chooses by size and by newer versions which values go to blob files.
     older_versions: OlderVersions,
     full_history_ts_low: Option<Vec<u8>>,
     row_limit: RowLimit,
-    /// The user keys of rows that the filter would have made too large, the first few, and why.
+    /// The first few user keys whose filter result exceeded the row limit, each with its error.
     refused: Vec<(Vec<u8>, Error)>,
     keep_unknown_kinds: bool,
     cancelled: Vec<Arc<AtomicBool>>,
 
-    /// Fragments whose starts are still to be shown, from `next_start` on.
+    /// Fragments of range tombstones. The starts from `next_start` on have not been yielded.
     starts: Arc<FragmentedTombstones>,
     next_start: usize,
     operands: merge::Operands,
-    /// Memory for the last key of a block.
+    /// A buffer for the last key of a block.
     block_key: Vec<u8>,
     stats: CompactionStats,
 }
 
-/// How an entry's user key relates to that of the entry before.
+/// The relation of an entry's user key to that of the previous entry.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Relation {
     Same,
@@ -249,7 +256,7 @@ enum Relation {
 }
 
 impl<C: Cursor> CompactionCursor<C> {
-    /// Over `input`, not placed yet.
+    /// A cursor over `input`, which is not positioned yet.
     pub fn new(input: C, rules: CompactionRules) -> CompactionCursor<C> {
         let stripes = Stripes::new(rules.snapshots);
         let ts_size = rules.comparator.timestamp_size();
@@ -257,7 +264,7 @@ impl<C: Cursor> CompactionCursor<C> {
         let covering = rules.tombstones.cursor(low.as_deref());
         let has_tombstones = !rules.tombstones.is_empty();
         let older_versions = OlderVersions::new(rules.blobs.as_deref());
-        // At the bottom most tombstones go, and there is nothing below to align files with.
+        // At the bottom most tombstones are dropped, and there are no files below to align with.
         let starts = if rules.bottommost {
             FragmentedTombstones::empty()
         } else {
@@ -318,13 +325,13 @@ impl<C: Cursor> CompactionCursor<C> {
         }
     }
 
-    /// To the first surviving entry.
+    /// Moves to the first surviving entry.
     pub fn seek_to_first(&mut self) {
         self.input.seek_to_first();
         self.restart(0);
     }
 
-    /// To the first surviving entry of the user keys from `start` on, given without timestamp.
+    /// Moves to the first surviving entry with a user key of at least `start`, which has no timestamp.
     pub fn seek(&mut self, start: &[u8]) {
         let mut target = start.to_vec();
         // The greatest timestamp sorts first.
@@ -345,19 +352,19 @@ impl<C: Cursor> CompactionCursor<C> {
         self.advance();
     }
 
-    /// True while it stands on an entry.
+    /// True while the cursor is at an entry.
     #[inline]
     pub fn valid(&self) -> bool {
         !matches!(self.value, ValueAt::Nowhere)
     }
 
-    /// The internal key as it is to be written. Requires [`valid`](CompactionCursor::valid).
+    /// The internal key to write. Requires [`valid`](CompactionCursor::valid).
     #[inline]
     pub fn key(&self) -> &[u8] {
         &self.key
     }
 
-    /// The value as it is to be written. Requires [`valid`](CompactionCursor::valid).
+    /// The value to write. Requires [`valid`](CompactionCursor::valid).
     #[inline]
     pub fn value(&self) -> &[u8] {
         match self.value {
@@ -369,20 +376,22 @@ impl<C: Cursor> CompactionCursor<C> {
         }
     }
 
-    /// True where the current entry is no entry, but says that a range tombstone begins at its user key: a place where
-    /// an output file may be cut. Not to be written; the tombstones of a file are written when it is closed.
+    /// True where the current position is not an entry, but the user key at which a range tombstone starts:
+    /// an output file may be cut there. It must not be written; a file's tombstones are written when the file
+    /// is closed.
     #[inline]
     pub fn is_tombstone_start(&self) -> bool {
         self.is_tombstone_start
     }
 
-    /// True on the first entry shown of a user key (timestamps left out): files may be cut only before one.
+    /// True at the first entry yielded of a user key (timestamps ignored): a file may only be cut before such
+    /// an entry.
     #[inline]
     pub fn starts_user_key(&self) -> bool {
         self.starts_user_key
     }
 
-    /// To the next surviving entry. Requires [`valid`](CompactionCursor::valid).
+    /// Moves to the next surviving entry. Requires [`valid`](CompactionCursor::valid).
     #[inline]
     pub fn next(&mut self) {
         base::invariant!(self.valid());
@@ -395,8 +404,8 @@ impl<C: Cursor> CompactionCursor<C> {
         self.advance();
     }
 
-    /// The error that made it invalid, if one did: of the input, `Corruption` for a key that is none, of a filter's or
-    /// blob hook's doing, `Aborted` when cancelled.
+    /// The error that ended the iteration, if one did: an error of the input, `Corruption` for a malformed
+    /// key, an error of the filter or the blob hook, `Aborted` after a cancellation.
     pub fn status(&self) -> Result<()> {
         match &self.error {
             Some(error) => Err(error.clone()),
@@ -404,17 +413,17 @@ impl<C: Cursor> CompactionCursor<C> {
         }
     }
 
-    /// What happened so far.
+    /// The counters so far.
     pub fn stats(&self) -> &CompactionStats {
         &self.stats
     }
 
-    /// The user keys of rows, the first 100, for which the filter gave a value that no row can hold, and what is too large.
+    /// The first 100 user keys whose filter result exceeded the row limit, with the error of each.
     pub fn refused(&self) -> &[(Vec<u8>, Error)] {
         &self.refused
     }
 
-    /// The rest of the rules, for whoever writes the tombstones of the output.
+    /// The rules that apply to the output's range tombstones.
     pub(crate) fn tombstone_output(&mut self) -> (&CompactionTombstones, TombstoneRules<'_>) {
         (
             &self.tombstones,
@@ -430,12 +439,12 @@ impl<C: Cursor> CompactionCursor<C> {
         &self.cmp
     }
 
-    /// What may lie below the output, from the first key on.
+    /// The keys that may exist below the output, positioned at the first key.
     pub(crate) fn beyond(&self) -> BeyondOutput {
         self.beyond.clone()
     }
 
-    /// From where the input stands to the next entry that survives.
+    /// Moves from the input's position to the next surviving entry.
     fn advance(&mut self) {
         self.ahead = false;
         self.is_tombstone_start = false;
@@ -509,21 +518,21 @@ impl<C: Cursor> CompactionCursor<C> {
         }
     }
 
-    /// Drops the input's entry. True if the cursor must stop.
+    /// Drops the input's entry as hidden. True if the cursor must stop.
     #[inline]
     fn drop_hidden(&mut self) -> bool {
         self.stats.num_record_drop_hidden += 1;
         self.skip_entry()
     }
 
-    /// Passes over the input's entry. True if the cursor must stop, being cancelled.
+    /// Skips the input's entry. True if the cursor must stop because it was cancelled.
     #[inline]
     fn skip_entry(&mut self) -> bool {
         self.input.next();
         self.stops_if_cancelled()
     }
 
-    /// True if the compaction was called off: then the cursor has failed.
+    /// True if the compaction was cancelled; the cursor has then failed.
     #[inline]
     pub(crate) fn stops_if_cancelled(&mut self) -> bool {
         let mut flags = self.cancelled.iter();
@@ -547,7 +556,7 @@ impl<C: Cursor> CompactionCursor<C> {
         self.error = Some(error);
     }
 
-    /// The input is exhausted, or failed: what is left are places where tombstones begin.
+    /// The input has ended or failed: only starts of range tombstones remain.
     #[cold]
     fn finish(&mut self) {
         self.value = ValueAt::Nowhere;
@@ -560,7 +569,7 @@ impl<C: Cursor> CompactionCursor<C> {
     }
 }
 
-/// What [`CompactionTombstones::output`] needs of a cursor.
+/// The rules that [`CompactionTombstones::output`] takes from a cursor.
 pub(crate) struct TombstoneRules<'a> {
     pub(crate) full_history_ts_low: Option<&'a [u8]>,
     pub(crate) stripes: &'a mut Stripes,

@@ -1,4 +1,5 @@
-//! What is to be compacted although no level is too large: files that are marked, too old, or no longer needed by a snapshot.
+//! Compactions that are due although no level is too large: of files that are marked, too old, or hold
+//! versions that a released snapshot no longer needs.
 
 use base::SeqNo;
 use manifest::{FileMetadata, Version};
@@ -6,7 +7,7 @@ use manifest::{FileMetadata, Version};
 use crate::options::LeveledOptions;
 use crate::styles::Style;
 
-/// True if `time`, Unix seconds, 0 where it is not known, is more than `seconds` before `now`.
+/// True if `time` (Unix seconds, 0 if unknown) is more than `seconds` before `now`.
 pub(crate) fn is_past(now: u64, time: u64, seconds: u64) -> bool {
     time > 0 && time < now.saturating_sub(seconds)
 }
@@ -20,18 +21,19 @@ pub(crate) fn is_past_period(file: &FileMetadata, options: &LeveledOptions, now:
     options.periodic_compaction_seconds > 0 && is_past(now, time, options.periodic_compaction_seconds)
 }
 
-/// True if the newest data of `file` is older than `ttl`, as FIFO compaction sees it: it was in the file when that was written.
+/// True if the newest data of `file` is older than `ttl`, as FIFO compaction sees it: the data was in the
+/// file when the file was written.
 pub(crate) fn is_past_ttl(file: &FileMetadata, options: &LeveledOptions, now: u64) -> bool {
     options.ttl > 0 && is_past(now, newest_data(file), options.ttl)
 }
 
-/// Unix seconds of the newest data of `file`, as FIFO compaction sees it; 0 if not known.
+/// The time of the newest data of `file` in Unix seconds, as FIFO compaction sees it; 0 if unknown.
 pub(crate) fn newest_data(file: &FileMetadata) -> u64 {
     file.file_creation_time.max(file.oldest_ancestor_time)
 }
 
-/// True if a picker may find something to compact although no size asks for it. `oldest_snapshot`: as in
-/// [`PickContext`](crate::PickContext). A picker may still find nothing: it looks closer.
+/// True if a picker may find a compaction although no level is too large. `oldest_snapshot`: as in
+/// [`PickContext`](crate::PickContext). A picker may still find nothing, because it checks more.
 ///
 /// Cost: a pass over the metadata of all files.
 pub fn is_due(version: &Version, options: &LeveledOptions, now: u64, oldest_snapshot: SeqNo) -> bool {
@@ -49,7 +51,7 @@ pub fn is_due(version: &Version, options: &LeveledOptions, now: u64, oldest_snap
         return true;
     }
     let mut idle = version.all_files().filter(|(_, file)| file.is_idle());
-    // Files are dropped unread.
+    // FIFO drops files unread.
     let mut dropped = version.all_files().filter(|(_, file)| !file.is_being_compacted());
     match options.style {
         Style::None => false,

@@ -1,26 +1,29 @@
-//! How large each level may be, and into which one L0 is compacted.
+//! The target sizes of the levels, and the level that L0 is compacted into.
 //!
-//! With `level_compaction_dynamic_level_bytes` the sizes are computed upwards from the largest level: each level above
-//! it may have a tenth. Levels that would be smaller than needed stay empty, and L0 is compacted into the first that is
-//! not, the *base level*. So nine tenths of the data lie in the last level, whatever the database's size.
+//! With `level_compaction_dynamic_level_bytes` the sizes are computed upwards from the largest level: the
+//! target of each level is a tenth of the one below. Levels that would be smaller than needed stay empty, and
+//! L0 is compacted into the first level that is needed, the *base level*. So nine tenths of the data are in
+//! the last level, whatever the database's size.
 
 use manifest::Version;
 
 use crate::options::{LeveledOptions, multiply};
 
-/// How large each level may be, and into which one L0 is compacted.
+/// The target sizes of the levels, and the level that L0 is compacted into.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LevelTargets {
-    /// The level L0 is compacted into: at least 1, unless there is no level but L0.
+    /// The base level, which L0 is compacted into: at least 1, unless L0 is the only level.
     pub base_level: usize,
-    /// Bytes each level may have; `u64::MAX` above the base level. That of L0 is not used.
+    /// The target size of each level in bytes; `u64::MAX` above the base level. The element of L0 is not
+    /// used.
     pub max_bytes: Vec<u64>,
-    /// The lowest level that holds data although the sizes do not ask for it; it, and all above, are drained.
+    /// The lowest level that holds data although the sizes do not require it. It and all levels above it are
+    /// drained.
     pub lowest_unnecessary_level: Option<usize>,
 }
 
 impl LevelTargets {
-    /// For the sizes the levels of `version` have.
+    /// The targets for the current sizes of the levels of `version`.
     pub fn new(version: &Version, options: &LeveledOptions) -> LevelTargets {
         let bytes: Vec<u64> = (0..version.num_levels())
             .map(|level| version.level_bytes(level))
@@ -28,7 +31,7 @@ impl LevelTargets {
         LevelTargets::of_sizes(&bytes, options)
     }
 
-    /// For levels of `bytes` each, L0 first.
+    /// The targets for levels of `bytes` each, L0 first.
     pub fn of_sizes(bytes: &[u64], options: &LeveledOptions) -> LevelTargets {
         if options.level_compaction_dynamic_level_bytes {
             LevelTargets::dynamic(bytes, options)
@@ -55,13 +58,13 @@ impl LevelTargets {
 
     fn dynamic(bytes: &[u64], options: &LeveledOptions) -> LevelTargets {
         let levels = bytes.len();
-        // Nothing is compacted out of a level without a target.
+        // A level without a target is not compacted.
         let mut targets = LevelTargets {
             base_level: levels.saturating_sub(1),
             max_bytes: vec![u64::MAX; levels],
             lowest_unnecessary_level: None,
         };
-        // The last level may be empty, or smaller than one above.
+        // The last level may be empty, or smaller than a level above it.
         let largest = bytes.iter().skip(1).copied().max().unwrap_or(0);
         let Some(first_non_empty) = (1..levels).find(|&level| bytes[level] > 0) else {
             return targets;
@@ -71,7 +74,7 @@ impl LevelTargets {
         let base_max = options.max_bytes_for_level_base;
         let base_min = shrink(base_max);
 
-        // If the last level may be as large as the largest is, this is what the first level with data may be.
+        // The target of the first level with data, if the last level may be as large as the largest level is.
         let mut size = largest;
         for level in (first_non_empty..levels - 1).rev() {
             size = shrink(size);
@@ -81,7 +84,8 @@ impl LevelTargets {
         }
         targets.base_level = first_non_empty;
         let base_size = if size <= base_min {
-            // Either there is but one level with data, smaller than a base level need be, or there are too many.
+            // There is only one level with data, which is smaller than a base level need be, or there are too
+            // many levels.
             base_min + 1
         } else {
             while targets.base_level > 1 && size > base_max {
@@ -95,7 +99,7 @@ impl LevelTargets {
             if level > targets.base_level {
                 size = multiply(size, multiplier);
             }
-            // A smaller one would be compacted before L0, which then fills up.
+            // A smaller target would make this level be compacted before L0, which would then fill up.
             targets.max_bytes[level] = size.max(base_max);
         }
         targets

@@ -1,20 +1,22 @@
-//! What to compact and how entries are dropped on the way. Pure: decides, never touches a disk, a lock or a clock.
+//! Chooses compactions, and drops entries on the way. Pure: no code here touches a disk, a lock or a clock.
 //!
-//! Deciding:
+//! Decisions:
 //!
-//! * [`picker`]: a version, options and what runs in, a [`Plan`] out; leveled, universal, FIFO, of a key range, of named files
-//! * [`due`]: what is to be compacted for its age, or because it is marked
-//! * [`levels`], [`score`]: how large each level may be, and which are too large
-//! * [`stall`]: when writes must wait for compactions; [`pace`]: how fast they go then
-//! * [`streams`]: keys written in order, and the level a file of them may be put into at once
-//! * [`options`], [`styles`]: the knobs
+//! * [`picker`]: from a version, options and running compactions to a [`Plan`]; leveled, universal, FIFO, of
+//!   a key range, of named files
+//! * [`due`]: files that are compacted for their age, or because they are marked
+//! * [`levels`], [`score`]: the target sizes of levels, and the levels that exceed them
+//! * [`stall`]: when writes must wait for compactions; [`pace`]: the rate of delayed writes
+//! * [`streams`]: keys written in order, and the level that a file of them may be put into at once
+//! * [`options`], [`styles`]: the options
 //!
-//! Transforming:
+//! Transformations:
 //!
-//! * [`cursor`]: what survives of the merged entries of a compaction's inputs
-//! * [`outputs`], [`split`], [`partitioner`]: from there to files, and where one ends
-//! * [`filter`]: what a user's code, and the engine's blob files, may do to entries on the way
-//! * [`tombstones`], [`beyond`], [`stripes`]: range tombstones, what lies below the output, what snapshots see
+//! * [`cursor`]: the entries that survive of a compaction's merged inputs
+//! * [`outputs`], [`split`], [`partitioner`]: from surviving entries to files, and where a file ends
+//! * [`filter`]: how user code, and the engine's blob files, may change entries on the way
+//! * [`tombstones`], [`beyond`], [`stripes`]: range tombstones, keys below the output, visibility to
+//!   snapshots
 #![forbid(unsafe_code)]
 
 pub mod beyond;

@@ -6,24 +6,26 @@ use crate::blob_gc::BlobGarbageCollection;
 use crate::picker::universal::num_sorted_runs;
 use crate::styles::Style;
 
-/// Which file of a level is compacted first.
+/// The file of a level that is compacted first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CompactionPri {
-    /// Largest first, a file of many deletions counting for more.
+    /// The largest file, where a file with many deletions counts for more.
     ByCompensatedSize,
-    /// The file whose newest entry is oldest: for workloads that overwrite few hot keys.
+    /// The file whose newest entry is the oldest: for workloads that overwrite few hot keys.
     OldestLargestSeqFirst,
-    /// The file whose oldest entry is oldest.
+    /// The file whose oldest entry is the oldest.
     OldestSmallestSeqFirst,
-    /// The file that overlaps the fewest bytes of the next level for its size: least write amplification. The default.
+    /// The file that overlaps the fewest bytes of the next level in relation to its size: least write
+    /// amplification. The default.
     #[default]
     MinOverlappingRatio,
-    /// One file after the other by key, from where the level was compacted last; from its first file on after each open.
+    /// One file after the other by key, from where the level was compacted last; after each open, from its
+    /// first file on.
     RoundRobin,
 }
 
 impl CompactionPri {
-    /// As it stands in an OPTIONS file.
+    /// The name in an OPTIONS file.
     pub fn name(self) -> &'static str {
         match self {
             CompactionPri::ByCompensatedSize => "kByCompensatedSize",
@@ -34,7 +36,7 @@ impl CompactionPri {
         }
     }
 
-    /// All of them, in the order of RocksDB's numbers.
+    /// All priorities, in the order of RocksDB's numbers.
     pub const ALL: [CompactionPri; 5] = [
         CompactionPri::ByCompensatedSize,
         CompactionPri::OldestLargestSeqFirst,
@@ -43,60 +45,64 @@ impl CompactionPri {
         CompactionPri::RoundRobin,
     ];
 
-    /// The priority of that name.
+    /// The priority called `name`.
     pub fn from_name(name: &str) -> Option<CompactionPri> {
         CompactionPri::ALL.into_iter().find(|pri| pri.name() == name)
     }
 }
 
-/// What leveled compaction, and the stalling of writes it may cause, are steered by.
+/// The options of leveled compaction, and of the write stalls it may cause.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LeveledOptions {
-    /// Levels, L0 included. 7.
+    /// Number of levels, including L0. Default: 7.
     pub num_levels: usize,
-    /// L0 files that make L0 eligible for compaction. 4.
+    /// Number of L0 files that triggers a compaction of L0. Default: 4.
     pub level0_file_num_compaction_trigger: usize,
-    /// L0 files from which on writes are delayed; `None`: never. 20.
+    /// Number of L0 files from which writes are delayed; `None`: never. Default: 20.
     pub level0_slowdown_writes_trigger: Option<usize>,
-    /// L0 files from which on writes stop. 36.
+    /// Number of L0 files from which writes stop. Default: 36.
     pub level0_stop_writes_trigger: usize,
-    /// Bytes the base level may hold before it is compacted down. 256 MiB.
+    /// Target size of the base level in bytes. Default: 256 MiB.
     pub max_bytes_for_level_base: u64,
-    /// How many times larger each level may be than the one above. 10.
+    /// Ratio of each level's target size to that of the level above. Default: 10.
     pub max_bytes_for_level_multiplier: f64,
-    /// A further factor for each level, from L0; missing ones are 1. Unused with dynamic level bytes. Empty.
+    /// A further factor for each level, from L0; missing ones are 1. Unused with dynamic level bytes.
+    /// Default: empty.
     pub max_bytes_for_level_multiplier_additional: Vec<u32>,
-    /// Level sizes follow from the size of the last level, and L0 is compacted into the first level that is needed.
-    /// True, as from RocksDB 8.4 on.
+    /// Level sizes follow from the size of the last level, and L0 is compacted into the first level that is
+    /// needed. Default: true, as since RocksDB 8.4.
     pub level_compaction_dynamic_level_bytes: bool,
-    /// Bytes of an output file at the base level. 64 MiB.
+    /// Size of an output file at the base level, in bytes. Default: 64 MiB.
     pub target_file_size_base: u64,
-    /// How many times larger the files of each level below are. 1.
+    /// Ratio of the file size of each level to that of the level above. Default: 1.
     pub target_file_size_multiplier: u64,
-    /// Bytes one compaction should not exceed; 0 stands for 25 times `target_file_size_base`, and more where a level is more than ten
-    /// times the one above: two and a half times the multiplier. 0.
+    /// The maximum size of one compaction, in bytes. 0 means 25 times `target_file_size_base`, or more where
+    /// a level is more than ten times the one above: two and a half times the multiplier. Default: 0.
     pub max_compaction_bytes: u64,
-    /// Estimated bytes of compaction due from which on writes are delayed; 0: never. 64 GiB.
+    /// Estimated bytes of pending compaction from which writes are delayed; 0: never. Default: 64 GiB.
     pub soft_pending_compaction_bytes_limit: u64,
-    /// Estimated bytes of compaction due from which on writes stop; 0: never. 256 GiB.
+    /// Estimated bytes of pending compaction from which writes stop; 0: never. Default: 256 GiB.
     pub hard_pending_compaction_bytes_limit: u64,
-    /// No compaction unless asked for, and no stalling because of what is due. False.
+    /// No compaction runs unless a user asks for it, and pending compaction does not stall writes. Default:
+    /// false.
     pub disable_auto_compactions: bool,
-    /// Which file of a level goes first. `MinOverlappingRatio`.
+    /// The file of a level that is compacted first. Default: `MinOverlappingRatio`.
     pub compaction_pri: CompactionPri,
-    /// Seconds after which data is compacted down even where no size asks for it; 0: never. 30 days.
+    /// Age in seconds after which data is compacted down even where no level is too large; 0: never. Default:
+    /// 30 days.
     pub ttl: u64,
-    /// Seconds after which a file is rewritten, so that a compaction filter sees it again; 0: never. 0.
+    /// Age in seconds after which a file is rewritten, so that a compaction filter sees it again; 0: never.
+    /// Default: 0.
     pub periodic_compaction_seconds: u64,
-    /// Which blob files are emptied; `None`: none. `None`.
+    /// Garbage collection in blob files; `None`: none. Default: `None`.
     pub blob_garbage_collection: Option<BlobGarbageCollection>,
-    /// Seconds a file at the bottom is left alone before it is rewritten for the tombstones and sequence numbers that
-    /// a released snapshot no longer needs. 0.
+    /// Age in seconds before a file at the bottom is rewritten to drop the tombstones and sequence numbers
+    /// that a released snapshot no longer needs. Default: 0.
     pub bottommost_file_compaction_delay: u64,
-    /// How files are merged. The fields above are those of leveled compaction; the other styles use the numbers of L0 files, the
-    /// sizes of files, and the ages. `Level`.
+    /// The compaction style. The fields above are those of leveled compaction; the other styles use the
+    /// numbers of L0 files, the file sizes, and the ages. Default: `Level`.
     pub style: Style,
-    /// Bytes of a memtable. 64 MiB.
+    /// Size of a memtable in bytes. Default: 64 MiB.
     pub write_buffer_size: u64,
 }
 
@@ -129,7 +135,7 @@ impl Default for LeveledOptions {
 }
 
 impl LeveledOptions {
-    /// Bytes one compaction should not exceed, the default filled in.
+    /// The maximum size of one compaction, in bytes, with the default resolved.
     pub fn max_compaction_bytes(&self) -> u64 {
         match self.max_compaction_bytes {
             0 => {
@@ -140,8 +146,8 @@ impl LeveledOptions {
         }
     }
 
-    /// What writes are slowed or stopped by, beside bytes due: the files of L0, or with universal compaction the sorted runs, which every
-    /// read looks into.
+    /// The number of files that may stall writes: the files of L0, or with universal compaction the sorted
+    /// runs, which every read looks into.
     pub fn files_that_stall(&self, version: &Version) -> usize {
         match self.style {
             Style::Universal(_) => num_sorted_runs(version),
@@ -149,21 +155,22 @@ impl LeveledOptions {
         }
     }
 
-    /// Bytes an output file at `level` should have. With dynamic level bytes the multiplier counts from `base_level`.
+    /// The target size of an output file at `level`, in bytes. With dynamic level bytes the multiplier counts
+    /// from `base_level`.
     pub fn target_file_size(&self, level: usize, base_level: usize) -> u64 {
         let depth = if self.level_compaction_dynamic_level_bytes && level >= base_level {
             level - base_level
         } else {
             level
         };
-        // The first two steps have the same size: RocksDB counts L0 and L1 as one.
+        // The first two levels have the same size: RocksDB counts L0 and L1 as one.
         (1..depth).fold(self.target_file_size_base, |size, _| {
             size.saturating_mul(self.target_file_size_multiplier)
         })
     }
 }
 
-/// `bytes * factor`, or `bytes` where that does not fit, as RocksDB multiplies level sizes.
+/// `bytes * factor`, or `bytes` if that overflows, as RocksDB multiplies level sizes.
 pub(crate) fn multiply(bytes: u64, factor: f64) -> u64 {
     if bytes == 0 || factor <= 0.0 {
         return 0;

@@ -1,4 +1,5 @@
-//! From the surviving entries to output files: points as they come, and each file's share of the range tombstones.
+//! Writes the surviving entries to output files: points as they come, and each file's share of the range
+//! tombstones.
 
 use std::cmp::Ordering;
 use std::marker::PhantomData;
@@ -15,31 +16,31 @@ use crate::split::OutputSplitter;
 
 /// The bounds of a file, as its `FileMetadata` needs them.
 ///
-/// A tombstone reaches up to the *sentinel* of its end: the end's user key with the highest sequence number, which says
-/// that the user key itself is not in the file and may be the smallest of the next one.
+/// A tombstone extends to the *sentinel* of its end: the end's user key with the highest sequence number. The
+/// sentinel means that the user key itself is not in the file, and may be the smallest key of the next file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FileBounds {
-    /// Smallest internal key. Empty without entries.
+    /// The smallest internal key. Empty without entries.
     pub smallest: Vec<u8>,
-    /// Largest internal key. Empty without entries.
+    /// The largest internal key. Empty without entries.
     pub largest: Vec<u8>,
-    /// Lowest sequence number.
+    /// The lowest sequence number.
     pub smallest_seqno: SeqNo,
-    /// Highest sequence number.
+    /// The highest sequence number.
     pub largest_seqno: SeqNo,
-    /// Point entries.
+    /// The number of point entries.
     pub num_entries: u64,
-    /// Range tombstones.
+    /// The number of range tombstones.
     pub num_range_deletions: u64,
 }
 
 impl FileBounds {
-    /// True while nothing was added.
+    /// True if nothing was added.
     pub fn is_empty(&self) -> bool {
         self.largest.is_empty()
     }
 
-    /// Extends to a point entry, which must come in order.
+    /// Extends the bounds to a point entry. Points must come in order.
     #[inline]
     pub fn add_point(&mut self, key: &[u8]) {
         if self.num_entries == 0 {
@@ -51,7 +52,7 @@ impl FileBounds {
         self.add_seqno(internal_key::seqno(key));
     }
 
-    /// Extends to a point entry, which must come in order behind another; what is the largest key is told later.
+    /// Extends the bounds to a point entry that follows another one. The largest key is set later.
     #[inline]
     fn add_inner(&mut self, key: &[u8]) {
         self.num_entries += 1;
@@ -60,7 +61,8 @@ impl FileBounds {
         self.largest_seqno = self.largest_seqno.max(seqno);
     }
 
-    /// Extends to point entries, from the internal key `first` to `last`, which must come in order.
+    /// Extends the bounds to a run of point entries, from the internal key `first` to `last`. Runs must come
+    /// in order.
     fn add_run(&mut self, first: &[u8], last: &[u8], run: &BlockRun) {
         if self.num_entries == 0 {
             self.smallest.extend_from_slice(first);
@@ -73,14 +75,14 @@ impl FileBounds {
         self.largest_seqno = self.largest_seqno.max(run.largest_seqno);
     }
 
-    /// Extends to a range tombstone, in any order, once all points are in.
+    /// Extends the bounds to a range tombstone. Tombstones may come in any order, after all points.
     pub fn add_tombstone(&mut self, cmp: &InternalComparator, tombstone: &RangeTombstone) {
         let start = internal_key::encode(&tombstone.start, tombstone.seqno, Kind::RangeDeletion);
         if self.smallest.is_empty() || cmp.compare(&start, &self.smallest) == Ordering::Less {
             self.smallest = start;
         }
         let mut end = tombstone.end.clone();
-        // The greatest timestamp sorts first, so that every version at the end key is behind the sentinel.
+        // The greatest timestamp sorts first, so that every version of the end key is after the sentinel.
         let bare = cmp.user().strip_timestamp(&end).len();
         end[bare..].fill(0xff);
         let end = internal_key::encode(&end, MAX_SEQNO, Kind::RangeDeletion);
@@ -91,7 +93,7 @@ impl FileBounds {
         self.add_seqno(tombstone.seqno);
     }
 
-    /// Extends to what lies behind it, without a key in common.
+    /// Extends the bounds to those of a later range that shares no key.
     pub fn append(&mut self, behind: FileBounds) {
         if self.is_empty() {
             *self = behind;
@@ -115,67 +117,74 @@ impl FileBounds {
     }
 }
 
-/// Where the output of a compaction or flush goes: one file after the other. `C` is what is read.
+/// The destination of a compaction's or flush's output: one file after the other. `C` is the type of the
+/// input.
 pub trait OutputSink<C> {
-    /// Begins a file.
+    /// Opens a file.
     fn open(&mut self) -> Result<()>;
 
     /// Adds an entry to the open file. Entries come in the order of internal keys.
     fn add(&mut self, key: &[u8], value: &[u8]) -> Result<()>;
 
-    /// As [`add`](OutputSink::add), where it is known that the key has exactly so many bytes in common with the [one before](OutputSink::last_key).
+    /// As [`add`](OutputSink::add), for a key that is known to share exactly `common` bytes with [the
+    /// previous one](OutputSink::last_key).
     fn add_sharing(&mut self, key: &[u8], common: usize, value: &[u8]) -> Result<()> {
         let _ = common;
         self.add(key, value)
     }
 
-    /// The entry that `input` stands on, or what was made of it, was refused with `error`: what the failure is to be.
+    /// Called when the entry at `input`, or the result computed from it, was refused with `error`. Returns
+    /// the error that the write fails with.
     fn refused(&mut self, error: Error, input: &C) -> Error {
         let _ = input;
         error
     }
 
-    /// The internal key of the entry added last.
+    /// The internal key of the last entry added.
     fn last_key(&self) -> &[u8];
 
-    /// True if the block that `input` stands at the beginning of may be added to the open file as it is stored.
+    /// True if the block that `input` is at the start of may be copied into the open file in its stored form.
     fn can_copy_block(&mut self, input: &C) -> bool {
         let _ = input;
         false
     }
 
-    /// Adds all entries of that block, and leaves `input` where it is. False, and nothing added, if that is not possible after all.
+    /// Adds all entries of that block, and does not move `input`. False, with nothing added, if the block
+    /// cannot be copied after all.
     fn copy_block(&mut self, input: &mut C) -> Result<bool> {
         let _ = input;
         Ok(false)
     }
 
-    /// Adds a range tombstone to the open file. They come after its entries, by start, newest first.
+    /// Adds a range tombstone to the open file. Tombstones come after the file's entries, by start, newest
+    /// first.
     fn add_range_tombstone(&mut self, tombstone: &RangeTombstone) -> Result<()>;
 
-    /// Bytes of the open file so far, estimated.
+    /// The estimated size of the open file so far, in bytes.
     fn file_size(&self) -> u64;
 
-    /// Ends the open file.
+    /// Closes the open file.
     fn close(&mut self, bounds: FileBounds) -> Result<()>;
 }
 
-/// Which part of a compaction is written: user keys without timestamp, `start` inclusive, `end` exclusive, `None`:
-/// unbounded. The cursor must stand on its first entry and have the same end
+/// The part of a compaction to write: user keys without timestamp, `start` inclusive, `end` exclusive,
+/// `None`: unbounded. The cursor must be at its first entry and have the same end
 /// ([`CompactionRules::end`](crate::CompactionRules::end)).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct OutputRange<'a> {
     /// First user key.
     pub start: Option<&'a [u8]>,
-    /// First user key beyond.
+    /// The first user key after the part.
     pub end: Option<&'a [u8]>,
 }
 
-/// Writes what `cursor` shows to `sink`, cut by `splitter`, each file with its share of the range tombstones.
+/// Writes the entries of `cursor` to `sink`, cut by `splitter`, each file with its share of the range
+/// tombstones.
 ///
-/// No file is opened that would be empty. On an error a file may be left open, for its owner to abandon.
+/// It opens no file that would be empty. After an error a file may still be open, which its owner must
+/// abandon.
 ///
-/// Blocks that nothing touches are copied where `sink` can: see [`BlockwiseCursor`].
+/// Blocks that need no change are copied where `sink` can: see [`BlockwiseCursor`].
 pub fn write_outputs<C: BlockwiseCursor, S: OutputSink<C>>(
     cursor: &mut CompactionCursor<C>,
     range: OutputRange<'_>,
@@ -183,7 +192,7 @@ pub fn write_outputs<C: BlockwiseCursor, S: OutputSink<C>>(
     sink: &mut S,
 ) -> Result<()> {
     let mut partitions = splitter.partitioner.take().map(Partitions::new);
-    // A partitioner is asked of each key.
+    // A partitioner is asked about each key.
     let by_many = cursor.may_keep_blocks() && partitions.is_none();
     let mut files = Files {
         _input: PhantomData,
@@ -194,7 +203,7 @@ pub fn write_outputs<C: BlockwiseCursor, S: OutputSink<C>>(
         is_open: false,
     };
     let mut beyond = cursor.beyond();
-    // True from the first key or tombstone start that belongs to the current file.
+    // True from the first key or tombstone start of the current file on.
     let mut begun = false;
     while cursor.valid() && !cursor.stops_if_cancelled() {
         let size = begun.then(|| if files.is_open { files.sink.file_size() } else { 0 });
@@ -232,10 +241,10 @@ pub fn write_outputs<C: BlockwiseCursor, S: OutputSink<C>>(
     files.close(cursor, &mut beyond, range.end.map(<[u8]>::to_vec))
 }
 
-/// What a user's partitioner is asked with.
+/// The calls of a user's partitioner.
 struct Partitions {
     partitioner: Box<dyn SstPartitioner>,
-    /// The user key before.
+    /// The previous user key.
     last: Vec<u8>,
 }
 
@@ -247,7 +256,7 @@ impl Partitions {
         }
     }
 
-    /// True if a file of so many bytes is to end before `key`.
+    /// True if a file of `file_size` bytes is to end before `key`.
     fn begins_at(&mut self, key: &[u8], file_size: Option<u64>) -> bool {
         let user_key = internal_key::user_key(key);
         let begins = file_size.is_some_and(|size| {
@@ -269,7 +278,8 @@ struct Files<'a, C, S> {
     cmp: InternalComparator,
     sink: &'a mut S,
     bounds: FileBounds,
-    /// Where the current file's tombstones begin: the user key, without timestamp, the last one ended before.
+    /// The start of the current file's tombstones: the user key, without timestamp, before which the last
+    /// file ended.
     lower: Option<Vec<u8>>,
     is_open: bool,
 }
@@ -281,8 +291,8 @@ impl<C: BlockwiseCursor, S: OutputSink<C>> Files<'_, C, S> {
         Ok(())
     }
 
-    /// Adds the block that `cursor` stands at the beginning of as it is stored, if nothing touches it, and moves behind it. False, and
-    /// nothing done, if its entries are to be added one by one.
+    /// Copies the block that `cursor` is at the start of in its stored form, if it needs no change, and moves
+    /// past it. False, with nothing done, if its entries must be added one by one.
     #[inline(never)]
     fn copy_block(&mut self, cursor: &mut CompactionCursor<C>, splitter: &OutputSplitter) -> Result<bool> {
         let uncut = |bound| splitter.is_uncut_up_to(bound);
@@ -301,8 +311,8 @@ impl<C: BlockwiseCursor, S: OutputSink<C>> Files<'_, C, S> {
         Ok(true)
     }
 
-    /// Moves behind the entry that `cursor` stands on and that was added; and adds those of the same block that follow it and are the plain
-    /// case, for as long as the file does not end.
+    /// Moves past the current entry of `cursor`, which was added. Also adds the following entries of the same
+    /// block that are the plain case, as long as the file does not end.
     fn run(&mut self, cursor: &mut CompactionCursor<C>, splitter: &OutputSplitter) -> Result<()> {
         let (sink, bounds) = (&mut *self.sink, &mut self.bounds);
         let most = splitter.max_file_size();
@@ -330,8 +340,8 @@ impl<C: BlockwiseCursor, S: OutputSink<C>> Files<'_, C, S> {
         Ok(())
     }
 
-    /// Ends the current file before the user key `upper`: writes the tombstones up to there and leaves the rest to the
-    /// next file. Files share no user key.
+    /// Ends the current file before the user key `upper`: writes the tombstones up to there and leaves the
+    /// rest to the next file. Files share no user key.
     fn close(
         &mut self,
         cursor: &mut CompactionCursor<C>,

@@ -1,43 +1,47 @@
-//! How fast delayed writes may go.
+//! The rate of delayed writes.
 //!
-//! A compaction takes all of L0, and L0 is no smaller before it is done: what comes meanwhile has the room up to the stop. So while
-//! one is at work that room is shared out over the time it will still take, as the last ones tell, and writes go on at
-//! one speed instead of fast, slow and not at all: half way between the speed that fills the room and that of the compaction, for
-//! what fills the room now is what the next one has to take. Where there is none to wait for, they may go as fast as the user allows
-//! where delays begin, and slower the nearer the stop is, towards what compactions carry away. A memtable that fills brings
-//! the stop nearer byte by byte, so nothing jumps.
+//! A compaction of L0 takes all of its files, and L0 does not shrink before the compaction ends: until then,
+//! writes must fit into the room up to the stop trigger. So while a compaction runs, that room is divided
+//! over the time it will still take, estimated from the last compactions. Writes then proceed at a steady
+//! rate instead of alternating between fast, slow and stopped. The rate is half way between the rate that
+//! fills the room and that of the compaction, because the next compaction has to take the data that fills the
+//! room now. Where no compaction runs, the rate is the user's limit at the point where delays begin, and
+//! decreases towards the rate of compactions as the stop trigger gets nearer. The fill of the memtable counts
+//! byte by byte, so the rate never jumps.
 
 use std::time::Duration;
 
 use crate::options::LeveledOptions;
 use crate::stall::{StallCause, StallInputs, WriteBufferLimits};
 
-/// The rate is never brought below this, in bytes a second, unless the user's own limit is lower.
+/// The lowest rate in bytes a second, unless the user's own limit is lower.
 const MIN_WRITE_RATE: f64 = 16384.0;
 
-/// Before a compaction has told how much is carried away, this part of the user's rate is taken for it.
+/// Before the first compaction has been measured, this part of the user's rate stands for the rate of
+/// compactions.
 const UNKNOWN: f64 = 1.0 / 8.0;
 
-/// Just before writes stop they have this part of what compactions carry away, so that the stop is not reached.
+/// Just before writes stop they get this part of the rate of compactions, so that the stop is not reached.
 const AT_STOP: f64 = 0.5;
 
-/// A compaction that takes longer than it should will take at least this part of its time more.
+/// A compaction that takes longer than estimated is assumed to need at least this part of its time more.
 const LEAST_LEFT: f64 = 0.1;
 
 /// The weight of the newest compaction in the mean.
 const NEWEST: f64 = 0.4;
 
-/// What compactions carry out of L0, in bytes a second: a mean over the last few.
+/// The rate at which compactions take bytes out of L0, in bytes a second: a mean over the last few.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Drain {
     rate: Option<f64>,
     last_end: Duration,
-    /// There was more to do when the last one ended.
+    /// Writes were still delayed when the last compaction ended.
     behind: bool,
 }
 
 impl Drain {
-    /// A compaction took `bytes` out of L0. `behind`: writes are delayed, so that the time to the next one counts as well.
+    /// A compaction took `bytes` out of L0. `behind`: writes are delayed, so that the time until the next
+    /// compaction counts as well.
     pub fn carried(&mut self, bytes: u64, start: Duration, end: Duration, behind: bool) {
         let since = match self.behind {
             true => start.min(self.last_end),
@@ -53,24 +57,24 @@ impl Drain {
         self.behind = behind;
     }
 
-    /// Bytes a second; `None` before the first compaction.
+    /// The rate in bytes a second; `None` before the first compaction.
     pub fn bytes_per_second(&self) -> Option<u64> {
         self.rate.map(|rate| rate as u64)
     }
 }
 
-/// A compaction out of L0 that is at work.
+/// A running compaction out of L0.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Work {
-    /// Bytes it takes out of L0.
+    /// The bytes it takes out of L0.
     pub bytes: u64,
-    /// When it began.
+    /// When it started.
     pub start: Duration,
 }
 
 impl Work {
-    /// How long it will still take if it is as fast as those before it; never less than a tenth of the whole. `None` if nothing is
-    /// known of those.
+    /// The time the compaction will still take at the mean rate; never less than a tenth of the whole. `None`
+    /// if the rate is unknown.
     pub fn left(&self, drain: Drain, now: Duration) -> Option<Duration> {
         let rate = drain.rate.filter(|rate| *rate > 0.0)?;
         let whole = (self.bytes as f64 / rate).clamp(1e-3, 1e6);
@@ -79,24 +83,25 @@ impl Work {
     }
 }
 
-/// Bytes of memtables that may still be written before L0 stops writes.
+/// The bytes of memtables that may still be written before L0 stops writes.
 pub fn room_in_l0(inputs: StallInputs, filled: f64, options: &LeveledOptions, write_buffer_size: u64) -> u64 {
     let files = inputs.l0_files as f64 + inputs.unflushed_memtables as f64 + filled.clamp(0.0, 1.0);
     let room = options.level0_stop_writes_trigger as f64 - files;
     (room.max(0.0) * write_buffer_size as f64) as u64
 }
 
-/// Bytes a second that delayed writes may take so that `room` lasts for the time `left`, while `drain` is what compactions carry away.
+/// The rate in bytes a second at which delayed writes make `room` last for the time `left`, while `drain` is
+/// the rate of compactions.
 pub fn even_rate(delayed_write_rate: u64, drain: Drain, room: u64, left: Duration) -> u64 {
     let ceiling = delayed_write_rate.max(1) as f64;
     let even = room as f64 / left.as_secs_f64().max(1e-3);
     let between = drain.rate.map_or(even, |drain| (drain * even).sqrt());
-    // Whatever the mean says, half of the room is left for the second half of the time.
+    // Whatever the mean is, half of the room is left for the second half of the time.
     between.min(2.0 * even).max(MIN_WRITE_RATE).min(ceiling) as u64
 }
 
-/// How far a family is from where writes are delayed because of `cause`, 0, to where they stop, 1. `filled`: the part of the memtable
-/// that is written.
+/// The progress of a family from the point where writes are delayed because of `cause`, 0, to the point where
+/// they stop, 1. `filled`: the part of the memtable that is written.
 pub fn depth(
     cause: StallCause,
     inputs: StallInputs,
@@ -118,7 +123,7 @@ pub fn depth(
             let files = inputs.l0_files as f64 + inputs.unflushed_memtables as f64 + filled;
             (files - slow) / (stop - slow).max(1.0)
         }
-        // They stop writes, or have a rate of their own.
+        // These causes stop writes, or have a rate of their own.
         StallCause::WriteBufferManagerLimit | StallCause::LowPriority | StallCause::WalLocked => 1.0,
         StallCause::PendingCompactionBytes => {
             let soft = options.soft_pending_compaction_bytes_limit;
@@ -132,7 +137,7 @@ pub fn depth(
     depth.clamp(0.0, 1.0)
 }
 
-/// Bytes a second that delayed writes may take, at that [`depth`]. `delayed_write_rate` is never exceeded.
+/// The rate of delayed writes in bytes a second at that [`depth`]. It never exceeds `delayed_write_rate`.
 pub fn write_rate(delayed_write_rate: u64, drain: Option<u64>, depth: f64) -> u64 {
     let ceiling = delayed_write_rate.max(1) as f64;
     let carried = drain.map_or(ceiling * UNKNOWN, |drain| drain as f64);
@@ -209,10 +214,10 @@ mod tests {
         assert_eq!(write_rate(16 * MIB, Some(2 * MIB), 0.0), 16 * MIB);
         assert_eq!(write_rate(16 * MIB, Some(2 * MIB), 1.0), MIB);
         assert_eq!(write_rate(16 * MIB, Some(2 * MIB), 0.5), 4 * MIB);
-        // Compactions are faster than the user's limit: it stands at every depth.
+        // Compactions are faster than the user's limit: the limit applies at every depth.
         assert_eq!(write_rate(MIB, Some(100 * MIB), 0.9), MIB);
         assert_eq!(write_rate(16 * MIB, None, 1.0), MIB);
-        // Never nothing, and never more than was asked for.
+        // The rate is never 0, and never above the user's limit.
         assert_eq!(write_rate(16 * MIB, Some(0), 1.0), 16 << 10);
         assert_eq!(write_rate(100, Some(0), 1.0), 100);
     }
@@ -227,7 +232,7 @@ mod tests {
         // Ten seconds of other work came before it, while writes were delayed: they count.
         drain.carried(40 * MIB, seconds(120), seconds(130), false);
         assert_eq!(drain.bytes_per_second(), Some((MIB as f64 * 1.4) as u64));
-        // Nobody waited: the silence does not count.
+        // No write was delayed: the idle time does not count.
         drain.carried(10 * MIB, seconds(1000), seconds(1010), false);
         let expected = 1.4 + (1.0 - 1.4) * NEWEST;
         assert_eq!(drain.bytes_per_second(), Some((MIB as f64 * expected) as u64));
@@ -244,7 +249,7 @@ mod tests {
         assert_eq!(work.left(drain, seconds(50)), None);
         drain.carried(10 * MIB, seconds(0), seconds(5), false);
         assert_eq!(work.left(drain, seconds(52)), Some(seconds(8)));
-        assert_eq!(work.left(drain, seconds(100)), Some(seconds(1)), "it is late");
+        assert_eq!(work.left(drain, seconds(100)), Some(seconds(1)), "it takes longer than estimated");
         let inputs = StallInputs {
             l0_files: 30,
             unflushed_memtables: 1,
@@ -257,8 +262,8 @@ mod tests {
         assert_eq!(even_rate(MIB, drain, 0, seconds(9)), 16 << 10);
     }
 
-    /// Writes at full speed against compactions that take all of L0 each time: once it is known how fast these are, the stop is not
-    /// reached, and the rate does not swing.
+    /// Writes at full speed against compactions that take all of L0 each time: once their rate is known, the
+    /// stop is not reached, and the rate does not oscillate.
     #[test]
     fn writes_and_compactions_find_a_balance() {
         let (ceiling, buffer, speed) = (64 * MIB, 4 * MIB, 8 * MIB);
@@ -309,7 +314,7 @@ mod tests {
             }
             now += step;
         }
-        assert_eq!(stopped, 0, "never stopped once it is known what is carried away");
+        assert_eq!(stopped, 0, "no stop once the rate of compactions is known");
         let calm = |rate: &&u64| (speed / 2..speed * 2).contains(*rate);
         let share = rates.iter().filter(calm).count() as f64 / rates.len() as f64;
         assert!(share > 0.9, "{share}");

@@ -1,27 +1,29 @@
-//! Where a user wants files of levels to end: on both sides of a border they stay apart, and are compacted apart.
+//! User-defined borders between output files: the files on both sides of a border stay apart, and are
+//! compacted separately.
 
 use std::fmt;
 use std::sync::Arc;
 
-/// What a compaction is about, for the choice of its partitioner.
+/// The circumstances of a compaction, from which its partitioner is created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PartitionerContext<'a> {
     /// Every file of the family takes part.
     pub is_full_compaction: bool,
-    /// A user asked for it.
+    /// A user asked for the compaction.
     pub is_manual_compaction: bool,
-    /// Where the output goes; L0 is never partitioned.
+    /// The level of the output; L0 is never partitioned.
     pub output_level: usize,
-    /// Smallest user key of the inputs.
+    /// The smallest user key of the inputs.
     pub smallest_user_key: &'a [u8],
-    /// Largest user key of the inputs.
+    /// The largest user key of the inputs.
     pub largest_user_key: &'a [u8],
 }
 
-/// Decides where the output files of one compaction end, used by one thread. Its words are RocksDB's.
+/// Decides where the output files of one compaction end. One thread uses it. Its names are RocksDB's.
 pub trait SstPartitioner: Send {
-    /// True if the file that ends with `prev_user_key`, of `current_output_file_size` bytes so far, is to end there, and another
-    /// to begin with `current_user_key`. Asked of every key that is about to be written, timestamps included.
+    /// True if the file that ends with `prev_user_key`, of `current_output_file_size` bytes so far, is to end
+    /// there, and the next one to begin with `current_user_key`. Called for every key that is about to be
+    /// written, timestamps included.
     fn should_partition(
         &mut self,
         prev_user_key: &[u8],
@@ -29,16 +31,17 @@ pub trait SstPartitioner: Send {
         current_output_file_size: u64,
     ) -> bool;
 
-    /// True if a file of these user keys may be moved to another level as it is.
+    /// True if a file with these bounds may be moved to another level unchanged.
     fn can_do_trivial_move(&mut self, smallest_user_key: &[u8], largest_user_key: &[u8]) -> bool;
 }
 
-/// Makes a partitioner for each compaction.
+/// Creates a partitioner for each compaction.
 pub trait SstPartitionerFactory: Send + Sync + 'static {
-    /// What the OPTIONS file says of it: a name, or `{id=NAME;...}`.
+    /// The value in the OPTIONS file: a name, or `{id=NAME;...}`.
     fn text(&self) -> String;
 
-    /// The partitioner of one compaction, or of one thread of it. `None`: files end where the engine ends them.
+    /// The partitioner of one compaction, or of one of its subcompactions. `None`: the engine alone decides
+    /// where files end.
     fn create_partitioner(&self, context: &PartitionerContext<'_>) -> Option<Box<dyn SstPartitioner>>;
 }
 
@@ -54,14 +57,15 @@ impl fmt::Debug for dyn SstPartitionerFactory {
     }
 }
 
-/// Files end where the first so many bytes of the keys change: RocksDB's `SstPartitionerFixedPrefixFactory`.
+/// Ends files where the first `length` bytes of the keys change: RocksDB's
+/// `SstPartitionerFixedPrefixFactory`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SstPartitionerFixedPrefixFactory {
     length: usize,
 }
 
 impl SstPartitionerFixedPrefixFactory {
-    /// Of prefixes of `length` bytes; a shorter key is a prefix of its own.
+    /// A factory for prefixes of `length` bytes; a shorter key is a prefix of its own.
     pub fn new(length: usize) -> SstPartitionerFixedPrefixFactory {
         SstPartitionerFixedPrefixFactory { length }
     }
@@ -92,7 +96,7 @@ impl SstPartitioner for FixedPrefix {
 
 const FIXED_PREFIX: &str = "SstPartitionerFixedPrefixFactory";
 
-/// The partitioner that is built in under what an OPTIONS file says: `SstPartitionerFixedPrefixFactory`, alone or as
+/// The built-in partitioner of an OPTIONS value: `SstPartitionerFixedPrefixFactory`, alone or as
 /// `{id=SstPartitionerFixedPrefixFactory;length=3;}`.
 pub fn builtin(text: &str) -> Option<Arc<dyn SstPartitionerFactory>> {
     let inner = text.strip_prefix('{').and_then(|text| text.strip_suffix('}'));

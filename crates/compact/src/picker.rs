@@ -1,9 +1,10 @@
-//! Which files to compact: what all pickers share.
+//! The choice of files to compact: the parts that all pickers share.
 //!
-//! A picker is a pure function from a version, options and the compactions that run to a [`Plan`]. Two
-//! rules keep compactions out of each other's way: a file is input of one compaction at most
-//! (`FileMetadata::being_compacted`), and no two write overlapping key ranges to one level ([`Running`]). And one keeps
-//! the versions of a user key in order: inputs are cut where the user key changes (a *clean cut*).
+//! A picker is a pure function from a version, options and the running compactions to a [`Plan`]. Two rules
+//! keep compactions from interfering: a file is input of at most one compaction
+//! (`FileMetadata::being_compacted`), and no two compactions write overlapping key ranges to one level
+//! ([`Running`]). A third rule keeps the versions of a user key in order: inputs are cut only where the user
+//! key changes (a *clean cut*).
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -27,8 +28,8 @@ pub mod range;
 pub mod settled;
 pub mod universal;
 
-/// The compaction that is needed most in the style of the options, `None` if none is needed or all that are conflict with running
-/// ones. Pure; with the result [`start`](Running::start)ed, the next call finds another one beside it.
+/// The most urgent compaction in the style of the options; `None` if none is needed or all conflict with
+/// running ones. Pure: after the result was [`start`](Running::start)ed, the next call finds a further one.
 pub fn pick(context: &PickContext<'_>) -> Option<Plan> {
     let plan = match &context.options.style {
         Style::Level => covered::pick_covered(context).or_else(|| leveled::pick_leveled(context)),
@@ -41,82 +42,83 @@ pub fn pick(context: &PickContext<'_>) -> Option<Plan> {
     plan.filter(|plan| !context.running.settled.repeats(context, plan))
 }
 
-/// What the caller knows of files beyond their metadata.
+/// The caller's knowledge of files beyond their metadata.
 pub trait FileFacts {
-    /// True if `file` may be moved to `output_level` as it is: it was written with the compression, and lies under the
-    /// path, that a new file there would have.
+    /// True if `file` may be moved to `output_level` unchanged: it has the compression and the path that a
+    /// new file there would have.
     fn can_move(&self, _file: &FileMetadata, _output_level: usize) -> bool {
         true
     }
 
-    /// Range tombstones of `file`, if that is known without reading it.
+    /// The range tombstones of `file`, if they are known without reading it.
     fn range_tombstones(&self, _file: &FileMetadata) -> Option<Arc<FragmentedTombstones>> {
         None
     }
 
-    /// The highest sequence number that every snapshot, and everybody who reads without one, sees: what it hides is seen by nobody. 0: not
-    /// known.
+    /// The highest sequence number that all snapshots and all readers without a snapshot see: no reader sees
+    /// entries that it hides. 0: unknown.
     fn visible_to_all(&self) -> SeqNo {
         0
     }
 
-    /// True if somebody wants `file` compacted when nothing is more urgent, beside what is marked in it.
+    /// True if the caller suggests that `file` be compacted when nothing is more urgent, besides the marks in
+    /// its metadata.
     fn is_suggested(&self, _file: &FileMetadata) -> bool {
         false
     }
 
-    /// True if somebody wants `file` rewritten in the level where it lies, when nothing is more urgent.
+    /// True if the caller asks that `file` be rewritten in its level when nothing is more urgent.
     fn is_to_be_rewritten(&self, _file: &FileMetadata) -> bool {
         false
     }
 
-    /// The highest timestamp of `file`, of a family with timestamps, if that is known without reading it.
+    /// The highest timestamp of `file`, in a family with timestamps, if it is known without reading the file.
     fn max_timestamp(&self, _file: &FileMetadata) -> Option<Box<[u8]>> {
         None
     }
 
-    /// False if rewriting `file` at the bottom would not change it, though its sequence numbers say otherwise: its merge
-    /// operands cannot be combined. Else it would be picked again and again.
+    /// False if rewriting `file` at the bottom would not change it although its sequence numbers suggest so,
+    /// because its merge operands cannot be combined. Such a file would otherwise be picked again and again.
     fn worth_rewriting(&self, _file: &FileMetadata) -> bool {
         true
     }
 }
 
-/// Nothing but the metadata is known.
+/// Knows nothing beyond the metadata.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoFacts;
 
 impl FileFacts for NoFacts {}
 
-/// What pickers decide by.
+/// The inputs of a picker.
 #[derive(Clone, Copy)]
 pub struct PickContext<'a> {
     /// The newest version.
     pub version: &'a Version,
     /// The options in force.
     pub options: &'a LeveledOptions,
-    /// Compactions that run.
+    /// The running compactions.
     pub running: &'a Running,
-    /// The oldest snapshot; the last sequence number without one.
+    /// The oldest snapshot, or the last sequence number if there is no snapshot.
     pub oldest_snapshot: SeqNo,
-    /// Seconds since 1970.
+    /// The current time in Unix seconds.
     pub now: u64,
-    /// Of families with timestamps: history older than this may be dropped.
+    /// For families with timestamps: history older than this may be dropped.
     pub full_history_ts_low: Option<&'a [u8]>,
-    /// What else is known of files.
+    /// The caller's knowledge of files.
     pub facts: &'a dyn FileFacts,
 }
 
-/// Names a running compaction within its family.
+/// The id of a running compaction within its family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct JobId(u64);
 
-/// The compactions of one column family that run, or are about to. Guarded by the caller's mutex.
+/// The compactions of one column family that are running or about to start. Guarded by the caller's mutex.
 #[derive(Debug, Default)]
 pub struct Running {
     jobs: Vec<Job>,
     next_id: u64,
-    /// By level: the largest key of what was last compacted out of it because of its size. Empty: nothing was.
+    /// For each level, the largest key of the last compaction that its size caused. Empty: there was none.
     cursors: Vec<Box<[u8]>>,
     /// Files whose compaction for the same reason would change nothing.
     settled: SettledFiles,
@@ -125,34 +127,34 @@ pub struct Running {
 #[derive(Debug)]
 struct Job {
     id: JobId,
-    /// `None`: no compaction, but something else that adds files to a level.
+    /// `None`: not a compaction, but another job that adds files to a level.
     start_level: Option<usize>,
     output_level: usize,
     smallest: Box<[u8]>,
     largest: Box<[u8]>,
     files: Vec<Arc<FileMetadata>>,
-    /// Files change their level out of turn: what another job put between the two levels meanwhile would be newer data
-    /// below older.
+    /// The job moves files between levels out of order: files that another job put between the two levels
+    /// meanwhile would be newer data below older data.
     exclusive: bool,
 }
 
 impl Running {
-    /// No compaction runs.
+    /// No running compactions.
     pub fn new() -> Running {
         Running::default()
     }
 
-    /// Number of compactions that run.
+    /// The number of running compactions.
     pub fn len(&self) -> usize {
         self.jobs.len()
     }
 
-    /// True if none runs.
+    /// True if no compaction is running.
     pub fn is_empty(&self) -> bool {
         self.jobs.is_empty()
     }
 
-    /// Takes up `plan`, picked from the state as it is now: marks its inputs as being compacted.
+    /// Starts `plan`, which was picked from the current state: marks its inputs as being compacted.
     pub fn start(&mut self, plan: &Plan) -> JobId {
         let files: Vec<_> = plan.files().map(|(_, file)| Arc::clone(file)).collect();
         for file in &files {
@@ -186,7 +188,7 @@ impl Running {
         id
     }
 
-    /// The largest key of what was last compacted out of `level` because of its size.
+    /// The largest key of the last compaction out of `level` that the level's size caused.
     pub fn cursor(&self, level: usize) -> Option<&[u8]> {
         self.cursors
             .get(level)
@@ -199,10 +201,11 @@ impl Running {
         self.jobs.iter().any(|job| job.exclusive)
     }
 
-    /// Lets nobody else pick anything of the family, while `files`, none of which is in a compaction, are about to go.
+    /// Excludes all other jobs of the family, while `files`, none of which is being compacted, are about to
+    /// be deleted.
     pub fn exclude(&mut self, files: Vec<Arc<FileMetadata>>) -> JobId {
         files.iter().for_each(|file| file.set_being_compacted(true));
-        // It adds nothing to any level.
+        // The job adds no file to any level.
         let id = self.add(None, usize::MAX, &[], &[], files);
         if let Some(job) = self.jobs.last_mut() {
             job.exclusive = true;
@@ -210,8 +213,8 @@ impl Running {
         id
     }
 
-    /// Reserves the user keys from `smallest` to `largest`, both inclusive, of `level` for files that come from
-    /// elsewhere, such as ingested ones.
+    /// Reserves the user keys from `smallest` to `largest`, both inclusive, of `level` for files that no
+    /// compaction writes, such as ingested ones.
     pub fn reserve(&mut self, level: usize, smallest: &[u8], largest: &[u8]) -> JobId {
         self.add(None, level, smallest, largest, Vec::new())
     }
@@ -238,7 +241,8 @@ impl Running {
         id
     }
 
-    /// Forgets a compaction that ended or failed, once its result is installed: its inputs may be picked again.
+    /// Removes a compaction that ended or failed, once its result is installed: its inputs may be picked
+    /// again.
     pub fn finish(&mut self, id: JobId) {
         if let Some(at) = self.jobs.iter().position(|job| job.id == id) {
             for file in self.jobs.swap_remove(at).files {
@@ -247,31 +251,34 @@ impl Running {
         }
     }
 
-    /// Takes note of the `outputs` of `plan`, which are in `version` now, so that nothing is compacted again and again that stays as it is.
-    /// `circumstances`: those in which it was picked.
+    /// Records the `outputs` of `plan`, which are now in `version`, so that files which a compaction does not
+    /// change are not compacted again and again. `circumstances`: those of the pick.
     pub fn settle(&mut self, plan: &Plan, circumstances: &Circumstances, outputs: &[u64], version: &Version) {
         if plan.is_in_place() {
             self.settled.add(plan, circumstances, outputs, version);
         }
     }
 
-    /// Forgets what [`settle`](Running::settle) has noted: other options may make other files of the same rows.
+    /// Forgets the records of [`settle`](Running::settle): with other options a compaction may change those
+    /// files.
     pub fn unsettle(&mut self) {
         self.settled.clear();
     }
 
-    /// True if user keys from `smallest` to `largest`, both inclusive, are [reserved](Running::reserve) in some level.
+    /// True if user keys from `smallest` to `largest`, both inclusive, are [reserved](Running::reserve) in
+    /// any level.
     pub fn reserves(&self, cmp: &UserComparator, smallest: &[u8], largest: &[u8]) -> bool {
         let mut jobs = self.jobs.iter();
         jobs.any(|job| job.start_level.is_none() && !job.exclusive && job.meets(cmp, smallest, largest))
     }
 
-    /// True while a compaction has inputs in L0: its files overlap, so that there is one at a time.
+    /// True while a compaction has inputs in L0. L0 allows only one at a time, because its files overlap.
     pub fn level0_busy(&self) -> bool {
         self.jobs.iter().any(|job| job.start_level == Some(0))
     }
 
-    /// True if some compaction writes to `level` within the user keys from `smallest` to `largest`, both inclusive.
+    /// True if a running compaction writes to `level` within the user keys from `smallest` to `largest`, both
+    /// inclusive.
     pub fn writes_to(&self, cmp: &UserComparator, level: usize, smallest: &[u8], largest: &[u8]) -> bool {
         let mut jobs = self.jobs.iter();
         jobs.any(|job| job.output_level == level && job.meets(cmp, smallest, largest))
@@ -279,21 +286,21 @@ impl Running {
 }
 
 impl Job {
-    /// True if it has to do with user keys from `smallest` to `largest`, both inclusive.
+    /// True if the job's range overlaps the user keys from `smallest` to `largest`, both inclusive.
     fn meets(&self, cmp: &UserComparator, smallest: &[u8], largest: &[u8]) -> bool {
         cmp.compare_without_timestamp(smallest, &self.largest) != Ordering::Greater
             && cmp.compare_without_timestamp(largest, &self.smallest) != Ordering::Less
     }
 }
 
-/// Smallest and largest internal key of some files.
+/// The smallest and the largest internal key of some files.
 #[derive(Clone, Copy)]
 pub(crate) struct Bounds<'a> {
     pub(crate) smallest: &'a [u8],
     pub(crate) largest: &'a [u8],
 }
 
-/// Questions to a version that pickers ask.
+/// The queries of pickers to a version.
 pub(crate) struct Files<'a> {
     pub(crate) version: &'a Version,
     pub(crate) cmp: &'a UserComparator,
@@ -311,7 +318,7 @@ impl<'a> Files<'a> {
         self.version.files(level)
     }
 
-    /// The bounds of `files`, of which there must be one at least.
+    /// The bounds of `files`, which must not be empty.
     pub(crate) fn bounds<'f>(&self, files: impl IntoIterator<Item = &'f Arc<FileMetadata>>) -> Bounds<'f> {
         let order = self.version.cmp();
         let mut files = files.into_iter();
@@ -331,7 +338,7 @@ impl<'a> Files<'a> {
         bounds
     }
 
-    /// Below L0: the files with room for keys within `bounds`.
+    /// Below L0: the files whose ranges overlap `bounds`.
     pub(crate) fn overlapping(&self, level: usize, bounds: Bounds<'_>) -> Range<usize> {
         if level >= self.version.num_levels() {
             return 0..0;
@@ -340,7 +347,7 @@ impl<'a> Files<'a> {
         let mut range = self
             .version
             .overlapping_range(level, user(bounds.smallest), user(bounds.largest));
-        // A sentinel says that its user key is not within the bounds.
+        // A sentinel means that its user key is not within the bounds.
         let files = self.level(level);
         while !range.is_empty()
             && order::boundaries(self.cmp, bounds.largest, &files[range.end - 1].smallest) == Ordering::Less
@@ -350,7 +357,7 @@ impl<'a> Files<'a> {
         range
     }
 
-    /// Below L0: the files that lie wholly within `bounds`, as many as can be cut off cleanly.
+    /// Below L0: the files that are wholly within `bounds`, as many as a clean cut allows.
     pub(crate) fn within(&self, level: usize, bounds: Bounds<'_>) -> Range<usize> {
         let files = self.level(level);
         let mut start = files.partition_point(|file| {
@@ -368,7 +375,7 @@ impl<'a> Files<'a> {
         start..end.max(start)
     }
 
-    /// Below L0: `range` and the files that share a user key with one in it.
+    /// Below L0: `range`, extended by the files that share a user key with a file in it.
     pub(crate) fn clean_cut(&self, level: usize, mut range: Range<usize>) -> Range<usize> {
         let files = self.level(level);
         if range.is_empty() {
@@ -388,7 +395,8 @@ impl<'a> Files<'a> {
         order::boundaries(self.cmp, &left.largest, &right.smallest) == Ordering::Equal
     }
 
-    /// In L0: the files with room for user keys from `begin` to `end`, both inclusive, and all that overlap one of them.
+    /// In L0: the files whose ranges overlap the user keys from `begin` to `end`, both inclusive, and all
+    /// files that overlap one of those.
     pub(crate) fn overlapping_level0(
         &self,
         mut begin: Option<&'a [u8]>,
@@ -433,12 +441,14 @@ impl<'a> Files<'a> {
     }
 }
 
-/// True if an automatic compaction cannot take all of the files: one is input of a running compaction, or is to be left alone.
+/// True if an automatic compaction cannot take all of the files: one is input of a running compaction, or is
+/// excluded from automatic compactions.
 pub(crate) fn any_busy(files: &[Arc<FileMetadata>]) -> bool {
     files.iter().any(|file| !file.is_idle())
 }
 
-/// True if some file is input of a compaction already. A user may have files compacted that are left alone otherwise.
+/// True if a file is input of a running compaction. A user may compact files that are excluded from automatic
+/// compactions.
 pub(crate) fn any_being_compacted(files: &[Arc<FileMetadata>]) -> bool {
     files.iter().any(|file| file.is_being_compacted())
 }
@@ -449,9 +459,9 @@ pub(crate) fn total_bytes(files: &[Arc<FileMetadata>]) -> u64 {
         .fold(0, |sum: u64, file| sum.saturating_add(file.size))
 }
 
-/// Completes the inputs of a compaction from `level` to `output_level`: adds the files of the output level in the range
-/// of `start`, then those of `level` in the range of both that cost no more files of the output level. `None`: one of
-/// the files needed is busy, as `any_busy` says.
+/// Completes the inputs of a compaction from `level` to `output_level`: adds the files of the output level in
+/// the range of `start`, then those files of `level` in the range of both that require no further files of
+/// the output level. `None`: a file needed is busy, as `any_busy` defines it.
 pub(crate) fn setup_other_inputs(
     context: &PickContext<'_>,
     level: usize,
@@ -505,7 +515,7 @@ pub(crate) fn setup_other_inputs(
     Some(level_inputs(level, start, output_level, output))
 }
 
-/// The inputs of both levels, levels without files left out.
+/// The inputs of both levels, without levels that have no files.
 pub(crate) fn level_inputs(
     level: usize,
     start: Vec<Arc<FileMetadata>>,
@@ -535,7 +545,7 @@ pub(crate) fn conflicts(context: &PickContext<'_>, inputs: &[LevelFiles], output
     )
 }
 
-/// The files of the first level below `output_level` that has some in the range of `inputs`.
+/// The files in the range of `inputs` in the first level below `output_level` that has any.
 pub(crate) fn grandparents(
     version: &Version,
     inputs: &[LevelFiles],
@@ -549,7 +559,8 @@ pub(crate) fn grandparents(
         .map_or(Vec::new(), <[_]>::to_vec)
 }
 
-/// Whether the inputs may be moved instead of rewritten. `level0_may_overlap`: files of L0 among them may overlap.
+/// True if the inputs may be moved instead of rewritten. `level0_may_overlap`: files of L0 among them may
+/// overlap.
 pub(crate) fn is_trivial_move(
     context: &PickContext<'_>,
     inputs: &[LevelFiles],
@@ -565,7 +576,7 @@ pub(crate) fn is_trivial_move(
     {
         return false;
     }
-    // Where much of the next level lies under a file, its own next compaction would be very expensive.
+    // A file that overlaps much of the next level would make its own next compaction very expensive.
     let limit = context.options.max_compaction_bytes();
     moved.iter().all(|file| {
         let below = files.overlapping(output_level + 1, files.bounds([file]));
@@ -576,7 +587,7 @@ pub(crate) fn is_trivial_move(
     })
 }
 
-/// True if no two of `files` overlap or meet in a user key.
+/// True if no two of `files` overlap or share a user key.
 pub(crate) fn do_not_overlap<'a>(
     version: &Version,
     files: impl IntoIterator<Item = &'a Arc<FileMetadata>>,
@@ -589,8 +600,8 @@ pub(crate) fn do_not_overlap<'a>(
         .all(|pair| order::boundaries(order.user(), &pair[0].largest, &pair[1].smallest) == Ordering::Less)
 }
 
-/// How many files of L0, from the newest on, are worth being merged for what each costs: as many as make the bytes for each file
-/// that goes fewer and fewer; and these bytes. `None`: not two.
+/// The number of files of L0, from the newest on, that are worth merging: as long as each further file lowers
+/// the bytes per file removed; and the bytes of those files. `None`: fewer than two.
 pub(crate) fn cheap_level0(files: &[Arc<FileMetadata>], max_bytes: u64) -> Option<(usize, u64)> {
     let newest = files.first().filter(|newest| newest.is_idle())?;
     let mut bytes = newest.size;

@@ -1,4 +1,4 @@
-//! One compaction, decided but not begun.
+//! One compaction, decided but not started.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -17,34 +17,34 @@ use crate::order;
 use crate::split::{Border, SplitLimits};
 use crate::tombstones::CompactionTombstones;
 
-/// Why something is compacted. The names are RocksDB's.
+/// Why files are compacted. The names are RocksDB's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CompactionReason {
     /// L0 has too many files, or too many bytes.
     LevelL0FilesNum,
-    /// A level is larger than it may be.
+    /// A level exceeds its target size.
     LevelMaxLevelSize,
     /// A user asked for it.
     ManualCompaction,
     /// A file is marked: a collector of table properties, or a user, asked for it.
     FilesMarkedForCompaction,
-    /// A snapshot was released, and a file at the bottom holds what only it could see.
+    /// A snapshot was released, and a file at the bottom holds versions that only this snapshot could see.
     BottommostFiles,
     /// A file's data is older than `ttl`.
     Ttl,
     /// A file is older than `periodic_compaction_seconds`.
     PeriodicCompaction,
-    /// Its values lie in blob files that are mostly garbage.
+    /// The file's values are in blob files that are mostly garbage.
     ForcedBlobGC,
     /// Files change their level at the end of a manual compaction.
     RefitLevel,
-    /// Universal: too much data lies beside the oldest sorted run.
+    /// Universal: too much data exists besides the oldest sorted run.
     UniversalSizeAmplification,
     /// Universal: several sorted runs are of similar size.
     UniversalSizeRatio,
     /// Universal: there are too many sorted runs.
     UniversalSortedRunNum,
-    /// FIFO: the files are larger than they may be, and the oldest are dropped.
+    /// FIFO: the total size exceeds the limit, and the oldest files are dropped.
     FIFOMaxSize,
     /// FIFO: small files are merged.
     FIFOReduceNumFiles,
@@ -62,12 +62,12 @@ impl fmt::Display for CompactionReason {
     }
 }
 
-/// Files of one level, in the order they have there.
+/// The files of one level, in the level's order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LevelFiles {
     /// The level.
     pub level: usize,
-    /// Of L0 the newest first, else by key.
+    /// In L0 the newest first, otherwise by key.
     pub files: Vec<Arc<FileMetadata>>,
 }
 
@@ -80,46 +80,49 @@ impl LevelFiles {
     }
 }
 
-/// One compaction, decided but not begun. Hand it to [`Running::start`](crate::Running::start) before anything else is picked.
+/// One compaction, decided but not started. Pass it to [`Running::start`](crate::Running::start) before the
+/// next pick.
 ///
-/// It displays as `L0 [000012 000015] + L4 [000007] -> L4, reason LevelL0FilesNum, 12.3 MB`, with `, trivial move`,
-/// `, deletion` or `, bottommost` behind it where that is so.
+/// It displays as `L0 [000012 000015] + L4 [000007] -> L4, reason LevelL0FilesNum, 12.3 MB`, followed by
+/// `, trivial move`, `, deletion` or `, bottommost` where that applies.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// What is compacted, by ascending level; no level without files. Leveled compactions have one level, or a level and the
-    /// output level.
+    /// The inputs by ascending level, without empty levels. Leveled compactions have one level, or a level
+    /// and the output level.
     pub inputs: Vec<LevelFiles>,
-    /// Where the output goes.
+    /// The output level.
     pub output_level: usize,
-    /// The files of the first level below the output that overlap it: the output is cut with regard to them.
+    /// The files that overlap the output in the first level below it that has any. The output is cut with
+    /// regard to them.
     pub grandparents: Vec<Arc<FileMetadata>>,
-    /// Nothing is to be rewritten: the files are moved to the output level as they are. Those that lie there already stay.
+    /// Nothing is rewritten: the files are moved to the output level unchanged. Files that are there already
+    /// stay.
     pub trivial_move: bool,
-    /// Nothing is to be read or written: the files are dropped with all that is in them.
+    /// Nothing is read or written: the files are dropped with all their entries.
     pub deletion: bool,
-    /// The output is compressed as the options say; else not at all.
+    /// The output is compressed according to the options; otherwise not at all.
     pub compress: bool,
-    /// The temperature of the output; `None`: as the options say of its level.
+    /// The temperature of the output; `None`: the options decide by level.
     pub output_temperature: Option<Temperature>,
-    /// What was asked for of garbage in blob files.
+    /// The blob garbage collection that the caller asked for.
     pub blob_garbage: BlobGarbageRequest,
-    /// Set by whoever asked for this compaction, it calls it off.
+    /// The caller's flag that cancels this compaction.
     pub canceled: Option<Arc<AtomicBool>>,
-    /// Nothing older than the inputs lies in their key range: deletions and sequence numbers may go.
+    /// No older data exists in the key range of the inputs: deletions and sequence numbers may be dropped.
     pub bottommost: bool,
     /// Every file of the version takes part.
     pub is_full_compaction: bool,
-    /// Bytes an output file should have.
+    /// The size of an output file in bytes.
     pub target_file_size: u64,
-    /// Bytes from which on an output file is closed in any case.
+    /// The size in bytes at which an output file is closed in any case.
     pub max_output_file_size: u64,
-    /// Bytes an output file and the grandparents it overlaps should not exceed together.
+    /// The maximum bytes of an output file together with the grandparents it overlaps.
     pub max_compaction_bytes: u64,
-    /// Why.
+    /// Why the files are compacted.
     pub reason: CompactionReason,
-    /// How urgent the level was; 0 where no level's size is the reason.
+    /// The score of the level; 0 where no level's size is the reason.
     pub score: f64,
-    /// Smallest user key of the inputs, as it stands in a file's bounds.
+    /// The smallest user key of the inputs, as in the files' bounds.
     pub smallest_user_key: Box<[u8]>,
     /// Largest user key of the inputs.
     pub largest_user_key: Box<[u8]>,
@@ -127,7 +130,7 @@ pub struct Plan {
     beyond: BeyondOutput,
 }
 
-/// What a plan is made of; the rest follows from the version.
+/// The parts of a plan; the rest follows from the version.
 pub(crate) struct Parts<'a> {
     pub(crate) version: &'a Version,
     pub(crate) inputs: Vec<LevelFiles>,
@@ -146,7 +149,7 @@ impl Plan {
         let cmp = version.cmp().user().clone();
         let (smallest, largest) = user_key_range(&cmp, &parts.inputs);
         let output_level = parts.output_level;
-        // Moving files back up, or down, does not look at entries.
+        // A move between levels does not examine entries.
         let bottommost = parts.reason != CompactionReason::RefitLevel
             && is_bottommost(version, &parts.inputs, output_level, smallest, largest);
         let beyond = if bottommost {
@@ -179,7 +182,7 @@ impl Plan {
             bottommost,
             is_full_compaction: num_inputs == version.num_files(),
             target_file_size: parts.target_file_size,
-            // Above the bottom a file may grow further until a grandparent's boundary comes.
+            // Above the bottom a file may exceed the target until a grandparent's boundary comes.
             max_output_file_size: parts.target_file_size.saturating_mul(if aligned { 2 } else { 1 }),
             max_compaction_bytes: parts.max_compaction_bytes,
             reason: parts.reason,
@@ -203,14 +206,14 @@ impl Plan {
         self.inputs[0].level
     }
 
-    /// Bytes of all inputs.
+    /// The bytes of all inputs.
     pub fn input_bytes(&self) -> u64 {
         self.inputs
             .iter()
             .fold(0, |sum: u64, input| sum.saturating_add(input.bytes()))
     }
 
-    /// True if it rewrites files in the level where all of them lie, without having been asked for by a user.
+    /// True if the plan rewrites files in the single level of its inputs, and no user asked for it.
     pub fn is_in_place(&self) -> bool {
         let is_automatic = !matches!(
             self.reason,
@@ -222,14 +225,14 @@ impl Plan {
             && self.inputs.iter().all(|input| input.level == self.output_level)
     }
 
-    /// All inputs with their levels.
+    /// All input files with their levels.
     pub fn files(&self) -> impl Iterator<Item = (usize, &Arc<FileMetadata>)> {
         self.inputs
             .iter()
             .flat_map(|input| input.files.iter().map(|file| (input.level, file)))
     }
 
-    /// Of a trivial move: the files that change their level, with the one they leave.
+    /// In a trivial move: the files that change their level, with the level they leave.
     pub fn moved_files(&self) -> impl Iterator<Item = (usize, &Arc<FileMetadata>)> {
         self.files().filter(|(level, _)| *level != self.output_level)
     }
@@ -239,7 +242,7 @@ impl Plan {
         self.inputs.iter().map(|input| input.files.len()).sum()
     }
 
-    /// How its output is to be cut, `borders` among the places.
+    /// The limits for cutting the output, with `borders` among the places.
     pub fn split_limits(&self, borders: Arc<[Border]>) -> SplitLimits {
         SplitLimits {
             output_level: self.output_level,
@@ -251,22 +254,24 @@ impl Plan {
         }
     }
 
-    /// Takes note that anything may lie below what the plan was made by: deletions and sequence numbers stay.
+    /// Records that any data may be below the output, whatever the version says: deletions and sequence
+    /// numbers stay.
     pub fn keep_for_what_comes_below(&mut self) {
         self.bottommost = false;
         self.is_full_compaction = false;
         self.beyond = BeyondOutput::anything(self.cmp.clone());
     }
 
-    /// What lies below the output.
+    /// The keys that may exist below the output.
     pub fn beyond(&self) -> BeyondOutput {
         self.beyond.clone()
     }
 
-    /// The bounds, internal keys both, that the tombstones of file `file` of `inputs[input]` are to be cut to.
+    /// The bounds, both internal keys, that the tombstones of file `file` of `inputs[input]` are truncated
+    /// to.
     ///
-    /// Those of the file; or, where older releases let the versions of one user key span files, those of all the files
-    /// so connected: between them a tombstone's coverage has no gap.
+    /// They are those of the file, or, where older releases let the versions of one user key span files,
+    /// those of all the files so connected: tombstone coverage has no gap between them.
     pub fn tombstone_bounds(&self, input: usize, file: usize) -> (&[u8], &[u8]) {
         let LevelFiles { level, files } = &self.inputs[input];
         let connected = |left: usize| {
@@ -286,7 +291,7 @@ impl Plan {
 }
 
 impl Plan {
-    /// The range tombstones of all inputs, each file's, which `of_file` knows, cut to its
+    /// The range tombstones of all inputs. `of_file` returns those of each file, which are truncated to its
     /// [bounds](Plan::tombstone_bounds).
     pub fn tombstones(
         &self,
@@ -306,8 +311,8 @@ impl Plan {
         Ok(CompactionTombstones::new(self.cmp.clone(), &sets))
     }
 
-    /// What the compaction cursor has to respect, as far as the plan decides it: snapshots, tombstones, operator, filter
-    /// and blobs are to be filled in.
+    /// The rules for the compaction cursor, as far as the plan decides them. The caller adds snapshots,
+    /// tombstones, operator, filter and blobs.
     pub fn rules(&self) -> CompactionRules {
         CompactionRules {
             bottommost: self.bottommost,
@@ -330,7 +335,8 @@ fn user_key_range<'a>(cmp: &UserComparator, inputs: &'a [LevelFiles]) -> (&'a [u
     (smallest.unwrap_or_default(), largest.unwrap_or_default())
 }
 
-/// True if nothing older than the inputs lies in their key range. In L0, for simplicity: nothing older at all.
+/// True if no data older than the inputs exists in their key range. For L0, to keep it simple: no older data
+/// at all.
 fn is_bottommost(
     version: &Version,
     inputs: &[LevelFiles],
@@ -351,7 +357,7 @@ fn is_bottommost(
         .all(|level| !version.overlaps(level, Some(smallest), Some(largest)))
 }
 
-/// Bytes for people: a number and `B`, `KB`, `MB`, `GB` or `TB`, each 1024 of the one before.
+/// Bytes in a readable form: a number and `B`, `KB`, `MB`, `GB` or `TB`, each 1024 times the one before.
 pub(crate) struct HumanBytes(pub(crate) u64);
 
 impl fmt::Display for HumanBytes {

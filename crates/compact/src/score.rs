@@ -1,4 +1,4 @@
-//! Which levels are to be compacted, and how much is due. Cost: one pass over the files' metadata.
+//! The scores of levels, and the bytes of pending compaction. Cost: one pass over the files' metadata.
 
 use manifest::{FileMetadata, FileStats, Version};
 
@@ -6,31 +6,32 @@ use crate::levels::LevelTargets;
 use crate::options::LeveledOptions;
 use crate::styles::Style;
 
-/// How urgent it is to compact out of a level.
+/// The score of a level: how urgent a compaction out of it is.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LevelScore {
     /// The level.
     pub level: usize,
-    /// From 1 on it is to be compacted; the higher, the sooner.
+    /// From 1 on the level is to be compacted; a higher score comes first.
     pub score: f64,
 }
 
-/// Which levels are to be compacted, and how much is due.
+/// The scores of all levels, and the bytes of pending compaction.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scores {
-    /// All levels files may be compacted out of, the most urgent first.
+    /// All levels that files may be compacted out of, the most urgent first.
     pub levels: Vec<LevelScore>,
-    /// How large each level may be.
+    /// The target sizes of the levels.
     pub targets: LevelTargets,
-    /// Bytes that will have to be rewritten until no level is too large, estimated.
+    /// The estimated bytes that must be rewritten until no level is too large.
     pub pending_compaction_bytes: u64,
 }
 
-/// Scores above 1 are stretched by this, so that they can be lowered again without falling below 1.
+/// Scores above 1 are multiplied by this, so that they can be lowered again without falling below 1.
 const SCALE: f64 = 10.0;
 
 impl Scores {
-    /// Of `version`, files in running compactions left out. In the other styles the whole is one level, L0, and no bytes are due.
+    /// The scores of `version`, without files in running compactions. In styles other than leveled all files
+    /// count as one level, L0, and no bytes are pending.
     pub fn new(version: &Version, options: &LeveledOptions) -> Scores {
         let targets = LevelTargets::new(version, options);
         if options.style != Style::Level {
@@ -60,7 +61,7 @@ impl Scores {
     }
 }
 
-/// How urgent it is to compact in a style that is not leveled; `None`: nothing is compacted by itself.
+/// The score in a style other than leveled; `None`: no automatic compaction.
 fn style_score(version: &Version, options: &LeveledOptions) -> Option<f64> {
     let idle = |level: usize| {
         let files = version.files(level).iter();
@@ -86,7 +87,7 @@ fn style_score(version: &Version, options: &LeveledOptions) -> Option<f64> {
     }
 }
 
-/// Bytes of all tables, and of blob files where they count.
+/// The bytes of all tables, and of blob files if `with_blobs`.
 pub(crate) fn fifo_bytes(version: &Version, with_blobs: bool) -> u64 {
     let blobs = version.blob_files().values().filter(|_| with_blobs);
     blobs.fold(version.total_bytes(), |sum, blob| {
@@ -106,7 +107,7 @@ fn level_scores(
             .lowest_unnecessary_level
             .is_some_and(|lowest| level <= lowest)
     };
-    // Bytes about to come down into the level looked at.
+    // Bytes about to be compacted down into the current level.
     let mut incoming = 0.0;
     let mut scores = Vec::new();
     for level in 0..version.num_levels().saturating_sub(1) {
@@ -120,7 +121,7 @@ fn level_scores(
             let max = targets.max_bytes[level];
             let fill = idle_bytes as f64 / max as f64;
             let mut score = if dynamic && idle_bytes >= max {
-                // What comes down soon is better compacted down together with this level than after it.
+                // Data about to come down is cheaper to compact down together with this level than after it.
                 idle_bytes as f64 / (max as f64 + incoming) * SCALE
             } else {
                 fill
@@ -142,8 +143,8 @@ fn level_scores(
     scores
 }
 
-/// L0 is bounded by its files, each of which costs every read, and by its size, so that it is not compacted in one
-/// giant step later.
+/// L0 is bounded by its number of files, each of which costs every read, and by its size, so that it is not
+/// compacted in one giant step later.
 fn level0_score(
     idle_files: usize,
     idle_bytes: u64,
@@ -161,12 +162,13 @@ fn level0_score(
         return score.max(idle_bytes as f64 / base_max as f64);
     }
     if idle_bytes >= base_max {
-        // What counts as due must be eligible, or writes could be stopped with nothing to wait for.
+        // A level that counts as pending must be eligible for compaction; otherwise writes could stop without
+        // a compaction that ends the stop.
         score = score.max(1.01);
     }
     let base = targets.base_level;
     if idle_bytes > targets.max_bytes[base] {
-        // Larger than the base level: L0 goes first, or it would never get its turn.
+        // L0 is larger than the base level: it is compacted first, or it would never get its turn.
         let base_bytes = version
             .files(base)
             .iter()
@@ -176,8 +178,8 @@ fn level0_score(
     if score > 1.0 { score * SCALE } else { score }
 }
 
-/// Every level that is too large pushes the surplus down, which rewrites as much of the level below as the two levels'
-/// sizes let expect.
+/// Every level that is too large pushes its excess down. That rewrites an amount of the level below that
+/// follows from the ratio of the two levels' sizes.
 fn pending_compaction_bytes(version: &Version, options: &LeveledOptions, targets: &LevelTargets) -> u64 {
     let mut due = 0u64;
     let mut incoming = 0;
@@ -203,13 +205,13 @@ fn pending_compaction_bytes(version: &Version, options: &LeveledOptions, targets
     due
 }
 
-/// The sizes of files, increased by what their deletions will free.
+/// The sizes of files, increased by the bytes that their deletions will free.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Weights {
     average_value_size: u64,
 }
 
-/// How much more a surplus deletion weighs than the value it deletes.
+/// The weight of a surplus deletion in relation to the value it deletes.
 const DELETION_WEIGHT: u64 = 2;
 
 impl Weights {
@@ -235,7 +237,8 @@ impl Weights {
         }
     }
 
-    /// RocksDB's compensated file size: in a file with more deletions than other entries each surplus deletion counts.
+    /// RocksDB's compensated file size: in a file with more deletions than other entries each surplus
+    /// deletion counts.
     pub(crate) fn of(&self, file: &FileMetadata) -> u64 {
         let surplus = file.stats.get().map_or(0, |stats: &FileStats| {
             let deletions = stats.num_deletions.saturating_sub(stats.num_range_deletions);

@@ -1,4 +1,5 @@
-//! When rows were written: pairs of a sequence number and a time, RocksDB's `SeqnoToTimeMapping`.
+//! The times at which rows were written: pairs of a sequence number and a time, RocksDB's
+//! `SeqnoToTimeMapping`.
 //!
 //! ```text
 //! rocksdb.seqno.time.map = v64 number of pairs, then of each v64 sequence number, v64 time: each less what the pair before has
@@ -7,28 +8,29 @@
 use base::coding::{self, Reader};
 use base::{Error, Result, SeqNo};
 
-/// Pairs a table keeps at most.
+/// The maximum number of pairs in a table.
 pub const MAX_PAIRS_PER_TABLE: usize = 100;
 
-/// Pairs that are kept in memory at most.
+/// The maximum number of pairs in memory.
 const MAX_PAIRS: usize = 1000;
 
-/// Pairs of a sequence number and Unix seconds, both ascending. A pair says that at that time this was the last sequence number:
-/// rows up to it are as old or older, rows behind it were written then or later.
+/// Pairs of a sequence number and Unix seconds, both ascending. A pair means that this was the last sequence
+/// number at that time: rows up to it were written then or earlier, rows after it then or later.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SeqnoToTimeMapping {
     pairs: Vec<(SeqNo, u64)>,
 }
 
 impl SeqnoToTimeMapping {
-    /// Takes note that `seqno` is the last one at `time`. A pair that is not newer than what is known is passed over.
+    /// Records that `seqno` is the last sequence number at `time`. A pair that is not newer than the last one
+    /// is ignored.
     pub fn append(&mut self, seqno: SeqNo, time: u64) {
         if seqno == 0 {
             return;
         }
         match self.pairs.last_mut() {
             Some(last) if seqno < last.0 || time < last.1 => {}
-            // Nothing was written meanwhile: the later time says more of the rows to come.
+            // No row was written meanwhile: the later time is a better bound for later rows.
             Some(last) if seqno == last.0 => last.1 = time,
             Some(last) if time == last.1 => {}
             _ => self.pairs.push((seqno, time)),
@@ -38,7 +40,7 @@ impl SeqnoToTimeMapping {
         }
     }
 
-    /// Forgets what is older than `time`, but for the last pair that is.
+    /// Removes the pairs older than `time`, except for the last such pair.
     pub fn truncate_before(&mut self, time: u64) {
         let older = self.pairs.partition_point(|pair| pair.1 <= time);
         self.pairs.drain(..older.saturating_sub(1));
@@ -49,19 +51,19 @@ impl SeqnoToTimeMapping {
         &self.pairs
     }
 
-    /// Unix seconds before which row `seqno` was not written; `None` if that is not known.
+    /// Unix seconds before which row `seqno` was not written; `None` if unknown.
     pub fn oldest_approximate_time(&self, seqno: SeqNo) -> Option<u64> {
         let behind = self.pairs.partition_point(|pair| pair.0 < seqno);
         Some(self.pairs[behind.checked_sub(1)?].1)
     }
 
-    /// Rows with lower sequence numbers are older than `time`, in Unix seconds; 0 if that is not known of any.
+    /// Rows with lower sequence numbers are older than `time`, in Unix seconds; 0 if that is known of no row.
     pub fn oldest_sequence_number(&self, time: u64) -> SeqNo {
         let older = self.pairs.partition_point(|pair| pair.1 <= time);
         older.checked_sub(1).map_or(0, |last| self.pairs[last].0)
     }
 
-    /// Takes in what another one knows.
+    /// Adds the pairs of another mapping.
     pub fn merge(&mut self, other: &SeqnoToTimeMapping) {
         self.pairs.extend_from_slice(&other.pairs);
         self.pairs.sort_unstable();
@@ -69,17 +71,17 @@ impl SeqnoToTimeMapping {
         for (seqno, time) in all {
             match self.pairs.last_mut() {
                 Some(last) if last.0 == seqno => last.1 = time,
-                // A later row that is no newer says nothing.
+                // A later row whose time is no newer adds no information.
                 Some(last) if time <= last.1 => {}
                 _ => self.pairs.push((seqno, time)),
             }
         }
     }
 
-    /// What a table of rows from `smallest` to `largest` keeps: the property's value, of no more than [`MAX_PAIRS_PER_TABLE`]
-    /// pairs that lie evenly in time. Empty if nothing is known of them.
+    /// The property's value for a table of rows from `smallest` to `largest`: at most [`MAX_PAIRS_PER_TABLE`]
+    /// pairs, evenly spread in time. Empty if no time is known of the rows.
     pub fn encode(&self, smallest: SeqNo, largest: SeqNo) -> Vec<u8> {
-        // With the last pair in front, which says how old the first row is at most.
+        // The pair before the first row comes first: it bounds the age of that row.
         let first = self
             .pairs
             .partition_point(|pair| pair.0 < smallest)
@@ -94,7 +96,7 @@ impl SeqnoToTimeMapping {
         for (at, &pair) in pairs.iter().enumerate() {
             let left = pairs.len() - at;
             let room = MAX_PAIRS_PER_TABLE - chosen.len();
-            // The next of as many steps as there are places.
+            // The next of as many time steps as there are places.
             let step = (last - begin) / (MAX_PAIRS_PER_TABLE as u64);
             let due = begin.saturating_add(step.saturating_mul(chosen.len() as u64));
             if left <= room || (room > 0 && pair.1 >= due) {
@@ -111,10 +113,10 @@ impl SeqnoToTimeMapping {
         out
     }
 
-    /// From the property's value; empty for an empty one.
+    /// The mapping of a property's value; an empty value gives an empty mapping.
     ///
     /// # Errors
-    /// `Corruption` for bytes that are none.
+    /// `Corruption` for malformed bytes.
     pub fn decode(bytes: &[u8]) -> Result<SeqnoToTimeMapping> {
         let mut mapping = SeqnoToTimeMapping::default();
         if bytes.is_empty() {
@@ -189,19 +191,19 @@ mod tests {
                     all.oldest_approximate_time(seqno),
                 );
                 assert!(known.is_some() && known <= exact, "{seqno}: {known:?} {exact:?}");
-                // At most a hundredth of the span off, and the distance of two pairs.
+                // The error is at most a hundredth of the span, plus the distance of two pairs.
                 assert!(exact.unwrap() - known.unwrap() <= 3500 / 100 + 14);
             }
             part
         });
         let mut merged = SeqnoToTimeMapping::default();
-        // In any order.
+        // The order of the parts does not matter.
         for part in [&parts[2], &parts[0], &parts[1]] {
             merged.merge(part);
         }
         assert!(merged.pairs().is_sorted_by(|a, b| a.0 < b.0 && a.1 < b.1));
         assert_eq!(merged.pairs().first(), Some(&(10, 7)));
-        assert!(all.encode(0, 5).is_empty(), "before all that is known");
+        assert!(all.encode(0, 5).is_empty(), "a time before all pairs");
         assert_eq!(
             SeqnoToTimeMapping::decode(&[]).unwrap(),
             SeqnoToTimeMapping::default()

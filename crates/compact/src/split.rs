@@ -1,9 +1,9 @@
-//! When to close an output file and begin the next, by RocksDB's rules.
+//! When an output file is closed and the next one begins, by RocksDB's rules.
 //!
-//! A file ends when it is large enough, and before that where this spares later compactions: at the boundaries of the
-//! *grandparents*, the files of the next level that its own next compaction will have to rewrite. A file should not
-//! overlap too many bytes of them, nor span one it has no key in, and prefers to end where one of them does. All versions
-//! of a user key stay in one file.
+//! A file ends when it is large enough. It ends earlier where this saves later compactions work: at the
+//! boundaries of the *grandparents*, the files of the next level that the file's own next compaction will
+//! have to rewrite. A file should not overlap too many bytes of them, nor span a grandparent in which it has
+//! no key, and it preferably ends where a grandparent ends. All versions of a user key stay in one file.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -14,57 +14,58 @@ use manifest::FileMetadata;
 use crate::order;
 use crate::partitioner::SstPartitioner;
 
-/// What an [`OutputSplitter`] keeps to; [`Plan::split_limits`](crate::Plan::split_limits) has them.
+/// The limits of an [`OutputSplitter`], as [`Plan::split_limits`](crate::Plan::split_limits) returns them.
 #[derive(Clone, Debug)]
 pub struct SplitLimits {
-    /// Files of L0 are never cut.
+    /// The output level; files of L0 are never cut.
     pub output_level: usize,
-    /// Files of the next level with data that overlap the output, in order.
+    /// The files that overlap the output in the next level with data, in order.
     pub grandparents: Vec<Arc<FileMetadata>>,
-    /// Bytes a file should have.
+    /// The size of a file in bytes.
     pub target_file_size: u64,
-    /// Bytes from which on a file ends in any case.
+    /// The size in bytes at which a file ends in any case.
     pub max_output_file_size: u64,
-    /// Bytes a file and the grandparents it overlaps should not exceed together.
+    /// The maximum bytes of a file together with the grandparents it overlaps.
     pub max_compaction_bytes: u64,
-    /// Where streams will go on, in order: files end there.
+    /// The places where streams will continue, in order: files end there.
     pub borders: Arc<[Border]>,
 }
 
-/// A place among user keys where a stream will go on: the next file of that stream fits in between two that end there.
+/// A place among user keys where a stream will continue: the stream's next file fits between two files that
+/// end there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Border {
-    /// The user key that stands there now.
+    /// The stream's user key at that place.
     pub key: Box<[u8]>,
-    /// What comes next will come behind it, and else before it.
+    /// The stream's next keys will come after `key`; otherwise before it.
     pub behind: bool,
 }
 
-/// Parts of the target size that a file must have to end at a border.
+/// A file must have at least one such part of the target size to end at a border.
 const MIN_PART_AT_BORDER: u64 = 256;
 
-/// Decides where the output of one compaction is cut. Shown every key before it is written, in order.
+/// Decides where the output of one compaction is cut. It is shown every key before it is written, in order.
 #[derive(Debug)]
 pub struct OutputSplitter {
     cmp: UserComparator,
     limits: SplitLimits,
-    /// The grandparent the last key lies in, or the one behind the gap it lies in.
+    /// The grandparent that contains the last key, or the one after the gap that contains it.
     at: usize,
     in_gap: bool,
-    /// Some key was shown.
+    /// A key has been shown.
     started: bool,
-    /// Bytes of the grandparents the current file reaches into.
+    /// The bytes of the grandparents that the current file overlaps.
     overlapped_bytes: u64,
-    /// Grandparent boundaries within the current file.
+    /// The number of grandparent boundaries within the current file.
     boundaries: u64,
-    /// The first border no key was behind yet.
+    /// The first border that no key has passed yet.
     next_border: usize,
-    /// What a user says about it besides.
+    /// The user's partitioner.
     pub(crate) partitioner: Option<Box<dyn SstPartitioner>>,
 }
 
 impl OutputSplitter {
-    /// Within `limits`.
+    /// A splitter with these limits.
     pub fn new(cmp: UserComparator, limits: SplitLimits) -> OutputSplitter {
         OutputSplitter {
             cmp,
@@ -79,13 +80,13 @@ impl OutputSplitter {
         }
     }
 
-    /// Files end where `partitioner` says, too.
+    /// Files also end where `partitioner` decides.
     pub fn with_partitioner(mut self, partitioner: Option<Box<dyn SstPartitioner>>) -> OutputSplitter {
         self.partitioner = partitioner;
         self
     }
 
-    /// One file takes everything: for flushes and outputs to L0.
+    /// A splitter that never cuts: for flushes and outputs to L0.
     pub fn never(cmp: UserComparator) -> OutputSplitter {
         let limits = SplitLimits {
             output_level: 0,
@@ -98,8 +99,9 @@ impl OutputSplitter {
         OutputSplitter::new(cmp, limits)
     }
 
-    /// Takes note of the next key, and says whether the current file, of `file_size` bytes so far, is to end before it;
-    /// then it does. `file_size` is `None` where no file is open. `starts_user_key`: see
+    /// Takes the next key, and returns whether the current file, of `file_size` bytes so far, must end before
+    /// it; the splitter then assumes that it does. `file_size` is `None` where no file is open.
+    /// `starts_user_key`: see
     /// [`CompactionCursor::starts_user_key`](crate::CompactionCursor::starts_user_key).
     #[inline]
     pub fn should_stop_before(&mut self, key: &[u8], file_size: Option<u64>, starts_user_key: bool) -> bool {
@@ -124,7 +126,7 @@ impl OutputSplitter {
         stop
     }
 
-    /// True if no key up to the user key `bound`, from the one on that was shown last, can end a file for where it lies.
+    /// True if no key from the last one shown up to the user key `bound` can end a file by its place.
     pub fn is_uncut_up_to(&self, bound: &[u8]) -> bool {
         if self.limits.output_level == 0 {
             return true;
@@ -139,8 +141,8 @@ impl OutputSplitter {
         border.is_none_or(|border| before(&border.key)) && boundary.is_none_or(before)
     }
 
-    /// User keys in bytewise order with a [prefix](base::internal_key::prefix) below this end no file for where they lie, those from the one on that was
-    /// shown last.
+    /// The [prefix](base::internal_key::prefix) below which user keys in bytewise order, from the last one
+    /// shown on, end no file by their place.
     pub fn uncut_below(&self) -> u64 {
         if self.limits.output_level == 0 {
             return u64::MAX;
@@ -155,7 +157,7 @@ impl OutputSplitter {
         prefix(border.map(|border| &*border.key)).min(prefix(boundary))
     }
 
-    /// Bytes from which on a file ends in any case.
+    /// The size in bytes at which a file ends in any case.
     pub fn max_file_size(&self) -> u64 {
         match self.limits.output_level {
             0 => u64::MAX,
@@ -163,7 +165,7 @@ impl OutputSplitter {
         }
     }
 
-    /// Takes note of `key`. True if the keys shown before it lay before some border, and it lies behind.
+    /// Takes `key`. True if the keys shown before it were before a border, and it is after that border.
     fn passes_border(&mut self, key: &[u8]) -> bool {
         let cmp = &self.cmp;
         let user_key = base::internal_key::user_key(key);
@@ -178,24 +180,27 @@ impl OutputSplitter {
         passed > 0
     }
 
-    /// Whether to end a file where `crossed` boundaries of grandparents, of `new_bytes` bytes, lie before the next key.
+    /// True if a file should end here: the next key is past `crossed` boundaries of grandparents, of
+    /// `new_bytes` bytes.
     fn is_good_end(&self, crossed: u64, new_bytes: u64, file_size: u64) -> bool {
-        // Its next compaction would be too large.
+        // The file's next compaction would be too large.
         if self.overlapped_bytes.saturating_add(file_size) > self.limits.max_compaction_bytes {
             return true;
         }
-        // A grandparent of some size has no key of this file's: without the cut it would be rewritten for nothing.
+        // A grandparent of some size has no key of this file: without the cut it would be rewritten for
+        // nothing.
         let whole_file_in_between = if self.in_gap { 2 } else { 3 };
         if crossed >= whole_file_in_between && new_bytes > self.limits.target_file_size / 8 {
             return true;
         }
-        // Large enough to end at a boundary. The more of them it has passed, the likelier another comes before the
-        // target is reached: from half of the target to nine tenths.
+        // The file is large enough to end at a boundary: from half of the target to nine tenths of it. The
+        // more boundaries it has passed, the likelier another one comes before the target is reached, so the
+        // more it needs.
         let percent = 50 + (self.boundaries * 5).min(40);
         file_size >= self.limits.target_file_size.div_ceil(100) * percent
     }
 
-    /// Moves to the grandparent that `key` lies in, or the gap; returns the boundaries crossed on the way.
+    /// Moves to the grandparent that contains `key`, or to the gap; returns the number of boundaries crossed.
     fn advance(&mut self, key: &[u8]) -> u64 {
         let cmp = &self.cmp;
         let mut crossed = 0;
@@ -214,7 +219,7 @@ impl OutputSplitter {
                 let within = match order::boundaries(cmp, key, &file.largest) {
                     Ordering::Less => true,
                     Ordering::Greater => false,
-                    // Of several files with this key, the last.
+                    // If several files contain this key, the last one.
                     Ordering::Equal => self
                         .limits
                         .grandparents
@@ -239,7 +244,7 @@ impl OutputSplitter {
         crossed
     }
 
-    /// Bytes of the grandparents that have `key` in their range.
+    /// The bytes of the grandparents whose range contains `key`.
     fn bytes_under(&self, key: &[u8]) -> u64 {
         if self.in_gap {
             return 0;

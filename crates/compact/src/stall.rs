@@ -1,45 +1,45 @@
-//! When writes must be slowed or stopped so that flushes and compactions keep up, by RocksDB's rules.
+//! When writes are slowed or stopped so that flushes and compactions keep up, by RocksDB's rules.
 
 use std::fmt;
 
 use crate::options::LeveledOptions;
 
-/// What writes wait for.
+/// Why writes wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum StallCause {
-    /// Too many memtables wait to be flushed.
+    /// Too many memtables wait for a flush.
     MemtableLimit,
     /// L0 has too many files.
     L0FileCountLimit,
-    /// Too many bytes wait to be compacted.
+    /// Too many bytes wait for compaction.
     PendingCompactionBytes,
-    /// Memtables of several databases together take too much memory.
+    /// The memtables that share a write buffer manager take too much memory.
     WriteBufferManagerLimit,
-    /// Compactions are behind, and the write is of low priority.
+    /// Compactions are behind, and the write has low priority.
     LowPriority,
     /// A user has locked the WAL.
     WalLocked,
 }
 
-/// Whether writes may go on.
+/// Whether writes may proceed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum StallCondition {
-    /// At full speed.
+    /// Writes proceed at full speed.
     Normal,
-    /// At a [rate](crate::pace::write_rate).
+    /// Writes proceed at a [limited rate](crate::pace::write_rate).
     Delayed {
-        /// Why.
+        /// Why writes are delayed.
         cause: StallCause,
     },
-    /// Not at all.
+    /// Writes stop.
     Stopped {
-        /// Why.
+        /// Why writes are stopped.
         cause: StallCause,
     },
 }
 
 impl StallCause {
-    /// All of them.
+    /// All causes.
     pub const ALL: [StallCause; 6] = [
         StallCause::MemtableLimit,
         StallCause::L0FileCountLimit,
@@ -73,12 +73,12 @@ impl fmt::Display for StallCause {
     }
 }
 
-/// How many memtables a family may have.
+/// The limits for the memtables of a family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WriteBufferLimits {
-    /// Memtables, the one written to included. 2.
+    /// The maximum number of memtables, including the mutable one. Default: 2.
     pub max_write_buffer_number: usize,
-    /// Immutable memtables a flush waits for. 1.
+    /// The number of immutable memtables that triggers a flush. Default: 1.
     pub min_write_buffer_number_to_merge: usize,
 }
 
@@ -91,18 +91,19 @@ impl Default for WriteBufferLimits {
     }
 }
 
-/// The state of one column family that decides.
+/// The state of one column family that decides whether writes stall.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StallInputs {
-    /// Immutable memtables not flushed.
+    /// The number of immutable memtables that are not flushed.
     pub unflushed_memtables: usize,
-    /// Files in L0.
+    /// The number of files in L0.
     pub l0_files: usize,
     /// [`Scores::pending_compaction_bytes`](crate::score::Scores::pending_compaction_bytes).
     pub pending_compaction_bytes: u64,
 }
 
-/// Whether writes to the family may go on. Stops come before delays; among them memtables, then L0, then bytes due.
+/// Whether writes to the family may proceed. Stops take precedence over delays; among equals memtables come
+/// first, then L0, then pending bytes.
 pub fn condition(
     inputs: StallInputs,
     options: &LeveledOptions,
@@ -136,8 +137,8 @@ pub fn condition(
     }
 }
 
-/// True when compactions should take more threads than one although writes are not delayed yet: the same signs of
-/// falling behind as RocksDB's. `bottommost_bytes`: size of the files with nothing below them.
+/// True if compactions should take more than one thread although writes are not delayed yet, by RocksDB's
+/// early signs of falling behind. `bottommost_bytes`: the size of the files with no data below them.
 pub fn wants_more_compactions(
     inputs: StallInputs,
     options: &LeveledOptions,
@@ -154,7 +155,7 @@ pub fn wants_more_compactions(
     let due = if bottommost_bytes == 0 {
         soft / 4
     } else {
-        // A small family must not take the others' threads: at least a full compaction of L0 must be due.
+        // A small family must not take the threads of others: at least a full compaction of L0 must be due.
         let behind = (bottommost_bytes / 8).max(options.max_bytes_for_level_base.saturating_mul(2));
         behind.min(soft / 4)
     };

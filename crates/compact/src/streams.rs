@@ -1,9 +1,11 @@
-//! Streams: sequences of keys that were written in ascending, or in descending, order, several of them in turn.
+//! Streams: sequences of keys that were written in ascending, or in descending, order, several of them
+//! interleaved.
 //!
-//! Who writes N streams into one database, each under a prefix of its own, gets memtables with N runs of keys, in each
-//! of which sequence numbers only rise (or only fall). Cut at the borders of such runs, a file never spans the place where the
-//! next keys of a stream will go, and nothing it brings ever has to be merged with anything: it is put where it will stay as it
-//! is. Cut anywhere else it overlaps what comes next, and every byte is rewritten level by level.
+//! A user who writes N streams into one database, each under its own prefix, gets memtables with N runs of
+//! keys in each of which sequence numbers only rise (or only fall). A file that is cut at the borders of such
+//! runs never spans the place where the next keys of a stream will go. Its rows never have to be merged with
+//! others, so it is put at once into the level where it will stay. A file that is cut anywhere else overlaps
+//! the next rows, and every byte is rewritten level by level.
 
 use std::sync::Arc;
 
@@ -14,42 +16,42 @@ use crate::options::LeveledOptions;
 use crate::picker::Running;
 use crate::split::Border;
 
-/// Keys in a row that rise, or fall, before that is more than chance.
+/// The number of keys in a row that rise, or fall, from which this is more than chance.
 const MIN_KEYS: u64 = 32;
 
-/// Keys after which, if hardly any were in a long run, it is asked whether there is use in showing more.
+/// After this many keys, if hardly any were in a long run, the finder asks whether it should see more keys.
 const PROBE: u64 = 4096;
 
-/// Places at which that is looked for, and keys that are looked at there.
+/// The number of places that are sampled to answer that, and of keys at each place.
 const PLACES: u64 = 32;
 const KEYS_AT_PLACE: u64 = 512;
 
-/// Of so many keys of a stream one may be out of turn.
+/// One key in this many may be out of order in a stream.
 const KEYS_PER_STRAY: u64 = 8;
 
-/// Keys in a row that may be the beginning of a stream.
+/// The number of keys in a row that may be the beginning of a stream.
 const MIN_PIECE: u64 = 8;
 
-/// Keys in a row that may be the rest of a stream that was interrupted.
+/// The number of keys in a row that may be the rest of an interrupted stream.
 const MIN_REST: u64 = 3;
 
-/// One stream's share of what is flushed: the user keys from `first` to before `end`.
+/// The part of a flush that belongs to one stream: the user keys from `first` up to `end`, exclusive.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stream {
-    /// Its smallest user key.
+    /// The stream's smallest user key.
     pub first: Vec<u8>,
-    /// Its largest user key.
+    /// The stream's largest user key.
     pub last: Vec<u8>,
-    /// The user key after `last`, whatever it belongs to; `None`: there is none.
+    /// The next user key after `last` in the flush, of any stream; `None`: there is none.
     pub end: Option<Vec<u8>>,
-    /// Bytes of its keys and values, about.
+    /// The approximate bytes of its keys and values.
     pub bytes: u64,
     /// Its keys came in descending order.
     pub falls: bool,
 }
 
 impl Stream {
-    /// Where its next keys will go.
+    /// The place where the stream's next keys will go.
     pub fn border(&self) -> Border {
         let key = if self.falls { &self.first } else { &self.last };
         Border {
@@ -59,16 +61,17 @@ impl Stream {
     }
 }
 
-/// Finds the streams among entries shown in the order of internal keys. Costs two comparisons and a copy of the key for each.
+/// Finds the streams among entries that are shown in the order of internal keys. Costs two comparisons and a
+/// copy of the key for each entry.
 #[derive(Debug)]
 pub struct StreamFinder {
     min_bytes: u64,
-    /// Those that have ended, and may be streams or become ones.
+    /// Runs that have ended, and are streams or may become streams.
     found: Vec<Run>,
     open: Run,
     /// The key before the last one.
     before: Vec<u8>,
-    /// Keys shown, each once however many versions it has.
+    /// The number of user keys shown.
     shown: u64,
     in_long_runs: u64,
 }
@@ -80,12 +83,12 @@ struct Run {
     direction: Option<Direction>,
     first_seqno: SeqNo,
     last_seqno: SeqNo,
-    /// Of the key before the last: the last may have been out of turn itself.
+    /// The sequence number of the key before the last: the last key may have been out of order itself.
     before_seqno: SeqNo,
     keys: u64,
-    /// Keys among them that were out of turn.
+    /// The number of keys among them that were out of order.
     strays: u64,
-    /// Keys shown when it ended.
+    /// The number of keys shown when the run ended.
     ended_at: u64,
 }
 
@@ -106,7 +109,7 @@ impl Direction {
 }
 
 impl StreamFinder {
-    /// Finds streams that have at least `min_bytes`.
+    /// A finder of streams of at least `min_bytes`.
     pub fn new(min_bytes: u64) -> StreamFinder {
         StreamFinder {
             min_bytes,
@@ -118,8 +121,8 @@ impl StreamFinder {
         }
     }
 
-    /// Shows the next entry. False, once at most, where hardly anything so far is in order: if nothing is [elsewhere](any_in_order), there is no
-    /// use in showing more.
+    /// Takes the next entry. Returns false, at most once, if hardly any keys so far are in order: if none are
+    /// [elsewhere](any_in_order) either, the caller need not show more.
     #[inline]
     pub fn add(&mut self, internal: &[u8], value_len: usize) -> bool {
         let (key, seqno) = (internal_key::user_key(internal), internal_key::seqno(internal));
@@ -127,7 +130,7 @@ impl StreamFinder {
         if self.shown == 0 {
             self.open = Run::of(key, seqno);
         } else if key == self.open.stream.last {
-            // An older version: when it was written says nothing of the order of keys.
+            // An older version: the time it was written says nothing about the order of keys.
             self.open.stream.bytes += bytes;
             return true;
         } else {
@@ -144,7 +147,7 @@ impl StreamFinder {
         self.shown != PROBE || self.is_in_order()
     }
 
-    /// True if a quarter of the keys shown, or more, is in long runs.
+    /// True if at least a quarter of the keys shown are in long runs.
     fn is_in_order(&self) -> bool {
         self.in_long_runs.max(self.open.keys) * 4 >= self.shown
     }
@@ -153,8 +156,8 @@ impl StreamFinder {
     #[cold]
     fn turn_at(&mut self, key: &[u8], seqno: SeqNo) {
         let ended = &mut self.open;
-        // Where one stream rises and its neighbour falls, the neighbour's first key still seems to rise. It goes where it has
-        // more in common.
+        // Where a rising stream is next to a falling one, the neighbour's first key still seems to rise. It
+        // goes to the run with which it shares the longer prefix.
         let last = &ended.stream.last;
         let next = if ended.keys > 1 && shared_len(last, key) > shared_len(&self.before, last) {
             let mut next = Run::of(last, ended.last_seqno);
@@ -181,7 +184,7 @@ impl StreamFinder {
         if run.keys >= MIN_KEYS {
             self.in_long_runs += run.keys;
         }
-        // A few keys out of turn do not end a stream that goes on behind them.
+        // A few keys out of order do not end a stream that continues after them.
         match self.found.last_mut() {
             Some(before) if before.goes_on_in(&run) => before.join(run),
             _ if run.keys >= MIN_PIECE => self.found.push(run),
@@ -204,9 +207,10 @@ impl StreamFinder {
     }
 }
 
-/// True if, somewhere behind where `cursor` stands, many keys in a row are in order. Looks at some keys at places spread evenly over those that lie
-/// between, by their first bytes: groups of keys under prefixes of their own are told from each other, wherever the larger part of the rows is.
-/// Only in bytewise order, in which such places can be made up. Moves the cursor.
+/// True if many keys in a row are in order somewhere after the position of `cursor`. Samples keys at places
+/// spread evenly, by their first bytes, over the keys that follow. Groups of keys under prefixes of their own
+/// are told apart, so the largest group does not take all places. Only works in bytewise order, in which such
+/// places can be computed. Moves the cursor.
 pub fn any_in_order(cursor: &mut impl Cursor, cmp: &UserComparator) -> Result<bool> {
     if !cmp.is_bytewise() || !cursor.valid() {
         return Ok(false);
@@ -238,7 +242,7 @@ pub fn any_in_order(cursor: &mut impl Cursor, cmp: &UserComparator) -> Result<bo
     Ok(false)
 }
 
-/// Keys that part what lies between two keys evenly, in ascending order, the first key not among them.
+/// Keys that divide the range between two keys evenly, in ascending order, without the first key.
 fn places(first: &[u8], last: &[u8]) -> impl Iterator<Item = Vec<u8>> + use<> {
     let common = shared_len(first, last);
     let number = |key: &[u8]| {
@@ -277,7 +281,7 @@ impl Run {
         self.keys += 1;
     }
 
-    /// True if `later`, which ended after it, is more of the same stream.
+    /// True if `later`, which ended after this run, continues the same stream.
     fn goes_on_in(&self, later: &Run) -> bool {
         later.keys >= MIN_REST
             && later.direction == self.direction
@@ -285,7 +289,7 @@ impl Run {
             && self.strays_to(later) * KEYS_PER_STRAY <= self.keys + later.keys
     }
 
-    /// Keys out of turn up to the end of `later`.
+    /// The number of keys out of order up to the end of `later`.
     fn strays_to(&self, later: &Run) -> u64 {
         let between = (later.ended_at - self.ended_at).saturating_sub(later.keys);
         self.strays + later.strays + between
@@ -302,12 +306,13 @@ impl Run {
     }
 }
 
-/// The lowest level that `stream`, which is newer than all files, may be put into as a file of its own; 0 if it must go the
-/// way of all others. True beside it: no file has room for its keys below.
+/// The lowest level that `stream`, which is newer than all files, may be put into as a file of its own; 0 if
+/// it must go to L0. The second result is true if no file below that level overlaps its keys.
 ///
-/// No file above has one of its keys, as far as `has_none` knows of files in whose range they lie; in the level itself no file
-/// has room for them, and no running job writes there around them. So whoever reads finds newer rows before older ones. The range
-/// must be [reserved](Running::reserve) until the file is installed.
+/// No file above that level holds one of its keys, as far as `has_none` knows about files whose ranges
+/// overlap them. No file of the level itself overlaps them, and no running job writes there around them. So a
+/// read finds newer rows before older ones. The range must be [reserved](Running::reserve) until the file is
+/// installed.
 pub fn lowest_level(
     version: &Version,
     running: &Running,
@@ -323,7 +328,8 @@ pub fn lowest_level(
     let levels = version.num_levels();
     let around = |level: usize| files_around(version, level, stream);
     let above = (0..levels).find(|&level| around(level).any(|file| !has_none(file)));
-    // In the level where that is, or below it, it would be under older rows of its keys, or beside them.
+    // In the level of that file, or below it, the stream would be below older rows of its keys, or next to
+    // them.
     let level = (1..above.unwrap_or(levels))
         .rev()
         .find(|&level| around(level).next().is_none() && !running.writes_to(cmp, level, smallest, largest));
@@ -338,7 +344,7 @@ pub fn lowest_level(
     (level, below.is_none())
 }
 
-/// The files of `level` with room for keys of `stream`.
+/// The files of `level` whose ranges overlap the keys of `stream`.
 pub fn files_around<'a>(
     version: &'a Version,
     level: usize,
@@ -361,7 +367,7 @@ mod tests {
 
     use super::*;
 
-    /// The streams of `(key, seqno)`s, each as first, last, end.
+    /// The streams among `entries`, each as first, last, end.
     fn found(entries: &[(String, SeqNo)]) -> Vec<(String, String, String)> {
         let mut sorted = entries.to_vec();
         sorted.sort_by(|a, b| a.0.cmp(&b.0).then(b.1.cmp(&a.1)));
@@ -387,7 +393,7 @@ mod tests {
         streams.iter().map(owned).collect()
     }
 
-    /// `streams` streams of 100 keys that take turns; those of `falling` fall.
+    /// `streams` interleaved streams of 100 keys; those of `falling` fall.
     fn in_turn(streams: u64, falling: fn(u64) -> bool) -> Vec<(String, SeqNo)> {
         (0..100 * streams)
             .map(|at| {
@@ -407,7 +413,7 @@ mod tests {
         ]);
         assert_eq!(found(&in_turn(3, |_| false)), three);
         assert_eq!(found(&in_turn(3, |_| true)), three);
-        // Rising beside falling, and falling beside rising.
+        // A rising stream next to a falling one, and the reverse.
         assert_eq!(found(&in_turn(3, |stream| stream == 1)), three);
         assert_eq!(found(&in_turn(3, |stream| stream != 1)), three);
         assert_eq!(
@@ -419,7 +425,7 @@ mod tests {
     #[test]
     fn a_few_keys_out_of_turn_do_not_end_a_stream() {
         let mut entries = in_turn(2, |_| false);
-        // Written late; written again.
+        // One key was written late; another one twice.
         entries.push(("0:0080x".to_owned(), 9000));
         entries.push(("1:0070".to_owned(), 9001));
         assert_eq!(
@@ -435,7 +441,7 @@ mod tests {
             .map(|at| (format!("{:08}", rng.u64(0..100_000_000)), at))
             .collect();
         assert_eq!(found(&entries), []);
-        // Beside them a stream is found, if it is not lost among them.
+        // A stream among such keys is found, if it is not lost among them.
         let mut entries = entries[..500].to_vec();
         entries.extend((0..100).map(|at| (format!("s{at:04}"), 20_000 + at)));
         let streams = found(&entries);

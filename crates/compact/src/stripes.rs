@@ -1,21 +1,22 @@
-//! Snapshots cut sequence numbers into stripes: of the versions of a key within one stripe, readers see the newest.
+//! Snapshots divide sequence numbers into stripes: of the versions of a key within one stripe, readers see
+//! only the newest.
 
 use base::{MAX_SEQNO, SeqNo};
 
-/// Stripes by the snapshots that are alive. A stripe is named by its ceiling: the earliest snapshot that sees it, or
-/// [`MAX_SEQNO`] where only the newest state does.
+/// The stripes of the live snapshots. A stripe is named by its ceiling: the earliest snapshot that sees it,
+/// or [`MAX_SEQNO`] where only readers without a snapshot do.
 #[derive(Clone, Debug)]
 pub struct Stripes {
-    /// Ascending.
+    /// In ascending order.
     snapshots: Vec<SeqNo>,
     earliest: SeqNo,
-    /// The stripe last asked for: entries of one age lie together.
+    /// The stripe of the last query: entries of similar age come together.
     floor: SeqNo,
     ceiling: SeqNo,
 }
 
 impl Stripes {
-    /// Of `snapshots`, in any order.
+    /// The stripes of `snapshots`, which may be in any order.
     pub fn new(mut snapshots: Vec<SeqNo>) -> Stripes {
         snapshots.sort_unstable();
         snapshots.dedup();
@@ -28,18 +29,18 @@ impl Stripes {
         }
     }
 
-    /// The earliest snapshot, [`MAX_SEQNO`] without one: what is not newer is seen by all.
+    /// The earliest snapshot, or [`MAX_SEQNO`] without one: all readers see the entries up to it.
     #[inline]
     pub fn earliest(&self) -> SeqNo {
         self.earliest
     }
 
-    /// The latest snapshot, 0 without one.
+    /// The latest snapshot, or 0 without one.
     pub fn latest(&self) -> SeqNo {
         self.snapshots.last().copied().unwrap_or(0)
     }
 
-    /// The ceiling of the stripe `seqno` is in; [`floor`](Stripes::floor) is then its lowest sequence number.
+    /// The ceiling of the stripe of `seqno`; [`floor`](Stripes::floor) is then its lowest sequence number.
     #[inline]
     pub fn of(&mut self, seqno: SeqNo) -> SeqNo {
         if seqno < self.floor || seqno > self.ceiling {
@@ -48,7 +49,7 @@ impl Stripes {
         self.ceiling
     }
 
-    /// The lowest sequence number of the stripe last asked for.
+    /// The lowest sequence number of the stripe of the last query.
     #[inline]
     pub fn floor(&self) -> SeqNo {
         self.floor

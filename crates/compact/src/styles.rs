@@ -1,4 +1,4 @@
-//! How a family's files are merged, and the options of the styles that are not leveled, with RocksDB's names, units and
+//! The compaction styles, and the options of the styles other than leveled, with RocksDB's names, units and
 //! defaults.
 
 use base::Temperature;
@@ -6,55 +6,56 @@ use manifest::FileMetadata;
 
 use crate::due::newest_data;
 
-/// How a family's files are merged, with what steers it.
+/// The compaction style of a family, with its options.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Style {
-    /// Level by level, each a sorted run, each larger than the one above.
+    /// Leveled: each level is a sorted run, larger than the one above.
     #[default]
     Level,
-    /// Sorted runs one after the other in time, merged when several are of similar size.
+    /// Universal: sorted runs ordered by time, merged when several are of similar size.
     Universal(CompactionOptionsUniversal),
-    /// The oldest files are dropped.
+    /// FIFO: the oldest files are dropped.
     Fifo(CompactionOptionsFifo),
-    /// Nothing is compacted unless a user asks for it.
+    /// Files are compacted only when a user asks for it.
     None,
 }
 
-/// When a universal compaction has taken in enough sorted runs.
+/// When a universal compaction stops taking in sorted runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CompactionStopStyle {
-    /// When the next run is not of the size of the last one.
+    /// When the next run is not of similar size as the last one.
     SimilarSize,
     /// When the next run is larger than all taken in together. The default.
     #[default]
     TotalSize,
 }
 
-/// What universal compaction is steered by.
+/// The options of universal compaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CompactionOptionsUniversal {
-    /// Percent by which the next sorted run may be larger than those taken in. 1.
+    /// The percentage by which the next sorted run may be larger than those taken in. Default: 1.
     pub size_ratio: u32,
-    /// Sorted runs of one compaction at least. 2.
+    /// The minimum number of sorted runs in one compaction. Default: 2.
     pub min_merge_width: u32,
-    /// Sorted runs of one compaction at most. No limit.
+    /// The maximum number of sorted runs in one compaction. Default: no limit.
     pub max_merge_width: u32,
-    /// Percent of the oldest run that the others may be of before all are merged: how much space is paid for writing
-    /// less. 200.
+    /// The size that the other runs may have together, as a percentage of the oldest run, before all are
+    /// merged: the price in space for writing less. Default: 200.
     pub max_size_amplification_percent: u32,
-    /// At least this percentage of the data, the oldest, is compressed, and what is newer is not; negative: all is. -1.
+    /// At least this percentage of the data, the oldest, is compressed, and newer data is not; negative: all
+    /// data is compressed. Default: -1.
     pub compression_size_percent: i32,
-    /// Sorted runs at most; 0: as the size of the data lets expect; -1: as many as
-    /// `level0_file_num_compaction_trigger`. -1.
+    /// The maximum number of sorted runs; 0: estimated from the size of the data; -1:
+    /// `level0_file_num_compaction_trigger`. Default: -1.
     pub max_read_amp: i32,
-    /// When enough is taken in. `TotalSize`.
+    /// When a compaction stops taking in runs. Default: `TotalSize`.
     pub stop_style: CompactionStopStyle,
-    /// Files that overlap no others are moved, not rewritten. False.
+    /// Files that overlap no others are moved, not rewritten. Default: false.
     pub allow_trivial_move: bool,
-    /// Compacts parts of runs. Not to be had. False.
+    /// Compacts parts of runs. Not supported: true is refused. Default: false.
     pub incremental: bool,
-    /// Files that wait for a pool of threads for the bottom level are not held meanwhile. There is no such pool here, so
-    /// that nothing ever waits so. True.
+    /// Files that wait for the thread pool of the bottom level are not locked meanwhile. There is no such
+    /// pool here, so no file ever waits for it. Default: true.
     pub reduce_file_locking: bool,
 }
 
@@ -75,28 +76,29 @@ impl Default for CompactionOptionsUniversal {
     }
 }
 
-/// From which age on files shall have which temperature.
+/// An age of files, and the temperature that files of this age get.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FileTemperatureAge {
     /// The temperature.
     pub temperature: Temperature,
-    /// Seconds.
+    /// The age in seconds.
     pub age: u64,
 }
 
-/// What FIFO compaction is steered by, beside `ttl`.
+/// The options of FIFO compaction, besides `ttl`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CompactionOptionsFifo {
-    /// Bytes of all tables beyond which the oldest are dropped. 1 GiB.
+    /// The bytes of all tables above which the oldest are dropped. Default: 1 GiB.
     pub max_table_files_size: u64,
-    /// Small files of L0 are merged. False.
+    /// Small files of L0 are merged. Default: false.
     pub allow_compaction: bool,
-    /// Bytes of all tables and blob files beyond which the oldest tables are dropped, and with them what only they refer
-    /// to; 0: `max_table_files_size` holds. 0.
+    /// The bytes of all tables and blob files above which the oldest tables are dropped, with the blob files
+    /// that only they refer to; 0: `max_table_files_size` applies. Default: 0.
     pub max_data_files_size: u64,
-    /// From which age on files are rewritten for storage of which temperature, the youngest first. None.
+    /// The ages from which files are rewritten for storage of another temperature, the youngest first.
+    /// Default: none.
     pub file_temperature_age_thresholds: Vec<FileTemperatureAge>,
-    /// Merges files by the ratio of keys to values. Not to be had. False.
+    /// Merges files by the ratio of keys to values. Not supported: true is refused. Default: false.
     pub use_kv_ratio_compaction: bool,
 }
 
@@ -113,7 +115,8 @@ impl Default for CompactionOptionsFifo {
 }
 
 impl CompactionOptionsFifo {
-    /// The temperature that `file` shall have at `now` for its age; `None` if it is too young to say, or its age is not known.
+    /// The temperature that `file` should have at `now` for its age; `None` if it is too young for any, or
+    /// its age is unknown.
     pub(crate) fn temperature_due(&self, file: &FileMetadata, now: u64) -> Option<Temperature> {
         let written = newest_data(file);
         let mut due = self.file_temperature_age_thresholds.iter().rev();
@@ -121,7 +124,7 @@ impl CompactionOptionsFifo {
         Some(reached.temperature)
     }
 
-    /// Bytes beyond which files are dropped, and whether those of blob files count.
+    /// The bytes above which files are dropped, and whether blob files count.
     pub fn limit(&self) -> (u64, bool) {
         match self.max_data_files_size {
             0 => (self.max_table_files_size, false),

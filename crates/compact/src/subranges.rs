@@ -1,4 +1,4 @@
-//! Where one compaction is cut so that several threads can write it: key ranges of about the same size.
+//! Divides one compaction into key ranges of similar size, so that several threads can write it.
 
 use std::cmp::Ordering;
 
@@ -7,12 +7,12 @@ use base::UserComparator;
 use crate::order;
 use crate::plan::Plan;
 
-/// A user key, without timestamp, and the bytes of one input file between the anchor before it and this one.
+/// A user key, without timestamp, and the bytes of one input file between the previous anchor and this one.
 pub type Anchor = (Vec<u8>, u64);
 
-/// The user keys, without timestamps, at which the range of `plan` is cut, at most `most - 1` of them, ascending: each is the
-/// first of its range. `anchors` are those of all inputs, in any order. Empty where cutting would give ranges smaller than an
-/// output file, or the output is L0, whose files are never cut.
+/// The user keys, without timestamps, at which the range of `plan` is divided: at most `most - 1`, ascending,
+/// each the first key of its range. `anchors` are those of all inputs, in any order. Empty if the ranges
+/// would be smaller than an output file, or the output is L0, whose files are never cut.
 pub fn cuts(plan: &Plan, mut anchors: Vec<Anchor>, most: usize) -> Vec<Vec<u8>> {
     if most < 2 || plan.output_level == 0 {
         return Vec::new();
@@ -57,7 +57,7 @@ mod tests {
     use crate::picker::files::{CompactFilesOptions, pick_files};
     use crate::picker::{NoFacts, PickContext, Running};
 
-    /// A compaction of one file of L0, of the keys `a` to `z`, whose outputs are to have `target` bytes.
+    /// A compaction of one file of L0, with the keys `a` to `z`, whose outputs have `target` bytes.
     fn plan(target: u64, output_level: usize) -> Plan {
         let empty = Version::empty(InternalComparator::new(UserComparator::Bytewise), 7);
         let mut edit = VersionEdit::default();
@@ -114,7 +114,7 @@ mod tests {
         let anchors = [("c", 25), ("g", 25), ("p", 25), ("z", 25)];
         assert_eq!(cut(&plan(50, 1), &anchors, 4), ["g"]);
         assert_eq!(cut(&plan(60, 1), &anchors, 4), [""; 0]);
-        // Nor are files of L0 cut.
+        // Files of L0 are not cut.
         assert_eq!(cut(&plan(1, 0), &anchors, 4), [""; 0]);
     }
 

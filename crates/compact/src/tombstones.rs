@@ -1,8 +1,9 @@
-//! The range tombstones of a compaction: what they hide of its input, and which of them its output still needs.
+//! The range tombstones of a compaction: which entries of its input they hide, and which of them its output
+//! still needs.
 //!
-//! A tombstone hides an older entry if no snapshot lies between the two. In the output a fragment keeps, of all
-//! tombstones between two snapshots, the newest; and none at all that every snapshot sees and that has nothing left to
-//! hide below the output level. Fragments that differ no longer are joined again.
+//! A tombstone hides an older entry if no snapshot is between the two. In the output a fragment keeps only
+//! the newest of the tombstones between two snapshots, and none that every snapshot sees and that hides
+//! nothing below the output level. Fragments that no longer differ are joined again.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -30,14 +31,14 @@ impl CompactionTombstones {
         }
     }
 
-    /// The tombstones of `sets`, each cut to the bounds its file has in the version
+    /// The tombstones of `sets`, each truncated to the bounds of its file in the version
     /// ([`Plan::tombstone_bounds`](crate::Plan::tombstone_bounds)).
     pub fn new(cmp: UserComparator, sets: &[&FragmentedTombstones]) -> CompactionTombstones {
         let all = Arc::new(FragmentedTombstones::merge(&cmp, sets));
         CompactionTombstones { cmp, all }
     }
 
-    /// True without tombstones.
+    /// True if there are no tombstones.
     pub fn is_empty(&self) -> bool {
         self.all.is_empty()
     }
@@ -47,19 +48,19 @@ impl CompactionTombstones {
         &self.all
     }
 
-    /// Whether history up to `timestamp` may be dropped: it always may without timestamps.
+    /// True if history up to `timestamp` may be dropped; without timestamps it always may.
     fn droppable(&self, timestamp: &[u8], full_history_ts_low: Option<&[u8]>) -> bool {
         timestamp.is_empty()
             || full_history_ts_low
                 .is_some_and(|low| self.cmp.compare_timestamp(timestamp, low) == Ordering::Less)
     }
 
-    /// A cursor that finds the tombstones under which an entry may be dropped.
+    /// A cursor that finds the tombstones which allow an entry to be dropped.
     pub(crate) fn cursor(&self, full_history_ts_low: Option<&[u8]>) -> TombstoneCursor {
         let hiding = if self.cmp.timestamp_size() == 0 {
             Arc::clone(&self.all)
         } else {
-            // Under a tombstone not older than the limit a reader may still look at the entry's own time.
+            // If a tombstone is not older than the limit, a reader may still read at the entry's own time.
             let old = self.all.iter().flat_map(|fragment| {
                 (0..fragment.seqnos.len())
                     .filter(move |&i| self.droppable(fragment.timestamp(i), full_history_ts_low))
@@ -74,12 +75,12 @@ impl CompactionTombstones {
         TombstoneCursor::new(self.cmp.clone(), [hiding])
     }
 
-    /// Hands the tombstones that belong into an output file of the user keys from `lower` (`None`: the first) up to
-    /// `upper`, exclusive (`None`: behind the last), both without timestamp, to `emit`: by start, newest first, cut to
-    /// that range. Lower bounds must not descend from call to call with the same `beyond`.
+    /// Passes the tombstones of an output file to `emit`: by start, newest first, truncated to the file's
+    /// user keys from `lower` (`None`: the first) up to `upper`, exclusive (`None`: after the last), both
+    /// without timestamp. Lower bounds must not descend from call to call with the same `beyond`.
     ///
-    /// `Corruption` for a tombstone that a file's bounds cut behind a key where the order knows no next key to name as the
-    /// end: no release of RocksDB leaves such bounds behind, and there are no bytes that would say the same.
+    /// `Corruption` for a tombstone that a file's bounds truncate after a key, if the comparator cannot name
+    /// the next key as its end. No release of RocksDB writes such bounds, and no bytes could express them.
     pub(crate) fn output(
         &self,
         lower: Option<&[u8]>,
@@ -109,7 +110,7 @@ impl CompactionTombstones {
                 _ => fragment.end,
             };
             let mut kept = Kept::new(start, end);
-            // Asked once a fragment, and only if something could be dropped for it.
+            // Queried once for each fragment, and only if tombstones could be dropped.
             let mut needed = None;
             let mut newer: Option<(usize, SeqNo)> = None;
             for (n, &seqno) in fragment.seqnos.iter().enumerate() {
@@ -137,10 +138,10 @@ impl CompactionTombstones {
                     || (fragment.end_is_covered && end == fragment.end))
             {
                 return Err(Error::corruption(
-                    "range tombstone reaches beyond the largest key of its file, in an order without next keys",
+                    "range tombstone extends past the largest key of its file, and the comparator has no next key",
                 ));
             }
-            // What was cut apart by tombstones that are gone now is one again.
+            // Tombstones that were split by others, now dropped, are joined again.
             match &mut last {
                 Some(last) if last.continues_in(&kept) => last.end = kept.end,
                 _ => {
@@ -158,7 +159,7 @@ impl CompactionTombstones {
     }
 }
 
-/// A range of user keys, without timestamps, and the tombstones that stay over it, newest first.
+/// A range of user keys, without timestamps, and the tombstones that are kept for it, newest first.
 struct Kept<'a> {
     start: &'a [u8],
     end: &'a [u8],
@@ -190,7 +191,7 @@ impl<'a> Kept<'a> {
     }
 }
 
-/// Index of the first of `len` items for which `before` does not hold.
+/// The index of the first of `len` items for which `before` does not hold.
 pub(crate) fn partition(len: usize, mut before: impl FnMut(usize) -> bool) -> usize {
     let (mut low, mut high) = (0, len);
     while low < high {

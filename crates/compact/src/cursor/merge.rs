@@ -1,4 +1,5 @@
-//! Merge operands: combined within their stripe, resolved where their value or the end of their history is known.
+//! Merge operands: they are combined within their stripe, and resolved where their base value or the end of
+//! their history is known.
 
 use base::entity::{self, DefaultColumn};
 use base::internal_key::{self, TRAILER_LEN};
@@ -8,13 +9,13 @@ use base::{Cursor, Kind, Result, RowLimit, SeqNo};
 use super::{CompactionCursor, NO_STRIPE, Relation, ValueAt};
 use crate::filter::{Decision, ValueType};
 
-/// The operands of one key in one stripe, newest first, in memory that is used again for the next key.
+/// The operands of one key in one stripe, newest first. The memory is reused for the next key.
 #[derive(Debug, Default)]
 pub(super) struct Operands {
-    /// Each operand behind its timestamp, if the family has them.
+    /// Each operand, after its timestamp if the family has timestamps.
     bytes: Vec<u8>,
     items: Vec<Operand>,
-    /// Shown so far.
+    /// The number of operands yielded so far.
     shown: usize,
 }
 
@@ -26,7 +27,7 @@ struct Operand {
 }
 
 impl Operands {
-    /// True while uncombined operands wait to be shown.
+    /// True while uncombined operands remain to be yielded.
     #[inline]
     pub(super) fn pending(&self) -> bool {
         self.shown < self.items.len()
@@ -60,8 +61,9 @@ impl Operands {
         (0..self.items.len()).rev().map(|i| self.get(i)).collect()
     }
 
-    /// Combines neighbours for as long as the operator does so and what it makes of them is within `limit`. In rounds of pairs, so that appending many short
-    /// operands copies each a logarithmic number of times.
+    /// Combines neighbours while the operator succeeds and its result stays within `limit`. It works in
+    /// rounds of pairs, so that appending many short operands copies each of them a logarithmic number of
+    /// times.
     fn combine(&mut self, operator: &dyn MergeOperator, key: &[u8], ts_size: usize, limit: RowLimit) {
         loop {
             let mut kept = 0;
@@ -81,7 +83,7 @@ impl Operands {
                     self.bytes(newer.at, newer.len),
                 );
                 if let Some(combined) = combined.filter(|combined| limit.allows(0, combined.len())) {
-                    // It takes the place, and the time, of the newer.
+                    // The combined operand takes the position and the timestamp of the newer one.
                     self.bytes.extend_from_within(newer.at - ts_size..newer.at);
                     self.items[kept - 1] = Operand {
                         at: self.bytes.len(),
@@ -100,21 +102,21 @@ impl Operands {
     }
 }
 
-/// Why no further operand belongs to those collected.
+/// Why the collection of operands ended.
 enum Stop {
     /// Their key ends in the inputs.
     KeyEnds,
-    /// What follows belongs to another stripe, another time, or is not understood.
+    /// The next entry belongs to another stripe or another timestamp, or has an unknown kind.
     Unknown,
-    /// A deletion or range tombstone: they begin from nothing.
+    /// A deletion or range tombstone: the operands have no base value.
     Deleted,
-    /// The input stands on their value.
+    /// The input is at their base value.
     Base(Kind),
 }
 
 impl<C: Cursor> CompactionCursor<C> {
-    /// Takes in the operand the input stands on and what belongs to it. True if the cursor stands on an entry to be
-    /// shown, or failed; the input then stands behind what was taken in.
+    /// Collects the operand at the input's position and the further operands that belong to it. True if the
+    /// cursor is at an entry to be yielded, or failed; the input has then moved past the collected operands.
     pub(super) fn merge(&mut self, seqno: SeqNo) -> bool {
         let Some(operator) = self.merge_operator.clone() else {
             if self.covered(seqno) {
@@ -136,7 +138,7 @@ impl<C: Cursor> CompactionCursor<C> {
         };
         if self.operands.items.is_empty() {
             if filtered {
-                // What the filter took away hides nothing.
+                // The filter dropped the operands, and dropped entries hide nothing.
                 self.last_ceiling = NO_STRIPE;
             }
             return false;
@@ -169,7 +171,7 @@ impl<C: Cursor> CompactionCursor<C> {
         }
     }
 
-    /// Shows the next operand that stays one.
+    /// Yields the next uncombined operand.
     pub(super) fn show_operand(&mut self) {
         let at = self.operands.shown;
         self.operands.shown += 1;
@@ -192,7 +194,7 @@ impl<C: Cursor> CompactionCursor<C> {
         }
     }
 
-    /// Looks at the input's entry, and passes over it if it is one more operand.
+    /// Examines the input's entry, and skips it if it is a further operand.
     fn take_operand(&mut self, first: bool, filtered: &mut bool) -> Taken {
         if !self.input.valid() {
             let ended = self.input.status().is_ok();
@@ -206,7 +208,8 @@ impl<C: Cursor> CompactionCursor<C> {
         match self.relation(user_key) {
             Relation::Same => {}
             Relation::OtherKey => return Taken::Stop(Stop::KeyEnds),
-            // A reader may ask for the time between the two, unless both are older than any it may ask for.
+            // A reader may ask for a time between the two timestamps, unless both are older than any time it
+            // may ask for.
             Relation::OtherTimestamp if !self.below_low => return Taken::Stop(Stop::Unknown),
             Relation::OtherTimestamp => {}
         }
@@ -273,7 +276,7 @@ impl<C: Cursor> CompactionCursor<C> {
         Taken::Operand
     }
 
-    /// Passes over an operand; the first was counted by whoever found it.
+    /// Skips an operand. The first one was counted by the caller.
     fn pass_operand(&mut self, first: bool) {
         if !first {
             self.stats.num_input_records += 1;
@@ -282,7 +285,7 @@ impl<C: Cursor> CompactionCursor<C> {
         self.input.next();
     }
 
-    /// Merges the operands into `existing` and puts the result into `buffer`.
+    /// Merges the operands into `existing` and stores the result in `buffer`.
     fn full_merge(&mut self, operator: &dyn MergeOperator, existing: Option<&[u8]>) -> Resolved {
         let user_key = &self.key[..self.key.len() - TRAILER_LEN];
         let merged = operator.merged(user_key, existing, &self.operands.oldest_first());
@@ -302,7 +305,8 @@ impl<C: Cursor> CompactionCursor<C> {
         }
     }
 
-    /// Merges the operands into the value the input stands on, which stays there to be hidden by the result.
+    /// Merges the operands into the value at the input's position. That value stays there and is then hidden
+    /// by the result.
     fn merge_into_base(&mut self, operator: &dyn MergeOperator, kind: Kind) -> Resolved {
         let user_key = &self.key[..self.key.len() - TRAILER_LEN];
         let operands = self.operands.oldest_first();
@@ -342,8 +346,8 @@ impl<C: Cursor> CompactionCursor<C> {
     }
 }
 
-/// The entity with the operands merged into its default column. `Some(None)`: the operator refuses; `None`: some of its
-/// columns lie in blob files, and the reader, who can fetch them, merges.
+/// The entity with the operands merged into its default column. `Some(None)`: the operator failed. `None`:
+/// some of its columns are in blob files, so the merge is left to the reader, which can fetch them.
 fn merge_into_entity(
     operator: &dyn MergeOperator,
     user_key: &[u8],
@@ -362,22 +366,22 @@ fn merge_into_entity(
     Ok(entity::with_default_column(entity, &column, &mut merged)?.then_some(Some(merged)))
 }
 
-/// What became of operands.
+/// The outcome of a merge.
 enum Resolved {
     /// One entry of this kind, whose value is in `buffer`.
     Into(Kind),
-    /// They stay operands.
+    /// The operands stay uncombined.
     Not,
     /// The cursor failed.
     Failed,
 }
 
-/// What [`CompactionCursor::take_operand`] found.
+/// The result of [`CompactionCursor::take_operand`].
 enum Taken {
-    /// One more operand, or one that is dropped. The input stands behind it.
+    /// A further operand, or one that is dropped. The input has moved past it.
     Operand,
-    /// The last of them was taken before.
+    /// The previous operand was the last.
     Stop(Stop),
-    /// The filter skipped the key; or the cursor failed.
+    /// The filter skipped the key, or the cursor failed.
     Gone,
 }

@@ -1,27 +1,30 @@
-//! Which entries are likely to be garbage soon: those that stand behind a newer version of their key. Their values may go to blob files
-//! where others would stay, so that compactions do not rewrite them while they wait to be collected.
+//! Entries that are likely to be garbage soon: those that follow a newer version of their key. Their values
+//! may go to blob files from a smaller size on than others, so that compactions do not rewrite them until
+//! they are collected.
 //!
-//! Nothing depends on it but where a value lies. A version whose newer one is not among the inputs is not known as older.
+//! This only affects where a value is stored. A version counts as older only if its newer version is among
+//! the inputs.
 
 use base::Kind;
 
 use crate::filter::BlobHook;
 
-/// What stands before the current entry, and from how many bytes on its value belongs into a blob file.
+/// The newer entries before the current one, and the sizes from which its value goes to a blob file.
 pub(super) struct OlderVersions {
     min_newest: usize,
-    /// Not above the other.
+    /// At most `min_newest`.
     min_older: usize,
-    /// The user key is an older version of one that hides it.
+    /// The user key is an older version of a key that hides it.
     is_older: bool,
-    /// An entry of the user key was shown that hides what comes after of it.
+    /// An entry of the user key was yielded that hides the later entries of the key.
     hides_entries: bool,
-    /// The newest entry shown of the user key is one by which older versions of the same are hidden; `None`: nothing was shown of it.
+    /// Whether the newest entry yielded of the user key hides older versions of the key. `None`: no entry of
+    /// it was yielded.
     hides_versions: Option<bool>,
 }
 
 impl OlderVersions {
-    /// By the sizes that `blobs` tells.
+    /// State with the sizes that `blobs` configures.
     pub fn new(blobs: Option<&dyn BlobHook>) -> OlderVersions {
         let min_newest = blobs.map_or(usize::MAX, BlobHook::min_blob_size);
         OlderVersions {
@@ -35,21 +38,21 @@ impl OlderVersions {
         }
     }
 
-    /// False where it does not matter what stands before an entry.
+    /// False if both sizes are equal, so that newer entries make no difference.
     #[inline]
     pub fn matter(&self) -> bool {
         self.min_older < self.min_newest
     }
 
-    /// Another user key begins, an older version of what the one before is, or something else.
+    /// Another user key begins. `is_version`: it is an older version of the previous one.
     pub fn begin_key(&mut self, is_version: bool) {
         self.is_older = is_version && (self.is_older || self.hides_versions == Some(true));
         self.hides_entries = false;
         self.hides_versions = None;
     }
 
-    /// An entry of the user key is written. A deletion of a family with `timestamps` is a version; of any other it takes a version away, as if it
-    /// had not been.
+    /// An entry of the user key is written. In a family with `timestamps` a deletion is a version; in any
+    /// other family it removes the version, as if it had never existed.
     #[inline]
     pub fn shown(&mut self, kind: Kind, timestamps: bool) {
         let hides = kind != Kind::Merge;
@@ -58,7 +61,7 @@ impl OlderVersions {
             .get_or_insert(hides && (timestamps || !kind.is_tombstone()));
     }
 
-    /// Bytes from which on the value of the entry to be shown belongs into a blob file.
+    /// The size in bytes from which the value of the next entry goes to a blob file.
     #[inline]
     pub fn min_blob_size(&self) -> usize {
         match self.is_older || self.hides_entries {

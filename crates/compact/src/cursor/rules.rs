@@ -1,4 +1,4 @@
-//! Everything but the plain case: timestamps, filters, blobs, deletions, range tombstones.
+//! Everything except the plain case: timestamps, filters, blobs, deletions, range tombstones.
 
 use std::cmp::Ordering;
 
@@ -10,15 +10,15 @@ use super::{CompactionCursor, NO_STRIPE, Relation, ValueAt};
 use crate::filter::{Decision, Relocation, ValueType, may_refer_to_blobs};
 use crate::order;
 
-/// Rows of which it is remembered that the filter would have made them too large.
+/// The number of rows remembered whose filter result exceeded the row limit.
 const MOST_REFUSED: usize = 100;
 
 /// Names a compaction filter in the error of its panic.
 const FILTER: &str = "compaction filter";
 
 impl<C: Cursor> CompactionCursor<C> {
-    /// Takes in the input's entry where keys are more than bytes or more than its kind decides. True if the cursor
-    /// stands on an entry to be shown, or failed.
+    /// Handles the input's entry where bytes alone do not tell keys apart, or an entry needs more than its
+    /// kind. True if the cursor is at an entry to be yielded, or failed.
     #[inline(never)]
     pub(super) fn advance_slowly(&mut self, trailer: u64) -> bool {
         if self.next_start < self.starts.len() && self.show_tombstone_start(false) {
@@ -40,7 +40,8 @@ impl<C: Cursor> CompactionCursor<C> {
                 Some(low) => self.cmp.compare_timestamp(self.cmp.timestamp(user_key), low) == Ordering::Less,
                 None => false,
             };
-            // Versions older than the limit are versions of one key; every other timestamp makes a key of its own.
+            // Versions older than the limit are versions of one key. Every other timestamp makes a key of its
+            // own.
             if relation == Relation::OtherKey || !self.below_low || !was_below {
                 self.last_ceiling = NO_STRIPE;
                 self.unmerged = false;
@@ -62,7 +63,7 @@ impl<C: Cursor> CompactionCursor<C> {
         self.consider(relation != Relation::Same, trailer)
     }
 
-    /// How `user_key` relates to that of the entry before.
+    /// The relation of `user_key` to that of the previous entry.
     pub(super) fn relation(&self, user_key: &[u8]) -> Relation {
         if !self.has_key {
             return Relation::OtherKey;
@@ -85,8 +86,9 @@ impl<C: Cursor> CompactionCursor<C> {
         }
     }
 
-    /// Decides about the input's entry, whose user key `key` holds. `first`: it is the newest version met of its key.
-    /// True if the cursor stands on an entry to be shown, or failed; else the input stands on the next to consider.
+    /// Decides about the input's entry, whose user key is in `key`. `first`: it is the newest version of its
+    /// key met so far. True if the cursor is at an entry to be yielded, or failed; otherwise the input has
+    /// moved to the next entry to consider.
     #[inline(never)]
     pub(super) fn consider(&mut self, first: bool, trailer: u64) -> bool {
         let seqno = trailer >> 8;
@@ -111,7 +113,7 @@ impl<C: Cursor> CompactionCursor<C> {
             self.unmerged = false;
         }
         if self.clear_next {
-            // The value of the single deletion just shown. Nobody will read it.
+            // The value of the single deletion just yielded. No reader sees it.
             self.clear_next = false;
             return self.show(seqno, Kind::Value, ValueAt::Empty, false);
         }
@@ -131,7 +133,7 @@ impl<C: Cursor> CompactionCursor<C> {
         }
     }
 
-    /// Makes the entry of the current user key the one shown, as it is to be written. Always true.
+    /// Yields the entry of the current user key, as it is to be written. Always true.
     pub(super) fn show(&mut self, mut seqno: SeqNo, mut kind: Kind, mut value: ValueAt, ahead: bool) -> bool {
         self.value = value;
         self.ahead = ahead;
@@ -146,7 +148,7 @@ impl<C: Cursor> CompactionCursor<C> {
             if self.ts_size == 0 {
                 (seqno, self.zeroed) = (0, true);
             } else if self.below_low {
-                // Time goes with the sequence number: nobody may ask for it any more.
+                // The timestamp is zeroed with the sequence number: no reader may ask for that time any more.
                 self.key[at - self.ts_size..at].fill(0);
                 (seqno, self.zeroed) = (0, true);
             }
@@ -162,7 +164,7 @@ impl<C: Cursor> CompactionCursor<C> {
         true
     }
 
-    /// True if a range tombstone of the same stripe covers the current user key's version `seqno`.
+    /// True if a range tombstone of the same stripe covers version `seqno` of the current user key.
     pub(super) fn covered(&mut self, seqno: SeqNo) -> bool {
         if !self.has_tombstones || (self.ts_size > 0 && !self.below_low) {
             return false;
@@ -176,12 +178,13 @@ impl<C: Cursor> CompactionCursor<C> {
         self.drop_hidden()
     }
 
-    /// True if nothing of the current user key lies below the output.
+    /// True if the current user key does not exist below the output.
     pub(super) fn ends_here(&mut self) -> bool {
         !self.beyond.may_contain(&self.key[..self.key.len() - TRAILER_LEN])
     }
 
-    /// Sequence number and kind byte of the input's entry if it has the current user key, timestamps left out.
+    /// The sequence number and kind byte of the input's entry, if it has the current user key, timestamps
+    /// ignored.
     fn same_user_key(&self) -> Option<(SeqNo, u8)> {
         if !self.input.valid() {
             return None;
@@ -195,7 +198,7 @@ impl<C: Cursor> CompactionCursor<C> {
         })
     }
 
-    /// Passes over an entry found by looking ahead, which hides nothing and is hidden.
+    /// Skips an entry found by looking ahead; it is hidden and hides nothing.
     fn pass_hidden(&mut self, kind: u8) -> bool {
         self.stats.num_input_records += 1;
         self.stats.num_record_drop_hidden += 1;
@@ -214,7 +217,7 @@ impl<C: Cursor> CompactionCursor<C> {
         self.stats.total_input_raw_value_bytes += self.input.value().len() as u64;
     }
 
-    /// Tells the blob hook of the input's entry. False if that failed.
+    /// Reports the input's entry to the blob hook. False if that failed.
     pub(super) fn enter_blob(&mut self) -> bool {
         let Some(blobs) = &mut self.blobs else { return true };
         let internal = self.input.key();
@@ -233,7 +236,7 @@ impl<C: Cursor> CompactionCursor<C> {
     fn delete(&mut self, seqno: SeqNo, kind: Kind) -> bool {
         let ends_here = self.ends_here();
         if ends_here && seqno <= self.stripes.earliest() {
-            // What it hides is in this stripe, and goes with it.
+            // The entries it hides are in this stripe, and are dropped with it.
             self.drop_deletion();
             self.unmerged = false;
             return self.skip_entry();
@@ -244,7 +247,7 @@ impl<C: Cursor> CompactionCursor<C> {
             }
             return self.show(seqno, kind, ValueAt::Empty, false);
         }
-        // A snapshot may see older versions: it is needed if there are any.
+        // A snapshot may see older versions: the deletion is needed if there are any.
         let floor = self.stripes.floor();
         self.input.next();
         while let Some((older, kind)) = self.same_user_key() {
@@ -269,8 +272,8 @@ impl<C: Cursor> CompactionCursor<C> {
         }
     }
 
-    /// A single deletion hides exactly one value. It must not be dropped as hidden: the value it belongs to would hide
-    /// nothing any more, and an older one come back.
+    /// A single deletion hides exactly one value. It must not be dropped as hidden: its value would then stay
+    /// visible, or an older value would reappear.
     fn single_delete(&mut self, seqno: SeqNo, last_ceiling: SeqNo) -> bool {
         let floor = self.stripes.floor();
         // Transactions look for the last write to a key that is newer than their snapshots.
@@ -286,7 +289,7 @@ impl<C: Cursor> CompactionCursor<C> {
             Some((older, _)) if older < floor => self.show(seqno, Kind::SingleDeletion, ValueAt::Empty, true),
             Some((_, kind)) => match Kind::from_byte(kind) {
                 Some(Kind::SingleDeletion | Kind::Deletion | Kind::DeletionWithTimestamp) => {
-                    // The older one says it all, as if this one had not been there.
+                    // The older single deletion suffices: this one is dropped.
                     self.stats.num_record_drop_obsolete += 1;
                     self.stats.num_single_del_mismatch += 1;
                     self.last_ceiling = last_ceiling;
@@ -301,7 +304,8 @@ impl<C: Cursor> CompactionCursor<C> {
                     self.clear_next = true;
                     self.show(seqno, Kind::SingleDeletion, ValueAt::Empty, true)
                 }
-                // Operands, against the rules. It hides them, and the value below them that it was meant for.
+                // Operands, which violate the contract of single deletions. It hides them, and the value
+                // below them that it was meant for.
                 _ => {
                     self.stats.num_single_del_mismatch += 1;
                     self.keep_single_delete(seqno, droppable)
@@ -311,7 +315,7 @@ impl<C: Cursor> CompactionCursor<C> {
         }
     }
 
-    /// No value in this stripe is its own: it stays, unless there can be none below.
+    /// The single deletion's value is not in this stripe: it stays, unless its key does not exist below.
     fn keep_single_delete(&mut self, seqno: SeqNo, droppable: bool) -> bool {
         if droppable && seqno <= self.stripes.earliest() && self.ends_here() {
             self.stats.num_single_del_fallthru += 1;
@@ -325,8 +329,8 @@ impl<C: Cursor> CompactionCursor<C> {
         self.show(seqno, Kind::SingleDeletion, ValueAt::Empty, true)
     }
 
-    /// A value that would rather have another sequence number gets it where nothing older is left that could come
-    /// between: then it is a plain value.
+    /// A value with a preferred sequence number gets that number where no older entry is left that could come
+    /// between. It then becomes a plain value.
     fn prefer_seqno(&mut self, seqno: SeqNo) -> bool {
         if self.covered(seqno) {
             return self.drop_covered();
@@ -344,8 +348,8 @@ impl<C: Cursor> CompactionCursor<C> {
             return true;
         };
         let preferred = base::coding::u64_at(value, len).min(seqno);
-        // A tombstone older than it would hide it then, unless at the bottom that goes anyway. With timestamps, also one
-        // that hides nothing yet.
+        // A tombstone older than the entry would hide it then, unless the tombstone is dropped at the bottom
+        // anyway. With timestamps, that includes a tombstone that hides nothing yet.
         let zeroed = seqno < self.zero_below && self.ts_size == 0;
         let stays = !zeroed && self.has_tombstones && (self.ts_size > 0 || self.covered(preferred));
         if stays {
@@ -365,7 +369,7 @@ impl<C: Cursor> CompactionCursor<C> {
             )));
             return true;
         }
-        // Whatever it means, neither it nor what is older may be dropped.
+        // The meaning of the entry is unknown, so neither it nor older entries may be dropped.
         let at = self.key.len() - TRAILER_LEN;
         self.key[at..].copy_from_slice(&trailer.to_le_bytes());
         self.starts_user_key = !self.shown_user_key;
@@ -377,7 +381,7 @@ impl<C: Cursor> CompactionCursor<C> {
         true
     }
 
-    /// Asks the filter about the newest version of a key.
+    /// Calls the filter for the newest version of a key.
     fn apply_filter(&mut self, kind: &mut Kind, value: &mut ValueAt) -> Filtered {
         let Some(filter) = &mut self.filter else {
             return Filtered::Kept;
@@ -473,7 +477,8 @@ impl<C: Cursor> CompactionCursor<C> {
         Decision::Keep
     }
 
-    /// Moves the input to the first entry whose user key is at or after `until`. False if that is not ahead.
+    /// Moves the input to the first entry whose user key is at or after `until`. False if `until` is not
+    /// ahead.
     pub(super) fn skip_until(&mut self, until: &[u8]) -> bool {
         let current = &self.key[..self.key.len() - TRAILER_LEN];
         if self.cmp.compare(until, current) != Ordering::Greater {
@@ -488,7 +493,7 @@ impl<C: Cursor> CompactionCursor<C> {
             }
             return true;
         }
-        // Every blob left behind is to be known as garbage.
+        // Every skipped blob must be counted as garbage.
         self.input.next();
         while self.input.valid() && self.is_before(until) {
             if may_refer_to_blobs(internal_key::kind_byte(self.input.key())) && !self.enter_blob() {
@@ -505,8 +510,8 @@ impl<C: Cursor> CompactionCursor<C> {
             && self.cmp.compare(internal_key::user_key(internal), until) == Ordering::Less
     }
 
-    /// Puts the value where it belongs: into a blob file if it is large for what it is, into another one if garbage collection wants
-    /// that. False if that failed.
+    /// Stores the value where it belongs: a large value goes to a blob file, and a value whose blob file is
+    /// being collected goes to another one. False if that failed.
     fn place_value(&mut self, kind: &mut Kind, value: &mut ValueAt) -> bool {
         if *kind == Kind::Value {
             if self.value().len() < self.older_versions.min_blob_size() {
@@ -574,7 +579,8 @@ impl<C: Cursor> CompactionCursor<C> {
         true
     }
 
-    /// Takes columns of an entity out of blob files that garbage collection wants to empty. False if that failed.
+    /// Relocates the columns of an entity that are in blob files under garbage collection. False if that
+    /// failed.
     fn place_columns(&mut self, value: &mut ValueAt) -> bool {
         let user_key = &self.key[..self.key.len() - TRAILER_LEN];
         let Some(blobs) = &mut self.blobs else { return true };
@@ -605,7 +611,8 @@ impl<C: Cursor> CompactionCursor<C> {
         }
     }
 
-    /// Stands on the place where the next range tombstone begins, if that is not after the input's entry. True if so.
+    /// Moves to the start of the next range tombstone, if that is not after the input's entry. True if it
+    /// moved.
     pub(super) fn show_tombstone_start(&mut self, at_end: bool) -> bool {
         if self.next_start >= self.starts.len() {
             return false;
@@ -628,7 +635,7 @@ impl<C: Cursor> CompactionCursor<C> {
         let trailer = internal_key::pack_trailer(fragment.seqnos[0], Kind::RangeDeletion as u8);
         self.key.extend_from_slice(&trailer.to_le_bytes());
         self.next_start += 1;
-        // The entry that comes next is the first of its user key: this place was shown before it.
+        // The next entry is the first of its user key: this start was yielded before it.
         self.has_key = false;
         self.shown_user_key = false;
         self.starts_user_key = true;
@@ -639,10 +646,10 @@ impl<C: Cursor> CompactionCursor<C> {
     }
 }
 
-/// What [`CompactionCursor::apply_filter`] did.
+/// The outcome of [`CompactionCursor::apply_filter`].
 enum Filtered {
-    /// The entry goes its way, changed perhaps.
+    /// The entry continues, perhaps with another value.
     Kept,
-    /// It is gone, and the input moved on; or the filter failed.
+    /// The entry is dropped and the input moved on, or the filter failed.
     Skipped,
 }

@@ -91,7 +91,7 @@ fn unknown_kinds_fail_or_stay() {
     assert_eq!(cursor.stats().num_input_corrupt_records, 1);
 }
 
-/// A cursor whose keys are taken as they are, and that fails at its end.
+/// A cursor that yields its keys unchanged, and fails at its end.
 struct Broken {
     keys: Vec<&'static [u8]>,
     at: usize,
@@ -165,7 +165,7 @@ fn short_keys_are_corruption_wherever_they_come() {
 
 #[test]
 fn an_error_of_the_input_is_no_end() {
-    // The operand must not become a value: its base may lie behind the error.
+    // The operand must not become a value: the error may have hidden its base.
     let keys: Vec<&'static [u8]> = vec![b"a\x02\x01\0\0\0\0\0\0"];
     let merging = CompactionRules {
         merge_operator: base::merge::builtin("put"),
@@ -194,11 +194,12 @@ fn cancelling_stops_it_among_dropped_entries() {
     assert_eq!(cursor.status().unwrap_err().kind(), ErrorKind::Aborted);
 }
 
-/// Blobs are their indexes spelt out: `old:x` is garbage to be moved to `new:x`, `in:x` goes into the SST.
+/// A blob hook whose indexes are spelt out: `old:x` is garbage to be moved to `new:x`, `in:x` goes into the
+/// SST.
 #[derive(Default)]
 struct Blobs {
     log: Arc<Mutex<Vec<String>>>,
-    /// Of older versions; 0: as of others.
+    /// The minimum size for older versions; 0: as for others.
     min_older: usize,
 }
 
@@ -269,7 +270,7 @@ impl BlobHook for Blobs {
     }
 }
 
-/// The entries shown, and what the blob hook was told.
+/// The entries yielded, and the calls of the blob hook.
 fn with_blobs(text: &str, mut rules: CompactionRules) -> (String, String) {
     let log = Arc::new(Mutex::new(Vec::new()));
     rules.blobs = Some(Box::new(Blobs {
@@ -326,7 +327,7 @@ fn columns_in_blob_files_enter_and_leave_with_their_entity() {
 
 #[test]
 fn every_blob_that_is_dropped_is_known() {
-    // Hidden, deleted, behind a single deletion, under operands.
+    // Hidden, deleted, after a single deletion, under operands.
     let text = "a@9:x a@5#blob:cur\\x3a1 b@9#del b@5#blob:cur\\x3a2 c@9#sdel c@5#blob:cur\\x3a3 \
                 d@9#merge:m d@5#blob:cur\\x3a4";
     let bottom = CompactionRules {
@@ -339,7 +340,7 @@ fn every_blob_that_is_dropped_is_known() {
     assert_eq!(log, "in cur:1, in cur:2, in cur:3, in cur:4");
 }
 
-/// Decides by key, and by value where the key does not say it.
+/// A filter that decides by key, and by value for keys that need it.
 struct ByKey;
 
 impl CompactionFilter for ByKey {
@@ -442,7 +443,7 @@ fn a_compaction_may_run_on_any_thread() {
     is_send::<crate::Running>();
 }
 
-/// Versions of `a:9`, `a:8` and so on are of one key.
+/// Compares `a:9`, `a:8` and so on as versions of one key.
 struct Versions;
 
 impl base::Comparator for Versions {
@@ -457,7 +458,7 @@ impl base::Comparator for Versions {
     }
 }
 
-/// The entries shown where older versions go to blob files from 3 bytes on, others from 5.
+/// The entries yielded, where older versions go to blob files from 3 bytes on, others from 5.
 fn with_older(text: &str, rules: CompactionRules) -> String {
     let blobs = Blobs {
         min_older: 3,
@@ -475,13 +476,13 @@ fn with_older(text: &str, rules: CompactionRules) -> String {
 #[test]
 fn older_versions_leave_the_table_sooner() {
     let versions = || CompactionRules::new(UserComparator::Custom(Arc::new(Versions)));
-    // The newest stays, what is behind it goes, however far; but not what is small.
+    // The newest version stays; every older one moves, except small ones.
     let text = "a9@9:new a8@8:old a7@7:ol a6@6:old b5@5:own b4@4#del b3@3:old";
     assert_eq!(
         with_older(text, versions()),
         "a9@9:new a8@8#blob:new\\x3aold a7@7:ol a6@6#blob:new\\x3aold b5@5:own b4@4#del b3@3#blob:new\\x3aold"
     );
-    // What was taken away hides nothing, though a snapshot sees it.
+    // A deleted version hides nothing, even if a snapshot sees it.
     let taken = CompactionRules {
         snapshots: vec![8],
         ..versions()

@@ -1,4 +1,5 @@
-//! Many entries at once: blocks all of whose entries survive as they are, and entries of a block that are the plain case.
+//! Many entries at once: blocks whose entries all survive unchanged, and entries of a block that are the
+//! plain case.
 
 use std::cmp::Ordering;
 use std::ops::ControlFlow;
@@ -9,7 +10,7 @@ use base::{BlockwiseCursor, Kind, SeqNo};
 use super::{CompactionCursor, NO_STRIPE, ValueAt};
 use crate::order;
 
-/// The entries of a block that survive, summed up.
+/// A summary of the entries of a block that survives whole.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct BlockRun {
     pub entries: u64,
@@ -17,32 +18,32 @@ pub(crate) struct BlockRun {
     pub largest_seqno: SeqNo,
     raw_key_bytes: u64,
     raw_value_bytes: u64,
-    /// Stripe of the last.
+    /// The stripe of the last entry.
     last_ceiling: SeqNo,
 }
 
 impl<C: BlockwiseCursor> CompactionCursor<C> {
-    /// True if blocks may survive whole at all: nothing configured has to see each entry.
+    /// True if blocks may survive whole: no configured feature has to see each entry.
     pub(crate) fn may_keep_blocks(&self) -> bool {
         !self.slow
     }
 
-    /// True if the current entry is the first of a block and as it is there.
+    /// True if the current entry is the first of a block and unchanged.
     #[inline]
     pub(crate) fn at_block_start(&self) -> bool {
         self.input.at_block_start() && matches!(self.value, ValueAt::Input) && !self.ahead
     }
 
-    /// A user key at or behind the block it stands at the beginning of, if nothing of another source, nor the end of the range, comes before
-    /// that.
+    /// A user key at or after the end of the block that the cursor is at the start of, if no entry of another
+    /// source, nor the end of the range, comes before it.
     pub(crate) fn lone_block_bound(&self) -> Option<&[u8]> {
         let bound = self.input.lone_block_bound()?;
         let ends_before = |end: &Vec<u8>| order::bare(&self.cmp, bound, end) == Ordering::Less;
         self.end.as_ref().is_none_or(ends_before).then_some(bound)
     }
 
-    /// Whether every entry of the block it stands at the beginning of is to be written as it is: values alone, none hidden by the one before
-    /// it, none to get another sequence number.
+    /// The summary of the block that the cursor is at the start of, if every entry of it is to be written
+    /// unchanged: only values, none hidden by the previous entry, none that gets another sequence number.
     pub(crate) fn surviving_block(&mut self) -> Option<BlockRun> {
         if self.unmerged || self.clear_next || self.key != self.input.key() {
             return None;
@@ -65,7 +66,7 @@ impl<C: BlockwiseCursor> CompactionCursor<C> {
                 return ControlFlow::Break(());
             }
             if run.entries == 0 {
-                // That it survives is known, and whether it is the first of its key.
+                // This entry was already found to survive, and whether it is the first of its key is known.
                 run.last_ceiling = ceiling;
             } else {
                 let is_same = last.len() == key.len() && last[..user_len] == key[..user_len];
@@ -92,9 +93,9 @@ impl<C: BlockwiseCursor> CompactionCursor<C> {
         &self.block_key
     }
 
-    /// To the first surviving entry behind the block, which was written as it is.
+    /// Moves to the first surviving entry after the block, which was written unchanged.
     pub(crate) fn leave_block(&mut self, run: &BlockRun) {
-        // The first was counted when it was come to.
+        // The first entry was counted when the cursor reached it.
         self.stats.num_input_records += run.entries - 1;
         self.stats.total_input_raw_key_bytes += run.raw_key_bytes - self.key.len() as u64;
         self.stats.total_input_raw_value_bytes += run.raw_value_bytes - self.input.value().len() as u64;
@@ -107,16 +108,18 @@ impl<C: BlockwiseCursor> CompactionCursor<C> {
         self.advance();
     }
 
-    /// True if the current entry is as it is in the input, but for its sequence number perhaps, and nothing is known of the entry after.
+    /// True if the current entry is unchanged in the input, except perhaps for its sequence number, and the
+    /// input has not moved past it.
     #[inline]
     pub(crate) fn may_run(&self) -> bool {
         matches!(self.value, ValueAt::Input) && !self.ahead && !self.unmerged && !self.clear_next
     }
 
-    /// Moves the input behind the current entry, and shows `add` the entries behind it that are the plain case and lie in the same block, up to a
-    /// user key whose prefix is not below `stop`, or one that `add` does not take. `add` gets the internal key as it is to be written, how
-    /// many bytes exactly it has in common with the one before, and the value. Requires [`may_run`](Self::may_run). Gives the number of
-    /// entries taken; [`resume`](Self::resume) must follow.
+    /// Moves the input past the current entry, and passes the next entries to `add` as long as they are the
+    /// plain case and in the same block. It stops at a user key whose prefix is not below `stop`, and at an
+    /// entry that `add` refuses. `add` gets the internal key to write, the exact number of bytes it shares
+    /// with the previous one, and the value. Requires [`may_run`](Self::may_run). Returns the number of
+    /// entries added; [`resume`](Self::resume) must follow.
     #[inline]
     pub(crate) fn run(
         &mut self,
@@ -137,7 +140,8 @@ impl<C: BlockwiseCursor> CompactionCursor<C> {
             };
             let trailer = internal_key::trailer(internal);
             let seqno = trailer >> 8;
-            // Another version of the user key before, or one that begins with it, is not the plain case.
+            // Another version of the previous user key, or a key that has it as a prefix, is not the plain
+            // case.
             if trailer as u8 != Kind::Value as u8 || common + TRAILER_LEN >= last_len {
                 return ControlFlow::Break(());
             }
@@ -164,7 +168,8 @@ impl<C: BlockwiseCursor> CompactionCursor<C> {
         entries
     }
 
-    /// To the next surviving entry after a [run](Self::run) whose last key was `last`, if it took any.
+    /// Moves to the next surviving entry after a [run](Self::run) whose last key was `last`, if it added any
+    /// entries.
     pub(crate) fn resume(&mut self, last: Option<&[u8]>) {
         if let Some(last) = last {
             self.key.clear();
@@ -173,7 +178,7 @@ impl<C: BlockwiseCursor> CompactionCursor<C> {
         self.advance();
     }
 
-    /// The input, which stands where the cursor does.
+    /// The input, at the cursor's position.
     pub(crate) fn input_mut(&mut self) -> &mut C {
         &mut self.input
     }

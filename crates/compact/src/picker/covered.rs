@@ -1,4 +1,5 @@
-//! Files that a range tombstone covers as a whole: nobody sees anything of them any more, so that they are dropped unread.
+//! Files that a range tombstone covers entirely: no reader sees any of their entries, so they are dropped
+//! unread.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -11,18 +12,19 @@ use super::{Files, PickContext};
 use crate::order;
 use crate::plan::{CompactionReason, LevelFiles, Parts, Plan};
 
-/// Questions of one pick at most. Of very many tombstones and files each pick looks at some, other ones than the pick before.
+/// The maximum number of files checked in one pick. With very many tombstones and files each pick checks only
+/// a part, another one than the last pick.
 const MAX_QUESTIONS: usize = 20_000;
 
-/// Files of one level that tombstones of one table may cover.
+/// Files of one level that the tombstones of one table may cover.
 struct Candidates<'a> {
     holder: &'a Arc<FileMetadata>,
     level: usize,
     files: &'a [Arc<FileMetadata>],
 }
 
-/// Files of one level, each wholly covered by the range tombstones of one table that are newer than all that is in it. Every snapshot
-/// must be newer than the tombstones. Files whose tables are not open are not opened for it.
+/// Picks files of one level, each entirely covered by the range tombstones of one table that are newer than
+/// all entries of the file. Every snapshot must be newer than the tombstones. Tables are not opened for this.
 pub(crate) fn pick_covered(context: &PickContext<'_>) -> Option<Plan> {
     let visible_to_all = context.facts.visible_to_all();
     let cmp = context.version.cmp().user();
@@ -53,9 +55,9 @@ pub(crate) fn pick_covered(context: &PickContext<'_>) -> Option<Plan> {
         }
     }
     let lens: Vec<usize> = candidates.iter().map(|under| under.files.len()).collect();
-    // Tombstones of the table asked about last, all of whose levels follow each other.
+    // The tombstones of the last table checked. The ranges of one table, of all its levels, come in a row.
     let mut of: Option<(u64, Option<Arc<FragmentedTombstones>>)> = None;
-    // The number grows with what is written: any will do that is not the same again.
+    // The number changes with each write; any number that varies will do.
     for (at, range) in share(&lens, visible_to_all, MAX_QUESTIONS) {
         let Candidates {
             holder,
@@ -86,14 +88,14 @@ pub(crate) fn pick_covered(context: &PickContext<'_>) -> Option<Plan> {
     None
 }
 
-/// What to look at of lists of these lengths: all, or `most` of it that follow each other, beginning where `number` says; which list, and
-/// which part of it.
+/// The parts to check of lists of these lengths, as pairs of a list and a range in it: all elements, or
+/// `most` consecutive ones that begin at a place that `number` determines.
 fn share(lens: &[usize], number: u64, most: usize) -> Vec<(usize, Range<usize>)> {
     let total: usize = lens.iter().sum();
     if total <= most {
         return lens.iter().map(|&len| 0..len).enumerate().collect();
     }
-    // Spread over all of it, however little the number grows.
+    // The places are spread over all elements, however little the number changes.
     let mut skip = (number.wrapping_mul(0x9e37_79b9_7f4a_7c15) % total as u64) as usize;
     let mut left = most;
     let mut parts = Vec::new();
@@ -128,8 +130,8 @@ fn drop_files(context: &PickContext<'_>, level: usize, files: Vec<Arc<FileMetada
     plan
 }
 
-/// True if `tombstones`, one fragment after the other without a gap, cover every key that may be in `file`, each with a tombstone newer
-/// than the file and not newer than `visible`.
+/// True if fragments of `tombstones` without a gap cover every key that may be in `file`, each with a
+/// tombstone newer than the file and at most `visible`.
 fn covers(files: &Files<'_>, tombstones: &FragmentedTombstones, file: &FileMetadata, visible: SeqNo) -> bool {
     let cmp = files.cmp;
     let mut from = order::bare_user_key(cmp, &file.smallest);
@@ -143,7 +145,8 @@ fn covers(files: &Files<'_>, tombstones: &FragmentedTombstones, file: &FileMetad
         if !hides || order::bare(cmp, fragment.start, from).is_gt() {
             return false;
         }
-        // The end of a tombstone is not covered, but a file that ends with a sentinel does not hold its last key either.
+        // A tombstone does not cover its end, but a file that ends with a sentinel does not hold its last key
+        // either.
         let reached = order::bare(cmp, fragment.end, last);
         if reached.is_gt() || (reached.is_eq() && file.largest_is_sentinel()) {
             return true;

@@ -1,5 +1,5 @@
-//! FIFO compaction: the oldest files are dropped, unread, when their data is too old or there is too much. Everything lies in L0;
-//! what an earlier style left in levels goes first.
+//! FIFO compaction: drops the oldest files, unread, when their data is too old or there is too much data. All
+//! files are in L0; files that an earlier style left in other levels are dropped first.
 
 use std::sync::Arc;
 
@@ -12,7 +12,8 @@ use crate::plan::{CompactionReason, LevelFiles, Parts, Plan};
 use crate::score::fifo_bytes;
 use crate::styles::CompactionOptionsFifo;
 
-/// The files to drop, or one to rewrite for its temperature, or some to merge where `allow_compaction` says so; `None` if there are none. One at a time: dropping is quick.
+/// The files to drop; or one to rewrite for its temperature; or, with `allow_compaction`, files to merge.
+/// `None` if there are none. Only one such plan runs at a time, because dropping is quick.
 pub fn pick_fifo(context: &PickContext<'_>, options: &CompactionOptionsFifo) -> Option<Plan> {
     if context.running.is_exclusive() || context.running.level0_busy() {
         return None;
@@ -31,8 +32,8 @@ struct Picker<'a> {
 }
 
 impl Picker<'_> {
-    /// The files of L0, from the oldest on, whose data is older than `ttl`: if what is left is small enough then. Else more of them
-    /// go by size.
+    /// The files of L0, from the oldest on, whose data is older than `ttl`, if the rest is small enough then.
+    /// Otherwise `pick_size` drops more.
     fn pick_ttl(&self) -> Option<Plan> {
         let context = self.context;
         let old = context.version.files(0).iter().rev();
@@ -44,7 +45,7 @@ impl Picker<'_> {
         let (limit, with_blobs) = self.options.limit();
         let bytes = super::total_bytes(&dropped);
         let left = match with_blobs {
-            // Blobs go with the tables that refer to them: by each table's share.
+            // Blobs are dropped with the tables that refer to them: each table counts with its share.
             true => {
                 let tables = context.version.total_bytes().max(1);
                 let all = fifo_bytes(context.version, true) as f64;
@@ -55,7 +56,8 @@ impl Picker<'_> {
         (left <= limit).then(|| self.drop_files(0, dropped, CompactionReason::FIFOTtl))
     }
 
-    /// The oldest files until the rest is small enough. In levels nobody knows which are oldest: the smallest keys go first.
+    /// The oldest files, until the rest is small enough. In levels below L0 the age of files is unknown: the
+    /// smallest keys are dropped first.
     fn pick_size(&self) -> Option<Plan> {
         let version = self.context.version;
         let (limit, with_blobs) = self.options.limit();
@@ -81,7 +83,8 @@ impl Picker<'_> {
         (!dropped.is_empty()).then(|| self.drop_files(level, dropped, CompactionReason::FIFOMaxSize))
     }
 
-    /// The oldest file whose age asks for another temperature. It stays where it is among the others, as old as it was.
+    /// The oldest file whose age requires another temperature. Its rewritten file keeps its place and its
+    /// age.
     fn pick_temperature(&self) -> Option<Plan> {
         let (version, now) = (self.context.version, self.context.now);
         if version.num_non_empty_levels() > 1 {
@@ -98,7 +101,7 @@ impl Picker<'_> {
         Some(plan)
     }
 
-    /// Small files of L0. What comes of them must stay small, or it would never be dropped for its age.
+    /// Small files of L0 to merge. The result must stay small, or it would never be dropped for its age.
     fn pick_merge(&self) -> Option<Plan> {
         let options = self.context.options;
         let files = self.context.version.files(0);
@@ -113,7 +116,7 @@ impl Picker<'_> {
 
     fn drop_files(&self, level: usize, mut files: Vec<Arc<FileMetadata>>, reason: CompactionReason) -> Plan {
         if level == 0 {
-            // As they stand in L0.
+            // The order of L0.
             files.reverse();
         }
         let mut plan = self.plan(level, files, reason);

@@ -1,4 +1,4 @@
-//! Compaction of files a user names, into a level a user names.
+//! Compaction of files that the user names, into a level that the user names.
 
 use std::sync::Arc;
 
@@ -9,23 +9,23 @@ use super::{Files, PickContext, any_being_compacted, conflicts, grandparents, is
 use crate::levels::LevelTargets;
 use crate::plan::{CompactionReason, LevelFiles, Parts, Plan};
 
-/// What a user may say about the compaction of named files. The names and defaults are RocksDB's.
+/// The options of a compaction of named files. The names and defaults are RocksDB's.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CompactFilesOptions {
-    /// Bytes an output file should have; `None`: as the output level's files have. `None`.
+    /// The size of an output file in bytes; `None`: that of the output level's files. Default: `None`.
     pub output_file_size_limit: Option<u64>,
-    /// The files are moved instead of rewritten where that can be. False.
+    /// Files are moved instead of rewritten where possible. Default: false.
     pub allow_trivial_move: bool,
-    /// Threads that may write the compaction; 0: as many as the database's option says. 0.
+    /// The number of threads that may write the compaction; 0: the database's option. Default: 0.
     pub max_subcompactions: u32,
 }
 
-/// The compaction of the files `numbers` to `output_level`, and of those that must come along so that no older data ends
-/// up above newer.
+/// The compaction of the files `numbers` to `output_level`, with the further files that are needed so that no
+/// older data ends up above newer data.
 ///
 /// # Errors
-/// `InvalidArgument` if there is no such file or level, or the output level lies above one of the files. `Aborted` if a file
-/// that is needed is in another compaction.
+/// `InvalidArgument` if a file or level does not exist, or the output level is above one of the files.
+/// `Aborted` if a file that is needed is in another compaction.
 pub fn pick_files(
     context: &PickContext<'_>,
     numbers: &[u64],
@@ -83,8 +83,8 @@ pub fn pick_files(
     }))
 }
 
-/// The files `named`, by level, and those of each level down to the last that overlap what comes from above: what is moved
-/// passes all of them.
+/// The files `named`, by level, and the files of each level down to the last that overlap data from above:
+/// moved data passes all of those levels.
 fn with_company(context: &PickContext<'_>, named: &[Vec<u64>]) -> Vec<LevelFiles> {
     let files = Files::of(context.version);
     let mut inputs: Vec<LevelFiles> = Vec::new();
@@ -96,7 +96,7 @@ fn with_company(context: &PickContext<'_>, named: &[Vec<u64>]) -> Vec<LevelFiles
         } else {
             let mut chosen: Vec<bool> = all.iter().map(is_named).collect();
             let above = inputs.iter().flat_map(|input| &input.files);
-            // An output file may reach over the gap between two of its own level that are named.
+            // An output file may span the gap between two named files of its own level.
             let own = all
                 .iter()
                 .filter(|file| level + 1 == named.len() && is_named(file));
@@ -119,8 +119,8 @@ fn with_company(context: &PickContext<'_>, named: &[Vec<u64>]) -> Vec<LevelFiles
     inputs
 }
 
-/// Of L0: within it, all between the newest and the oldest named one; out of it, the named ones and the older ones that
-/// overlap them.
+/// The files of L0. For an output in L0: all between the newest and the oldest named one. Otherwise: the
+/// named ones and the older ones that overlap them.
 fn of_level0(
     files: &Files<'_>,
     all: &[Arc<FileMetadata>],
@@ -135,7 +135,7 @@ fn of_level0(
         return all[newest..=oldest].to_vec();
     }
     let mut taken: Vec<Arc<FileMetadata>> = Vec::new();
-    // From new to old: an older one cannot bring in a newer one, which may stay above.
+    // From newer to older: an older file cannot require a newer one, which may stay above it.
     for file in &all[newest..] {
         let overlaps = |other: &Arc<FileMetadata>| {
             files

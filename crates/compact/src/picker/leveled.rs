@@ -1,4 +1,5 @@
-//! Leveled compaction, as RocksDB does it: the most urgent level first, from it the file that costs the least.
+//! Leveled compaction, as in RocksDB: the most urgent level first, and from it the file that is cheapest to
+//! compact.
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -16,16 +17,17 @@ use crate::order;
 use crate::plan::{CompactionReason, LevelFiles, Parts, Plan};
 use crate::score::{Scores, Weights};
 
-/// Files an automatic trivial move may take along, so that the next level does not get too much at once.
+/// The number of files that an automatic trivial move may take along, so that the next level does not get too
+/// much at once.
 const MAX_MULTI_TRIVIAL_MOVE: usize = 4;
 
-/// Files a compaction within L0 must have to be worth it.
+/// The minimum number of files of a compaction within L0.
 const MIN_FILES_FOR_INTRA_L0: usize = 4;
 
-/// The compaction that is needed most, `None` if none is needed or all that are conflict with running ones.
+/// The most urgent compaction; `None` if none is needed or all conflict with running ones.
 ///
-/// Pure; with the result [`start`](super::Running::start)ed, the next call finds another one beside it. Cost: a pass
-/// over the metadata of all files, and a sort of those of the levels that are too large.
+/// Pure: after the result was [`start`](super::Running::start)ed, the next call finds a further one. Cost: a
+/// pass over the metadata of all files, and a sort of the files of each level that is too large.
 pub fn pick_leveled(context: &PickContext<'_>) -> Option<Plan> {
     if context.version.num_levels() < 2 || context.running.is_exclusive() {
         return None;
@@ -33,7 +35,8 @@ pub fn pick_leveled(context: &PickContext<'_>) -> Option<Plan> {
     Picker::new(context).pick()
 }
 
-/// What the files marked for one reason or another would be compacted for, if no level is too large.
+/// The reasons for which single files are compacted if no level is too large, in order, with the mark of
+/// each.
 fn age_reasons(context: &PickContext<'_>) -> [(CompactionReason, MarkedBy); 6] {
     let dynamic = context.options.level_compaction_dynamic_level_bytes;
     [
@@ -86,7 +89,7 @@ impl<'a> Picker<'a> {
             if due.score < 1.0 {
                 break;
             }
-            // L0 waits for the base level: a compaction out of that would make it wait longer.
+            // L0 waits for the base level: a compaction out of the base level would make it wait longer.
             if level0_waits && due.level == self.base_level() {
                 continue;
             }
@@ -106,7 +109,7 @@ impl<'a> Picker<'a> {
             .find_map(|(reason, marked)| self.pick_marked(reason, marked))
     }
 
-    /// Out of L0: what can be moved, or all files that overlap one.
+    /// A compaction out of L0: the files that can be moved, or all that overlap one file.
     fn pick_level0(&self, score: f64) -> Option<Plan> {
         let reason = CompactionReason::LevelL0FilesNum;
         if self.context.running.level0_busy() {
@@ -123,7 +126,7 @@ impl<'a> Picker<'a> {
             .find_map(|at| self.compact_level0(&self.files.level(0)[at], reason, score))
     }
 
-    /// `file` and all of L0 that overlaps it, into the base level.
+    /// The compaction of `file` and all files of L0 that overlap it into the base level.
     fn compact_level0(
         &self,
         file: &'a Arc<FileMetadata>,
@@ -145,7 +148,7 @@ impl<'a> Picker<'a> {
     /// Moves the oldest files of L0 down, as long as they overlap neither each other nor the base level.
     fn level0_trivial_move(&self, score: f64) -> Option<Plan> {
         let base = self.base_level();
-        // Into an empty level one file at least moves anyway.
+        // If the base level is empty, at least one file can be moved anyway.
         if base == 0 || self.files.level(base).is_empty() {
             return None;
         }
@@ -154,7 +157,7 @@ impl<'a> Picker<'a> {
         for file in self.files.level(0).iter().rev() {
             if !moved.is_empty() {
                 let bounds = self.files.bounds(&moved);
-                // Two that meet in a user key would part its versions in the next level.
+                // Two files that share a user key would separate its versions in the next level.
                 let user = order.user();
                 let apart = order::boundaries(user, &file.largest, bounds.smallest) == Ordering::Less
                     || order::boundaries(user, &file.smallest, bounds.largest) == Ordering::Greater;
@@ -189,8 +192,8 @@ impl<'a> Picker<'a> {
         ))
     }
 
-    /// While L0 cannot be compacted down: the longest run of its newest files for which each further file makes the
-    /// work per file less.
+    /// While L0 cannot be compacted down: the longest run of its newest files in which each further file
+    /// lowers the work per file.
     fn pick_intra_level0(&self, score: f64) -> Option<Plan> {
         let files = self.files.level(0);
         let trigger = self.context.options.level0_file_num_compaction_trigger;
@@ -201,7 +204,8 @@ impl<'a> Picker<'a> {
         (end >= MIN_FILES_FOR_INTRA_L0).then(|| self.intra_level0(&files[..end], score))
     }
 
-    /// Where the base level is so much larger than L0 that compacting into it would rewrite it for little: within L0.
+    /// A compaction within L0, where the base level is so much larger than L0 that compacting into it would
+    /// rewrite it for little.
     fn size_based_intra_level0(&self, score: f64) -> Option<Plan> {
         let options = self.context.options;
         let min_files = options.level0_file_num_compaction_trigger.max(2);
@@ -225,7 +229,7 @@ impl<'a> Picker<'a> {
         self.plan(inputs, 0, false, CompactionReason::LevelL0FilesNum, score)
     }
 
-    /// Out of a level below L0 that is too large: the first file, by priority, that nothing stands in the way of.
+    /// Out of a level below L0 that is too large: the first file, by priority, that conflicts with nothing.
     fn pick_from(&self, level: usize, score: f64) -> Option<Plan> {
         let reason = CompactionReason::LevelMaxLevelSize;
         self.by_priority(level).into_iter().find_map(|at| {
@@ -244,7 +248,7 @@ impl<'a> Picker<'a> {
         })
     }
 
-    /// The neighbours of one file that may be moved together with it.
+    /// Extends `start` by neighbours that may be moved together with it.
     fn extend_trivial_move(&self, level: usize, start: Range<usize>) -> Range<usize> {
         let files = self.files.level(level);
         let output_level = level + 1;
@@ -275,7 +279,7 @@ impl<'a> Picker<'a> {
         range
     }
 
-    /// `range` of `level` to `output_level`, if nothing it needs is busy.
+    /// The compaction of `range` of `level` to `output_level`, if no file it needs is busy.
     fn compact_level(
         &self,
         level: usize,
@@ -291,7 +295,7 @@ impl<'a> Picker<'a> {
         self.complete(level, start.to_vec(), output_level, reason, score)
     }
 
-    /// Adds what else a compaction of `start` needs.
+    /// Adds the further inputs that a compaction of `start` needs.
     fn complete(
         &self,
         level: usize,
@@ -309,7 +313,7 @@ impl<'a> Picker<'a> {
         Some(self.plan(inputs, output_level, trivial_move, reason, score))
     }
 
-    /// If no level is too large: a file that is to be compacted for its own sake.
+    /// If no level is too large: a file that is compacted for its own sake.
     fn pick_marked(&self, reason: CompactionReason, marked: MarkedBy) -> Option<Plan> {
         let version = self.context.version;
         let last_non_empty = version.num_non_empty_levels().checked_sub(1)?;
@@ -322,7 +326,8 @@ impl<'a> Picker<'a> {
             _ => None,
         };
         (0..=last_non_empty).find_map(|level| {
-            // Where nothing lies below, a file marked by a collector or its age alone has nowhere to go.
+            // A file that a collector marked, or that is only old, has no level to go to if no level below
+            // has files.
             let at_bottom = level == last_non_empty;
             let (eligible, down) = match marked {
                 MarkedBy::Collector => (!at_bottom || level == 0, true),
@@ -366,7 +371,7 @@ impl<'a> Picker<'a> {
         })
     }
 
-    /// `blob_file`: the one whose tables are compacted for its sake.
+    /// True if the file has that mark. `blob_file`: the one whose linked tables are compacted.
     fn is_marked(
         &self,
         level: usize,
@@ -397,8 +402,8 @@ impl<'a> Picker<'a> {
         }
     }
 
-    /// With timestamps, only what is older than `full_history_ts_low` changes when it is rewritten. A file whose timestamps are not known
-    /// is left alone.
+    /// With timestamps, a rewrite only changes history older than `full_history_ts_low`. A file whose
+    /// timestamps are unknown is left as it is.
     fn history_ended(&self, file: &FileMetadata) -> bool {
         if self.files.cmp.timestamp_size() == 0 {
             return true;
@@ -417,7 +422,7 @@ impl<'a> Picker<'a> {
         }
     }
 
-    /// Indices of the files of `level`, the one to compact first in front.
+    /// The indices of the files of `level`, the one to compact first in front.
     fn by_priority(&self, level: usize) -> Vec<usize> {
         let files = self.files.level(level);
         let mut indices: Vec<usize> = (0..files.len()).collect();
@@ -432,7 +437,7 @@ impl<'a> Picker<'a> {
                 let behind = |cursor: &[u8]| {
                     files.partition_point(|file| order.compare(&file.smallest, cursor) != Ordering::Greater)
                 };
-                // The files of L0 go down together.
+                // All files of L0 are compacted together, so round robin does not apply to L0.
                 if let Some(cursor) = self.context.running.cursor(level).filter(|_| level > 0) {
                     let first = behind(cursor) % files.len().max(1);
                     indices.rotate_left(first);
@@ -454,13 +459,14 @@ impl<'a> Picker<'a> {
         indices
     }
 
-    /// Of each file of `level`: 1024ths of the bytes it overlaps in the next level to its own, less for data that is
-    /// near its `ttl`.
+    /// For each file of `level`: the bytes it overlaps in the next level in relation to its own, in 1024ths,
+    /// and less for data that is near its `ttl`.
     fn overlapping_ratios(&self, level: usize) -> Vec<u64> {
         let files = self.files.level(level);
         let order = self.context.version.cmp();
         let booster = TtlBooster::new(self.context, level);
-        // L0 has no order to walk it along the next level by, and its files go down together.
+        // L0 is not in key order, so its files cannot be matched with the next level in one pass, and they
+        // are compacted together.
         let next = if level == 0 {
             &[]
         } else {
@@ -475,7 +481,7 @@ impl<'a> Picker<'a> {
             while at < next.len() && order.compare(&next[at].smallest, &file.largest) == Ordering::Less {
                 bytes = bytes.saturating_add(next[at].size);
                 if order.compare(&next[at].largest, &file.largest) == Ordering::Greater {
-                    // It reaches into the range of the next file, too.
+                    // The file below extends into the range of the next file, too.
                     break;
                 }
                 at += 1;
@@ -513,11 +519,11 @@ impl<'a> Picker<'a> {
     }
 }
 
-/// Makes files whose data is near its `ttl` go first, so that their turn comes before it runs out: from half of it on,
-/// the lower levels earlier.
+/// Raises the priority of files whose data is near its `ttl`, so that they are compacted before it expires:
+/// from half of the `ttl` on, the lower levels earlier.
 struct TtlBooster {
     now: u64,
-    /// `None`: nothing is boosted.
+    /// `None`: no file is boosted.
     start: Option<u64>,
     step: u64,
 }
@@ -548,7 +554,8 @@ impl TtlBooster {
     }
 }
 
-/// Bytes of the files that have nothing older in their key range: what a family comes down to.
+/// The bytes of the files that have nothing older in their key range: the size a family would have after a
+/// full compaction.
 pub fn bottommost_bytes(version: &Version) -> u64 {
     let levels = 0..version.num_levels();
     let sizes = levels.flat_map(|level| {
@@ -560,7 +567,7 @@ pub fn bottommost_bytes(version: &Version) -> u64 {
     sizes.fold(0, u64::saturating_add)
 }
 
-/// True if nothing older lies in the key range of file `at` of `level`.
+/// True if no older data exists in the key range of file `at` of `level`.
 fn is_bottommost(version: &Version, level: usize, at: usize, file: &FileMetadata) -> bool {
     if level == 0 && at + 1 != version.files(0).len() {
         return false;

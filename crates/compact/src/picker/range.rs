@@ -1,4 +1,4 @@
-//! Manual compaction: of a key range, level by level.
+//! Manual compaction of a key range, level by level.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -16,40 +16,42 @@ use crate::levels::LevelTargets;
 use crate::plan::{CompactionReason, Parts, Plan};
 use crate::styles::Style;
 
-/// Where the files of a level go.
+/// The output level of a manual compaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OutputLevel {
     /// To this level.
     Level(usize),
-    /// From L0, to the base level there is when the files are picked.
+    /// For files of L0: the base level at the time of the pick.
     Base,
 }
 
-/// Which files of one level to compact.
+/// The files of one level to compact.
 #[derive(Clone, Copy, Debug)]
 pub struct RangeRequest<'a> {
     /// The level.
     pub input_level: usize,
-    /// Where its files go; to the same level to rewrite them.
+    /// The output level; the input level itself to rewrite its files.
     pub output: OutputLevel,
     /// First user key, without timestamp; `None`: from the start.
     pub begin: Option<&'a [u8]>,
     /// Last user key, inclusive, without timestamp; `None`: to the end.
     pub end: Option<&'a [u8]>,
-    /// Files with this number or a higher one, made since the manual compaction began, are left out.
+    /// Files with this number or a higher one were written since the manual compaction began, and are left
+    /// out.
     pub max_file_num_to_ignore: Option<u64>,
     /// Files may be moved instead of rewritten.
     pub allow_trivial_move: bool,
 }
 
-/// What [`pick_range`] found.
+/// The result of [`pick_range`].
 #[derive(Debug)]
 pub enum RangePick {
-    /// These files. `rest`: the user key, without timestamp, from which on more is to be compacted afterwards.
+    /// A compaction of the range or its first part.
     Plan {
         /// The compaction.
         plan: Box<Plan>,
-        /// Where the next one begins; `None`: this one covers the whole range.
+        /// The user key, without timestamp, at which the next compaction of the range begins; `None`: this
+        /// one covers the whole range.
         rest: Option<Vec<u8>>,
     },
     /// No file is in the range.
@@ -58,7 +60,7 @@ pub enum RangePick {
     Conflict,
 }
 
-/// The next compaction of a key range of one level, of at most `max_compaction_bytes` where that can be.
+/// The next compaction of a key range of one level, of at most `max_compaction_bytes` where possible.
 pub fn pick_range(context: &PickContext<'_>, request: &RangeRequest<'_>) -> RangePick {
     if context.running.is_exclusive() {
         return RangePick::Conflict;
@@ -113,7 +115,8 @@ pub fn pick_range(context: &PickContext<'_>, request: &RangeRequest<'_>) -> Rang
     RangePick::Nothing
 }
 
-/// As many files from the front of `range` as one compaction may have; one in any case, so that there is progress.
+/// As many files from the front of `range` as one compaction may have; at least one, so that there is
+/// progress.
 fn within_limit(
     context: &PickContext<'_>,
     files: &Files<'_>,
@@ -143,7 +146,7 @@ fn overlapping_level0(
     begin: Option<&[u8]>,
     end: Option<&[u8]>,
 ) -> Vec<Arc<manifest::FileMetadata>> {
-    // The first that overlap the range; then all that overlap them.
+    // First the files that overlap the range, then all that overlap those.
     let first = files.version.overlapping(0, begin, end);
     if first.is_empty() {
         return first;
@@ -158,7 +161,7 @@ fn overlapping_level0(
     files.overlapping_level0(user(bounds.smallest), user(bounds.largest))
 }
 
-/// A user key with a timestamp of `byte`s, which is left out of account where the family has timestamps.
+/// `key` with a timestamp whose bytes are all `byte`, which comparisons ignore, if the family has timestamps.
 fn stamped(files: &Files<'_>, key: &[u8], byte: u8) -> Vec<u8> {
     let mut stamped = key.to_vec();
     stamped.resize(key.len() + files.cmp.timestamp_size(), byte);
@@ -198,49 +201,52 @@ fn complete(
     }
 }
 
-/// Whether a manual compaction also rewrites the files that are at the bottom already.
+/// Whether a manual compaction also rewrites files that are at the bottom already.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BottommostLevelCompaction {
-    /// No.
+    /// It does not.
     Skip,
-    /// If the family has a compaction filter. The default.
+    /// It does, if the family has a compaction filter. The default.
     #[default]
     IfHaveCompactionFilter,
-    /// All of them, those it has just written included.
+    /// It rewrites all of them, including those it has just written.
     Force,
-    /// All it has not written itself.
+    /// It rewrites all files that it has not written itself.
     ForceOptimized,
 }
 
-/// What a user may say about a manual compaction. The names and defaults are RocksDB's.
+/// The options of a manual compaction. The names and defaults are RocksDB's.
 #[derive(Clone, Debug, Default)]
 pub struct CompactRangeOptions {
-    /// No other compaction runs at the same time: this one begins when those at work have ended, and none begins before it has. False.
+    /// No other compaction runs at the same time: this one waits for the running ones to end, and none starts
+    /// before it has ended. Default: false.
     pub exclusive_manual_compaction: bool,
-    /// What is in memory is flushed first, even if that delays or stops writes. Otherwise that waits until it does not, as
-    /// long as compactions or flushes are to be expected that help. False.
+    /// Memtables are flushed first, even if that delays or stops writes. Otherwise the flush waits until it
+    /// would not, as long as compactions or flushes that help are expected. Default: false.
     pub allow_write_stall: bool,
-    /// Set to true by any thread, it calls this compaction off, which fails with `Incomplete`: between steps and between blocks of the output, or when next
-    /// a job of the database ends while it waits for one. What was done until then stays. `None`.
+    /// Any thread may set this flag to cancel the compaction, which then fails with `Incomplete`. The flag is
+    /// checked between steps and between blocks of the output, and, while the compaction waits for another
+    /// job of the database, when a job ends. Completed steps stay. Default: `None`.
     pub canceled: Option<Arc<AtomicBool>>,
-    /// The files end up in `target_level`, if it and the levels between are empty. False.
+    /// The files end up in `target_level`, if it and the levels between are empty. Default: false.
     pub change_level: bool,
-    /// The level for `change_level`; `None`: the highest that holds them. `None`.
+    /// The level for `change_level`; `None`: the highest level that can hold the files. Default: `None`.
     pub target_level: Option<usize>,
-    /// Whether what is at the bottom already is rewritten. `IfHaveCompactionFilter`.
+    /// Whether files at the bottom are rewritten. Default: `IfHaveCompactionFilter`.
     pub bottommost_level_compaction: BottommostLevelCompaction,
-    /// Threads that may write one compaction; 0: as many as the database's option says. 0.
+    /// The number of threads that may write one compaction; 0: the database's option. Default: 0.
     pub max_subcompactions: u32,
-    /// Whether values are taken out of old blob files, so that these go. What is moved and not rewritten keeps its values where
-    /// they are: see `bottommost_level_compaction`. `UseDefault`.
+    /// Whether values of old blob files are relocated, so that those files become obsolete. Files that are
+    /// moved and not rewritten keep their values where they are: see `bottommost_level_compaction`. Default:
+    /// `UseDefault`.
     pub blob_garbage_collection_policy: BlobGarbageCollectionPolicy,
-    /// With `blob_garbage_collection_policy` at `Force`: the part of the blob files that is old, 0 to 1. `None`: as the family's
-    /// `blob_garbage_collection_age_cutoff` says. `None`.
+    /// With `blob_garbage_collection_policy` at `Force`: the part of the blob files that counts as old, 0 to 1.
+    /// `None`: the family's `blob_garbage_collection_age_cutoff`. Default: `None`.
     pub blob_garbage_collection_age_cutoff: Option<f64>,
 }
 
 impl CompactRangeOptions {
-    /// `InvalidArgument`, with the name, for what cannot be.
+    /// Returns `InvalidArgument`, with the option's name, for a value out of range.
     pub fn check(&self) -> Result<()> {
         match self.blob_garbage_collection_age_cutoff {
             Some(cutoff) if !(0.0..=1.0).contains(&cutoff) => Err(Error::invalid_argument(format!(
@@ -250,13 +256,13 @@ impl CompactRangeOptions {
         }
     }
 
-    /// True if the caller has called it off.
+    /// True if the caller has cancelled the compaction.
     pub fn is_canceled(&self) -> bool {
         let flag = self.canceled.as_ref();
         flag.is_some_and(|flag| flag.load(Ordering::Relaxed))
     }
 
-    /// What is asked for of garbage in blob files.
+    /// The blob garbage collection that these options ask for.
     pub fn blob_garbage(&self) -> BlobGarbageRequest {
         BlobGarbageRequest {
             policy: self.blob_garbage_collection_policy,
@@ -265,31 +271,31 @@ impl CompactRangeOptions {
     }
 }
 
-/// What a [`RangeCompaction`] wants next.
+/// The next step of a [`RangeCompaction`].
 #[derive(Debug)]
 pub enum RangeStep {
-    /// Run this, then ask again with the version that came of it.
+    /// Run this compaction, then ask again with the resulting version.
     Compact(Box<Plan>),
     /// Another compaction is in the way: ask again when one has ended.
     Wait,
-    /// All is done.
+    /// The manual compaction is complete.
     Done,
 }
 
-/// A manual compaction of a key range, step by step: from the first level with files in it down to the last, then, if
-/// asked for, the last level itself, and last the move to another level.
+/// A manual compaction of a key range, step by step: from the first level with files in it down to the last;
+/// then, if asked for, the last level itself; and last the move to another level.
 ///
-/// It does nothing itself. If a step fails, the whole fails.
+/// It only decides about steps. If a step fails, the whole compaction fails.
 #[derive(Debug)]
 pub struct RangeCompaction {
     options: CompactRangeOptions,
     begin: Option<Vec<u8>>,
     end: Option<Vec<u8>>,
     has_filter: bool,
-    /// The number the next file would have had when it began.
+    /// The number that the next file would have had when the compaction began.
     next_file_number: u64,
     phase: Phase,
-    /// Where the current level is to be continued; the outer `None`: from `begin`.
+    /// Where the compaction of the current level continues; the outer `None`: at `begin`.
     at: Option<Vec<u8>>,
 }
 
@@ -298,9 +304,9 @@ enum Phase {
     Start,
     /// Level by level.
     Levels,
-    /// All files at once: a part of a sorted run would be one itself.
+    /// All files at once: compacting a part of a sorted run would create one more run.
     All,
-    /// What goes by itself goes now.
+    /// Files that FIFO drops anyway are dropped now.
     Fifo,
     /// Files of this level go one level down.
     Down(usize),
@@ -312,8 +318,9 @@ enum Phase {
 }
 
 impl RangeCompaction {
-    /// Of the user keys from `begin` to `end`, both inclusive and without timestamps, `None`: unbounded. `has_filter`: the
-    /// family has a compaction filter. `next_file_number`: that of the next new file.
+    /// A manual compaction of the user keys from `begin` to `end`, both inclusive and without timestamps,
+    /// `None`: unbounded. `has_filter`: the family has a compaction filter. `next_file_number`: that of the
+    /// next new file.
     pub fn new(
         options: CompactRangeOptions,
         begin: Option<&[u8]>,
@@ -332,7 +339,8 @@ impl RangeCompaction {
         }
     }
 
-    /// What to do next. The plan it returned before must have been run and [`finish`](super::Running::finish)ed.
+    /// The next step. The plan of the previous step must have been run and
+    /// [`finish`](super::Running::finish)ed.
     pub fn step(&mut self, context: &PickContext<'_>) -> Result<RangeStep> {
         loop {
             match self.phase {
@@ -340,7 +348,7 @@ impl RangeCompaction {
                     self.phase = match (&context.options.style, context.version.num_levels()) {
                         (Style::Fifo(_), _) => Phase::Fifo,
                         (Style::Universal(_), 2..) => Phase::All,
-                        // With one level, as without a style: what lies in L0 is merged into one file.
+                        // With one level, as without a style, the files of L0 are merged into one.
                         (_, 1) if !context.version.files(0).is_empty() => Phase::All,
                         _ => Phase::Levels,
                     };
@@ -420,13 +428,13 @@ impl RangeCompaction {
                 begin: self.at.as_deref().or(self.begin.as_deref()),
                 end: self.end.as_deref(),
                 max_file_num_to_ignore,
-                // A filter is to see every entry.
+                // With a filter, files are rewritten, because the filter must see every entry.
                 allow_trivial_move: !self.has_filter && output != OutputLevel::Level(input_level),
             },
         )
     }
 
-    /// Takes up what was picked in the current phase, which `next` follows when nothing is left.
+    /// Takes the pick of the current phase; `next` is the phase that follows when no files are left.
     fn took(&mut self, picked: RangePick, next: Phase) -> Option<RangeStep> {
         match picked {
             RangePick::Plan { plan, rest } => {
@@ -445,10 +453,11 @@ impl RangeCompaction {
         }
     }
 
-    /// What follows once the files of the range are in `level` or below.
+    /// The phase that follows once the files of the range are in `level` or below.
     fn below(&self, context: &PickContext<'_>, level: usize) -> Phase {
         let version = context.version;
-        // With fixed sizes, what lies below the last level with files would only be moved further and further.
+        // With fixed level sizes, files below the last level with files would only be moved further and
+        // further.
         let levels = if context.options.level_compaction_dynamic_level_bytes {
             version.num_levels()
         } else {
@@ -481,10 +490,11 @@ impl RangeCompaction {
     }
 }
 
-/// Moves all files of L0 to `target_level`, where the levels from L1 to that one are empty and no two files overlap.
+/// Moves all files of L0 to `target_level`, where the levels from L1 to that one are empty and no two files
+/// overlap.
 ///
 /// # Errors
-/// `InvalidArgument` where that is not so, or there is no such level below L0.
+/// `InvalidArgument` if those conditions do not hold, or there is no such level below L0.
 pub fn promote_level0(context: &PickContext<'_>, target_level: usize) -> Result<RangeStep> {
     let version = context.version;
     if target_level == 0 || target_level >= version.num_levels() {
@@ -567,7 +577,7 @@ fn refit(context: &PickContext<'_>, level: usize, target_level: Option<usize>) -
         ));
     }
     let inputs = level_inputs(level, files.to_vec(), to, &[]);
-    // It must be the only job, and stay so until it is installed.
+    // The move must be the only job until it is installed.
     if !context.running.is_empty() {
         return Ok(RangeStep::Wait);
     }

@@ -1,9 +1,11 @@
-//! Files that a compaction wrote in the level where its inputs lay. If the reason of that compaction stays, because a merge operator
-//! refuses or because nothing more is known of a file, the same compaction would be picked again without end.
+//! Files that a compaction wrote in the level of its inputs. If the reason of that compaction persists,
+//! because a merge operator fails or because nothing more is known of a file, the same compaction would be
+//! picked again and again.
 //!
-//! A file is compacted again for the same reason only after something has changed that the reason depends on: an older snapshot was
-//! released than the compaction knew, history ended later, a period passed, more blob files became old. What is known is in memory
-//! alone: each life of a database may try once.
+//! A file is compacted again for the same reason only after something has changed that the reason depends on:
+//! a snapshot was released that the compaction still had to respect, `full_history_ts_low` rose, a period
+//! passed, or more blob files became old. This knowledge is only in memory: after each open of a database one
+//! attempt is made.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -14,19 +16,19 @@ use super::PickContext;
 use crate::due::is_past;
 use crate::plan::{CompactionReason, Plan};
 
-/// The inputs of a compaction besides the rows that it reads.
+/// The circumstances of a compaction besides the rows that it reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Circumstances {
     oldest_snapshot: SeqNo,
     full_history_ts_low: Box<[u8]>,
-    /// Seconds since 1970.
+    /// The time in Unix seconds.
     now: u64,
-    /// Compactions take values out of blob files of lower numbers.
+    /// Compactions relocate values of blob files with lower numbers.
     blob_cutoff: u64,
 }
 
 impl Circumstances {
-    /// Those in which a plan was picked by `context`.
+    /// The circumstances in which `context` picks a plan.
     pub fn of(context: &PickContext<'_>) -> Circumstances {
         let garbage = context.options.blob_garbage_collection;
         Circumstances {
@@ -38,10 +40,10 @@ impl Circumstances {
     }
 }
 
-/// A file that was written in place.
+/// A file that was rewritten in its level.
 #[derive(Debug)]
 struct Settled {
-    /// Names the compaction among those of its family.
+    /// The id of the compaction within its family.
     by: u64,
     reason: CompactionReason,
     level: usize,
@@ -49,7 +51,7 @@ struct Settled {
     circumstances: Circumstances,
 }
 
-/// The files of one family that were written in place, by number.
+/// The files of one family that were rewritten in their level, by number.
 #[derive(Debug, Default)]
 pub(super) struct SettledFiles {
     files: HashMap<u64, Settled>,
@@ -57,7 +59,8 @@ pub(super) struct SettledFiles {
 }
 
 impl SettledFiles {
-    /// Takes note of the files that `plan`, which was picked in these circumstances, has put into `version` in the place of its inputs.
+    /// Records the files that `plan`, picked in these circumstances, has put into `version` in place of its
+    /// inputs.
     pub(super) fn add(
         &mut self,
         plan: &Plan,
@@ -84,7 +87,7 @@ impl SettledFiles {
         self.files.clear();
     }
 
-    /// True if compacting `file` where it lies for `reason` would do what was done when it was written.
+    /// True if compacting `file` in its level for `reason` would repeat the compaction that wrote it.
     pub(super) fn contains(
         &self,
         context: &PickContext<'_>,
@@ -95,7 +98,7 @@ impl SettledFiles {
         self.settled(context, level, file, reason).is_some()
     }
 
-    /// True if `plan` would do to all outputs of one compaction what that did.
+    /// True if `plan` would repeat, on all outputs of one compaction, what that compaction did.
     pub(super) fn repeats(&self, context: &PickContext<'_>, plan: &Plan) -> bool {
         if !plan.is_in_place() || self.files.is_empty() {
             return false;
@@ -123,7 +126,7 @@ impl SettledFiles {
         let before = &settled.circumstances;
         let is_same = match reason {
             CompactionReason::BottommostFiles => {
-                // No snapshot older than its newest row was in the way.
+                // No snapshot older than the file's newest row was in the way.
                 file.largest_seqno <= before.oldest_snapshot
                     && *before.full_history_ts_low == *context.full_history_ts_low.unwrap_or_default()
             }
@@ -139,7 +142,7 @@ impl SettledFiles {
                     .and_then(|garbage| garbage.due(context.version));
                 due.is_some_and(|blob| blob.number() < before.blob_cutoff)
             }
-            // A user or a collector asks for it anew, of this very file.
+            // A user or a collector asks again, for this very file.
             CompactionReason::FilesMarkedForCompaction => false,
             _ => true,
         };

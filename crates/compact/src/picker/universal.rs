@@ -1,8 +1,9 @@
-//! Universal compaction: the data is a row of *sorted runs*, the newest first (each file of L0, then each level), and
-//! what is compacted is always a stretch of it. It writes less than leveled compaction and needs more room for it.
+//! Universal compaction: the data is a sequence of *sorted runs*, the newest first (each file of L0, then
+//! each level), and a compaction always takes a contiguous part of it. It writes less than leveled compaction
+//! and needs more space.
 //!
-//! The rules are RocksDB's: first data that is too old, then too much beside the oldest run (*size amplification*), then
-//! runs of similar size (*size ratio*), then too many runs, and last files marked for compaction.
+//! The rules are RocksDB's, in this order: data that is too old; too much data besides the oldest run (*size
+//! amplification*); runs of similar size (*size ratio*); too many runs; files marked for compaction.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -19,7 +20,7 @@ use crate::plan::{CompactionReason, LevelFiles, Parts, Plan};
 use crate::score::Weights;
 use crate::styles::{CompactionOptionsUniversal, CompactionStopStyle};
 
-/// The compaction that is needed most, `None` if none is needed or all that are conflict with running ones.
+/// The most urgent compaction; `None` if none is needed or all conflict with running ones.
 ///
 /// Pure, as [`pick_leveled`](super::leveled::pick_leveled). Cost: a pass over the metadata of all files.
 pub fn pick_universal(context: &PickContext<'_>, options: &CompactionOptionsUniversal) -> Option<Plan> {
@@ -35,13 +36,14 @@ pub fn pick_universal(context: &PickContext<'_>, options: &CompactionOptionsUniv
     Some(picker.moved_if_possible(plan))
 }
 
-/// Sorted runs of `version`: files of L0, and levels with files.
+/// The number of sorted runs of `version`: files of L0, and levels with files.
 pub fn num_sorted_runs(version: &Version) -> usize {
     let levels = 1..version.num_levels();
     version.files(0).len() + levels.filter(|&level| !version.files(level).is_empty()).count()
 }
 
-/// All files at once, into the last level: what a manual compaction does. `None` without files.
+/// The compaction of all files at once into the last level, as a manual compaction does it. `None` without
+/// files.
 pub(crate) fn pick_all(context: &PickContext<'_>) -> Result<Option<Plan>, Busy> {
     let version = context.version;
     let levels = (0..version.num_levels()).filter(|&level| !version.files(level).is_empty());
@@ -74,7 +76,7 @@ pub(crate) fn pick_all(context: &PickContext<'_>) -> Result<Option<Plan>, Busy> 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Busy;
 
-/// Bytes an output file at `level` should have: one file for each run of L0.
+/// The size of an output file at `level` in bytes: an output in L0 is one file.
 pub(crate) fn target_file_size(options: &LeveledOptions, level: usize) -> u64 {
     match level {
         0 => u64::MAX,
@@ -103,19 +105,19 @@ fn plan_of(
     })
 }
 
-/// A file of L0, or a level.
+/// A sorted run: a file of L0, or a level.
 struct SortedRun {
     level: usize,
     /// Its files within the level.
     files: Range<usize>,
     bytes: u64,
-    /// As [`Weights`] count.
+    /// The bytes as [`Weights`] counts them.
     weight: u64,
     /// One of its files is in a compaction.
     busy: bool,
 }
 
-/// The newest first.
+/// The sorted runs, the newest first.
 fn sorted_runs(version: &Version) -> Vec<SortedRun> {
     let weights = Weights::new(version);
     let run = |level: usize, files: Range<usize>| {
@@ -143,7 +145,7 @@ struct Picker<'a> {
     runs: Vec<SortedRun>,
 }
 
-/// A run may be taken in if it is not larger than those before by more than so many percent; `None`: whatever its size.
+/// The percentage by which a run may be larger than the newer ones and still be taken in; `None`: any size.
 type Ratio = Option<u32>;
 
 impl Picker<'_> {
@@ -176,7 +178,8 @@ impl Picker<'_> {
             .or_else(|| self.pick_rewrite())
     }
 
-    /// Everything from the oldest run up to the first busy one, if some file is older than it may be.
+    /// Everything from the oldest run up to the first busy one, if a file is older than
+    /// `periodic_compaction_seconds`.
     fn pick_periodic(&self) -> Option<Plan> {
         let context = self.context;
         let is_old =
@@ -186,7 +189,7 @@ impl Picker<'_> {
         }
         let start = self.first_idle(self.runs.len());
         let taken = self.runs.get(start..).filter(|taken| !taken.is_empty())?;
-        // Of the oldest run alone, unless it is old itself, nothing would come.
+        // The oldest run alone would not change, unless it is too old itself.
         if let [only] = taken
             && !self.files(only).iter().any(|file| is_old(file))
         {
@@ -195,7 +198,7 @@ impl Picker<'_> {
         self.merge(start..self.runs.len(), true, CompactionReason::PeriodicCompaction)
     }
 
-    /// The first of the runs directly before `end` that are not busy.
+    /// The first of the idle runs directly before `end`.
     fn first_idle(&self, end: usize) -> usize {
         let idle = self.runs[..end].iter().rev().take_while(|run| !run.busy).count();
         end - idle
@@ -205,7 +208,7 @@ impl Picker<'_> {
         &self.context.version.files(run.level)[run.files.clone()]
     }
 
-    /// All that is newer than the oldest run is taken for what one need not have.
+    /// All data newer than the oldest run counts as space amplification.
     fn reduce_size_amplification(&self) -> Option<Plan> {
         let last = self.runs.len() - 1;
         let base = self.runs[last].bytes;
@@ -227,14 +230,15 @@ impl Picker<'_> {
         self.merge(start + left_out..last + 1, true, reason)
     }
 
-    /// How many of the newest files of L0 a compaction of `start..=last` had better leave out, so that others can be
-    /// merged meanwhile and writes need not stop; and the weight of what is left beside the oldest run.
+    /// The number of the newest files of L0 that a compaction of `start..=last` should leave out, so that
+    /// they can be merged meanwhile and writes need not stop; and the weight of the remaining runs besides
+    /// the oldest.
     fn leave_newest(&self, start: usize, last: usize, weight: u64) -> (usize, u64) {
         let level0 = self.runs[start..last].iter().filter(|run| run.level == 0).count();
         if level0 == 0 {
             return (0, weight);
         }
-        // One file of L0 and two runs must be left.
+        // The compaction must keep one file of L0 and two runs.
         let most = (level0 - 1).min(last - start - 1);
         let stop = self.context.options.level0_stop_writes_trigger;
         let before_stop = stop.saturating_sub(last - start + 1);
@@ -248,7 +252,7 @@ impl Picker<'_> {
                 .iter()
                 .map(|run| run.weight));
             let smaller = left.saturating_sub(without);
-            // It must stay as worthwhile as it was.
+            // The smaller compaction must still exceed the limit and keep nine tenths of the weight.
             if u128::from(smaller) * 100 < limit * base || u128::from(smaller) < u128::from(weight) * 9 / 10 {
                 break;
             }
@@ -257,7 +261,7 @@ impl Picker<'_> {
         (left_out, left)
     }
 
-    /// Sorted runs there may be.
+    /// The maximum number of sorted runs.
     fn limit(&self) -> usize {
         match self.options.max_read_amp {
             0 if self.options.stop_style == CompactionStopStyle::TotalSize => self.expected_runs(),
@@ -266,22 +270,24 @@ impl Picker<'_> {
         }
     }
 
-    /// Sorted runs beside which no write is delayed or stopped: what writes wait for comes, whatever else is asked for.
-    /// RocksDB has no such rule, and its writes may wait for ever.
+    /// The number of sorted runs at which no write is delayed or stopped. More runs are always reduced to it,
+    /// whatever the other options say. RocksDB has no such rule, and its writes may stall indefinitely.
     fn undelayed_runs(&self) -> usize {
         let options = self.context.options;
         let slowdown = options.level0_slowdown_writes_trigger.unwrap_or(usize::MAX);
         slowdown.min(options.level0_stop_writes_trigger).saturating_sub(1)
     }
 
-    /// Where there are more runs than `limit`: as many newer ones as are too many, but not fewer than `least`.
+    /// Where there are more runs than `limit`: a compaction of as many newer runs as exceed it, but not fewer
+    /// than `least`.
     fn reduce_to(&self, limit: usize, least: usize) -> Option<Plan> {
         let idle = self.runs.iter().filter(|run| !run.busy).count();
         let too_many = idle.checked_sub(limit).filter(|&more| more > 0)?;
         self.reduce_sorted_runs(None, too_many + 1, least)
     }
 
-    /// As many runs as there are if each is as large as it may be without a compaction by size, from memtables on.
+    /// The number of runs if each is as large as it may be without a compaction by size ratio, from memtables
+    /// on.
     fn expected_runs(&self) -> usize {
         let largest = self.runs.iter().map(|run| run.bytes).max().unwrap_or(0) as f64;
         let mut size = (self.context.options.write_buffer_size as f64).max(1.0);
@@ -294,8 +300,8 @@ impl Picker<'_> {
         runs
     }
 
-    /// The first stretch of `least` idle runs or more, from the newest, of which each is small enough beside those before
-    /// it.
+    /// The first sequence of `least` or more idle runs, from the newest, in which each run is small enough in
+    /// relation to those before it.
     fn reduce_sorted_runs(&self, ratio: Ratio, max_runs: usize, least: usize) -> Option<Plan> {
         let most = (self.options.max_merge_width as usize).min(max_runs);
         let mut start = 0;
@@ -319,7 +325,7 @@ impl Picker<'_> {
         None
     }
 
-    /// How many runs from `start` on, which is idle, go together.
+    /// The number of runs from the idle run `start` on that are merged together.
     fn similar(&self, start: usize, ratio: Ratio, most: usize) -> usize {
         let larger = |bytes: u64| {
             ratio.map_or(f64::INFINITY, |ratio| {
@@ -342,7 +348,7 @@ impl Picker<'_> {
         taken
     }
 
-    /// False where enough of the data is older than the runs before `end`, and so compressed already.
+    /// False if enough of the data is older than the runs before `end`, and therefore compressed already.
     fn is_old_enough_to_compress(&self, end: usize) -> bool {
         let Ok(percent) = u128::try_from(self.options.compression_size_percent) else {
             return true;
@@ -353,8 +359,8 @@ impl Picker<'_> {
             || u128::from(sum(older.iter().map(|run| run.bytes))) * 100 < u128::from(total) * percent
     }
 
-    /// The merge of some runs, into the place they have among the others: L0 if an older one lies there, else the level
-    /// above the next older one.
+    /// The merge of some runs. Its output takes their place among the other runs: L0 if the next older run is
+    /// there, otherwise the level above the next older run.
     fn merge(&self, range: Range<usize>, compress: bool, reason: CompactionReason) -> Option<Plan> {
         let context = self.context;
         let output_level = match self.runs.get(range.end) {
@@ -380,14 +386,14 @@ impl Picker<'_> {
         Some(plan)
     }
 
-    /// A file marked for compaction, together with what it overlaps in the next level that has files.
+    /// A file marked for compaction, together with the files it overlaps in the next level that has files.
     fn pick_marked(&self) -> Option<Plan> {
         let version = self.context.version;
         if version.num_levels() == 1 {
             return self.pick_marked_run();
         }
         let last_non_empty = version.num_non_empty_levels().checked_sub(1)?;
-        // From the last level with files there is nowhere to go.
+        // The last level with files has no level to compact into.
         (0..last_non_empty.max(1)).find_map(|level| {
             let marked = version
                 .files(level)
@@ -400,7 +406,7 @@ impl Picker<'_> {
         })
     }
 
-    /// With one level: all from the marked file on that can be had. Of the oldest alone nothing would come.
+    /// With one level: all idle runs from the marked file on. The oldest run alone would not change.
     fn pick_marked_run(&self) -> Option<Plan> {
         let files = self.context.version.files(0);
         let newest = files
@@ -415,7 +421,8 @@ impl Picker<'_> {
             .flatten()
     }
 
-    /// A file that is to be rewritten where it lies: of L0 alone, of another level with what shares a key with it.
+    /// A file that is to be rewritten in its level: in L0 alone, in another level with the files that share a
+    /// key with it.
     fn pick_rewrite(&self) -> Option<Plan> {
         let context = self.context;
         let files = Files::of(context.version);
@@ -487,7 +494,7 @@ impl Picker<'_> {
         ))
     }
 
-    /// The same plan; its files are moved where no two overlap and it is allowed.
+    /// The same plan, as a move if no two files overlap and moves are allowed.
     fn moved_if_possible(&self, mut plan: Plan) -> Plan {
         let movable = self.options.allow_trivial_move
             && plan.output_level > 0

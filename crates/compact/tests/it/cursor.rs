@@ -1,4 +1,4 @@
-//! The compaction cursor and the splitting of its output, by text.
+//! Text tests of the compaction cursor and of the splitting of its output.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use testkit::datadriven::{self, TestCase};
 
 use crate::text::{Collector, Keys, check_files};
 
-/// The inputs defined last.
+/// The inputs of the last `define`.
 #[derive(Default)]
 struct State {
     cmp: Option<UserComparator>,
@@ -87,7 +87,7 @@ fn file(text: &str) -> Arc<FileMetadata> {
     })
 }
 
-/// A filter whose decisions are words: each user key's entry is treated as its value says.
+/// A filter whose decisions are words: the value of each entry names its decision.
 struct ByValue;
 
 impl CompactionFilter for ByValue {
@@ -200,7 +200,7 @@ fn compact(state: &State, case: &mut TestCase) -> String {
         out.push_str(&format!("{error}\n"));
     }
     if show_stats {
-        // Names and values, one a line, without those that are 0 and without the sizes.
+        // Names and values, one per line, without those that are 0 and without the sizes.
         let stats = format!("{:#?}", cursor.stats());
         for line in stats
             .lines()

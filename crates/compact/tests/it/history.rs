@@ -1,8 +1,8 @@
-//! Random histories, compacted in random ways: no reader may notice.
+//! Random histories, compacted in random ways: no reader may see a difference.
 //!
-//! A history is cut in time into what lies below, what is compacted and what lies above. Before and after, every
-//! snapshot's view of every key, read in the obvious way, must be the same; and once more after the output has been
-//! compacted together with what lay below it.
+//! A history is divided by time into the entries below, the entries to compact and the entries above. The
+//! view of every key in every snapshot, computed in the simplest way, must be the same before and after, and
+//! again after the output has been compacted together with the entries below it.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use testkit::{TestRng, VecCursor, rng};
 
 use crate::text::{Collector, Keys, OutputFile, check_files};
 
-/// Entries of one level, or of several: points in any order, tombstones as they are to be read.
+/// The entries of one or several levels: points in any order, tombstones as they are read.
 #[derive(Clone, Debug, Default)]
 struct Run {
     points: Vec<(Vec<u8>, Vec<u8>)>,
@@ -45,7 +45,7 @@ impl Run {
     }
 }
 
-/// A file's tombstones as the engine reads them: cut to the file's bounds.
+/// A file's tombstones as the engine reads them: truncated to the file's bounds.
 fn file_tombstones(file: &OutputFile, cmp: &UserComparator) -> FragmentedTombstones {
     FragmentedTombstones::build(file.tombstones.iter().cloned(), cmp).truncate(
         cmp,
@@ -54,7 +54,8 @@ fn file_tombstones(file: &OutputFile, cmp: &UserComparator) -> FragmentedTombsto
     )
 }
 
-/// The value a reader at `seqno`, and at `timestamp` if there are timestamps, finds under `key` (without timestamp).
+/// The value that a reader at `seqno`, and at `timestamp` if there are timestamps, finds for `key` (without
+/// timestamp).
 fn view(
     runs: &[&Run],
     cmp: &UserComparator,
@@ -122,12 +123,12 @@ fn view(
     operator.full_merge(key, base, &operands)
 }
 
-/// What a history is made of.
+/// The parameters of a history.
 struct Setting {
     cmp: UserComparator,
     operator: Arc<dyn MergeOperator>,
     keys: Vec<Vec<u8>>,
-    /// Every reader there is: a snapshot and the newest state, and with timestamps a time not before the limit.
+    /// All readers: the snapshots and the newest state, and with timestamps a time not before the limit.
     readers: Vec<(SeqNo, u64)>,
     snapshots: Vec<SeqNo>,
     ts_low: Option<u64>,
@@ -145,11 +146,11 @@ impl Setting {
         views
     }
 
-    /// The user key of an entry of `key` written as operation `seqno`.
+    /// The user key of the entry of `key` that operation `seqno` wrote.
     fn stamped(&self, key: &[u8], seqno: SeqNo) -> Vec<u8> {
         let mut user_key = key.to_vec();
         if self.cmp.timestamp_size() > 0 {
-            // Time goes on more slowly than sequence numbers, so that some versions share a timestamp.
+            // Timestamps rise more slowly than sequence numbers, so that some versions share a timestamp.
             user_key.extend_from_slice(&(seqno / 2).to_le_bytes());
         }
         user_key
@@ -162,7 +163,7 @@ fn history(rng: &mut TestRng, setting: &Setting, len: usize) -> (Vec<Run>, Model
     let mut model = Model::new();
     model.create_family(0, UserComparator::Bytewise, Some(Arc::clone(&setting.operator)));
     let mut runs = vec![Run::default(); len];
-    // Keys deleted by single deletions alone, each after one put.
+    // Keys that are deleted only by single deletions, each after one put.
     let mut written = vec![false; setting.keys.len()];
     for (run, seqno) in runs.iter_mut().zip(1..) {
         let at = rng.usize(..setting.keys.len());
@@ -183,7 +184,7 @@ fn history(rng: &mut TestRng, setting: &Setting, len: usize) -> (Vec<Run>, Model
                 _ => {
                     let other = rng.pick(&setting.keys).clone();
                     let (start, end) = if key < other { (key, other) } else { (other, key) };
-                    // Single deletions and range deletions of one key do not go together.
+                    // Single deletions and range deletions must not be mixed for one key.
                     let end = if end.starts_with(b"s") { b"n".to_vec() } else { end };
                     Op::DeleteRange(start, end)
                 }
@@ -243,7 +244,7 @@ fn ranges(rng: &mut TestRng, run: &Run, cmp: &UserComparator) -> Vec<KeyRange> {
     let mut files: Vec<(Vec<u8>, Vec<u8>)> = Vec::new();
     for (start, end) in spans {
         match files.last_mut() {
-            // Files do not overlap; now and then one is larger than it need be.
+            // Files do not overlap; now and then one is larger than necessary.
             Some(last) if last.1 >= start || rng.one_in(3) => last.1 = end.max(last.1.clone()),
             _ => files.push((start, end)),
         }
@@ -346,7 +347,7 @@ fn compact(
     sink.files
 }
 
-/// At the bottom and without snapshots nothing but the newest values is left.
+/// At the bottom and without snapshots only the newest values remain.
 fn check_bottom(setting: &Setting, files: &[OutputFile]) {
     if !setting.snapshots.is_empty() || setting.cmp.timestamp_size() > 0 {
         return;
@@ -423,7 +424,7 @@ fn one_history(rng: &mut TestRng, cmp: UserComparator) {
             assert_eq!(
                 &model.get(0, key.as_bytes(), *seqno).unwrap(),
                 value,
-                "the reader of this test is wrong"
+                "the `view` of this test is wrong"
             );
         }
     }
@@ -452,7 +453,7 @@ fn one_history(rng: &mut TestRng, cmp: UserComparator) {
     let output = Run::of_files(&files, &setting.cmp);
     assert_same(&setting, &expected, &[&above, &output, &below], &inputs);
 
-    // Once more, together with what lay below.
+    // Compact again, together with the entries below.
     let mut sets: Vec<FragmentedTombstones> = files
         .iter()
         .map(|file| file_tombstones(file, &setting.cmp))

@@ -1,5 +1,5 @@
-//! Random trees: files are flushed, several compactions run at once and end in any order, key ranges are compacted by
-//! hand. No read may ever find anything but the newest version, every version must be accepted by the builder, and in
+//! Random trees: files are flushed, several compactions run at once and end in any order, key ranges are
+//! compacted by hand. Every read must find the newest version, the builder must accept every version, and in
 //! the end no level is too large.
 
 use std::collections::{BTreeMap, HashMap};
@@ -14,16 +14,16 @@ use esker_compact::{
 use manifest::{FileMetadata, Version, VersionBuilder, VersionEdit};
 use testkit::{TestRng, rng};
 
-/// A version of a key: when it was written, and whether it deletes.
+/// A version of a key: its sequence number, and whether it is a deletion.
 type Write = (SeqNo, bool);
 
 struct Tree {
     options: LeveledOptions,
     version: Version,
     running: Running,
-    /// Jobs that run, and their plans.
+    /// The running jobs and their plans.
     jobs: Vec<(JobId, Plan)>,
-    /// What is in the files, by number.
+    /// The contents of the files, by number.
     contents: HashMap<u64, BTreeMap<u8, Write>>,
     /// The newest version of each key.
     newest: BTreeMap<u8, Write>,
@@ -132,7 +132,7 @@ impl Tree {
 
     fn flush(&mut self, rng: &mut TestRng) {
         let mut entries = BTreeMap::new();
-        // Narrow and wide ranges, some of them apart from all others.
+        // Narrow and wide ranges, some of them far from all others.
         let (start, width) = (
             rng.u8(..),
             if rng.bool() { rng.u8(1..=5) } else { rng.u8(1..=60) },
@@ -184,7 +184,7 @@ impl Tree {
         id
     }
 
-    /// Does what the plan says, and installs it.
+    /// Executes the plan and installs its result.
     fn finish(&mut self, at: usize, rng: &mut TestRng) {
         let (id, plan) = self.jobs.swap_remove(at);
         let mut edit = VersionEdit::default();
@@ -202,7 +202,7 @@ impl Tree {
                 edit.new_files.push((plan.output_level as u32, Arc::clone(file)));
             }
         } else if rng.one_in(20) {
-            // It failed: nothing changes.
+            // The job failed: nothing changes.
             self.running.finish(id);
             return;
         } else {
@@ -240,7 +240,7 @@ impl Tree {
         self.running.finish(id);
     }
 
-    /// Runs a manual compaction to its end, other jobs going on in between.
+    /// Runs a manual compaction to its end, with other jobs in between.
     fn compact_range(&mut self, rng: &mut TestRng) {
         let mut bounds = [rng.u8(..), rng.u8(..)];
         bounds.sort_unstable();
@@ -269,7 +269,7 @@ impl Tree {
             match compaction.step(&self.context()) {
                 Ok(RangeStep::Compact(plan)) => {
                     let id = self.start(*plan);
-                    // Others begin and end while it runs.
+                    // Other jobs begin and end while it runs.
                     for _ in 0..rng.usize(..12) {
                         if rng.bool() {
                             self.flush(rng);
@@ -286,12 +286,12 @@ impl Tree {
                     self.finish(at, rng);
                 }
                 Ok(RangeStep::Wait) => {
-                    assert!(!self.jobs.is_empty(), "nobody to wait for");
+                    assert!(!self.jobs.is_empty(), "no job to wait for");
                     let at = rng.usize(..self.jobs.len());
                     self.finish(at, rng);
                 }
                 Ok(RangeStep::Done) => return,
-                // Files in the levels between: it may not be moved.
+                // The levels between have files: the move is refused.
                 Err(error) => return assert!(!error.is_corruption(), "{error}"),
             }
             if rng.one_in(10) {

@@ -1,4 +1,4 @@
-//! Tests of what compactions decide and do, by text and by chance.
+//! Text tests and random tests of the decisions and effects of compactions.
 
 mod cursor;
 mod history;

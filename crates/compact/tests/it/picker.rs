@@ -1,4 +1,4 @@
-//! What is picked from which version, by text.
+//! Text tests of the pickers: which compaction is picked from which version.
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -144,7 +144,7 @@ fn bytes(text: &str) -> u64 {
     };
     number
         .parse::<u64>()
-        .unwrap_or_else(|_| panic!("{text} is no size"))
+        .unwrap_or_else(|_| panic!("{text} is not a size"))
         * unit
 }
 
@@ -246,7 +246,7 @@ fn fifo(case: &mut TestCase) -> CompactionOptionsFifo {
     options
 }
 
-/// One file a line: number, bounds, size, then words. A bound is a user key or an entry's key.
+/// One file per line: number, bounds, size, then words. A bound is a user key or an entry's key.
 ///
 /// ```text
 /// L1
@@ -264,7 +264,7 @@ fn define(state: &mut State, case: &mut TestCase) -> String {
     add(state, case)
 }
 
-/// Adds files to the version there is, newer than those of L0.
+/// Adds files to the current version, newer than those of L0.
 fn add(state: &mut State, case: &mut TestCase) -> String {
     let mut level = 0;
     let mut edit = VersionEdit::default();
@@ -293,7 +293,7 @@ fn add(state: &mut State, case: &mut TestCase) -> String {
             size: bytes(words.next().expect("a size")),
             smallest_seqno: 1,
             largest_seqno: 100,
-            // The first of a level is the newest.
+            // The first file of a level is the newest.
             epoch_number: Some(newest - edit.new_files.len() as u64),
             ..FileMetadata::default()
         };
@@ -444,7 +444,7 @@ fn show(plan: &Plan, detailed: bool) -> String {
     out
 }
 
-/// Picks once, or with `all` for as long as there is something; what is picked is started.
+/// Picks once, or with `all` as long as there is a compaction; each pick is started.
 fn pick(state: &mut State, case: &mut TestCase) -> String {
     state.oldest_snapshot = case.try_take_arg("oldest-snapshot").unwrap().unwrap_or(0);
     state.now = case.try_take_arg("now").unwrap().unwrap_or(0);
@@ -459,7 +459,7 @@ fn pick(state: &mut State, case: &mut TestCase) -> String {
             out.push_str("none\n");
             break;
         };
-        // Who wants a file rewritten looks for it.
+        // A caller that wants a file rewritten asks for a pick.
         let due = Scores::new(&state.version, &state.options).needs_compaction()
             || !state.facts.to_rewrite.is_empty()
             || due::is_due(&state.version, &state.options, state.now, state.oldest_snapshot);
@@ -523,7 +523,7 @@ fn files(state: &mut State, case: &mut TestCase) -> String {
     }
 }
 
-/// Runs a manual compaction to its end: a move moves, anything else makes one file of all inputs.
+/// Runs a manual compaction to its end: a move moves files, any other step makes one file of all inputs.
 fn compact_range(state: &mut State, case: &mut TestCase) -> String {
     let begin = case.try_take_arg::<String>("begin").unwrap();
     let end = case.try_take_arg::<String>("end").unwrap();
@@ -648,7 +648,7 @@ fn tombstones_are_cut_to_what_their_file_covers() {
     };
     let mut edit = VersionEdit::default();
     edit.new_files.push((0, file(9, "a@90", "z@80")));
-    // An older release split the versions of d over two files; f begins where a tombstone was cut.
+    // An older release split the versions of d over two files; f begins where a tombstone was truncated.
     edit.new_files.push((6, file(1, "b@20", "d@15")));
     edit.new_files.push((6, file(2, "d@14", "f@max#rangedel")));
     edit.new_files.push((6, file(3, "f@9", "h@8")));

@@ -1,4 +1,4 @@
-//! Entries, bounds and outputs as people write them; with timestamps a user key is written `a/5`.
+//! Entries, bounds and outputs in a readable form; with timestamps a user key is written `a/5`.
 
 use std::ops::ControlFlow;
 
@@ -8,10 +8,10 @@ use esker_compact::{FileBounds, OutputSink};
 use rangedel::RangeTombstone;
 use testkit::keys::{self, Entry, Item, Tombstone};
 
-/// Internal key and value.
+/// An internal key and a value.
 pub type Pair = (Vec<u8>, Vec<u8>);
 
-/// How user keys are written.
+/// The form of user keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Keys {
     pub timestamps: bool,
@@ -29,7 +29,7 @@ impl Keys {
             return written.to_vec();
         }
         let text = std::str::from_utf8(written).expect("keys with timestamps are text");
-        let (key, time) = text.split_once('/').expect("a timestamp behind a slash");
+        let (key, time) = text.split_once('/').expect("a timestamp after a slash");
         let time = if time == "max" {
             u64::MAX
         } else {
@@ -95,13 +95,13 @@ pub struct OutputFile {
     pub bounds: FileBounds,
 }
 
-/// Output files in memory. Each entry counts for the bytes of its value and `overhead`.
+/// Output files in memory. The size of an entry is that of its value plus `overhead`.
 #[derive(Debug, Default)]
 pub struct Collector {
     pub files: Vec<OutputFile>,
-    /// Takes whole blocks.
+    /// Accepts whole blocks.
     pub copies: bool,
-    /// Entries that came in blocks.
+    /// The number of entries that came in blocks.
     pub copied_entries: usize,
     open: Option<OutputFile>,
     size: u64,
@@ -109,7 +109,7 @@ pub struct Collector {
 }
 
 impl Collector {
-    /// Counts `overhead` bytes for each entry.
+    /// A collector that counts `overhead` bytes for each entry.
     pub fn new(overhead: u64) -> Collector {
         Collector {
             overhead,
@@ -179,7 +179,8 @@ impl<C: BlockwiseCursor> OutputSink<C> for Collector {
     }
 }
 
-/// What every set of output files must be: in order, within their bounds, apart from each other, no user key in two.
+/// Checks the invariants of a set of output files: in order, within their bounds, disjoint, no user key in
+/// two of them.
 pub fn check_files(cmp: &UserComparator, files: &[OutputFile]) {
     let order = base::InternalComparator::new(cmp.clone());
     for file in files {

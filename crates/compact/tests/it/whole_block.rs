@@ -1,4 +1,5 @@
-//! Entries that are taken many at a time, as whole blocks or one by one, make no difference to what is written, nor to where files end.
+//! Whether entries are taken many at a time, as whole blocks, or one by one makes no difference to the
+//! output, nor to where files end.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -26,7 +27,8 @@ fn key(i: usize) -> Vec<u8> {
     format!("key{i:03}").into_bytes()
 }
 
-/// Mostly values, each the only version of its key; and of everything else a little. Values have up to `most` bytes.
+/// Mostly values, each the only version of its key, and a few entries of every other kind. Values have up to
+/// `most` bytes.
 fn random_case(rng: &mut TestRng, most: usize) -> Case {
     let cmp = match rng.one_in(4) {
         true => UserComparator::ReverseBytewise,
@@ -49,7 +51,7 @@ fn random_case(rng: &mut TestRng, most: usize) -> Case {
                 false => Kind::Value,
             };
             let entry = internal_key::encode(&key(i), seqno, kind);
-            // One kind for each sequence number of a key.
+            // Each sequence number of a key has one kind.
             let value = vec![b'v'; rng.usize(..=most)];
             entries.entry((i, seqno)).or_insert((entry, value));
         }
@@ -96,7 +98,7 @@ fn random_case(rng: &mut TestRng, most: usize) -> Case {
     }
 }
 
-/// As if so many entries were in a block, which is taken whole where that may be if `copies`.
+/// Compacts as if `per_block` entries were in a block. With `copies`, blocks are taken whole where possible.
 fn compact(case: &Case, per_block: usize, copies: bool) -> (Collector, CompactionStats) {
     let mut rules = CompactionRules::new(case.cmp.clone());
     rules.snapshots = case.snapshots.clone();
@@ -127,7 +129,7 @@ fn outputs_with_and_without_blocks_are_the_same() {
     let mut rng = rng();
     let (mut copied, mut files, mut kept_apart) = (0, 0, 0);
     for _ in 0..2000 {
-        // Where a file ends for its size, it may end later if blocks are copied.
+        // Where the size ends a file, it may end later if blocks are copied.
         let copies = rng.one_in(2);
         let case = random_case(&mut rng, if copies { 0 } else { 20 });
         let (plain, plain_stats) = compact(&case, 0, true);
