@@ -2,6 +2,7 @@
 
 mod directories;
 mod disk;
+mod entities;
 mod logs;
 mod options;
 mod panics;
@@ -119,6 +120,7 @@ pub fn canaries() -> impl Iterator<Item = &'static Canary> {
         disk::CANARIES,
         resume::CANARIES,
         rows::CANARIES,
+        entities::CANARIES,
         reads_and_files::CANARIES,
         panics::CANARIES,
         directories::CANARIES,

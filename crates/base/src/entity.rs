@@ -19,6 +19,8 @@ const VERSION_INLINE: u32 = 1;
 /// Version 2: columns may be blob references; sizes are grouped.
 const VERSION_WITH_BLOBS: u32 = 2;
 
+const OUT_OF_ORDER: &str = "Wide columns out of order";
+
 /// Where in an entity's bytes a column's value lies.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ColumnValue {
@@ -49,7 +51,7 @@ impl Entity {
         };
         let names = columns.iter().map(|(name, _)| &bytes[name.clone()]);
         if !names.is_sorted_by(|a, b| a < b) {
-            return Err(Error::corruption("Wide columns out of order"));
+            return Err(Error::corruption(OUT_OF_ORDER));
         }
         Ok(Entity { columns })
     }
@@ -140,6 +142,16 @@ pub fn encode(columns: &[(&[u8], &[u8])], out: &mut Vec<u8>) -> Result<()> {
     }
     columns.iter().for_each(|(_, value)| out.extend_from_slice(value));
     Ok(())
+}
+
+/// As [`encode`], of columns in any order. As RocksDB has it `Corruption` if two of them have one name.
+pub fn encode_unsorted(columns: &[(&[u8], &[u8])], out: &mut Vec<u8>) -> Result<()> {
+    let mut sorted = columns.to_vec();
+    sorted.sort_unstable_by_key(|&(name, _)| name);
+    if sorted.windows(2).any(|pair| pair[0].0 == pair[1].0) {
+        return Err(Error::corruption(OUT_OF_ORDER));
+    }
+    encode(&sorted, out)
 }
 
 /// The value under the empty column name.

@@ -11,10 +11,13 @@
 //! | `open [read_only] [second]` | closes, and opens with defaults and the lines below; `second` does not close |
 //! | `reopen [read_only] [kill]` | closes, or with `kill` lets the process die, and opens with the options of before and those below |
 //! | `close`, `destroy` | |
-//! | `write [sync] [disable_wal] [no_slowdown] [ignore_missing_column_families] [no_wait]` | one batch: `put K V`, `del K`, `sdel K`, `merge K V`, `delrange A B`, `log TEXT`; behind `@FAMILY` in one that is not `default` |
+//! | `write [sync] [disable_wal] [no_slowdown] [ignore_missing_column_families] [no_wait]` | one batch: `put K V`, `del K`, `sdel K`, `merge K V`, `delrange A B`, `entity K NAME=V ...`, `log TEXT`; behind `@FAMILY` in one that is not `default` |
 //! | `fill from= to= [len=] [step=] [no_slowdown] [cf=]` | puts `key000000`, ... one by one |
 //! | `get`, `multi_get` | keys, one a line |
+//! | `get_entity`, `multi_get_entity` | keys, one a line: their columns |
+//! | `get_operands [max=]` | keys, one a line: what merges of them are made of |
 //! | `scan [reverse]` | every row |
+//! | `scan_families [reverse] [groups]` | families, one a line: every key of theirs with its columns, or with `groups` those of each family |
 //! | `iter [as=]` | `first`, `last`, `next`, `prev`, `seek K`, `seek_for_prev K`, `refresh [SNAPSHOT]`, each printing where it stands; `as` keeps the iterator under a name |
 //! | `snapshot as=`, `release as=` | a snapshot; lets a snapshot, iterator or handle go |
 //! | `flush`, `wait`, `sync_wal` | |
@@ -36,9 +39,9 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use base::InternalComparator;
 use base::filename::{self, FileKind};
 use esker::{
-    BottommostLevelCompaction, ColumnFamily, CompactRangeOptions, CompactionFilter, CompactionFilterFactory,
-    Db, DbIterator, Error, Event, EventListener, FilterContext, LiveFile, MergeOperator, Options,
-    ReadOptions, Result, Snapshot, WriteBatch, WriteOptions,
+    BottommostLevelCompaction, ColumnFamily, Columns, CompactRangeOptions, CompactionFilter,
+    CompactionFilterFactory, Db, DbIterator, Error, Event, EventListener, FilterContext, LiveFile,
+    MergeOperator, Options, ReadOptions, Result, Snapshot, WriteBatch, WriteOptions,
 };
 use sst::{BlockReadOptions, Table, TableReadOptions};
 use testkit::datadriven::TestCase;
@@ -240,7 +243,11 @@ impl Session {
             "fill" => self.fill(case),
             "get" => self.get(case, out),
             "multi_get" => self.multi_get(case, out),
+            "get_entity" => self.get_entity(case, out),
+            "multi_get_entity" => self.multi_get_entity(case, out),
+            "get_operands" => self.get_operands(case, out),
             "scan" => self.scan(case, out),
+            "scan_families" => self.scan_families(case, out),
             "iter" => self.iter(case, out),
             "snapshot" => {
                 let snapshot = self.db()?.snapshot();
@@ -479,6 +486,70 @@ impl Session {
         Ok(())
     }
 
+    fn get_entity(&self, case: &mut TestCase, out: &mut String) -> Result<()> {
+        let (options, family) = (self.read_options(case)?, self.family(case)?);
+        for key in case.input.lines() {
+            let columns = self.db()?.get_entity(&options, &family, &bytes(key)?);
+            print_columns(out, key, columns);
+        }
+        Ok(())
+    }
+
+    fn multi_get_entity(&self, case: &mut TestCase, out: &mut String) -> Result<()> {
+        let (options, family) = (self.read_options(case)?, self.family(case)?);
+        let keys: Vec<Vec<u8>> = case.input.lines().map(bytes).collect::<Result<_>>()?;
+        let found = self.db()?.multi_get_entity(&options, &family, &keys);
+        for (key, columns) in case.input.lines().zip(found) {
+            print_columns(out, key, columns);
+        }
+        Ok(())
+    }
+
+    fn get_operands(&self, case: &mut TestCase, out: &mut String) -> Result<()> {
+        let (options, family) = (self.read_options(case)?, self.family(case)?);
+        let most = optional(case, "max")?.unwrap_or(usize::MAX);
+        for key in case.input.lines() {
+            let found = self
+                .db()?
+                .get_merge_operands(&options, &family, &bytes(key)?, most);
+            out.push_str(&match found {
+                Ok(operands) => {
+                    let operands: Vec<String> = operands.iter().map(|operand| show(operand)).collect();
+                    format!("{key}: [{}]\n", operands.join("] ["))
+                }
+                Err(error) => format!("{key}: {error}\n"),
+            });
+        }
+        Ok(())
+    }
+
+    fn scan_families(&self, case: &mut TestCase, out: &mut String) -> Result<()> {
+        let options = self.read_options(case)?;
+        let (reverse, groups) = (flag(case, "reverse"), flag(case, "groups"));
+        let families = case.input.lines().map(|name| self.named_family(name));
+        let families = families.collect::<Result<Vec<_>>>()?;
+        let families: Vec<&ColumnFamily> = families.iter().collect();
+        let mut iter = self.db()?.multi_cf_iterator(&options, &families)?;
+        if reverse {
+            iter.seek_to_last()
+        } else {
+            iter.seek_to_first()
+        }
+        while iter.valid() {
+            let key = escape(iter.key());
+            if groups {
+                for (family, columns) in iter.attribute_groups()? {
+                    let named = format!("{key} @{}", family.name());
+                    print_columns(out, &named, Ok(Some(columns)));
+                }
+            } else {
+                print_columns(out, &key, iter.columns().map(Some));
+            }
+            if reverse { iter.prev() } else { iter.next() }
+        }
+        iter.status()
+    }
+
     fn scan(&self, case: &mut TestCase, out: &mut String) -> Result<()> {
         let (options, family, reverse) = (
             self.read_options(case)?,
@@ -697,6 +768,21 @@ fn add_to_batch(batch: &mut WriteBatch, family: &ColumnFamily, words: &[&str]) -
             let (begin, timestamp) = stamped(begin)?;
             batch.delete_range_at(family, &begin, &bytes(end)?, &timestamp);
         }
+        ["entity", key, ref columns @ ..] => {
+            let column = |word: &&str| -> Result<(Vec<u8>, Vec<u8>)> {
+                let (name, value) = word.split_once('=').ok_or_else(|| misuse("NAME=VALUE"))?;
+                Ok((
+                    unescape(name).map_err(|error| misuse(error.to_string()))?,
+                    value_of(value)?,
+                ))
+            };
+            let columns = columns.iter().map(column).collect::<Result<Vec<_>>>()?;
+            let columns: Vec<(&[u8], &[u8])> = columns
+                .iter()
+                .map(|(name, value)| (&name[..], &value[..]))
+                .collect();
+            batch.put_entity_cf(family, &bytes(key)?, &columns)?;
+        }
         ["log", text] => batch.put_log_data(text.as_bytes()),
         _ => return Err(misuse("no such write")),
     }
@@ -723,6 +809,17 @@ fn place(iter: &DbIterator) -> Result<String> {
 fn print_found(out: &mut String, key: &str, value: Result<Option<Vec<u8>>>) {
     out.push_str(&match value {
         Ok(Some(value)) => format!("{key} = {}\n", show(&value)),
+        Ok(None) => format!("{key}: not found\n"),
+        Err(error) => format!("{key}: {error}\n"),
+    });
+}
+
+fn print_columns(out: &mut String, key: &str, columns: Result<Option<Columns>>) {
+    out.push_str(&match columns {
+        Ok(Some(columns)) => {
+            let column = |(name, value): &(Vec<u8>, Vec<u8>)| format!(" {}={}", escape(name), show(value));
+            format!("{key}:{}\n", columns.iter().map(column).collect::<String>())
+        }
         Ok(None) => format!("{key}: not found\n"),
         Err(error) => format!("{key}: {error}\n"),
     });

@@ -77,6 +77,7 @@ pub use db::snapshot::Snapshot;
 pub use db::stats_history::{StatsHistoryEntry, StatsHistoryIterator};
 pub use db::wal_dir::WalDir;
 pub use db::wal_iterator::{TransactionLogIterator, WalFile};
+pub use db::wide_columns::AttributeGroup;
 pub use events::{Event, EventListener, FlushReason, IngestedFile, RowTooLargeOutcome};
 pub use ingest::export::{ExportImportFilesMetaData, LiveFileMetaData};
 pub use ingest::import::ImportColumnFamilyOptions;
@@ -98,6 +99,7 @@ pub use options::{
 };
 pub use read::db_iterator::{DbIterator, PrefixMove, UnpreparedValue};
 pub use read::filters::TableFilter;
+pub use read::multi_cf_iterator::MultiCfIterator;
 pub use read::multi_scan::{MultiScan, MultiScanArgs};
 pub use read::value::{Columns, PinnedValue};
 pub use stats::{StallTotal, Stats};

@@ -84,3 +84,4 @@ mod timestamps;
 mod told_faults;
 mod torn_manifest;
 mod wal_dirs;
+mod wide_columns;

@@ -22,6 +22,7 @@ use super::{Db, DbInner};
 use crate::options::{ReadOptions, ReadTier};
 use crate::read::blob_cache::BlobRead;
 use crate::read::charged_reads::{ChargedReads, charge_of};
+use crate::read::db_iterator::DbIterator;
 use crate::read::super_version::SuperVersion;
 use crate::read::table_cache::TableCache;
 use crate::read::table_place::OpenTable;
@@ -97,6 +98,19 @@ pub enum KeyMayExist {
     Yes(PinnedValue),
 }
 
+/// The answer that a search of a key is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Answer {
+    /// The value; of an entity, that of the column without a name.
+    Value,
+    /// The same, but a blob is left to whoever asks.
+    DeferredBlob,
+    /// The value, or the bytes of an entity as they are: [`PinnedValue::entity`].
+    Columns,
+    /// The value and the merge operands over it, none applied.
+    Operands,
+}
+
 /// What a Get has found so far.
 pub(crate) struct GetContext<'a> {
     family: &'a Family,
@@ -107,9 +121,8 @@ pub(crate) struct GetContext<'a> {
     operands: Vec<Vec<u8>>,
     /// How blobs are read.
     blobs: BlobRead,
-    /// The blob that is the answer is left for who asked to read.
-    defers_blob: bool,
-    /// It was.
+    answer: Answer,
+    /// A blob that is the answer was left for who asked to read.
     has_deferred: bool,
     outcome: Option<Result<Option<PinnedValue>>>,
 }
@@ -139,16 +152,28 @@ impl<'a> GetContext<'a> {
             covering: 0,
             operands: Vec::new(),
             blobs,
-            defers_blob: false,
+            answer: Answer::Value,
             has_deferred: false,
             outcome: None,
         }
     }
 
-    /// Leaves a blob that is the answer to whoever asks: [`deferred_blob`](GetContext::deferred_blob).
-    pub fn deferring_blob(mut self) -> GetContext<'a> {
-        self.defers_blob = true;
+    /// Finds `answer` instead of the value.
+    pub fn answering(mut self, answer: Answer) -> GetContext<'a> {
+        self.answer = answer;
         self
+    }
+
+    /// After the search for [`Answer::Operands`]: what was found, from the oldest on.
+    pub fn into_operands(mut self) -> Result<Vec<Vec<u8>>> {
+        if !self.done() {
+            self.finish(Base::Nothing);
+        }
+        if let Some(value) = self.outcome.unwrap_or(Ok(None))? {
+            return Ok(vec![value.into_vec()]);
+        }
+        self.operands.reverse();
+        Ok(self.operands)
     }
 
     /// The index of the blob that is the answer, if one is.
@@ -193,10 +218,15 @@ impl<'a> GetContext<'a> {
     /// Nothing older matters: resolves what was found over `base`.
     fn finish(&mut self, base: Base<'_>) {
         let values = &self.family.values;
-        let outcome = if self.operands.is_empty() {
+        let outcome = if self.answer == Answer::Operands {
+            self.take_base_operand(base).map(|()| None)
+        } else if self.operands.is_empty() {
             match base {
                 Base::Nothing => Ok(None),
-                Base::Entry(Kind::BlobIndex, index) if self.defers_blob => {
+                Base::Entry(Kind::WideColumnEntity, entity) if self.answer == Answer::Columns => {
+                    Ok(Some(PinnedValue::of_entity(entity.to_vec())))
+                }
+                Base::Entry(Kind::BlobIndex, index) if self.answer == Answer::DeferredBlob => {
                     self.operands.push(index.to_vec());
                     self.has_deferred = true;
                     Ok(None)
@@ -216,12 +246,26 @@ impl<'a> GetContext<'a> {
             values
                 .merge_over(base, self.user_key, &operands, self.blobs)
                 .and_then(|(kind, bytes)| {
+                    if kind == Kind::WideColumnEntity && self.answer == Answer::Columns {
+                        return Ok(Some(PinnedValue::of_entity(bytes)));
+                    }
                     let mut plain = Vec::new();
                     values.plain(kind, self.user_key, &bytes, self.blobs, &mut plain)?;
                     Ok(Some(PinnedValue::owned(plain)))
                 })
         };
         self.outcome = Some(outcome);
+    }
+
+    /// The entry under merge operands counts as the oldest of them.
+    fn take_base_operand(&mut self, base: Base<'_>) -> Result<()> {
+        if let Base::Entry(kind, value) = base {
+            let mut plain = Vec::new();
+            let values = &self.family.values;
+            values.plain(kind, self.user_key, value, self.blobs, &mut plain)?;
+            self.operands.push(plain);
+        }
+        Ok(())
     }
 
     /// Takes what the search of a table handed out.
@@ -299,6 +343,7 @@ impl DbInner {
         options: &ReadOptions,
         family: &Arc<Family>,
         key: &[u8],
+        answer: Answer,
     ) -> Result<Option<PinnedValue>> {
         let _charged = self.charged_reads(options);
         let (super_version, seqno) = family.view(options.snapshot.as_ref());
@@ -308,16 +353,28 @@ impl DbInner {
         if family.cmp.user().timestamp_size() > 0 {
             return self.get_at_timestamp(&super_version, seqno, Some(unwritten), options, family, key);
         }
-        let mut context = GetContext::new(family, key, BlobRead::from(options));
+        let mut context = GetContext::new(family, key, BlobRead::from(options)).answering(answer);
         search_memtable(&unwritten.table, unwritten.limit, &self.stats, &mut context)?;
         if !context.done() {
-            self.search_memory(&super_version, seqno, &mut context)?;
-        }
-        if !context.done() {
-            let lookup = LookupKey::new(key, seqno, family.cmp.user());
-            self.search_tables(&super_version, &lookup, None, options, &mut context)?;
+            self.search(&super_version, seqno, options, &mut context)?;
         }
         self.conclude(context)
+    }
+
+    /// Looks into the two places a key can be in, one after the other.
+    pub(super) fn search(
+        &self,
+        super_version: &SuperVersion,
+        seqno: SeqNo,
+        options: &ReadOptions,
+        context: &mut GetContext<'_>,
+    ) -> Result<()> {
+        self.search_memory(super_version, seqno, context)?;
+        if context.done() {
+            return Ok(());
+        }
+        let lookup = LookupKey::new(context.user_key, seqno, context.family.cmp.user());
+        self.search_tables(super_version, &lookup, None, options, context)
     }
 
     /// With `OBSERVED` it takes times, if the thread does.
@@ -481,6 +538,20 @@ impl DbInner {
         family: &Arc<Family>,
         key: &[u8],
     ) -> Result<Option<PinnedValue>> {
+        let found = self.iterator_at(super_version, seqno, unwritten, options, family, key)?;
+        Ok(found.map(|iter| iter.value_pinned()))
+    }
+
+    /// An iterator that stands on `key`, if that is there as of the timestamp of `options`.
+    pub(super) fn iterator_at(
+        &self,
+        super_version: &Arc<SuperVersion>,
+        seqno: SeqNo,
+        unwritten: Option<&BatchView>,
+        options: &ReadOptions,
+        family: &Arc<Family>,
+        key: &[u8],
+    ) -> Result<Option<DbIterator>> {
         let options = ReadOptions {
             iterate_lower_bound: None,
             iterate_upper_bound: None,
@@ -495,7 +566,7 @@ impl DbInner {
                 .compare_without_timestamp(&user.stamped(iter.key()), &user.stamped(key))
                 .is_eq();
         iter.status()?;
-        Ok(found.then(|| iter.value_pinned()))
+        Ok(found.then_some(iter))
     }
 }
 

@@ -10,7 +10,7 @@
 
 use std::sync::Arc;
 
-use base::{Result, SeqNo, perf, sync};
+use base::{Result, SeqNo, sync};
 use blob::BlobIndex;
 use manifest::FileMetadata;
 use sst::blocks::IO_COALESCE_THRESHOLD;
@@ -20,7 +20,7 @@ use sst::{
 };
 
 use super::column_family::{ColumnFamily, Family};
-use super::get::{self, GetContext, NO_RUN, RUNS_AHEAD, Run};
+use super::get::{self, Answer, GetContext, NO_RUN, RUNS_AHEAD, Run};
 use super::state::closing;
 use super::{Db, DbInner};
 use crate::options::ReadOptions;
@@ -60,24 +60,31 @@ impl Db {
         family: &ColumnFamily,
         keys: &[K],
     ) -> Vec<Found> {
-        let inner = self.inner();
-        match inner.stats.shared().is_some() || perf::counts() {
-            false => inner.multi_get(options, family, keys),
-            true => inner.observe_multi_get(|| inner.multi_get(options, family, keys)),
-        }
+        self.inner()
+            .multi_get(options, family, keys, Answer::DeferredBlob)
     }
 }
 
 impl DbInner {
-    fn multi_get<K: AsRef<[u8]>>(
+    /// Looks for `answer` of each key, and counts that.
+    pub(super) fn multi_get<K: AsRef<[u8]>>(
         &self,
         options: &ReadOptions,
         family: &ColumnFamily,
         keys: &[K],
+        answer: Answer,
     ) -> Vec<Found> {
-        let inner = self;
-        let _charged = inner.charged_reads(options);
-        if let Err(error) = inner.check_owns(&family.0) {
+        self.observed_multi_get(|| self.multi_get_now(options, family, keys, answer))
+    }
+
+    fn multi_get_now<K: AsRef<[u8]>>(
+        &self,
+        options: &ReadOptions,
+        family: &ColumnFamily,
+        keys: &[K],
+        answer: Answer,
+    ) -> Vec<Found> {
+        if let Err(error) = self.check_owns(&family.0) {
             return keys.iter().map(|_| Err(error.clone())).collect();
         }
         let family = &family.0;
@@ -87,16 +94,30 @@ impl DbInner {
             if super_version.is_closed() {
                 return keys.iter().map(|_| Err(closing())).collect();
             }
-            let seqno = inner.read_seqno(&super_version, options);
+            let seqno = self.read_seqno(&super_version, options);
             sync::point("read");
             // Files ingested in between may hold rows up to `seqno` that this super version does not show beside later ones that it does.
             if options.snapshot.is_some() || Arc::ptr_eq(&super_version, &family.super_version.load()) {
                 break (super_version, seqno);
             }
         };
+        self.multi_get_from(&super_version, seqno, options, family, keys, answer)
+    }
+
+    /// Looks for `answer` of each key in one view.
+    pub(super) fn multi_get_from<K: AsRef<[u8]>>(
+        &self,
+        super_version: &Arc<SuperVersion>,
+        seqno: SeqNo,
+        options: &ReadOptions,
+        family: &Arc<Family>,
+        keys: &[K],
+        answer: Answer,
+    ) -> Vec<Found> {
+        let _charged = self.charged_reads(options);
         let mut found: Vec<Found> = Vec::new();
         if family.cmp.user().timestamp_size() > 0 || options.timestamp.is_some() {
-            let get = |key: &K| inner.get_from::<false>(&super_version, seqno, options, family, key.as_ref());
+            let get = |key: &K| self.get_from::<false>(super_version, seqno, options, family, key.as_ref());
             found.extend(keys.iter().map(get));
             return found;
         }
@@ -113,7 +134,7 @@ impl DbInner {
             let underway = |(&place, lookup)| Underway {
                 place,
                 context: GetContext::new(family, keys[place].as_ref(), BlobRead::from(options))
-                    .deferring_blob(),
+                    .answering(answer),
                 lookup,
                 ahead: Ahead::new(super_version.version.runs_of(lookup.internal_key())),
                 level: 0,
@@ -122,7 +143,7 @@ impl DbInner {
                 failed: None,
             };
             let mut batch: Vec<_> = places.iter().zip(&lookups).map(underway).collect();
-            inner.get_abreast(&super_version, seqno, options, family, &mut batch);
+            self.get_abreast(super_version, seqno, options, family, &mut batch);
             for mut key in batch {
                 if let Some(index) = key.context.deferred_blob() {
                     blobs.push((key.place, index));
@@ -130,7 +151,7 @@ impl DbInner {
                 }
                 found[key.place] = match key.failed {
                     Some(error) => Err(error),
-                    None => inner.conclude(key.context),
+                    None => self.conclude(key.context),
                 };
             }
         }

@@ -10,6 +10,27 @@ use super::multi_get::Found;
 use crate::read::value::PinnedValue;
 
 impl DbInner {
+    /// Runs a Get, and counts it if somebody wants to know.
+    #[inline]
+    pub(super) fn observed_get(
+        &self,
+        get: impl FnOnce() -> Result<Option<PinnedValue>>,
+    ) -> Result<Option<PinnedValue>> {
+        match self.stats.shared().is_some() || perf::counts() {
+            false => get(),
+            true => self.observe_get(get),
+        }
+    }
+
+    /// Runs a MultiGet, and counts it if somebody wants to know.
+    #[inline]
+    pub(super) fn observed_multi_get(&self, multi_get: impl FnOnce() -> Vec<Found>) -> Vec<Found> {
+        match self.stats.shared().is_some() || perf::counts() {
+            false => multi_get(),
+            true => self.observe_multi_get(multi_get),
+        }
+    }
+
     /// Counts a Get.
     #[cold]
     pub(super) fn observe_get(

@@ -199,20 +199,15 @@ impl SstFileWriter {
         self.add(key, Kind::Value, value)
     }
 
-    /// Adds `key` with columns, in any order. As [`put`](SstFileWriter::put).
+    /// Adds `key` with columns, in any order. As [`put`](SstFileWriter::put); as RocksDB has it `Corruption` if two have one name.
     pub fn put_entity(&mut self, key: &[u8], columns: &[(&[u8], &[u8])]) -> Result<()> {
         let lens = columns.iter().flat_map(|column| [column.0.len(), column.1.len()]);
         let bytes = lens.fold(0, usize::saturating_add);
         if !self.table.row_limit.allows(key.len(), bytes) {
             return Err(self.table.row_limit.error(key.len(), bytes));
         }
-        let mut columns = columns.to_vec();
-        columns.sort_by_key(|column| column.0);
-        if columns.windows(2).any(|pair| pair[0].0 == pair[1].0) {
-            return Err(Error::invalid_argument("two columns of one name"));
-        }
         let mut value = Vec::new();
-        entity::encode(&columns, &mut value)?;
+        entity::encode_unsorted(columns, &mut value)?;
         self.add(key, Kind::WideColumnEntity, &value)
     }
 

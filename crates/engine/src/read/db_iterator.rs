@@ -483,6 +483,12 @@ impl DbIterator {
             .map(Some)
     }
 
+    /// The columns of the current entity, or the current value as the column without a name.
+    pub(crate) fn columns_or_value(&self) -> Result<Columns> {
+        let plain = || vec![(Vec::new(), self.value().to_vec())];
+        Ok(self.columns()?.unwrap_or_else(plain))
+    }
+
     /// Shows from now on the keys from `lower` to before `upper`. It stands nowhere afterwards: seek. Costs two copies of keys; what
     /// has been opened and read stays.
     pub fn set_bounds(&mut self, lower: Option<&[u8]>, upper: Option<&[u8]>) {

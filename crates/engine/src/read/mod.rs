@@ -6,6 +6,7 @@ pub(crate) mod db_iterator;
 pub(crate) mod filters;
 pub(crate) mod level_cursor;
 pub(crate) mod merging_cursor;
+pub(crate) mod multi_cf_iterator;
 pub(crate) mod multi_scan;
 pub(crate) mod open_iterators;
 pub(crate) mod open_limit;

@@ -20,6 +20,8 @@ enum Repr {
     Block(PinnedBytes),
     Memtable(memtable::PinnedValue),
     Owned(Vec<u8>),
+    /// The bytes of a wide-column entity, for those who asked for its columns.
+    Entity(Vec<u8>),
     /// A value of a blob file, in the cache.
     Cached(Handle<Block>),
 }
@@ -31,6 +33,18 @@ impl PinnedValue {
 
     pub(crate) fn cached(blob: Handle<Block>) -> PinnedValue {
         PinnedValue(Repr::Cached(blob))
+    }
+
+    pub(crate) fn of_entity(bytes: Vec<u8>) -> PinnedValue {
+        PinnedValue(Repr::Entity(bytes))
+    }
+
+    /// The bytes of the wide-column entity that it is, if it is one.
+    pub(crate) fn entity(&self) -> Option<&[u8]> {
+        match &self.0 {
+            Repr::Entity(bytes) => Some(bytes),
+            _ => None,
+        }
     }
 
     pub(crate) fn owned(bytes: Vec<u8>) -> PinnedValue {
@@ -46,7 +60,7 @@ impl PinnedValue {
         match self.0 {
             Repr::Block(bytes) => bytes.to_vec(),
             Repr::Memtable(bytes) => bytes.to_vec(),
-            Repr::Owned(bytes) => bytes,
+            Repr::Owned(bytes) | Repr::Entity(bytes) => bytes,
             Repr::Cached(blob) => blob.data().to_vec(),
         }
     }
@@ -58,7 +72,7 @@ impl Deref for PinnedValue {
         match &self.0 {
             Repr::Block(bytes) => bytes,
             Repr::Memtable(bytes) => bytes,
-            Repr::Owned(bytes) => bytes,
+            Repr::Owned(bytes) | Repr::Entity(bytes) => bytes,
             Repr::Cached(blob) => blob.data(),
         }
     }
@@ -140,6 +154,15 @@ impl ValueResolver {
         decoded.columns(entity).map(column).collect()
     }
 
+    /// The columns of what a search for [`Answer::Columns`](crate::db::get::Answer::Columns) has found: a plain value is the column
+    /// without a name.
+    pub fn columns_of(&self, user_key: &[u8], found: PinnedValue, read: BlobRead) -> Result<Columns> {
+        match found.entity() {
+            Some(entity) => self.columns(user_key, entity, read),
+            None => Ok(vec![(Vec::new(), found.into_vec())]),
+        }
+    }
+
     fn column(&self, user_key: &[u8], entity: &[u8], value: &ColumnValue, read: BlobRead) -> Result<Vec<u8>> {
         match value {
             ColumnValue::Inline(range) => Ok(entity[range.clone()].to_vec()),
@@ -189,11 +212,12 @@ impl ValueResolver {
             Base::Nothing => Ok((Kind::Value, self.merge(user_key, None, operands)?)),
             Base::Entry(Kind::WideColumnEntity, entity) => {
                 let mut columns = self.columns(user_key, entity, read)?;
+                // An entity is there, with or without that column: the operator gets a value, as compactions give it.
                 let existing = columns
                     .first()
                     .filter(|(name, _)| name.is_empty())
-                    .map(|(_, value)| &value[..]);
-                let merged = self.merge(user_key, existing, operands)?;
+                    .map_or(&[][..], |(_, value)| value);
+                let merged = self.merge(user_key, Some(existing), operands)?;
                 match columns.first_mut() {
                     Some((name, value)) if name.is_empty() => *value = merged,
                     _ => columns.insert(0, (Vec::new(), merged)),

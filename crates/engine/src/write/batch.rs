@@ -350,7 +350,7 @@ impl WriteBatch {
     }
 
     #[inline]
-    fn counted(&mut self, tags: (u8, u8), family: u32, key: &[&[u8]], value: Option<&[u8]>) {
+    pub(super) fn counted(&mut self, tags: (u8, u8), family: u32, key: &[&[u8]], value: Option<&[u8]>) {
         let (key_len, value_len) = (len_of(key), value.map_or(0, <[u8]>::len));
         if !RowLimit::MAX.allows(key_len, value_len) {
             return self.refuse(match tags {
@@ -393,6 +393,11 @@ impl WriteBatch {
                 family,
                 key,
                 operand: value,
+            },
+            tag::ENTITY => Operation::Entity {
+                family,
+                key,
+                entity: value,
             },
             _ => Operation::DeleteRange {
                 family,

@@ -23,9 +23,11 @@ use super::batch::{HEADER_LEN, WriteBatch};
 use super::pipeline::{check_row, deletion_kind};
 use crate::db::Db;
 use crate::db::column_family::{ColumnFamily, Family};
+use crate::db::get::Answer;
 use crate::options::ReadOptions;
+use crate::read::blob_cache::BlobRead;
 use crate::read::db_iterator::DbIterator;
-use crate::read::value::PinnedValue;
+use crate::read::value::{Columns, PinnedValue};
 
 /// The first sequence number of rows that are not written yet. No database comes this far.
 pub(crate) const UNWRITTEN: SeqNo = 1 << 55;
@@ -185,6 +187,21 @@ impl WriteBatchWithIndex {
         self.batch.delete_range_cf(family, begin, end);
     }
 
+    /// As [`WriteBatch::put_entity`].
+    pub fn put_entity(&mut self, key: &[u8], columns: &[(&[u8], &[u8])]) -> Result<()> {
+        self.batch.put_entity(key, columns)
+    }
+
+    /// As [`WriteBatch::put_entity_cf`].
+    pub fn put_entity_cf(
+        &mut self,
+        family: &ColumnFamily,
+        key: &[u8],
+        columns: &[(&[u8], &[u8])],
+    ) -> Result<()> {
+        self.batch.put_entity_cf(family, key, columns)
+    }
+
     /// Adds bytes that go into the WAL and nowhere else.
     pub fn put_log_data(&mut self, blob: &[u8]) {
         self.batch.put_log_data(blob);
@@ -210,8 +227,29 @@ impl WriteBatchWithIndex {
         let inner = db.inner();
         inner.check_owns(&family.0)?;
         match self.view(&family.0)? {
-            Some(view) => inner.get_over(&view, options, &family.0, key),
+            Some(view) => inner.get_over(&view, options, &family.0, key, Answer::Value),
             None => inner.get(options, &family.0, key),
+        }
+    }
+
+    /// The columns that `key` would have if the batch were written over what `options` read of `db`, or `None`: as
+    /// [`Db::get_entity`]. Errors are those of [`get_from_batch_and_db`](WriteBatchWithIndex::get_from_batch_and_db).
+    pub fn get_entity_from_batch_and_db(
+        &self,
+        db: &Db,
+        options: &ReadOptions,
+        family: &ColumnFamily,
+        key: &[u8],
+    ) -> Result<Option<Columns>> {
+        let inner = db.inner();
+        inner.check_owns(&family.0)?;
+        match self.view(&family.0)? {
+            Some(view) => {
+                let found = inner.get_over(&view, options, &family.0, key, Answer::Columns)?;
+                let columns = |found| family.0.values.columns_of(key, found, BlobRead::from(options));
+                found.map(columns).transpose()
+            }
+            None => db.get_entity(options, family, key),
         }
     }
 

@@ -1,6 +1,7 @@
 //! From the user to WAL and memtable.
 
 pub mod batch;
+mod batch_entities;
 pub mod batch_index;
 mod batch_protection;
 pub(crate) mod controller;

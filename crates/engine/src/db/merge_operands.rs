@@ -1,0 +1,49 @@
+//! A value as it was written: the merge operands of a key, none applied.
+
+use base::{Error, ErrorKind, Result};
+
+use super::Db;
+use super::column_family::ColumnFamily;
+use super::get::{Answer, GetContext};
+use super::state::closing;
+use crate::options::ReadOptions;
+use crate::read::blob_cache::BlobRead;
+
+impl Db {
+    /// The value that merge operands of `key` are to be applied to, if there is one, and the operands, from the oldest on: RocksDB's
+    /// `GetMergeOperands`. Of a key that was put and not merged since it is the value; of an entity, the column without a name. Empty if
+    /// there is no such key. The merge operator is not called, but compactions may have called it: several operands may have become one.
+    ///
+    /// # Errors
+    /// `Incomplete` with the number found if these are more than `expected_max_number_of_operands`; `NotSupported` in families with
+    /// timestamps; those of [`get_pinned`](Db::get_pinned).
+    pub fn get_merge_operands(
+        &self,
+        options: &ReadOptions,
+        family: &ColumnFamily,
+        key: &[u8],
+        expected_max_number_of_operands: usize,
+    ) -> Result<Vec<Vec<u8>>> {
+        let inner = self.inner();
+        inner.check_owns(&family.0)?;
+        if family.comparator().timestamp_size() > 0 || options.timestamp.is_some() {
+            return Err(Error::not_supported("merge operands as of a timestamp"));
+        }
+        let _charged = inner.charged_reads(options);
+        let (super_version, seqno) = family.0.view(options.snapshot.as_ref());
+        if super_version.is_closed() {
+            return Err(closing());
+        }
+        let context = GetContext::new(&family.0, key, BlobRead::from(options));
+        let mut context = context.answering(Answer::Operands);
+        inner.search(&super_version, seqno, options, &mut context)?;
+        let operands = context.into_operands()?;
+        match operands.len() > expected_max_number_of_operands {
+            true => Err(Error::new(
+                ErrorKind::Incomplete,
+                format!("Insufficient capacity for merge operands: {}", operands.len()),
+            )),
+            false => Ok(operands),
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! Wide-column entities: keys whose value is a set of named columns.
+//!
+//! An entity and a plain value are two forms of one row: a plain value read as an entity is the column without a name, and an entity read
+//! as a plain value is the value of that column, or empty without one. Writing either replaces the other.
+
+use base::Result;
+
+use super::Db;
+use super::column_family::ColumnFamily;
+use super::get::{Answer, GetContext};
+use super::state::closing;
+use crate::options::{ReadOptions, WriteOptions};
+use crate::read::blob_cache::BlobRead;
+use crate::read::value::Columns;
+use crate::write::batch::WriteBatch;
+
+/// Columns of one entity that lie in a family of their own: RocksDB's attribute group.
+#[derive(Clone, Copy, Debug)]
+pub struct AttributeGroup<'a> {
+    /// Where they lie.
+    pub family: &'a ColumnFamily,
+    /// Name and value of each, in any order.
+    pub columns: &'a [(&'a [u8], &'a [u8])],
+}
+
+impl Db {
+    /// Makes `key` an entity of these columns, names and values in any order, whatever it was before.
+    ///
+    /// # Errors
+    /// As for [`put`](Db::put), by the bytes of the whole entity. As RocksDB has it `Corruption` for two columns of one name, and
+    /// `InvalidArgument` in a family with timestamps.
+    pub fn put_entity(
+        &self,
+        options: &WriteOptions,
+        family: &ColumnFamily,
+        key: &[u8],
+        columns: &[(&[u8], &[u8])],
+    ) -> Result<()> {
+        self.inner().check_owns(&family.0)?;
+        let mut batch = WriteBatch::new();
+        batch.put_entity_cf(family, key, columns)?;
+        self.write(options, batch)
+    }
+
+    /// Makes `key` an entity in each family of `groups`, all in one write.
+    ///
+    /// # Errors
+    /// `InvalidArgument` without a group; those of [`put_entity`](Db::put_entity).
+    pub fn put_attribute_groups(
+        &self,
+        options: &WriteOptions,
+        key: &[u8],
+        groups: &[AttributeGroup<'_>],
+    ) -> Result<()> {
+        for group in groups {
+            self.inner().check_owns(&group.family.0)?;
+        }
+        let mut batch = WriteBatch::new();
+        batch.put_attribute_groups(key, groups)?;
+        self.write(options, batch)
+    }
+
+    /// The columns of `key` in the order of their names, or `None`. A plain value is the column without a name.
+    ///
+    /// # Errors
+    /// Those of [`get_pinned`](Db::get_pinned).
+    pub fn get_entity(
+        &self,
+        options: &ReadOptions,
+        family: &ColumnFamily,
+        key: &[u8],
+    ) -> Result<Option<Columns>> {
+        let inner = self.inner();
+        inner.check_owns(&family.0)?;
+        let _charged = inner.charged_reads(options);
+        let (super_version, seqno) = family.0.view(options.snapshot.as_ref());
+        if super_version.is_closed() {
+            return Err(closing());
+        }
+        let family = &family.0;
+        if family.cmp.user().timestamp_size() > 0 || options.timestamp.is_some() {
+            let found = inner.iterator_at(&super_version, seqno, None, options, family, key)?;
+            return found.map(|iter| iter.columns_or_value()).transpose();
+        }
+        let read = BlobRead::from(options);
+        let found = inner.observed_get(|| {
+            let mut context = GetContext::new(family, key, read).answering(Answer::Columns);
+            inner.search(&super_version, seqno, options, &mut context)?;
+            inner.conclude(context)
+        })?;
+        found
+            .map(|found| family.values.columns_of(key, found, read))
+            .transpose()
+    }
+
+    /// The columns of many keys of one family, all as of one moment, in the order of `keys`: RocksDB's `MultiGetEntity`. As
+    /// [`get_entity`](Db::get_entity) for each; they are looked up side by side.
+    pub fn multi_get_entity<K: AsRef<[u8]>>(
+        &self,
+        options: &ReadOptions,
+        family: &ColumnFamily,
+        keys: &[K],
+    ) -> Vec<Result<Option<Columns>>> {
+        let keys: Vec<(&ColumnFamily, &[u8])> = keys.iter().map(|key| (family, key.as_ref())).collect();
+        self.multi_get_entity_families(options, &keys)
+    }
+
+    /// As [`multi_get_entity`](Db::multi_get_entity), of keys of several families, all as of one moment.
+    pub fn multi_get_entity_families<K: AsRef<[u8]>>(
+        &self,
+        options: &ReadOptions,
+        keys: &[(&ColumnFamily, K)],
+    ) -> Vec<Result<Option<Columns>>> {
+        let families: Vec<_> = keys.iter().map(|(family, _)| *family).collect();
+        let bytes: Vec<&[u8]> = keys.iter().map(|(_, key)| key.as_ref()).collect();
+        let found = self
+            .inner()
+            .multi_get_over(options, &families, &bytes, Answer::Columns);
+        let columns = |((family, key), found): ((&ColumnFamily, &[u8]), Result<Option<_>>)| {
+            found?
+                .map(|found| family.0.values.columns_of(key, found, BlobRead::from(options)))
+                .transpose()
+        };
+        families.into_iter().zip(bytes).zip(found).map(columns).collect()
+    }
+
+    /// The columns of `key` in each of `families`, in their order and as of one moment: RocksDB's `GetEntity` with attribute groups.
+    pub fn get_attribute_groups(
+        &self,
+        options: &ReadOptions,
+        key: &[u8],
+        families: &[&ColumnFamily],
+    ) -> Vec<Result<Option<Columns>>> {
+        let keys: Vec<(&ColumnFamily, &[u8])> = families.iter().map(|&family| (family, key)).collect();
+        self.multi_get_entity_families(options, &keys)
+    }
+
+    /// The columns of many keys in each of `families`, by key and then by family, as of one moment: RocksDB's `MultiGetEntity` with
+    /// attribute groups.
+    pub fn multi_get_attribute_groups<K: AsRef<[u8]>>(
+        &self,
+        options: &ReadOptions,
+        keys: &[K],
+        families: &[&ColumnFamily],
+    ) -> Vec<Vec<Result<Option<Columns>>>> {
+        if families.is_empty() {
+            return keys.iter().map(|_| Vec::new()).collect();
+        }
+        let of_key = |key: &'_ K| -> Vec<(ColumnFamily, Vec<u8>)> {
+            let with = |&family: &&ColumnFamily| (family.clone(), key.as_ref().to_vec());
+            families.iter().map(with).collect()
+        };
+        let all: Vec<(ColumnFamily, Vec<u8>)> = keys.iter().flat_map(of_key).collect();
+        let borrowed: Vec<(&ColumnFamily, &[u8])> =
+            all.iter().map(|(family, key)| (family, &key[..])).collect();
+        let mut found = self.multi_get_entity_families(options, &borrowed).into_iter();
+        let groups = |_| found.by_ref().take(families.len()).collect();
+        keys.iter().map(groups).collect()
+    }
+}

@@ -1,0 +1,52 @@
+//! Bugs of wide-column entities, of merge operands, and of reads over several families.
+
+use super::Canary;
+use super::Catcher::Tests;
+
+const TESTS: &[&str] = &["-p", "esker-dbtest", "--test", "it", "wide_columns::"];
+const SCRIPTS: &[&str] = &["-p", "esker-dbtest", "--test", "it", "behaviour::"];
+
+pub(super) const CANARIES: &[Canary] = &[
+    Canary {
+        name: "a merge operator is not given the value of an entity without a default column",
+        file: "crates/engine/src/read/value.rs",
+        right: "let merged = self.merge(user_key, Some(existing), operands)?;",
+        wrong: "let merged = self.merge(user_key, Some(existing).filter(|value| !value.is_empty()), operands)?;",
+        caught_by: Tests(TESTS),
+    },
+    Canary {
+        name: "two columns of one name are written",
+        file: "crates/base/src/entity.rs",
+        right: "    if sorted.windows(2).any(|pair| pair[0].0 == pair[1].0) {\n",
+        wrong: "    if sorted.windows(2).any(|pair| pair[0].0 > pair[1].0) {\n",
+        caught_by: Tests(TESTS),
+    },
+    Canary {
+        name: "columns of the earlier family hide those of the later one",
+        file: "crates/engine/src/read/multi_cf_iterator.rs",
+        right: "                Some(last) if last.0 == column.0 => *last = column,\n",
+        wrong: "                Some(last) if last.0 == column.0 => {}\n",
+        caught_by: Tests(TESTS),
+    },
+    Canary {
+        name: "an iterator over families turns round without its families",
+        file: "crates/engine/src/read/multi_cf_iterator.rs",
+        right: "        if !self.backwards {\n            let key = self.key().to_vec();\n            self.seek_for_prev(&key);\n        }\n",
+        wrong: "        self.backwards = true;\n",
+        caught_by: Tests(TESTS),
+    },
+    Canary {
+        name: "a plain value has no columns",
+        file: "crates/engine/src/read/value.rs",
+        right: "            None => Ok(vec![(Vec::new(), found.into_vec())]),\n",
+        wrong: "            None => Ok(Vec::new()),\n",
+        caught_by: Tests(TESTS),
+    },
+    Canary {
+        name: "merge operands come without the value under them",
+        file: "crates/engine/src/db/get.rs",
+        right: "            self.operands.push(plain);\n        }\n        Ok(())\n",
+        wrong: "        }\n        Ok(())\n",
+        caught_by: Tests(SCRIPTS),
+    },
+];
