@@ -115,4 +115,5 @@ pub use write::batch_index::WriteBatchWithIndex;
 pub use write::predecessor::wal_before;
 pub use write::two_phase::RecoveredTransaction;
 pub use write::unchanged::UnchangedKey;
+pub use write::unchanged_range::UnchangedRange;
 pub use write::write_buffer_manager::WriteBufferManager;

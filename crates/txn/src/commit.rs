@@ -80,7 +80,9 @@ impl Transaction {
         }
         let mut batch = std::mem::take(&mut self.batch).into_write_batch();
         let keys = unchanged(&self.tracked);
-        let written = self.db.write_if_unchanged(&self.write_options, &mut batch, &keys);
+        let written = self
+            .db
+            .write_if_unchanged(&self.write_options, &mut batch, &keys, &[]);
         drop(keys);
         if let Err(error) = written {
             self.batch = WriteBatchWithIndex::from(batch);

@@ -130,4 +130,32 @@ pub(super) const CANARIES: &[Canary] = &[
         wrong: "                    Some(begun) => {\n                        begun.count += 1;\n                        applied.next += 1;\n                    }\n",
         caught_by: Tests(&["-p", "esker-txn", "two_phase_crash::"]),
     },
+    Canary {
+        name: "tables that are dropped by range are no write to their keys",
+        file: "crates/engine/src/db/delete_files.rs",
+        right: "        removals.begin(range.clone(), inner.oldest_snapshot());\n",
+        wrong: "",
+        caught_by: Tests(&["-p", "esker-txn", "removals::"]),
+    },
+    Canary {
+        name: "tables that are dropped by range take no sequence number",
+        file: "crates/engine/src/db/delete_files.rs",
+        right: "        writer.last_seqno += 1;\n",
+        wrong: "        writer.last_seqno += 0;\n",
+        caught_by: Tests(&["-p", "esker-txn", "removals::"]),
+    },
+    Canary {
+        name: "a range that ingested files replace is not written by that",
+        file: "crates/engine/src/ingest/replace.rs",
+        right: "            let range = own.replace.as_ref()?.to_key_range();\n",
+        wrong: "            let range = own.replace.as_ref().filter(|_| false)?.to_key_range();\n",
+        caught_by: Tests(&["-p", "esker-txn", "removals::"]),
+    },
+    Canary {
+        name: "a note of tables that have stayed stays",
+        file: "crates/engine/src/db/removals.rs",
+        right: "            (Some(at), None) => drop(notes.swap_remove(at)),\n",
+        wrong: "            (Some(_), None) => {}\n",
+        caught_by: Tests(&["-p", "esker", "--lib", "removals::"]),
+    },
 ];

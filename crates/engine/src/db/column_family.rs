@@ -14,6 +14,7 @@ use manifest::Version;
 use memtable::Memtable;
 
 use super::pins::Replaced;
+use super::removals::Removals;
 use super::snapshot::Snapshot;
 use super::state::closing;
 use crate::options::ColumnFamilyOptions;
@@ -55,6 +56,8 @@ pub(crate) struct Family {
     /// Writes to it are delayed or stopped: its jobs come first where a rate limiter shares out the disk.
     pub pressing: Arc<AtomicBool>,
     pub iterators: OpenIterators,
+    /// For transactions that have read what went without a row.
+    pub removals: Removals,
 }
 
 /// The number of the super version of a closed database: higher than all others.

@@ -1,18 +1,22 @@
 //! Tables dropped as they are, unread.
 
+use std::ops::Bound;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
-use base::{Error, Result, internal_key};
+use base::{Error, Result, SeqNo, internal_key};
 use manifest::{FileMetadata, RANGE_TOMBSTONE_SENTINEL, Version, VersionEdit};
 
-use super::Db;
 use super::column_family::ColumnFamily;
+use super::removals::KeyRange;
+use super::{Db, DbInner};
 
 impl Db {
     /// Drops the tables of `family` below L0 all of whose keys lie from `begin` to `end`, both inclusive, `None` for the first and the last:
     /// RocksDB's `DeleteFilesInRange`. It costs one record of the MANIFEST, whatever the tables hold. Rows of the range that lie in other
     /// tables, or in memory, stay, and older versions below a table that goes come to light: delete the range first where that matters.
-    /// Snapshots do not keep what goes; iterators that stand on it do. Tables that a compaction reads stay.
+    /// Snapshots do not keep what goes; iterators that stand on it do. Tables that a compaction reads stay. It takes a sequence number: a transaction that
+    /// is validated by an older one finds each key of the range written.
     ///
     /// # Errors
     /// `NotSupported` if the database is open for reading only; those of the MANIFEST.
@@ -61,13 +65,32 @@ impl Db {
                 .collect(),
             ..VersionEdit::default()
         };
+        let range = KeyRange {
+            begin: begin.map(<[u8]>::to_vec),
+            end: end.map_or(Bound::Unbounded, |end| Bound::Included(end.to_vec())),
+        };
+        let removals = &family.0.removals;
+        removals.begin(range.clone(), inner.oldest_snapshot());
         let result = inner.apply_claimed(&mut state, vec![edit], None, |_| {});
+        drop(state);
         if result.is_err() {
             dropped
                 .iter()
                 .for_each(|(_, file)| file.set_being_compacted(false));
         }
+        let seqno = result.is_ok().then(|| inner.take_sequence_number());
+        removals.end(&range, seqno);
         result
+    }
+}
+
+impl DbInner {
+    /// A sequence number of no row. All that was numbered before is visible.
+    fn take_sequence_number(&self) -> SeqNo {
+        let mut writer = self.writer.lock();
+        writer.last_seqno += 1;
+        self.published.fetch_max(writer.last_seqno, Ordering::AcqRel);
+        writer.last_seqno
     }
 }
 

@@ -16,6 +16,7 @@ use sst::BlockCache;
 
 use super::column_family::{ColumnFamily, DEFAULT_COLUMN_FAMILY, Family};
 use super::pins::Replaced;
+use super::removals::Removals;
 use super::state::{FamilyState, Memory};
 use super::stats_history::STATS_COLUMN_FAMILY;
 use super::stored_options::tell_without_effect;
@@ -203,6 +204,7 @@ pub(crate) fn assemble(
         dropped: AtomicBool::new(false),
         pressing: Arc::default(),
         iterators: OpenIterators::default(),
+        removals: Removals::default(),
         cmp,
     })
 }

@@ -23,6 +23,7 @@ pub mod pins;
 pub(crate) mod property;
 mod property_int;
 pub(crate) mod recover;
+pub(crate) mod removals;
 pub(crate) mod repair;
 pub(crate) mod scan;
 pub(crate) mod secondary;

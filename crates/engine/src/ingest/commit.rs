@@ -132,8 +132,12 @@ impl DbInner {
                 *recorded = true;
                 let files = edits.iter().flat_map(|edit| &edit.new_files);
                 last = files.fold(last, |last, (_, file)| last.max(file.largest_seqno));
-                self.apply_claimed(&mut state, edits, Some(last), |_| ())
-                    .map(|()| Ok(places))
+                let replaced = self.note_replaced(families, &mut last);
+                let applied = self.apply_claimed(&mut state, edits, Some(last), |_| ());
+                for (family, range) in replaced {
+                    family.removals.end(&range, applied.is_ok().then_some(last));
+                }
+                applied.map(|()| Ok(places))
             }
             Ok(Err(obstacle)) => {
                 self.disclaim_manifest(&mut state);

@@ -111,7 +111,8 @@ pub struct IngestExternalFileArg {
     /// all there is of it then. Every file must lie in it. Rows of it in memory are flushed first, and compactions of the family
     /// waited for, while writers wait. A table that lies in it with a part of its keys only makes the ingestion fail: compact the range
     /// before, or keep its keys apart by an `sst_partitioner`. Snapshots see the range as it is then:
-    /// [`snapshot_consistency`](IngestExternalFileOptions::snapshot_consistency) must be false.
+    /// [`snapshot_consistency`](IngestExternalFileOptions::snapshot_consistency) must be false. It takes a sequence number: a transaction that is validated
+    /// by an older one finds each key of the range written.
     pub atomic_replace_range: Option<RangeOpt>,
     /// What [`SstFileWriter::finish`](crate::SstFileWriter::finish) said of each file, in their order, so that none of them is opened to
     /// find out; empty: they are. A file that has another size is refused, what else it says is believed, unless

@@ -1,13 +1,18 @@
 //! A range whose rows give way to the files that are ingested: tables that lie in it are dropped in the same step.
 
 use std::cmp::Ordering;
+use std::ops::Bound;
 use std::sync::Arc;
 
-use base::{Cursor, Error, Result, UserComparator, internal_key};
+use base::{Cursor, Error, Result, SeqNo, UserComparator, internal_key};
 use manifest::{FileMetadata, RANGE_TOMBSTONE_SENTINEL, Version, VersionBuilder, VersionEdit};
 use memtable::Memtable;
 
 use super::inspect::ExternalFile;
+use super::prepare::PreparedFamily;
+use crate::db::DbInner;
+use crate::db::column_family::Family;
+use crate::db::removals::KeyRange;
 use crate::read::merging_cursor::before_key;
 use crate::read::super_version::SuperVersion;
 
@@ -28,6 +33,14 @@ impl RangeOpt {
                 "atomic_replace_range ends before it begins",
             )),
             _ => Ok(()),
+        }
+    }
+
+    /// The keys of it.
+    pub(super) fn to_key_range(&self) -> KeyRange {
+        KeyRange {
+            begin: self.start.clone(),
+            end: self.limit.clone().map_or(Bound::Unbounded, Bound::Excluded),
         }
     }
 
@@ -134,6 +147,26 @@ impl RangeOpt {
             }
         }
         Ok(replaced)
+    }
+}
+
+impl DbInner {
+    /// Notes, for transactions that have read them, the ranges whose rows give way, and takes a sequence number for that.
+    pub(super) fn note_replaced(
+        &self,
+        families: &[PreparedFamily],
+        last: &mut SeqNo,
+    ) -> Vec<(Arc<Family>, KeyRange)> {
+        let ranges = families.iter().filter_map(|own| {
+            let range = own.replace.as_ref()?.to_key_range();
+            Some((own.family.clone(), range))
+        });
+        let ranges: Vec<(Arc<Family>, KeyRange)> = ranges.collect();
+        for (family, range) in &ranges {
+            family.removals.begin(range.clone(), self.oldest_snapshot());
+        }
+        *last += u64::from(!ranges.is_empty());
+        ranges
     }
 }
 

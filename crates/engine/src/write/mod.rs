@@ -13,5 +13,6 @@ pub(crate) mod sync_group;
 pub(crate) mod throttle;
 pub(crate) mod two_phase;
 pub(crate) mod unchanged;
+pub(crate) mod unchanged_range;
 mod wal_control;
 pub mod write_buffer_manager;

@@ -10,6 +10,7 @@
 
 use std::cell::Cell;
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -22,6 +23,7 @@ use sst::{BlockReadOptions, LookupKey};
 
 use super::batch::WriteBatch;
 use super::pipeline::{Commit, Writer};
+use super::unchanged_range::UnchangedRange;
 use crate::db::column_family::{ColumnFamily, Family};
 use crate::db::state::closing;
 use crate::db::{Db, DbInner};
@@ -39,11 +41,12 @@ pub struct UnchangedKey<'a> {
     pub since: SeqNo,
 }
 
-/// The keys of one family, and what was looked into for them.
+/// The keys and ranges of one family, and what was looked into for them.
 struct Looked<'a> {
     family: Arc<Family>,
     super_version: Arc<SuperVersion>,
     keys: Vec<(&'a [u8], SeqNo)>,
+    ranges: Vec<UnchangedRange<'a>>,
 }
 
 /// Keys that were found unchanged once.
@@ -57,7 +60,9 @@ pub(super) struct Guard<'a> {
 
 impl Db {
     /// The sequence number of the newest row of `key`, or of the newest range deletion over it, if that is above `above`: RocksDB's
-    /// `GetLatestSequenceForKey`. Looks into memtables, then into tables that have rows above `above`. Rows that are just being written may count.
+    /// `GetLatestSequenceForKey`. Looks into memtables, then into tables that have rows above `above`. Rows that are just being written may count; so does
+    /// what went with [`delete_files_in_range`](Db::delete_files_in_range) or
+    /// [`atomic_replace_range`](crate::IngestExternalFileArg::atomic_replace_range), by the number that it took, and as newer than all while it goes.
     ///
     /// Where the caller holds a snapshot of `above` the answer is exact; without one, compactions may have made newer rows look old, or dropped them.
     ///
@@ -85,11 +90,14 @@ impl Db {
         self.inner().check_owns(&family.0)
     }
 
-    /// As [`write_sequenced`](Db::write_sequenced), if none of `keys` was written since: by rows, by range deletions, or by ingestions, up to the very
+    /// As [`write_sequenced`](Db::write_sequenced), if none of `keys`, nor any key of `ranges`, was written since: by rows, by range deletions, or by ingestions, up to the very
     /// moment at which this write has its place among the others. Costs a look into memtables and tables for each key before the write
     /// queue, and where others have written meanwhile another one into memtables with it. The same bounds hold as of
     /// [`newest_sequence_number`](Db::newest_sequence_number): the caller holds a snapshot as old as the oldest of them. The batch is as it was
     /// afterwards, whether or not it was written.
+    ///
+    /// A range costs a step over each row that memtables have in it, and that tables have which hold something newer; those in memtables once more
+    /// with the queue where others have written meanwhile.
     ///
     /// # Errors
     /// `Busy` with an empty message if one was, and nothing is written; those of [`newest_sequence_number`](Db::newest_sequence_number) and
@@ -99,11 +107,12 @@ impl Db {
         options: &WriteOptions,
         batch: &mut WriteBatch,
         keys: &[UnchangedKey<'_>],
+        ranges: &[UnchangedRange<'_>],
     ) -> Result<SeqNo> {
         let inner = self.inner();
         inner.stats.count(Ticker::KeysWritten, u64::from(batch.count()));
         loop {
-            let guard = inner.look_at(keys)?;
+            let guard = inner.look_at(keys, ranges)?;
             if batch.is_empty() {
                 // Nothing is written that would need a place, and at this moment they are as they were.
                 return Ok(self.latest_sequence_number());
@@ -117,26 +126,17 @@ impl Db {
 }
 
 impl DbInner {
-    /// The first look at `keys`. `Busy` if one has changed.
-    fn look_at<'a>(&self, keys: &[UnchangedKey<'a>]) -> Result<Guard<'a>> {
+    /// The first look at `keys` and `ranges`. `Busy` if one has changed.
+    fn look_at<'a>(&self, keys: &[UnchangedKey<'a>], ranges: &[UnchangedRange<'a>]) -> Result<Guard<'a>> {
         // First: whatever has a number up to it is in the super versions loaded behind it.
         let seen = self.published.load(Ordering::Acquire);
         let mut by_family: HashMap<u32, Looked<'a>> = HashMap::new();
         for key in keys {
-            if let Some(looked) = by_family.get_mut(&key.family) {
-                looked.keys.push((key.key, key.since));
-                continue;
-            }
-            let family = self.family_by_id(key.family).ok_or_else(|| {
-                Error::invalid_argument(format!("Could not access column family {}", key.family))
-            })?;
-            check_no_timestamps(&family)?;
-            let looked = Looked {
-                super_version: family.super_version.load_full(),
-                family,
-                keys: vec![(key.key, key.since)],
-            };
-            by_family.insert(key.family, looked);
+            let looked = self.looked_of(&mut by_family, key.family)?;
+            looked.keys.push((key.key, key.since));
+        }
+        for range in ranges {
+            self.looked_of(&mut by_family, range.family)?.ranges.push(*range);
         }
         let looked: Vec<Looked<'a>> = by_family.into_values().collect();
         for own in &looked {
@@ -150,6 +150,11 @@ impl DbInner {
                     return Err(changed());
                 }
             }
+            for range in &own.ranges {
+                if range.is_written(&own.family, &own.super_version)? {
+                    return Err(changed());
+                }
+            }
         }
         Ok(Guard {
             looked,
@@ -157,12 +162,35 @@ impl DbInner {
             is_stale: Cell::new(false),
         })
     }
+
+    fn looked_of<'a, 'b>(
+        &self,
+        by_family: &'b mut HashMap<u32, Looked<'a>>,
+        id: u32,
+    ) -> Result<&'b mut Looked<'a>> {
+        match by_family.entry(id) {
+            Entry::Occupied(looked) => Ok(looked.into_mut()),
+            Entry::Vacant(place) => {
+                let family = self
+                    .family_by_id(id)
+                    .ok_or_else(|| Error::invalid_argument(format!("Could not access column family {id}")))?;
+                check_no_timestamps(&family)?;
+                Ok(place.insert(Looked {
+                    super_version: family.super_version.load_full(),
+                    family,
+                    keys: Vec::new(),
+                    ranges: Vec::new(),
+                }))
+            }
+        }
+    }
 }
 
 impl Guard<'_> {
     /// The last look, with the write queue's lock and every row that is numbered in its memtable. An error if a key has changed, or if tables have: then
     /// it [is stale](Self::is_stale).
     pub fn confirm(&self, writer: &Writer) -> Result<()> {
+        self.looked.iter().try_for_each(Looked::confirm_removals)?;
         if writer.last_seqno == self.seen {
             return Ok(());
         }
@@ -197,6 +225,13 @@ impl Guard<'_> {
                 }
             }
         }
+        for range in &own.ranges {
+            for table in &newer {
+                if range.is_written_in(&own.family, table)? {
+                    return Err(changed());
+                }
+            }
+        }
         Ok(())
     }
 
@@ -207,11 +242,27 @@ impl Guard<'_> {
     }
 }
 
+impl Looked<'_> {
+    /// An error if rows of a key or a range went without a row that says so.
+    fn confirm_removals(&self) -> Result<()> {
+        let (user, removals) = (self.family.cmp.user(), &self.family.removals);
+        let is_key_gone = |&(key, since): &(&[u8], SeqNo)| removals.newest_of(user, key) > since;
+        let is_range_gone =
+            |range: &UnchangedRange<'_>| removals.newest_in(user, range.begin, range.end) > range.since;
+        if !removals.is_empty()
+            && (self.keys.iter().any(is_key_gone) || self.ranges.iter().any(is_range_gone))
+        {
+            return Err(changed());
+        }
+        Ok(())
+    }
+}
+
 fn changed() -> Error {
     Error::new(ErrorKind::Busy, "")
 }
 
-fn check_no_timestamps(family: &Family) -> Result<()> {
+pub(super) fn check_no_timestamps(family: &Family) -> Result<()> {
     if family.cmp.user().timestamp_size() == 0 {
         return Ok(());
     }
@@ -228,6 +279,10 @@ fn newest_of(
     key: &[u8],
     above: SeqNo,
 ) -> Result<Option<SeqNo>> {
+    let removed = family.removals.newest_of(family.cmp.user(), key);
+    if removed > above {
+        return Ok(Some(removed));
+    }
     for table in std::iter::once(&super_version.mem).chain(&super_version.immutable) {
         let newest = newest_in(family, table, key)?;
         if newest.is_some() {

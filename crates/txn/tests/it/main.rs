@@ -4,6 +4,7 @@ mod common;
 mod history;
 mod optimistic;
 mod pessimistic;
+mod removals;
 mod rocksdb;
 mod sums;
 mod two_phase;

@@ -1,0 +1,201 @@
+//! Ranges whose rows went without a row that says so: tables that were dropped unread, or that gave way to ingested ones. Transactions that have
+//! read such a key are to fail as if it had been written.
+//!
+//! ```text
+//! a note that is pending | the tables go, as readers see it | a sequence number is taken | the note has it
+//! ```
+//!
+//! The note comes first, so that no transaction is validated after the tables went and before there is a note; until it has its number it counts as
+//! newer than everything. The number comes last: a transaction that reads by it, or by a later one, finds the tables gone.
+
+use std::ops::Bound;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use base::sync::Mutex;
+use base::{MAX_SEQNO, SeqNo, UserComparator};
+
+/// Notes that are kept apart. Beyond, all are one about every key: transactions then fail that need not.
+const MOST: usize = 64;
+
+/// The notes of one family.
+#[derive(Default)]
+pub(crate) struct Removals {
+    notes: Mutex<Vec<Note>>,
+    /// How many there are: nearly always none, and the mutex is spared.
+    len: AtomicUsize,
+}
+
+struct Note {
+    range: KeyRange,
+    /// [`MAX_SEQNO`] while it is pending.
+    seqno: SeqNo,
+}
+
+/// User keys without timestamps: from `begin` on, up to `end`; by default all.
+#[derive(Clone, Debug)]
+pub(crate) struct KeyRange {
+    /// The first one; `None`: no bound.
+    pub begin: Option<Vec<u8>>,
+    pub end: Bound<Vec<u8>>,
+}
+
+impl KeyRange {
+    const ALL: KeyRange = KeyRange {
+        begin: None,
+        end: Bound::Unbounded,
+    };
+
+    fn contains(&self, user: &UserComparator, key: &[u8]) -> bool {
+        self.begins_at_or_before(user, key) && is_within(user, key, as_bound(&self.end))
+    }
+
+    fn begins_at_or_before(&self, user: &UserComparator, key: &[u8]) -> bool {
+        let begin = self.begin.as_ref();
+        begin.is_none_or(|begin| user.compare_without_timestamp(begin, key).is_le())
+    }
+
+    /// True if there may be a key in this range and in the one from `begin` to `end`.
+    fn meets(&self, user: &UserComparator, begin: Option<&[u8]>, end: Bound<&[u8]>) -> bool {
+        let begins_within = |begin: Option<&[u8]>, end| begin.is_none_or(|begin| is_within(user, begin, end));
+        begins_within(begin, as_bound(&self.end)) && begins_within(self.begin.as_deref(), end)
+    }
+}
+
+/// True if `key` does not lie behind `end`.
+pub(crate) fn is_within(user: &UserComparator, key: &[u8], end: Bound<&[u8]>) -> bool {
+    match end {
+        Bound::Unbounded => true,
+        Bound::Included(end) => user.compare_without_timestamp(key, end).is_le(),
+        Bound::Excluded(end) => user.compare_without_timestamp(key, end).is_lt(),
+    }
+}
+
+fn as_bound(end: &Bound<Vec<u8>>) -> Bound<&[u8]> {
+    match end {
+        Bound::Unbounded => Bound::Unbounded,
+        Bound::Included(end) => Bound::Included(end),
+        Bound::Excluded(end) => Bound::Excluded(end),
+    }
+}
+
+impl Removals {
+    /// Notes that rows of `range` are about to go. Notes that no snapshot is older than, `oldest` being the oldest one, are forgotten.
+    pub fn begin(&self, range: KeyRange, oldest: SeqNo) {
+        let mut notes = self.notes.lock();
+        notes.retain(|note| note.seqno > oldest);
+        notes.push(Note {
+            range,
+            seqno: MAX_SEQNO,
+        });
+        self.len.store(notes.len(), Ordering::Release);
+    }
+
+    /// The rows of `range`, which [`begin`](Self::begin) has noted, went before a read as of `seqno` or later; `None`: they have stayed. Of two notes that
+    /// are pending about one range it does not matter which gets the number.
+    pub fn end(&self, range: &KeyRange, seqno: Option<SeqNo>) {
+        let mut notes = self.notes.lock();
+        let pending = |note: &Note| {
+            note.seqno == MAX_SEQNO && note.range.begin == range.begin && note.range.end == range.end
+        };
+        match (notes.iter().position(pending), seqno) {
+            (Some(at), Some(seqno)) => notes[at].seqno = seqno,
+            (Some(at), None) => drop(notes.swap_remove(at)),
+            (None, _) => {}
+        }
+        if notes.len() > MOST && notes.iter().all(|note| note.seqno != MAX_SEQNO) {
+            let seqno = notes.iter().map(|note| note.seqno).max().unwrap_or(0);
+            *notes = vec![Note {
+                range: KeyRange::ALL,
+                seqno,
+            }];
+        }
+        self.len.store(notes.len(), Ordering::Release);
+    }
+
+    /// True if there are no notes.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.len.load(Ordering::Acquire) == 0
+    }
+
+    /// The number of the newest note about `key`; 0 if there is none.
+    #[inline]
+    pub fn newest_of(&self, user: &UserComparator, key: &[u8]) -> SeqNo {
+        match self.is_empty() {
+            true => 0,
+            false => self.newest(|range| range.contains(user, key)),
+        }
+    }
+
+    /// The number of the newest note about some key from `begin` to `end`; 0 if there is none.
+    pub fn newest_in(&self, user: &UserComparator, begin: Option<&[u8]>, end: Bound<&[u8]>) -> SeqNo {
+        match self.is_empty() {
+            true => 0,
+            false => self.newest(|range| range.meets(user, begin, end)),
+        }
+    }
+
+    #[cold]
+    fn newest(&self, concerns: impl Fn(&KeyRange) -> bool) -> SeqNo {
+        let notes = self.notes.lock();
+        let concerning = notes.iter().filter(|note| concerns(&note.range));
+        concerning.map(|note| note.seqno).max().unwrap_or(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn range(begin: &str, end: &str) -> KeyRange {
+        KeyRange {
+            begin: Some(begin.into()),
+            end: Bound::Included(end.into()),
+        }
+    }
+
+    #[test]
+    fn a_note_counts_as_newest_until_it_has_its_number() {
+        let user = UserComparator::Bytewise;
+        let removals = Removals::default();
+        assert_eq!(removals.newest_of(&user, b"b"), 0);
+        removals.begin(range("b", "d"), 0);
+        assert_eq!(removals.newest_of(&user, b"b"), MAX_SEQNO);
+        assert_eq!(removals.newest_of(&user, b"a"), 0);
+        removals.end(&range("b", "d"), Some(7));
+        let newest = |key: &[u8]| removals.newest_of(&user, key);
+        assert_eq!((newest(b"a"), newest(b"d"), newest(b"e")), (0, 7, 0));
+        let newest_in = |begin, end| removals.newest_in(&user, begin, end);
+        assert_eq!(newest_in(None, Bound::Excluded(b"b")), 0);
+        assert_eq!(newest_in(None, Bound::Included(b"b")), 7);
+        assert_eq!(newest_in(Some(b"d"), Bound::Unbounded), 7);
+        assert_eq!(newest_in(Some(b"e"), Bound::Unbounded), 0);
+        // What failed leaves none.
+        removals.begin(range("x", "y"), 0);
+        removals.end(&range("x", "y"), None);
+        assert_eq!(removals.newest_of(&user, b"x"), 0);
+    }
+
+    #[test]
+    fn notes_go_with_the_snapshots_that_need_them_and_are_few() {
+        let user = UserComparator::Bytewise;
+        let removals = Removals::default();
+        let note = |key: &str, seqno, oldest| {
+            removals.begin(range(key, key), oldest);
+            removals.end(&range(key, key), Some(seqno));
+        };
+        note("a", 5, 0);
+        note("b", 6, 5);
+        assert_eq!(removals.newest_of(&user, b"a"), 0);
+        assert_eq!(removals.newest_of(&user, b"b"), 6);
+        for seqno in 7..7 + MOST as u64 {
+            note("c", seqno, 5);
+        }
+        assert_eq!(
+            removals.newest_of(&user, b"z"),
+            6 + MOST as u64,
+            "one about every key"
+        );
+        assert_eq!(removals.len.load(Ordering::Relaxed), 1);
+    }
+}
