@@ -1,11 +1,14 @@
 //! The end of a transaction: it is committed, or rolled back.
 
 use base::{Error, ErrorKind, Result};
-use esker::{UnchangedKey, WriteBatch, WriteBatchWithIndex};
+use esker::{UnchangedKey, UnchangedRange, WriteBatch, WriteBatchWithIndex};
 
+use crate::key_range::KeyRange;
 use crate::lock::tracker::LockTracker;
+use crate::ranges::TrackedRange;
 use crate::state::TransactionState;
 use crate::transaction::{Control, Transaction};
+use crate::writes::Tracking;
 
 impl Transaction {
     /// Makes its writes visible, all of them at once, and ends it.
@@ -80,10 +83,11 @@ impl Transaction {
         }
         let mut batch = std::mem::take(&mut self.batch).into_write_batch();
         let keys = unchanged(&self.tracked);
+        let ranges: Vec<UnchangedRange<'_>> = self.ranges.iter().map(TrackedRange::unchanged).collect();
         let written = self
             .db
-            .write_if_unchanged(&self.write_options, &mut batch, &keys, &[]);
-        drop(keys);
+            .write_if_unchanged(&self.write_options, &mut batch, &keys, &ranges);
+        drop((keys, ranges));
         if let Err(error) = written {
             self.batch = WriteBatchWithIndex::from(batch);
             return Err(error);
@@ -144,30 +148,34 @@ impl Transaction {
         Ok(())
     }
 
-    /// Locks the keys of `batch` in the order of families and keys: two that do so wait for each other in one direction only.
+    /// Locks the keys and ranges of `batch` in the order of families and keys: two that do so wait for each other in one direction only.
     fn lock_batch(&mut self, batch: &WriteBatch) -> Result<()> {
-        let mut keys = Vec::new();
+        let mut wanted: Vec<(u32, &[u8], Option<&[u8]>)> = Vec::new();
         for operation in batch.operations() {
             let operation = operation?;
-            let (Some(family), Some(key)) = (operation.family(), key_of(&operation)) else {
-                if operation.family().is_some() {
-                    return Err(Error::not_supported(
-                        "a range deletion in a database with transactions: its keys cannot be locked",
-                    ));
-                }
+            let Some(family) = operation.family() else {
                 continue;
             };
-            keys.push((family, key));
+            match operation {
+                esker::Operation::DeleteRange { begin, end, .. } => wanted.push((family, begin, Some(end))),
+                _ => wanted.extend(key_of(&operation).map(|key| (family, key, None))),
+            }
         }
-        keys.sort_unstable();
-        keys.dedup();
+        wanted.sort_unstable();
+        wanted.dedup();
         let mut last: Option<esker::ColumnFamily> = None;
-        for (id, key) in keys {
+        for (id, key, end) in wanted {
             let family = match last.take().filter(|family| family.id() == id) {
                 Some(family) => family,
                 None => self.family_by_id(id)?,
             };
-            self.lock_for_update(&family, key, true, false)?;
+            match end {
+                None => self.lock_for_update(&family, key, true, false)?,
+                Some(end) => {
+                    let range = KeyRange::half_open(Some(key), Some(end));
+                    self.track_range(&family, range, true, Tracking::Untracked)?;
+                }
+            }
             last = Some(family);
         }
         Ok(())

@@ -26,10 +26,12 @@
 #![forbid(unsafe_code)]
 
 mod commit;
+mod key_range;
 mod lock;
 mod optimistic;
 mod options;
 mod prepared;
+mod ranges;
 mod reads;
 mod save_points;
 mod state;
@@ -37,9 +39,11 @@ mod transaction;
 mod transaction_db;
 mod writes;
 
+pub use key_range::KeyRange;
 pub use lock::TransactionId;
 pub use lock::deadlock::{DeadlockInfo, DeadlockPath};
 pub use lock::manager::KeyLockInfo;
+pub use lock::range::RangeLockInfo;
 pub use optimistic::OptimisticTransactionDB;
 pub use options::{OptimisticTransactionOptions, TransactionDBOptions, TransactionOptions, TxnDBWritePolicy};
 pub use state::TransactionState;

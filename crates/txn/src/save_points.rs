@@ -12,6 +12,8 @@ pub(crate) struct SavePoint {
     snapshot_needed: SnapshotNeeded,
     counts: Counts,
     pub new_locks: LockTracker,
+    /// How many ranges it had.
+    ranges: usize,
 }
 
 impl Transaction {
@@ -22,6 +24,7 @@ impl Transaction {
             snapshot_needed: self.snapshot_needed.clone(),
             counts: self.counts,
             new_locks: LockTracker::default(),
+            ranges: self.ranges.len(),
         });
         self.batch.set_save_point();
     }
@@ -34,6 +37,7 @@ impl Transaction {
         self.snapshot_needed = point.snapshot_needed;
         self.counts = point.counts;
         self.batch.rollback_to_save_point()?;
+        self.release_ranges_from(point.ranges);
         let gone = self.tracked.subtract(&point.new_locks);
         if let Control::Locks(locking) = &self.control {
             gone.iter().for_each(|(family, key)| locking.unlock(*family, key));

@@ -12,6 +12,7 @@ use crate::lock::TransactionId;
 use crate::lock::manager::LockRequest;
 use crate::lock::tracker::LockTracker;
 use crate::options::{TransactionOptions, limit};
+use crate::ranges::TrackedRange;
 use crate::save_points::SavePoint;
 use crate::state::{SharedState, TransactionState};
 use crate::transaction_db::TransactionDbShared;
@@ -70,6 +71,8 @@ pub struct Transaction {
     pub(crate) batch: WriteBatchWithIndex,
     pub(crate) commit_time_batch: WriteBatch,
     pub(crate) tracked: LockTracker,
+    /// In the order in which they were locked: those since a save point are the last ones.
+    pub(crate) ranges: Vec<TrackedRange>,
     pub(crate) save_points: Vec<SavePoint>,
     pub(crate) snapshot: Option<Snapshot>,
     pub(crate) snapshot_needed: SnapshotNeeded,
@@ -140,6 +143,7 @@ impl Transaction {
             batch: WriteBatchWithIndex::new(),
             commit_time_batch: WriteBatch::new(),
             tracked: LockTracker::default(),
+            ranges: Vec::new(),
             save_points: Vec::new(),
             snapshot: None,
             snapshot_needed: None,
@@ -269,6 +273,9 @@ impl Transaction {
 
     /// Gives back its locks.
     pub(crate) fn release_all(&mut self) {
+        if !self.ranges.is_empty() {
+            self.release_ranges_from(0);
+        }
         match &mut self.control {
             Control::Locks(locking) => {
                 for (family, key, _) in self.tracked.iter() {

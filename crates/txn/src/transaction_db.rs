@@ -10,7 +10,8 @@ use base::{Error, Result};
 use esker::{ColumnFamily, ColumnFamilyOptions, Db, Options, WriteBatch, WriteBatchWithIndex, WriteOptions};
 
 use crate::lock::deadlock::DeadlockPath;
-use crate::lock::manager::{KeyLockInfo, PointLockManager};
+use crate::lock::manager::{KeyLockInfo, LockManager};
+use crate::lock::range::RangeLockInfo;
 use crate::options::{TransactionDBOptions, TransactionOptions, TxnDBWritePolicy};
 use crate::state::TransactionState;
 use crate::transaction::Transaction;
@@ -20,7 +21,7 @@ use crate::writes::Tracking;
 pub(crate) struct TransactionDbShared {
     pub db: Db,
     pub options: TransactionDBOptions,
-    pub locks: PointLockManager,
+    pub locks: LockManager,
     names: Mutex<HashMap<Vec<u8>, Named>>,
 }
 
@@ -65,7 +66,7 @@ impl TransactionDB {
                 "a database with transactions is opened with allow_2pc",
             ));
         }
-        let locks = PointLockManager::new(
+        let locks = LockManager::new(
             options.num_stripes,
             options.max_num_locks,
             options.max_num_deadlocks,
@@ -168,10 +169,7 @@ impl TransactionDB {
         transaction.commit()
     }
 
-    /// Applies a batch, having locked its keys in the order of families and keys.
-    ///
-    /// # Errors
-    /// Those of [`Transaction::put`]; `NotSupported` for a batch with range deletions.
+    /// Applies a batch, having locked its keys and ranges in the order of families and keys. Errors as of [`Transaction::put`].
     pub fn write(&self, options: &WriteOptions, batch: WriteBatch) -> Result<()> {
         if self.shared.options.skip_concurrency_control {
             return self.shared.db.write(options, batch);
@@ -179,17 +177,18 @@ impl TransactionDB {
         self.internal(options).commit_batch(batch)
     }
 
-    /// `NotSupported`, as RocksDB's: the keys of a range cannot be locked. [`Db::delete_range`] of the database below works, without locks.
+    /// Deletes the keys of `family` from `begin` on up to `end`, which is none of them, having locked the range. Errors as of
+    /// [`Transaction::delete_range`]. RocksDB's has none but that of the database below.
     pub fn delete_range(
         &self,
-        _options: &WriteOptions,
-        _family: &ColumnFamily,
-        _begin: &[u8],
-        _end: &[u8],
+        options: &WriteOptions,
+        family: &ColumnFamily,
+        begin: &[u8],
+        end: &[u8],
     ) -> Result<()> {
-        Err(Error::not_supported(
-            "DeleteRange is not supported in TransactionDB",
-        ))
+        let mut transaction = self.internal(options);
+        transaction.delete_range_opt(family, begin, end, Tracking::Untracked)?;
+        transaction.commit()
     }
 
     /// The transactions that are prepared and have no [`Transaction`]: those that recovery has found, and those whose `Transaction` was dropped. They hold
@@ -240,9 +239,14 @@ impl TransactionDB {
         transaction
     }
 
-    /// Every lock that is held, by the id of its family, in the order of the keys' bytes: RocksDB's `GetLockStatusData`.
+    /// Every key that is locked, by the id of its family, in the order of the keys' bytes: RocksDB's `GetLockStatusData`.
     pub fn lock_status(&self) -> Vec<(u32, KeyLockInfo)> {
         self.shared.locks.status()
+    }
+
+    /// Every range that is locked, by the id of its family, in the order in which they were locked: RocksDB's `GetRangeLockStatus`.
+    pub fn range_lock_status(&self) -> Vec<(u32, RangeLockInfo)> {
+        self.shared.locks.range_status()
     }
 
     /// The last deadlocks that were found, newest first: RocksDB's `GetDeadlockInfoBuffer`.

@@ -93,7 +93,7 @@ impl Transaction {
     /// Does again what `batch` does, locks included.
     ///
     /// # Errors
-    /// Those of [`put`](Self::put); `NotSupported` for what a transaction does not write: range deletions, entities, marks. What came before stays.
+    /// Those of [`put`](Self::put); `NotSupported` for what a transaction does not write: entities, marks. What came before stays.
     pub fn rebuild_from_write_batch(&mut self, batch: &WriteBatch) -> Result<()> {
         for operation in batch.operations() {
             let operation = operation?;
@@ -115,6 +115,7 @@ impl Transaction {
                 Operation::Delete { key, .. } => self.delete(&family, key)?,
                 Operation::SingleDelete { key, .. } => self.single_delete(&family, key)?,
                 Operation::Merge { key, operand, .. } => self.merge(&family, key, operand)?,
+                Operation::DeleteRange { begin, end, .. } => self.delete_range(&family, begin, end)?,
                 _ => {
                     return Err(Error::not_supported(
                         "an operation that a transaction does not write",
@@ -132,7 +133,11 @@ impl Transaction {
         write: Write<'_>,
         tracking: Tracking,
     ) -> Result<()> {
-        self.check_batch_size(key, write)?;
+        let value = match write {
+            Write::Put(value) | Write::Merge(value) => value.len(),
+            Write::Delete | Write::SingleDelete => 0,
+        };
+        self.check_batch_size(key.len() + value)?;
         let seqno = self.try_lock(family, key, true, tracking != Tracking::Untracked, tracking)?;
         if let Some(seqno) = seqno {
             self.track(family.id(), key, seqno, false, true);
@@ -159,19 +164,26 @@ impl Transaction {
         Ok(())
     }
 
-    fn check_batch_size(&self, key: &[u8], write: Write<'_>) -> Result<()> {
-        if self.max_write_batch_size == 0 {
-            return Ok(());
-        }
-        let value = match write {
-            Write::Put(value) | Write::Merge(value) => value.len(),
-            Write::Delete | Write::SingleDelete => 0,
-        };
-        let size = self.batch.write_batch().data_size() + key.len() + value + 3;
-        if size <= self.max_write_batch_size {
+    /// `Aborted` if the batch has no room for a row of so many bytes.
+    pub(crate) fn check_batch_size(&self, bytes: usize) -> Result<()> {
+        if self.max_write_batch_size == 0
+            || self.batch.write_batch().data_size() + bytes + 3 <= self.max_write_batch_size
+        {
             return Ok(());
         }
         Err(Error::new(ErrorKind::Aborted, "Memory limit reached"))
+    }
+
+    /// `InvalidArgument` for a family of another database, `NotSupported` for one with timestamps.
+    pub(crate) fn check_family(&self, family: &ColumnFamily) -> Result<()> {
+        self.db.check_column_family(family)?;
+        if family.comparator().timestamp_size() == 0 {
+            return Ok(());
+        }
+        Err(Error::not_supported(format!(
+            "transactions in column family {}, which has timestamps",
+            family.name()
+        )))
     }
 
     /// Keeps others away from `key`. Gives the sequence number since which it was not written; `None` where the key is not to be tracked.
@@ -183,13 +195,7 @@ impl Transaction {
         validate: bool,
         tracking: Tracking,
     ) -> Result<Option<SeqNo>> {
-        self.db.check_column_family(family)?;
-        if family.comparator().timestamp_size() > 0 {
-            return Err(Error::not_supported(format!(
-                "transactions in column family {}, which has timestamps",
-                family.name()
-            )));
-        }
+        self.check_family(family)?;
         match &self.control {
             Control::Validation { .. } => Ok(self.note_optimistic(validate)),
             Control::Locks(locking) if locking.skip_concurrency_control => Ok(None),
@@ -200,7 +206,7 @@ impl Transaction {
     }
 
     /// The sequence number by which an optimistic transaction validates the next key.
-    fn note_optimistic(&mut self, validate: bool) -> Option<SeqNo> {
+    pub(crate) fn note_optimistic(&mut self, validate: bool) -> Option<SeqNo> {
         if !validate {
             return None;
         }

@@ -61,7 +61,7 @@ flags::flags! {
     use_merge: bool = false;
     /// Half of the reads ask for several keys at once.
     use_multiget: bool = false;
-    /// Writes by transactions with locks, a third of them in two phases, but for range deletions. Where a crash may take writes that returned
+    /// Writes by transactions with locks, a third of them in two phases. Where a crash may take writes that returned
     /// (--disable_wal, --sync_fault_injection, --manual_wal_flush_one_in), without.
     use_txn: bool = false;
     /// The same by optimistic transactions.

@@ -115,8 +115,7 @@ impl Worker<'_> {
         add_to: impl FnOnce(&mut WriteBatch),
     ) -> Outcome<bool> {
         if self.stress.expected.trace().is_none() {
-            let deletes_range = matches!(changes, [Change::DeleteRange { .. }]);
-            if let Some(transactions) = self.open.transactions.as_ref().filter(|_| !deletes_range) {
+            if let Some(transactions) = &self.open.transactions {
                 let mut batch = self.new_batch()?;
                 add_to(&mut batch);
                 return self.commit_in_transaction(transactions, &batch);

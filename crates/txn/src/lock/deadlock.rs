@@ -3,6 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 
 use super::TransactionId;
+use crate::key_range::KeyRange;
 
 /// A transaction in a circle, and the lock it waited for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,8 +14,10 @@ pub struct DeadlockInfo {
     pub column_family_id: u32,
     /// It asked for the key for itself alone.
     pub exclusive: bool,
-    /// The key.
+    /// The key; of a range the first one, empty without that bound.
     pub waiting_key: Vec<u8>,
+    /// The range, where it waited for one.
+    pub waiting_range: Option<KeyRange>,
 }
 
 /// A circle of transactions that would have waited for each other without end: each waits for the one behind it, the last one for the
@@ -170,6 +173,7 @@ mod tests {
             column_family_id: 0,
             exclusive: true,
             waiting_key: id.to_string().into_bytes(),
+            waiting_range: None,
         };
         graph.begin_to_wait(info, wait_ids, depth, || 7)
     }

@@ -1,8 +1,10 @@
-//! Locks on single keys, in stripes: RocksDB's point lock manager.
+//! Locks on single keys, in stripes, as of RocksDB's point lock manager.
 //!
 //! ```text
 //! family -> stripe (a part of its keys, by their hash) -> key -> holders
 //! ```
+//!
+//! Ranges of keys are locked beside them: see `range.rs`.
 //!
 //! A stripe's mutex is held while a lock in it is looked at, never while something is read, written or waited for. Who waits sleeps on the stripe's
 //! condition, and tries again when any of its locks is given back.
@@ -15,12 +17,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
 
-use base::sync::{Mutex, RwLock};
+use base::sync::{Mutex, MutexGuard, RwLock};
 use base::{Error, ErrorKind, Result};
 use esker::Clock;
 
 use super::TransactionId;
 use super::deadlock::{DeadlockInfo, DeadlockPath, WaitGraph};
+use super::range::Ranges;
 use super::stripe::{self, Attempt, LockInfo, Refusal, Stripe};
 use crate::state::SharedState;
 
@@ -48,9 +51,10 @@ pub(crate) struct LockRequest {
 }
 
 /// The locks of one family.
-struct LockMap {
-    stripes: Box<[Stripe]>,
-    /// Keys locked, counted where there is a limit.
+pub(super) struct LockMap {
+    pub stripes: Box<[Stripe]>,
+    pub ranges: Ranges,
+    /// Keys and ranges locked, counted where there is a limit.
     count: AtomicI64,
 }
 
@@ -58,6 +62,7 @@ impl LockMap {
     fn new(stripes: usize) -> LockMap {
         LockMap {
             stripes: (0..stripes.max(1)).map(|_| Stripe::default()).collect(),
+            ranges: Ranges::default(),
             count: AtomicI64::new(0),
         }
     }
@@ -70,7 +75,7 @@ impl LockMap {
 }
 
 /// All locks of a database.
-pub(crate) struct PointLockManager {
+pub(crate) struct LockManager {
     families: RwLock<HashMap<u32, Arc<LockMap>>>,
     /// Taken under a stripe's mutex.
     waiting: Mutex<WaitGraph>,
@@ -82,15 +87,15 @@ pub(crate) struct PointLockManager {
     clock: Arc<dyn Clock>,
 }
 
-impl PointLockManager {
+impl LockManager {
     /// No locks, and no families yet. `max_num_locks` of a family; no limit unless above 0.
     pub fn new(
         num_stripes: usize,
         max_num_locks: i64,
         max_num_deadlocks: u32,
         clock: Arc<dyn Clock>,
-    ) -> PointLockManager {
-        PointLockManager {
+    ) -> LockManager {
+        LockManager {
             families: RwLock::default(),
             waiting: Mutex::new(WaitGraph::new(max_num_deadlocks)),
             expirable: Mutex::default(),
@@ -139,7 +144,7 @@ impl PointLockManager {
         self.expirable.lock().remove(&id);
     }
 
-    fn family(&self, id: u32) -> Result<Arc<LockMap>> {
+    pub(super) fn family(&self, id: u32) -> Result<Arc<LockMap>> {
         let families = self.families.read();
         families
             .get(&id)
@@ -155,10 +160,7 @@ impl PointLockManager {
     pub fn try_lock(&self, request: &LockRequest, family: u32, key: &[u8], exclusive: bool) -> Result<()> {
         let map = self.family(family)?;
         let stripe = map.stripe(key);
-        let deadline = request
-            .timeout
-            .filter(|timeout| !timeout.is_zero())
-            .map(|timeout| self.clock.now().saturating_add(timeout));
+        let deadline = self.deadline(request);
         let mut locks = stripe.locks.lock();
         loop {
             let (by, expires) = match self.attempt(&mut locks, &map, request, key, exclusive) {
@@ -166,36 +168,61 @@ impl PointLockManager {
                 Err(Refusal::LockLimit) => return Err(lock_limit()),
                 Err(Refusal::Held { by, expires }) => (by, expires),
             };
-            let now = self.clock.now();
-            let is_over = match (request.timeout, deadline) {
-                (None, _) => false,
-                (Some(_), None) => true,
-                (Some(_), Some(deadline)) => deadline <= now,
+            let info = || DeadlockInfo {
+                transaction_id: request.id,
+                column_family_id: family,
+                exclusive,
+                waiting_key: key.to_vec(),
+                waiting_range: None,
             };
-            if is_over {
-                return Err(Error::new(ErrorKind::TimedOut, "Timeout waiting to lock key"));
-            }
-            if let Some(depth) = request.deadlock_detect_depth {
-                let info = DeadlockInfo {
-                    transaction_id: request.id,
-                    column_family_id: family,
-                    exclusive,
-                    waiting_key: key.to_vec(),
-                };
-                let unix_seconds = || self.clock.unix_seconds();
-                if !self.waiting.lock().begin_to_wait(info, &by, depth, unix_seconds) {
-                    return Err(Error::new(ErrorKind::Busy, "Deadlock"));
-                }
-            }
-            let until = [deadline, expires].into_iter().flatten().min();
-            match until {
-                Some(until) => drop(stripe.released.wait_for(&mut locks, until.saturating_sub(now))),
-                None => stripe.released.wait(&mut locks),
-            }
-            if request.deadlock_detect_depth.is_some() {
-                self.waiting.lock().end_to_wait(request.id);
+            self.wait(request, deadline, (&by, expires), info, stripe, &mut locks)?;
+        }
+    }
+
+    /// Until when the request waits, if it does and not for as long as it takes.
+    pub(super) fn deadline(&self, request: &LockRequest) -> Option<Duration> {
+        let timeout = request.timeout.filter(|timeout| !timeout.is_zero());
+        timeout.map(|timeout| self.clock.now().saturating_add(timeout))
+    }
+
+    /// Waits, with the mutex of `stripe` released meanwhile, until one of its locks was given back, or may be taken: those who hold what is asked for,
+    /// and when the first of them expires.
+    ///
+    /// # Errors
+    /// `TimedOut` where the request waits no longer, `Busy` for a deadlock.
+    pub(super) fn wait(
+        &self,
+        request: &LockRequest,
+        deadline: Option<Duration>,
+        (by, expires): (&[TransactionId], Option<Duration>),
+        info: impl FnOnce() -> DeadlockInfo,
+        stripe: &Stripe,
+        locks: &mut MutexGuard<'_, HashMap<Vec<u8>, LockInfo>>,
+    ) -> Result<()> {
+        let now = self.clock.now();
+        let is_over = match (request.timeout, deadline) {
+            (None, _) => false,
+            (Some(_), None) => true,
+            (Some(_), Some(deadline)) => deadline <= now,
+        };
+        if is_over {
+            return Err(Error::new(ErrorKind::TimedOut, "Timeout waiting to lock key"));
+        }
+        if let Some(depth) = request.deadlock_detect_depth {
+            let unix_seconds = || self.clock.unix_seconds();
+            if !self.waiting.lock().begin_to_wait(info(), by, depth, unix_seconds) {
+                return Err(Error::new(ErrorKind::Busy, "Deadlock"));
             }
         }
+        let until = [deadline, expires].into_iter().flatten().min();
+        match until {
+            Some(until) => drop(stripe.released.wait_for(locks, until.saturating_sub(now))),
+            None => stripe.released.wait(locks),
+        }
+        if request.deadlock_detect_depth.is_some() {
+            self.waiting.lock().end_to_wait(request.id);
+        }
+        Ok(())
     }
 
     fn attempt(
@@ -211,23 +238,44 @@ impl PointLockManager {
             holders: vec![request.id],
             expires: request.expires,
         };
-        let counts = self.max_num_locks > 0;
-        let may_add = || !counts || map.count.load(Ordering::Relaxed) < self.max_num_locks;
-        let attempt = stripe::try_acquire(locks, key, &wanted, &|| self.clock.now(), &may_add, &|id| {
-            self.steal(id)
-        });
+        if !map.ranges.is_empty()
+            && let Some(refusal) = self.refused_by_range(map, request, key, exclusive)
+        {
+            return Err(refusal);
+        }
+        let (now, may_add) = (|| self.clock.now(), || self.may_add(map));
+        let attempt = stripe::try_acquire(locks, key, &wanted, &now, &may_add, &|id| self.steal(id));
         match attempt {
-            Attempt::New if counts => {
-                map.count.fetch_add(1, Ordering::Relaxed);
+            Attempt::New => {
+                self.count_locked(map);
                 Ok(())
             }
-            Attempt::New | Attempt::Shared => Ok(()),
+            Attempt::Shared => Ok(()),
             Attempt::Refused(refusal) => Err(refusal),
         }
     }
 
+    /// True unless the family has as many locks as it may have.
+    pub(super) fn may_add(&self, map: &LockMap) -> bool {
+        self.max_num_locks <= 0 || map.count.load(Ordering::Relaxed) < self.max_num_locks
+    }
+
+    /// Counts a lock, where there is a limit.
+    pub(super) fn count_locked(&self, map: &LockMap) {
+        if self.max_num_locks > 0 {
+            map.count.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Takes [`count_locked`](Self::count_locked) back.
+    pub(super) fn count_unlocked(&self, map: &LockMap) {
+        if self.max_num_locks > 0 {
+            map.count.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
     /// Takes the locks of a transaction whose time is over. False if it is being committed.
-    fn steal(&self, id: TransactionId) -> bool {
+    pub(super) fn steal(&self, id: TransactionId) -> bool {
         match self.expirable.lock().get(&id) {
             Some(state) => state.steal_locks(),
             // It is gone, or never was one that expires: then its locks had no end.
@@ -242,23 +290,25 @@ impl PointLockManager {
         };
         let stripe = map.stripe(key);
         let mut locks = stripe.locks.lock();
-        if stripe::release(&mut locks, key, id) && self.max_num_locks > 0 {
-            map.count.fetch_sub(1, Ordering::Relaxed);
+        if stripe::release(&mut locks, key, id) {
+            self.count_unlocked(&map);
         }
         drop(locks);
         stripe.released.notify_all();
     }
 
-    /// Every lock that is held, by family, in the order of their keys' bytes.
+    /// The locks of each family, by its id.
+    pub(super) fn all_families(&self) -> Vec<(u32, Arc<LockMap>)> {
+        let families = self.families.read();
+        let mut all: Vec<_> = families.iter().map(|(&id, map)| (id, map.clone())).collect();
+        all.sort_unstable_by_key(|(id, _)| *id);
+        all
+    }
+
+    /// Every key that is locked, by family, in the order of their bytes.
     pub fn status(&self) -> Vec<(u32, KeyLockInfo)> {
-        let families: Vec<(u32, Arc<LockMap>)> = self
-            .families
-            .read()
-            .iter()
-            .map(|(&id, map)| (id, map.clone()))
-            .collect();
         let mut all = Vec::new();
-        for (id, map) in families {
+        for (id, map) in self.all_families() {
             for stripe in &map.stripes {
                 let locks = stripe.locks.lock();
                 all.extend(locks.iter().map(|(key, lock)| {
@@ -286,13 +336,13 @@ impl PointLockManager {
     }
 }
 
-impl fmt::Debug for PointLockManager {
+impl fmt::Debug for LockManager {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.status()).finish()
     }
 }
 
-fn lock_limit() -> Error {
+pub(super) fn lock_limit() -> Error {
     Error::new(
         ErrorKind::Aborted,
         "Failed to acquire lock due to max_num_locks limit",

@@ -4,6 +4,7 @@ mod common;
 mod history;
 mod optimistic;
 mod pessimistic;
+mod ranges;
 mod removals;
 mod rocksdb;
 mod sums;

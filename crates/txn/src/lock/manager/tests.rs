@@ -1,13 +1,16 @@
 use std::sync::Barrier;
 
+use base::UserComparator;
 use esker::ManualClock;
 
 use super::*;
+use crate::key_range::KeyRange;
+use crate::lock::range::{RangeLockId, WantedRange};
 use crate::state::TransactionState;
 
-fn manager(max_num_locks: i64) -> (PointLockManager, Arc<ManualClock>) {
+fn manager(max_num_locks: i64) -> (LockManager, Arc<ManualClock>) {
     let clock = Arc::new(ManualClock::default());
-    let manager = PointLockManager::new(4, max_num_locks, 5, clock.clone());
+    let manager = LockManager::new(4, max_num_locks, 5, clock.clone());
     manager.add_family(0);
     (manager, clock)
 }
@@ -221,4 +224,152 @@ fn threads_that_lock_in_any_order_exclude_each_other() {
     });
     assert_eq!(counters.iter().map(|counter| *counter.lock()).sum::<u64>(), done);
     assert!(manager.status().is_empty());
+}
+
+fn wanted<'a>(range: &'a KeyRange, exclusive: bool) -> WantedRange<'a> {
+    WantedRange {
+        family: 0,
+        comparator: &UserComparator::Bytewise,
+        range,
+        exclusive,
+    }
+}
+
+fn half_open(begin: &[u8], end: &[u8]) -> KeyRange {
+    KeyRange::half_open(Some(begin), Some(end))
+}
+
+#[test]
+fn who_waits_for_a_key_under_a_range_and_for_a_range_over_a_key_is_woken() {
+    let (manager, _) = manager(0);
+    let range = half_open(b"a", b"m");
+    let held = manager
+        .try_lock_range(&at_once(1), &wanted(&range, true))
+        .unwrap();
+    std::thread::scope(|scope| {
+        let waits = scope.spawn(|| text(manager.try_lock(&as_long_as_it_takes(2), 0, b"k", true)));
+        testkit::wait_until("the key is waited for", || manager.waiting.lock().is_waiting(2));
+        manager.unlock_ranges(0, &[held]);
+        assert_eq!(waits.join().unwrap(), "ok");
+    });
+    std::thread::scope(|scope| {
+        let waits = scope.spawn(|| {
+            let locked = manager.try_lock_range(&as_long_as_it_takes(3), &wanted(&range, false));
+            text(locked.map(drop))
+        });
+        testkit::wait_until("the range is waited for", || manager.waiting.lock().is_waiting(3));
+        manager.unlock(2, 0, b"k");
+        assert_eq!(waits.join().unwrap(), "ok");
+    });
+    let over = half_open(b"l", b"z");
+    std::thread::scope(|scope| {
+        let waits = scope.spawn(|| {
+            let locked = manager.try_lock_range(&as_long_as_it_takes(4), &wanted(&over, true));
+            text(locked.map(drop))
+        });
+        testkit::wait_until("the range is waited for", || manager.waiting.lock().is_waiting(4));
+        let held: Vec<RangeLockId> = (1..=2).collect();
+        manager.unlock_ranges(0, &held);
+        assert_eq!(waits.join().unwrap(), "ok");
+    });
+    assert_eq!(manager.range_status().len(), 1);
+}
+
+#[test]
+fn a_circle_through_ranges_is_a_deadlock() {
+    let (manager, _) = manager(0);
+    let (low, high) = (half_open(b"a", b"m"), half_open(b"m", b"z"));
+    manager.try_lock_range(&at_once(1), &wanted(&low, true)).unwrap();
+    manager.try_lock(&at_once(2), 0, b"p", true).unwrap();
+    std::thread::scope(|scope| {
+        let waits = scope.spawn(|| {
+            let locked = manager.try_lock_range(&as_long_as_it_takes(1), &wanted(&high, true));
+            text(locked.map(drop))
+        });
+        testkit::wait_until("the range is waited for", || manager.waiting.lock().is_waiting(1));
+        let closes = text(manager.try_lock(&as_long_as_it_takes(2), 0, b"b", true));
+        assert_eq!(closes, "Resource busy: Deadlock");
+        manager.unlock(2, 0, b"p");
+        assert_eq!(waits.join().unwrap(), "ok");
+    });
+    let path = &manager.deadlocks()[0].path;
+    assert_eq!(
+        path.iter().map(|info| info.transaction_id).collect::<Vec<_>>(),
+        [1, 2]
+    );
+    assert_eq!(path[0].waiting_range.as_ref(), Some(&high));
+    assert_eq!(
+        (path[0].waiting_key.as_slice(), path[1].waiting_range.as_ref()),
+        (&b"m"[..], None)
+    );
+}
+
+/// Threads that lock keys and ranges over them in any order, give up where that is a deadlock, and count with what they have locked.
+#[test]
+fn threads_that_lock_keys_and_ranges_exclude_each_other() {
+    let (manager, _) = manager(0);
+    let counters: Vec<Mutex<u64>> = (0..6).map(|_| Mutex::new(0)).collect();
+    let seed = testkit::rng().u64(..);
+    let start = Barrier::new(4);
+    let done: u64 = std::thread::scope(|scope| {
+        let threads: Vec<_> = (1..=4u64)
+            .map(|thread| {
+                let (manager, counters, start) = (&manager, &counters, &start);
+                scope.spawn(move || {
+                    let mut rng = fastrand::Rng::with_seed(seed ^ thread);
+                    start.wait();
+                    (0..200u64)
+                        .map(|round| count_under_locks(manager, counters, &mut rng, thread + 4 * round))
+                        .sum::<u64>()
+                })
+            })
+            .collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).sum()
+    });
+    assert_eq!(counters.iter().map(|counter| *counter.lock()).sum::<u64>(), done);
+    assert!(manager.status().is_empty() && manager.range_status().is_empty());
+}
+
+/// Locks a key or a range, and another then, and counts for each key that is its own.
+fn count_under_locks(
+    manager: &LockManager,
+    counters: &[Mutex<u64>],
+    rng: &mut fastrand::Rng,
+    id: TransactionId,
+) -> u64 {
+    let request = as_long_as_it_takes(id);
+    let (mut keys, mut ranges, mut own) = (Vec::new(), Vec::new(), vec![false; counters.len()]);
+    for _ in 0..2 {
+        let (first, last) = (rng.u8(..6), rng.u8(..6));
+        let locked = match rng.bool() {
+            true => manager.try_lock(&request, 0, &[first], true).map(|()| {
+                keys.push(first);
+                first..=first
+            }),
+            false => {
+                let (first, last) = (first.min(last), first.max(last));
+                let range = half_open(&[first], &[last + 1]);
+                let locked = manager.try_lock_range(&request, &wanted(&range, true));
+                locked.map(|held| {
+                    ranges.push(held);
+                    first..=last
+                })
+            }
+        };
+        match locked {
+            Ok(locked) => locked.for_each(|key| own[usize::from(key)] = true),
+            Err(error) => {
+                assert_eq!(error.message(), "Deadlock");
+                break;
+            }
+        }
+    }
+    let mut added = 0;
+    for (counter, _) in counters.iter().zip(&own).filter(|(_, own)| **own) {
+        *counter.try_lock().expect("another has the lock") += 1;
+        added += 1;
+    }
+    keys.iter().for_each(|&key| manager.unlock(id, 0, &[key]));
+    manager.unlock_ranges(0, &ranges);
+    added
 }

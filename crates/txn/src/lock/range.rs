@@ -1,0 +1,263 @@
+//! Locks on ranges of keys, beside those on single keys.
+//!
+//! ```text
+//! a range:  every stripe of the family | no range of others, no key of others in it | its entry
+//! a key:    its stripe                 | ranges, if there are any                   | its entry
+//! ```
+//!
+//! Ranges are added with the mutex of every stripe, in their order, so that a key that finds no range with its own stripe's mutex has come first. A
+//! transaction that locks keys alone pays for that with one number that it reads. To lock a range costs a look at every key of the family that is locked,
+//! to lock a key beside ranges one at each of those.
+
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use base::sync::RwLock;
+use base::{Result, UserComparator};
+
+use super::TransactionId;
+use super::deadlock::DeadlockInfo;
+use super::manager::{LockManager, LockMap, LockRequest, lock_limit};
+use super::stripe::{LockInfo, Refusal};
+use crate::key_range::KeyRange;
+
+/// A lock on a range that is held: for [`TransactionDB::range_lock_status`](crate::TransactionDB::range_lock_status).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RangeLockInfo {
+    /// The range.
+    pub range: KeyRange,
+    /// The transaction that holds it.
+    pub id: TransactionId,
+    /// Whether it keeps others away that only read.
+    pub exclusive: bool,
+}
+
+/// The number of a lock on a range, unique in its family.
+pub(crate) type RangeLockId = u64;
+
+/// A lock on a range.
+struct HeldRange {
+    id: RangeLockId,
+    info: RangeLockInfo,
+    comparator: UserComparator,
+    /// By the clock of the options: it counts no more from then on, unless its holder is being committed.
+    expires: Option<Duration>,
+}
+
+/// The ranges of one family that are locked.
+#[derive(Default)]
+pub(super) struct Ranges {
+    held: RwLock<Vec<HeldRange>>,
+    /// How many there are. Raised with the mutex of every stripe.
+    len: AtomicUsize,
+    last_id: AtomicU64,
+}
+
+/// A range that is asked for.
+pub(crate) struct WantedRange<'a> {
+    pub family: u32,
+    pub comparator: &'a UserComparator,
+    pub range: &'a KeyRange,
+    pub exclusive: bool,
+}
+
+/// Others that hold what is asked for.
+#[derive(Default)]
+struct Conflict {
+    by: Vec<TransactionId>,
+    /// When the first of them may lose it.
+    expires: Option<Duration>,
+    /// The stripe in which one of them is woken for.
+    stripe: Option<usize>,
+}
+
+impl Conflict {
+    fn add(&mut self, by: impl Iterator<Item = TransactionId>, expires: Option<Duration>, stripe: usize) {
+        for id in by {
+            if !self.by.contains(&id) {
+                self.by.push(id);
+            }
+        }
+        self.expires = [self.expires, expires].into_iter().flatten().min();
+        self.stripe = self.stripe.or(Some(stripe));
+    }
+}
+
+impl Ranges {
+    /// True if there are none. Exact with the mutex of a stripe.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.len.load(Ordering::Relaxed) == 0
+    }
+}
+
+impl LockManager {
+    /// Locks a range of keys, those that are not there included. Errors as of [`try_lock`](Self::try_lock).
+    pub fn try_lock_range(&self, request: &LockRequest, wanted: &WantedRange<'_>) -> Result<RangeLockId> {
+        let map = self.family(wanted.family)?;
+        let deadline = self.deadline(request);
+        loop {
+            let mut stripes: Vec<_> = map.stripes.iter().map(|stripe| stripe.locks.lock()).collect();
+            let mut conflict = Conflict::default();
+            self.find_ranges(&map, request, wanted, &mut conflict);
+            for (at, locks) in stripes.iter_mut().enumerate() {
+                locks.retain(|key, lock| {
+                    let stays = self.find_key(request, wanted, (key, lock), at, &mut conflict);
+                    if !stays {
+                        self.count_unlocked(&map);
+                    }
+                    stays
+                });
+            }
+            let Some(at) = conflict.stripe else {
+                // Every stripe is locked still.
+                return self.add_range(&map, request, wanted);
+            };
+            let mut locks = stripes.swap_remove(at);
+            drop(stripes);
+            let info = || DeadlockInfo {
+                transaction_id: request.id,
+                column_family_id: wanted.family,
+                exclusive: wanted.exclusive,
+                waiting_key: wanted.range.begin.clone().unwrap_or_default(),
+                waiting_range: Some(wanted.range.clone()),
+            };
+            let held = (&conflict.by[..], conflict.expires);
+            self.wait(request, deadline, held, info, &map.stripes[at], &mut locks)?;
+        }
+    }
+
+    fn add_range(
+        &self,
+        map: &LockMap,
+        request: &LockRequest,
+        wanted: &WantedRange<'_>,
+    ) -> Result<RangeLockId> {
+        if !self.may_add(map) {
+            return Err(lock_limit());
+        }
+        self.count_locked(map);
+        let id = map.ranges.last_id.fetch_add(1, Ordering::Relaxed) + 1;
+        let mut held = map.ranges.held.write();
+        held.push(HeldRange {
+            id,
+            info: RangeLockInfo {
+                range: wanted.range.clone(),
+                id: request.id,
+                exclusive: wanted.exclusive,
+            },
+            comparator: wanted.comparator.clone(),
+            expires: request.expires,
+        });
+        map.ranges.len.store(held.len(), Ordering::Relaxed);
+        Ok(id)
+    }
+
+    /// Finds the ranges of others that are in the way.
+    fn find_ranges(
+        &self,
+        map: &LockMap,
+        request: &LockRequest,
+        wanted: &WantedRange<'_>,
+        conflict: &mut Conflict,
+    ) {
+        for held in map.ranges.held.read().iter() {
+            if (held.info.exclusive || wanted.exclusive)
+                && held.info.id != request.id
+                && held.info.range.meets(wanted.comparator, wanted.range)
+                && !self.is_given_up(held)
+            {
+                conflict.add([held.info.id].into_iter(), self.may_expire(held.expires), 0);
+            }
+        }
+    }
+
+    /// Finds out whether a key that is locked is in the way. False if its holders have lost it.
+    fn find_key(
+        &self,
+        request: &LockRequest,
+        wanted: &WantedRange<'_>,
+        (key, lock): (&[u8], &mut LockInfo),
+        stripe: usize,
+        conflict: &mut Conflict,
+    ) -> bool {
+        if !(lock.exclusive || wanted.exclusive) || !wanted.range.contains(wanted.comparator, key) {
+            return true;
+        }
+        let is_other = |holder: &TransactionId| *holder != request.id;
+        if !lock.holders.iter().any(is_other) {
+            return true;
+        }
+        let is_over = lock.expires.is_some_and(|expires| expires <= self.clock().now());
+        let mut others = lock.holders.iter().copied().filter(is_other);
+        if is_over && others.clone().all(|holder| self.steal(holder)) {
+            lock.holders.retain(|&holder| holder == request.id);
+            return !lock.holders.is_empty();
+        }
+        conflict.add(&mut others, lock.expires.filter(|_| !is_over), stripe);
+        true
+    }
+
+    /// The range of another that keeps a key from being locked. The caller has the mutex of the key's stripe.
+    #[cold]
+    pub(super) fn refused_by_range(
+        &self,
+        map: &LockMap,
+        request: &LockRequest,
+        key: &[u8],
+        exclusive: bool,
+    ) -> Option<Refusal> {
+        let mut conflict = Conflict::default();
+        for held in map.ranges.held.read().iter() {
+            if (held.info.exclusive || exclusive)
+                && held.info.id != request.id
+                && held.info.range.contains(&held.comparator, key)
+                && !self.is_given_up(held)
+            {
+                conflict.add([held.info.id].into_iter(), self.may_expire(held.expires), 0);
+            }
+        }
+        let Conflict { by, expires, .. } = conflict;
+        (!by.is_empty()).then_some(Refusal::Held { by, expires })
+    }
+
+    /// True if its holder's time is over, and it is not being committed: then it has lost its locks.
+    fn is_given_up(&self, held: &HeldRange) -> bool {
+        let is_over = held.expires.is_some_and(|expires| expires <= self.clock().now());
+        is_over && self.steal(held.info.id)
+    }
+
+    /// When it ends, unless it should have.
+    fn may_expire(&self, expires: Option<Duration>) -> Option<Duration> {
+        expires.filter(|&expires| expires > self.clock().now())
+    }
+
+    /// Gives back locks on ranges.
+    pub fn unlock_ranges(&self, family: u32, ids: &[RangeLockId]) {
+        let Ok(map) = self.family(family) else {
+            return;
+        };
+        let mut held = map.ranges.held.write();
+        let before = held.len();
+        held.retain(|held| !ids.contains(&held.id));
+        let gone = before - held.len();
+        map.ranges.len.store(held.len(), Ordering::Relaxed);
+        drop(held);
+        (0..gone).for_each(|_| self.count_unlocked(&map));
+        for stripe in &map.stripes {
+            // Whoever has found the range, and is to wait, does so by now.
+            drop(stripe.locks.lock());
+            stripe.released.notify_all();
+        }
+    }
+
+    /// Every range that is locked, by family, in the order in which they were locked.
+    pub fn range_status(&self) -> Vec<(u32, RangeLockInfo)> {
+        let mut all = Vec::new();
+        for (id, map) in self.all_families() {
+            let held = map.ranges.held.read();
+            all.extend(held.iter().map(|held| (id, held.info.clone())));
+        }
+        all
+    }
+}

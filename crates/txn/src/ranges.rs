@@ -1,0 +1,223 @@
+//! Ranges of keys that a transaction keeps others away from, and deletes.
+
+use base::{Error, ErrorKind, Result, SeqNo, UserComparator};
+use esker::{ColumnFamily, UnchangedRange};
+
+use crate::key_range::{KeyRange, compare_begins};
+use crate::lock::range::{RangeLockId, WantedRange};
+use crate::transaction::{Control, Transaction};
+use crate::writes::Tracking;
+
+/// A range that a transaction has locked, or will have validated.
+#[derive(Clone, Debug)]
+pub(crate) struct TrackedRange {
+    pub family: u32,
+    pub range: KeyRange,
+    /// No other transaction has written a key of it since this sequence number.
+    pub seqno: SeqNo,
+    /// Locked for this transaction alone.
+    pub exclusive: bool,
+    /// The number of its lock, where the transaction takes locks.
+    pub lock: RangeLockId,
+}
+
+impl TrackedRange {
+    /// It, to be looked at.
+    pub fn unchanged(&self) -> UnchangedRange<'_> {
+        UnchangedRange {
+            family: self.family,
+            begin: self.range.begin.as_deref(),
+            end: self.range.end(),
+            since: self.seqno,
+        }
+    }
+}
+
+impl Transaction {
+    /// Keeps others away from the keys of `family` from `begin` on up to `end`, which is none of them, `None`: no bound: those that are not there as
+    /// well, so that none appears. Others may read them for update, and lock ranges over them, where this one is not `exclusive`; nobody but the
+    /// transaction writes any.
+    ///
+    /// With a snapshot set, it looks whether a key of the range was written since. An optimistic transaction has the range looked at when it is committed,
+    /// whether or not it is `exclusive`. A range that the transaction has locked before, with others around it or alone, costs nothing more.
+    ///
+    /// To lock a range costs a look at each key of the family that is locked: it is for a few of them. [`iter`](Self::iter) reads what was locked.
+    ///
+    /// # Errors
+    /// Those of [`put`](Self::put); `InvalidArgument` where the end comes before the beginning.
+    pub fn lock_range(
+        &mut self,
+        family: &ColumnFamily,
+        begin: Option<&[u8]>,
+        end: Option<&[u8]>,
+        exclusive: bool,
+    ) -> Result<()> {
+        let range = KeyRange::half_open(begin, end);
+        self.track_range(family, range, exclusive, Tracking::Validate)
+    }
+
+    /// Deletes the keys of `family` from `begin` on up to `end`, which is none of them: having locked the range for this transaction alone, those keys
+    /// included that are not there. Its own reads and iterators do not see them any more. Beyond RocksDB, whose transactions delete no ranges.
+    ///
+    /// # Errors
+    /// Those of [`lock_range`](Self::lock_range).
+    pub fn delete_range(&mut self, family: &ColumnFamily, begin: &[u8], end: &[u8]) -> Result<()> {
+        self.delete_range_opt(family, begin, end, Tracking::Validate)
+    }
+
+    /// As [`delete_range`](Self::delete_range), with another way to make sure of the keys.
+    pub fn delete_range_opt(
+        &mut self,
+        family: &ColumnFamily,
+        begin: &[u8],
+        end: &[u8],
+        tracking: Tracking,
+    ) -> Result<()> {
+        self.check_batch_size(begin.len() + end.len())?;
+        let range = KeyRange::half_open(Some(begin), Some(end));
+        self.track_range(family, range, true, tracking)?;
+        self.batch.delete_range_cf(family, begin, end);
+        self.counts.deletes += 1;
+        Ok(())
+    }
+
+    /// Ranges it tracks: has locked, or will have validated.
+    pub fn num_ranges(&self) -> usize {
+        self.ranges.len()
+    }
+
+    /// Keeps others away from a range, and takes note of that.
+    pub(crate) fn track_range(
+        &mut self,
+        family: &ColumnFamily,
+        range: KeyRange,
+        exclusive: bool,
+        tracking: Tracking,
+    ) -> Result<()> {
+        self.check_family(family)?;
+        let user = family.comparator();
+        if is_reversed(user, &range) {
+            return Err(Error::invalid_argument("end key comes before start key"));
+        }
+        let (seqno, lock) = match &self.control {
+            Control::Validation { .. } => match self.note_optimistic(tracking != Tracking::Untracked) {
+                Some(seqno) => (seqno, 0),
+                None => return Ok(()),
+            },
+            Control::Locks(locking) if locking.skip_concurrency_control => return Ok(()),
+            Control::Locks(_) => match self.lock_tracked_range(family, &range, exclusive, tracking)? {
+                Some(locked) => locked,
+                None => return Ok(()),
+            },
+        };
+        self.ranges.push(TrackedRange {
+            family: family.id(),
+            range,
+            seqno,
+            exclusive,
+            lock,
+        });
+        Ok(())
+    }
+
+    /// Locks a range and looks whether it was written since the snapshot. `None` if that was done before; else what it was validated by, and the lock.
+    fn lock_tracked_range(
+        &mut self,
+        family: &ColumnFamily,
+        range: &KeyRange,
+        exclusive: bool,
+        tracking: Tracking,
+    ) -> Result<Option<(SeqNo, RangeLockId)>> {
+        let user = family.comparator();
+        let known = self
+            .ranges
+            .iter()
+            .filter(|known| known.family == family.id() && (known.exclusive || !exclusive))
+            .filter(|known| known.range.covers(user, range))
+            .map(|known| known.seqno)
+            .min();
+        if tracking == Tracking::AssumeTracked && known.is_none() {
+            return Err(Error::invalid_argument(
+                "assume_tracked is set but it is not tracked yet",
+            ));
+        }
+        let lock = match known {
+            Some(_) => None,
+            None => Some(self.acquire_range(family, range, exclusive)?),
+        };
+        self.take_snapshot_if_needed();
+        let snapshot = self.snapshot.as_ref().map(esker::Snapshot::sequence_number);
+        let since = match snapshot.filter(|_| tracking != Tracking::Untracked) {
+            Some(snapshot) if known.is_none_or(|known| known > snapshot) => {
+                let unchanged = UnchangedRange {
+                    family: family.id(),
+                    begin: range.begin.as_deref(),
+                    end: range.end(),
+                    since: snapshot,
+                };
+                let failed = match self.db.is_range_written(family, &unchanged) {
+                    Ok(false) => None,
+                    Ok(true) => Some(Error::new(ErrorKind::Busy, "")),
+                    Err(error) => Some(error),
+                };
+                if let Some(error) = failed {
+                    self.release_range(family.id(), lock);
+                    return Err(error);
+                }
+                snapshot
+            }
+            // Behind the lock: only its holder writes a key of the range from then on.
+            _ => self.db.latest_sequence_number(),
+        };
+        Ok(lock.map(|lock| (since, lock)))
+    }
+
+    fn acquire_range(&self, family: &ColumnFamily, range: &KeyRange, exclusive: bool) -> Result<RangeLockId> {
+        let Control::Locks(locking) = &self.control else {
+            unreachable!("only transactions with locks take them");
+        };
+        let shared = &locking.shared;
+        shared.know_family(family.id());
+        let wanted = WantedRange {
+            family: family.id(),
+            comparator: family.comparator(),
+            range,
+            exclusive,
+        };
+        shared.locks.try_lock_range(&locking.request, &wanted)
+    }
+
+    fn release_range(&self, family: u32, lock: Option<RangeLockId>) {
+        if let (Control::Locks(locking), Some(lock)) = (&self.control, lock) {
+            locking.shared.locks.unlock_ranges(family, &[lock]);
+        }
+    }
+
+    /// Gives back the ranges that were tracked first since there were `kept`.
+    pub(crate) fn release_ranges_from(&mut self, kept: usize) {
+        let mut gone = self.ranges.split_off(kept.min(self.ranges.len()));
+        let Control::Locks(locking) = &self.control else {
+            return;
+        };
+        gone.sort_by_key(|tracked| tracked.family);
+        for of_family in gone.chunk_by(|a, b| a.family == b.family) {
+            let locks: Vec<RangeLockId> = of_family.iter().map(|tracked| tracked.lock).collect();
+            locking.shared.locks.unlock_ranges(of_family[0].family, &locks);
+        }
+    }
+}
+
+/// True if it ends before it begins.
+fn is_reversed(user: &UserComparator, range: &KeyRange) -> bool {
+    use std::ops::Bound::{Excluded, Included, Unbounded};
+    match &range.end {
+        Unbounded => false,
+        Excluded(end) | Included(end) => {
+            let at_end = KeyRange {
+                begin: Some(end.clone()),
+                end: Unbounded,
+            };
+            compare_begins(user, range, &at_end).is_gt()
+        }
+    }
+}
