@@ -150,7 +150,7 @@ impl Transaction {
 
     /// Locks the keys and ranges of `batch` in the order of families and keys: two that do so wait for each other in one direction only.
     fn lock_batch(&mut self, batch: &WriteBatch) -> Result<()> {
-        let mut wanted: Vec<(u32, &[u8], Option<&[u8]>)> = Vec::new();
+        let mut wanted: Vec<Wanted<'_>> = Vec::new();
         for operation in batch.operations() {
             let operation = operation?;
             let Some(family) = operation.family() else {
@@ -190,6 +190,9 @@ impl Transaction {
         }
     }
 }
+
+/// The family of a key, and the key; of a range its first one, and its end.
+type Wanted<'a> = (u32, &'a [u8], Option<&'a [u8]>);
 
 /// The key of an operation on one.
 fn key_of<'a>(operation: &esker::Operation<'a>) -> Option<&'a [u8]> {
