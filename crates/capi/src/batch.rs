@@ -59,51 +59,51 @@ pub trait Rows {
 }
 
 macro_rules! rows {
-    ($object:ty, $field:ident) => {
+    ($object:ty, $($field:tt)+) => {
         impl Rows for $object {
             fn put(&mut self, family: Option<&ColumnFamily>, key: &[u8], value: &[u8]) {
                 match family {
-                    Some(family) => self.$field.put_cf(family, key, value),
-                    None => self.$field.put(key, value),
+                    Some(family) => self.$($field)+.put_cf(family, key, value),
+                    None => self.$($field)+.put(key, value),
                 }
             }
 
             fn merge(&mut self, family: Option<&ColumnFamily>, key: &[u8], operand: &[u8]) {
                 match family {
-                    Some(family) => self.$field.merge_cf(family, key, operand),
-                    None => self.$field.merge(key, operand),
+                    Some(family) => self.$($field)+.merge_cf(family, key, operand),
+                    None => self.$($field)+.merge(key, operand),
                 }
             }
 
             fn delete(&mut self, family: Option<&ColumnFamily>, key: &[u8]) {
                 match family {
-                    Some(family) => self.$field.delete_cf(family, key),
-                    None => self.$field.delete(key),
+                    Some(family) => self.$($field)+.delete_cf(family, key),
+                    None => self.$($field)+.delete(key),
                 }
             }
 
             fn single_delete(&mut self, family: Option<&ColumnFamily>, key: &[u8]) {
                 match family {
-                    Some(family) => self.$field.single_delete_cf(family, key),
-                    None => self.$field.single_delete(key),
+                    Some(family) => self.$($field)+.single_delete_cf(family, key),
+                    None => self.$($field)+.single_delete(key),
                 }
             }
 
             fn delete_range(&mut self, family: Option<&ColumnFamily>, begin: &[u8], end: &[u8]) {
                 match family {
-                    Some(family) => self.$field.delete_range_cf(family, begin, end),
-                    None => self.$field.delete_range(begin, end),
+                    Some(family) => self.$($field)+.delete_range_cf(family, begin, end),
+                    None => self.$($field)+.delete_range(begin, end),
                 }
             }
 
             fn log_data(&mut self, blob: &[u8]) {
-                self.$field.put_log_data(blob);
+                self.$($field)+.put_log_data(blob);
             }
         }
     };
 }
 rows!(rocksdb_writebatch_t, batch);
-rows!(rocksdb_writebatch_wi_t, index);
+rows!(rocksdb_writebatch_wi_t, index_mut());
 
 /// The parts of a list, one behind the other: what a `v` function makes one key or value of.
 ///

@@ -15,16 +15,56 @@ use crate::options::rocksdb_options_t;
 use crate::read::rocksdb_pinnableslice_t;
 use crate::read_options::rocksdb_readoptions_t;
 
-/// `rocksdb_writebatch_wi_t`.
-#[derive(Default)]
+/// `rocksdb_writebatch_wi_t`: a pointer and no more, so that the object that a transaction gives out is released by `rocksdb_free`, as RocksDB's
+/// is.
 pub struct rocksdb_writebatch_wi_t {
-    pub index: WriteBatchWithIndex,
+    index: *mut WriteBatchWithIndex,
+    /// True of one that is the caller's; the other is its transaction's.
+    owned: bool,
 }
+
+impl rocksdb_writebatch_wi_t {
+    /// The batch of a transaction, which outlives the object; released by `rocksdb_free`.
+    pub fn lent(index: &mut WriteBatchWithIndex) -> *mut rocksdb_writebatch_wi_t {
+        malloced(rocksdb_writebatch_wi_t { index, owned: false })
+    }
+
+    /// The batch.
+    pub fn index(&self) -> &WriteBatchWithIndex {
+        // SAFETY: it is the object's own until that is destroyed, or its transaction's, which is there as long as the caller uses the object.
+        unsafe { &*self.index }
+    }
+
+    /// The batch, to add to.
+    pub fn index_mut(&mut self) -> &mut WriteBatchWithIndex {
+        // SAFETY: as above.
+        unsafe { &mut *self.index }
+    }
+}
+
+fn owned(index: WriteBatchWithIndex) -> *mut rocksdb_writebatch_wi_t {
+    malloced(rocksdb_writebatch_wi_t {
+        index: boxed(index),
+        owned: true,
+    })
+}
+
+api!(
+    fn rocksdb_writebatch_wi_destroy(b: *mut rocksdb_writebatch_wi_t) {
+        let Some(batch) = b.as_ref() else {
+            return;
+        };
+        if batch.owned {
+            free_box(batch.index);
+        }
+        libc::free(b.cast());
+    }
+);
 
 // Reads see the newest row of a key whether or not the index keeps older ones; the batch has all of them.
 api!(
     fn rocksdb_writebatch_wi_create(_reserved: usize, _overwrite: u8) -> *mut rocksdb_writebatch_wi_t {
-        boxed(rocksdb_writebatch_wi_t::default())
+        owned(WriteBatchWithIndex::new())
     }
 );
 
@@ -36,25 +76,25 @@ api!(
         _max_bytes: usize,
         _protection: usize,
     ) -> *mut rocksdb_writebatch_wi_t {
-        boxed(rocksdb_writebatch_wi_t::default())
+        owned(WriteBatchWithIndex::new())
     }
 );
 
 api!(
     fn rocksdb_writebatch_wi_clear(b: *mut rocksdb_writebatch_wi_t) {
-        (*b).index.clear();
+        (*b).index_mut().clear();
     }
 );
 
 api!(
     fn rocksdb_writebatch_wi_count(b: *mut rocksdb_writebatch_wi_t) -> c_int {
-        (*b).index.count() as c_int
+        (*b).index().count() as c_int
     }
 );
 
 api!(
     fn rocksdb_writebatch_wi_data(b: *mut rocksdb_writebatch_wi_t, size: *mut usize) -> *const c_char {
-        borrowed((*b).index.write_batch().data(), size)
+        borrowed((*b).index().write_batch().data(), size)
     }
 );
 
@@ -71,13 +111,13 @@ api!(
             deleted,
             log_data: None,
         }
-        .walk((*b).index.write_batch())
+        .walk((*b).index().write_batch())
     }
 );
 
 api!(
     fn rocksdb_writebatch_wi_set_save_point(b: *mut rocksdb_writebatch_wi_t) {
-        (*b).index.set_save_point();
+        (*b).index_mut().set_save_point();
     }
 );
 
@@ -86,7 +126,7 @@ api!(
         b: *mut rocksdb_writebatch_wi_t,
         errptr: *mut *mut c_char,
     ) {
-        fallible(errptr, || (*b).index.rollback_to_save_point())
+        fallible(errptr, || (*b).index_mut().rollback_to_save_point())
     }
 );
 
@@ -166,7 +206,7 @@ unsafe fn get_from_batch(
         let operator = options
             .as_ref()
             .and_then(|options| options.merge_operator.clone());
-        match look_up(&(*b).index, family, key, operator.as_deref())? {
+        match look_up((*b).index(), family, key, operator.as_deref())? {
             Outcome::Found(value) => Ok(copied(&value, length)),
             Outcome::Deleted | Outcome::Absent => Ok(std::ptr::null_mut()),
             Outcome::Unfinished => Err(Error::new(
@@ -220,7 +260,7 @@ unsafe fn get_over(
 ) -> Result<Option<PinnedValue>> {
     let db = &*db;
     let family = family(cf).unwrap_or(&db.default);
-    (*b).index
+    (*b).index()
         .get_from_batch_and_db(&db.db, &rocksdb_readoptions_t::of(options), family, key)
 }
 
@@ -332,7 +372,7 @@ unsafe fn over_base(
         return std::ptr::null_mut();
     }
     let base = *Box::from_raw(base);
-    boxed(base.over_batch(&(*b).index, family(cf), options.as_ref()))
+    boxed(base.over_batch((*b).index(), family(cf), options.as_ref()))
 }
 
 api!(

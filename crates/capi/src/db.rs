@@ -35,6 +35,59 @@ impl rocksdb_t {
             .for_each(|listener| listener.attach(pointer));
         pointer
     }
+
+    /// Another object over the same database, which hears nothing of its end.
+    pub fn another(&self) -> *mut rocksdb_t {
+        boxed(rocksdb_t {
+            db: self.db.clone(),
+            default: self.default.clone(),
+            inplace_update: self.inplace_update,
+            listeners: Vec::new(),
+        })
+    }
+
+    /// Opens a database of one family, its options changed by `change`.
+    ///
+    /// # Safety
+    /// As of `rocksdb_open`.
+    pub unsafe fn open(
+        options: *const rocksdb_options_t,
+        name: *const c_char,
+        change: impl FnOnce(&mut Options),
+    ) -> Result<*mut rocksdb_t> {
+        let (mut whole, dir) = ((*options).database()?, path(name));
+        change(&mut whole);
+        check_all_named(&whole, &dir, &["default".to_owned()])?;
+        Ok(rocksdb_t::opened(Db::open(&whole, dir)?, &*options))
+    }
+
+    /// The same of a database of several families.
+    ///
+    /// # Safety
+    /// As of `rocksdb_open_column_families`.
+    pub unsafe fn open_families(
+        options: *const rocksdb_options_t,
+        name: *const c_char,
+        families: &Families,
+        change: impl FnOnce(&mut Options),
+    ) -> Result<*mut rocksdb_t> {
+        let (mut whole, list) =
+            with_families(options, families.count, families.names, families.family_options)?;
+        change(&mut whole);
+        let dir = path(name);
+        check_all_named(&whole, &dir, &list)?;
+        let db = Db::open(&whole, dir)?;
+        give_handles(&db, &list, families.handles)?;
+        Ok(rocksdb_t::opened(db, &*options))
+    }
+}
+
+/// The families that a database is opened with, as C lists them.
+pub struct Families {
+    pub count: c_int,
+    pub names: *const *const c_char,
+    pub family_options: *const *const rocksdb_options_t,
+    pub handles: *mut *mut rocksdb_column_family_handle_t,
 }
 
 /// The options of a database, and those of its families by name.
@@ -105,11 +158,7 @@ api!(
         name: *const c_char,
         errptr: *mut *mut c_char,
     ) -> *mut rocksdb_t {
-        fallible(errptr, || {
-            let (whole, dir) = ((*options).database()?, path(name));
-            check_all_named(&whole, &dir, &["default".to_owned()])?;
-            Ok(rocksdb_t::opened(Db::open(&whole, dir)?, &*options))
-        })
+        fallible(errptr, || rocksdb_t::open(options, name, |_| {}))
     }
 );
 
@@ -163,13 +212,14 @@ api!(
         handles: *mut *mut rocksdb_column_family_handle_t,
         errptr: *mut *mut c_char,
     ) -> *mut rocksdb_t {
+        let families = Families {
+            count,
+            names,
+            family_options,
+            handles,
+        };
         fallible(errptr, || {
-            let (whole, list) = with_families(options, count, names, family_options)?;
-            let dir = path(name);
-            check_all_named(&whole, &dir, &list)?;
-            let db = Db::open(&whole, dir)?;
-            give_handles(&db, &list, handles)?;
-            Ok(rocksdb_t::opened(db, &*options))
+            rocksdb_t::open_families(options, name, &families, |_| {})
         })
     }
 );

@@ -273,6 +273,18 @@ pub unsafe fn free_box<T>(object: *mut T) {
     }
 }
 
+/// An object of pointers and numbers that the caller gives to `rocksdb_free`: nothing of it is dropped.
+pub fn malloced<T>(value: T) -> *mut T {
+    // SAFETY: the block is as large as what is written into it, and aligned for all that malloc is for.
+    unsafe {
+        let block: *mut T = libc::malloc(size_of::<T>()).cast();
+        if !block.is_null() {
+            block.write(value);
+        }
+        block
+    }
+}
+
 /// A state of the caller's with its destructor, called once when the last who holds it lets go.
 pub struct State {
     /// The state that callbacks get.

@@ -3,6 +3,7 @@
 use std::ffi::c_char;
 
 use esker::{ColumnFamily, Db, DbIterator, Error, ReadOptions, Result, WriteBatchWithIndex};
+use txn::Transaction;
 
 use crate::batch::{FamilyPtr, family};
 use crate::db::rocksdb_t;
@@ -79,6 +80,28 @@ impl rocksdb_iterator_t {
             Err(error) => rocksdb_iterator_t {
                 error: Some(error),
                 ..self
+            },
+        }
+    }
+
+    /// Over a family as it would be if the transaction were committed.
+    pub fn over_transaction(
+        txn: &Transaction,
+        db: &Db,
+        family: &ColumnFamily,
+        options: ReadOptions,
+    ) -> rocksdb_iterator_t {
+        match txn.iter(&options, family) {
+            Ok(iter) => rocksdb_iterator_t {
+                iter,
+                db: db.clone(),
+                family: family.clone(),
+                options,
+                error: None,
+            },
+            Err(error) => rocksdb_iterator_t {
+                error: Some(error),
+                ..rocksdb_iterator_t::new(db, family, options)
             },
         }
     }

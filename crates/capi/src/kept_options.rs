@@ -8,6 +8,7 @@ use esker::{Error, ErrorKind};
 use crate::block_based::rocksdb_block_based_table_options_t;
 use crate::cache::{rocksdb_cache_t, rocksdb_lru_cache_options_t};
 use crate::ffi::*;
+use crate::generated::objects::rocksdb_optimistictransactiondb_options_t;
 use crate::options::rocksdb_options_t;
 use crate::read_options::rocksdb_readoptions_t;
 
@@ -278,6 +279,48 @@ api!(
     fn rocksdb_lru_cache_options_set_memory_allocator(
         _options: *mut rocksdb_lru_cache_options_t,
         _allocator: *mut rocksdb_memory_allocator_t,
+    ) {
+    }
+);
+
+/// `rocksdb_optimistictransactiondb_lock_buckets_t`. Commits are validated without buckets of locks, so that all it takes is the object.
+pub struct rocksdb_optimistictransactiondb_lock_buckets_t {
+    _bucket_count: usize,
+    _cache_aligned: bool,
+}
+
+api!(
+    fn rocksdb_optimistictransactiondb_lock_buckets_create(
+        bucket_count: usize,
+        cache_aligned: u8,
+    ) -> *mut rocksdb_optimistictransactiondb_lock_buckets_t {
+        boxed(rocksdb_optimistictransactiondb_lock_buckets_t {
+            _bucket_count: bucket_count,
+            _cache_aligned: cache_aligned != 0,
+        })
+    }
+);
+
+api!(
+    fn rocksdb_optimistictransactiondb_lock_buckets_approximate_memory_usage(
+        buckets: *mut rocksdb_optimistictransactiondb_lock_buckets_t,
+    ) -> usize {
+        buckets.as_ref().map_or(0, size_of_val)
+    }
+);
+
+api!(
+    fn rocksdb_optimistictransactiondb_lock_buckets_destroy(
+        buckets: *mut rocksdb_optimistictransactiondb_lock_buckets_t,
+    ) {
+        free_box(buckets)
+    }
+);
+
+api!(
+    fn rocksdb_optimistictransactiondb_options_set_shared_lock_buckets(
+        _options: *mut rocksdb_optimistictransactiondb_options_t,
+        _buckets: *mut rocksdb_optimistictransactiondb_lock_buckets_t,
     ) {
     }
 );

@@ -2,7 +2,6 @@
 
 pub use crate::backup_engine::*;
 pub use crate::batch::*;
-pub use crate::batch_index::*;
 pub use crate::block_based::*;
 pub use crate::cache::*;
 pub use crate::column_family::*;

@@ -270,7 +270,10 @@ unsafe fn multi(
 }
 
 /// One result of many: the value, its length, the error.
-unsafe fn give(
+///
+/// # Safety
+/// The three arrays have an element at `at`.
+pub unsafe fn give(
     at: usize,
     result: Result<Option<PinnedValue>>,
     values: *mut *mut c_char,

@@ -125,7 +125,7 @@ api!(
         options: *mut rocksdb_readoptions_t,
         snapshot: *const rocksdb_snapshot_t,
     ) {
-        (*options).snapshot = snapshot.as_ref().and_then(|snapshot| snapshot.0.clone());
+        (*options).snapshot = snapshot.as_ref().and_then(|snapshot| snapshot.get().cloned());
     }
 );
 

@@ -191,7 +191,7 @@ api!(
         fallible(errptr, || {
             (*db)
                 .db
-                .write(&write_options(options), (*batch).index.write_batch().clone())
+                .write(&write_options(options), (*batch).index().write_batch().clone())
         })
     }
 );

@@ -171,6 +171,11 @@ impl Transaction {
         self.batch.write_batch()
     }
 
+    /// The rows it writes, to read and to add to: RocksDB's `GetWriteBatch`. What is added there is neither locked nor tracked, nor counted.
+    pub fn indexed_batch(&mut self) -> &mut WriteBatchWithIndex {
+        &mut self.batch
+    }
+
     /// Rows that are written along with the marker which commits a prepared transaction, before its own. They are not locked, not tracked and not read.
     pub fn commit_time_write_batch(&mut self) -> &mut WriteBatch {
         &mut self.commit_time_batch

@@ -27,7 +27,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("compact", &["base", "manifest", "rangedel"]),
     ("backup", &["base", "codec", "vfs", "sst", "esker"]),
     ("mvcc", &["base", "codec", "esker"]),
-    ("capi", &["base", "vfs", "esker", "backup"]),
+    ("capi", &["base", "txn", "vfs", "esker", "backup"]),
 ];
 
 /// Crates that hold unsafe code; every other says `#![forbid(unsafe_code)]`.

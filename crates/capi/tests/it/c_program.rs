@@ -75,3 +75,8 @@ fn misuse() {
 fn options_listeners_and_lists() {
     run("options.c");
 }
+
+#[test]
+fn transactions() {
+    run("transactions.c");
+}

@@ -1,0 +1,348 @@
+//! `rocksdb_transactiondb_t`: a database whose transactions lock what they write.
+
+use std::ffi::{c_char, c_int};
+
+use esker::{ColumnFamily, Result, WriteOptions};
+use txn::{TransactionDB, TransactionDBOptions, TransactionOptions, TxnDBWritePolicy};
+
+use crate::batch::{FamilyPtr, family, rocksdb_writebatch_t};
+use crate::checkpoint::{rocksdb_checkpoint_object_create, rocksdb_checkpoint_t};
+use crate::column_family::{handle, rocksdb_column_family_handle_t};
+use crate::db::{Families, rocksdb_close, rocksdb_t};
+use crate::ffi::*;
+use crate::generated::objects::{
+    rocksdb_flushoptions_t, rocksdb_flushwaloptions_t, rocksdb_transaction_options_t,
+    rocksdb_transactiondb_options_t, rocksdb_writeoptions_t,
+};
+use crate::iterator::{rocksdb_create_iterator, rocksdb_create_iterator_cf, rocksdb_iterator_t};
+use crate::maintain::{
+    rocksdb_flush, rocksdb_flush_cf, rocksdb_flush_cfs, rocksdb_flush_wal, rocksdb_flush_wal_with_options,
+};
+use crate::options::rocksdb_options_t;
+use crate::properties::{rocksdb_property_int, rocksdb_property_value};
+use crate::read::{
+    rocksdb_get, rocksdb_get_cf, rocksdb_get_pinned, rocksdb_get_pinned_cf, rocksdb_multi_get,
+    rocksdb_multi_get_cf, rocksdb_pinnableslice_t,
+};
+use crate::read_options::{rocksdb_readoptions_t, write_options};
+use crate::snapshot::{rocksdb_create_snapshot, rocksdb_release_snapshot, rocksdb_snapshot_t};
+use crate::transaction::rocksdb_transaction_t;
+
+/// `rocksdb_transactiondb_t`.
+pub struct rocksdb_transactiondb_t {
+    transactions: TransactionDB,
+    /// The database below, closed with this one.
+    base: *mut rocksdb_t,
+}
+
+/// Stripes beyond these part nothing further, and cost memory for each family.
+const MOST_STRIPES: usize = 1 << 16;
+
+/// The options of a database with transactions.
+///
+/// # Safety
+/// `options` is NULL or an object of this kind.
+unsafe fn transactiondb_options(options: *const rocksdb_transactiondb_options_t) -> TransactionDBOptions {
+    let Some(options) = options.as_ref() else {
+        return TransactionDBOptions::default();
+    };
+    let fields = &options.fields;
+    TransactionDBOptions {
+        max_num_locks: fields.max_num_locks,
+        max_num_deadlocks: fields.max_num_deadlocks,
+        num_stripes: fields.num_stripes.clamp(1, MOST_STRIPES),
+        transaction_lock_timeout: fields.transaction_lock_timeout,
+        default_lock_timeout: fields.default_lock_timeout,
+        write_policy: match fields.write_policy {
+            1 => TxnDBWritePolicy::WritePrepared,
+            2 => TxnDBWritePolicy::WriteUnprepared,
+            _ => TxnDBWritePolicy::WriteCommitted,
+        },
+        skip_concurrency_control: fields.skip_concurrency_control != 0,
+    }
+}
+
+/// The options of a transaction.
+///
+/// # Safety
+/// `options` is NULL or an object of this kind.
+unsafe fn transaction_options(options: *const rocksdb_transaction_options_t) -> TransactionOptions {
+    let Some(options) = options.as_ref() else {
+        return TransactionOptions::default();
+    };
+    let fields = &options.fields;
+    TransactionOptions {
+        set_snapshot: fields.set_snapshot != 0,
+        deadlock_detect: fields.deadlock_detect != 0,
+        deadlock_detect_depth: usize::try_from(fields.deadlock_detect_depth).unwrap_or(0),
+        lock_timeout: fields.lock_timeout,
+        expiration: fields.expiration,
+        max_write_batch_size: fields.max_write_batch_size,
+        skip_prepare: fields.skip_prepare != 0,
+        skip_concurrency_control: fields.skip_concurrency_control != 0,
+    }
+}
+
+/// The transactions of a database that was opened for them.
+unsafe fn over(
+    base: *mut rocksdb_t,
+    options: *const rocksdb_transactiondb_options_t,
+) -> Result<*mut rocksdb_transactiondb_t> {
+    match TransactionDB::wrap((&(*base).db).clone(), &transactiondb_options(options)) {
+        Ok(transactions) => Ok(boxed(rocksdb_transactiondb_t { transactions, base })),
+        Err(error) => {
+            rocksdb_close(base);
+            Err(error)
+        }
+    }
+}
+
+api!(
+    fn rocksdb_transactiondb_open(
+        options: *const rocksdb_options_t,
+        transaction_options: *const rocksdb_transactiondb_options_t,
+        name: *const c_char,
+        errptr: *mut *mut c_char,
+    ) -> *mut rocksdb_transactiondb_t {
+        fallible(errptr, || {
+            let base = rocksdb_t::open(options, name, |whole| whole.allow_2pc = true)?;
+            over(base, transaction_options)
+        })
+    }
+);
+
+api!(
+    fn rocksdb_transactiondb_open_column_families(
+        options: *const rocksdb_options_t,
+        transaction_options: *const rocksdb_transactiondb_options_t,
+        name: *const c_char,
+        count: c_int,
+        names: *const *const c_char,
+        family_options: *const *const rocksdb_options_t,
+        handles: *mut *mut rocksdb_column_family_handle_t,
+        errptr: *mut *mut c_char,
+    ) -> *mut rocksdb_transactiondb_t {
+        let families = Families {
+            count,
+            names,
+            family_options,
+            handles,
+        };
+        fallible(errptr, || {
+            let base = rocksdb_t::open_families(options, name, &families, |whole| whole.allow_2pc = true)?;
+            over(base, transaction_options)
+        })
+    }
+);
+
+api!(
+    fn rocksdb_transactiondb_close(db: *mut rocksdb_transactiondb_t) {
+        if db.is_null() {
+            return;
+        }
+        let object = Box::from_raw(db);
+        rocksdb_close(object.base);
+    }
+);
+
+api!(
+    fn rocksdb_transactiondb_get_base_db(db: *mut rocksdb_transactiondb_t) -> *mut rocksdb_t {
+        (*(*db).base).another()
+    }
+);
+
+api!(
+    fn rocksdb_transactiondb_close_base_db(base: *mut rocksdb_t) {
+        free_box(base)
+    }
+);
+
+api!(
+    fn rocksdb_transactiondb_create_column_family(
+        db: *mut rocksdb_transactiondb_t,
+        options: *const rocksdb_options_t,
+        name: *const c_char,
+        errptr: *mut *mut c_char,
+    ) -> *mut rocksdb_column_family_handle_t {
+        fallible(errptr, || {
+            let options = (*options).family()?;
+            let transactions = &(*db).transactions;
+            Ok(handle(
+                transactions.create_column_family(&string(name), &options)?,
+            ))
+        })
+    }
+);
+
+api!(
+    fn rocksdb_transaction_begin(
+        db: *mut rocksdb_transactiondb_t,
+        writes: *const rocksdb_writeoptions_t,
+        options: *const rocksdb_transaction_options_t,
+        old: *mut rocksdb_transaction_t,
+    ) -> *mut rocksdb_transaction_t {
+        let object = &*db;
+        let options = transaction_options(options);
+        let begun = object
+            .transactions
+            .begin_transaction(&write_options(writes), &options);
+        rocksdb_transaction_t::begun(begun, &*object.base, old)
+    }
+);
+
+api!(
+    fn rocksdb_transactiondb_get_prepared_transactions(
+        db: *mut rocksdb_transactiondb_t,
+        count: *mut usize,
+    ) -> *mut *mut rocksdb_transaction_t {
+        let object = &*db;
+        let prepared = object.transactions.get_all_prepared_transactions();
+        put_out(count, prepared.len());
+        if prepared.is_empty() {
+            return std::ptr::null_mut();
+        }
+        // The caller gives the array to rocksdb_free.
+        let list: *mut *mut rocksdb_transaction_t = libc::malloc(size_of::<usize>() * prepared.len()).cast();
+        if list.is_null() {
+            put_out(count, 0);
+            return list;
+        }
+        for (at, transaction) in prepared.into_iter().enumerate() {
+            *list.add(at) = rocksdb_transaction_t::begun(transaction, &*object.base, std::ptr::null_mut());
+        }
+        list
+    }
+);
+
+/// Writes rows outside of transactions: they are locked for the time of the write.
+unsafe fn write(
+    db: *mut rocksdb_transactiondb_t,
+    options: *const rocksdb_writeoptions_t,
+    cf: FamilyPtr,
+    errptr: *mut *mut c_char,
+    what: impl FnOnce(&TransactionDB, &WriteOptions, &ColumnFamily) -> Result<()>,
+) {
+    fallible(errptr, || {
+        let object = &*db;
+        let family = family(cf).unwrap_or(&(*object.base).default);
+        what(&object.transactions, &write_options(options), family)
+    })
+}
+
+/// Functions that write one row, by what they are given.
+macro_rules! write_functions {
+    ($(fn $name:ident => $shape:ident $method:ident;)+) => {
+        $( write_functions!(@$shape $name, $method); )+
+    };
+    (@pair $name:ident, $method:ident) => {
+        api!(fn $name(
+            db: *mut rocksdb_transactiondb_t, options: *const rocksdb_writeoptions_t,
+            k: *const c_char, klen: usize, v: *const c_char, vlen: usize, errptr: *mut *mut c_char,
+        ) {
+            write(db, options, std::ptr::null_mut(), errptr, |db, options, family| {
+                db.$method(options, family, bytes(k, klen), bytes(v, vlen))
+            })
+        });
+    };
+    (@pair_cf $name:ident, $method:ident) => {
+        api!(fn $name(
+            db: *mut rocksdb_transactiondb_t, options: *const rocksdb_writeoptions_t, cf: FamilyPtr,
+            k: *const c_char, klen: usize, v: *const c_char, vlen: usize, errptr: *mut *mut c_char,
+        ) {
+            write(db, options, cf, errptr, |db, options, family| {
+                db.$method(options, family, bytes(k, klen), bytes(v, vlen))
+            })
+        });
+    };
+    (@key $name:ident, $method:ident) => {
+        api!(fn $name(
+            db: *mut rocksdb_transactiondb_t, options: *const rocksdb_writeoptions_t,
+            k: *const c_char, klen: usize, errptr: *mut *mut c_char,
+        ) {
+            write(db, options, std::ptr::null_mut(), errptr, |db, options, family| {
+                db.$method(options, family, bytes(k, klen))
+            })
+        });
+    };
+    (@key_cf $name:ident, $method:ident) => {
+        api!(fn $name(
+            db: *mut rocksdb_transactiondb_t, options: *const rocksdb_writeoptions_t, cf: FamilyPtr,
+            k: *const c_char, klen: usize, errptr: *mut *mut c_char,
+        ) {
+            write(db, options, cf, errptr, |db, options, family| {
+                db.$method(options, family, bytes(k, klen))
+            })
+        });
+    };
+}
+
+write_functions! {
+    fn rocksdb_transactiondb_put => pair put;
+    fn rocksdb_transactiondb_put_cf => pair_cf put;
+    fn rocksdb_transactiondb_merge => pair merge;
+    fn rocksdb_transactiondb_merge_cf => pair_cf merge;
+    fn rocksdb_transactiondb_delete => key delete;
+    fn rocksdb_transactiondb_delete_cf => key_cf delete;
+}
+
+api!(
+    fn rocksdb_transactiondb_write(
+        db: *mut rocksdb_transactiondb_t,
+        options: *const rocksdb_writeoptions_t,
+        batch: *mut rocksdb_writebatch_t,
+        errptr: *mut *mut c_char,
+    ) {
+        fallible(errptr, || {
+            let transactions = &(*db).transactions;
+            transactions.write(&write_options(options), (*batch).whole()?)
+        })
+    }
+);
+
+/// Functions that do what those of the database below do.
+macro_rules! functions_of_base {
+    ($(fn $name:ident($($arg:ident: $type:ty),*) $(-> $ret:ty)? => $base:ident;)+) => { $(
+        api!(fn $name(db: *mut rocksdb_transactiondb_t, $($arg: $type),*) $(-> $ret)? {
+            $base((*db).base, $($arg),*)
+        });
+    )+ };
+}
+
+type Reads = *const rocksdb_readoptions_t;
+type Key = *const c_char;
+type Error = *mut *mut c_char;
+
+functions_of_base! {
+    fn rocksdb_transactiondb_get(o: Reads, k: Key, n: usize, length: *mut usize, e: Error) -> *mut c_char
+        => rocksdb_get;
+    fn rocksdb_transactiondb_get_cf(o: Reads, cf: FamilyPtr, k: Key, n: usize, length: *mut usize, e: Error) -> *mut c_char
+        => rocksdb_get_cf;
+    fn rocksdb_transactiondb_get_pinned(o: Reads, k: Key, n: usize, e: Error) -> *mut rocksdb_pinnableslice_t
+        => rocksdb_get_pinned;
+    fn rocksdb_transactiondb_get_pinned_cf(o: Reads, cf: FamilyPtr, k: Key, n: usize, e: Error) -> *mut rocksdb_pinnableslice_t
+        => rocksdb_get_pinned_cf;
+    fn rocksdb_transactiondb_multi_get(
+        o: Reads, count: usize, k: *const Key, n: *const usize, values: *mut *mut c_char, lengths: *mut usize, e: Error
+    ) => rocksdb_multi_get;
+    fn rocksdb_transactiondb_multi_get_cf(
+        o: Reads, families: *const FamilyPtr, count: usize, k: *const Key, n: *const usize,
+        values: *mut *mut c_char, lengths: *mut usize, e: Error
+    ) => rocksdb_multi_get_cf;
+    fn rocksdb_transactiondb_create_iterator(o: Reads) -> *mut rocksdb_iterator_t => rocksdb_create_iterator;
+    fn rocksdb_transactiondb_create_iterator_cf(o: Reads, cf: FamilyPtr) -> *mut rocksdb_iterator_t
+        => rocksdb_create_iterator_cf;
+    fn rocksdb_transactiondb_create_snapshot() -> *const rocksdb_snapshot_t => rocksdb_create_snapshot;
+    fn rocksdb_transactiondb_release_snapshot(snapshot: *const rocksdb_snapshot_t) => rocksdb_release_snapshot;
+    fn rocksdb_transactiondb_property_value(name: Key) -> *mut c_char => rocksdb_property_value;
+    fn rocksdb_transactiondb_property_int(name: Key, out: *mut u64) -> c_int => rocksdb_property_int;
+    fn rocksdb_transactiondb_flush(o: *const rocksdb_flushoptions_t, e: Error) => rocksdb_flush;
+    fn rocksdb_transactiondb_flush_cf(o: *const rocksdb_flushoptions_t, cf: FamilyPtr, e: Error) => rocksdb_flush_cf;
+    fn rocksdb_transactiondb_flush_cfs(
+        o: *const rocksdb_flushoptions_t, families: *mut FamilyPtr, count: c_int, e: Error
+    ) => rocksdb_flush_cfs;
+    fn rocksdb_transactiondb_flush_wal(sync: u8, e: Error) => rocksdb_flush_wal;
+    fn rocksdb_transactiondb_flush_wal_with_options(o: *const rocksdb_flushwaloptions_t, e: Error)
+        => rocksdb_flush_wal_with_options;
+    fn rocksdb_transactiondb_checkpoint_object_create(e: Error) -> *mut rocksdb_checkpoint_t
+        => rocksdb_checkpoint_object_create;
+}

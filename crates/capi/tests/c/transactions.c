@@ -1,0 +1,184 @@
+/* Transactions, with locks and without: what they see, who fails, what callers release with rocksdb_free, and use after close. */
+#include "check.h"
+
+static int fails_with(char** err, const char* start) {
+  int same = *err != NULL && strncmp(*err, start, strlen(start)) == 0;
+  if (!same) fprintf(stderr, "%s\n", *err == NULL ? "no error" : *err);
+  free(*err);
+  *err = NULL;
+  return same;
+}
+
+static void locks(const char* dir, rocksdb_options_t* options, rocksdb_writeoptions_t* writes,
+                  rocksdb_readoptions_t* reads) {
+  char* err = NULL;
+  char* value = NULL;
+  size_t length = 0;
+  rocksdb_transactiondb_options_t* db_options = rocksdb_transactiondb_options_create();
+  rocksdb_transactiondb_options_set_transaction_lock_timeout(db_options, 0);
+  rocksdb_transactiondb_options_set_num_stripes(db_options, (size_t)1 << 63);
+  rocksdb_transaction_options_t* txn_options = rocksdb_transaction_options_create();
+  rocksdb_transactiondb_t* db = rocksdb_transactiondb_open(options, db_options, dir, &err);
+  CHECK_OK(err);
+
+  /* A key that one has locked is not another's. */
+  rocksdb_transaction_t* one = rocksdb_transaction_begin(db, writes, txn_options, NULL);
+  rocksdb_transaction_t* two = rocksdb_transaction_begin(db, writes, txn_options, NULL);
+  rocksdb_transaction_put(one, "k", 1, "1", 1, &err);
+  CHECK_OK(err);
+  rocksdb_transaction_put(two, "k", 1, "2", 1, &err);
+  CHECK(fails_with(&err, "Operation timed out: Timeout waiting to lock key"));
+
+  /* The batch of a transaction is its own: rocksdb_free takes the object alone, and so does its destructor. */
+  rocksdb_writebatch_wi_t* batch = rocksdb_transaction_get_writebatch_wi(one);
+  CHECK(rocksdb_writebatch_wi_count(batch) == 1);
+  value = rocksdb_writebatch_wi_get_from_batch(batch, options, "k", 1, &length, &err);
+  CHECK(is_value(value, length, "1"));
+  rocksdb_writebatch_wi_put(batch, "unlocked", 8, "x", 1);
+  rocksdb_free(batch);
+  batch = rocksdb_transaction_get_writebatch_wi(one);
+  CHECK(rocksdb_writebatch_wi_count(batch) == 2);
+  rocksdb_transaction_rebuild_from_writebatch_wi(two, batch, &err);
+  CHECK(fails_with(&err, "Operation timed out"));
+  rocksdb_writebatch_wi_destroy(batch);
+
+  /* A transaction without a snapshot gives an object that reads what is newest. */
+  const rocksdb_snapshot_t* snapshot = rocksdb_transaction_get_snapshot(one);
+  CHECK(snapshot != NULL);
+  rocksdb_readoptions_set_snapshot(reads, snapshot);
+  rocksdb_free((void*)snapshot);
+  value = rocksdb_transaction_get(one, reads, "k", 1, &length, &err);
+  CHECK(is_value(value, length, "1"));
+  rocksdb_transaction_commit(one, &err);
+  CHECK_OK(err);
+  value = rocksdb_transactiondb_get(db, reads, "unlocked", 8, &length, &err);
+  CHECK(is_value(value, length, "x"));
+
+  /* With a snapshot, a write of others since fails it; the snapshot reads what was, even when it was let go by the transaction. */
+  rocksdb_transaction_options_set_set_snapshot(txn_options, 1);
+  two = rocksdb_transaction_begin(db, writes, txn_options, two);
+  rocksdb_transactiondb_put(db, writes, "k", 1, "3", 1, &err);
+  CHECK_OK(err);
+  rocksdb_transaction_put(two, "k", 1, "2", 1, &err);
+  CHECK(fails_with(&err, "Resource busy: "));
+  snapshot = rocksdb_transaction_get_snapshot(two);
+  rocksdb_transaction_rollback(two, &err);
+  CHECK_OK(err);
+  two = rocksdb_transaction_begin(db, writes, txn_options, two);
+  rocksdb_readoptions_set_snapshot(reads, snapshot);
+  value = rocksdb_transactiondb_get(db, reads, "k", 1, &length, &err);
+  CHECK(is_value(value, length, "1"));
+  rocksdb_readoptions_set_snapshot(reads, NULL);
+  rocksdb_free((void*)snapshot);
+
+  /* Range deletions cannot be locked. */
+  rocksdb_writebatch_t* range = rocksdb_writebatch_create();
+  rocksdb_writebatch_delete_range(range, "a", 1, "z", 1);
+  rocksdb_transactiondb_write(db, writes, range, &err);
+  CHECK(fails_with(&err, "Not implemented: "));
+  rocksdb_writebatch_destroy(range);
+
+  /* Prepared, let go, found again. */
+  size_t count = 7;
+  CHECK(rocksdb_transactiondb_get_prepared_transactions(db, &count) == NULL && count == 0);
+  rocksdb_transaction_put(two, "p", 1, "4", 1, &err);
+  CHECK_OK(err);
+  rocksdb_transaction_set_name(two, "", 0, &err);
+  CHECK(fails_with(&err, "Invalid argument: "));
+  rocksdb_transaction_set_name(two, "two", 3, &err);
+  CHECK_OK(err);
+  rocksdb_transaction_prepare(two, &err);
+  CHECK_OK(err);
+  rocksdb_transaction_destroy(two);
+  rocksdb_transaction_t** list = rocksdb_transactiondb_get_prepared_transactions(db, &count);
+  CHECK(count == 1);
+  value = rocksdb_transaction_get_name(list[0], &length);
+  CHECK(is_value(value, length, "two"));
+  rocksdb_transaction_commit(list[0], &err);
+  CHECK_OK(err);
+  rocksdb_transaction_destroy(list[0]);
+  rocksdb_free(list);
+
+  /* The database below: its object is closed alone; it does not close the database. */
+  rocksdb_t* base = rocksdb_transactiondb_get_base_db(db);
+  value = rocksdb_get(base, reads, "p", 1, &length, &err);
+  CHECK(is_value(value, length, "4"));
+  rocksdb_transactiondb_close_base_db(base);
+  base = rocksdb_transactiondb_get_base_db(db);
+
+  /* What outlives the database fails, and does no harm. */
+  one = rocksdb_transaction_begin(db, writes, txn_options, one);
+  rocksdb_transaction_put(one, "q", 1, "5", 1, &err);
+  CHECK_OK(err);
+  rocksdb_iterator_t* iter = rocksdb_transaction_create_iterator(one, reads);
+  rocksdb_iter_seek_to_first(iter);
+  CHECK(rocksdb_iter_valid(iter));
+  rocksdb_transactiondb_close(db);
+  rocksdb_transaction_commit(one, &err);
+  CHECK(err != NULL);
+  free(err);
+  err = NULL;
+  rocksdb_iter_seek_to_first(iter);
+  CHECK(!rocksdb_iter_valid(iter));
+  rocksdb_iter_destroy(iter);
+  rocksdb_transaction_destroy(one);
+  rocksdb_put(base, writes, "k", 1, "6", 1, &err);
+  CHECK(err != NULL);
+  free(err);
+  err = NULL;
+  rocksdb_transactiondb_close_base_db(base);
+  rocksdb_transactiondb_close(NULL);
+  rocksdb_transaction_options_destroy(txn_options);
+  rocksdb_transactiondb_options_destroy(db_options);
+}
+
+static void validation(const char* dir, rocksdb_options_t* options, rocksdb_writeoptions_t* writes,
+                       rocksdb_readoptions_t* reads) {
+  char* err = NULL;
+  char* value = NULL;
+  size_t length = 0;
+  rocksdb_optimistictransaction_options_t* txn_options = rocksdb_optimistictransaction_options_create();
+  rocksdb_optimistictransactiondb_t* db = rocksdb_optimistictransactiondb_open(options, dir, &err);
+  CHECK_OK(err);
+  rocksdb_t* base = rocksdb_optimistictransactiondb_get_base_db(db);
+  rocksdb_transaction_t* one = rocksdb_optimistictransaction_begin(db, writes, txn_options, NULL);
+  free(rocksdb_transaction_get_for_update(one, reads, "k", 1, &length, 1, &err));
+  CHECK_OK(err);
+  rocksdb_transaction_put(one, "m", 1, "1", 1, &err);
+  CHECK_OK(err);
+  rocksdb_put(base, writes, "k", 1, "2", 1, &err);
+  CHECK_OK(err);
+  rocksdb_transaction_commit(one, &err);
+  CHECK(fails_with(&err, "Resource busy: "));
+  value = rocksdb_get(base, reads, "m", 1, &length, &err);
+  CHECK(is_value(value, length, NULL));
+  rocksdb_transaction_rollback(one, &err);
+  CHECK_OK(err);
+  rocksdb_transaction_put(one, "m", 1, "1", 1, &err);
+  rocksdb_transaction_commit(one, &err);
+  CHECK_OK(err);
+  value = rocksdb_get(base, reads, "m", 1, &length, &err);
+  CHECK(is_value(value, length, "1"));
+  rocksdb_transaction_prepare(one, &err);
+  CHECK(fails_with(&err, "Invalid argument: "));
+  rocksdb_transaction_destroy(one);
+  rocksdb_optimistictransactiondb_close_base_db(base);
+  rocksdb_optimistictransactiondb_close(db);
+  rocksdb_optimistictransaction_options_destroy(txn_options);
+}
+
+int main(int argc, char** argv) {
+  CHECK(argc == 2);
+  char dir[4096];
+  rocksdb_writeoptions_t* writes = rocksdb_writeoptions_create();
+  rocksdb_readoptions_t* reads = rocksdb_readoptions_create();
+  rocksdb_options_t* options = rocksdb_options_create();
+  rocksdb_options_set_create_if_missing(options, 1);
+  locks(argv[1], options, writes, reads);
+  snprintf(dir, sizeof(dir), "%s-optimistic", argv[1]);
+  validation(dir, options, writes, reads);
+  rocksdb_options_destroy(options);
+  rocksdb_readoptions_destroy(reads);
+  rocksdb_writeoptions_destroy(writes);
+  return 0;
+}
