@@ -52,4 +52,5 @@ mod table_properties;
 mod transaction;
 mod transaction_db;
 mod wal;
+mod wal_filter;
 mod write;

@@ -76,6 +76,7 @@ pub use db::secondary::CatchUpStatus;
 pub use db::snapshot::Snapshot;
 pub use db::stats_history::{StatsHistoryEntry, StatsHistoryIterator};
 pub use db::wal_dir::WalDir;
+pub use db::wal_filter::{WalFilter, WalProcessingOption};
 pub use db::wal_iterator::{TransactionLogIterator, WalFile};
 pub use db::wide_columns::AttributeGroup;
 pub use events::{Event, EventListener, FlushReason, IngestedFile, RowTooLargeOutcome};

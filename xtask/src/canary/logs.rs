@@ -28,6 +28,26 @@ pub(super) const CANARIES: &[Canary] = &[
         caught_by: Tests(&["-p", "esker", "--lib", "level_stats::"]),
     },
     Canary {
+        name: "a WAL of which a filter left records out is read again at the next open",
+        file: "crates/engine/src/db/recover.rs",
+        right: "            replayed.damaged |= changed.is_some();\n",
+        wrong: "",
+        caught_by: Tests(&[
+            "-p",
+            "esker-dbtest",
+            "--test",
+            "it",
+            "wal_filter::records_are_left_out",
+        ]),
+    },
+    Canary {
+        name: "rows that a filter left out leave their numbers to others",
+        file: "crates/engine/src/db/wal_filter.rs",
+        right: "        next: applied.next.max(behind),\n",
+        wrong: "        next: applied.next.min(behind),\n",
+        caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "wal_filter::"]),
+    },
+    Canary {
         name: "db_bench takes the options of a file and leaves out its merge operator",
         file: "crates/engine/src/options/file.rs",
         right: "                        Merger::Operator(operator) => Some(operator),\n",

@@ -44,10 +44,6 @@ api!(fn rocksdb_compactionjobinfo_blob_file_garbage_info_at(_0: *mut c_void, _1:
 
 api!(fn rocksdb_subcompactionjobinfo_stats(_0: *mut c_void) -> *mut c_void { absent("rocksdb_subcompactionjobinfo_stats") });
 
-api!(fn rocksdb_options_set_wal_filter(_0: *mut c_void, _1: *mut c_void) { absent("rocksdb_options_set_wal_filter") });
-
-api!(fn rocksdb_options_clear_wal_filter(_0: *mut c_void) { absent("rocksdb_options_clear_wal_filter") });
-
 api!(fn rocksdb_table_properties_collector_factory_destroy(_0: *mut c_void) { absent("rocksdb_table_properties_collector_factory_destroy") });
 
 api!(fn rocksdb_options_add_table_properties_collector_factory(_0: *mut c_void, _1: *mut c_void) { absent("rocksdb_options_add_table_properties_collector_factory") });
@@ -59,10 +55,6 @@ api!(fn rocksdb_options_set_bottommost_compression_options_use_zstd_dict_trainer
 api!(fn rocksdb_options_get_bottommost_compression_options_use_zstd_dict_trainer(_0: *mut c_void) -> u8 { absent("rocksdb_options_get_bottommost_compression_options_use_zstd_dict_trainer") });
 
 api!(fn rocksdb_options_set_bottommost_compression_options_max_dict_buffer_bytes(_0: *mut c_void, _1: u64, _2: u8) { absent("rocksdb_options_set_bottommost_compression_options_max_dict_buffer_bytes") });
-
-api!(fn rocksdb_walfilter_create(_0: *mut c_void, _1: *mut c_void, _2: *mut c_void, _3: *mut c_void, _4: *mut c_void) -> *mut c_void { absent("rocksdb_walfilter_create") });
-
-api!(fn rocksdb_walfilter_destroy(_0: *mut c_void) { absent("rocksdb_walfilter_destroy") });
 
 api!(fn rocksdb_readoptions_set_iter_start_ts(_0: *mut c_void, _1: *mut c_void, _2: usize) { absent("rocksdb_readoptions_set_iter_start_ts") });
 

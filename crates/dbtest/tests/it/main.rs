@@ -85,3 +85,4 @@ mod told_faults;
 mod torn_manifest;
 mod wal_dirs;
 mod wide_columns;
+mod wal_filter;

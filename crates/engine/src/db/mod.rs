@@ -38,6 +38,7 @@ mod stored_options;
 mod table_properties;
 pub(crate) mod verify;
 pub mod wal_dir;
+pub mod wal_filter;
 pub mod wal_iterator;
 pub mod wide_columns;
 

@@ -34,6 +34,7 @@ use super::sections::{Applied, Sections};
 use super::set_aside::LargeRows;
 use super::state::{DbState, LiveWal};
 use super::wal_dir;
+use super::wal_filter::{Filtered, applied_in_place_of};
 use crate::events::{Event, RowTooLargeOutcome};
 use crate::write::batch::{Operations, set_sequence};
 use crate::write::pipeline::deletion_kind;
@@ -299,6 +300,7 @@ impl DbInner {
             sections: Sections::new(self.options.allow_2pc),
             ends_open: false,
         };
+        self.tell_wal_filter_of_families()?;
         for (number, file) in wals {
             if !self.replay_wal(number, file, &mut replayed, live)? {
                 break;
@@ -435,9 +437,36 @@ impl DbInner {
             if let Some(moment) = live {
                 self.check_families_are_known(&state, operations.clone(), moment)?;
             }
+            let changed = match self
+                .filter_record(number, &path, &record)
+                .map_err(|error| in_wal(error, offset))?
+            {
+                Filtered::AsItIs => None,
+                Filtered::Changed(batch) => Some(batch),
+                Filtered::Stop => {
+                    self.report_dropped(&path, "the WAL filter stopped the replay");
+                    replayed.damaged = true;
+                    replayed.wals.push(number);
+                    return Ok(false);
+                }
+                Filtered::Corrupted(reason) => {
+                    reader.reject(record.len(), &reason)?;
+                    continue;
+                }
+            };
+            let operations = match &changed {
+                Some(batch) => batch.operations(),
+                None => operations,
+            };
+            // A WAL whose records were not all applied is not read again.
+            replayed.damaged |= changed.is_some();
             let acknowledged = replayed.large.begin_batch(number, &operations, record.len());
             let applied = catch_or_fail(|| self.replay_batch(&mut state, number, operations, replayed))
                 .map_err(|error| in_wal(error, offset))?;
+            let applied = match changed {
+                Some(_) => applied_in_place_of(&record, applied)?,
+                None => applied,
+            };
             let next = applied.next;
             if next > MAX_SEQNO {
                 let error = Error::corruption(format!("Sequence number {next} behind a commit is too large"));

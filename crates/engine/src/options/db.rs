@@ -11,6 +11,7 @@ use codec::compression::CompressionType;
 use vfs::{Access, FileSystem, OpenOptions, PosixFs, RateLimiter};
 use wal::RecoveryMode;
 
+use crate::db::wal_filter::WalFilter;
 use crate::events::EventListener;
 use crate::log::{InfoLogLevel, Logger};
 use crate::options::ColumnFamilyOptions;
@@ -212,6 +213,8 @@ option_table! {
         /// The longest key and value that the database takes; see [`RowLimit`]. Can only be lowered, which is of use to tests of what
         /// happens at the limit. Default: 2 GiB - 1.
         row_limit: RowLimit = RowLimit::MAX;
+        /// Sees each record of the WALs that recovery reads, and decides what is done with it: see [`WalFilter`]. What it leaves out is gone. Default: none.
+        wal_filter: Option<Arc<dyn WalFilter>> = None;
         /// Told of flushes, compactions, stalls and errors. Default: none.
         listeners: Vec<Arc<dyn EventListener>> = Vec::new();
         /// Takes the lines of the info log, of a database open for reading too. Default: none; a database that is open for writing writes

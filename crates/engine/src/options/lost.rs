@@ -236,7 +236,7 @@ const LOST: &[Row] = lost_options! {
         verify_manifest_content_on_close ["false"] Durability "the MANIFEST is not read again when the database closes";
         best_efforts_recovery ["false"] Results "with files missing the database does not open, where RocksDB opens it as it once was";
         paranoid_checks ["true"] Results "damage that is met stops writes, and may keep the database from opening";
-        wal_filter ["nullptr"] Results "recovery brings back the rows of WALs as they were written";
+        wal_filter ["nullptr"] Results "recovery asks the filter that Options::wal_filter brings, and no other";
         max_manifest_space_amp_pct ["500"] Space "a fresh MANIFEST is begun at max_manifest_file_size alone";
         async_wal_precreate ["false"] Cost "a new WAL is made when it is needed";
         avoid_unnecessary_blocking_io ["false"] Cost "iterators let go of files themselves; the files are always deleted by a thread of their own";

@@ -1,0 +1,154 @@
+//! A filter of the caller's that sees each record of a WAL before recovery applies it: RocksDB's `WalFilter`.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use base::user_code::{call, catch_or_fail};
+use base::{Error, Result, SeqNo};
+
+use super::DbInner;
+use super::sections::Applied;
+use crate::write::batch::{Operation, Operations, WriteBatch, set_sequence};
+use crate::write::predecessor::Predecessor;
+
+/// What recovery does with a record of a WAL.
+#[derive(Debug)]
+pub enum WalProcessingOption {
+    /// Applies it.
+    ContinueProcessing,
+    /// Applies this batch in its place, which may not have more rows.
+    ChangeBatch(WriteBatch),
+    /// Leaves it out, and goes on with the next.
+    IgnoreCurrentRecord,
+    /// Leaves it and all that comes after it out, in this WAL and in later ones. They are deleted.
+    StopReplay,
+    /// Takes it for damaged: what follows depends on [`wal_recovery_mode`](crate::Options::wal_recovery_mode).
+    CorruptedRecord,
+}
+
+/// Sees each record of the WALs that recovery reads, and decides what is done with it. Set by [`Options::wal_filter`](crate::Options::wal_filter).
+///
+/// Called by the thread that opens the database, for reading too, in the order in which the rows were written; the database cannot be used
+/// meanwhile. A secondary that catches up, and a repair, do not ask it. A panic in it is an error of the open, which changes nothing then.
+pub trait WalFilter: Send + Sync {
+    /// Its name, for errors and LOG.
+    fn name(&self) -> &str;
+
+    /// Called once, before any record is read. `log_numbers`: by the id of a family the number of the oldest WAL that it needs; rows of older ones
+    /// are in its tables. `ids`: the ids of families by their names.
+    fn column_family_log_number_map(&self, _log_numbers: &BTreeMap<u32, u64>, _ids: &BTreeMap<String, u32>) {}
+
+    /// Called once a record: `batch` is what was written at once, maybe by several callers. Records that Esker writes for itself are not shown.
+    ///
+    /// # Errors
+    /// An error is that of the open.
+    fn log_record_found(
+        &self,
+        log_number: u64,
+        log_file_name: &str,
+        batch: &WriteBatch,
+    ) -> Result<WalProcessingOption>;
+}
+
+/// What a replay does with a record that a filter has seen.
+pub(crate) enum Filtered {
+    /// Applies it.
+    AsItIs,
+    /// Applies this in its place.
+    Changed(WriteBatch),
+    /// Ends in front of it.
+    Stop,
+    /// Reports it as damaged, for this reason.
+    Corrupted(String),
+}
+
+impl DbInner {
+    /// Has the filter know the families, if there is one.
+    pub(crate) fn tell_wal_filter_of_families(&self) -> Result<()> {
+        let Some(filter) = &self.options.wal_filter else {
+            return Ok(());
+        };
+        let (mut log_numbers, mut ids) = (BTreeMap::new(), BTreeMap::new());
+        for own in self.state.lock().families.values() {
+            log_numbers.insert(own.family.id, own.log_number);
+            ids.insert(own.family.name.clone(), own.family.id);
+        }
+        catch_or_fail(|| {
+            call(
+                "WAL filter",
+                || filter.name(),
+                || {
+                    filter.column_family_log_number_map(&log_numbers, &ids);
+                    Ok(())
+                },
+            )
+        })
+    }
+
+    /// Asks the filter, if there is one, what to do with `record` of WAL `number` in `path`.
+    pub(crate) fn filter_record(&self, number: u64, path: &Path, record: &[u8]) -> Result<Filtered> {
+        let Some(filter) = &self.options.wal_filter else {
+            return Ok(Filtered::AsItIs);
+        };
+        let operations = Operations::new(record)?;
+        let (sequence, count) = (operations.sequence(), operations.promised());
+        // What does not decode is reported by the replay.
+        if Predecessor::is_record(operations).unwrap_or(true) {
+            return Ok(Filtered::AsItIs);
+        }
+        let Ok(batch) = WriteBatch::from_data(record) else {
+            return Ok(Filtered::AsItIs);
+        };
+        let file = path.to_string_lossy();
+        let decided = catch_or_fail(|| {
+            call(
+                "WAL filter",
+                || filter.name(),
+                || filter.log_record_found(number, &file, &batch),
+            )
+        })?;
+        let mut changed = match decided {
+            WalProcessingOption::ContinueProcessing => return Ok(Filtered::AsItIs),
+            WalProcessingOption::ChangeBatch(batch) => batch,
+            WalProcessingOption::IgnoreCurrentRecord => WriteBatch::new(),
+            WalProcessingOption::StopReplay => return Ok(Filtered::Stop),
+            WalProcessingOption::CorruptedRecord => {
+                return Ok(Filtered::Corrupted(format!(
+                    "Corruption reported by Wal Filter : {}",
+                    filter.name()
+                )));
+            }
+        };
+        if changed.count() > count {
+            return Err(Error::not_supported(format!(
+                "More than original # of records returned by Wal Filter : {}",
+                filter.name()
+            )));
+        }
+        changed.status()?;
+        set_sequence(changed.data_mut(), sequence);
+        Ok(Filtered::Changed(changed))
+    }
+}
+
+/// The outcome of a record in whose place a filter had another applied: its rows use up their numbers all the same. Rows that a marker of it would have
+/// brought in are not known.
+pub(crate) fn applied_in_place_of(record: &[u8], applied: Applied) -> Result<Applied> {
+    let operations = Operations::new(record)?;
+    let behind: SeqNo = operations.sequence() + u64::from(operations.promised());
+    for operation in operations {
+        let operation = operation?;
+        let is_mark =
+            operation.row().is_none() && !matches!(operation, Operation::LogData(_) | Operation::Noop);
+        if is_mark {
+            return Ok(Applied {
+                ends_open: true,
+                ..applied
+            });
+        }
+    }
+    Ok(Applied {
+        next: applied.next.max(behind),
+        ..applied
+    })
+}
