@@ -47,10 +47,20 @@ pub struct Field {
     pub getter: Option<(String, String)>,
 }
 
-/// The two tables, and the functions that hand-written modules have.
+/// A function that RocksDB has no more, or that had other parameters.
+pub struct Legacy {
+    /// The last generation that has it: `7.8`.
+    pub last: String,
+    /// The function.
+    pub function: Function,
+}
+
+/// The tables, and the functions that hand-written modules have.
 pub struct Tables {
     /// Functions, in the order of the header.
     pub functions: Vec<Function>,
+    /// Functions of older generations.
+    pub legacy: Vec<Legacy>,
     /// Fields, in the order of the header.
     pub fields: Vec<Field>,
     /// Functions written by hand.
@@ -104,15 +114,16 @@ impl Tables {
     fn read(root: &Path) -> Result<Tables, String> {
         let crate_dir = root.join("crates/capi");
         let functions = rows(&read(&crate_dir.join("functions.tsv"))?)
-            .map(|row| match &row[..] {
-                [name, returns, parameters] => Ok(Function {
-                    name: (*name).to_owned(),
-                    returns: (*returns).to_owned(),
-                    parameters: parameters_of(parameters),
-                }),
-                _ => Err(format!("functions.tsv: {}", row.join(" "))),
-            })
+            .map(|row| function(&row).ok_or_else(|| format!("functions.tsv: {}", row.join(" "))))
             .collect::<Result<Vec<_>, _>>()?;
+        let legacy = rows(&read(&crate_dir.join("legacy.tsv"))?)
+            .map(|row| {
+                let (last, rest) = row.split_first()?;
+                let (last, function) = ((*last).to_owned(), function(rest)?);
+                Some(Legacy { last, function })
+            })
+            .collect::<Option<Vec<_>>>()
+            .ok_or("legacy.tsv: a row of other columns")?;
         let optional = |text: &str| (text != "-").then(|| text.to_owned());
         let fields = rows(&read(&crate_dir.join("fields.tsv"))?)
             .map(|row| match &row[..] {
@@ -140,6 +151,7 @@ impl Tables {
         }
         Ok(Tables {
             functions,
+            legacy,
             fields,
             written,
             kept,
@@ -223,6 +235,18 @@ pub fn object(kind: &str) -> Option<&str> {
         .unwrap_or(kind)
         .strip_prefix("rocksdb_")?
         .strip_suffix("_t*")
+}
+
+/// A row of name, result and parameters.
+fn function(row: &[&str]) -> Option<Function> {
+    let [name, returns, parameters] = row else {
+        return None;
+    };
+    Some(Function {
+        name: (*name).to_owned(),
+        returns: (*returns).to_owned(),
+        parameters: parameters_of(parameters),
+    })
 }
 
 fn rows(text: &str) -> impl Iterator<Item = Vec<&str>> {

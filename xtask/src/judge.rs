@@ -155,7 +155,7 @@ fn build_library() -> Result<PathBuf, String> {
     let built = target.join("debug/libesker_capi.so");
     let dir = shell::root().join(SCRATCH).join("lib");
     std::fs::create_dir_all(&dir).map_err(|error| format!("{}: {error}", dir.display()))?;
-    let library = dir.join("librocksdb.so.11");
+    let library = dir.join("librocksdb.so.11.8");
     std::fs::copy(&built, &library).map_err(|error| format!("{}: {error}", built.display()))?;
     Ok(library)
 }

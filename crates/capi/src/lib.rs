@@ -23,9 +23,11 @@ mod env;
 mod filter_policy;
 #[rustfmt::skip]
 mod generated;
+mod generation;
 mod ingest;
 mod iterator;
 mod kept_options;
+mod legacy;
 mod listener;
 mod live_files;
 mod load_options;

@@ -2,7 +2,7 @@
 
 use std::ffi::{c_char, c_int};
 
-use esker::{CompactRangeOptions, Error, Result};
+use esker::{CompactRangeOptions, Error, ErrorKind, Result};
 
 use crate::batch::{FamilyPtr, family};
 use crate::db::rocksdb_t;
@@ -11,6 +11,7 @@ use crate::generated::objects::{
     rocksdb_compactoptions_t, rocksdb_flushoptions_t, rocksdb_flushwaloptions_t,
     rocksdb_wait_for_compact_options_t,
 };
+use crate::generation::{Generation, generation};
 use crate::options::bottommost_level_compaction;
 use crate::read_options::{flush_options, rocksdb_readoptions_t};
 
@@ -293,8 +294,23 @@ api!(
 );
 
 api!(
-    fn rocksdb_enable_file_deletions(db: *mut rocksdb_t, errptr: *mut *mut c_char) {
-        fallible(errptr, || (*db).db.enable_file_deletions())
+    fn rocksdb_enable_file_deletions(db: *mut rocksdb_t, second: usize, third: *mut *mut c_char) {
+        // In 7.8 the second says whether deletions are enabled however often they were disabled, and the error comes after it.
+        let (force, errptr) = if generation() < Generation::V10_4 {
+            (second as u8 != 0, third)
+        } else {
+            (false, std::ptr::with_exposed_provenance_mut(second))
+        };
+        let db = &(*db).db;
+        fallible(errptr, || {
+            loop {
+                match db.enable_file_deletions() {
+                    Ok(()) if force => {}
+                    Err(error) if force && error.kind() == ErrorKind::InvalidArgument => return Ok(()),
+                    result => return result,
+                }
+            }
+        })
     }
 );
 

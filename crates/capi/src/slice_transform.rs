@@ -7,6 +7,7 @@ use esker::PrefixExtractor;
 
 use crate::comparator::name_of;
 use crate::ffi::*;
+use crate::generation::{Generation, generation};
 use crate::options::rocksdb_options_t;
 
 type Transform = unsafe extern "C" fn(*mut c_void, *const c_char, usize, *mut usize) -> *mut c_char;
@@ -54,10 +55,17 @@ api!(
         destructor: Option<unsafe extern "C" fn(*mut c_void)>,
         transform: Option<Transform>,
         in_domain: Option<InDomain>,
-        name: Option<Name>,
+        fifth: Option<Name>,
+        sixth: *const c_void,
     ) -> *mut rocksdb_slicetransform_t {
         let Some(transform) = transform else {
             return std::ptr::null_mut();
+        };
+        // Before 11 the fifth was `in_range`, which RocksDB never called, and the name came after it. A caller of 11 leaves the sixth undefined.
+        let name: Option<Name> = if generation() < Generation::V11_8 {
+            std::mem::transmute::<*const c_void, Option<Name>>(sixth)
+        } else {
+            fifth
         };
         boxed(rocksdb_slicetransform_t(Arc::new(CallbackTransform {
             name: name_of(name, state),

@@ -19,6 +19,22 @@ static library. This page is written by `cargo xtask gen` from the tables of tha
 
 ";
 
+const GENERATIONS: &str = "
+## Generations
+
+A program expects the signatures, the numbers of tickers and histograms, and the defaults of the release that it was written for. The library
+has four generations: 7.8, 10.4, 10.9 and 11.8. It takes that of the name it is loaded under, so that one file serves programs linked to
+`librocksdb.so.7.8` and to `librocksdb.so.11.8`, each by its own link. Loaded under a name without a number, and as an archive, it has the generation
+that was set when it was built by the variable `ESKER_ROCKSDB_GENERATION`, or 11.8. A release between two has the generation of the older one; 9
+has that of 10.4.
+
+Defaults that differ are written in `crates/capi/fields.tsv`: `format_version` is 5 in 7.8, which reads no later one, 6 up to 10.9, and 7 in 11.8;
+compression is Snappy up to 10.9 and LZ4 in 11.8. These functions are of older generations alone, or had other parameters up to that one:
+
+| function | last generation |
+|---|---|
+";
+
 /// The whole page.
 pub fn text(tables: &Tables) -> String {
     let origins = tables.origins();
@@ -43,6 +59,10 @@ pub fn text(tables: &Tables) -> String {
     out.push_str("| | functions |\n|---|---|\n");
     for (what, count) in ["works", "kept", "not implemented"].iter().zip(counts) {
         out.push_str(&format!("| {what} | {count} |\n"));
+    }
+    out.push_str(GENERATIONS);
+    for old in &tables.legacy {
+        out.push_str(&format!("| `{}` | {} |\n", old.function.name, old.last));
     }
     for (family, lists) in families {
         out.push_str(&format!("\n## {family}\n\n"));

@@ -2,12 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use super::{Tables, object};
+use super::{Function, Tables, object};
 
 const HEAD: &str = "\
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * RocksDB's C interface, as librocksdb 11.8 declares it, over Esker. Written by `cargo xtask gen`; do not edit.
+ *
+ * Generations. ROCKSDB_GENERATION is the release that a program is written for: 1108 is 11.8. With 708, 1004 or 1009 this header
+ * declares what 7.8, 10.4 or 10.9 did; such a program is linked to the library of that generation.
  *
  * Memory. What a function returns as `char*` was allocated by malloc: free() or rocksdb_free() releases it. What it returns as
  * `const char*` belongs to the object it was asked of. Objects are released by the function of their name that ends in _destroy.
@@ -19,6 +22,10 @@ const HEAD: &str = "\
  */
 #ifndef ESKER_ROCKSDB_C_H_
 #define ESKER_ROCKSDB_C_H_
+
+#ifndef ROCKSDB_GENERATION
+#define ROCKSDB_GENERATION 1108
+#endif
 
 #ifdef _WIN32
 #ifdef ROCKSDB_DLL
@@ -90,23 +97,55 @@ pub fn text(tables: &Tables, prelude: &str) -> String {
             ));
             family = of;
         }
-        let parameters: Vec<&str> = function
-            .parameters
+        let now = declaration(function);
+        match tables
+            .legacy
             .iter()
-            .map(|parameter| parameter.text.as_str())
-            .collect();
-        let list = if parameters.is_empty() {
-            "void".to_owned()
-        } else {
-            parameters.join(", ")
-        };
-        out.push_str(&wrapped(&format!(
-            "extern ROCKSDB_LIBRARY_API {} {}({list});",
-            function.returns, function.name
-        )));
+            .find(|old| old.function.name == function.name)
+        {
+            Some(old) => out.push_str(&format!(
+                "#if ROCKSDB_GENERATION <= {}\n{}#else\n{now}#endif\n",
+                number(&old.last),
+                declaration(&old.function)
+            )),
+            None => out.push_str(&now),
+        }
+    }
+    out.push_str("\n/* Of older generations alone. */\n\n");
+    let current = |name: &str| tables.functions.iter().any(|function| function.name == name);
+    let gone = tables.legacy.iter().filter(|old| !current(&old.function.name));
+    for old in gone {
+        out.push_str(&format!(
+            "#if ROCKSDB_GENERATION <= {}\n{}#endif\n",
+            number(&old.last),
+            declaration(&old.function)
+        ));
     }
     out.push_str(TAIL);
     out
+}
+
+/// `1004` of `10.4`.
+fn number(generation: &str) -> String {
+    let (major, minor) = generation.split_once('.').unwrap_or((generation, "0"));
+    format!("{major}{minor:0>2}")
+}
+
+fn declaration(function: &Function) -> String {
+    let parameters: Vec<&str> = function
+        .parameters
+        .iter()
+        .map(|parameter| parameter.text.as_str())
+        .collect();
+    let list = if parameters.is_empty() {
+        "void".to_owned()
+    } else {
+        parameters.join(", ")
+    };
+    wrapped(&format!(
+        "extern ROCKSDB_LIBRARY_API {} {}({list});",
+        function.returns, function.name
+    ))
 }
 
 /// `text` in lines of at most 100 columns, broken at spaces.

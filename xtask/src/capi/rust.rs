@@ -24,10 +24,23 @@ fn rust_type(field: &Field) -> &str {
     }
 }
 
+/// The default in Rust: `7;7.8:5` depends on the generation.
+fn default(text: &str) -> String {
+    let Some((newest, older)) = text.split_once(';') else {
+        return text.to_owned();
+    };
+    let older: Vec<String> = older
+        .split(';')
+        .filter_map(|pair| pair.split_once(':'))
+        .map(|(last, value)| format!("(V{}, {value})", last.replace('.', "_")))
+        .collect();
+    format!("at({newest}, &[{}])", older.join(", "))
+}
+
 /// The structs of fields, and what hands them to the engine.
 pub fn fields(tables: &Tables) -> String {
     let mut out = format!("//! The fields of the C objects, with RocksDB's defaults.\n\n{NOTE}\n");
-    out.push_str("use std::ffi::{c_char, c_int};\n\nuse super::{apply, parse};\n");
+    out.push_str("use std::ffi::{c_char, c_int};\n\nuse super::{apply, parse};\nuse crate::generation::at;\nuse crate::generation::Generation::*;\n");
     for (object, fields) in tables.objects() {
         let name = struct_name(object);
         out.push_str(&format!(
@@ -41,9 +54,9 @@ pub fn fields(tables: &Tables) -> String {
         ));
         for field in &fields {
             let default = if field.kind == "bytes" {
-                "Vec::new()"
+                "Vec::new()".to_owned()
             } else {
-                &field.default
+                default(&field.default)
             };
             out.push_str(&format!("            {}: {default},\n", field.name));
         }

@@ -2,6 +2,9 @@
 /*
  * RocksDB's C interface, as librocksdb 11.8 declares it, over Esker. Written by `cargo xtask gen`; do not edit.
  *
+ * Generations. ROCKSDB_GENERATION is the release that a program is written for: 1108 is 11.8. With 708, 1004 or 1009 this header
+ * declares what 7.8, 10.4 or 10.9 did; such a program is linked to the library of that generation.
+ *
  * Memory. What a function returns as `char*` was allocated by malloc: free() or rocksdb_free() releases it. What it returns as
  * `const char*` belongs to the object it was asked of. Objects are released by the function of their name that ends in _destroy.
  *
@@ -12,6 +15,10 @@
  */
 #ifndef ESKER_ROCKSDB_C_H_
 #define ESKER_ROCKSDB_C_H_
+
+#ifndef ROCKSDB_GENERATION
+#define ROCKSDB_GENERATION 1108
+#endif
 
 #ifdef _WIN32
 #ifdef ROCKSDB_DLL
@@ -539,7 +546,12 @@ extern ROCKSDB_LIBRARY_API void rocksdb_flush_wal(rocksdb_t* db, unsigned char s
 extern ROCKSDB_LIBRARY_API void rocksdb_pause_background_work(rocksdb_t* db, char** errptr);
 extern ROCKSDB_LIBRARY_API void rocksdb_continue_background_work(rocksdb_t* db, char** errptr);
 extern ROCKSDB_LIBRARY_API void rocksdb_disable_file_deletions(rocksdb_t* db, char** errptr);
+#if ROCKSDB_GENERATION <= 708
+extern ROCKSDB_LIBRARY_API void rocksdb_enable_file_deletions(rocksdb_t* db, unsigned char force,
+    char** errptr);
+#else
 extern ROCKSDB_LIBRARY_API void rocksdb_enable_file_deletions(rocksdb_t* db, char** errptr);
+#endif
 extern ROCKSDB_LIBRARY_API void rocksdb_verify_checksum(rocksdb_t* db, char** errptr);
 extern ROCKSDB_LIBRARY_API void rocksdb_verify_file_checksums(rocksdb_t* db, char** errptr);
 
@@ -2074,8 +2086,14 @@ extern ROCKSDB_LIBRARY_API uint64_t rocksdb_options_get_max_compaction_bytes(roc
 extern ROCKSDB_LIBRARY_API void rocksdb_options_set_hash_skip_list_rep(rocksdb_options_t*, size_t,
     int32_t, int32_t);
 extern ROCKSDB_LIBRARY_API void rocksdb_options_set_hash_link_list_rep(rocksdb_options_t*, size_t);
+#if ROCKSDB_GENERATION <= 708
+extern ROCKSDB_LIBRARY_API void rocksdb_options_set_plain_table_factory(rocksdb_options_t* options,
+    uint32_t user_key_len, int bloom_bits_per_key, double hash_table_ratio, size_t
+    index_sparseness);
+#else
 extern ROCKSDB_LIBRARY_API void rocksdb_options_set_plain_table_factory(rocksdb_options_t*,
     uint32_t, int, double, size_t, size_t, char, unsigned char, unsigned char);
+#endif
 extern ROCKSDB_LIBRARY_API unsigned char
     rocksdb_options_get_write_dbid_to_manifest(rocksdb_options_t*);
 extern ROCKSDB_LIBRARY_API void rocksdb_options_set_write_dbid_to_manifest(rocksdb_options_t*,
@@ -2776,10 +2794,17 @@ extern ROCKSDB_LIBRARY_API void rocksdb_try_catch_up_with_primary(rocksdb_t* db,
 
 /* slicetransform */
 
+#if ROCKSDB_GENERATION <= 1009
+extern ROCKSDB_LIBRARY_API rocksdb_slicetransform_t* rocksdb_slicetransform_create(void* state, void
+    (*destructor)(void*), char* (*transform)(void*, const char* key, size_t length, size_t*
+    dst_length), unsigned char (*in_domain)(void*, const char* key, size_t length), unsigned char
+    (*in_range)(void*, const char* key, size_t length), const char* (*name)(void*));
+#else
 extern ROCKSDB_LIBRARY_API rocksdb_slicetransform_t* rocksdb_slicetransform_create(void* state, void
     (*destructor)(void*), char* (*transform)(void*, const char* key, size_t length, size_t*
     dst_length), unsigned char (*in_domain)(void*, const char* key, size_t length), const char*
     (*name)(void*));
+#endif
 extern ROCKSDB_LIBRARY_API rocksdb_slicetransform_t*
     rocksdb_slicetransform_create_fixed_prefix(size_t);
 extern ROCKSDB_LIBRARY_API rocksdb_slicetransform_t* rocksdb_slicetransform_create_noop(void);
@@ -4820,6 +4845,54 @@ extern ROCKSDB_LIBRARY_API void
 extern ROCKSDB_LIBRARY_API uint32_t
     rocksdb_optimistictransactiondb_options_get_occ_lock_buckets(rocksdb_optimistictransactiondb_options_t*
     opt);
+
+/* Of older generations alone. */
+
+#if ROCKSDB_GENERATION <= 708
+extern ROCKSDB_LIBRARY_API void rocksdb_delete_file(rocksdb_t* db, const char* name);
+#endif
+#if ROCKSDB_GENERATION <= 708
+extern ROCKSDB_LIBRARY_API void
+    rocksdb_block_based_options_set_block_cache_compressed(rocksdb_block_based_table_options_t*
+    options, rocksdb_cache_t* block_cache_compressed);
+#endif
+#if ROCKSDB_GENERATION <= 708
+extern ROCKSDB_LIBRARY_API void
+    rocksdb_options_set_max_write_buffer_number_to_maintain(rocksdb_options_t* options, int v);
+#endif
+#if ROCKSDB_GENERATION <= 708
+extern ROCKSDB_LIBRARY_API int
+    rocksdb_options_get_max_write_buffer_number_to_maintain(rocksdb_options_t* options);
+#endif
+#if ROCKSDB_GENERATION <= 708
+extern ROCKSDB_LIBRARY_API void
+    rocksdb_options_set_access_hint_on_compaction_start(rocksdb_options_t* options, int v);
+#endif
+#if ROCKSDB_GENERATION <= 708
+extern ROCKSDB_LIBRARY_API int
+    rocksdb_options_get_access_hint_on_compaction_start(rocksdb_options_t* options);
+#endif
+#if ROCKSDB_GENERATION <= 708
+extern ROCKSDB_LIBRARY_API rocksdb_filterpolicy_t* rocksdb_filterpolicy_create_bloom_format(double
+    bits_per_key, bool original_format);
+#endif
+#if ROCKSDB_GENERATION <= 708
+extern ROCKSDB_LIBRARY_API rocksdb_filterpolicy_t* rocksdb_filterpolicy_create_ribbon_format(double
+    bloom_equivalent_bits_per_key, int bloom_before_level);
+#endif
+#if ROCKSDB_GENERATION <= 1009
+extern ROCKSDB_LIBRARY_API void
+    rocksdb_options_set_skip_checking_sst_file_sizes_on_db_open(rocksdb_options_t* options, unsigned
+    char v);
+#endif
+#if ROCKSDB_GENERATION <= 1009
+extern ROCKSDB_LIBRARY_API unsigned char
+    rocksdb_options_get_skip_checking_sst_file_sizes_on_db_open(rocksdb_options_t* options);
+#endif
+#if ROCKSDB_GENERATION <= 1009
+extern ROCKSDB_LIBRARY_API void rocksdb_readoptions_set_managed(rocksdb_readoptions_t* options,
+    unsigned char v);
+#endif
 
 #ifdef __cplusplus
 }

@@ -5,6 +5,8 @@
 use std::ffi::{c_char, c_int};
 
 use super::{apply, parse};
+use crate::generation::at;
+use crate::generation::Generation::*;
 
 /// Fields of `rocksdb_backup_engine_options_t`.
 #[derive(Clone)]
@@ -153,8 +155,8 @@ impl Default for BlockBasedTableOptionsFields {
             index_block_restart_interval: 1,
             metadata_block_size: 4096,
             partition_filters: 0,
-            decouple_partitioned_filters: 1,
-            optimize_filters_for_memory: 1,
+            decouple_partitioned_filters: at(1, &[(V10_4, 0)]),
+            optimize_filters_for_memory: at(1, &[(V7_8, 0)]),
             use_delta_encoding: 1,
             use_udi_as_primary_index: 0,
             fail_if_no_udi_on_open: 0,
@@ -162,7 +164,7 @@ impl Default for BlockBasedTableOptionsFields {
             detect_filter_construct_corruption: 0,
             verify_compression: 0,
             read_amp_bytes_per_bit: 0,
-            format_version: 7,
+            format_version: at(7, &[(V7_8, 5), (V10_9, 6)]),
             separate_key_value_in_data_block: 0,
             uniform_cv_threshold: -1.0,
             enable_index_compression: 1,
@@ -855,7 +857,7 @@ impl Default for IngestexternalfileoptionsFields {
             fail_if_not_bottommost_level: 0,
             link_files: 0,
             failed_move_fall_back_to_copy: 1,
-            write_global_seqno: 0,
+            write_global_seqno: at(0, &[(V7_8, 1)]),
             verify_checksums_before_ingest: 0,
             verify_checksums_readahead_size: 0,
             verify_file_checksum: 1,
@@ -1182,6 +1184,9 @@ pub struct OptionsFields {
     pub memtable_max_range_deletions: u32,
     pub uncache_aggressiveness: u32,
     pub compaction_readahead_size: usize,
+    pub skip_checking_sst_file_sizes_on_db_open: u8,
+    pub max_write_buffer_number_to_maintain: c_int,
+    pub access_hint_on_compaction_start: c_int,
 }
 
 impl Default for OptionsFields {
@@ -1210,7 +1215,7 @@ impl Default for OptionsFields {
             target_file_size_base: 67108864,
             target_file_size_multiplier: 1,
             max_bytes_for_level_base: 268435456,
-            level_compaction_dynamic_level_bytes: 1,
+            level_compaction_dynamic_level_bytes: at(1, &[(V7_8, 0)]),
             max_bytes_for_level_multiplier: 10.0,
             ttl: 18446744073709551614,
             periodic_compaction_seconds: 18446744073709551614,
@@ -1273,7 +1278,7 @@ impl Default for OptionsFields {
             delete_obsolete_files_period_micros: 21600000000,
             memtable_prefix_bloom_size_ratio: 0.0,
             max_compaction_bytes: 0,
-            write_dbid_to_manifest: 1,
+            write_dbid_to_manifest: at(1, &[(V7_8, 0)]),
             write_identity_file: 1,
             track_and_verify_wals_in_manifest: 0,
             memtable_huge_page_size: 0,
@@ -1285,7 +1290,7 @@ impl Default for OptionsFields {
             avoid_unnecessary_blocking_io: 0,
             experimental_mempurge_threshold: 0.0,
             wal_recovery_mode: 2,
-            compression: 1,
+            compression: at(4, &[(V10_9, 1)]),
             bottommost_compression: 255,
             compaction_style: 0,
             atomic_flush: 0,
@@ -1358,7 +1363,10 @@ impl Default for OptionsFields {
             memtable_batch_lookup_optimization: 0,
             memtable_max_range_deletions: 0,
             uncache_aggressiveness: 0,
-            compaction_readahead_size: 2097152,
+            compaction_readahead_size: at(2097152, &[(V7_8, 0)]),
+            skip_checking_sst_file_sizes_on_db_open: 0,
+            max_write_buffer_number_to_maintain: 0,
+            access_hint_on_compaction_start: 1,
         }
     }
 }
@@ -1539,6 +1547,9 @@ impl OptionsFields {
             "memtable_max_range_deletions" => self.memtable_max_range_deletions = parse(text)?,
             "uncache_aggressiveness" => self.uncache_aggressiveness = parse(text)?,
             "compaction_readahead_size" => self.compaction_readahead_size = parse(text)?,
+            "skip_checking_sst_file_sizes_on_db_open" => self.skip_checking_sst_file_sizes_on_db_open = parse(text)?,
+            "max_write_buffer_number_to_maintain" => self.max_write_buffer_number_to_maintain = parse(text)?,
+            "access_hint_on_compaction_start" => self.access_hint_on_compaction_start = parse(text)?,
             _ => return None,
         }
         Some(())
@@ -1663,6 +1674,7 @@ pub struct ReadoptionsFields {
     pub auto_refresh_iterator_with_snapshot: u8,
     pub io_activity: c_int,
     pub merge_operand_count_threshold: usize,
+    pub managed: u8,
 }
 
 impl Default for ReadoptionsFields {
@@ -1692,6 +1704,7 @@ impl Default for ReadoptionsFields {
             auto_refresh_iterator_with_snapshot: 0,
             io_activity: 255,
             merge_operand_count_threshold: 0,
+            managed: 0,
         }
     }
 }
@@ -2077,7 +2090,7 @@ impl Default for UniversalCompactionOptionsFields {
             max_read_amp: -1,
             allow_trivial_move: 0,
             incremental: 0,
-            reduce_file_locking: 0,
+            reduce_file_locking: at(1, &[(V10_9, 0)]),
         }
     }
 }

@@ -2317,3 +2317,17 @@ api!(fn rocksdb_writeoptions_get_disable_WAL(object: *const rocksdb_writeoptions
 api!(fn rocksdb_options_compaction_readahead_size(object: *mut rocksdb_options_t, value: usize) { (*object).fields.compaction_readahead_size = value; });
 
 api!(fn rocksdb_options_get_compaction_readahead_size(object: *const rocksdb_options_t) -> usize { (*object).fields.compaction_readahead_size });
+
+api!(fn rocksdb_options_set_skip_checking_sst_file_sizes_on_db_open(object: *mut rocksdb_options_t, value: u8) { (*object).fields.skip_checking_sst_file_sizes_on_db_open = u8::from(value != 0); });
+
+api!(fn rocksdb_options_get_skip_checking_sst_file_sizes_on_db_open(object: *const rocksdb_options_t) -> u8 { u8::from((*object).fields.skip_checking_sst_file_sizes_on_db_open != 0) });
+
+api!(fn rocksdb_options_set_max_write_buffer_number_to_maintain(object: *mut rocksdb_options_t, value: c_int) { (*object).fields.max_write_buffer_number_to_maintain = value; });
+
+api!(fn rocksdb_options_get_max_write_buffer_number_to_maintain(object: *const rocksdb_options_t) -> c_int { (*object).fields.max_write_buffer_number_to_maintain });
+
+api!(fn rocksdb_options_set_access_hint_on_compaction_start(object: *mut rocksdb_options_t, value: c_int) { (*object).fields.access_hint_on_compaction_start = value; });
+
+api!(fn rocksdb_options_get_access_hint_on_compaction_start(object: *const rocksdb_options_t) -> c_int { (*object).fields.access_hint_on_compaction_start });
+
+api!(fn rocksdb_readoptions_set_managed(object: *mut rocksdb_readoptions_t, value: u8) { (*object).fields.managed = u8::from(value != 0); });

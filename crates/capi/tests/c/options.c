@@ -19,7 +19,7 @@ static void text_options(void) {
   char* err = NULL;
   rocksdb_options_t* base = rocksdb_options_create();
   rocksdb_options_t* parsed = rocksdb_options_create();
-  CHECK(rocksdb_options_get_compression(base) == rocksdb_snappy_compression);
+  CHECK(rocksdb_options_get_compression(base) == rocksdb_lz4_compression);
   rocksdb_get_options_from_string(base,
                                   "write_buffer_size=1M;compression=kZSTD;create_if_missing=true;"
                                   "block_based_table_factory={block_size=8192;checksum=kCRC32c;};max_open_files=17",

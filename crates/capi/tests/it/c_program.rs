@@ -21,7 +21,7 @@ fn run(name: &str) {
     let place = tempfile::tempdir().unwrap();
     let program = place.path().join("program");
     // Programs look for the name that the library is installed under.
-    let installed = place.path().join("librocksdb.so.11");
+    let installed = place.path().join("librocksdb.so.11.8");
     std::os::unix::fs::symlink(library(), &installed).unwrap();
     let compiled = Command::new("cc")
         .args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-g", "-o"])
@@ -49,6 +49,37 @@ fn run(name: &str) {
         output.status,
         String::from_utf8_lossy(&output.stderr)
     );
+}
+
+/// Compiles a program that loads the library itself, under each name that it may be installed under, and runs it.
+#[test]
+fn a_name_chooses_the_generation() {
+    let home = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let place = tempfile::tempdir().unwrap();
+    for release in ["7.8", "10.4", "10.9", "11.8"] {
+        let name = place.path().join(format!("librocksdb.so.{release}"));
+        std::os::unix::fs::symlink(library(), name).unwrap();
+    }
+    let program = place.path().join("program");
+    let compiled = Command::new("cc")
+        .args(["-std=gnu11", "-Wall", "-Wextra", "-Werror", "-g", "-o"])
+        .arg(&program)
+        .arg(format!("-I{}", home.join("include").display()))
+        .arg(home.join("tests/c/generation.c"))
+        .arg("-ldl")
+        .output();
+    let Ok(compiled) = compiled else {
+        return testkit::skip("no C compiler is installed");
+    };
+    let said = String::from_utf8_lossy(&compiled.stderr).into_owned();
+    assert!(compiled.status.success(), "{said}");
+    let output = Command::new(&program)
+        .arg(place.path())
+        .arg(place.path().join("data"))
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{}: {said}", output.status);
 }
 
 #[test]

@@ -1,0 +1,111 @@
+//! The generation of the interface: the release of RocksDB whose signatures, numbers and defaults the program expects.
+//!
+//! It is that of the name which the library was loaded under: `librocksdb.so.7.8` is asked for by programs that were linked to 7.8. A name
+//! without a number, and a static library, are of the generation that was set when the library was built, by `ESKER_ROCKSDB_GENERATION`, or
+//! of 11.8.
+
+use std::ffi::{CStr, c_void};
+use std::sync::OnceLock;
+
+/// The releases whose interfaces differ in more than new names.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Generation {
+    /// Debian's of 2023.
+    V7_8,
+    /// That of the `rocksdb` crate 0.24.
+    V10_4,
+    /// That of grocksdb 1.10.
+    V10_9,
+    /// That of the `rocksdb` crate 0.25, and of `rocksdb/c.h` as it is shipped.
+    V11_8,
+}
+
+use Generation::{V7_8, V10_4, V10_9, V11_8};
+
+/// The generation of this library in this process.
+pub fn generation() -> Generation {
+    static GENERATION: OnceLock<Generation> = OnceLock::new();
+    *GENERATION.get_or_init(|| loaded_as().and_then(|name| of_name(&name)).unwrap_or(built()))
+}
+
+/// `default`, or in older generations the value of the first pair whose generation is not older than ours. Pairs are in order of their
+/// generations, oldest first.
+pub fn at<T: Copy>(default: T, older: &[(Generation, T)]) -> T {
+    of_generation(generation(), default, older)
+}
+
+fn of_generation<T: Copy>(generation: Generation, default: T, older: &[(Generation, T)]) -> T {
+    older
+        .iter()
+        .find(|(last, _)| *last >= generation)
+        .map_or(default, |(_, value)| *value)
+}
+
+/// The file that the loader found the library in, by the name that it looked for.
+fn loaded_as() -> Option<String> {
+    let address: *const c_void = (generation as fn() -> Generation) as *const c_void;
+    // SAFETY: an all-zero `Dl_info` is one; `dladdr` fills it for an address of ours, with strings that stay while the library is loaded.
+    let path = unsafe {
+        let mut found: libc::Dl_info = std::mem::zeroed();
+        if libc::dladdr(address, &mut found) == 0 || found.dli_fname.is_null() {
+            return None;
+        }
+        CStr::from_ptr(found.dli_fname).to_str().ok()?
+    };
+    Some(path.rsplit('/').next()?.to_owned())
+}
+
+/// The generation of `librocksdb.so.10.4`. Of a release between two it is the older one, but 9 counts to 10.4, with which it shares
+/// signatures; a major number alone, as RocksDB's CMake build gives it, is the newest of that number.
+fn of_name(name: &str) -> Option<Generation> {
+    let mut numbers = name.strip_prefix("librocksdb.so.")?.split('.');
+    let major: u32 = numbers.next()?.parse().ok()?;
+    let minor: u32 = match numbers.next() {
+        Some(minor) => minor.parse().ok()?,
+        None => u32::MAX,
+    };
+    Some(match (major, minor) {
+        (..=8, _) => V7_8,
+        (9, _) | (10, ..=8) => V10_4,
+        (10, _) => V10_9,
+        _ => V11_8,
+    })
+}
+
+/// The generation that was set when the library was built.
+fn built() -> Generation {
+    match env!("ESKER_ROCKSDB_GENERATION") {
+        "7.8" => V7_8,
+        "10.4" => V10_4,
+        "10.9" => V10_9,
+        _ => V11_8,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_says_which_generation() {
+        let of = |name| of_name(name);
+        assert_eq!(of("librocksdb.so.7.8"), Some(V7_8));
+        assert_eq!(of("librocksdb.so.7.8.3"), Some(V7_8));
+        assert_eq!(of("librocksdb.so.8.10"), Some(V7_8));
+        assert_eq!(of("librocksdb.so.9.1"), Some(V10_4));
+        assert_eq!(of("librocksdb.so.10.4"), Some(V10_4));
+        assert_eq!(of("librocksdb.so.10.9"), Some(V10_9));
+        assert_eq!(of("librocksdb.so.10"), Some(V10_9));
+        assert_eq!(of("librocksdb.so.11"), Some(V11_8));
+        assert_eq!(of("librocksdb.so.11.8"), Some(V11_8));
+        for other in ["librocksdb.so", "librocksdb.so.x", "libesker_capi.so", "program"] {
+            assert_eq!(of(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn an_older_generation_has_the_value_it_had() {
+        let of = |generation| of_generation(generation, 7, &[(V7_8, 5), (V10_9, 6)]);
+        assert_eq!([V7_8, V10_4, V10_9, V11_8].map(of), [5, 6, 6, 7]);
+    }
+}
