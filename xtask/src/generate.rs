@@ -19,6 +19,11 @@ const PARTS: &[Part] = &[
         body: crates,
     },
     Part {
+        document: "README.md",
+        name: "quick start",
+        body: quick_start,
+    },
+    Part {
         document: "docs/format/fixtures.md",
         name: "fixtures",
         body: fixtures,
@@ -69,6 +74,17 @@ fn replace(document: &str, name: &str, body: &str) -> Option<String> {
     let start = document.find(&begin)? + begin.len();
     let stop = start + document[start..].find(&end)?;
     Some(format!("{}{body}{}", &document[..start], &document[stop..]))
+}
+
+/// The example that a test runs, without its head.
+fn quick_start(root: &Path) -> Result<String, String> {
+    let path = root.join("crates/engine/examples/quick_start.rs");
+    let text = std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+    let code = text
+        .lines()
+        .skip_while(|line| line.starts_with("//!") || line.is_empty());
+    let code: Vec<&str> = code.collect();
+    Ok(format!("```rust\n{}\n```\n", code.join("\n")))
 }
 
 /// One row a crate: name, what it says it is, which of our crates it uses.

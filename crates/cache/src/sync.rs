@@ -44,7 +44,9 @@ mod under_loom {
         }
 
         pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
-            self.0.lock().expect("a thread panicked under the lock: the test has failed")
+            self.0
+                .lock()
+                .expect("a thread panicked under the lock: the test has failed")
         }
     }
 }

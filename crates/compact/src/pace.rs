@@ -249,7 +249,11 @@ mod tests {
         assert_eq!(work.left(drain, seconds(50)), None);
         drain.carried(10 * MIB, seconds(0), seconds(5), false);
         assert_eq!(work.left(drain, seconds(52)), Some(seconds(8)));
-        assert_eq!(work.left(drain, seconds(100)), Some(seconds(1)), "it takes longer than estimated");
+        assert_eq!(
+            work.left(drain, seconds(100)),
+            Some(seconds(1)),
+            "it takes longer than estimated"
+        );
         let inputs = StallInputs {
             l0_files: 30,
             unflushed_memtables: 1,

@@ -337,7 +337,9 @@ fn with_a_strict_limit_what_comes_back_has_no_place_and_is_given_all_the_same() 
         let _pin = fixture.cache.insert(held, value, 1, Priority::Low).unwrap();
         fixture.cache.set_strict_capacity_limit(true);
         for _ in 0..3 {
-            let found = fixture.lookup(other).expect("the value is in the secondary cache");
+            let found = fixture
+                .lookup(other)
+                .expect("the value is in the secondary cache");
             let value = found.expect_err("there is no room to charge it");
             assert_eq!(value, Value::Bytes(bytes_of(other)));
             // A value taken up is not in the secondary cache any more; here it is handed down again by hand.

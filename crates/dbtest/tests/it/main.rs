@@ -84,5 +84,5 @@ mod timestamps;
 mod told_faults;
 mod torn_manifest;
 mod wal_dirs;
-mod wide_columns;
 mod wal_filter;
+mod wide_columns;
