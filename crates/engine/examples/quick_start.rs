@@ -1,6 +1,6 @@
 //! The README's quick start. It works on the database that it has made before, too.
 
-use esker::{ColumnFamilyOptions, Db, Options, ReadOptions, WriteBatch};
+use esker::{ColumnFamilyOptions, Db, Options, ReadOptions, WriteBatch, WriteOptions};
 
 fn main() -> esker::Result<()> {
     let options = Options {
@@ -16,7 +16,7 @@ fn main() -> esker::Result<()> {
     let mut batch = WriteBatch::new();
     batch.put(b"grace", b"1906");
     batch.delete(b"ada");
-    db.write(&Default::default(), batch)?; // all or nothing, also across column families
+    db.write(&WriteOptions::default(), batch)?; // all or nothing, also across column families
 
     let mut rows = db.iter(&ReadOptions {
         snapshot: Some(before),
@@ -34,5 +34,5 @@ fn main() -> esker::Result<()> {
         Some(years) => years,
         None => db.create_column_family("years", &ColumnFamilyOptions::default())?,
     };
-    db.put_cf(&years, b"1815", b"ada")
+    db.put_opt(&WriteOptions::default(), &years, b"1815", b"ada")
 }
