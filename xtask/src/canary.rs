@@ -3,6 +3,7 @@
 mod directories;
 mod disk;
 mod entities;
+mod jobs;
 mod logs;
 mod options;
 mod panics;
@@ -118,6 +119,7 @@ pub fn canaries() -> impl Iterator<Item = &'static Canary> {
         transactions::CANARIES,
         versions::CANARIES,
         disk::CANARIES,
+        jobs::CANARIES,
         resume::CANARIES,
         rows::CANARIES,
         entities::CANARIES,
@@ -519,8 +521,8 @@ const CANARIES: &[Canary] = &[
     Canary {
         name: "the MANIFEST says that rows of a memtable are flushed which are not",
         file: "crates/engine/src/jobs/flush.rs",
-        right: "false => own.mem.first_wal,\n            },",
-        wrong: "false => current_wal,\n            },",
+        right: "false => own.mem.first_wal,\n                },",
+        wrong: "false => current_wal,\n                },",
         caught_by: Stress(3, MANY_FAMILIES),
     },
     Canary {

@@ -111,6 +111,7 @@ pub unsafe fn flush_options(options: *const rocksdb_flushoptions_t) -> FlushOpti
         wait: options.fields.wait != 0,
         allow_write_stall: options.fields.allow_write_stall != 0,
         listener_wait: options.fields.listener_wait != 0,
+        force_atomic_flush: options.fields.force_atomic_flush != 0,
     }
 }
 

@@ -209,7 +209,7 @@ impl DbInner {
     }
 
     /// Remembers the files that `edit` brings: it has failed, and whoever resumes deletes those that no version has.
-    fn doubt_files_of(&self, state: &mut DbState, edit: &VersionEdit) {
+    pub(crate) fn doubt_files_of(&self, state: &mut DbState, edit: &VersionEdit) {
         let family = state.families.get(&edit.column_family);
         let dir = family.map_or_else(|| self.dir.clone(), |own| own.family.dir.clone());
         let tables = edit.new_files.iter();

@@ -417,9 +417,9 @@ impl Options {
         self.inner.use_direct_io_for_flush_and_compaction = !is_allow;
     }
 
-    /// All families are flushed together: not implemented, an open with it fails.
+    /// All families are flushed together, and put in place in one step.
     pub fn set_atomic_flush(&mut self, atomic_flush: bool) {
-        self.refuse("Options::set_atomic_flush", atomic_flush);
+        self.inner.atomic_flush = atomic_flush;
     }
 
     /// WALs are kept in an archive: not implemented, an open with another value than 0 fails.

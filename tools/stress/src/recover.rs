@@ -40,7 +40,7 @@ impl Stress {
                 recovered.lost = survived.lost as u64;
             }
         }
-        let together = match self.flags.disable_wal {
+        let together = match self.flags.disable_wal && !self.options.atomic_flush {
             true => Together::EachFamily,
             false => Together::All,
         };

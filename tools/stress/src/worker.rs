@@ -574,7 +574,8 @@ impl<'a> Worker<'a> {
     // Background work asked for.
 
     fn flush(&mut self) -> Outcome {
-        let families = match self.rng.bool() {
+        // A family that is flushed without the others would be ahead of them.
+        let families = match self.rng.bool() || self.stress.options.atomic_flush {
             true => 0..self.open.families.len(),
             false => {
                 let family = self.family();
@@ -589,6 +590,7 @@ impl<'a> Worker<'a> {
         self.done.count(What::Flush);
         let options = FlushOptions {
             allow_write_stall: self.rng.bool(),
+            force_atomic_flush: self.rng.bool(),
             ..FlushOptions::default()
         };
         match self.open.db.flush_cf(&options, &handles) {

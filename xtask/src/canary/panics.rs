@@ -21,8 +21,8 @@ pub(super) const CANARIES: &[Canary] = &[
     Canary {
         name: "a flush whose code panics stays counted as running",
         file: "crates/engine/src/jobs/flush.rs",
-        right: "catch_or_fail(|| self.run_flush(state, &job, version, &mut placed))",
-        wrong: "self.run_flush(state, &job, version, &mut placed)",
+        right: "catch_or_fail(|| self.run_flush(state, &job, versions, &mut placed))",
+        wrong: "self.run_flush(state, &job, versions, &mut placed)",
         caught_by: Tests(&["-p", "esker-dbtest", "panics_in_jobs"]),
     },
     Canary {

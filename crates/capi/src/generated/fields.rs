@@ -1584,6 +1584,7 @@ impl OptionsFields {
         apply(options, "allow_concurrent_memtable_write", self.allow_concurrent_memtable_write as f64, &self.allow_concurrent_memtable_write.to_string())?;
         apply(options, "write_dbid_to_manifest", self.write_dbid_to_manifest as f64, &self.write_dbid_to_manifest.to_string())?;
         apply(options, "write_identity_file", self.write_identity_file as f64, &self.write_identity_file.to_string())?;
+        apply(options, "atomic_flush", self.atomic_flush as f64, &self.atomic_flush.to_string())?;
         apply(options, "manual_wal_flush", self.manual_wal_flush as f64, &self.manual_wal_flush.to_string())?;
         apply(options, "verify_sst_unique_id_in_manifest", self.verify_sst_unique_id_in_manifest as f64, &self.verify_sst_unique_id_in_manifest.to_string())?;
         apply(options, "use_direct_io_for_compaction_reads", self.use_direct_io_for_compaction_reads as f64, &self.use_direct_io_for_compaction_reads.to_string())?;

@@ -4,6 +4,7 @@ extern crate esker_dbtest as dbtest;
 
 mod allocations;
 mod api;
+mod atomic_flush;
 mod auto_resume;
 mod background_verify;
 mod batch_index;

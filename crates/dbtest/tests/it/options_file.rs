@@ -13,14 +13,14 @@ use vfs::{FileSystem, MemFs};
 const DIR: &str = "/db";
 
 /// A file as RocksDB writes it, with one option of each kind, and some at their defaults.
-const OF_THE_DATABASE: &str = "  atomic_flush=true\n  WAL_ttl_seconds=3600\n  WAL_size_limit_MB=0\n  paranoid_checks=true\n  \
+const OF_THE_DATABASE: &str = "  use_fsync=true\n  WAL_ttl_seconds=3600\n  WAL_size_limit_MB=0\n  paranoid_checks=true\n  \
                                max_manifest_space_amp_pct=100\n  enable_pipelined_write=true\n  an_option_of_tomorrow=7\n";
 const OF_THE_FAMILY: &str =
     "  inplace_update_support=true\n  compaction_filter_factory=Ours\n  force_consistency_checks=true\n";
 
 /// The options that matter, as they stand in the file.
 const REFUSED: [&str; 6] = [
-    "atomic_flush=true",
+    "use_fsync=true",
     "WAL_ttl_seconds=3600",
     "max_manifest_space_amp_pct=100",
     "an_option_of_tomorrow=7",
@@ -100,7 +100,7 @@ fn what_is_lost_is_told_one_by_one_and_kept() {
         assert_eq!(db.get(b"a").unwrap().unwrap(), b"1");
         db.close().unwrap();
         let expected = [
-            "atomic_flush=true",
+            "use_fsync=true",
             "WAL_ttl_seconds=3600",
             "max_manifest_space_amp_pct=100",
             "enable_pipelined_write=true",
@@ -114,7 +114,7 @@ fn what_is_lost_is_told_one_by_one_and_kept() {
         assert_eq!(told, expected);
         let log = String::from_utf8(fs.read_file(&Path::new(DIR).join("LOG")).unwrap()).unwrap();
         for line in [
-            "OPTIONS [DBOptions] atomic_flush=true has no effect (durability): families are flushed one by one",
+            "OPTIONS [DBOptions] use_fsync=true has no effect (durability): files are synced by fdatasync",
             "OPTIONS [CFOptions \"default\"] inplace_update_support=true has no effect (results)",
             "\"event\": \"option_lost\", \"section\": \"DBOptions\", \"option\": \"WAL_ttl_seconds\", \"value\": \"3600\", \"loss\": \"durability\"",
         ] {

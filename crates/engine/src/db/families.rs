@@ -340,6 +340,9 @@ impl DbInner {
     /// Creates a family without telling the OPTIONS file.
     pub(crate) fn add_column_family(&self, name: &str, options: &ColumnFamilyOptions) -> Result<Arc<Family>> {
         crate::db::open::check_family_options(&self.options, name, options)?;
+        let mut options = options.clone();
+        options.sanitize(self.options.atomic_flush);
+        let options = &options;
         if let Some(dir) = &options.cf_path {
             crate::db::open::create_dir(&*self.options.fs, dir)?;
         }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use base::{Error, ErrorKind, Result, SeqNo, filename};
+use base::{Error, Result, SeqNo, filename};
 use manifest::ManifestState;
 use vfs::{FileSystem, MemFs};
 
@@ -128,15 +128,7 @@ impl DbInner {
         if !unlogged && logged < bytes {
             return Ok(());
         }
-        loop {
-            let mut families: Vec<_> = self.index.load().by_id.values().cloned().collect();
-            families.retain(|family| !family.dropped.load(Ordering::Acquire));
-            match self.flush(&FlushOptions::at_once(), &families) {
-                // One that was dropped meanwhile is not among the files; the others have to be flushed all the same.
-                Err(error) if error.kind() == ErrorKind::ColumnFamilyDropped => {}
-                outcome => return outcome,
-            }
-        }
+        self.flush_all(&FlushOptions::at_once())
     }
 
     /// What the database consists of now: what its MANIFEST says, files that change no more, and the numbers of WALs that are

@@ -1,14 +1,15 @@
 //! What users ask of background work: flush now, compact a range, wait until nothing is left to do.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use base::sync::MutexGuard;
-use base::{Error, Result};
+use base::{Error, ErrorKind, Result};
 use compact::stall::StallCondition;
 use memtable::Memtable;
 
 use super::column_family::{ColumnFamily, Family};
-use super::state::{DbState, FamilyState};
+use super::state::{DbState, FamilyState, FlushGroup};
 use super::{Db, DbInner};
 use crate::events::FlushReason;
 use crate::options::{CompactFilesOptions, CompactRangeOptions, FlushOptions};
@@ -22,7 +23,9 @@ impl Db {
             .flush(options, &[self.inner().default_family.clone()])
     }
 
-    /// Writes the memtables of `families` to tables, so that no WAL is needed for them.
+    /// Writes the memtables of `families` to tables, so that no WAL is needed for them. With [`atomic_flush`](crate::Options::atomic_flush) or
+    /// [`force_atomic_flush`](FlushOptions::force_atomic_flush) their tables come into the database in one step: a crash leaves those of all
+    /// these families or of none. Families that are not named stay as they are.
     pub fn flush_cf(&self, options: &FlushOptions, families: &[ColumnFamily]) -> Result<()> {
         self.inner().check_open()?;
         let families: Vec<_> = families.iter().map(|family| family.0.clone()).collect();
@@ -99,7 +102,11 @@ impl DbInner {
         }
         {
             let mut writer = self.writer.lock();
-            self.switch_to_flush(&mut writer, &ids)?;
+            self.wait_to_switch(&mut writer, &ids)?;
+            match options.force_atomic_flush && !self.options.atomic_flush && ids.len() > 1 {
+                true => self.switch_together(&mut writer, &ids)?,
+                false => self.switch_memtables(&mut writer, &ids)?,
+            }
         }
         let pending = self.request_flush(&ids, FlushReason::ManualFlush);
         if !options.wait {
@@ -139,16 +146,20 @@ impl DbInner {
     /// Makes what the memtables of `families` hold now immutable, with the write queue's lock, which it releases while it waits for room. As
     /// writers do it waits while writes are stopped; it is not delayed. True if it has waited.
     pub(crate) fn switch_to_flush(&self, writer: &mut Settled<'_>, families: &[u32]) -> Result<bool> {
+        let waited = self.wait_to_switch(writer, families)?;
+        self.switch_memtables(writer, families)?;
+        Ok(waited)
+    }
+
+    /// Waits until the memtables of `families` may become immutable; see [`switch_to_flush`](Self::switch_to_flush).
+    fn wait_to_switch(&self, writer: &mut Settled<'_>, families: &[u32]) -> Result<bool> {
         let mut waited = false;
         loop {
             let mut state = self.state.lock();
             state.check_writable()?;
-            let mut concerned = families.iter().filter_map(|id| state.families.get(id));
-            let has_room =
-                concerned.all(|family| family.mem.table.is_empty() || family.has_room_for_immutable());
             let is_stopped = matches!(state.stall(), StallCondition::Stopped { .. });
-            if has_room && !is_stopped {
-                break;
+            if state.may_switch(families) && !is_stopped {
+                return Ok(waited);
             }
             if is_stopped {
                 state.check_compactions_go_on()?;
@@ -159,8 +170,46 @@ impl DbInner {
                 self.changed.wait(&mut state);
             });
         }
-        self.switch_memtables(writer, families)?;
-        Ok(waited)
+    }
+
+    /// Makes the memtables of `families` immutable so that one flush takes them all. From before they are, no flush takes one of them alone.
+    fn switch_together(&self, writer: &mut Settled<'_>, families: &[u32]) -> Result<()> {
+        self.state.lock().flush_groups.push(FlushGroup {
+            families: families.to_vec(),
+            switched: false,
+        });
+        let switched = self.switch_memtables(writer, families);
+        let mut state = self.state.lock();
+        // With the write queue's lock nobody else forms one.
+        match switched {
+            Ok(()) => state
+                .flush_groups
+                .iter_mut()
+                .for_each(|group| group.switched = true),
+            Err(_) => state.flush_groups.retain(|group| group.switched),
+        }
+        switched
+    }
+
+    /// Flushes `family` for something that is not a flush; with `atomic_flush` all others with it.
+    pub(crate) fn flush_for(&self, options: &FlushOptions, family: &Arc<Family>) -> Result<()> {
+        match self.options.atomic_flush {
+            true => self.flush_all(options),
+            false => self.flush(options, std::slice::from_ref(family)),
+        }
+    }
+
+    /// Flushes every family, however many there are by then.
+    pub(crate) fn flush_all(&self, options: &FlushOptions) -> Result<()> {
+        loop {
+            let mut families: Vec<_> = self.index.load().by_id.values().cloned().collect();
+            families.retain(|family| !family.dropped.load(Ordering::Acquire));
+            match self.flush(options, &families) {
+                // The others have to be flushed all the same.
+                Err(error) if error.kind() == ErrorKind::ColumnFamilyDropped => {}
+                outcome => return outcome,
+            }
+        }
     }
 
     /// Flushes the immutable memtables of `families`.
@@ -241,7 +290,7 @@ impl DbInner {
             allow_write_stall: options.allow_write_stall,
             ..FlushOptions::default()
         };
-        self.flush(&flush, std::slice::from_ref(family))?;
+        self.flush_for(&flush, family)?;
         self.compact_range_steps(family, options, begin, end)
     }
 

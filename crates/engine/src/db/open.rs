@@ -244,6 +244,10 @@ pub(crate) fn check_options(options: &Options) -> Result<()> {
     if !options.write_dbid_to_manifest && !options.write_identity_file {
         wrong.invalid("write_dbid_to_manifest and write_identity_file cannot both be false");
     }
+    let pipelined = options.kept_options.get("enable_pipelined_write");
+    if options.atomic_flush && pipelined.is_some_and(|value| value == "1" || value == "true") {
+        wrong.invalid("atomic_flush is incompatible with enable_pipelined_write");
+    }
     if options.allow_mmap_reads && options.use_direct_reads {
         wrong.invalid("Enable allow_mmap_reads, but reads are direct (use_direct_reads)");
     }
@@ -604,7 +608,7 @@ pub(crate) fn assemble_db(
     log: Arc<InfoLog>,
 ) -> Result<DbInner> {
     let mut options = options.clone();
-    options.sanitize();
+    let sanitized = options.sanitize();
     let options = &options;
     let fs = options.fs.clone();
     let session_id = new_session_id();
@@ -612,6 +616,9 @@ pub(crate) fn assemble_db(
     let stored = found.as_ref().ok().and_then(Option::as_ref);
     let release = options.release(stored.map(|(_, file)| file));
     log.write_header(options, dir, &session_id, &release);
+    for said in sanitized {
+        log_line!(log, Warn, "{said}");
+    }
     let listeners = Listeners::new(log.clone(), options);
     let obsolete = Arc::new(ObsoleteFiles::new(fs.clone(), listeners.clone()));
     let open_limit = Arc::new(OpenLimit::new(options.max_open_files));
@@ -666,6 +673,8 @@ pub(crate) fn assemble_db(
         low_pri_stall: None,
         sections: BTreeMap::new(),
         marked: false,
+        atomic_flush: options.atomic_flush,
+        flush_groups: Vec::new(),
         two_phase: options.allow_2pc,
     };
     let stats_options = stats_history::family_options();

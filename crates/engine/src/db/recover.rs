@@ -642,7 +642,7 @@ impl DbInner {
             let took = self.options.clock.now().saturating_sub(start);
             own.stats
                 .recovered(bytes, took, thread_cpu().saturating_sub(before));
-            let blob_bytes: u64 = flushed.blob_files.iter().map(|blob| blob.total_blob_bytes).sum();
+            let blob_bytes = flushed.blob_bytes();
             own.stats.flushed_blobs(blob_bytes);
             self.stats.add(Ticker::FlushWriteBytes, bytes + blob_bytes);
             let edit = VersionEdit {

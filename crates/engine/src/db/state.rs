@@ -82,6 +82,10 @@ pub(crate) struct DbState {
     pub sections: BTreeMap<Vec<u8>, PreparedSection>,
     /// A WAL of this session has marks of transactions.
     pub marked: bool,
+    /// The database was opened with `atomic_flush`: a flush is one of all families.
+    pub atomic_flush: bool,
+    /// Families that a user wants flushed together, though the database was not. None of them is flushed alone meanwhile.
+    pub flush_groups: Vec<FlushGroup>,
     /// The database was opened with `allow_2pc`: recovery reads every WAL that may hold a section, whether or not a family needs its rows.
     pub two_phase: bool,
 }
@@ -107,6 +111,14 @@ impl Waiting {
         self.total.micros += micros;
         (self.now == 0).then(|| std::mem::take(&mut self.total))
     }
+}
+
+/// Families that are flushed together once.
+#[derive(Debug)]
+pub(crate) struct FlushGroup {
+    pub families: Vec<u32>,
+    /// Their memtables are immutable.
+    pub switched: bool,
 }
 
 /// What a MANIFEST says beside its files.
@@ -478,17 +490,67 @@ impl DbState {
         self.wals.back().map_or(0, |wal| wal.number)
     }
 
-    /// The oldest WAL any family needs.
-    pub fn oldest_needed_wal(&self) -> u64 {
-        self.oldest_needed_wal_after(None)
+    /// The families to be flushed next, by one job. First those that hold back the oldest WAL: a busy family must not keep a quiet one from letting
+    /// go of it.
+    pub fn due_flush(&self) -> Option<Vec<u32>> {
+        if self.atomic_flush {
+            // One job at a time, of all that is immutable: what was switched together is installed together, and in this order.
+            let due = self.running_flushes == 0 && self.families.values().any(FamilyState::wants_flush);
+            let unflushed = self.families.iter().filter(|(_, own)| own.unflushed() > 0);
+            return due.then(|| unflushed.map(|(&id, _)| id).collect());
+        }
+        let is_flushing = |id: &u32| self.families.get(id).is_some_and(|own| own.flushing);
+        let mut groups = self.flush_groups.iter().filter(|group| group.switched);
+        if let Some(group) = groups.find(|group| !group.families.iter().any(is_flushing)) {
+            return Some(group.families.clone());
+        }
+        let current = self.current_wal();
+        let is_grouped = |id: u32| self.flush_groups.iter().any(|group| group.families.contains(&id));
+        let wanting = self.families.values().filter(|own| own.wants_flush());
+        wanting
+            .filter(|own| !is_grouped(own.family.id))
+            .min_by_key(|own| own.oldest_wal(current))
+            .map(|own| vec![own.family.id])
     }
 
-    /// As [`oldest_needed_wal`](Self::oldest_needed_wal), once so many of the oldest memtables of a family are in tables.
-    pub fn oldest_needed_wal_after(&self, flush: Option<(u32, usize)>) -> u64 {
+    /// A flush of these families has failed. If it was of several the next one is, too.
+    pub fn regroup(&mut self, families: impl Iterator<Item = u32>) {
+        let families: Vec<u32> = families.collect();
+        if !self.atomic_flush && families.len() > 1 {
+            self.flush_groups.push(FlushGroup {
+                families,
+                switched: true,
+            });
+        }
+    }
+
+    /// The families whose memtables become immutable when those of `families` do: with `atomic_flush` all that hold rows.
+    pub fn switched_with(&self, families: Vec<u32>) -> Vec<u32> {
+        if !self.atomic_flush || families.is_empty() {
+            return families;
+        }
+        let holds_rows = |own: &&FamilyState| !own.mem.table.is_empty() || own.unflushed() > 0;
+        let all = self.families.values().filter(holds_rows);
+        all.map(|own| own.family.id).collect()
+    }
+
+    /// True if the memtables of `families` may become immutable now.
+    pub fn may_switch(&self, families: &[u32]) -> bool {
+        let mut concerned = families.iter().filter_map(|id| self.families.get(id));
+        concerned.all(|own| own.mem.table.is_empty() || own.has_room_for_immutable())
+    }
+
+    /// The oldest WAL any family needs.
+    pub fn oldest_needed_wal(&self) -> u64 {
+        self.oldest_needed_wal_after(&[])
+    }
+
+    /// As [`oldest_needed_wal`](Self::oldest_needed_wal), once so many of the oldest memtables of some families are in tables.
+    pub fn oldest_needed_wal_after(&self, flushes: &[(u32, usize)]) -> u64 {
         let current = self.current_wal();
-        let oldest = |(&id, family): (&u32, &FamilyState)| match flush {
-            Some((flushing, flushed)) if flushing == id => family.oldest_wal_after(flushed, current),
-            _ => family.oldest_wal(current),
+        let oldest = |(id, family): (&u32, &FamilyState)| {
+            let flushed = flushes.iter().find(|(flushed, _)| flushed == id);
+            family.oldest_wal_after(flushed.map_or(0, |(_, memtables)| *memtables), current)
         };
         let families = self.families.iter().map(oldest);
         families.chain(self.oldest_section()).min().unwrap_or(current)

@@ -93,6 +93,7 @@ impl DbInner {
             self.wait_until_wal_unlocked(writer)?;
             let mut to_flush = overlapping(families)?;
             to_flush.extend(spanned);
+            let to_flush = self.state.lock().switched_with(to_flush);
             if to_flush.is_empty() || !self.switch_to_flush(writer, &to_flush)? {
                 return Ok(to_flush);
             }

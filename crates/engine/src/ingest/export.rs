@@ -77,7 +77,7 @@ impl DbInner {
         if dir.as_os_str().is_empty() || fs.exists(dir)? {
             return Err(Error::invalid_argument("Specified export_dir exists").in_file(dir));
         }
-        self.flush(&FlushOptions::at_once(), std::slice::from_ref(family))?;
+        self.flush_for(&FlushOptions::at_once(), family)?;
         let _held = NothingIsDeleted::for_holder(self, &format!("export {}", dir.display()));
         let version = family.super_version.load().version.clone();
         if !version.blob_files().is_empty() {

@@ -50,6 +50,11 @@ impl Flushed {
             .map(|table| (table.level as u32, table.file.clone()))
             .collect()
     }
+
+    /// Bytes of values in its blob files.
+    pub fn blob_bytes(&self) -> u64 {
+        self.blob_files.iter().map(|blob| blob.total_blob_bytes).sum()
+    }
 }
 
 impl DbInner {

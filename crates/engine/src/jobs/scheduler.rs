@@ -147,17 +147,13 @@ impl DbInner {
     fn run_flushes(&self, at: usize) {
         let mut state = self.state.lock();
         while !state.closing {
-            // First whoever holds back the oldest WAL: a busy family must not keep a quiet one from letting go of it.
-            let current = state.current_wal();
-            let wanting = state.families.values().filter(|family| family.wants_flush());
-            let due = wanting
-                .min_by_key(|family| family.oldest_wal(current))
-                .map(|family| family.family.id);
             let may = state.check_job().is_ok() && (state.background_paused == 0 || state.shutting_down);
             let wanted = at < workers(self.current.load().max_background_jobs as usize).0;
-            match due.filter(|_| may && wanted) {
+            match state.due_flush().filter(|_| may && wanted) {
                 // A failure has latched the database and is told from there.
-                Some(id) => drop(self.guarded_in(&mut state, FLUSH, |state| self.flush_family(state, id))),
+                Some(ids) => {
+                    drop(self.guarded_in(&mut state, FLUSH, |state| self.flush_families(state, &ids)))
+                }
                 None => self.work.wait(&mut state),
             }
         }

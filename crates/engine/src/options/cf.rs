@@ -538,6 +538,16 @@ impl BlockBasedOptions {
 }
 
 impl ColumnFamilyOptions {
+    /// Sets what follows from options of the database, as RocksDB's `SanitizeOptions` does. True if something is another than it was.
+    pub(crate) fn sanitize(&mut self, atomic_flush: bool) -> bool {
+        // A memtable that waits for a second one would be left out of the flush of the others.
+        let waits = atomic_flush && self.min_write_buffer_number_to_merge > 1;
+        if waits {
+            self.min_write_buffer_number_to_merge = 1;
+        }
+        waits
+    }
+
     /// The compression of tables written to `level`, as RocksDB chooses it.
     pub(crate) fn compression_for(
         &self,

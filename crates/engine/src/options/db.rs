@@ -89,6 +89,12 @@ option_table! {
         /// Transactions may be prepared, and prepared ones are found again: recovery reads every WAL that may hold one, and
         /// puts those that are outstanding into the WAL it begins. Then `avoid_flush_during_recovery` has no effect. `TransactionDB` sets it. Default: false.
         allow_2pc: bool = false, domain["true", "false"];
+        /// Flushes all families together, and records their tables in the MANIFEST in one step: of a batch over several families that was
+        /// written with `disable_wal` a crash leaves all rows or none. A flush that begins by itself is of every family that holds
+        /// rows, and so is one that a compaction or an ingestion asks for; `Db::flush_cf` flushes the families it is given, together.
+        /// Families wait for no second memtable then: `min_write_buffer_number_to_merge` becomes 1. Not together with
+        /// `enable_pipelined_write`. Where every write has a WAL it adds nothing. Default: false.
+        atomic_flush: bool = false, domain["false", "false", "true"];
         /// Closes without flushing rows that no WAL holds (written with `disable_wal`). Default: false.
         avoid_flush_during_shutdown: bool = false, mutable = true;
         /// Records the database's id in the MANIFEST, so that copies of the database, checkpoints and restored backups, have the same. Without it
@@ -243,11 +249,20 @@ impl Options {
         self.column_families.get(name).unwrap_or(&self.column_family)
     }
 
-    /// Sets what follows from other options, as RocksDB's `SanitizeOptions` does.
-    pub(crate) fn sanitize(&mut self) {
+    /// Sets what follows from other options, as RocksDB's `SanitizeOptions` does. Gives what a user is to hear of that.
+    pub(crate) fn sanitize(&mut self) -> Vec<String> {
         if self.rate_limiter.is_some() && self.bytes_per_sync == 0 {
             self.bytes_per_sync = PACED_BYTES_PER_SYNC;
         }
+        let atomic_flush = self.atomic_flush;
+        let mut said = Vec::new();
+        let named = self.column_families.values_mut();
+        let families = named.chain([&mut self.column_family]);
+        let sanitized = families.map(|family| family.sanitize(atomic_flush));
+        if sanitized.filter(|changed| *changed).count() > 0 {
+            said.push("atomic_flush: min_write_buffer_number_to_merge is 1 in every family".to_owned());
+        }
+        said
     }
 
     /// The directory of the tables and blob files of a family with these options, of the database in `dir`.

@@ -227,7 +227,6 @@ macro_rules! lost_options {
 /// Every option of RocksDB up to 11.9 that Esker does not have, but those of [`SAY_NOTHING`].
 const LOST: &[Row] = lost_options! {
     "DBOptions" {
-        atomic_flush ["false"] Durability "families are flushed one by one: of a batch that was written without WAL, a crash may leave the rows of some";
         WAL_ttl_seconds ["0"] Durability "WALs are not archived: they are deleted as soon as their rows are in tables";
         WAL_size_limit_MB ["0"] Durability "WALs are not archived: they are deleted as soon as their rows are in tables";
         track_and_verify_wals ["false"] Durability "WALs do not name the one before: recovery notices one that is lost from their middle, and no other";
@@ -456,9 +455,9 @@ mod tests {
     #[test]
     fn values_are_compared_as_what_they_say() {
         let db = |line: &str| lost(&format!("[DBOptions]\n{line}\n[CFOptions \"default\"]\n"));
-        assert!(db("paranoid_checks=1").is_empty() && db("atomic_flush=0").is_empty());
+        assert!(db("paranoid_checks=1").is_empty() && db("use_fsync=0").is_empty());
         assert_eq!(db("paranoid_checks=0"), ["paranoid_checks results"]);
-        assert_eq!(db("atomic_flush=1"), ["atomic_flush durability"]);
+        assert_eq!(db("use_fsync=1"), ["use_fsync durability"]);
         assert_eq!(db("an_option_of_tomorrow=1"), ["an_option_of_tomorrow unknown"]);
         assert_eq!(db("wal_recovery_mode=kNone"), ["wal_recovery_mode unknown"]);
         assert!(db("preserve_deletes=true").is_empty());

@@ -160,6 +160,9 @@ pub struct FlushOptions {
     /// Returns when listeners have heard of the flush, too. Not for a listener to ask for: it would wait for itself. Without `wait` it has no
     /// effect. Default: false.
     pub listener_wait: bool,
+    /// The tables of the families flushed come into the database in one step, though the database was opened without
+    /// [`atomic_flush`](crate::Options::atomic_flush): a crash leaves those of all these families or of none. Default: false.
+    pub force_atomic_flush: bool,
 }
 
 impl FlushOptions {
@@ -169,6 +172,7 @@ impl FlushOptions {
             wait: true,
             allow_write_stall: true,
             listener_wait: false,
+            force_atomic_flush: false,
         }
     }
 }
@@ -179,6 +183,7 @@ impl Default for FlushOptions {
             wait: true,
             allow_write_stall: false,
             listener_wait: false,
+            force_atomic_flush: false,
         }
     }
 }

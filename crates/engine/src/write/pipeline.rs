@@ -529,14 +529,11 @@ impl DbInner {
                 let full = state.families.values().filter(|family| family.mem_is_full());
                 full.map(|family| family.family.id).collect()
             };
+            let full = state.switched_with(full);
             if !full.is_empty() {
-                let blocked = state
-                    .families
-                    .values()
-                    .find(|family| family.mem_is_full() && !family.has_room_for_immutable());
-                if let Some(blocked) = blocked.map(|family| family.family.id) {
+                if let Some(&blocked) = full.iter().find(|&&id| !state.may_switch(&[id])) {
                     check_may_wait(options, MEMTABLE_LIMIT)?;
-                    if !self.tell_memtable_stall(&mut state) {
+                    if !self.tell_memtable_stall(&mut state, &full) {
                         self.hold_back(writer, &mut place, state, |state| {
                             self.wait_for_room(state, blocked, MEMTABLE_LIMIT);
                         });
@@ -558,6 +555,11 @@ impl DbInner {
                 state = self.state.lock();
                 flush_reason = FlushReason::WriteBufferManager;
                 early.extend(state.largest_memtable());
+            }
+            early = state.switched_with(early);
+            if !state.may_switch(&early) {
+                // Flushes that make room are under way.
+                early.clear();
             }
             if !early.is_empty() {
                 drop(state);
@@ -611,11 +613,13 @@ impl DbInner {
         Ok(())
     }
 
-    /// Tells that writers are about to wait for flushes, once a stall. Gives whether it did, the database mutex released meanwhile.
-    fn tell_memtable_stall(&self, state: &mut MutexGuard<'_, DbState>) -> bool {
+    /// Tells that writers are about to wait for flushes of `full`, once a stall. Gives whether it did, the database mutex released meanwhile.
+    fn tell_memtable_stall(&self, state: &mut MutexGuard<'_, DbState>, full: &[u32]) -> bool {
         let mut events = Vec::new();
-        for family in state.families.values_mut() {
-            if family.mem_is_full() && !family.has_room_for_immutable() && !family.memtables_stall {
+        let families = state.families.values_mut();
+        for family in families.filter(|family| full.contains(&family.family.id)) {
+            let blocks = !family.mem.table.is_empty() && !family.has_room_for_immutable();
+            if blocks && !family.memtables_stall {
                 let before = family.stall_of_all();
                 family.memtables_stall = true;
                 events.extend(family.stall_event(before, self.current.load().delayed_write_rate));

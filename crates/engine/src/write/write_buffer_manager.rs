@@ -326,17 +326,21 @@ impl DbInner {
         let Some(mut writer) = self.writer.try_lock() else {
             return false;
         };
-        let largest = {
+        let families = {
             let state = self.state.lock();
-            match state.check_writable() {
-                Ok(()) => state.largest_memtable(),
-                Err(_) => None,
+            let largest = state
+                .largest_memtable()
+                .filter(|_| state.check_writable().is_ok());
+            let mut families = state.switched_with(largest.into_iter().collect());
+            if !state.may_switch(&families) {
+                families.clear();
             }
+            families
         };
         // What goes wrong here stops that database, and ours goes on.
-        largest.is_some_and(|family| {
-            self.flush_early(&mut writer, &[family], FlushReason::WriteBufferManager)
+        !families.is_empty()
+            && self
+                .flush_early(&mut writer, &families, FlushReason::WriteBufferManager)
                 .is_ok()
-        })
     }
 }

@@ -161,13 +161,13 @@ fn each_option_without_effect_is_named_with_what_is_lost() {
     let path = changed(&place, "range_deletes", &[]);
     assert!(!said_of(&path).contains("LOST"));
     let options = [
-        ("atomic_flush", "true"),
+        ("use_fsync", "true"),
         ("two_write_queues", "1"),
         ("inplace_update_support", "true"),
     ];
     let said = said_of(&changed(&place, "range_deletes", &options));
     for line in [
-        "LOST   [DBOptions] atomic_flush=true (durability)\n       families are flushed one by one",
+        "LOST   [DBOptions] use_fsync=true (durability)\n       files are synced by fdatasync",
         "LOST   [DBOptions] two_write_queues=1 (cost)\n",
         "LOST   [CFOptions \"default\"] inplace_update_support=true (results)\n",
         "3 options without effect in Esker\n",
