@@ -63,6 +63,10 @@ impl MergeOperator for TimedMerge {
         self.operator.name()
     }
 
+    fn text(&self) -> String {
+        self.operator.text()
+    }
+
     fn full_merge(&self, key: &[u8], existing: Option<&[u8]>, operands: &[&[u8]]) -> Option<Vec<u8>> {
         self.timed(|| self.operator.full_merge(key, existing, operands))
     }

@@ -296,6 +296,11 @@ pub fn drawn(rng: &mut Rng, on: On) -> Vec<String> {
     } else {
         args.push("--quiet=true".to_owned());
     }
+    args.extend([
+        one_of(rng, "use_put_entity_one_in", &["0", "0", "1", "5"]),
+        one_of(rng, "use_get_entity", &["0", "1"]),
+        one_of(rng, "use_multi_get_entity", &["0", "1"]),
+    ]);
     let has_secondary = args.iter().any(|arg| arg == "--test_secondary=true");
     args.extend(faults(rng, has_secondary));
     // Percentages: mostly writes, or mostly reads.

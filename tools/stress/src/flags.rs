@@ -61,6 +61,12 @@ flags::flags! {
     use_merge: bool = false;
     /// Half of the reads ask for several keys at once.
     use_multiget: bool = false;
+    /// One put in so many is one of a wide-column entity, without transactions; 0: none.
+    use_put_entity_one_in: u64 = 0;
+    /// Half of the reads of one key ask for its columns.
+    use_get_entity: bool = false;
+    /// Half of the reads of several keys ask for their columns.
+    use_multi_get_entity: bool = false;
     /// Writes by transactions with locks, a third of them in two phases. Where a crash may take writes that returned
     /// (--disable_wal, --sync_fault_injection, --manual_wal_flush_one_in), without.
     use_txn: bool = false;

@@ -311,7 +311,9 @@ impl<'a> Worker<'a> {
         let found: Vec<Option<Vec<u8>>> = {
             let handle = self.open.families[family].read();
             let (db, names) = (&self.open.db, keys.iter().map(|&key| keys::key(key)));
-            if many {
+            if many && self.stress.flags.use_multi_get_entity && self.rng.bool() {
+                self.read_entities(&options, family, &handle, &keys)?
+            } else if many {
                 let names: Vec<_> = names.collect();
                 options.snapshot = twice.then(|| db.snapshot());
                 let values = db.multi_get(&options, &handle, &names).into_iter();
@@ -326,6 +328,8 @@ impl<'a> Worker<'a> {
                     }
                 }
                 found
+            } else if self.stress.flags.use_get_entity && self.rng.bool() {
+                self.read_entities(&options, family, &handle, &keys)?
             } else if self.rng.bool() {
                 let values = names.map(|key| db.get_opt(&options, &handle, &key));
                 values.collect::<base::Result<_>>()?

@@ -7,6 +7,7 @@ use base::internal_key::TRAILER_LEN;
 use esker::{Db, IoPriority, WriteBatch, WriteOptions};
 
 use crate::done::What;
+use crate::entities;
 use crate::expected_value::ExpectedValue;
 use crate::keys;
 use crate::stress::{Failure, Outcome};
@@ -83,21 +84,28 @@ impl Worker<'_> {
         let value = self.stress.value(key, expected.next_write());
         let name = keys::key(key);
         let merges = self.stress.flags.use_merge && !self.stress.is_single(key) && self.rng.u32(..8) > 0;
-        let written = self.commit(
-            &[Change::Set {
-                family,
-                key,
-                value: done,
-            }],
-            |db, options| match merges {
-                true => db.merge(options, &handle, &name, &value),
-                false => db.put_opt(options, &handle, &name, &value),
-            },
-            |batch| match merges {
-                true => batch.merge_cf(&handle, &name, &value),
-                false => batch.put_cf(&handle, &name, &value),
-            },
-        )?;
+        let change = [Change::Set {
+            family,
+            key,
+            value: done,
+        }];
+        let written = if !merges && self.writes_entity() {
+            let mut batch = self.new_batch()?;
+            entities::put(&mut batch, &handle, &name, &value)?;
+            self.commit_batch(&change, batch)?
+        } else {
+            self.commit(
+                &change,
+                |db, options| match merges {
+                    true => db.merge(options, &handle, &name, &value),
+                    false => db.put_opt(options, &handle, &name, &value),
+                },
+                |batch| match merges {
+                    true => batch.merge_cf(&handle, &name, &value),
+                    false => batch.put_cf(&handle, &name, &value),
+                },
+            )?
+        };
         if !written {
             return self.roll_back(family, key..key + 1);
         }
@@ -190,7 +198,11 @@ impl Worker<'_> {
                 }
                 (true, false) if self.stress.is_single(key) => continue,
                 _ => {
-                    batch.put_cf(handle, &name, &self.stress.value(key, expected.next_write()));
+                    let value = self.stress.value(key, expected.next_write());
+                    match self.writes_entity() {
+                        true => entities::put(&mut batch, handle, &name, &value)?,
+                        false => batch.put_cf(handle, &name, &value),
+                    }
                     expected.begin_write()
                 }
             };

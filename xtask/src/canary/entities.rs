@@ -4,6 +4,7 @@ use super::Canary;
 use super::Catcher::Tests;
 
 const TESTS: &[&str] = &["-p", "esker-dbtest", "--test", "it", "wide_columns::"];
+const OPERATORS: &[&str] = &["-p", "esker-dbtest", "--test", "it", "merge_operators::"];
 const SCRIPTS: &[&str] = &["-p", "esker-dbtest", "--test", "it", "behaviour::"];
 
 pub(super) const CANARIES: &[Canary] = &[
@@ -48,5 +49,19 @@ pub(super) const CANARIES: &[Canary] = &[
         right: "            self.operands.push(plain);\n        }\n        Ok(())\n",
         wrong: "        }\n        Ok(())\n",
         caught_by: Tests(SCRIPTS),
+    },
+    Canary {
+        name: "the OPTIONS file names a merge operator without its delimiter",
+        file: "crates/engine/src/options/file.rs",
+        right: "kept.map_or_else(|| escape(&text), str::to_owned)",
+        wrong: "kept.map_or_else(|| operator.name().to_owned(), str::to_owned)",
+        caught_by: Tests(OPERATORS),
+    },
+    Canary {
+        name: "sorted lists are merged into one that is not",
+        file: "crates/base/src/merge/builtin.rs",
+        right: "let next = if a < b { left.next() } else { right.next() };",
+        wrong: "let next = if a > b { left.next() } else { right.next() };",
+        caught_by: Tests(OPERATORS),
     },
 ];

@@ -51,6 +51,7 @@ mod mapped_reads;
 mod memory;
 mod memtable_factory;
 mod memtable_filter;
+mod merge_operators;
 mod metamorphic;
 mod missing_wals;
 mod model;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use arc_swap::ArcSwap;
-use base::merge::{self, MergeOperator};
+use base::merge;
 use base::prefix;
 use base::{Error, InternalComparator, MAX_SEQNO, Result};
 use compact::stall::StallCondition;
@@ -211,30 +211,11 @@ pub(crate) fn assemble(
 
 /// The operator an OPTIONS file names: `StringAppendOperator`, or `{id=StringAppendOperator;delimiter=,;}`.
 pub(crate) fn stored_merger(text: &str) -> Merger {
-    let inner = text.strip_prefix('{').and_then(|text| text.strip_suffix('}'));
-    let Some(inner) = inner else {
-        return match merge::builtin(text) {
-            Some(operator) => Merger::Operator(operator),
-            None => Merger::Unknown(if text == "nullptr" {
-                String::new()
-            } else {
-                text.to_owned()
-            }),
-        };
-    };
-    let field = |name: &str| {
-        inner
-            .split(';')
-            .find_map(|field| field.trim().strip_prefix(name)?.strip_prefix('='))
-            .unwrap_or_default()
-    };
-    let id = field("id");
-    if id == "StringAppendOperator" || id == "StringAppendTESTOperator" {
-        return Merger::Operator(
-            Arc::new(merge::StringAppend::new(field("delimiter"))) as Arc<dyn MergeOperator>
-        );
+    match merge::from_text(text) {
+        Ok(operator) => Merger::Operator(operator),
+        Err("nullptr") => Merger::Unknown(String::new()),
+        Err(name) => Merger::Unknown(name.to_owned()),
     }
-    stored_merger(id)
 }
 
 /// An empty memtable for a family of that order and with these options.

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use base::filename::{self, FileKind};
-use base::{Error, Result};
+use base::{Error, Result, merge};
 use vfs::{FileSystem, OpenOptions};
 
 use super::table::{OptionRow, OptionTable};
@@ -443,10 +443,14 @@ fn describe(
         let name = Some(&family.name[..]);
         let merge_operator = match &family.values.merger {
             Merger::Operator(operator) => {
-                // The file's own words may hold the operator's settings, as in `{id=StringAppendOperator;delimiter=,;}`.
+                // The file's own words may hold settings that the operator in use does not tell.
                 let stored = of("CFOptions", name).and_then(|section| section.get("merge_operator"));
-                let kept = stored.filter(|stored| stored.contains(operator.name()));
-                kept.map_or_else(|| operator.name().to_owned(), str::to_owned)
+                let text = operator.text();
+                let another = |stored: &str| {
+                    merge::from_text(&unescape(stored)).is_ok_and(|builtin| builtin.text() != text)
+                };
+                let kept = stored.filter(|stored| stored.contains(operator.name()) && !another(stored));
+                kept.map_or_else(|| escape(&text), str::to_owned)
             }
             Merger::Unknown(name) if name.is_empty() => "nullptr".to_owned(),
             Merger::Unknown(name) => name.clone(),

@@ -1,0 +1,158 @@
+//! RocksDB's merge operators by name: taken from the OPTIONS file, and merging as RocksDB's own do.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use base::merge::{MergeOperator, StringAppend, builtin};
+use dbtest::by_hand::flush;
+use esker::{Db, ErrorKind, Options, ReadOptions, WriteOptions};
+use tempfile::TempDir;
+use testkit::oracle;
+use vfs::MemFs;
+
+const NAMES: [&str; 6] = [
+    "max",
+    "bytesxor",
+    "sortlist",
+    "stringappend",
+    "stringappendtest",
+    "put",
+];
+
+/// A family for each operator, with a value and operands in a table and in the WAL.
+fn write(path: &Path) -> Db {
+    let options = Options {
+        create_if_missing: true,
+        ..Options::default()
+    };
+    let db = Db::open(&options, path).unwrap();
+    let add = WriteOptions::default();
+    for name in NAMES {
+        let mut family = options.column_family.clone();
+        family.merge_operator = builtin(name);
+        let family = db.create_column_family(name, &family).unwrap();
+        db.put_opt(&add, &family, b"k", b"5").unwrap();
+        db.merge(&add, &family, b"k", b"2,9").unwrap();
+        // RocksDB's sortlist appends the second row of a scan to the first.
+        let second = name != "sortlist";
+        if second {
+            db.merge(&add, &family, b"new", b"7").unwrap();
+        }
+        db.flush_cf(&esker::FlushOptions::default(), std::slice::from_ref(&family))
+            .unwrap();
+        db.merge(&add, &family, b"k", b"3,4").unwrap();
+        db.merge(&add, &family, b"k", b"1,8").unwrap();
+        if second {
+            db.merge(&add, &family, b"new", b"1").unwrap();
+        }
+    }
+    let mut family = options.column_family.clone();
+    family.merge_operator = Some(Arc::new(StringAppend::new(":")));
+    let family = db.create_column_family("colon", &family).unwrap();
+    db.merge(&add, &family, b"k", b"a").unwrap();
+    db.merge(&add, &family, b"k", b"b").unwrap();
+    flush(&db);
+    db
+}
+
+fn scan(db: &Db, family: &str) -> String {
+    let family = db.column_family(family).unwrap();
+    let mut iter = db.iter_cf(&ReadOptions::default(), &family);
+    let mut out = String::new();
+    iter.seek_to_first();
+    while iter.valid() {
+        let [key, value] = [iter.key(), iter.value()]
+            .map(|bytes| bytes.iter().map(|byte| format!("{byte:02X}")).collect::<String>());
+        out += &format!("0x{key} : 0x{value}\n");
+        iter.next();
+    }
+    iter.status().unwrap();
+    out
+}
+
+#[test]
+fn operators_come_out_of_the_options_file_and_merge_as_rocksdb_does() {
+    let dir = TempDir::new().unwrap();
+    let path = dir.path().join("db");
+    let before: Vec<String> = {
+        let db = write(&path);
+        NAMES
+            .iter()
+            .chain(&["colon"])
+            .map(|name| scan(&db, name))
+            .collect()
+    };
+    assert_eq!(before[0], "0x6B : 0x35\n0x6E6577 : 0x37\n");
+    // 1,3,4,8: the value under the operands is forgotten.
+    assert_eq!(before[2], "0x6B : 0x312C332C342C38\n");
+    assert_eq!(before[6], "0x6B : 0x613A62\n");
+    // No operator is given: the file says it, with its delimiter.
+    let db = Db::open(&Options::default(), &path).unwrap();
+    for (name, before) in NAMES.iter().chain(&["colon"]).zip(&before) {
+        assert_eq!(&scan(&db, name), before, "{name}");
+    }
+    drop(db);
+    for (name, before) in NAMES.iter().chain(&["colon"]).zip(&before) {
+        let Some(mut ldb) = oracle::ldb() else {
+            return;
+        };
+        let db = format!("--db={}", path.display());
+        let family = format!("--column_family={name}");
+        let output = ldb
+            .args([&db, &family, "--hex", "--try_load_options", "scan"])
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert_eq!(
+            &*said,
+            before,
+            "{name}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+    }
+}
+
+#[test]
+fn the_delimiter_given_last_is_the_one_written_down() {
+    let options = |operator: Option<Arc<dyn MergeOperator>>, fs: &Arc<MemFs>| {
+        let mut options = Options {
+            create_if_missing: true,
+            fs: fs.clone(),
+            ..Options::default()
+        };
+        options.column_family.merge_operator = operator;
+        options
+    };
+    let fs = Arc::new(MemFs::new());
+    let with = |delimiter: &str| Some(Arc::new(StringAppend::new(delimiter)) as Arc<dyn MergeOperator>);
+    let write = WriteOptions::default();
+    for (given, joined) in [
+        (with(";"), "a;b"),
+        (None, "a;b"),
+        (with(","), "a,b"),
+        (None, "a,b"),
+        (with(" # "), "a # b"),
+        (None, "a # b"),
+    ] {
+        let db = Db::open(&options(given, &fs), "/db").unwrap();
+        let family = db.default_column_family();
+        db.delete(b"k").unwrap();
+        db.merge(&write, &family, b"k", b"a").unwrap();
+        db.merge(&write, &family, b"k", b"b").unwrap();
+        assert_eq!(db.get(b"k").unwrap().unwrap(), joined.as_bytes());
+    }
+}
+
+#[test]
+fn what_is_no_list_of_numbers_fails_the_read() {
+    let mut options = Options {
+        create_if_missing: true,
+        fs: Arc::new(MemFs::new()),
+        ..Options::default()
+    };
+    options.column_family.merge_operator = builtin("MergeSortOperator");
+    let db = Db::open(&options, "/db").unwrap();
+    let family = db.default_column_family();
+    db.merge(&WriteOptions::default(), &family, b"k", b"1,x").unwrap();
+    assert_eq!(db.get(b"k").unwrap_err().kind(), ErrorKind::MergeFailed);
+}
