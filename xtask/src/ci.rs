@@ -1,11 +1,12 @@
 //! `ci`: what must pass before a change is taken.
 
 use crate::shell::{self, Outcome};
-use crate::{generate, licences, test_run, tidy};
+use crate::{generate, judge, licences, test_run, tidy};
 
-/// Format, lints, house rules, generated documents, every test and every microbenchmark once: what `.ci/run` runs.
+/// Format, lints, house rules, generated documents, the judges of the gate, every test and every microbenchmark once: what `.ci/run` runs.
 pub fn pull_request() -> Outcome {
     static_checks()?;
+    judge::gate()?;
     test_run::test(&[])
 }
 

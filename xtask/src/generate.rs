@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use crate::capi;
 use crate::shell::{self, Outcome};
+use crate::{capi, judge};
 
 /// A generated part: the document, the name on its marks, and what belongs between them.
 struct Part {
@@ -61,7 +61,8 @@ fn for_each(mut act: impl FnMut(&Path, &str, &str) -> Outcome) -> Outcome {
             .ok_or_else(|| format!("{} lacks the marks of {:?}", part.document, part.name))?;
         act(&path, &old, &new)?;
     }
-    for (path, new) in capi::files(&root)? {
+    let whole = capi::files(&root)?.into_iter().chain([judge::file(&root)]);
+    for (path, new) in whole {
         act(&path, &std::fs::read_to_string(&path).unwrap_or_default(), &new)?;
     }
     Ok(())

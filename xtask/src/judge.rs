@@ -1,161 +1,355 @@
-//! `judge`: programs of others that RocksDB's users run, over our library instead of RocksDB's.
+//! `judge`: programs of others that RocksDB's users run, over our library instead of RocksDB's. Each has a floor: fewer tests that pass are a
+//! failure. Nothing that is fetched is committed: it lies under `target/judge`.
 
+mod c_test;
 mod kvdb_rocksdb;
 mod package;
 mod rocksdb_crate;
+mod rockstore;
+mod turns;
 
 use std::path::{Path, PathBuf};
 
-use crate::shell::{self, Outcome};
+use crate::shell::Outcome;
 
-/// The release of `librocksdb-sys` whose package holds the test and its header, and the RocksDB in it.
-const PACKAGE: &str = "librocksdb-sys-0.19.0+11.8.1";
-
-/// Where packages are unpacked, from the root. Nothing of it is committed.
+/// Where packages are unpacked and programs built, from the root.
 const SCRATCH: &str = "target/judge";
 
-/// Runs the judge of that name.
+/// The page of judges, from the root.
+const PAGE: &str = "docs/judges.md";
+
+/// The results of a judge's tests.
+#[derive(Default)]
+pub struct Count {
+    /// Tests that passed.
+    pub passed: usize,
+    /// The names of those that failed.
+    pub failed: Vec<String>,
+    /// Tests that the judge itself leaves out.
+    pub ignored: usize,
+    /// Tests that were not built, or not reached.
+    pub not_built: usize,
+}
+
+/// The reason that there is no count.
+pub enum Fault {
+    /// A registry, or a tool, that this machine does not have.
+    Unreachable(String),
+    /// Anything else.
+    Broken(String),
+}
+
+impl Fault {
+    /// Anything that is not a registry out of reach.
+    pub fn broken(what: impl Into<String>) -> Fault {
+        Fault::Broken(what.into())
+    }
+
+    /// The output of a program that asked a registry: out of reach if it says so.
+    pub fn of_registry(said: String) -> Fault {
+        const OUT_OF_REACH: &[&str] = &[
+            "resolve host",
+            "name resolution",
+            "no such host",
+            "Could not connect",
+            "Couldn't connect",
+            "Connection refused",
+            "Network is unreachable",
+            "network is unreachable",
+            "timed out",
+            "i/o timeout",
+            "Temporary failure",
+            "offline",
+        ];
+        match OUT_OF_REACH.iter().any(|words| said.contains(words)) {
+            true => Fault::Unreachable(said),
+            false => Fault::Broken(said),
+        }
+    }
+}
+
+impl From<String> for Fault {
+    fn from(message: String) -> Fault {
+        Fault::Broken(message)
+    }
+}
+
+/// When a judge runs.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Tier {
+    /// Before each change.
+    Gate,
+    /// In `cargo xtask nightly`.
+    Nightly,
+}
+
+/// A judge.
+struct Judge {
+    name: &'static str,
+    /// Where its tests come from.
+    source: &'static str,
+    /// The interface that it goes through.
+    over: &'static str,
+    /// How many tests it has.
+    tests: usize,
+    /// How many must pass.
+    floor: usize,
+    tier: Tier,
+    run: fn(&[&str]) -> Result<Count, Fault>,
+}
+
+/// All of them. A floor is raised by whoever makes more tests pass, and never lowered.
+const JUDGES: &[Judge] = &[
+    Judge {
+        name: "c_test",
+        source: "`librocksdb-sys` 0.19.0, RocksDB 11.8.1: its own test of its C interface, phases in order",
+        over: "the shared library",
+        tests: 96,
+        floor: 53,
+        tier: Tier::Gate,
+        run: c_test::newest,
+    },
+    Judge {
+        name: "turns",
+        source: "ours: one program linked to Debian's librocksdb 7.8, that library and ours in turn over one directory",
+        over: "the shared library as 7.8",
+        tests: turns::FEW,
+        floor: turns::FEW,
+        tier: Tier::Gate,
+        run: turns::few,
+    },
+    Judge {
+        name: "rockstore",
+        source: "ours: each method of `rockstore` 0.2.0 of PyPI",
+        over: "the shared library",
+        tests: 12,
+        floor: 12,
+        tier: Tier::Gate,
+        run: rockstore::run,
+    },
+    Judge {
+        name: "c_test-10.4",
+        source: "`librocksdb-sys` 0.17.3, RocksDB 10.4.2: as c_test",
+        over: "the shared library as 10.4",
+        tests: 68,
+        floor: 53,
+        tier: Tier::Nightly,
+        run: c_test::of_10_4,
+    },
+    Judge {
+        name: "turns-1000",
+        source: "as turns",
+        over: "the shared library as 7.8",
+        tests: turns::MANY,
+        floor: turns::MANY,
+        tier: Tier::Nightly,
+        run: turns::many,
+    },
+    Judge {
+        name: "esker-rocksdb-0.25",
+        source: "`rocksdb` 0.25.0: integration tests",
+        over: "`crates/rocksdb`",
+        tests: 205,
+        floor: 0,
+        tier: Tier::Nightly,
+        run: rocksdb_crate::of_0_25,
+    },
+    Judge {
+        name: "esker-rocksdb-0.24",
+        source: "`rocksdb` 0.24.0: integration tests",
+        over: "`crates/rocksdb`",
+        tests: 172,
+        floor: 0,
+        tier: Tier::Nightly,
+        run: rocksdb_crate::of_0_24,
+    },
+    Judge {
+        name: "kvdb-rocksdb",
+        source: "`kvdb-rocksdb` 0.21.0: unit tests",
+        over: "`crates/rocksdb` in the place of `rocksdb` 0.24",
+        tests: 20,
+        floor: 20,
+        tier: Tier::Nightly,
+        run: kvdb_rocksdb::run,
+    },
+];
+
+/// Runs the judge of that name, or all of a tier; without a name the list is printed.
 pub fn run(words: &[&str]) -> Outcome {
     match words {
-        ["c_test"] => c_test(false),
-        ["c_test", "--each"] => c_test(true),
-        ["rocksdb-crate", rest @ ..] => rocksdb_crate::run(rest),
-        ["kvdb-rocksdb"] => kvdb_rocksdb::run(),
-        _ => Err(format!(
-            "not understood: judge {}; there are c_test, rocksdb-crate and kvdb-rocksdb",
-            words.join(" ")
-        )),
-    }
-}
-
-/// RocksDB's own test of its C interface: prints `passed N of M` phases, and fails unless all passed. `each`: a phase that fails is
-/// left, and the next one begun with what there is, so that the count is that of phases that pass by themselves.
-fn c_test(each: bool) -> Outcome {
-    let scratch = shell::root().join(SCRATCH);
-    let package = unpack(&scratch)?;
-    let library = build_library()?;
-    let original = package.join("rocksdb/db/c_test.c");
-    let text =
-        std::fs::read_to_string(&original).map_err(|error| format!("{}: {error}", original.display()))?;
-    let phases = text.matches(PHASE).count();
-    let mut source = original;
-    if each {
-        source = scratch.join("c_test_each.c");
-        std::fs::write(&source, leaving_failures(&text))
-            .map_err(|error| format!("{}: {error}", source.display()))?;
-    }
-    let program = scratch.join("c_test");
-    shell::run(
-        shell::command("cc")
-            .args(["-std=gnu11", "-g", "-O0", "-w", "-o"])
-            .arg(&program)
-            .arg(format!("-I{}", package.join("rocksdb").display()))
-            .arg(format!("-I{}", package.join("rocksdb/include").display()))
-            .arg(&source)
-            .arg(&library)
-            .args(["-lpthread", "-ldl", "-lm"]),
-    )?;
-    let place = scratch.join("c_test.tmp");
-    // An earlier run may have left files.
-    let _ = std::fs::remove_dir_all(&place);
-    std::fs::create_dir_all(&place).map_err(|error| format!("{}: {error}", place.display()))?;
-    let output = shell::command(&program)
-        .env("TEST_TMPDIR", &place)
-        .env("LD_LIBRARY_PATH", library.parent().unwrap_or(Path::new(".")))
-        .output()
-        .map_err(|error| format!("{}: {error}", program.display()))?;
-    let said = String::from_utf8_lossy(&output.stderr);
-    eprint!("{said}");
-    let count = |start: &str| said.lines().filter(|line| line.starts_with(start)).count();
-    let passed = match (each, output.status.success()) {
-        (false, true) => phases,
-        (false, false) => count("=== Test ").saturating_sub(1),
-        (true, _) => count("=== Test ").saturating_sub(count(FAILED)),
-    };
-    println!("passed {passed} of {phases}");
-    if passed == phases {
-        return Ok(());
-    }
-    Err(format!("c_test: {}", output.status))
-}
-
-/// How a phase begins.
-const PHASE: &str = "  StartPhase(\"";
-
-/// How the program says that it leaves a phase.
-const FAILED: &str = "--- failed ";
-
-/// The test as a program that goes on with the next phase where one fails, by abort, assert or a bad access.
-fn leaving_failures(text: &str) -> String {
-    let head = format!(
-        "#include <setjmp.h>\n#include <signal.h>\n#include <stdio.h>\n#include <stdlib.h>\n#include <assert.h>\n\
-         static sigjmp_buf esker_next;\n\
-         extern const char* phase;\n\
-         static void esker_leave(int number) {{ fprintf(stderr, \"{FAILED}%s (%d)\\n\", phase, number); siglongjmp(esker_next, 1); }}\n\
-         #define abort() esker_leave(0)\n\
-         #undef assert\n\
-         #define assert(what) do {{ if (!(what)) {{ fprintf(stderr, \"%s\\n\", #what); esker_leave(0); }} }} while (0)\n\
-         #define assert_is_ours\n"
-    );
-    let mut parts = text.split(PHASE);
-    let mut out = head + &parts.next().unwrap_or("").replace("#include <assert.h>\n", "");
-    let parts: Vec<&str> = parts.collect();
-    for (at, part) in parts.iter().enumerate() {
-        out.push_str(&format!("  esker_phase_{at}: ;\n"));
-        if at == 0 {
-            out.push_str("  signal(SIGSEGV, esker_leave); signal(SIGABRT, esker_leave);\n");
+        [] => {
+            print!("{}", page());
+            Ok(())
         }
-        out.push_str(PHASE);
-        let (name, rest) = part.split_once('\n').unwrap_or((part, ""));
-        out.push_str(name);
-        out.push_str(&match at + 1 < parts.len() {
-            true => format!(
-                "\n  err = NULL; if (sigsetjmp(esker_next, 1)) goto esker_phase_{};\n",
-                at + 1
-            ),
-            false => "\n  if (sigsetjmp(esker_next, 1)) return 1;\n".to_owned(),
-        });
-        out.push_str(rest);
+        ["gate"] => gate(),
+        ["nightly"] => nightly(),
+        [name, rest @ ..] => {
+            let judge = JUDGES
+                .iter()
+                .find(|judge| judge.name == *name)
+                .ok_or_else(|| format!("no judge {name}; there are {}", names()))?;
+            hear(judge, rest)
+        }
     }
-    out
 }
 
-/// The package's directory; downloaded from the registry where it is not there.
-fn unpack(scratch: &Path) -> Result<PathBuf, String> {
-    let dir = scratch.join(PACKAGE);
-    if dir.join("rocksdb/db/c_test.c").exists() {
-        return Ok(dir);
-    }
-    std::fs::create_dir_all(scratch).map_err(|error| format!("{}: {error}", scratch.display()))?;
-    let archive = scratch.join(format!("{PACKAGE}.crate"));
-    let url = format!("https://static.crates.io/crates/librocksdb-sys/{PACKAGE}.crate");
-    shell::run(
-        shell::command("curl")
-            .args(["-sSfL", "-o"])
-            .arg(&archive)
-            .arg(url),
-    )?;
-    let parts = ["rocksdb/db/c_test.c", "rocksdb/include", "rocksdb/c_api_gen"];
-    shell::run(
-        shell::command("tar")
-            .arg("xzf")
-            .arg(&archive)
-            .arg("-C")
-            .arg(scratch)
-            .args(parts.map(|part| format!("{PACKAGE}/{part}"))),
-    )?;
-    Ok(dir)
+/// The judges of the gate.
+pub fn gate() -> Outcome {
+    all_of(Tier::Gate)
 }
 
-/// Builds the shared library and returns its path under the name that it is linked by.
-fn build_library() -> Result<PathBuf, String> {
-    shell::run(shell::cargo().args(["build", "-p", "esker-capi"]))?;
-    let target =
-        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| shell::root().join("target"), PathBuf::from);
-    let built = target.join("debug/libesker_capi.so");
-    let dir = shell::root().join(SCRATCH).join("lib");
-    std::fs::create_dir_all(&dir).map_err(|error| format!("{}: {error}", dir.display()))?;
-    let library = dir.join("librocksdb.so.11.8");
-    std::fs::copy(&built, &library).map_err(|error| format!("{}: {error}", built.display()))?;
-    Ok(library)
+/// The others, for a piece of `cargo xtask nightly`.
+pub fn nightly() -> Outcome {
+    all_of(Tier::Nightly)
+}
+
+fn names() -> String {
+    let names: Vec<&str> = JUDGES.iter().map(|judge| judge.name).collect();
+    names.join(", ")
+}
+
+fn all_of(tier: Tier) -> Outcome {
+    let judges = JUDGES.iter().filter(|judge| judge.tier == tier);
+    let failed: Vec<String> = judges.filter_map(|judge| hear(judge, &[]).err()).collect();
+    match failed.is_empty() {
+        true => Ok(()),
+        false => Err(failed.join("\nerror: ")),
+    }
+}
+
+/// Runs a judge and holds its count against its floor. With words of the caller's it may run a part, which has no floor.
+fn hear(judge: &Judge, words: &[&str]) -> Outcome {
+    let name = judge.name;
+    let count = match (judge.run)(words) {
+        Ok(count) => count,
+        Err(Fault::Unreachable(what)) => {
+            let why = what.lines().last().unwrap_or("");
+            eprintln!("skipped: judge {name} (a registry is out of reach: {why})");
+            return Ok(());
+        }
+        Err(Fault::Broken(what)) => return Err(format!("judge {name}: {what}")),
+    };
+    for failed in &count.failed {
+        println!("    failed: {failed}");
+    }
+    println!(
+        "judge {name}: {} passed, {} failed, {} ignored, {} not built or not reached; floor {} of {}",
+        count.passed,
+        count.failed.len(),
+        count.ignored,
+        count.not_built,
+        judge.floor,
+        judge.tests
+    );
+    match verdict(judge, &count) {
+        _ if !words.is_empty() => Ok(()),
+        Verdict::Fallen => Err(format!(
+            "judge {name}: {} passed, fewer than {}",
+            count.passed, judge.floor
+        )),
+        Verdict::Risen => {
+            eprintln!(
+                "judge {name}: raise its floor to {} in xtask/src/judge.rs",
+                count.passed
+            );
+            Ok(())
+        }
+        Verdict::AsBefore => Ok(()),
+    }
+}
+
+/// A count beside the floor.
+#[derive(Debug, PartialEq)]
+enum Verdict {
+    Fallen,
+    AsBefore,
+    Risen,
+}
+
+fn verdict(judge: &Judge, count: &Count) -> Verdict {
+    match count.passed.cmp(&judge.floor) {
+        std::cmp::Ordering::Less => Verdict::Fallen,
+        std::cmp::Ordering::Equal => Verdict::AsBefore,
+        std::cmp::Ordering::Greater => Verdict::Risen,
+    }
+}
+
+/// The page of judges with its path.
+pub fn file(root: &Path) -> (PathBuf, String) {
+    (root.join(PAGE), page())
+}
+
+const HEAD: &str = "\
+# Judges
+
+Programs of others, written for RocksDB, that run over Esker: unchanged, fetched from the registries, counted. `cargo xtask judge NAME` fetches one,
+builds it and counts its tests; `cargo xtask judge gate` runs those of the gate, and `cargo xtask nightly` the others. A count below the
+floor is a failure. A judge whose registry is out of reach is skipped by name. This page is written by `cargo xtask gen` from the
+table in `xtask/src/judge.rs`.
+
+| judge | its tests come from | over | floor | of | runs in |
+|---|---|---|---|---|---|
+";
+
+fn page() -> String {
+    let mut page = HEAD.to_owned();
+    for judge in JUDGES {
+        let tier = match judge.tier {
+            Tier::Gate => "the gate",
+            Tier::Nightly => "nightly",
+        };
+        page.push_str(&format!(
+            "| {} | {} | {} | {} | {} | {tier} |\n",
+            judge.name, judge.source, judge.over, judge.floor, judge.tests
+        ));
+    }
+    page
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_count_below_the_floor_is_a_fall() {
+        let judge = |floor| Judge {
+            name: "x",
+            source: "",
+            over: "",
+            tests: 9,
+            floor,
+            tier: Tier::Gate,
+            run: |_| Ok(Count::default()),
+        };
+        let passed = |passed| Count {
+            passed,
+            ..Count::default()
+        };
+        assert_eq!(verdict(&judge(5), &passed(4)), Verdict::Fallen);
+        assert_eq!(verdict(&judge(5), &passed(5)), Verdict::AsBefore);
+        assert_eq!(verdict(&judge(5), &passed(6)), Verdict::Risen);
+        assert!(hear(&judge(1), &[]).is_err());
+        assert!(hear(&judge(0), &[]).is_ok());
+    }
+
+    #[test]
+    fn a_registry_out_of_reach_is_told_from_a_package_that_is_not_there() {
+        let fault = |said: &str| Fault::of_registry(said.to_owned());
+        assert!(matches!(
+            fault("error: Could not resolve host: index.crates.io"),
+            Fault::Unreachable(_)
+        ));
+        assert!(matches!(
+            fault("error: no matching package named `x` found"),
+            Fault::Broken(_)
+        ));
+    }
+
+    #[test]
+    fn floors_are_within_the_tests_and_names_are_once() {
+        for (at, judge) in JUDGES.iter().enumerate() {
+            assert!(judge.floor <= judge.tests, "{}", judge.name);
+            assert!(JUDGES[..at].iter().all(|other| other.name != judge.name));
+        }
+    }
 }

@@ -8,6 +8,7 @@ mod circles;
 mod fuzz;
 mod generate;
 mod judge;
+mod library;
 mod licences;
 mod nightly;
 mod oracle;
@@ -42,13 +43,10 @@ cargo xtask VERB
   tidy              the house rules, checked
   circles [CRATE]   the modules that use each other in a circle, and where
   gen [--check]     write the generated parts of the documentation and of the C library, or fail if they are not up to date
-  judge c_test [--each]
-                    RocksDB's own test of its C interface over our library; prints how many of its phases pass one after the
-                    other, or with --each how many pass by themselves
-  judge rocksdb-crate [VERSION] [FILES]
-                    the rocksdb crate's own tests over crates/rocksdb; prints how many pass
-  judge kvdb-rocksdb
-                    the tests of kvdb-rocksdb over the package that stands in the place of rocksdb
+  judge             the programs of others that judge Esker, which docs/judges.md lists, with their floors
+  judge NAME [ARGS] fetches one, builds it, runs its tests and counts them; fewer than its floor fail. c_test --each goes on after a
+                    phase that fails; rocksdb-crate takes names of test files
+  judge gate        those that run before each change
   fuzz-quick [SEC]  every fuzz target for SEC seconds (5), coverage-guided where a nightly compiler is installed
   fuzz TARGET [SEC] one target for SEC seconds (600)
   published [ARGS]  run every table of the documents Esker started from beside RocksDB and write docs/published.md;

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use crate::part::Part;
 use crate::shell::{self, Outcome};
-use crate::{canary, fuzz, sanitize, soak, test_run};
+use crate::{canary, fuzz, judge, sanitize, soak, test_run};
 
 /// Something that runs by itself.
 struct Piece {
@@ -41,6 +41,11 @@ fn pieces() -> Vec<Piece> {
         piece("loom", 20, loom),
         piece("fuzz targets, a minute each", 35, || fuzz::quick(60)),
         piece("judges: RocksDB in turns and under the same plans", 60, judges),
+        piece(
+            "programs of others over the C library and esker-rocksdb",
+            60,
+            judge::nightly,
+        ),
         piece("every bit of a small database", 30, every_bit),
         piece("memcheck", 50, sanitize::valgrind),
     ];

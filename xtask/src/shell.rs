@@ -15,6 +15,11 @@ pub fn root() -> PathBuf {
         .to_path_buf()
 }
 
+/// Where Cargo builds.
+pub fn target() -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
+}
+
 /// `program` with its working directory at the root.
 pub fn command(program: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new(program);

@@ -15,7 +15,8 @@ static library. This page is written by `cargo xtask gen` from the tables of tha
 * **not implemented**: through `errptr` comes `Not implemented: NAME`; where there is none, a line goes to the standard error
   output and the function returns zero.
 
-`cargo xtask judge c_test` compiles RocksDB's own test of the interface against the library, runs it and counts the phases passed.
+`cargo xtask judge c_test` compiles RocksDB's own test of the interface against the library, runs it and counts the phases passed:
+[judges.md](judges.md) has its count and those of other programs.
 
 ";
 

@@ -2,14 +2,15 @@
 
 use std::fs;
 
-use super::package::{copy, count, fetch, read, target, write};
-use crate::shell::{self, Outcome};
+use super::package::{copy, count, fetch, read, write};
+use super::{Count, Fault};
+use crate::shell;
 
 /// The release whose tests judge.
 const VERSION: &str = "0.21.0";
 
 /// Runs its unit tests.
-pub fn run() -> Outcome {
+pub fn run(_words: &[&str]) -> Result<Count, Fault> {
     let root = shell::root();
     let package = fetch("kvdb-rocksdb", VERSION)?;
     let scratch = root.join("target/judge").join(format!("kvdb-rocksdb-{VERSION}"));
@@ -40,22 +41,13 @@ pub fn run() -> Outcome {
     command
         .args(["test", "--lib", "--no-fail-fast"])
         .current_dir(&scratch)
-        .env("CARGO_TARGET_DIR", target());
+        .env("CARGO_TARGET_DIR", shell::target());
     let output = command.output().map_err(|error| error.to_string())?;
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    let count = count(&text);
+    let count = count(&String::from_utf8_lossy(&output.stdout));
     if count.passed + count.failed.len() == 0 {
-        return Err(String::from_utf8_lossy(&output.stderr).into_owned());
+        return Err(Fault::of_registry(
+            String::from_utf8_lossy(&output.stderr).into_owned(),
+        ));
     }
-    count
-        .failed
-        .iter()
-        .for_each(|name| println!("    failed: {name}"));
-    println!(
-        "kvdb-rocksdb {VERSION}: {} passed, {} failed, {} ignored",
-        count.passed,
-        count.failed.len(),
-        count.ignored
-    );
-    Ok(())
+    Ok(count)
 }

@@ -3,21 +3,11 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use super::{Count, Fault};
 use crate::shell::{self, Outcome};
 
-/// The results of some tests.
-#[derive(Default)]
-pub struct Count {
-    /// How many passed.
-    pub passed: usize,
-    /// The names of those that failed.
-    pub failed: Vec<String>,
-    /// How many the test program left out.
-    pub ignored: usize,
-}
-
 /// The directory where Cargo keeps `name` at `version`, fetched if it is not there.
-pub fn fetch(name: &str, version: &str) -> Result<PathBuf, String> {
+pub fn fetch(name: &str, version: &str) -> Result<PathBuf, Fault> {
     let dir = shell::root()
         .join("target/judge")
         .join(format!("fetch-{name}-{version}"));
@@ -27,7 +17,7 @@ pub fn fetch(name: &str, version: &str) -> Result<PathBuf, String> {
          [dependencies]\n{name} = {{ version = \"={version}\", default-features = false }}\n"
     );
     write(&dir.join("Cargo.toml"), &manifest)?;
-    shell::output(shell::cargo().arg("fetch").current_dir(&dir))?;
+    shell::output(shell::cargo().arg("fetch").current_dir(&dir)).map_err(Fault::of_registry)?;
     // One line a package: its name, its version, its manifest.
     let tree = shell::output(
         shell::cargo()
@@ -35,19 +25,23 @@ pub fn fetch(name: &str, version: &str) -> Result<PathBuf, String> {
             .current_dir(&dir),
     )?;
     if !tree.contains(&format!("{name} v{version}")) {
-        return Err(format!("{name} {version} is not what was fetched:\n{tree}"));
+        return Err(Fault::broken(format!(
+            "{name} {version} is not what was fetched:\n{tree}"
+        )));
     }
     let home = std::env::var_os("CARGO_HOME").map(PathBuf::from).or_else(|| {
         let home = std::env::var_os("HOME")?;
         Some(Path::new(&home).join(".cargo"))
     });
-    let sources = home.ok_or("no home directory")?.join("registry/src");
+    let sources = home
+        .ok_or_else(|| Fault::broken("no home directory"))?
+        .join("registry/src");
     let registries = fs::read_dir(&sources).map_err(|error| format!("{}: {error}", sources.display()))?;
     registries
         .flatten()
         .map(|registry| registry.path().join(format!("{name}-{version}")))
         .find(|package| package.is_dir())
-        .ok_or_else(|| format!("{name} {version} does not lie in {}", sources.display()))
+        .ok_or_else(|| Fault::broken(format!("{name} {version} does not lie in {}", sources.display())))
 }
 
 /// The results in what a test program prints. A test that prints to the same line ends in its result all the same.
@@ -68,11 +62,6 @@ pub fn count(text: &str) -> Count {
         }
     }
     count
-}
-
-/// Where Cargo builds.
-pub fn target() -> PathBuf {
-    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| shell::root().join("target"), PathBuf::from)
 }
 
 /// Copies a directory, each text changed by `change`.

@@ -1,0 +1,147 @@
+//! RocksDB's own test of its C interface, from the registry's package, with the header of its release, over the shared library.
+
+use std::fs;
+use std::path::Path;
+
+use super::package::fetch;
+use super::{Count, Fault};
+use crate::library::Library;
+use crate::shell;
+
+/// The test of 11.8.1.
+pub fn newest(words: &[&str]) -> Result<Count, Fault> {
+    run("0.19.0+11.8.1", "11.8", words)
+}
+
+/// The test of 10.4.2, whose library is of generation 10.4.
+pub fn of_10_4(words: &[&str]) -> Result<Count, Fault> {
+    run("0.17.3+10.4.2", "10.4", words)
+}
+
+/// Runs the phases one after the other, until one fails, or with `--each` goes on after a phase that fails with what there is, so that the
+/// count is that of phases that pass by themselves.
+fn run(package: &str, generation: &str, words: &[&str]) -> Result<Count, Fault> {
+    let each = words == ["--each"];
+    if !each && !words.is_empty() {
+        return Err(Fault::broken(format!("not understood: {}", words.join(" "))));
+    }
+    let package = fetch("librocksdb-sys", package)?;
+    let scratch = shell::root()
+        .join(super::SCRATCH)
+        .join(format!("c_test-{generation}"));
+    // An earlier run may have left files.
+    let _ = fs::remove_dir_all(&scratch);
+    let place = scratch.join("databases");
+    fs::create_dir_all(&place).map_err(|error| format!("{}: {error}", place.display()))?;
+    let library = Library::built(&[])?.named(generation, &scratch.join("lib"))?;
+    let original = package.join("rocksdb/db/c_test.c");
+    let text = fs::read_to_string(&original).map_err(|error| format!("{}: {error}", original.display()))?;
+    let phases = text.matches(PHASE).count();
+    let mut source = original;
+    if each {
+        source = scratch.join("c_test_each.c");
+        fs::write(&source, leaving_failures(&text))
+            .map_err(|error| format!("{}: {error}", source.display()))?;
+    }
+    let program = scratch.join("c_test");
+    shell::run(
+        shell::command("cc")
+            .args(["-std=gnu11", "-g", "-O0", "-w", "-o"])
+            .arg(&program)
+            .arg(format!("-I{}", package.join("rocksdb").display()))
+            .arg(format!("-I{}", package.join("rocksdb/include").display()))
+            .arg(&source)
+            .arg(format!("-L{}", library.link.display()))
+            .args(["-lrocksdb", "-lpthread", "-ldl", "-lm"]),
+    )?;
+    let output = shell::command(&program)
+        .env("TEST_TMPDIR", &place)
+        .env("LD_LIBRARY_PATH", &library.load)
+        .output()
+        .map_err(|error| format!("{}: {error}", program.display()))?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    write_log(&scratch, &said)?;
+    let count = |start: &str| said.lines().filter(|line| line.starts_with(start)).count();
+    let passed = match (each, output.status.success()) {
+        (false, true) => phases,
+        (false, false) => count(STARTED).saturating_sub(1),
+        (true, _) => count(STARTED).saturating_sub(count(FAILED)),
+    };
+    let failed = match each {
+        true => said
+            .lines()
+            .filter_map(|line| line.strip_prefix(FAILED))
+            .map(str::to_owned)
+            .collect(),
+        // It ends with the first that fails.
+        false if passed < phases => said
+            .lines()
+            .filter_map(|line| line.strip_prefix(STARTED))
+            .next_back()
+            .map(str::to_owned)
+            .into_iter()
+            .collect(),
+        false => Vec::new(),
+    };
+    Ok(Count {
+        passed,
+        not_built: phases.saturating_sub(passed + failed.len()),
+        failed,
+        ..Count::default()
+    })
+}
+
+fn write_log(scratch: &Path, said: &str) -> Result<(), String> {
+    let log = scratch.join("log");
+    fs::write(&log, said).map_err(|error| format!("{}: {error}", log.display()))?;
+    // The reason stands in the last lines.
+    let lines: Vec<&str> = said.lines().collect();
+    for line in &lines[lines.len().saturating_sub(4)..] {
+        eprintln!("    {line}");
+    }
+    Ok(())
+}
+
+/// How the program says that a phase begins.
+const STARTED: &str = "=== Test ";
+
+/// How a phase begins.
+const PHASE: &str = "  StartPhase(\"";
+
+/// How the program says that it leaves a phase.
+const FAILED: &str = "--- failed ";
+
+/// The test as a program that goes on with the next phase where one fails, by abort, assert or a bad access.
+fn leaving_failures(text: &str) -> String {
+    let head = format!(
+        "#include <setjmp.h>\n#include <signal.h>\n#include <stdio.h>\n#include <stdlib.h>\n#include <assert.h>\n\
+         static sigjmp_buf esker_next;\n\
+         extern const char* phase;\n\
+         static void esker_leave(int number) {{ fprintf(stderr, \"{FAILED}%s (%d)\\n\", phase, number); siglongjmp(esker_next, 1); }}\n\
+         #define abort() esker_leave(0)\n\
+         #undef assert\n\
+         #define assert(what) do {{ if (!(what)) {{ fprintf(stderr, \"%s\\n\", #what); esker_leave(0); }} }} while (0)\n\
+         #define assert_is_ours\n"
+    );
+    let mut parts = text.split(PHASE);
+    let mut out = head + &parts.next().unwrap_or("").replace("#include <assert.h>\n", "");
+    let parts: Vec<&str> = parts.collect();
+    for (at, part) in parts.iter().enumerate() {
+        out.push_str(&format!("  esker_phase_{at}: ;\n"));
+        if at == 0 {
+            out.push_str("  signal(SIGSEGV, esker_leave); signal(SIGABRT, esker_leave);\n");
+        }
+        out.push_str(PHASE);
+        let (name, rest) = part.split_once('\n').unwrap_or((part, ""));
+        out.push_str(name);
+        out.push_str(&match at + 1 < parts.len() {
+            true => format!(
+                "\n  err = NULL; if (sigsetjmp(esker_next, 1)) goto esker_phase_{};\n",
+                at + 1
+            ),
+            false => "\n  if (sigsetjmp(esker_next, 1)) return 1;\n".to_owned(),
+        });
+        out.push_str(rest);
+    }
+    out
+}

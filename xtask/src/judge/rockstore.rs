@@ -1,0 +1,63 @@
+//! `rockstore`, PyPI's wrapper of `librocksdb.so` over cffi: its published package has no tests, so those of its interface are in
+//! `through_rockstore.py`, and run over RocksDB's library in the same way.
+
+use std::fs;
+
+use super::{Count, Fault};
+use crate::library::Library;
+use crate::shell;
+
+/// The release that judges.
+const VERSION: &str = "0.2.0";
+
+/// Runs them.
+pub fn run(words: &[&str]) -> Result<Count, Fault> {
+    if !words.is_empty() {
+        return Err(Fault::broken(format!("not understood: {}", words.join(" "))));
+    }
+    let scratch = shell::root().join(super::SCRATCH).join("rockstore");
+    let python = scratch.join("venv/bin/python3");
+    if !shell::succeeds(shell::command(&python).args(["-c", "import rockstore, cffi"])) {
+        let system = shell::which("python3").ok_or_else(|| Fault::broken("no python3"))?;
+        shell::output(
+            shell::command(system)
+                .args(["-m", "venv", "--clear"])
+                .arg(scratch.join("venv")),
+        )?;
+        let package = format!("rockstore=={VERSION}");
+        let pip = [
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--disable-pip-version-check",
+            &package,
+        ];
+        shell::output(shell::command(&python).args(pip)).map_err(Fault::of_registry)?;
+    }
+    let load = scratch.join("lib");
+    fs::create_dir_all(&load).map_err(|error| format!("{}: {error}", load.display()))?;
+    let library = Library::built(&[])?;
+    // The package asks the loader for this name.
+    fs::copy(&library.shared, load.join("librocksdb.so")).map_err(|error| error.to_string())?;
+    let place = scratch.join("databases");
+    let _ = fs::remove_dir_all(&place);
+    fs::create_dir_all(&place).map_err(|error| format!("{}: {error}", place.display()))?;
+    let output = shell::command(&python)
+        .arg(shell::root().join("xtask/src/judge/through_rockstore.py"))
+        .arg(&place)
+        .env("LD_LIBRARY_PATH", &load)
+        .output()
+        .map_err(|error| error.to_string())?;
+    let said = String::from_utf8_lossy(&output.stdout);
+    let failed = said.lines().filter_map(|line| line.strip_prefix("FAILED "));
+    let count = Count {
+        passed: said.lines().filter(|line| line.starts_with("ok ")).count(),
+        failed: failed.map(str::to_owned).collect(),
+        ..Count::default()
+    };
+    if count.passed + count.failed.len() == 0 {
+        return Err(Fault::broken(String::from_utf8_lossy(&output.stderr)));
+    }
+    Ok(count)
+}

@@ -1,0 +1,129 @@
+//! One C program, linked to Debian's librocksdb 7.8, that runs with it and with ours in turn over one directory: `turns.c`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::{Count, Fault};
+use crate::library::Library;
+use crate::{apt, shell};
+
+/// Debian's package, and the library in it.
+const PACKAGE: &str = "librocksdb7.8";
+const THEIRS: &str = "librocksdb.so.7.8";
+
+/// Turns of the gate.
+pub const FEW: usize = 100;
+/// Turns of a night.
+pub const MANY: usize = 1000;
+
+/// The gate's.
+pub fn few(words: &[&str]) -> Result<Count, Fault> {
+    run(FEW, words)
+}
+
+/// The night's.
+pub fn many(words: &[&str]) -> Result<Count, Fault> {
+    run(MANY, words)
+}
+
+/// Runs so many turns, or so many as the word says. Each turn looks at every row of those before, writes, and ends; it passes if nothing is
+/// lost.
+fn run(turns: usize, words: &[&str]) -> Result<Count, Fault> {
+    let turns = match words {
+        [] => turns,
+        [number] => number
+            .parse()
+            .map_err(|_| format!("{number} is not a number of turns"))?,
+        _ => return Err(Fault::broken(format!("not understood: {}", words.join(" ")))),
+    };
+    let theirs = theirs()?;
+    let scratch = shell::root().join(super::SCRATCH).join("turns");
+    let _ = fs::remove_dir_all(&scratch);
+    let ours = Library::built(&[])?.named("7.8", &scratch.join("lib"))?;
+    let program = scratch.join("turns");
+    shell::run(
+        shell::command("cc")
+            .args([
+                "-std=gnu11",
+                "-O1",
+                "-Wall",
+                "-Wextra",
+                "-Werror",
+                "-DROCKSDB_GENERATION=708",
+                "-o",
+            ])
+            .arg(&program)
+            .arg(format!(
+                "-I{}",
+                shell::root().join("crates/capi/include").display()
+            ))
+            .arg(shell::root().join("xtask/src/judge/turns.c"))
+            .arg(&theirs),
+    )?;
+    let place = Place::new(&scratch);
+    let database = place.0.join("database");
+    let mut count = Count::default();
+    for turn in 0..turns {
+        let is_ours = turn % 2 == 1;
+        let mut command = shell::command(&program);
+        command.arg(&database).arg(turn.to_string());
+        if is_ours {
+            command.env("LD_LIBRARY_PATH", &ours.load);
+        }
+        let output = command.output().map_err(|error| error.to_string())?;
+        if output.status.success() {
+            count.passed += 1;
+            continue;
+        }
+        let library = if is_ours { "ours" } else { "theirs" };
+        let said = String::from_utf8_lossy(&output.stderr);
+        count.failed.push(format!(
+            "turn {turn}, {library}, {}: {}",
+            output.status,
+            said.trim()
+        ));
+        // The turns after it would say the same.
+        count.not_built = turns - turn - 1;
+        break;
+    }
+    Ok(count)
+}
+
+/// Debian's library, installed if it is not there.
+fn theirs() -> Result<PathBuf, Fault> {
+    let find = || {
+        [
+            "/usr/lib/x86_64-linux-gnu",
+            "/usr/lib/aarch64-linux-gnu",
+            "/usr/lib",
+        ]
+        .iter()
+        .map(|dir| Path::new(dir).join(THEIRS))
+        .find(|path| path.exists())
+    };
+    if let Some(found) = find() {
+        return Ok(found);
+    }
+    apt::install(&[PACKAGE]).map_err(Fault::of_registry)?;
+    find().ok_or_else(|| Fault::broken(format!("{PACKAGE} is installed and has no {THEIRS}")))
+}
+
+/// A directory for the database, removed at the end.
+struct Place(PathBuf);
+
+impl Place {
+    /// In memory where the machine has that: a turn is a process that ends, and no disk that loses power.
+    fn new(scratch: &Path) -> Place {
+        let memory = Path::new("/dev/shm");
+        let home = if memory.is_dir() { memory } else { scratch };
+        let dir = home.join(format!("esker-turns-{}", std::process::id()));
+        let _ = fs::create_dir_all(&dir);
+        Place(dir)
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}

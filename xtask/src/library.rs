@@ -1,0 +1,105 @@
+//! The C library as it is built, and under the names that programs look for.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::shell;
+
+/// Generations of the interface: `crates/capi/src/generation.rs` says how they differ.
+pub const GENERATIONS: &[&str] = &["7.8", "10.4", "10.9", "11.8"];
+
+/// The generation of a library that is built without another being named.
+pub const NEWEST: &str = "11.8";
+
+/// The shared library, as Cargo leaves it.
+pub struct Library {
+    /// The shared library.
+    pub shared: PathBuf,
+}
+
+/// One shared library under the name of a generation.
+pub struct Named {
+    /// The directory to link against: `-L` it, and `-lrocksdb`.
+    pub link: PathBuf,
+    /// The directory that programs find the library in: `LD_LIBRARY_PATH`.
+    pub load: PathBuf,
+}
+
+impl Library {
+    /// Builds both, with these further arguments of Cargo's.
+    pub fn built(args: &[&str]) -> Result<Library, String> {
+        Library::of_generation(NEWEST, args)
+    }
+
+    /// Builds both as a library of `generation`, whatever name they are loaded under.
+    pub fn of_generation(generation: &str, args: &[&str]) -> Result<Library, String> {
+        if !GENERATIONS.contains(&generation) {
+            return Err(format!(
+                "no generation {generation}; there are {}",
+                GENERATIONS.join(", ")
+            ));
+        }
+        let mut command = shell::cargo();
+        command.args(["build", "-p", "esker-capi"]).args(args);
+        if generation != NEWEST {
+            command.env("ESKER_ROCKSDB_GENERATION", generation);
+        }
+        shell::run(&mut command)?;
+        let profile = if args.contains(&"--release") {
+            "release"
+        } else {
+            "debug"
+        };
+        let target = shell::target().join(profile);
+        Ok(Library {
+            shared: target.join("libesker_capi.so"),
+        })
+    }
+
+    /// The shared library under the name of `generation`, in `dir`.
+    pub fn named(&self, generation: &str, dir: &Path) -> Result<Named, String> {
+        let named = Named {
+            link: dir.join("link"),
+            load: dir.join("load"),
+        };
+        for dir in [&named.link, &named.load] {
+            fs::create_dir_all(dir).map_err(|error| format!("{}: {error}", dir.display()))?;
+        }
+        let name = format!("librocksdb.so.{generation}");
+        let library = named.load.join(&name);
+        fs::copy(&self.shared, &library).map_err(|error| format!("{}: {error}", library.display()))?;
+        // A program remembers the name inside what it was linked to. That is a library of the same functions, which do nothing.
+        let source = named.link.join("names.c");
+        let functions: Vec<String> = functions()?
+            .iter()
+            .map(|name| format!("void {name}(void) {{}}\n"))
+            .collect();
+        fs::write(&source, functions.concat()).map_err(|error| format!("{}: {error}", source.display()))?;
+        shell::run(
+            shell::command("cc")
+                .args(["-shared", "-fPIC", "-nostdlib", "-o"])
+                .arg(named.link.join("librocksdb.so"))
+                .arg(format!("-Wl,-soname,{name}"))
+                .arg(&source),
+        )?;
+        Ok(named)
+    }
+}
+
+/// The names of all functions that the library exports.
+pub fn functions() -> Result<Vec<String>, String> {
+    let home = shell::root().join("crates/capi");
+    let mut names = Vec::new();
+    for (table, column) in [("functions.tsv", 0), ("legacy.tsv", 1)] {
+        let path = home.join(table);
+        let text = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+        let rows = text.lines().filter(|line| !line.starts_with('#'));
+        names.extend(
+            rows.filter_map(|row| row.split('\t').nth(column))
+                .map(str::to_owned),
+        );
+    }
+    names.sort();
+    names.dedup();
+    Ok(names)
+}
