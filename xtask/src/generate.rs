@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::shell::{self, Outcome};
-use crate::{capi, judge};
+use crate::{capi, judge, python};
 
 /// A generated part: the document, the name on its marks, and what belongs between them.
 struct Part {
@@ -61,8 +61,8 @@ fn for_each(mut act: impl FnMut(&Path, &str, &str) -> Outcome) -> Outcome {
             .ok_or_else(|| format!("{} lacks the marks of {:?}", part.document, part.name))?;
         act(&path, &old, &new)?;
     }
-    let whole = capi::files(&root)?.into_iter().chain([judge::file(&root)]);
-    for (path, new) in whole {
+    let others = [judge::file(&root), python::options::file(&root)?];
+    for (path, new) in capi::files(&root)?.into_iter().chain(others) {
         act(&path, &std::fs::read_to_string(&path).unwrap_or_default(), &new)?;
     }
     Ok(())

@@ -15,6 +15,7 @@ mod oracle;
 mod part;
 mod peer;
 mod published;
+mod python;
 mod repeat;
 mod sanitize;
 mod shell;
@@ -51,6 +52,8 @@ cargo xtask VERB
   fuzz TARGET [SEC] one target for SEC seconds (600)
   published [ARGS]  run every table of the documents Esker started from beside RocksDB and write docs/published.md;
                     --scale X for other sizes, --peer PATH for another db_bench of RocksDB
+  python [ARGS]     build the wheel of bindings/python, install it into a virtual environment, run its tests, and compare its stubs
+                    with it; ARGS go to pytest
   peer [--dry-run]  build RocksDB's own db_bench for comparisons, with clang, ThinLTO, -march=native and jemalloc where they are to
                     be had, into target/peer, and say which compiler and flags it used; --dry-run prints the commands
   soak [--hours H | --minutes N] [--record FILE]
@@ -103,6 +106,7 @@ fn run(args: &[String]) -> Outcome {
         ("fuzz", [target]) => fuzz::one(target, 600),
         ("fuzz", [target, seconds]) => fuzz::one(target, number(seconds)?),
         ("peer", words) => peer::run(words),
+        ("python", _) => python::run(rest),
         ("published", _) => published::run(rest),
         ("soak", ["--table", files @ ..]) => soak::table(files),
         ("soak", words) => soak::run(&soak::Arguments::parse(words)?),

@@ -1,0 +1,11 @@
+"""Merge operators that need no Python code to run, for the option `merge_operator`."""
+
+from esker._esker import string_append
+
+uint64add = "UInt64AddOperator"
+"""Adds little-endian 64-bit numbers: RocksDB's `UInt64AddOperator`."""
+
+put = "PutOperator"
+"""The newest operand wins."""
+
+__all__ = ["put", "string_append", "uint64add"]

@@ -1,0 +1,185 @@
+//! Compaction filters written in Python.
+
+use std::panic::resume_unwind;
+use std::sync::Arc;
+
+use esker::{CompactionFilter, CompactionFilterFactory, Decision, FilterContext, ValueType};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyBytes, PyDict, PyString, PyTuple};
+
+use crate::bytes::owned;
+use crate::call::unwind;
+use crate::merge_operator::name_of;
+
+type Factory = Option<Arc<dyn CompactionFilterFactory>>;
+
+/// A function, or an object with `filter`, that is asked about each entry of every compaction.
+pub fn of(value: &Bound<'_, PyAny>) -> PyResult<Factory> {
+    if value.is_none() {
+        return Ok(None);
+    }
+    let name = name_of(value)?;
+    Ok(Some(Arc::new(One {
+        name,
+        filter: InPython::of(value)?,
+    })))
+}
+
+/// A function that makes such a filter, or `None`, for each compaction.
+pub fn factory_of(value: &Bound<'_, PyAny>) -> PyResult<Factory> {
+    if value.is_none() {
+        return Ok(None);
+    }
+    if !value.is_callable() {
+        return Err(PyTypeError::new_err("a compaction filter factory is a function"));
+    }
+    Ok(Some(Arc::new(Made {
+        name: name_of(value)?,
+        create: value.clone().unbind(),
+    })))
+}
+
+/// The same filter for all.
+struct One {
+    name: String,
+    filter: InPython,
+}
+
+impl CompactionFilterFactory for One {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn create(&self, _context: &FilterContext) -> Option<Box<dyn CompactionFilter>> {
+        let filter = Python::try_attach(|py| self.filter.clone_ref(py));
+        Some(Box::new(filter.unwrap_or_else(ended)))
+    }
+}
+
+/// A filter for each.
+struct Made {
+    name: String,
+    create: Py<PyAny>,
+}
+
+impl CompactionFilterFactory for Made {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn create(&self, context: &FilterContext) -> Option<Box<dyn CompactionFilter>> {
+        let made = Python::try_attach(|py| {
+            let create = self.create.bind(py);
+            let made = dict(py, context)
+                .and_then(|context| create.call1((context,)))
+                .and_then(|made| match made.is_none() {
+                    true => Ok(None),
+                    false => InPython::of(&made).map(Some),
+                });
+            made.unwrap_or_else(|error| unwind(py, error, create))
+        });
+        let filter = made.unwrap_or_else(ended)?;
+        Some(Box::new(filter))
+    }
+}
+
+fn dict<'py>(py: Python<'py>, context: &FilterContext) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    dict.set_item("is_full_compaction", context.is_full_compaction)?;
+    dict.set_item("is_manual_compaction", context.is_manual_compaction)?;
+    dict.set_item("column_family_id", context.column_family_id)?;
+    dict.set_item("input_start_level", context.input_start_level)?;
+    dict.set_item("oldest_snapshot", context.oldest_snapshot)?;
+    Ok(dict)
+}
+
+struct InPython {
+    /// Called with key and value, or with level, key, kind and value.
+    code: Py<PyAny>,
+    is_method: bool,
+}
+
+impl InPython {
+    fn of(value: &Bound<'_, PyAny>) -> PyResult<InPython> {
+        match value.getattr_opt("filter")? {
+            Some(method) => Ok(InPython {
+                code: method.unbind(),
+                is_method: true,
+            }),
+            None if value.is_callable() => Ok(InPython {
+                code: value.clone().unbind(),
+                is_method: false,
+            }),
+            None => Err(PyTypeError::new_err(
+                "a compaction filter is a function, or an object with filter",
+            )),
+        }
+    }
+
+    fn clone_ref(&self, py: Python<'_>) -> InPython {
+        InPython {
+            code: self.code.clone_ref(py),
+            is_method: self.is_method,
+        }
+    }
+}
+
+impl CompactionFilter for InPython {
+    fn filter(&mut self, level: usize, key: &[u8], value_type: ValueType, value: &[u8]) -> Decision {
+        let kind = match value_type {
+            ValueType::Value => "value",
+            ValueType::MergeOperand => "merge_operand",
+            ValueType::WideColumnEntity => "wide_column_entity",
+        };
+        if !self.is_method && value_type != ValueType::Value {
+            return Decision::Keep;
+        }
+        let decided = Python::try_attach(|py| {
+            let code = self.code.bind(py);
+            let (key, value) = (PyBytes::new(py, key), PyBytes::new(py, value));
+            let answer = match self.is_method {
+                true => code.call1((level, key, kind, value)),
+                false => code.call1((key, value)),
+            };
+            answer
+                .and_then(|answer| decision(&answer))
+                .unwrap_or_else(|error| unwind(py, error, code))
+        });
+        decided.unwrap_or_else(ended)
+    }
+}
+
+/// `None` and `False` keep an entry, `True` removes it, bytes become its value, `("skip_until", key)` drops all up to `key`.
+fn decision(answer: &Bound<'_, PyAny>) -> PyResult<Decision> {
+    if answer.is_none() {
+        return Ok(Decision::Keep);
+    }
+    if let Ok(remove) = answer.cast::<PyBool>() {
+        return Ok(match remove.is_true() {
+            true => Decision::Remove,
+            false => Decision::Keep,
+        });
+    }
+    if let Ok(word) = answer.cast::<PyString>() {
+        return match &*word.to_cow()? {
+            "keep" => Ok(Decision::Keep),
+            "remove" => Ok(Decision::Remove),
+            "purge" => Ok(Decision::Purge),
+            word => Err(PyValueError::new_err(format!("no decision {word:?}"))),
+        };
+    }
+    if let Ok(pair) = answer.cast::<PyTuple>() {
+        let (word, key): (String, Bound<'_, PyAny>) = pair.extract()?;
+        return match &*word {
+            "skip_until" => Ok(Decision::RemoveAndSkipUntil(owned(&key)?)),
+            word => Err(PyValueError::new_err(format!("no decision {word:?}"))),
+        };
+    }
+    owned(answer).map(Decision::ChangeValue)
+}
+
+/// Databases are closed before the interpreter ends, and their threads with them.
+fn ended<T>() -> T {
+    resume_unwind(Box::new("the interpreter has ended".to_owned()))
+}

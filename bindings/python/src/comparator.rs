@@ -1,0 +1,61 @@
+//! Orders of keys: RocksDB's by name, and those written in Python.
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use esker::UserComparator;
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyString};
+
+use crate::call::unwind;
+use crate::options::builtin_comparator;
+
+/// The order that an option names: a built-in by its name, or an object with `name` and `compare`.
+pub fn of(value: &Bound<'_, PyAny>) -> PyResult<UserComparator> {
+    if let Ok(name) = value.cast::<PyString>() {
+        return builtin_comparator(value.py(), &name.to_cow()?);
+    }
+    let name = value.getattr_opt("name")?;
+    let name = name.and_then(|name| name.extract::<String>().ok());
+    match (name, value.getattr_opt("compare")?) {
+        (Some(name), Some(compare)) => Ok(UserComparator::Custom(Arc::new(InPython {
+            name,
+            compare: compare.unbind(),
+        }))),
+        _ => Err(PyTypeError::new_err(
+            "a comparator is a name, or an object with a str name and a method compare",
+        )),
+    }
+}
+
+struct InPython {
+    name: String,
+    compare: Py<PyAny>,
+}
+
+impl esker::Comparator for InPython {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn is_told_to_rocksdb(&self) -> bool {
+        false
+    }
+
+    fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
+        let compared = Python::try_attach(|py| {
+            let compare = self.compare.bind(py);
+            let order = compare
+                .call1((PyBytes::new(py, a), PyBytes::new(py, b)))
+                .and_then(|order| order.extract::<i64>());
+            match order {
+                Ok(order) => order.cmp(&0),
+                Err(error) => unwind(py, error, compare),
+            }
+        });
+        // The interpreter has ended: databases were closed before, and their threads with them.
+        compared
+            .unwrap_or_else(|| std::panic::resume_unwind(Box::new("the interpreter has ended".to_owned())))
+    }
+}

@@ -1,0 +1,53 @@
+//! The module `esker._esker`: the engine for Python. Classes and functions are documented in `docs/python.md` and in the stubs beside
+//! the package.
+//!
+//! The GIL is released around every call of the engine, and while anything is dropped that may close a database: background threads
+//! may be waiting for it, to call a merge operator or a compaction filter. A lock of ours is taken without the GIL and given back before
+//! it is taken again.
+
+mod bytes;
+mod cache;
+mod call;
+mod column_family;
+mod compaction_filter;
+mod comparator;
+mod cursor;
+mod db;
+mod merge_operator;
+mod operation;
+mod options;
+mod range;
+mod reader;
+mod scan;
+mod shared;
+mod snapshot;
+mod statistics;
+mod write_batch;
+
+use pyo3::prelude::*;
+
+#[pymodule(gil_used = false)]
+mod _esker {
+    #[pymodule_export]
+    use super::cache::{Cache, RateLimiter, WriteBufferManager};
+    #[pymodule_export]
+    use super::column_family::ColumnFamily;
+    #[pymodule_export]
+    use super::cursor::Cursor;
+    #[pymodule_export]
+    use super::db::{DB, destroy, list_column_families, load_options, option_names, repair};
+    #[pymodule_export]
+    use super::merge_operator::{MergeOperator, string_append};
+    #[pymodule_export]
+    use super::reader::Reader;
+    #[pymodule_export]
+    use super::scan::Scan;
+    #[pymodule_export]
+    use super::shared::close_all;
+    #[pymodule_export]
+    use super::snapshot::Snapshot;
+    #[pymodule_export]
+    use super::statistics::Statistics;
+    #[pymodule_export]
+    use super::write_batch::WriteBatch;
+}

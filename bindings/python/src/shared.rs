@@ -1,0 +1,190 @@
+//! The database behind all objects that have come from it, and its end.
+
+use std::ops::{Deref, DerefMut};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
+
+use esker::{ColumnFamily, Db, Error, ErrorKind, Result, WriteBatch, WriteOptions};
+use parking_lot::Mutex;
+use pyo3::prelude::*;
+use txn::{OptimisticTransactionDB, TransactionDB};
+
+use crate::call::call;
+
+/// A value that is dropped without the GIL, because that may end the database, whose background threads may be waiting for it.
+pub struct Detached<T: Send>(Option<T>);
+
+impl<T: Send> Detached<T> {
+    pub fn new(value: T) -> Detached<T> {
+        Detached(Some(value))
+    }
+}
+
+impl<T: Send> Deref for Detached<T> {
+    type Target = T;
+    #[inline]
+    fn deref(&self) -> &T {
+        match &self.0 {
+            Some(value) => value,
+            None => unreachable!("only drop takes it"),
+        }
+    }
+}
+
+impl<T: Send> DerefMut for Detached<T> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut T {
+        match &mut self.0 {
+            Some(value) => value,
+            None => unreachable!("only drop takes it"),
+        }
+    }
+}
+
+impl<T: Send> Drop for Detached<T> {
+    fn drop(&mut self) {
+        let value = &mut self.0;
+        // At the end of the interpreter there is no GIL to release.
+        Python::try_attach(|py| py.detach(|| drop(value.take())));
+    }
+}
+
+/// Who writes to a database, and who has locks to ask for.
+pub enum Engine {
+    Plain(Db),
+    Pessimistic(TransactionDB),
+    Optimistic(OptimisticTransactionDB),
+}
+
+/// An open database.
+pub struct Shared {
+    engine: Engine,
+    closed: AtomicBool,
+}
+
+/// Every database that is open, for the end of the interpreter.
+static OPEN: Mutex<Vec<Weak<Detached<Shared>>>> = Mutex::new(Vec::new());
+
+/// A handle on a database that is dropped without the GIL.
+pub type Handle = Arc<Detached<Shared>>;
+
+impl Shared {
+    pub fn open(engine: Engine) -> Handle {
+        let shared = Arc::new(Detached::new(Shared {
+            engine,
+            closed: AtomicBool::new(false),
+        }));
+        let mut open = OPEN.lock();
+        open.retain(|known| known.strong_count() > 0);
+        open.push(Arc::downgrade(&shared));
+        shared
+    }
+
+    pub fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    /// The database to read from.
+    #[inline]
+    pub fn db(&self) -> &Db {
+        match &self.engine {
+            Engine::Plain(db) => db,
+            Engine::Pessimistic(db) => db.db(),
+            Engine::Optimistic(db) => db.db(),
+        }
+    }
+
+    #[inline]
+    pub fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Relaxed)
+    }
+
+    /// `ShutdownInProgress` once it is closed.
+    #[inline]
+    pub fn check_open(&self) -> Result<()> {
+        match self.is_closed() {
+            true => Err(Error::new(
+                ErrorKind::ShutdownInProgress,
+                "the database is closed",
+            )),
+            false => Ok(()),
+        }
+    }
+
+    pub fn close(&self) -> Result<()> {
+        self.closed.store(true, Ordering::Relaxed);
+        self.db().close()
+    }
+
+    pub fn put(&self, options: &WriteOptions, family: &ColumnFamily, key: &[u8], value: &[u8]) -> Result<()> {
+        match &self.engine {
+            Engine::Pessimistic(db) => db.put(options, family, key, value),
+            _ => self.db().put_opt(options, family, key, value),
+        }
+    }
+
+    pub fn delete(&self, options: &WriteOptions, family: &ColumnFamily, key: &[u8]) -> Result<()> {
+        match &self.engine {
+            Engine::Pessimistic(db) => db.delete(options, family, key),
+            _ => self.db().delete_opt(options, family, key),
+        }
+    }
+
+    pub fn single_delete(&self, options: &WriteOptions, family: &ColumnFamily, key: &[u8]) -> Result<()> {
+        match &self.engine {
+            Engine::Pessimistic(db) => db.single_delete(options, family, key),
+            _ => self.db().single_delete(options, family, key),
+        }
+    }
+
+    pub fn merge(
+        &self,
+        options: &WriteOptions,
+        family: &ColumnFamily,
+        key: &[u8],
+        operand: &[u8],
+    ) -> Result<()> {
+        match &self.engine {
+            Engine::Pessimistic(db) => db.merge(options, family, key, operand),
+            _ => self.db().merge(options, family, key, operand),
+        }
+    }
+
+    pub fn delete_range(
+        &self,
+        options: &WriteOptions,
+        family: &ColumnFamily,
+        begin: &[u8],
+        end: &[u8],
+    ) -> Result<()> {
+        match &self.engine {
+            Engine::Pessimistic(db) => db.delete_range(options, family, begin, end),
+            _ => self.db().delete_range(options, family, begin, end),
+        }
+    }
+
+    pub fn write(&self, options: &WriteOptions, batch: WriteBatch) -> Result<()> {
+        match &self.engine {
+            Engine::Pessimistic(db) => db.write(options, batch),
+            _ => self.db().write(options, batch),
+        }
+    }
+
+    /// The family of that name. `InvalidArgument` if there is none.
+    pub fn family(&self, name: &str) -> Result<ColumnFamily> {
+        self.check_open()?;
+        self.db()
+            .column_family(name)
+            .ok_or_else(|| Error::invalid_argument(format!("Column family not found: {name}")))
+    }
+}
+
+/// Closes every database that is still open. The package has it called when the interpreter ends: afterwards no thread may call Python code.
+#[pyfunction(name = "_close_all")]
+pub fn close_all(py: Python<'_>) {
+    let open: Vec<Handle> = OPEN.lock().iter().filter_map(Weak::upgrade).collect();
+    for shared in open {
+        // Errors have no reader at the end of the interpreter.
+        let _ = call(py, || shared.close());
+    }
+}

@@ -1,0 +1,224 @@
+//! `options.py`: the option rows of the engine as types of Python's keywords. A test of the package compares it with the rows themselves.
+
+use std::path::{Path, PathBuf};
+
+/// The part of a keyword's type that stands in an OPTIONS file, and where its rows stand.
+struct Table {
+    name: &'static str,
+    /// The Python class, and what it adds to.
+    class: &'static str,
+    doc: &'static str,
+    source: &'static str,
+    /// Options that are objects, which no row has.
+    objects: &'static [(&'static str, &'static str, &'static str)],
+}
+
+const TABLES: &[Table] = &[
+    Table {
+        name: "BlockBasedOptions",
+        class: "BlockBasedOptions(TypedDict, total=False)",
+        doc: "How tables are written and read.",
+        source: "crates/engine/src/options/cf.rs",
+        objects: &[(
+            "block_cache",
+            "Cache | int | None",
+            "Cache of blocks, or the bytes of one of its own. Default: 32 MiB for all families of the database.",
+        )],
+    },
+    Table {
+        name: "ColumnFamilyOptions",
+        class: "ColumnFamilyOptions(BlockBasedOptions, total=False)",
+        doc: "Options of a column family and of its tables.",
+        source: "crates/engine/src/options/cf.rs",
+        objects: &[
+            (
+                "comparator",
+                "str | Comparator",
+                "The order of keys, by name or as an object. Default: bytewise.",
+            ),
+            (
+                "merge_operator",
+                "str | MergeOperator | FullMerge | MergeOperatorObject | None",
+                "Resolves merges. Default: the built-in operator the OPTIONS file names, if it names one.",
+            ),
+            (
+                "compaction_filter",
+                "Filter | CompactionFilter | None",
+                "Asked about each entry of every compaction. Default: none.",
+            ),
+            (
+                "compaction_filter_factory",
+                "CompactionFilterFactory | None",
+                "Makes such a filter for each compaction. Default: none.",
+            ),
+            (
+                "prefix_extractor",
+                "str | None",
+                "Prefixes that filters index: fixed:N, capped:N or noop. Default: none.",
+            ),
+            (
+                "cf_path",
+                "Path | None",
+                "The directory of the family's tables. Default: the database's own.",
+            ),
+            (
+                "blob_cache",
+                "Cache | int | None",
+                "Cache of values of blob files. Default: none.",
+            ),
+        ],
+    },
+    Table {
+        name: "Options",
+        class: "Options(ColumnFamilyOptions, total=False)",
+        doc: "Options of a database, of its families and of their tables.",
+        source: "crates/engine/src/options/db.rs",
+        objects: &[
+            (
+                "column_families",
+                "Sequence[str] | Mapping[str, ColumnFamilyOptions | None]",
+                "Families with options of their own, which begin with what is said of all. Default: none.",
+            ),
+            (
+                "statistics",
+                "Statistics | bool | None",
+                "Counts operations, bytes, events and times. Default: none.",
+            ),
+            (
+                "rate_limiter",
+                "RateLimiter | int | None",
+                "Limits what flushes and compactions write. Default: none.",
+            ),
+            (
+                "write_buffer_manager",
+                "WriteBufferManager | None",
+                "Limits the memory of memtables of several databases. Default: none.",
+            ),
+            (
+                "db_path",
+                "Path | None",
+                "The directory of tables of families without cf_path. Default: the database's own.",
+            ),
+        ],
+    },
+];
+
+const HEAD: &str = "\
+\"\"\"The options as types of keywords. Written by `cargo xtask gen` from the option rows of the engine.\"\"\"
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypedDict
+
+if TYPE_CHECKING:
+    from esker._esker import Cache, MergeOperator, RateLimiter, Statistics, WriteBufferManager
+    from esker.types import (
+        Comparator,
+        CompactionFilter,
+        CompactionFilterFactory,
+        Filter,
+        FullMerge,
+        MergeOperatorObject,
+    )
+
+Path = str | os.PathLike[str]
+";
+
+/// The file, from the root, and what belongs into it.
+pub fn file(root: &Path) -> Result<(PathBuf, String), String> {
+    let mut text = HEAD.to_owned();
+    for table in TABLES {
+        let path = root.join(table.source);
+        let source =
+            std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+        let rows = rows(&source, table.name)
+            .ok_or_else(|| format!("{} has no option table {}", table.source, table.name))?;
+        text.push_str(&format!(
+            "\n\nclass {}:\n    \"\"\"{}\"\"\"\n",
+            table.class, table.doc
+        ));
+        for row in &rows {
+            text.push_str(&field(&row.name, python_type(&row.kind), &row.doc));
+        }
+        for (name, kind, doc) in table.objects {
+            text.push_str(&field(name, kind, &[(*doc).to_owned()]));
+        }
+    }
+    Ok((root.join("bindings/python/python/esker/options.py"), text))
+}
+
+fn field(name: &str, kind: &str, doc: &[String]) -> String {
+    let comments: String = doc.iter().map(|line| format!("    # {line}\n")).collect();
+    format!("\n{comments}    {name}: {kind}\n")
+}
+
+/// A row of an option table, as it stands in the source.
+struct Row {
+    name: String,
+    kind: String,
+    doc: Vec<String>,
+}
+
+/// The rows of the table `name`.
+fn rows(source: &str, name: &str) -> Option<Vec<Row>> {
+    let start = source.find(&format!("    pub struct {name} {{\n"))?;
+    let body = &source[start..];
+    let body = &body[..body.find("\n    }\n")?];
+    let (mut rows, mut doc) = (Vec::new(), Vec::new());
+    for line in body.lines().skip(1) {
+        let line = line.strip_prefix("        ").unwrap_or(line);
+        if let Some(words) = line.strip_prefix("/// ") {
+            doc.push(words.to_owned());
+        } else if let Some((name, rest)) = line.split_once(": ")
+            && !name.starts_with(' ')
+            && let Some((kind, _)) = rest.split_once(" = ")
+        {
+            rows.push(Row {
+                name: name.to_owned(),
+                kind: kind.to_owned(),
+                doc: std::mem::take(&mut doc),
+            });
+        }
+    }
+    Some(rows)
+}
+
+/// The type of the keyword.
+fn python_type(rust: &str) -> &'static str {
+    match rust {
+        "bool" => "bool",
+        "i32" | "u32" | "i64" | "u64" | "usize" => "int | str",
+        "f64" => "float",
+        "String" => "Path",
+        rust if rust.starts_with("Vec<") => "str | Sequence[str]",
+        rust if rust.ends_with("Options") || rust.starts_with("CompactionOptions") => {
+            "str | Mapping[str, Any]"
+        }
+        _ => "str",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_read_off_the_source() {
+        let source = "option_table! {\n    /// All.\n    pub struct Options {\n        /// First\n        /// doc.\n        first: bool = false, mutable = true;\n        /// Second.\n        second: Vec<CompressionType> = Vec::new(),\n            domain[\"a: b = c\"];\n    }\n    components {\n        /// No row.\n        fs: u32 = 1;\n    }\n}\n";
+        let rows = rows(source, "Options").unwrap();
+        let read: Vec<String> = rows
+            .iter()
+            .map(|row| field(&row.name, python_type(&row.kind), &row.doc))
+            .collect();
+        assert_eq!(
+            read,
+            [
+                "\n    # First\n    # doc.\n    first: bool\n",
+                "\n    # Second.\n    second: str | Sequence[str]\n"
+            ]
+        );
+        assert!(super::rows(source, "Other").is_none());
+    }
+}
