@@ -1,7 +1,8 @@
 //! What is written to a column family, and what is done to its files.
 
+use arrow_array::RecordBatch;
 use esker::{
-    BlobGarbageCollectionPolicy, BottommostLevelCompaction, CompactRangeOptions, FlushOptions,
+    BlobGarbageCollectionPolicy, BottommostLevelCompaction, CompactRangeOptions, Error, FlushOptions,
     IngestExternalFileOptions,
 };
 use pyo3::PyClassInitializer;
@@ -9,6 +10,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 
+use crate::arrow::{Binary, batches_of};
 use crate::bytes::Bytes;
 use crate::call::call;
 use crate::operation::{Keywords, unknown, write_options};
@@ -160,6 +162,33 @@ impl ColumnFamily {
         })
     }
 
+    /// Sets every row of a table, a record batch or a stream of Arrow: of bytes or text, in the columns `key` and `value`. A null value
+    /// deletes its key, a null key is refused. Each record batch is written as one batch. Gives the number of rows.
+    #[pyo3(signature = (data, *, key = "key", value = "value", **write_options))]
+    fn write_arrow(
+        this: &Bound<'_, Self>,
+        data: &Bound<'_, PyAny>,
+        key: &str,
+        value: &str,
+        write_options: Option<Keywords<'_, '_>>,
+    ) -> PyResult<usize> {
+        let options = self::write_options(write_options)?;
+        let reader = this.as_super().get();
+        let batches = batches_of(data)?;
+        call(this.py(), || {
+            let mut rows = 0;
+            for batch in batches {
+                let batch = batch.map_err(|error| Error::invalid_argument(error.to_string()))?;
+                reader.shared.check_open()?;
+                reader
+                    .shared
+                    .write(&options, batch_of(&batch, key, value, &reader.family)?)?;
+                rows += batch.num_rows();
+            }
+            Ok(rows)
+        })
+    }
+
     /// This family as it is now, for as long as the snapshot is held.
     fn snapshot(this: &Bound<'_, Self>) -> PyResult<Py<Snapshot>> {
         let py = this.py();
@@ -241,6 +270,27 @@ impl ColumnFamily {
         let options = this.as_super().get().family.current_options();
         family_options_dict(this.py(), &options)
     }
+}
+
+/// The rows of a record batch as writes.
+fn batch_of(
+    rows: &RecordBatch,
+    key: &str,
+    value: &str,
+    family: &esker::ColumnFamily,
+) -> esker::Result<esker::WriteBatch> {
+    let (keys, values) = (Binary::of(rows, key)?, Binary::of(rows, value)?);
+    let mut batch = esker::WriteBatch::new();
+    for row in 0..rows.num_rows() {
+        let key = keys
+            .get(row)
+            .ok_or_else(|| Error::invalid_argument(format!("the key of row {row} is null")))?;
+        match values.get(row) {
+            Some(value) => batch.put_cf(family, key, value),
+            None => batch.delete_cf(family, key),
+        }
+    }
+    Ok(batch)
 }
 
 /// Options by name, each as the text of an OPTIONS file.

@@ -91,7 +91,7 @@ impl DB {
         ColumnFamily::of(shared, family).add_subclass(DB)
     }
 
-    fn shared<'a>(this: &'a Bound<'_, Self>) -> &'a Handle {
+    pub fn shared<'a>(this: &'a Bound<'_, Self>) -> &'a Handle {
         &this.as_super().as_super().get().shared
     }
 }

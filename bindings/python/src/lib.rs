@@ -5,6 +5,10 @@
 //! may be waiting for it, to call a merge operator or a compaction filter. A lock of ours is taken without the GIL and given back before
 //! it is taken again.
 
+#![deny(unsafe_code)]
+
+mod arrow;
+mod backup_engine;
 mod bytes;
 mod cache;
 mod call;
@@ -21,13 +25,19 @@ mod reader;
 mod scan;
 mod shared;
 mod snapshot;
+mod sst_file_writer;
 mod statistics;
+mod transaction;
 mod write_batch;
 
 use pyo3::prelude::*;
 
 #[pymodule(gil_used = false)]
 mod _esker {
+    #[pymodule_export]
+    use super::arrow::{ArrowArray, ArrowStream};
+    #[pymodule_export]
+    use super::backup_engine::BackupEngine;
     #[pymodule_export]
     use super::cache::{Cache, RateLimiter, WriteBufferManager};
     #[pymodule_export]
@@ -47,7 +57,11 @@ mod _esker {
     #[pymodule_export]
     use super::snapshot::Snapshot;
     #[pymodule_export]
+    use super::sst_file_writer::SstFileWriter;
+    #[pymodule_export]
     use super::statistics::Statistics;
+    #[pymodule_export]
+    use super::transaction::{OptimisticTransactionDB, Transaction, TransactionDB};
     #[pymodule_export]
     use super::write_batch::WriteBatch;
 }

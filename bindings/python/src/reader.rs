@@ -6,6 +6,7 @@ use pyo3::exceptions::{PyKeyError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString};
 
+use crate::arrow::{ArrowArray, ArrowStream, Columns, array_of};
 use crate::bytes::Bytes;
 use crate::call::{call, exception};
 use crate::cursor::Cursor;
@@ -238,6 +239,55 @@ impl Reader {
             prefix,
         };
         self.scan(py, range, reverse, read_options, Yields::Values)
+    }
+
+    /// The values of many keys as one Arrow array, null where there is none. Keys are a sequence of bytes.
+    #[pyo3(signature = (keys, **read_options))]
+    fn multi_get_arrow<'py>(
+        &self,
+        py: Python<'py>,
+        keys: Vec<Bound<'py, PyAny>>,
+        read_options: Option<Keywords<'_, 'py>>,
+    ) -> PyResult<ArrowArray> {
+        let found = self.many(py, &keys, read_options)?;
+        array_of(py, &found.iter().map(Option::as_deref).collect::<Vec<_>>())
+    }
+
+    /// The rows of a range as a stream of Arrow record batches with the columns `key` and `value`, or one of them. A batch ends at
+    /// `batch_rows` rows or `batch_bytes` bytes.
+    #[pyo3(signature = (start = None, stop = None, *, include_start = true, include_stop = false, prefix = None, reverse = false, columns = None, batch_rows = 65536, batch_bytes = 67_108_864, **read_options))]
+    #[expect(clippy::too_many_arguments, reason = "keywords of Python")]
+    fn scan_arrow(
+        &self,
+        py: Python<'_>,
+        start: Option<Bytes<'_>>,
+        stop: Option<Bytes<'_>>,
+        include_start: bool,
+        include_stop: bool,
+        prefix: Option<Bytes<'_>>,
+        reverse: bool,
+        columns: Option<Vec<String>>,
+        batch_rows: usize,
+        batch_bytes: usize,
+        read_options: Option<Keywords<'_, '_>>,
+    ) -> PyResult<ArrowStream> {
+        let range = Range {
+            start,
+            stop,
+            include_start,
+            include_stop,
+            prefix,
+        };
+        let columns = Columns::of(columns)?;
+        let iter = self.iterator(py, range, read_options)?;
+        Ok(ArrowStream::over(
+            self.shared.clone(),
+            iter,
+            reverse,
+            columns,
+            batch_rows,
+            batch_bytes,
+        ))
     }
 
     fn __iter__(&self, py: Python<'_>) -> PyResult<Scan> {

@@ -11,12 +11,13 @@ use txn::{OptimisticTransactionDB, TransactionDB};
 
 use crate::call::call;
 
-/// A value that is dropped without the GIL, because that may end the database, whose background threads may be waiting for it.
-pub struct Detached<T: Send>(Option<T>);
+/// A value that is dropped without the GIL, because that may end the database, whose background threads may be waiting for it. Boxed, because
+/// Python's objects are aligned to 16 bytes at most, and some of the engine's to more.
+pub struct Detached<T: Send>(Option<Box<T>>);
 
 impl<T: Send> Detached<T> {
     pub fn new(value: T) -> Detached<T> {
-        Detached(Some(value))
+        Detached(Some(Box::new(value)))
     }
 }
 

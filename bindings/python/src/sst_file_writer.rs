@@ -1,0 +1,133 @@
+//! Tables written outside of a database, to be ingested.
+
+use std::path::PathBuf;
+
+use esker::{ExternalSstFileInfo, Options};
+use parking_lot::Mutex;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+
+use crate::bytes::Bytes;
+use crate::call::call_with;
+use crate::operation::Keywords;
+use crate::options::set_all;
+use crate::shared::Detached;
+
+/// Writes a table file that `ingest` takes up, or RocksDB's. Keys come in the order of the family, one entry each.
+///
+/// As a context manager it is finished at the end of the block, and removed if the block raises.
+#[pyclass(frozen, module = "esker")]
+pub struct SstFileWriter {
+    path: PathBuf,
+    writer: Mutex<Option<Detached<esker::SstFileWriter>>>,
+}
+
+impl SstFileWriter {
+    fn with<T: Send>(
+        &self,
+        py: Python<'_>,
+        body: impl FnOnce(&mut esker::SstFileWriter) -> esker::Result<T> + Send,
+    ) -> PyResult<T> {
+        call_with(py, &self.writer, |writer| match writer {
+            Some(writer) => body(writer),
+            None => Err(esker::Error::invalid_argument("the file is finished")),
+        })
+    }
+}
+
+#[pymethods]
+impl SstFileWriter {
+    /// Begins the file `path`. Options are those of `DB`; those of the family it is for decide.
+    #[new]
+    #[pyo3(signature = (path, **options))]
+    fn new(py: Python<'_>, path: PathBuf, options: Option<Keywords<'_, '_>>) -> PyResult<SstFileWriter> {
+        let mut chosen = Options::default();
+        set_all(&mut chosen, options)?;
+        let writer = SstFileWriter {
+            writer: Mutex::new(Some(Detached::new(esker::SstFileWriter::new(&chosen)))),
+            path,
+        };
+        writer.with(py, |file| file.open(&writer.path))?;
+        Ok(writer)
+    }
+
+    /// Adds a key, which must come behind those before.
+    fn put(&self, py: Python<'_>, key: Bytes<'_>, value: Bytes<'_>) -> PyResult<()> {
+        self.with(py, |writer| writer.put(&key, &value))
+    }
+
+    fn __setitem__(&self, py: Python<'_>, key: Bytes<'_>, value: Bytes<'_>) -> PyResult<()> {
+        self.put(py, key, value)
+    }
+
+    /// Adds a merge operand.
+    fn merge(&self, py: Python<'_>, key: Bytes<'_>, operand: Bytes<'_>) -> PyResult<()> {
+        self.with(py, |writer| writer.merge(&key, &operand))
+    }
+
+    /// Adds a deletion.
+    fn delete(&self, py: Python<'_>, key: Bytes<'_>) -> PyResult<()> {
+        self.with(py, |writer| writer.delete(&key))
+    }
+
+    /// Adds a deletion of every key from `start` up to `stop`, exclusive. These come in any order.
+    fn delete_range(&self, py: Python<'_>, start: Bytes<'_>, stop: Bytes<'_>) -> PyResult<()> {
+        self.with(py, |writer| writer.delete_range(&start, &stop))
+    }
+
+    /// Bytes written so far.
+    #[getter]
+    fn file_size(&self, py: Python<'_>) -> PyResult<u64> {
+        self.with(py, |writer| Ok(writer.file_size()))
+    }
+
+    /// Ends the file and puts it on the disk. Gives what it holds as a dict.
+    fn finish<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let info = call_with(py, &self.writer, |writer| {
+            let finished = match writer {
+                Some(writer) => writer.finish()?,
+                None => return Err(esker::Error::invalid_argument("the file is finished")),
+            };
+            *writer = None;
+            Ok(finished)
+        })?;
+        dict(py, &info)
+    }
+
+    fn __enter__(this: Py<Self>) -> Py<Self> {
+        this
+    }
+
+    #[pyo3(signature = (_type, value, _traceback, /))]
+    fn __exit__(
+        &self,
+        py: Python<'_>,
+        _type: &Bound<'_, PyAny>,
+        value: &Bound<'_, PyAny>,
+        _traceback: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        let is_whole = value.is_none();
+        call_with(py, &self.writer, |writer| {
+            let Some(open) = writer else {
+                return Ok(());
+            };
+            let finished = match is_whole {
+                true => open.finish().map(drop),
+                false => Ok(()),
+            };
+            *writer = None;
+            finished
+        })
+    }
+}
+
+fn dict<'py>(py: Python<'py>, info: &ExternalSstFileInfo) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    dict.set_item("file_path", &info.file_path)?;
+    dict.set_item("smallest_key", PyBytes::new(py, &info.smallest_key))?;
+    dict.set_item("largest_key", PyBytes::new(py, &info.largest_key))?;
+    dict.set_item("file_size", info.file_size)?;
+    dict.set_item("num_entries", info.num_entries)?;
+    dict.set_item("num_range_del_entries", info.num_range_del_entries)?;
+    Ok(dict)
+}
