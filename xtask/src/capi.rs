@@ -87,7 +87,11 @@ pub enum Origin {
 }
 
 /// Modules whose functions keep what they are given and read it back, and do no more.
-const KEEPING: &[&str] = &["kept_options.rs", "sst_file_manager.rs"];
+const KEEPING: &[&str] = &[
+    "compaction_service_options.rs",
+    "kept_options.rs",
+    "sst_file_manager.rs",
+];
 
 /// Every generated file with its text.
 pub fn files(root: &Path) -> Result<Vec<(PathBuf, String)>, String> {

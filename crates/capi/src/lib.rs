@@ -16,6 +16,7 @@ mod checkpoint;
 mod column_family;
 mod compact_files;
 mod compaction_filter;
+mod compaction_service_options;
 mod comparator;
 mod compression;
 mod db;

@@ -293,6 +293,29 @@ fn condition(condition: StallCondition) -> rocksdb_writestallcondition_t {
     })
 }
 
+/// RocksDB's number of the reason of a compaction. One that RocksDB does not have is unknown.
+pub fn compaction_reason_number(reason: CompactionReason) -> u32 {
+    match reason {
+        CompactionReason::LevelL0FilesNum => 1,
+        CompactionReason::LevelMaxLevelSize => 2,
+        CompactionReason::UniversalSizeAmplification => 3,
+        CompactionReason::UniversalSizeRatio => 4,
+        CompactionReason::UniversalSortedRunNum => 5,
+        CompactionReason::FIFOMaxSize => 6,
+        CompactionReason::FIFOReduceNumFiles => 7,
+        CompactionReason::FIFOTtl => 8,
+        CompactionReason::ManualCompaction => 9,
+        CompactionReason::FilesMarkedForCompaction => 10,
+        CompactionReason::BottommostFiles => 11,
+        CompactionReason::Ttl => 12,
+        CompactionReason::PeriodicCompaction => 15,
+        CompactionReason::ChangeTemperature => 16,
+        CompactionReason::ForcedBlobGC => 17,
+        CompactionReason::RefitLevel => 19,
+        CompactionReason::FilesCoveredByRangeTombstone => 0,
+    }
+}
+
 fn reason_number(reason: FlushReason) -> u32 {
     match reason {
         FlushReason::WriteBufferManager => 0x05,
@@ -411,7 +434,7 @@ impl EventListener for CallbackListener {
                 self.seen
                     .lock()
                     .compactions
-                    .insert(*job, (inputs.clone(), *reason as u32));
+                    .insert(*job, (inputs.clone(), compaction_reason_number(*reason)));
                 self.tell_compaction(
                     self.compaction_begin,
                     self.compaction_info(family, *job, *output_level, &[]),
@@ -457,7 +480,7 @@ impl EventListener for CallbackListener {
             } => {
                 // The files are the same, on another level.
                 let moved: Vec<u64> = inputs.iter().flat_map(|(_, files)| files).copied().collect();
-                let reason = CompactionReason::ManualCompaction as u32;
+                let reason = compaction_reason_number(CompactionReason::ManualCompaction);
                 self.seen
                     .lock()
                     .compactions
@@ -490,7 +513,7 @@ impl EventListener for CallbackListener {
                         subcompaction_job_id: *subcompaction as c_int,
                         base_input_level: *base_input_level as c_int,
                         output_level: *output_level as c_int,
-                        compaction_reason: *reason as u32,
+                        compaction_reason: compaction_reason_number(*reason),
                         compression: *compression as u32,
                         ..SubcompactionjobinfoFields::default()
                     },
@@ -517,7 +540,7 @@ impl EventListener for CallbackListener {
                         subcompaction_job_id: *subcompaction as c_int,
                         base_input_level: *base_input_level as c_int,
                         output_level: *output_level as c_int,
-                        compaction_reason: *reason as u32,
+                        compaction_reason: compaction_reason_number(*reason),
                         compression: *compression as u32,
                         ..SubcompactionjobinfoFields::default()
                     },

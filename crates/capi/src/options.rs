@@ -72,6 +72,7 @@ pub struct rocksdb_options_t {
     pub db_paths: Vec<PathBuf>,
     pub cf_paths: Vec<PathBuf>,
     pub listeners: Vec<Arc<crate::listener::CallbackListener>>,
+    pub compaction_service: Option<Arc<crate::remote_compaction::CallbackCompactionService>>,
     pub wal_filter: Option<Arc<crate::wal_filter::CallbackWalFilter>>,
     pub kept: KeptOptions,
 }
@@ -114,6 +115,8 @@ impl rocksdb_options_t {
         if self.checksum_generator {
             options.file_checksum_gen_factory = esker::FileChecksumGenFactory::Crc32c;
         }
+        let service = self.compaction_service.clone();
+        options.compaction_service = service.map(|service| service as Arc<dyn esker::CompactionService>);
         let filter = self.wal_filter.clone();
         options.wal_filter = filter.map(|filter| filter as Arc<dyn esker::WalFilter>);
         let listeners = self.listeners.iter().cloned();

@@ -1,10 +1,18 @@
-//! Objects of remote compaction. There is no compaction by others: a service that is set is refused when a database is opened.
+//! Remote compaction: the service that compactions are offered to, and its objects.
 
-use std::ffi::{c_char, c_int};
+use std::ffi::{CString, c_char, c_int, c_void};
+use std::sync::Arc;
 
-use esker::Error;
+use esker::{
+    CompactionService, CompactionServiceJobInfo, CompactionServiceJobStatus,
+    CompactionServiceScheduleResponse, Error,
+};
 
 use crate::ffi::*;
+use crate::generated::fields::CompactionserviceJobinfoFields;
+use crate::generated::objects::rocksdb_compactionservice_jobinfo_t;
+use crate::listener::compaction_reason_number;
+use crate::options::rocksdb_options_t;
 
 /// `rocksdb_compactionservice_scheduleresponse_t`.
 pub struct rocksdb_compactionservice_scheduleresponse_t {
@@ -137,5 +145,160 @@ api!(
 api!(
     fn rocksdb_compaction_options_canceled_destroy(canceled: *mut u8) {
         free_box(canceled)
+    }
+);
+
+type ScheduleFn = Option<
+    unsafe extern "C" fn(
+        *mut c_void,
+        *const rocksdb_compactionservice_jobinfo_t,
+        *const c_char,
+        usize,
+    ) -> *mut rocksdb_compactionservice_scheduleresponse_t,
+>;
+type WaitFn = Option<unsafe extern "C" fn(*mut c_void, *const c_char, *mut *mut c_char, *mut usize) -> c_int>;
+type CancelFn = Option<unsafe extern "C" fn(*mut c_void)>;
+type InstalledFn = Option<unsafe extern "C" fn(*mut c_void, *const c_char, c_int)>;
+
+/// A service made of callbacks.
+pub struct CallbackCompactionService {
+    state: State,
+    name: String,
+    schedule: ScheduleFn,
+    wait: WaitFn,
+    cancel: CancelFn,
+    installed: InstalledFn,
+}
+
+/// `rocksdb_compactionservice_t`. Options take it over.
+pub type rocksdb_compactionservice_t = CallbackCompactionService;
+
+/// A status by its number; one that there is not is a failure.
+fn status(number: c_int) -> CompactionServiceJobStatus {
+    match number {
+        0 => CompactionServiceJobStatus::Success,
+        2 => CompactionServiceJobStatus::Aborted,
+        3 => CompactionServiceJobStatus::UseLocal,
+        _ => CompactionServiceJobStatus::Failure,
+    }
+}
+
+fn status_number(status: CompactionServiceJobStatus) -> c_int {
+    match status {
+        CompactionServiceJobStatus::Success => 0,
+        CompactionServiceJobStatus::Failure => 1,
+        CompactionServiceJobStatus::Aborted => 2,
+        CompactionServiceJobStatus::UseLocal => 3,
+    }
+}
+
+fn answer(status: CompactionServiceJobStatus) -> CompactionServiceScheduleResponse {
+    CompactionServiceScheduleResponse {
+        scheduled_job_id: Vec::new(),
+        status,
+    }
+}
+
+impl CompactionService for CallbackCompactionService {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn schedule(&self, info: &CompactionServiceJobInfo, input: &[u8]) -> CompactionServiceScheduleResponse {
+        let Some(schedule) = self.schedule else {
+            return answer(CompactionServiceJobStatus::UseLocal);
+        };
+        let info = rocksdb_compactionservice_jobinfo_t {
+            fields: CompactionserviceJobinfoFields {
+                db_name: info.db_name.clone().into_bytes(),
+                db_id: info.db_id.clone().into_bytes(),
+                db_session_id: info.db_session_id.clone().into_bytes(),
+                cf_name: info.cf_name.clone().into_bytes(),
+                cf_id: info.cf_id,
+                job_id: info.job_id,
+                // RocksDB's `Env::Priority::LOW`: that of its compactions.
+                priority: 1,
+                compaction_reason: compaction_reason_number(info.compaction_reason) as c_int,
+                base_input_level: info.base_input_level as c_int,
+                output_level: info.output_level as c_int,
+                is_full_compaction: u8::from(info.is_full_compaction),
+                is_manual_compaction: u8::from(info.is_manual_compaction),
+                is_bottommost_level: u8::from(info.bottommost_level),
+            },
+        };
+        // SAFETY: what is lent is there until the callback returns; the response is given to us.
+        unsafe {
+            let response = schedule(self.state.pointer, &info, input.as_ptr().cast(), input.len());
+            if response.is_null() {
+                return answer(CompactionServiceJobStatus::Failure);
+            }
+            let response = Box::from_raw(response);
+            CompactionServiceScheduleResponse {
+                scheduled_job_id: response.job,
+                status: status(response.status),
+            }
+        }
+    }
+
+    fn wait(&self, scheduled_job_id: &[u8]) -> (CompactionServiceJobStatus, Vec<u8>) {
+        let Some(wait) = self.wait else {
+            return (CompactionServiceJobStatus::UseLocal, Vec::new());
+        };
+        let id = CString::new(scheduled_job_id).unwrap_or_default();
+        let (mut result, mut length) = (std::ptr::null_mut(), 0);
+        // SAFETY: what is lent is there until the callback returns; the result is from malloc, and given to us.
+        unsafe {
+            let ended = wait(self.state.pointer, id.as_ptr(), &mut result, &mut length);
+            let copy = bytes(result, length).to_vec();
+            libc::free(result.cast());
+            (status(ended), copy)
+        }
+    }
+
+    fn cancel_awaiting_jobs(&self) {
+        if let Some(cancel) = self.cancel {
+            // SAFETY: it was given for the state.
+            unsafe { cancel(self.state.pointer) }
+        }
+    }
+
+    fn on_installation(&self, scheduled_job_id: &[u8], status: CompactionServiceJobStatus) {
+        if let Some(installed) = self.installed {
+            let id = CString::new(scheduled_job_id).unwrap_or_default();
+            // SAFETY: the id is there until the callback returns.
+            unsafe { installed(self.state.pointer, id.as_ptr(), status_number(status)) }
+        }
+    }
+}
+
+api!(
+    fn rocksdb_compactionservice_create(
+        state: *mut c_void,
+        destructor: Option<unsafe extern "C" fn(*mut c_void)>,
+        schedule: ScheduleFn,
+        name: *const c_char,
+        wait: WaitFn,
+        cancel_awaiting_jobs: CancelFn,
+        on_installation: InstalledFn,
+    ) -> *mut rocksdb_compactionservice_t {
+        boxed(CallbackCompactionService {
+            state: State::new(state, destructor),
+            name: string(name),
+            schedule,
+            wait,
+            cancel: cancel_awaiting_jobs,
+            installed: on_installation,
+        })
+    }
+);
+
+api!(
+    fn rocksdb_options_set_compaction_service(
+        options: *mut rocksdb_options_t,
+        service: *mut rocksdb_compactionservice_t,
+    ) {
+        if !options.is_null() && !service.is_null() {
+            (*options).compaction_service = Some(Arc::from(Box::from_raw(service)));
+        }
     }
 );

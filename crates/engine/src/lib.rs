@@ -86,6 +86,10 @@ pub use ingest::sst_file_writer::{ExternalSstFileInfo, SstFileWriter};
 pub use ingest::{
     FileIngestionHandle, IngestExternalFileArg, IngestExternalFileOptions, PreparedFileInfo, RangeOpt,
 };
+pub use jobs::compaction_service::{
+    CompactionService, CompactionServiceJobInfo, CompactionServiceJobStatus,
+    CompactionServiceScheduleResponse,
+};
 pub use jobs::verifier::VerifyProgress;
 pub use log::header::GIT_SHA;
 pub use log::{InfoLogLevel, Logger, NullLogger};

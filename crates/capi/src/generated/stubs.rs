@@ -166,44 +166,6 @@ api!(fn rocksdb_transaction_set_commit_timestamp(_0: *mut c_void, _1: u64) { abs
 
 api!(fn rocksdb_transaction_set_read_timestamp_for_validation(_0: *mut c_void, _1: u64) { absent("rocksdb_transaction_set_read_timestamp_for_validation") });
 
-api!(fn rocksdb_compactionservice_create(_0: *mut c_void, _1: *mut c_void, _2: *mut c_void, _3: *mut c_void, _4: *mut c_void, _5: *mut c_void, _6: *mut c_void) -> *mut c_void { absent("rocksdb_compactionservice_create") });
-
-api!(fn rocksdb_options_set_compaction_service(_0: *mut c_void, _1: *mut c_void) { absent("rocksdb_options_set_compaction_service") });
-
-api!(fn rocksdb_compaction_service_options_override_create() -> *mut c_void { absent("rocksdb_compaction_service_options_override_create") });
-
-api!(fn rocksdb_compaction_service_options_override_create_from_options(_0: *mut c_void) -> *mut c_void { absent("rocksdb_compaction_service_options_override_create_from_options") });
-
-api!(fn rocksdb_compaction_service_options_override_destroy(_0: *mut c_void) { absent("rocksdb_compaction_service_options_override_destroy") });
-
-api!(fn rocksdb_compaction_service_options_override_set_env(_0: *mut c_void, _1: *mut c_void) { absent("rocksdb_compaction_service_options_override_set_env") });
-
-api!(fn rocksdb_compaction_service_options_override_set_comparator(_0: *mut c_void, _1: *mut c_void) { absent("rocksdb_compaction_service_options_override_set_comparator") });
-
-api!(fn rocksdb_compaction_service_options_override_set_merge_operator(_0: *mut c_void, _1: *mut c_void) { absent("rocksdb_compaction_service_options_override_set_merge_operator") });
-
-api!(fn rocksdb_compaction_service_options_override_set_compaction_filter(_0: *mut c_void, _1: *mut c_void) { absent("rocksdb_compaction_service_options_override_set_compaction_filter") });
-
-api!(fn rocksdb_compaction_service_options_override_set_compaction_filter_factory(_0: *mut c_void, _1: *mut c_void) { absent("rocksdb_compaction_service_options_override_set_compaction_filter_factory") });
-
-api!(fn rocksdb_compaction_service_options_override_set_prefix_extractor(_0: *mut c_void, _1: *mut c_void) { absent("rocksdb_compaction_service_options_override_set_prefix_extractor") });
-
-api!(fn rocksdb_compaction_service_options_override_set_block_based_table_factory(_0: *mut c_void, _1: *mut c_void) { absent("rocksdb_compaction_service_options_override_set_block_based_table_factory") });
-
-api!(fn rocksdb_compaction_service_options_override_set_cuckoo_table_factory(_0: *mut c_void, _1: *mut c_void) { absent("rocksdb_compaction_service_options_override_set_cuckoo_table_factory") });
-
-api!(fn rocksdb_compaction_service_options_override_add_event_listener(_0: *mut c_void, _1: *mut c_void) { absent("rocksdb_compaction_service_options_override_add_event_listener") });
-
-api!(fn rocksdb_compaction_service_options_override_set_statistics(_0: *mut c_void, _1: *mut c_void) { absent("rocksdb_compaction_service_options_override_set_statistics") });
-
-api!(fn rocksdb_compaction_service_options_override_set_info_log(_0: *mut c_void, _1: *mut c_void) { absent("rocksdb_compaction_service_options_override_set_info_log") });
-
-api!(fn rocksdb_compaction_service_options_override_set_option(_0: *mut c_void, _1: *mut c_void, _2: *mut c_void) { absent("rocksdb_compaction_service_options_override_set_option") });
-
-api!(fn rocksdb_compaction_service_options_override_set_file_checksum_gen_factory(_0: *mut c_void, _1: *mut c_void) { absent("rocksdb_compaction_service_options_override_set_file_checksum_gen_factory") });
-
-api!(fn rocksdb_compaction_service_options_override_set_sst_partitioner_factory(_0: *mut c_void, _1: *mut c_void) { absent("rocksdb_compaction_service_options_override_set_sst_partitioner_factory") });
-
 api!(fn rocksdb_compaction_service_options_override_add_table_properties_collector_factory(_0: *mut c_void, _1: *mut c_void) { absent("rocksdb_compaction_service_options_override_add_table_properties_collector_factory") });
 
 api!(fn rocksdb_open_and_compact(_0: *mut c_void, _1: *mut c_void, _2: *mut c_void, _3: usize, _4: *mut c_void, _5: *mut c_void, errptr: *mut *mut c_char) -> *mut c_void { absent_error("rocksdb_open_and_compact", errptr) });

@@ -16,6 +16,7 @@ mod block_copy;
 mod block_damage;
 mod closed;
 mod compaction_hooks;
+mod compaction_service;
 mod compactions_rest;
 mod company;
 mod compression;

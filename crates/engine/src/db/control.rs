@@ -248,6 +248,10 @@ impl DbInner {
         self.manual_cancelled.store(true, Ordering::Relaxed);
         self.look_again(&mut state);
         drop(state);
+        if let Some(service) = &self.options.compaction_service {
+            // A panic there keeps nothing from closing.
+            let _ = base::user_code::catch(|| service.cancel_awaiting_jobs());
+        }
         if let Some(limiter) = &self.options.rate_limiter {
             limiter.wake();
         }

@@ -464,6 +464,7 @@ impl DbInner {
         let borders = own.stream_borders.clone();
         let written = MutexGuard::unlocked(state, || {
             self.tell_compaction_begun(family, job.job, plan);
+            self.offer_to_service(family, plan, job.job)?;
             let threads = self.subcompactions_allowed(family, plan, job.max_subcompactions);
             let rewrite = Rewrite::new(self, family, &version, plan, job.job, full_history_ts_low)?;
             let rewrite = rewrite.ending_at(borders);

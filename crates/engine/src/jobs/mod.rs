@@ -3,6 +3,7 @@
 pub(crate) mod blob_inputs;
 pub(crate) mod blob_outputs;
 pub(crate) mod compaction;
+pub mod compaction_service;
 pub(crate) mod file_checksum;
 pub(crate) mod flush;
 pub(crate) mod large_rows;

@@ -13,6 +13,7 @@ use wal::RecoveryMode;
 
 use crate::db::wal_filter::WalFilter;
 use crate::events::EventListener;
+use crate::jobs::compaction_service::CompactionService;
 use crate::log::{InfoLogLevel, Logger};
 use crate::options::ColumnFamilyOptions;
 use crate::options::table::{OptionValue, enum_option, option_table};
@@ -221,6 +222,8 @@ option_table! {
         row_limit: RowLimit = RowLimit::MAX;
         /// Sees each record of the WALs that recovery reads, and decides what is done with it: see [`WalFilter`]. What it leaves out is gone. Default: none.
         wal_filter: Option<Arc<dyn WalFilter>> = None;
+        /// Is asked to take compactions before they are run here: see [`CompactionService`]. Default: none.
+        compaction_service: Option<Arc<dyn CompactionService>> = None;
         /// Told of flushes, compactions, stalls and errors. Default: none.
         listeners: Vec<Arc<dyn EventListener>> = Vec::new();
         /// Takes the lines of the info log, of a database open for reading too. Default: none; a database that is open for writing writes
