@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::shell::{self, Outcome};
-use crate::{capi, judge, python};
+use crate::{capi, jni, judge, python};
 
 /// A generated part: the document, the name on its marks, and what belongs between them.
 struct Part {
@@ -62,7 +62,11 @@ fn for_each(mut act: impl FnMut(&Path, &str, &str) -> Outcome) -> Outcome {
         act(&path, &old, &new)?;
     }
     let others = [judge::file(&root), python::options::file(&root)?];
-    for (path, new) in capi::files(&root)?.into_iter().chain(others) {
+    for (path, new) in capi::files(&root)?
+        .into_iter()
+        .chain(jni::files(&root)?)
+        .chain(others)
+    {
         act(&path, &std::fs::read_to_string(&path).unwrap_or_default(), &new)?;
     }
     Ok(())

@@ -7,6 +7,7 @@ mod ci;
 mod circles;
 mod fuzz;
 mod generate;
+mod jni;
 mod judge;
 mod library;
 mod licences;

@@ -28,6 +28,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("backup", &["base", "codec", "vfs", "sst", "esker"]),
     ("mvcc", &["base", "codec", "esker"]),
     ("capi", &["base", "txn", "vfs", "esker", "backup"]),
+    ("jni", &["base", "vfs", "esker", "backup", "txn"]),
 ];
 
 /// Crates that hold unsafe code; every other says `#![forbid(unsafe_code)]`.
@@ -37,6 +38,7 @@ const UNSAFE_CRATES: &[&str] = &[
     "crates/sst/",
     "crates/vfs/",
     "crates/capi/",
+    "crates/jni/",
 ];
 
 pub fn check(tree: &Tree, sources: &[Source]) -> Vec<Finding> {

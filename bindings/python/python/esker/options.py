@@ -521,6 +521,13 @@ class Options(ColumnFamilyOptions, total=False):
     # puts those that are outstanding into the WAL it begins. Then `avoid_flush_during_recovery` has no effect. `TransactionDB` sets it. Default: false.
     allow_2pc: bool
 
+    # Flushes all families together, and records their tables in the MANIFEST in one step: of a batch over several families that was
+    # written with `disable_wal` a crash leaves all rows or none. A flush that begins by itself is of every family that holds
+    # rows, and so is one that a compaction or an ingestion asks for; `Db::flush_cf` flushes the families it is given, together.
+    # Families wait for no second memtable then: `min_write_buffer_number_to_merge` becomes 1. Not together with
+    # `enable_pipelined_write`. Where every write has a WAL it adds nothing. Default: false.
+    atomic_flush: bool
+
     # Closes without flushing rows that no WAL holds (written with `disable_wal`). Default: false.
     avoid_flush_during_shutdown: bool
 

@@ -13,7 +13,11 @@ fn the_quick_start_runs_again_over_its_own_database() {
             .current_dir(dir.path())
             .output()
             .unwrap();
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        assert!(
+            output.status.success(),
+            "{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
         let rows = String::from_utf8_lossy(&output.stdout);
         assert!(rows.contains("[97, 100, 97] = "), "ada, of the snapshot: {rows}");
     }

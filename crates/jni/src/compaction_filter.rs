@@ -1,0 +1,135 @@
+//! Compaction filters. Java chooses among those that the library has.
+
+use std::sync::Arc;
+
+use esker::{CompactionFilter, CompactionFilterFactory, Decision, FilterContext, ValueType};
+use jni_sys::{jlong, jmethodID, jvalue};
+
+use crate::callback::{Global, attached};
+use crate::env::JString;
+use crate::fail::Result;
+use crate::frame::native;
+use crate::handles;
+
+/// `org.rocksdb.AbstractCompactionFilter`.
+pub struct FilterObject(pub Arc<dyn Kind>);
+
+/// A kind of filter, with its settings.
+pub trait Kind: Send + Sync {
+    /// Its name.
+    fn name(&self) -> &'static str;
+    /// One of the kind, for one compaction.
+    fn make(&self) -> Box<dyn CompactionFilter>;
+}
+
+/// Drops rows without a value.
+struct RemoveEmptyValue;
+
+impl Kind for RemoveEmptyValue {
+    fn name(&self) -> &'static str {
+        "RemoveEmptyValueCompactionFilter"
+    }
+
+    fn make(&self) -> Box<dyn CompactionFilter> {
+        Box::new(RemoveEmptyValue)
+    }
+}
+
+impl CompactionFilter for RemoveEmptyValue {
+    fn filter(&mut self, _level: usize, _key: &[u8], value_type: ValueType, value: &[u8]) -> Decision {
+        match value_type == ValueType::Value && value.is_empty() {
+            true => Decision::Remove,
+            false => Decision::Keep,
+        }
+    }
+}
+
+native!("RemoveEmptyValueCompactionFilter_createNewRemoveEmptyValueCompactionFilter0" "" fn(env) -> i64 {
+    Ok(handles::insert(FilterObject(Arc::new(RemoveEmptyValue))))
+});
+
+/// Makes the same kind each time.
+struct Always(Arc<dyn Kind>);
+
+impl CompactionFilterFactory for Always {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    fn create(&self, _context: &FilterContext) -> Option<Box<dyn CompactionFilter>> {
+        Some(self.0.make())
+    }
+}
+
+/// A factory that makes the filter of a handle.
+pub fn factory_of_filter(filter: jlong) -> Result<Arc<dyn CompactionFilterFactory>> {
+    Ok(Arc::new(Always(Arc::clone(
+        &handles::get::<FilterObject>(filter)?.0,
+    ))))
+}
+
+/// `org.rocksdb.AbstractCompactionFilterFactory`.
+struct FactoryObject(Arc<JavaFactory>);
+
+/// An object of Java's that chooses a filter for each compaction.
+struct JavaFactory {
+    name: String,
+    object: Global,
+    create: Method,
+}
+
+struct Method(jmethodID);
+
+// SAFETY: the numbers of methods may be used by any thread.
+unsafe impl Send for Method {}
+// SAFETY: as above.
+unsafe impl Sync for Method {}
+
+impl CompactionFilterFactory for JavaFactory {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn create(&self, context: &FilterContext) -> Option<Box<dyn CompactionFilter>> {
+        let arguments = [
+            jvalue {
+                z: context.is_full_compaction,
+            },
+            jvalue {
+                z: context.is_manual_compaction,
+            },
+        ];
+        let handle = attached(|env| {
+            let factory = env.local(self.object.reference());
+            let handle = env.call_long(factory, self.create.0, &arguments);
+            env.forget(factory);
+            handle
+        });
+        let filter = handle.and_then(|handle| {
+            let made = handles::get::<FilterObject>(handle).map(|filter| filter.0.make());
+            // Java has given it away.
+            handles::close(handle);
+            made
+        });
+        // Without the filter it was asked for a compaction keeps all rows.
+        filter.ok()
+    }
+}
+
+native!("AbstractCompactionFilterFactory_createNewCompactionFilterFactory0" "" fn(env) -> i64 {
+    let class = env.class_of(env.this)?;
+    let name = env.method(class, "name", "()Ljava/lang/String;")?;
+    let name = env.string(JString(env.call_object(env.this, name, &[])?))?;
+    let base = env.class("org/rocksdb/AbstractCompactionFilterFactory")?;
+    let create = env.method(base, "createCompactionFilter", "(ZZ)J")?;
+    Ok(handles::insert(FactoryObject(Arc::new(JavaFactory {
+        name,
+        object: Global::strong(&env, env.this)?,
+        create: Method(create),
+    }))))
+});
+
+/// The factory of a handle.
+pub fn factory(factory: jlong) -> Result<Arc<dyn CompactionFilterFactory>> {
+    Ok(Arc::clone(&handles::get::<FactoryObject>(factory)?.0) as Arc<dyn CompactionFilterFactory>)
+}

@@ -1,0 +1,151 @@
+//! Errors on their way to Java: exceptions of `org.rocksdb` with RocksDB's codes, and those of Java itself.
+
+use esker::{Error, ErrorKind};
+use jni_sys::{jobject, jvalue};
+
+use crate::env::{Env, JString};
+use crate::generated::throws;
+
+/// The reason why a native method ends early.
+pub enum Fail {
+    /// An error of the engine: a `RocksDBException` with its status.
+    Status(Error),
+    /// A handle that is closed, or of another class: a `RocksDBException` where the method declares one, and else an
+    /// `IllegalStateException`.
+    Closed(String),
+    /// Java has thrown already.
+    Thrown,
+    /// An exception of Java's own.
+    Java(&'static str, String),
+}
+
+/// A native method's result.
+pub type Result<T> = std::result::Result<T, Fail>;
+
+impl From<Error> for Fail {
+    fn from(error: Error) -> Fail {
+        Fail::Status(error)
+    }
+}
+
+impl Fail {
+    /// A `NullPointerException`.
+    pub fn null() -> Fail {
+        Fail::Java("java/lang/NullPointerException", "null was given".to_owned())
+    }
+
+    /// An `ArrayIndexOutOfBoundsException`.
+    pub fn bounds(index: i32) -> Fail {
+        Fail::Java("java/lang/ArrayIndexOutOfBoundsException", format!("{index}"))
+    }
+
+    /// An `IllegalArgumentException`.
+    pub fn argument(message: impl Into<String>) -> Fail {
+        Fail::Java("java/lang/IllegalArgumentException", message.into())
+    }
+
+    /// An `IllegalStateException`.
+    pub fn state(message: impl Into<String>) -> Fail {
+        Fail::Java("java/lang/IllegalStateException", message.into())
+    }
+
+    /// Refuses by name what is not there.
+    pub fn unsupported(what: &str) -> Fail {
+        Fail::Java(
+            "java/lang/UnsupportedOperationException",
+            format!("{what} is not in Esker yet"),
+        )
+    }
+
+    /// Throws it from the method of that mangled name.
+    #[cold]
+    pub fn throw(self, env: &Env<'_>, method: &str) {
+        match self {
+            Fail::Thrown => {}
+            Fail::Java(class, message) => env.throw_new(class, &message),
+            Fail::Status(error) => throw_status(env, &error),
+            Fail::Closed(message) if throws::declares(method) => {
+                throw_status(env, &Error::invalid_argument(message));
+            }
+            Fail::Closed(message) => env.throw_new("java/lang/IllegalStateException", &message),
+        }
+    }
+}
+
+/// Throws a `RocksDBException` with the status of an error.
+fn throw_status(env: &Env<'_>, error: &Error) {
+    let thrown = status(env, error).and_then(|status| {
+        env.object(
+            "org/rocksdb/RocksDBException",
+            "(Lorg/rocksdb/Status;)V",
+            &[jvalue { l: status }],
+        )
+    });
+    if let Ok(exception) = thrown {
+        env.throw(exception);
+    }
+}
+
+/// An `org.rocksdb.Status` of an error.
+pub fn status(env: &Env<'_>, error: &Error) -> Result<jobject> {
+    let (code, subcode) = codes(error.kind());
+    let state = match state(error) {
+        // RocksDB's has no text then, and Java tells the code.
+        text if text.is_empty() => JString(std::ptr::null_mut()),
+        text => env.new_string(&text)?,
+    };
+    let arguments = [jvalue { b: code }, jvalue { b: subcode }, jvalue { l: state.0 }];
+    env.object("org/rocksdb/Status", "(BBLjava/lang/String;)V", &arguments)
+}
+
+/// An `org.rocksdb.Status` that says that all is well.
+pub fn status_ok(env: &Env<'_>) -> Result<jobject> {
+    let arguments = [
+        jvalue { b: 0 },
+        jvalue { b: 0 },
+        jvalue {
+            l: std::ptr::null_mut(),
+        },
+    ];
+    env.object("org/rocksdb/Status", "(BBLjava/lang/String;)V", &arguments)
+}
+
+/// The text that RocksDB's status has besides its code: the message, and the file it is about.
+fn state(error: &Error) -> String {
+    match error.file() {
+        Some(file) if error.kind() == ErrorKind::LockHeld => {
+            format!("{}: {}", file.display(), error.message())
+        }
+        Some(file) if is_of_files(error.kind()) => format!("{}: {}", error.message(), file.display()),
+        _ => error.message().to_owned(),
+    }
+}
+
+fn is_of_files(kind: ErrorKind) -> bool {
+    matches!(
+        kind,
+        ErrorKind::Io | ErrorKind::NoSpace | ErrorKind::NotFound | ErrorKind::Corruption
+    )
+}
+
+/// RocksJava's numbers of a status's code and subcode.
+fn codes(kind: ErrorKind) -> (i8, i8) {
+    match kind {
+        ErrorKind::NotFound => (1, 0),
+        ErrorKind::Corruption | ErrorKind::Panicked => (2, 0),
+        ErrorKind::NotSupported => (3, 0),
+        ErrorKind::InvalidArgument => (4, 0),
+        ErrorKind::Io | ErrorKind::LockHeld | ErrorKind::ReadOnly => (5, 0),
+        ErrorKind::NoSpace => (5, 4),
+        ErrorKind::MergeFailed => (2, 0),
+        ErrorKind::Incomplete => (7, 0),
+        ErrorKind::ShutdownInProgress => (8, 0),
+        ErrorKind::TimedOut => (9, 0),
+        ErrorKind::Aborted => (10, 0),
+        ErrorKind::Busy => (11, 0),
+        ErrorKind::Expired => (12, 0),
+        ErrorKind::TryAgain => (13, 0),
+        // RocksJava has no name for a dropped family.
+        _ => (0x7F, 0),
+    }
+}

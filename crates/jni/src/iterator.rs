@@ -1,0 +1,188 @@
+//! `org.rocksdb.RocksIterator`.
+
+use base::sync::Mutex;
+use esker::{ColumnFamily, Db, DbIterator, ReadOptions, WriteBatchWithIndex};
+use jni_sys::jlong;
+
+use crate::env::{Env, JBuffer, JByteArray, JLongArray};
+use crate::fail::{Fail, Result};
+use crate::frame::native;
+use crate::handles;
+use crate::objects::{Family, database, read_options};
+use crate::snapshot::SnapshotObject;
+
+/// An iterator. Java may hand it to another thread; two at a time wait for each other.
+pub struct IteratorObject {
+    iterator: Mutex<DbIterator>,
+    /// Of which rows it is, for a batch to be laid over them.
+    db: Db,
+    options: ReadOptions,
+}
+
+impl IteratorObject {
+    /// Over rows of a family.
+    pub fn over(db: &Db, options: &ReadOptions, family: &ColumnFamily) -> IteratorObject {
+        IteratorObject::new(db.iter_cf(options, family), db, options)
+    }
+
+    /// An iterator of other kinds, over rows of a database.
+    pub fn new(iterator: DbIterator, db: &Db, options: &ReadOptions) -> IteratorObject {
+        IteratorObject {
+            iterator: Mutex::new(iterator),
+            db: db.clone(),
+            options: options.clone(),
+        }
+    }
+
+    /// Works with the iterator.
+    pub fn with<R>(&self, act: impl FnOnce(&mut DbIterator) -> R) -> R {
+        act(&mut self.iterator.lock())
+    }
+
+    /// Over the same rows and those of a batch. Bounds of `options` replace the iterator's own.
+    pub fn over_batch(
+        &self,
+        batch: &WriteBatchWithIndex,
+        family: &ColumnFamily,
+        options: Option<&ReadOptions>,
+    ) -> Result<IteratorObject> {
+        let mut merged = self.options.clone();
+        if let Some(given) = options {
+            merged.iterate_lower_bound = given.iterate_lower_bound.clone().or(merged.iterate_lower_bound);
+            merged.iterate_upper_bound = given.iterate_upper_bound.clone().or(merged.iterate_upper_bound);
+        }
+        let iterator = batch.iter_with_base(&self.db, &merged, family)?;
+        Ok(IteratorObject::new(iterator, &self.db, &merged))
+    }
+}
+
+fn with<R>(iterator: jlong, act: impl FnOnce(&mut DbIterator) -> R) -> Result<R> {
+    Ok(handles::get::<IteratorObject>(iterator)?.with(act))
+}
+
+/// Works with an iterator that must stand on a row.
+fn on_row<R>(iterator: jlong, act: impl FnOnce(&DbIterator) -> Result<R>) -> Result<R> {
+    with(iterator, |iterator| match iterator.valid() {
+        true => act(iterator),
+        false => Err(Fail::state("the iterator stands on no row")),
+    })?
+}
+
+native!("RocksDB_iterator" "JJJ" fn(env, db: i64, family: i64, options: i64) -> i64 {
+    let db = database(db)?;
+    let family = Family::of(family)?;
+    Ok(handles::insert(IteratorObject::over(&db.db, &*read_options(options)?, family.in_db(&db))))
+});
+
+native!("RocksDB_iterators" "J_3JJ" fn(env, db: i64, families: JLongArray, options: i64) -> JLongArray {
+    let db = database(db)?;
+    let mut options = ReadOptions::clone(&*read_options(options)?);
+    // All see the same rows.
+    if options.snapshot.is_none() && !options.tailing {
+        options.snapshot = Some(db.db.snapshot());
+    }
+    let mut made = Vec::new();
+    for family in env.longs(families)? {
+        made.push(handles::insert(IteratorObject::over(&db.db, &options, Family::of(family)?.in_db(&db))));
+    }
+    env.long_array(&made)
+});
+
+fn copied(env: &Env<'_>, bytes: &[u8], to: JByteArray, at: i32, length: i32) -> Result<i32> {
+    env.fill(to, at, length, bytes)?;
+    Ok(bytes.len() as i32)
+}
+
+fn copied_direct(env: &Env<'_>, bytes: &[u8], to: JBuffer, at: i32, length: i32) -> Result<i32> {
+    let to = env.direct(to, at, length)?;
+    let count = to.len().min(bytes.len());
+    to[..count].copy_from_slice(&bytes[..count]);
+    Ok(bytes.len() as i32)
+}
+
+/// The methods of an iterator, of whichever class it is an iterator of.
+macro_rules! iterator_methods {
+    ($with:ident, $on_row:ident:
+     $valid:literal $first:literal $last:literal $next:literal $prev:literal $seek:literal $seek_for_prev:literal
+     $seek_array:literal $seek_for_prev_array:literal $seek_direct:literal $seek_for_prev_direct:literal $status:literal) => {
+        native!($valid "J" fn(env, iterator: i64) -> bool { $with(iterator, |iterator| iterator.valid()) });
+        native!($first "J" fn(env, iterator: i64) { $with(iterator, |iterator| iterator.seek_to_first()) });
+        native!($last "J" fn(env, iterator: i64) { $with(iterator, |iterator| iterator.seek_to_last()) });
+        native!($next "J" fn(env, iterator: i64) {
+            $with(iterator, |iterator| if iterator.valid() { iterator.next() })
+        });
+        native!($prev "J" fn(env, iterator: i64) {
+            $with(iterator, |iterator| if iterator.valid() { iterator.prev() })
+        });
+        native!($seek "J_3BI" fn(env, iterator: i64, key: JByteArray, length: i32) {
+            let key = env.head(key, length)?;
+            $with(iterator, |iterator| iterator.seek(&key))
+        });
+        native!($seek_for_prev "J_3BI" fn(env, iterator: i64, key: JByteArray, length: i32) {
+            let key = env.head(key, length)?;
+            $with(iterator, |iterator| iterator.seek_for_prev(&key))
+        });
+        native!($seek_array "J_3BII" fn(env, iterator: i64, key: JByteArray, at: i32, length: i32) {
+            let key = env.bytes(key, at, length)?;
+            $with(iterator, |iterator| iterator.seek(&key))
+        });
+        native!($seek_for_prev_array "J_3BII" fn(env, iterator: i64, key: JByteArray, at: i32, length: i32) {
+            let key = env.bytes(key, at, length)?;
+            $with(iterator, |iterator| iterator.seek_for_prev(&key))
+        });
+        native!($seek_direct "JLjava_nio_ByteBuffer_2II" fn(env, iterator: i64, key: JBuffer, at: i32, length: i32) {
+            let key = env.direct(key, at, length)?;
+            $with(iterator, |iterator| iterator.seek(key))
+        });
+        native!($seek_for_prev_direct "JLjava_nio_ByteBuffer_2II" fn(
+            env, iterator: i64, key: JBuffer, at: i32, length: i32
+        ) {
+            let key = env.direct(key, at, length)?;
+            $with(iterator, |iterator| iterator.seek_for_prev(key))
+        });
+        native!($status "J" fn(env, iterator: i64) { Ok($with(iterator, |iterator| iterator.status())??) });
+    };
+}
+iterator_methods!(with, on_row:
+    "RocksIterator_isValid0" "RocksIterator_seekToFirst0" "RocksIterator_seekToLast0" "RocksIterator_next0"
+    "RocksIterator_prev0" "RocksIterator_seek0" "RocksIterator_seekForPrev0" "RocksIterator_seekByteArray0"
+    "RocksIterator_seekForPrevByteArray0" "RocksIterator_seekDirect0" "RocksIterator_seekForPrevDirect0"
+    "RocksIterator_status0");
+
+native!("RocksIterator_key0" "J" fn(env, iterator: i64) -> JByteArray {
+    on_row(iterator, |iterator| env.byte_array(iterator.key()))
+});
+
+native!("RocksIterator_value0" "J" fn(env, iterator: i64) -> JByteArray {
+    on_row(iterator, |iterator| env.byte_array(iterator.value()))
+});
+
+native!("RocksIterator_keyByteArray0" "J_3BII" fn(env, iterator: i64, to: JByteArray, at: i32, length: i32) -> i32 {
+    on_row(iterator, |iterator| copied(&env, iterator.key(), to, at, length))
+});
+
+native!("RocksIterator_valueByteArray0" "J_3BII" fn(env, iterator: i64, to: JByteArray, at: i32, length: i32) -> i32 {
+    on_row(iterator, |iterator| copied(&env, iterator.value(), to, at, length))
+});
+
+native!("RocksIterator_keyDirect0" "JLjava_nio_ByteBuffer_2II" fn(
+    env, iterator: i64, to: JBuffer, at: i32, length: i32
+) -> i32 {
+    on_row(iterator, |iterator| copied_direct(&env, iterator.key(), to, at, length))
+});
+
+native!("RocksIterator_valueDirect0" "JLjava_nio_ByteBuffer_2II" fn(
+    env, iterator: i64, to: JBuffer, at: i32, length: i32
+) -> i32 {
+    on_row(iterator, |iterator| copied_direct(&env, iterator.value(), to, at, length))
+});
+
+native!("RocksIterator_refresh0" "J" fn(env, iterator: i64) {
+    Ok(with(iterator, |iterator| iterator.refresh(None))??)
+});
+
+native!("RocksIterator_refresh1" "JJ" fn(env, iterator: i64, snapshot: i64) {
+    let snapshot = handles::optional::<SnapshotObject>(snapshot)?;
+    let snapshot = snapshot.as_ref().map(|held| &held.0);
+    Ok(with(iterator, |iterator| iterator.refresh(snapshot))??)
+});

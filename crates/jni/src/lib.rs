@@ -1,0 +1,39 @@
+//! RocksJava's native library over Esker: the native methods of `org.rocksdb`, whose Java classes stay as they are.
+//!
+//! The methods of a class stand in a module named for it. Settings of option classes, methods that end an object and those that are not
+//! there yet are generated from `options.tsv` and `natives.tsv` by `cargo xtask gen`. The modules `frame`, `env` and `handles` have the
+//! rules of the border: no panic crosses it, a handle that is closed is an exception, and each method is exported under its long name,
+//! by which the JVM tells the shapes of several releases apart.
+mod batch;
+mod cache;
+mod callback;
+mod checkpoint;
+mod compaction_filter;
+mod comparator;
+mod database;
+mod env;
+mod environment;
+mod fail;
+mod flink;
+mod frame;
+#[rustfmt::skip]
+mod generated;
+mod handles;
+mod iterator;
+mod logger;
+mod maintain;
+mod merge;
+mod metadata;
+mod objects;
+mod option_parts;
+mod options;
+mod properties;
+mod read;
+mod release;
+mod settings;
+mod slice;
+mod snapshot;
+mod statistics;
+mod stubs;
+mod table;
+mod write;

@@ -1,0 +1,231 @@
+//! Flushes, compactions, ingestion and what else keeps a database in order.
+
+use std::ffi::OsStr;
+use std::path::Path;
+
+use esker::{CompactRangeOptions, IngestExternalFileOptions};
+use jni_sys::jlong;
+
+use crate::env::{Env, JByteArray, JByteArrays, JLongArray, JStrings, Reference};
+use crate::fail::{Fail, Result};
+use crate::frame::native;
+use crate::handles;
+use crate::objects::{Family, FamilyObject, database};
+use crate::settings::Settings;
+use crate::slice::SliceObject;
+
+native!("RocksDB_flush" "JJ_3J" fn(env, db: i64, options: i64, families: JLongArray) {
+    let db = database(db)?;
+    let options = handles::get::<Settings>(options)?.look(|inner| inner.flush_options());
+    if families.is_null() {
+        return Ok(db.db.flush_cf(&options, std::slice::from_ref(&db.default))?);
+    }
+    let families = env
+        .longs(families)?
+        .into_iter()
+        .map(|family| Ok(Family::of(family)?.in_db(&db).clone()))
+        .collect::<Result<Vec<_>>>()?;
+    Ok(db.db.flush_cf(&options, &families)?)
+});
+
+native!("RocksDB_flushWal" "JZ" fn(env, db: i64, sync: bool) { Ok(database(db)?.db.flush_wal(sync)?) });
+
+native!("RocksDB_syncWal" "J" fn(env, db: i64) { Ok(database(db)?.db.sync_wal()?) });
+
+fn end(env: &Env<'_>, key: JByteArray, length: i32) -> Result<Option<Vec<u8>>> {
+    match key.is_null() || length < 0 {
+        true => Ok(None),
+        false => Ok(Some(env.head(key, length)?.to_vec())),
+    }
+}
+
+native!("RocksDB_compactRange" "J_3BI_3BIJJ" fn(
+    env, db: i64, begin: JByteArray, begin_length: i32, limit: JByteArray, limit_length: i32, options: i64, family: i64
+) {
+    let db = database(db)?;
+    let options = match handles::optional::<Settings>(options)? {
+        Some(options) => options.look(|inner| inner.compact_range_options()),
+        None => CompactRangeOptions::default(),
+    };
+    let (begin, limit) = (end(&env, begin, begin_length)?, end(&env, limit, limit_length)?);
+    let family = Family::of(family)?;
+    Ok(db.db.compact_range(family.in_db(&db), &options, begin.as_deref(), limit.as_deref())?)
+});
+
+/// The number in a table's name.
+fn number(name: &str) -> Result<u64> {
+    let stem = Path::new(name).file_stem().and_then(OsStr::to_str);
+    stem.and_then(|stem| stem.parse().ok()).ok_or_else(|| {
+        esker::Error::invalid_argument(format!(
+            "Specified compaction input file {name} does not exist in column family"
+        ))
+        .into()
+    })
+}
+
+native!("RocksDB_compactFiles" "JJJ_3Ljava_lang_String_2IIJ" fn(
+    env, db: i64, options: i64, family: i64, inputs: JStrings, level: i32, path: i32, info: i64
+) -> JStrings {
+    let db = database(db)?;
+    let options = handles::get::<Settings>(options)?.look(|inner| inner.compact_files_options());
+    let inputs = env.strings(inputs)?.iter().map(|name| number(name)).collect::<Result<Vec<_>>>()?;
+    let level = usize::try_from(level).map_err(|_| Fail::argument("the level is below 0"))?;
+    let family = Family::of(family)?;
+    let made = db.db.compact_files(family.in_db(&db), &options, &inputs, level)?;
+    let files = db.db.live_files();
+    let path = |number: &u64| {
+        files.iter().find(|file| file.number == *number).map(|file| file.path.display().to_string())
+    };
+    env.string_array(made.iter().filter_map(path))
+});
+
+native!("RocksDB_deleteFilesInRanges" "JJ_3_3BZ" fn(env, db: i64, family: i64, ranges: JByteArrays, include_end: bool) {
+    let db = database(db)?;
+    let family = Family::of(family)?;
+    let mut bounds = Vec::new();
+    for at in 0..env.length(ranges.0)? {
+        let bound = env.element(ranges.0, at)?;
+        bounds.push(match bound.is_null() {
+            true => None,
+            false => Some(env.whole(JByteArray(bound))?.to_vec()),
+        });
+        env.forget(bound);
+    }
+    for range in bounds.chunks_exact(2) {
+        db.db.delete_files_in_range(family.in_db(&db), range[0].as_deref(), range[1].as_deref())?;
+    }
+    Ok(())
+});
+
+native!("RocksDB_suggestCompactRange" "JJ" fn(env, db: i64, family: i64) -> JLongArray {
+    let db = database(db)?;
+    db.db.suggest_compact_range(Family::of(family)?.in_db(&db), None, None)?;
+    env.long_array(&[0, 0])
+});
+
+native!("RocksDB_promoteL0" "JJI" fn(env, db: i64, family: i64, level: i32) {
+    let db = database(db)?;
+    let level = usize::try_from(level).map_err(|_| Fail::argument("the level is below 0"))?;
+    Ok(db.db.promote_l0(Family::of(family)?.in_db(&db), level)?)
+});
+
+native!("RocksDB_ingestExternalFile" "JJ_3Ljava_lang_String_2IJ" fn(
+    env, db: i64, family: i64, files: JStrings, count: i32, options: i64
+) {
+    let db = database(db)?;
+    let options = handles::get::<Settings>(options)?.look(|inner| IngestExternalFileOptions {
+        move_files: inner.flag("move_files", false),
+        snapshot_consistency: inner.flag("snapshot_consistency", true),
+        allow_global_seqno: inner.flag("allow_global_seq_no", true),
+        allow_blocking_flush: inner.flag("allow_blocking_flush", true),
+        ingest_behind: inner.flag("ingest_behind", false),
+        write_global_seqno: inner.flag("write_global_seqno", false),
+        ..IngestExternalFileOptions::default()
+    });
+    let family = Family::of(family)?;
+    db.db.ingest_external_file_cf(family.in_db(&db), &env.strings(files)?, &options)?;
+    Ok(())
+});
+
+native!("RocksDB_cancelAllBackgroundWork" "JZ" fn(env, db: i64, wait: bool) {
+    Ok(database(db)?.db.cancel_all_background_work(wait)?)
+});
+
+native!("RocksDB_pauseBackgroundWork" "J" fn(env, db: i64) { Ok(database(db)?.db.pause_background_work()?) });
+
+native!("RocksDB_continueBackgroundWork" "J" fn(env, db: i64) { Ok(database(db)?.db.continue_background_work()?) });
+
+native!("RocksDB_enableAutoCompaction" "J_3J" fn(env, db: i64, families: JLongArray) {
+    let db = database(db)?;
+    let families = env
+        .longs(families)?
+        .into_iter()
+        .map(|family| Ok(handles::get::<FamilyObject>(family)?.0.clone()))
+        .collect::<Result<Vec<_>>>()?;
+    Ok(db.db.enable_auto_compaction(&families)?)
+});
+
+native!("RocksDB_disableFileDeletions" "J" fn(env, db: i64) {
+    database(db)?.db.disable_file_deletions();
+    Ok(())
+});
+
+native!("RocksDB_enableFileDeletions" "J" fn(env, db: i64) { Ok(database(db)?.db.enable_file_deletions()?) });
+
+// The shape of releases before 9: by force whoever else has disabled them.
+native!("RocksDB_enableFileDeletions" "JZ" fn(env, db: i64, force: bool) { Ok(database(db)?.db.enable_file_deletions()?) });
+
+native!("RocksDB_verifyChecksum" "J" fn(env, db: i64) { Ok(database(db)?.db.verify_checksum()?) });
+
+native!("RocksDB_resetStats" "J" fn(env, db: i64) {
+    database(db)?.db.reset_stats();
+    Ok(())
+});
+
+native!("RocksDB_getLatestSequenceNumber" "J" fn(env, db: i64) -> i64 {
+    Ok(database(db)?.db.latest_sequence_number() as i64)
+});
+
+/// Names and values of options, to be changed.
+fn changes(env: &Env<'_>, names: JStrings, values: JStrings) -> Result<Vec<(String, String)>> {
+    Ok(env
+        .strings(names)?
+        .into_iter()
+        .zip(env.strings(values)?)
+        .collect())
+}
+
+native!("RocksDB_setOptions" "JJ_3Ljava_lang_String_2_3Ljava_lang_String_2" fn(
+    env, db: i64, family: i64, names: JStrings, values: JStrings
+) {
+    let db = database(db)?;
+    let changes = changes(&env, names, values)?;
+    let changes: Vec<(&str, &str)> = changes.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    Ok(db.db.set_options(Family::of(family)?.in_db(&db), &changes)?)
+});
+
+native!("RocksDB_setDBOptions" "J_3Ljava_lang_String_2_3Ljava_lang_String_2" fn(
+    env, db: i64, names: JStrings, values: JStrings
+) {
+    let changes = changes(&env, names, values)?;
+    let changes: Vec<(&str, &str)> = changes.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    Ok(database(db)?.db.set_db_options(&changes)?)
+});
+
+native!("RocksDB_numberLevels" "JJ" fn(env, db: i64, family: i64) -> i32 {
+    let db = database(db)?;
+    Ok(Family::of(family)?.in_db(&db).current_options().num_levels)
+});
+
+native!("RocksDB_maxMemCompactionLevel" "JJ" fn(env, db: i64, family: i64) -> i32 { Ok(0) });
+
+native!("RocksDB_level0StopWriteTrigger" "JJ" fn(env, db: i64, family: i64) -> i32 {
+    let db = database(db)?;
+    Ok(Family::of(family)?.in_db(&db).current_options().level0_stop_writes_trigger)
+});
+
+/// Slices of ranges, begin and end in turn.
+fn ranges(env: &Env<'_>, list: JLongArray) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
+    let slices = env
+        .longs(list)?
+        .into_iter()
+        .map(|slice| Ok(handles::get::<SliceObject>(slice)?.copy()))
+        .collect::<Result<Vec<_>>>()?;
+    Ok(slices
+        .chunks_exact(2)
+        .map(|pair| (pair[0].clone(), pair[1].clone()))
+        .collect())
+}
+
+native!("RocksDB_getApproximateSizes" "JJ_3JB" fn(env, db: i64, family: i64, list: JLongArray, flags: i8) -> JLongArray {
+    let db = database(db)?;
+    let ranges = ranges(&env, list)?;
+    let borrowed: Vec<(&[u8], &[u8])> = ranges.iter().map(|(begin, end)| (begin.as_slice(), end.as_slice())).collect();
+    let family = Family::of(family)?;
+    let mut sizes = vec![0; borrowed.len()];
+    if flags & 2 != 0 || flags == 0 {
+        sizes = db.db.approximate_sizes(family.in_db(&db), &borrowed)?;
+    }
+    let sizes: Vec<jlong> = sizes.into_iter().map(|size| size as jlong).collect();
+    env.long_array(&sizes)
+});

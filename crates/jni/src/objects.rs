@@ -1,0 +1,86 @@
+//! What several modules take from handles.
+
+use std::sync::Arc;
+
+use esker::{ColumnFamily, Db, ReadOptions, WriteOptions};
+use jni_sys::jlong;
+
+use crate::fail::Result;
+use crate::handles::{self, Held};
+use crate::settings::Settings;
+
+/// `org.rocksdb.RocksDB`.
+pub struct Database {
+    /// The engine's.
+    pub db: Db,
+    /// The family of methods that name none.
+    pub default: ColumnFamily,
+}
+
+impl Database {
+    /// Over an open database.
+    pub fn new(db: Db) -> Database {
+        Database {
+            default: db.default_column_family(),
+            db,
+        }
+    }
+}
+
+impl Drop for Database {
+    fn drop(&mut self) {
+        // Handles of families, snapshots and iterators may outlive it; files and threads do not. Errors were for `closeDatabase` to tell.
+        let _ = self.db.close();
+    }
+}
+
+/// `org.rocksdb.ColumnFamilyHandle`.
+pub struct FamilyObject(pub ColumnFamily);
+
+/// The database of a handle.
+#[inline]
+pub fn database(handle: jlong) -> Result<Held<Database>> {
+    handles::get(handle)
+}
+
+/// A family, or the default one where none is given.
+pub struct Family {
+    given: Option<Held<FamilyObject>>,
+}
+
+impl Family {
+    /// The family of a handle, or of none.
+    #[inline]
+    pub fn of(handle: jlong) -> Result<Family> {
+        Ok(Family {
+            given: handles::optional(handle)?,
+        })
+    }
+
+    /// The family itself.
+    #[inline]
+    pub fn in_db<'f>(&'f self, db: &'f Database) -> &'f ColumnFamily {
+        match &self.given {
+            Some(given) => &given.0,
+            None => &db.default,
+        }
+    }
+}
+
+/// Options of a read: those of a handle, or the defaults.
+#[inline]
+pub fn read_options(handle: jlong) -> Result<Arc<ReadOptions>> {
+    match handle {
+        0 => Ok(Arc::new(ReadOptions::default())),
+        _ => handles::get::<Settings>(handle)?.read_options(),
+    }
+}
+
+/// Options of a write: those of a handle, or the defaults.
+#[inline]
+pub fn write_options(handle: jlong) -> Result<Arc<WriteOptions>> {
+    match handle {
+        0 => Ok(Arc::new(WriteOptions::default())),
+        _ => Ok(handles::get::<Settings>(handle)?.write_options()),
+    }
+}

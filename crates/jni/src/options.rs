@@ -1,0 +1,409 @@
+//! The engine's options of a database, a family, a read or a write, made of what Java has set.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use esker::{
+    BlockBasedOptions, BottommostLevelCompaction, ColumnFamilyOptions, CompactFilesOptions,
+    CompactRangeOptions, CompactionFilterFactory, CompactionPri, CompactionStyle, CompressionOptions,
+    CompressionType, Error, FlushOptions, InfoLogLevel, Logger, MergeOperator, Options, PrefixExtractor,
+    PrepopulateBlobCache, RateLimiter, ReadOptions, ReadTier, RecoveryMode, Result, Snapshot,
+    SstPartitionerFactory, Statistics, TableFilter, UserComparator, WriteBufferManager, WriteOptions,
+};
+use jni_sys::jlong;
+
+use crate::generated::options::{CF, DB};
+use crate::settings::Inner;
+
+/// Objects that options hold besides their settings.
+#[derive(Clone, Default)]
+pub struct Parts {
+    pub comparator: Option<UserComparator>,
+    pub merge_operator: Option<Arc<dyn MergeOperator>>,
+    pub compaction_filter: Option<Arc<dyn CompactionFilterFactory>>,
+    pub compaction_filter_factory: Option<Arc<dyn CompactionFilterFactory>>,
+    pub prefix_extractor: Option<Arc<dyn PrefixExtractor>>,
+    pub partitioner: Option<Arc<dyn SstPartitionerFactory>>,
+    pub table: Option<Table>,
+    pub memtable: Option<Memtable>,
+    pub collectors: Vec<Arc<dyn esker::TablePropertiesCollectorFactory>>,
+    pub collector_handles: Vec<jlong>,
+    pub statistics: Option<(Arc<Statistics>, jlong)>,
+    pub rate_limiter: Option<Arc<RateLimiter>>,
+    pub write_buffer_manager: Option<Arc<WriteBufferManager>>,
+    pub info_log: Option<Arc<dyn Logger>>,
+    pub compression: Option<Box<Inner>>,
+    pub bottommost_compression: Option<Box<Inner>>,
+    pub universal: Option<Box<Inner>>,
+    pub fifo: Option<Box<Inner>>,
+    pub compression_per_level: Vec<i8>,
+    pub level_multipliers: Vec<i32>,
+    pub db_paths: Vec<(String, jlong)>,
+    pub cf_paths: Vec<(String, jlong)>,
+    /// A file system in memory.
+    pub env: Option<crate::environment::Environment>,
+    pub snapshot: Option<(Snapshot, jlong)>,
+    pub lower_bound: Option<(Vec<u8>, jlong)>,
+    pub upper_bound: Option<(Vec<u8>, jlong)>,
+    pub timestamp: Option<(Vec<u8>, jlong)>,
+    pub iter_start_ts: Option<jlong>,
+    pub table_filter: Option<TableFilter>,
+    /// Objects that mean nothing here, by the option's name.
+    pub kept: BTreeMap<&'static str, String>,
+    /// True once Java has asked for the compaction to end.
+    pub canceled: Arc<std::sync::atomic::AtomicBool>,
+}
+
+/// A table factory.
+#[derive(Clone)]
+pub struct Table {
+    /// RocksDB's name of it.
+    pub name: &'static str,
+    /// The options of block-based tables; none of a format that is not built.
+    pub options: Option<BlockBasedOptions>,
+}
+
+/// A memtable factory.
+#[derive(Clone, Copy)]
+pub struct Memtable {
+    /// RocksDB's name of it.
+    pub name: &'static str,
+    /// The engine's; none of one that it does not have.
+    pub factory: Option<esker::MemtableFactory>,
+}
+
+impl Parts {
+    /// Takes over what another one has.
+    pub fn join(&mut self, other: Parts) {
+        macro_rules! options {
+            ($($field:ident),+) => { $( self.$field = other.$field.or(self.$field.take()); )+ };
+        }
+        options!(
+            comparator,
+            merge_operator,
+            compaction_filter,
+            compaction_filter_factory,
+            prefix_extractor,
+            partitioner,
+            table,
+            memtable,
+            statistics,
+            rate_limiter,
+            write_buffer_manager,
+            info_log,
+            compression,
+            bottommost_compression,
+            universal,
+            fifo,
+            env,
+            snapshot,
+            lower_bound,
+            upper_bound,
+            timestamp,
+            iter_start_ts,
+            table_filter
+        );
+        macro_rules! lists {
+            ($($field:ident),+) => { $( if !other.$field.is_empty() { self.$field = other.$field; } )+ };
+        }
+        lists!(
+            collectors,
+            collector_handles,
+            compression_per_level,
+            level_multipliers,
+            db_paths,
+            cf_paths
+        );
+        self.kept.extend(other.kept);
+    }
+}
+
+impl Inner {
+    /// The engine's options for opening a database; those of families that are not named are in its `column_family`.
+    pub fn database(&self) -> Result<Options> {
+        let mut options = Options::default();
+        let mut kept = BTreeMap::new();
+        self.apply(&DB, &mut options, &mut kept)?;
+        let parts = &self.parts;
+        let rate = self.int("delayed_write_rate", 0);
+        if rate > 0 {
+            options.delayed_write_rate = rate as u64;
+        }
+        options.wal_recovery_mode = match self.int("wal_recovery_mode", 2) {
+            0 => RecoveryMode::TolerateCorruptedTailRecords,
+            1 => RecoveryMode::AbsoluteConsistency,
+            3 => RecoveryMode::SkipAnyCorruptedRecords,
+            _ => RecoveryMode::PointInTime,
+        };
+        options.info_log_level = info_log_level(self.int("info_log_level", 1) as i8);
+        options.statistics = parts
+            .statistics
+            .as_ref()
+            .map(|(statistics, _)| Arc::clone(statistics));
+        options.rate_limiter = parts.rate_limiter.clone();
+        options.write_buffer_manager = parts.write_buffer_manager.clone();
+        options.info_log = parts.info_log.clone();
+        if let Some(env) = &parts.env {
+            env.apply(&mut options);
+        }
+        options.db_path = only_path("db_paths", &parts.db_paths)?;
+        options.column_family = self.family_with(&mut kept)?;
+        // The older way to say how many jobs there are at a time.
+        let (compactions, flushes) = (
+            self.int("max_background_compactions", -1),
+            self.int("max_background_flushes", -1),
+        );
+        if compactions > 0 || flushes > 0 {
+            options.max_background_jobs = (compactions.max(1) + flushes.max(1)).clamp(1, 256) as i32;
+        }
+        kept.extend(
+            parts
+                .kept
+                .iter()
+                .map(|(name, value)| ((*name).to_owned(), value.clone())),
+        );
+        options.kept_options = kept;
+        Ok(options)
+    }
+
+    /// The engine's options for opening a column family.
+    pub fn family(&self) -> Result<ColumnFamilyOptions> {
+        self.family_with(&mut BTreeMap::new())
+    }
+
+    fn family_with(&self, kept: &mut BTreeMap<String, String>) -> Result<ColumnFamilyOptions> {
+        let mut options = ColumnFamilyOptions {
+            // A flush makes one file in level 0, as programs written for RocksDB expect to see.
+            streams_bypass_level0: false,
+            ..ColumnFamilyOptions::default()
+        };
+        self.apply(&CF, &mut options, kept)?;
+        let parts = &self.parts;
+        options.comparator = parts.comparator.clone().unwrap_or(UserComparator::Bytewise);
+        options.merge_operator = parts.merge_operator.clone();
+        options.compaction_filter_factory = parts
+            .compaction_filter
+            .clone()
+            .or_else(|| parts.compaction_filter_factory.clone());
+        options.prefix_extractor = parts.prefix_extractor.clone();
+        options.sst_partitioner_factory = parts.partitioner.clone();
+        options.table_properties_collector_factories = parts.collectors.clone();
+        options.cf_path = only_path("cf_paths", &parts.cf_paths)?;
+        self.compressions(&mut options)?;
+        options.prepopulate_blob_cache = match self.int("prepopulate_blob_cache", 0) {
+            1 => PrepopulateBlobCache::FlushOnly,
+            _ => PrepopulateBlobCache::Disable,
+        };
+        options.compaction_style = match self.int("compaction_style", 0) {
+            1 => CompactionStyle::Universal,
+            2 => CompactionStyle::Fifo,
+            3 => CompactionStyle::None,
+            _ => CompactionStyle::Level,
+        };
+        options.compaction_pri = usize::try_from(self.int("compaction_pri", 3))
+            .ok()
+            .and_then(|number| CompactionPri::ALL.get(number).copied())
+            .unwrap_or(CompactionPri::MinOverlappingRatio);
+        self.universal_and_fifo(&mut options);
+        if !parts.level_multipliers.is_empty() {
+            options.max_bytes_for_level_multiplier_additional = parts
+                .level_multipliers
+                .iter()
+                .map(|factor| (*factor).max(0) as u32)
+                .collect();
+        }
+        if let Some(Memtable {
+            factory: Some(factory),
+            ..
+        }) = parts.memtable
+        {
+            options.memtable_factory = factory;
+        }
+        options.table = match &parts.table {
+            Some(Table {
+                options: Some(table), ..
+            }) => table.clone(),
+            Some(Table { name, options: None }) => {
+                return Err(Error::not_supported(format!("table format {name}")));
+            }
+            None => BlockBasedOptions {
+                format_version: crate::release::format_version(),
+                ..BlockBasedOptions::default()
+            },
+        };
+        Ok(options)
+    }
+
+    fn compressions(&self, options: &mut ColumnFamilyOptions) -> Result<()> {
+        let parts = &self.parts;
+        options.compression = compression_type(self.int("compression", 1))?;
+        options.bottommost_compression = match self.int("bottommost_compression", NO_COMPRESSION_OPTION) {
+            NO_COMPRESSION_OPTION => None,
+            number => Some(compression_type(number)?),
+        };
+        options.blob_compression_type = compression_type(self.int("blob_compression_type", 0))?;
+        options.compression_per_level = parts
+            .compression_per_level
+            .iter()
+            .map(|number| compression_type(i64::from(*number)))
+            .collect::<Result<_>>()?;
+        if let Some(given) = &parts.compression {
+            options.compression_opts = given.compression_options();
+        }
+        if let Some(given) = &parts.bottommost_compression {
+            options.bottommost_compression_opts = given.compression_options();
+        }
+        Ok(())
+    }
+
+    fn compression_options(&self) -> CompressionOptions {
+        CompressionOptions {
+            level: self.int("level", i64::from(CompressionOptions::DEFAULT_LEVEL)) as i32,
+            window_bits: self.int("window_bits", -14) as i32,
+            strategy: self.int("strategy", 0) as i32,
+            max_dict_bytes: self.int("max_dict_bytes", 0).max(0) as u32,
+            zstd_max_train_bytes: self.int("zstd_max_train_bytes", 0).max(0) as u32,
+            enabled: self.flag("enabled", false),
+            ..CompressionOptions::default()
+        }
+    }
+
+    fn universal_and_fifo(&self, options: &mut ColumnFamilyOptions) {
+        if let Some(from) = &self.parts.universal {
+            let to = &mut options.compaction_options_universal;
+            to.size_ratio = from.int("size_ratio", 1).max(0) as u32;
+            to.min_merge_width = from.int("min_merge_width", 2).max(2) as u32;
+            to.max_merge_width = from.int("max_merge_width", i64::from(i32::MAX)).max(2) as u32;
+            to.max_size_amplification_percent = from.int("max_size_amplification_percent", 200).max(0) as u32;
+            to.compression_size_percent = from.int("compression_size_percent", -1) as i32;
+            to.allow_trivial_move = from.flag("allow_trivial_move", false);
+            to.stop_style = match from.int("stop_style", 1) {
+                0 => esker::CompactionStopStyle::SimilarSize,
+                _ => esker::CompactionStopStyle::TotalSize,
+            };
+        }
+        if let Some(from) = &self.parts.fifo {
+            let to = &mut options.compaction_options_fifo;
+            to.max_table_files_size = from.int("max_table_files_size", 1 << 30) as u64;
+            to.max_data_files_size = from.int("max_data_files_size", 0) as u64;
+            to.allow_compaction = from.flag("allow_compaction", false);
+        }
+    }
+
+    /// The engine's options of a read.
+    pub fn read_options(&self) -> Result<ReadOptions> {
+        if self.flag("ignore_range_deletions", false) {
+            return Err(Error::not_supported("ReadOptions::ignore_range_deletions"));
+        }
+        if self.parts.iter_start_ts.is_some() {
+            return Err(Error::not_supported("ReadOptions::iter_start_ts"));
+        }
+        let total_order = self.flag("total_order_seek", false);
+        let parts = &self.parts;
+        let bytes = |part: &Option<(Vec<u8>, jlong)>| part.as_ref().map(|(bytes, _)| bytes.clone());
+        Ok(ReadOptions {
+            snapshot: parts.snapshot.as_ref().map(|(snapshot, _)| snapshot.clone()),
+            iterate_lower_bound: bytes(&parts.lower_bound),
+            iterate_upper_bound: bytes(&parts.upper_bound),
+            timestamp: bytes(&parts.timestamp),
+            verify_checksums: self.flag("verify_checksums", true),
+            fill_cache: self.flag("fill_cache", true),
+            prefix_same_as_start: self.flag("prefix_same_as_start", false) && !total_order,
+            auto_prefix_mode: self.flag("auto_prefix_mode", false) && !total_order,
+            read_tier: match self.int("read_tier", 0) {
+                1 => ReadTier::BlockCache,
+                3 => ReadTier::Memtable,
+                _ => ReadTier::All,
+            },
+            tailing: self.flag("tailing", false),
+            max_skippable_internal_keys: self.int("max_skippable_internal_keys", 0).max(0) as u64,
+            readahead_size: self.int("readahead_size", 0).max(0) as usize,
+            async_io: self.flag("async_io", false),
+            table_filter: parts.table_filter.clone(),
+            ..ReadOptions::default()
+        })
+    }
+
+    /// The engine's options of a write.
+    pub fn write_options(&self) -> WriteOptions {
+        WriteOptions {
+            sync: self.flag("sync", false),
+            disable_wal: self.flag("disable_wal", false),
+            no_slowdown: self.flag("no_slowdown", false),
+            low_pri: self.flag("low_pri", false),
+            ignore_missing_column_families: self.flag("ignore_missing_column_families", false),
+            ..WriteOptions::default()
+        }
+    }
+
+    /// The engine's options of a flush.
+    pub fn flush_options(&self) -> FlushOptions {
+        FlushOptions {
+            wait: self.flag("wait_for_flush", true),
+            allow_write_stall: self.flag("allow_write_stall", false),
+            listener_wait: self.flag("listener_wait", false),
+            ..FlushOptions::default()
+        }
+    }
+
+    /// The engine's options of a manual compaction.
+    pub fn compact_range_options(&self) -> CompactRangeOptions {
+        CompactRangeOptions {
+            exclusive_manual_compaction: self.flag("exclusive_manual_compaction", false),
+            change_level: self.flag("change_level", false),
+            allow_write_stall: self.flag("allow_write_stall", false),
+            canceled: Some(Arc::clone(&self.parts.canceled)),
+            target_level: usize::try_from(self.int("target_level", -1)).ok(),
+            bottommost_level_compaction: match self.int("bottommost_level_compaction", 1) {
+                0 => BottommostLevelCompaction::Skip,
+                2 => BottommostLevelCompaction::Force,
+                3 => BottommostLevelCompaction::ForceOptimized,
+                _ => BottommostLevelCompaction::IfHaveCompactionFilter,
+            },
+            max_subcompactions: self.int("max_subcompactions", 0).max(0) as u32,
+            ..CompactRangeOptions::default()
+        }
+    }
+
+    /// The engine's options of a compaction of named files.
+    pub fn compact_files_options(&self) -> CompactFilesOptions {
+        CompactFilesOptions {
+            output_file_size_limit: u64::try_from(self.int("output_file_size_limit", -1)).ok(),
+            max_subcompactions: self.int("max_subcompactions", 0).max(0) as u32,
+            ..CompactFilesOptions::default()
+        }
+    }
+}
+
+/// RocksJava's number of no compression of its own.
+const NO_COMPRESSION_OPTION: i64 = 0x7F;
+
+/// A compression by RocksDB's number. `InvalidArgument` if there is none of that number.
+pub fn compression_type(number: i64) -> Result<CompressionType> {
+    u8::try_from(number)
+        .ok()
+        .and_then(CompressionType::from_byte)
+        .ok_or_else(|| Error::invalid_argument(format!("compression type {number}")))
+}
+
+/// A level of the info log by RocksDB's number.
+pub fn info_log_level(number: i8) -> InfoLogLevel {
+    match number {
+        ..=0 => InfoLogLevel::Debug,
+        1 => InfoLogLevel::Info,
+        2 => InfoLogLevel::Warn,
+        3 => InfoLogLevel::Error,
+        4 => InfoLogLevel::Fatal,
+        _ => InfoLogLevel::Header,
+    }
+}
+
+/// The one directory of tables, if any is given. Several, filled one after the other, are refused.
+fn only_path(option: &str, paths: &[(String, jlong)]) -> Result<Option<PathBuf>> {
+    match paths {
+        [] => Ok(None),
+        [(path, _)] => Ok(Some(path.into())),
+        _ => Err(Error::not_supported(format!("{option} of more than one path"))),
+    }
+}

@@ -1,0 +1,61 @@
+//! Properties of databases.
+
+use jni_sys::jlong;
+
+use crate::env::{Env, JObject, JString};
+use crate::fail::Result;
+use crate::frame::native;
+use crate::objects::{Family, database};
+
+/// The property that says that this library is Esker's, and which release of it.
+const ESKER_VERSION: &str = "rocksdb.esker-version";
+
+/// A name or a property that is not there is `NotFound`, as RocksDB has it.
+fn missing<T>() -> Result<T> {
+    Err(esker::Error::new(esker::ErrorKind::NotFound, "").into())
+}
+
+native!("RocksDB_getProperty" "JJLjava_lang_String_2I" fn(env, db: i64, family: i64, name: JString, length: i32) -> JString {
+    let db = database(db)?;
+    let name = env.string(name)?;
+    if name == ESKER_VERSION {
+        return env.new_string(env!("CARGO_PKG_VERSION"));
+    }
+    match db.db.property(Family::of(family)?.in_db(&db), &name) {
+        Some(text) => env.new_string(&text),
+        None => missing(),
+    }
+});
+
+native!("RocksDB_getLongProperty" "JJLjava_lang_String_2I" fn(env, db: i64, family: i64, name: JString, length: i32) -> i64 {
+    let db = database(db)?;
+    match db.db.property_int(Family::of(family)?.in_db(&db), &env.string(name)?) {
+        Some(number) => Ok(number as i64),
+        None => missing(),
+    }
+});
+
+fn aggregated(env: &Env<'_>, db: jlong, name: JString) -> Result<i64> {
+    let db = database(db)?;
+    let name = env.string(name)?;
+    let mut sum = 0_u64;
+    for family in db.db.column_families() {
+        match db.db.property_int(&family, &name) {
+            Some(number) => sum = sum.wrapping_add(number),
+            None => return missing(),
+        }
+    }
+    Ok(sum as i64)
+}
+
+native!("RocksDB_getAggregatedLongProperty" "JLjava_lang_String_2I" fn(env, db: i64, name: JString, length: i32) -> i64 {
+    aggregated(&env, db, name)
+});
+
+native!("RocksDB_getMapProperty" "JJLjava_lang_String_2I" fn(env, db: i64, family: i64, name: JString, length: i32) -> JObject {
+    let db = database(db)?;
+    let name = env.string(name)?;
+    let Some(text) = db.db.property(Family::of(family)?.in_db(&db), &name) else { return missing() };
+    let pairs = text.lines().filter_map(|line| line.split_once(": ")).map(|(name, value)| (name.trim(), value.trim()));
+    env.string_map(pairs)
+});

@@ -1,0 +1,306 @@
+//! Reads of rows.
+
+use esker::KeyMayExist;
+use jni_sys::jlong;
+
+use crate::env::{Env, JBuffer, JByteArray, JByteArrays, JIntArray, JLongArray, JObjects};
+use crate::fail::{Result, status, status_ok};
+use crate::frame::native;
+use crate::objects::{Family, database, read_options};
+
+/// The place of a key in an array.
+type Part = (JByteArray, i32, i32);
+
+/// What a read that found nothing returns in the place of a length.
+const NOT_FOUND: i32 = -1;
+
+fn get(env: &Env<'_>, db: jlong, options: jlong, key: Part, family: jlong) -> Result<JByteArray> {
+    let db = database(db)?;
+    let key = env.bytes(key.0, key.1, key.2)?;
+    let family = Family::of(family)?;
+    match db
+        .db
+        .get_pinned(&*read_options(options)?, family.in_db(&db), &key)?
+    {
+        Some(value) => env.byte_array(&value),
+        None => Ok(JByteArray(std::ptr::null_mut())),
+    }
+}
+
+/// Fills what is given of an array, and returns the length of the value.
+fn fill(env: &Env<'_>, db: jlong, options: jlong, key: Part, value: Part, family: jlong) -> Result<i32> {
+    let db = database(db)?;
+    let key = env.bytes(key.0, key.1, key.2)?;
+    let family = Family::of(family)?;
+    match db
+        .db
+        .get_pinned(&*read_options(options)?, family.in_db(&db), &key)?
+    {
+        Some(found) => {
+            env.fill(value.0, value.1, value.2, &found)?;
+            Ok(found.len() as i32)
+        }
+        None => Ok(NOT_FOUND),
+    }
+}
+
+native!("RocksDB_get" "J_3BII" fn(env, db: i64, key: JByteArray, at: i32, length: i32) -> JByteArray {
+    get(&env, db, 0, (key, at, length), 0)
+});
+
+native!("RocksDB_get" "J_3BIIJ" fn(env, db: i64, key: JByteArray, at: i32, length: i32, family: i64) -> JByteArray {
+    get(&env, db, 0, (key, at, length), family)
+});
+
+native!("RocksDB_get" "JJ_3BII" fn(env, db: i64, options: i64, key: JByteArray, at: i32, length: i32) -> JByteArray {
+    get(&env, db, options, (key, at, length), 0)
+});
+
+native!("RocksDB_get" "JJ_3BIIJ" fn(
+    env, db: i64, options: i64, key: JByteArray, at: i32, length: i32, family: i64
+) -> JByteArray {
+    get(&env, db, options, (key, at, length), family)
+});
+
+native!("RocksDB_get" "J_3BII_3BII" fn(
+    env, db: i64, key: JByteArray, at: i32, length: i32, value: JByteArray, value_at: i32, value_length: i32
+) -> i32 {
+    fill(&env, db, 0, (key, at, length), (value, value_at, value_length), 0)
+});
+
+native!("RocksDB_get" "J_3BII_3BIIJ" fn(
+    env, db: i64, key: JByteArray, at: i32, length: i32, value: JByteArray, value_at: i32, value_length: i32,
+    family: i64
+) -> i32 {
+    fill(&env, db, 0, (key, at, length), (value, value_at, value_length), family)
+});
+
+native!("RocksDB_get" "JJ_3BII_3BII" fn(
+    env, db: i64, options: i64, key: JByteArray, at: i32, length: i32, value: JByteArray, value_at: i32,
+    value_length: i32
+) -> i32 {
+    fill(&env, db, options, (key, at, length), (value, value_at, value_length), 0)
+});
+
+native!("RocksDB_get" "JJ_3BII_3BIIJ" fn(
+    env, db: i64, options: i64, key: JByteArray, at: i32, length: i32, value: JByteArray, value_at: i32,
+    value_length: i32, family: i64
+) -> i32 {
+    fill(&env, db, options, (key, at, length), (value, value_at, value_length), family)
+});
+
+native!("RocksDB_getDirect" "JJLjava_nio_ByteBuffer_2IILjava_nio_ByteBuffer_2IIJ" fn(
+    env, db: i64, options: i64, key: JBuffer, at: i32, length: i32, value: JBuffer, value_at: i32,
+    value_length: i32, family: i64
+) -> i32 {
+    let db = database(db)?;
+    let family = Family::of(family)?;
+    let key = env.direct(key, at, length)?;
+    match db.db.get_pinned(&*read_options(options)?, family.in_db(&db), key)? {
+        Some(found) => {
+            let value = env.direct(value, value_at, value_length)?;
+            let count = found.len().min(value.len());
+            value[..count].copy_from_slice(&found[..count]);
+            Ok(found.len() as i32)
+        }
+        None => Ok(NOT_FOUND),
+    }
+});
+
+/// Keys that stand in parts of arrays.
+fn keys(env: &Env<'_>, keys: JByteArrays, at: JIntArray, lengths: JIntArray) -> Result<Vec<Vec<u8>>> {
+    let (at, lengths) = (env.ints(at)?, env.ints(lengths)?);
+    let mut list = Vec::with_capacity(at.len());
+    for (number, (at, length)) in at.into_iter().zip(lengths).enumerate() {
+        let key = env.element(keys.0, number)?;
+        list.push(env.bytes(JByteArray(key), at, length)?.to_vec());
+        env.forget(key);
+    }
+    Ok(list)
+}
+
+/// Values of keys, in their order; null of a key that is not there, or whose value cannot be read.
+fn multi_get(
+    env: &Env<'_>,
+    db: jlong,
+    options: jlong,
+    keys: &[Vec<u8>],
+    families: Option<Vec<jlong>>,
+) -> Result<JByteArrays> {
+    let db = database(db)?;
+    let options = read_options(options)?;
+    let mut values = Vec::with_capacity(keys.len());
+    match families {
+        None => values = db.db.multi_get_pinned(&options, &db.default, keys),
+        Some(families) => {
+            if families.len() != keys.len() {
+                return Err(crate::fail::Fail::argument("as many families as keys are wanted"));
+            }
+            // Neighbours of one family are read together.
+            let mut from = 0;
+            while from < keys.len() {
+                let run = families[from..]
+                    .iter()
+                    .take_while(|family| **family == families[from])
+                    .count();
+                let family = Family::of(families[from])?;
+                values.extend(
+                    db.db
+                        .multi_get_pinned(&options, family.in_db(&db), &keys[from..from + run]),
+                );
+                from += run;
+            }
+        }
+    }
+    let values: Vec<_> = values.into_iter().map(|value| value.ok().flatten()).collect();
+    env.array_of_arrays(&values)
+}
+
+native!("RocksDB_multiGet" "J_3_3B_3I_3I" fn(
+    env, db: i64, arrays: JByteArrays, at: JIntArray, lengths: JIntArray
+) -> JByteArrays {
+    multi_get(&env, db, 0, &keys(&env, arrays, at, lengths)?, None)
+});
+
+native!("RocksDB_multiGet" "J_3_3B_3I_3I_3J" fn(
+    env, db: i64, arrays: JByteArrays, at: JIntArray, lengths: JIntArray, families: JLongArray
+) -> JByteArrays {
+    multi_get(&env, db, 0, &keys(&env, arrays, at, lengths)?, Some(env.longs(families)?))
+});
+
+native!("RocksDB_multiGet" "JJ_3_3B_3I_3I" fn(
+    env, db: i64, options: i64, arrays: JByteArrays, at: JIntArray, lengths: JIntArray
+) -> JByteArrays {
+    multi_get(&env, db, options, &keys(&env, arrays, at, lengths)?, None)
+});
+
+native!("RocksDB_multiGet" "JJ_3_3B_3I_3I_3J" fn(
+    env, db: i64, options: i64, arrays: JByteArrays, at: JIntArray, lengths: JIntArray, families: JLongArray
+) -> JByteArrays {
+    multi_get(&env, db, options, &keys(&env, arrays, at, lengths)?, Some(env.longs(families)?))
+});
+
+native!("RocksDB_multiGet" "JJ_3J_3Ljava_nio_ByteBuffer_2_3I_3I_3Ljava_nio_ByteBuffer_2_3I_3Lorg_rocksdb_Status_2" fn(
+    env, db: i64, options: i64, families: JLongArray, buffers: JObjects, at: JIntArray, lengths: JIntArray,
+    values: JObjects, sizes: JIntArray, statuses: JObjects
+) {
+    let db = database(db)?;
+    let options = read_options(options)?;
+    let families = env.longs(families)?;
+    let (at, lengths) = (env.ints(at)?, env.ints(lengths)?);
+    let mut found_sizes = Vec::with_capacity(at.len());
+    for (number, (at, length)) in at.iter().zip(&lengths).enumerate() {
+        let family = Family::of(match families.as_slice() {
+            [] => 0,
+            [one] => *one,
+            list => list.get(number).copied().unwrap_or(0),
+        })?;
+        let key = env.element(buffers.0, number)?;
+        let value = env.element(values.0, number)?;
+        let found = db.db.get_pinned(&options, family.in_db(&db), env.direct(JBuffer(key), *at, *length)?);
+        let told = match found {
+            Ok(Some(found)) => {
+                found_sizes.push(found.len() as i32);
+                copy_to(&env, JBuffer(value), &found)?;
+                status_ok(&env)?
+            }
+            Ok(None) => {
+                found_sizes.push(0);
+                let missing = esker::Error::new(esker::ErrorKind::NotFound, "");
+                status(&env, &missing)?
+            }
+            Err(error) => {
+                found_sizes.push(0);
+                status(&env, &error)?
+            }
+        };
+        env.set_element(statuses.0, number, told)?;
+        [key, value, told].into_iter().for_each(|object| env.forget(object));
+    }
+    env.set_ints(sizes, &found_sizes)
+});
+
+/// Fills a buffer from its position on; Java sets its limit.
+fn copy_to(env: &Env<'_>, buffer: JBuffer, bytes: &[u8]) -> Result<()> {
+    let class = env.class("java/nio/Buffer")?;
+    let number = |name| {
+        env.method(class, name, "()I")
+            .and_then(|method| env.call_int(buffer.0, method, &[]))
+    };
+    let (position, remaining) = (number("position")?, number("remaining")?);
+    env.forget(class);
+    let to = env.direct(buffer, position, remaining)?;
+    let count = bytes.len().min(to.len());
+    to[..count].copy_from_slice(&bytes[..count]);
+    Ok(())
+}
+
+fn exists(db: jlong, family: jlong, options: jlong, key: &[u8]) -> Result<bool> {
+    let db = database(db)?;
+    let family = Family::of(family)?;
+    Ok(db
+        .db
+        .get_pinned(&*read_options(options)?, family.in_db(&db), key)?
+        .is_some())
+}
+
+native!("RocksDB_keyExists" "JJJ_3BII" fn(
+    env, db: i64, family: i64, options: i64, key: JByteArray, at: i32, length: i32
+) -> bool {
+    exists(db, family, options, &env.bytes(key, at, length)?)
+});
+
+native!("RocksDB_keyExistsDirect" "JJJLjava_nio_ByteBuffer_2II" fn(
+    env, db: i64, family: i64, options: i64, key: JBuffer, at: i32, length: i32
+) -> bool {
+    exists(db, family, options, env.direct(key, at, length)?)
+});
+
+fn may_exist(db: jlong, family: jlong, options: jlong, key: &[u8]) -> Result<KeyMayExist> {
+    let db = database(db)?;
+    let family = Family::of(family)?;
+    Ok(db
+        .db
+        .key_may_exist(&*read_options(options)?, family.in_db(&db), key)?)
+}
+
+native!("RocksDB_keyMayExist" "JJJ_3BII" fn(
+    env, db: i64, family: i64, options: i64, key: JByteArray, at: i32, length: i32
+) -> bool {
+    let found = may_exist(db, family, options, &env.bytes(key, at, length)?)?;
+    Ok(!matches!(found, KeyMayExist::No))
+});
+
+native!("RocksDB_keyMayExistDirect" "JJJLjava_nio_ByteBuffer_2II" fn(
+    env, db: i64, family: i64, options: i64, key: JBuffer, at: i32, length: i32
+) -> bool {
+    Ok(!matches!(may_exist(db, family, options, env.direct(key, at, length)?)?, KeyMayExist::No))
+});
+
+native!("RocksDB_keyMayExistFoundValue" "JJJ_3BII" fn(
+    env, db: i64, family: i64, options: i64, key: JByteArray, at: i32, length: i32
+) -> JByteArrays {
+    let (flag, value) = match may_exist(db, family, options, &env.bytes(key, at, length)?)? {
+        KeyMayExist::No => (0, None),
+        KeyMayExist::Maybe => (1, None),
+        KeyMayExist::Yes(value) => (2, Some(value)),
+    };
+    env.array_of_arrays(&[Some(vec![flag]), value.map(|value| value.into_vec())])
+});
+
+native!("RocksDB_keyMayExistDirectFoundValue" "JJJLjava_nio_ByteBuffer_2IILjava_nio_ByteBuffer_2II" fn(
+    env, db: i64, family: i64, options: i64, key: JBuffer, at: i32, length: i32, value: JBuffer, value_at: i32,
+    value_length: i32
+) -> JIntArray {
+    let found = match may_exist(db, family, options, env.direct(key, at, length)?)? {
+        KeyMayExist::No => [0, 0],
+        KeyMayExist::Maybe => [1, 0],
+        KeyMayExist::Yes(found) => {
+            let to = env.direct(value, value_at, value_length)?;
+            let count = found.len().min(to.len());
+            to[..count].copy_from_slice(&found[..count]);
+            [2, found.len() as i32]
+        }
+    };
+    env.int_array(&found)
+});

@@ -1,0 +1,342 @@
+//! Objects of options: they hold what Java has set, with RocksDB's defaults, and the engine's options are made of them when they are used.
+//!
+//! The scalar settings of all classes come from `options.tsv`; `generated::options` has their fields and functions. What is an object of
+//! its own stands in [`Parts`].
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use arc_swap::ArcSwapOption;
+use base::sync::Mutex;
+use esker::option_table::OptionTable;
+use esker::{Error, ReadOptions, WriteOptions};
+use jni_sys::jlong;
+
+use crate::env::{Env, JString, JavaType};
+use crate::fail::Result;
+use crate::handles;
+use crate::options::Parts;
+
+/// The use that is made of a field.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Use {
+    /// The engine's option of that name.
+    Row,
+    /// The same once the engine has it; until then any value but the default is refused.
+    Later,
+    /// A module translates it.
+    Hand,
+    /// It is kept, and does nothing.
+    Kept,
+}
+
+/// A field of an object.
+pub struct Field {
+    /// RocksDB's name.
+    pub name: &'static str,
+    /// RocksDB's default, as text.
+    pub default: &'static str,
+    /// The use made of it.
+    pub used: Use,
+}
+
+/// A value.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// A whole number, or a truth value as 0 or 1.
+    Int(i64),
+    /// A fraction.
+    Float(f64),
+    /// A text.
+    Text(String),
+}
+
+impl Value {
+    /// The value as the text of an option.
+    fn text(&self, is_flag: bool, unsigned: bool) -> String {
+        match self {
+            Value::Int(number) if is_flag => (*number != 0).to_string(),
+            Value::Int(number) if unsigned => (*number as u64).to_string(),
+            Value::Int(number) => number.to_string(),
+            Value::Float(number) => number.to_string(),
+            Value::Text(text) => text.clone(),
+        }
+    }
+}
+
+/// A value as Java gives and takes it.
+pub trait Scalar: JavaType + Sized {
+    /// Of Java's value.
+    fn take(self, env: &Env<'_>) -> Result<Value>;
+    /// Of a value that was set.
+    fn of(value: &Value, env: &Env<'_>) -> Result<Self>;
+    /// Of a default.
+    fn of_text(text: &str, env: &Env<'_>) -> Result<Self>;
+}
+
+macro_rules! integers {
+    ($($type:ty),+) => { $(
+        impl Scalar for $type {
+            fn take(self, _env: &Env<'_>) -> Result<Value> {
+                Ok(Value::Int(i64::from(self)))
+            }
+            fn of(value: &Value, _env: &Env<'_>) -> Result<$type> {
+                Ok(match value {
+                    Value::Int(number) => *number as $type,
+                    Value::Float(number) => *number as $type,
+                    Value::Text(_) => 0,
+                })
+            }
+            fn of_text(text: &str, _env: &Env<'_>) -> Result<$type> {
+                // A number above the middle of its range stands for one below 0: Java knows no other.
+                Ok(text.parse::<i128>().unwrap_or_default() as $type)
+            }
+        }
+    )+ };
+}
+integers!(i8, i32, i64);
+
+impl Scalar for bool {
+    fn take(self, _env: &Env<'_>) -> Result<Value> {
+        Ok(Value::Int(i64::from(self)))
+    }
+    fn of(value: &Value, _env: &Env<'_>) -> Result<bool> {
+        Ok(matches!(value, Value::Int(number) if *number != 0))
+    }
+    fn of_text(text: &str, _env: &Env<'_>) -> Result<bool> {
+        Ok(text == "1")
+    }
+}
+
+impl Scalar for f64 {
+    fn take(self, _env: &Env<'_>) -> Result<Value> {
+        Ok(Value::Float(self))
+    }
+    fn of(value: &Value, _env: &Env<'_>) -> Result<f64> {
+        Ok(match value {
+            Value::Float(number) => *number,
+            Value::Int(number) => *number as f64,
+            Value::Text(_) => 0.0,
+        })
+    }
+    fn of_text(text: &str, _env: &Env<'_>) -> Result<f64> {
+        Ok(text.parse().unwrap_or_default())
+    }
+}
+
+impl Scalar for JString {
+    fn take(self, env: &Env<'_>) -> Result<Value> {
+        env.string(self).map(Value::Text)
+    }
+    fn of(value: &Value, env: &Env<'_>) -> Result<JString> {
+        match value {
+            Value::Text(text) => env.new_string(text),
+            _ => env.new_string(""),
+        }
+    }
+    fn of_text(text: &str, env: &Env<'_>) -> Result<JString> {
+        env.new_string(text)
+    }
+}
+
+/// An object of options, of whichever class.
+#[derive(Default)]
+pub struct Settings {
+    inner: Mutex<Inner>,
+    /// The engine's options made of it, until it is changed.
+    read: ArcSwapOption<ReadOptions>,
+    write: ArcSwapOption<WriteOptions>,
+}
+
+/// Values by name, and objects.
+#[derive(Clone, Default)]
+pub struct Inner {
+    values: BTreeMap<&'static str, Value>,
+    /// Objects that were given.
+    pub parts: Parts,
+}
+
+impl Settings {
+    /// Over what another one, or several, have.
+    pub fn of(inner: Inner) -> Settings {
+        Settings {
+            inner: Mutex::new(inner),
+            ..Settings::default()
+        }
+    }
+
+    /// A copy of what it has.
+    pub fn copy(&self) -> Inner {
+        self.inner.lock().clone()
+    }
+
+    /// Changes it.
+    pub fn change<R>(&self, change: impl FnOnce(&mut Inner) -> R) -> R {
+        let result = change(&mut self.inner.lock());
+        self.read.store(None);
+        self.write.store(None);
+        result
+    }
+
+    /// Looks at it.
+    pub fn look<R>(&self, look: impl FnOnce(&Inner) -> R) -> R {
+        look(&self.inner.lock())
+    }
+
+    /// The engine's options of a read.
+    #[inline]
+    pub fn read_options(&self) -> Result<Arc<ReadOptions>> {
+        if let Some(options) = &*self.read.load() {
+            return Ok(Arc::clone(options));
+        }
+        let options = Arc::new(self.look(Inner::read_options)?);
+        self.read.store(Some(Arc::clone(&options)));
+        Ok(options)
+    }
+
+    /// The engine's options of a write.
+    #[inline]
+    pub fn write_options(&self) -> Arc<WriteOptions> {
+        if let Some(options) = &*self.write.load() {
+            return Arc::clone(options);
+        }
+        let options = Arc::new(self.look(Inner::write_options));
+        self.write.store(Some(Arc::clone(&options)));
+        options
+    }
+}
+
+impl Inner {
+    /// Takes over what another one has.
+    pub fn join(&mut self, other: Inner) {
+        self.values.extend(other.values);
+        self.parts.join(other.parts);
+    }
+
+    /// Sets a field.
+    pub fn set(&mut self, name: &'static str, value: Value) {
+        self.values.insert(name, value);
+    }
+
+    /// A field that was set.
+    pub fn value(&self, name: &str) -> Option<&Value> {
+        self.values.get(name)
+    }
+
+    /// A whole number, and `default` if it was never set.
+    pub fn int(&self, name: &str, default: i64) -> i64 {
+        match self.values.get(name) {
+            Some(Value::Int(number)) => *number,
+            _ => default,
+        }
+    }
+
+    /// A truth value, and `default` if it was never set.
+    pub fn flag(&self, name: &str, default: bool) -> bool {
+        self.int(name, i64::from(default)) != 0
+    }
+
+    /// Hands the fields of an object to the engine's options; those that are kept and differ from their defaults go to `kept`.
+    pub fn apply<S: OptionTable>(
+        &self,
+        fields: &[Field],
+        options: &mut S,
+        kept: &mut BTreeMap<String, String>,
+    ) -> esker::Result<()> {
+        for field in fields {
+            let set = self.values.get(field.name);
+            let row = S::row(field.name);
+            let Some(row) = row else {
+                let Some(value) = set.filter(|value| value.text(false, true) != field.default) else {
+                    continue;
+                };
+                match field.used {
+                    Use::Later => return Err(Error::not_supported(format!("option {}", field.name))),
+                    Use::Kept => {
+                        kept.insert(field.name.to_owned(), value.text(false, false));
+                    }
+                    Use::Row | Use::Hand => {}
+                }
+                continue;
+            };
+            if matches!(field.used, Use::Hand | Use::Kept) {
+                continue;
+            }
+            let is_flag = row.type_name == "boolean";
+            let (text, negative) = match set {
+                Some(value) => {
+                    // Java has no unsigned numbers: one below 0 is one of the upper half where the option's type is unsigned.
+                    let wraps = row
+                        .range
+                        .is_some_and(|(low, high)| low >= 0.0 && high > i64::MAX as f64);
+                    (
+                        value.text(is_flag, wraps),
+                        matches!(value, Value::Int(number) if *number < 0),
+                    )
+                }
+                None if is_flag => ((field.default == "1").to_string(), false),
+                None => (field.default.to_owned(), false),
+            };
+            // What is outside the row's range is brought into it, as RocksDB does with its own.
+            match (row.range, text.parse::<f64>().ok()) {
+                (Some((low, _)), Some(number)) if number < low => options.set(row.name, &low.to_string())?,
+                (Some((_, high)), Some(number)) if number > high => {
+                    options.set(row.name, &high.to_string())?
+                }
+                _ => match (options.set(row.name, &text), set) {
+                    (Err(_), Some(value)) if negative => options.set(row.name, &value.text(is_flag, true))?,
+                    (result, _) => result?,
+                },
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Sets a field of the object of a handle.
+pub fn set<T: Scalar>(env: Env<'_>, handle: jlong, field: &'static Field, value: T) -> Result<()> {
+    let settings = handles::get::<Settings>(handle)?;
+    let value = value.take(&env)?;
+    settings.change(|inner| inner.set(field.name, value));
+    Ok(())
+}
+
+/// A field of the object of a handle.
+pub fn get<T: Scalar>(env: Env<'_>, handle: jlong, field: &'static Field) -> Result<T> {
+    let settings = handles::get::<Settings>(handle)?;
+    let value = settings.look(|inner| inner.value(field.name).cloned());
+    match value {
+        Some(value) => T::of(&value, &env),
+        None => T::of_text(field.default, &env),
+    }
+}
+
+/// Declares a setter or getter of a field.
+macro_rules! setting {
+    (set $export:literal $type:ty, $field:expr) => {
+        const _: () = {
+            #[unsafe(export_name = concat!("Java_org_rocksdb_", $export))]
+            extern "system" fn set(
+                env: *mut jni_sys::JNIEnv,
+                this: jni_sys::jobject,
+                handle: i64,
+                value: $type,
+            ) {
+                $crate::frame::enter(env, this, $export, |env| {
+                    $crate::settings::set(env, handle, $field, value)
+                })
+            }
+        };
+    };
+    (get $export:literal $type:ty, $field:expr) => {
+        const _: () = {
+            #[unsafe(export_name = concat!("Java_org_rocksdb_", $export))]
+            extern "system" fn get(env: *mut jni_sys::JNIEnv, this: jni_sys::jobject, handle: i64) -> $type {
+                $crate::frame::enter(env, this, $export, |env| {
+                    $crate::settings::get(env, handle, $field)
+                })
+            }
+        };
+    };
+}
+pub(crate) use setting;

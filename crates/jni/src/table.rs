@@ -1,0 +1,217 @@
+//! Table formats, filters and memtables.
+
+use std::sync::Arc;
+
+use esker::{
+    BlockBasedOptions, Cache, CacheOptions, ChecksumType, DataBlockIndexType, Error, FilterPolicy,
+    IndexShortening, IndexType, MemtableFactory,
+};
+
+use crate::cache::CacheObject;
+use crate::fail::{Fail, Result};
+use crate::frame::native;
+use crate::handles;
+use crate::options::{Memtable, Table};
+
+/// `org.rocksdb.Filter`.
+struct FilterObject(FilterPolicy);
+
+native!("BloomFilter_createNewBloomFilter" "D" fn(env, bits_per_key: f64) -> i64 {
+    Ok(handles::insert(FilterObject(FilterPolicy::Bloom(bits_per_key))))
+});
+
+/// The settings of a `BlockBasedTableConfig` that all releases have.
+struct Given {
+    cache_index_and_filter_blocks: bool,
+    with_high_priority: bool,
+    pin_l0: bool,
+    pin_top_level: bool,
+    index_type: i8,
+    data_block_index_type: i8,
+    hash_ratio: f64,
+    checksum: i8,
+    no_block_cache: bool,
+    block_cache: i64,
+    block_size: i64,
+    block_size_deviation: i32,
+    block_restart_interval: i32,
+    index_block_restart_interval: i32,
+    metadata_block_size: i64,
+    partition_filters: bool,
+    optimize_filters_for_memory: bool,
+    use_delta_encoding: bool,
+    filter: i64,
+    whole_key_filtering: bool,
+    format_version: i32,
+    separate_keys: bool,
+    enable_index_compression: bool,
+    block_align: bool,
+    index_shortening: i8,
+    block_cache_size: i64,
+    block_cache_shard_bits: i32,
+}
+
+impl Given {
+    fn options(&self) -> Result<BlockBasedOptions> {
+        let mut options = BlockBasedOptions {
+            cache_index_and_filter_blocks: self.cache_index_and_filter_blocks,
+            cache_index_and_filter_blocks_with_high_priority: self.with_high_priority,
+            pin_l0_filter_and_index_blocks_in_cache: self.pin_l0,
+            pin_top_level_index_and_filter: self.pin_top_level,
+            index_type: match self.index_type {
+                1 => IndexType::HashSearch,
+                2 => IndexType::TwoLevel,
+                3 => IndexType::BinarySearchWithFirstKey,
+                _ => IndexType::BinarySearch,
+            },
+            data_block_index_type: match self.data_block_index_type {
+                1 => DataBlockIndexType::BinaryAndHash,
+                _ => DataBlockIndexType::BinarySearch,
+            },
+            data_block_hash_table_util_ratio: self.hash_ratio,
+            checksum: match self.checksum {
+                0 => ChecksumType::None,
+                1 => ChecksumType::Crc32c,
+                2 => ChecksumType::XxHash,
+                3 => ChecksumType::XxHash64,
+                _ => ChecksumType::Xxh3,
+            },
+            no_block_cache: self.no_block_cache,
+            block_size: self.block_size as u64,
+            block_size_deviation: self.block_size_deviation.clamp(0, 100),
+            block_restart_interval: self.block_restart_interval.max(1),
+            index_block_restart_interval: self.index_block_restart_interval.max(1),
+            metadata_block_size: self.metadata_block_size as u64,
+            partition_filters: self.partition_filters,
+            optimize_filters_for_memory: self.optimize_filters_for_memory,
+            use_delta_encoding: self.use_delta_encoding,
+            whole_key_filtering: self.whole_key_filtering,
+            separate_key_value_in_data_block: self.separate_keys,
+            enable_index_compression: self.enable_index_compression,
+            block_align: self.block_align,
+            index_shortening: match self.index_shortening {
+                0 => IndexShortening::None,
+                2 => IndexShortening::SeparatorsAndSuccessor,
+                _ => IndexShortening::Separators,
+            },
+            ..BlockBasedOptions::default()
+        };
+        options.format_version = u32::try_from(self.format_version)
+            .map_err(|_| Error::invalid_argument(format!("format_version {}", self.format_version)))?;
+        if let Some(filter) = handles::optional::<FilterObject>(self.filter)? {
+            options.filter_policy = filter.0;
+        }
+        if !self.no_block_cache {
+            match handles::optional::<CacheObject>(self.block_cache)? {
+                Some(cache) => options.block_cache = Some(Arc::clone(&cache.0)),
+                None => match usize::try_from(self.block_cache_size) {
+                    Ok(capacity) => {
+                        options.block_cache = Some(Cache::new(CacheOptions {
+                            capacity,
+                            num_shard_bits: if self.block_cache_shard_bits > 0 {
+                                self.block_cache_shard_bits
+                            } else {
+                                -1
+                            },
+                            ..CacheOptions::default()
+                        }));
+                    }
+                    Err(_) => options.no_block_cache = true,
+                },
+            }
+        }
+        Ok(options)
+    }
+
+    fn table(&self) -> Result<i64> {
+        Ok(handles::insert(Table {
+            name: "BlockBasedTable",
+            options: Some(self.options()?),
+        }))
+    }
+}
+
+/// Each shape of the factory's function: up to 10.4, 10.10, and from 11.1 on.
+macro_rules! table_factory {
+    ($signature:literal $($after_version:ident: $av:ty),*; $($after_align:ident: $aa:ty),*; $($after_shortening:ident: $as:ty),*; $separate:expr) => {
+        native!("BlockBasedTableConfig_newTableFactoryHandle" $signature fn(
+            env, cache_index_and_filter_blocks: bool, with_high_priority: bool, pin_l0: bool, pin_top_level: bool,
+            index_type: i8, data_block_index_type: i8, hash_ratio: f64, checksum: i8, no_block_cache: bool,
+            block_cache: i64, persistent_cache: i64, block_size: i64, block_size_deviation: i32,
+            block_restart_interval: i32, index_block_restart_interval: i32, metadata_block_size: i64,
+            partition_filters: bool, optimize_filters_for_memory: bool, use_delta_encoding: bool, filter: i64,
+            whole_key_filtering: bool, verify_compression: bool, read_amp_bytes_per_bit: i32, format_version: i32,
+            $($after_version: $av,)* enable_index_compression: bool, block_align: bool, $($after_align: $aa,)*
+            index_shortening: i8, $($after_shortening: $as,)* block_cache_size: i64, block_cache_shard_bits: i32
+        ) -> i64 {
+            Given {
+                cache_index_and_filter_blocks, with_high_priority, pin_l0, pin_top_level, index_type,
+                data_block_index_type, hash_ratio, checksum, no_block_cache, block_cache, block_size,
+                block_size_deviation, block_restart_interval, index_block_restart_interval, metadata_block_size,
+                partition_filters, optimize_filters_for_memory, use_delta_encoding, filter, whole_key_filtering,
+                format_version, separate_keys: $separate, enable_index_compression, block_align, index_shortening,
+                block_cache_size, block_cache_shard_bits,
+            }
+            .table()
+        });
+    };
+}
+table_factory!("ZZZZBBDBZJJJIIIJZZZJZZIIZZBJI" ; ; ; false);
+table_factory!("ZZZZBBDBZJJJIIIJZZZJZZIIZZJJBJI" ; alignment: i64, overhead: i64; ; false);
+
+// The one shape with a field whose value the macro's other shapes lack.
+native!("BlockBasedTableConfig_newTableFactoryHandle" "ZZZZBBDBZJJJIIIJZZZJZZIIZDZZJJBBJI" fn(
+    env, cache_index_and_filter_blocks: bool, with_high_priority: bool, pin_l0: bool, pin_top_level: bool,
+    index_type: i8, data_block_index_type: i8, hash_ratio: f64, checksum: i8, no_block_cache: bool,
+    block_cache: i64, persistent_cache: i64, block_size: i64, block_size_deviation: i32,
+    block_restart_interval: i32, index_block_restart_interval: i32, metadata_block_size: i64,
+    partition_filters: bool, optimize_filters_for_memory: bool, use_delta_encoding: bool, filter: i64,
+    whole_key_filtering: bool, verify_compression: bool, read_amp_bytes_per_bit: i32, format_version: i32,
+    separate_keys: bool, uniform_cv_threshold: f64, enable_index_compression: bool, block_align: bool,
+    alignment: i64, overhead: i64, index_shortening: i8, index_search: i8, block_cache_size: i64,
+    block_cache_shard_bits: i32
+) -> i64 {
+    Given {
+        cache_index_and_filter_blocks, with_high_priority, pin_l0, pin_top_level, index_type,
+        data_block_index_type, hash_ratio, checksum, no_block_cache, block_cache, block_size,
+        block_size_deviation, block_restart_interval, index_block_restart_interval, metadata_block_size,
+        partition_filters, optimize_filters_for_memory, use_delta_encoding, filter, whole_key_filtering,
+        format_version, separate_keys, enable_index_compression, block_align, index_shortening,
+        block_cache_size, block_cache_shard_bits,
+    }
+    .table()
+});
+
+native!("PlainTableConfig_newTableFactoryHandle" "IIDIIBZZ" fn(
+    env, key_size: i32, bloom_bits: i32, hash_ratio: f64, sparseness: i32, huge_page: i32, encoding: i8,
+    full_scan: bool, store_index: bool
+) -> i64 {
+    Ok(handles::insert(Table { name: "PlainTable", options: None }))
+});
+
+native!("SkipListMemTableConfig_newMemTableFactoryHandle0" "J" fn(env, lookahead: i64) -> i64 {
+    let lookahead = usize::try_from(lookahead).map_err(|_| Fail::argument("lookahead is below 0"))?;
+    Ok(handles::insert(Memtable {
+        name: "SkipListFactory",
+        factory: Some(MemtableFactory::SkipList { lookahead: lookahead as _ }),
+    }))
+});
+
+native!("VectorMemTableConfig_newMemTableFactoryHandle" "J" fn(env, reserved: i64) -> i64 {
+    let count = usize::try_from(reserved).map_err(|_| Fail::argument("the reserved size is below 0"))?;
+    Ok(handles::insert(Memtable {
+        name: "VectorRepFactory",
+        factory: Some(MemtableFactory::Vector { count: count as _ }),
+    }))
+});
+
+// Memtables by prefix: Esker's own has every prefix in its place, and stands for them.
+native!("HashSkipListMemTableConfig_newMemTableFactoryHandle" "JII" fn(env, buckets: i64, height: i32, branching: i32) -> i64 {
+    Ok(handles::insert(Memtable { name: "HashSkipListRepFactory", factory: None }))
+});
+
+native!("HashLinkedListMemTableConfig_newMemTableFactoryHandle" "JJIZI" fn(
+    env, buckets: i64, huge_page: i64, logging: i32, log: bool, threshold: i32
+) -> i64 {
+    Ok(handles::insert(Memtable { name: "HashLinkedListRepFactory", factory: None }))
+});
