@@ -1,19 +1,21 @@
-//! What it costs to collect the garbage of keys, by how much goes and how much stays: nanoseconds a call.
-//! `cargo bench -p esker-mvcc --bench garbage_collect`.
+//! The cost of garbage collection of given keys, by the numbers of versions removed and kept, in nanoseconds
+//! a call. `cargo bench -p esker-mvcc --bench garbage_collect`.
 //!
-//! The parameters are those of CockroachDB's `MVCCGarbageCollect` (pull request 51462): keys and values of 128 random bytes, 1 or 1024 keys of
-//! 2 or 1024 versions, of which the oldest 1 to 1023 go. All of it lies in the memtable. Each call begins a batch, collects, and drops the
-//! batch, so that every call finds the same.
+//! The parameters are those of CockroachDB's `MVCCGarbageCollect` (pull request 51462): keys and values of
+//! 128 random bytes, 1 or 1024 keys of 2 or 1024 versions, of which the oldest 1 to 1023 are removed. All
+//! data is in the memtable. Each call begins a batch, collects, and drops the batch, so that every call finds
+//! the same data.
 //!
-//! * `in_memory`, `in_memory_with_statistics`: as there
-//! * `in_files`, `in_files_with_statistics`: the same flushed and compacted, in the block cache
-//! * `under_range_tombstones`, `under_range_tombstones_with_statistics`: in memory, with 1 or 2 range tombstones over keys of 2 versions, 1 or 100 over
-//!   those of 1024: the first over all keys and below all versions, the others between random keys and versions
+//! * `in_memory`, `in_memory_with_statistics`: as in CockroachDB's benchmark
+//! * `in_files`, `in_files_with_statistics`: the same data flushed and compacted, in the block cache
+//! * `under_range_tombstones`, `under_range_tombstones_with_statistics`: in memory, with 1 or 2 range
+//!   tombstones over keys of 2 versions, 1 or 100 over those of 1024: the first over all keys and below all
+//!   versions, the others between random keys and versions
 //! * `committed`, `committed_with_statistics`: removed and written, of 1 key and of 1024
-//! * `scanned_after`: a scan of what is left, over the deletions
-//! * `kept`: 1 of 2 to 65,536 versions of one key goes: what stays is not to be paid for
+//! * `scanned_after`: a scan of the remaining data, over the deletions
+//! * `kept`: 1 of 2 to 65,536 versions of one key is removed: the kept versions should cost nothing
 //!
-//! A reader learns whether a collection may be done page by page, and whether statistics can stay on.
+//! The results show whether a collection may be done page by page, and whether statistics can stay on.
 
 mod database;
 
@@ -36,7 +38,7 @@ const LEN: usize = 128;
 /// The first of January 2000.
 const BASE: i64 = 946_684_800_000_000_000;
 
-/// So many keys of so many versions, of each of which the oldest so many go.
+/// A number of keys and of versions of each, and how many of the oldest versions are removed.
 #[derive(Clone, Copy)]
 struct Case {
     keys: usize,
@@ -106,14 +108,14 @@ impl Loaded {
         }
     }
 
-    /// The data of a case, made once: no call changes them.
+    /// The data of a case, created once: no call changes it.
     fn of(case: Case, in_files: bool) -> &'static Loaded {
         static LOADED: [OnceLock<Loaded>; 8] = [const { OnceLock::new() }; 8];
         let at = usize::from(case.keys > 1) * 4 + usize::from(case.versions > 2) * 2 + usize::from(in_files);
         LOADED[at].get_or_init(|| Loaded::new(case.keys, case.versions, in_files))
     }
 
-    /// What has the oldest so many versions of each key go.
+    /// The request to remove the oldest `delete` versions of each key.
     fn garbage(&self, delete: usize) -> Vec<GcKey> {
         let keys = self.keys.iter().map(|user_key| GcKey {
             user_key: user_key.clone(),
@@ -122,7 +124,7 @@ impl Loaded {
         keys.collect()
     }
 
-    /// Removes them for good.
+    /// Removes the versions and commits.
     fn commit(&self, keys: &mut [GcKey], statistics: bool) {
         let mut batch = MvccBatch::new(&self.db, &self.family, options(statistics), BASE + 2);
         batch.garbage_collect(keys).expect("a collection");
@@ -135,7 +137,7 @@ impl Loaded {
         divan::black_box(batch.garbage_collect(keys).expect("a collection"));
     }
 
-    /// Writes so many range tombstones: the first below all of the versions and over all keys, the others anywhere.
+    /// Writes `count` range tombstones: the first below all versions and over all keys, the others anywhere.
     fn delete_ranges(&self, count: usize, versions: usize) {
         let options = BatchOptions {
             range_tombstones: true,
@@ -203,7 +205,7 @@ fn in_files_with_statistics(bencher: Bencher<'_, '_>, case: Case) {
     bench(bencher, case, Loaded::of(case, true), true);
 }
 
-/// A case under so many range tombstones.
+/// A case with a number of range tombstones.
 #[derive(Clone, Copy)]
 struct Covered {
     case: Case,
@@ -256,7 +258,7 @@ fn of_1024_versions() -> Vec<Case> {
     all.filter(|case| case.versions == 1024).collect()
 }
 
-/// Each call finds what nobody has collected yet.
+/// Each call finds data that was not collected yet.
 fn bench_committed(bencher: Bencher<'_, '_>, case: Case, statistics: bool) {
     let loaded = || {
         let loaded = Loaded::new(case.keys, case.versions, false);
@@ -278,7 +280,7 @@ fn committed_with_statistics(bencher: Bencher<'_, '_>, case: Case) {
     bench_committed(bencher, case, true);
 }
 
-/// What is left is the same with statistics and without.
+/// The remaining data is the same with statistics and without.
 #[divan::bench(args = of_1024_versions(), sample_count = 20, sample_size = 1)]
 fn scanned_after(bencher: Bencher<'_, '_>, case: Case) {
     let loaded = Loaded::new(case.keys, case.versions, false);

@@ -1,12 +1,13 @@
-//! Reads and writes of versions, by how many versions a key has: nanoseconds an operation.
+//! Reads and writes of versions, by the number of versions of a key, in nanoseconds an operation.
 //! `cargo bench -p esker-mvcc --bench operations`.
 //!
 //! * `get`: a random key as of a random time; values of 8 bytes
-//! * `scan`, `reverse_scan`: so many rows of 64 bytes from a random key on, as of a random time
+//! * `scan`, `reverse_scan`: a number of rows of 64 bytes from a random key on, as of a random time
 //! * `scan_garbage`: all keys, every one deleted
-//! * `put`, `put_blind`: a version over those there are, into a batch that is dropped
+//! * `put`, `put_blind`: a version over the existing ones, into a batch that is dropped
 //!
-//! Keys and versions lie in files that were compacted, all in the block cache. A reader learns what history costs those who look at the present.
+//! Keys and versions are in compacted files, all in the block cache. The results show the cost of history for
+//! readers of the newest versions.
 
 mod database;
 

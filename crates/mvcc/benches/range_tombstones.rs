@@ -1,12 +1,15 @@
-//! What range tombstones cost reads, and what they save those who delete: nanoseconds an operation.
+//! The cost of range tombstones for reads, and their saving for deletions, in nanoseconds an operation.
 //! `cargo bench -p esker-mvcc --bench range_tombstones`.
 //!
-//! * `get`, `scan`, `reverse_scan`: a random key, and 100 rows from a random key on, under no, 1 or 100 range tombstones that hide nothing: the
-//!   first over all keys, the others between random ones, below all versions, as CockroachDB's benchmarks have them
-//! * `scan_deleted`: all keys, every one deleted, by a deletion each or one range tombstone
-//! * `delete`: 10,000 keys, by a deletion each, by a range tombstone that counts what it deletes, and by one that is told
+//! * `get`, `scan`, `reverse_scan`: a random key, and 100 rows from a random key on, under no, 1 or 100 range
+//!   tombstones that hide nothing: the first over all keys, the others between random ones, below all
+//!   versions, as in CockroachDB's benchmarks
+//! * `scan_deleted`: all keys, every one deleted, by a deletion each or by one range tombstone
+//! * `delete`: 10,000 keys, by a deletion each, by a range tombstone that counts the keys it deletes, and by
+//!   one whose caller knows the statistics
 //!
-//! Keys lie in files that were compacted, all in the block cache. A reader learns whether he may leave range tombstones around.
+//! Keys are in compacted files, all in the block cache. The results show whether range tombstones may be
+//! kept.
 
 #[expect(dead_code, reason = "a store is filled with a log")]
 mod database;
@@ -23,7 +26,7 @@ fn main() {
 }
 
 const TOMBSTONES: [usize; 3] = [0, 1, 100];
-/// Of all versions; range tombstones that hide nothing are older.
+/// The time of all versions; range tombstones that hide nothing are older.
 const WRITTEN: Timestamp = Timestamp::from_nanos(1000);
 const DELETED: Timestamp = Timestamp::from_nanos(2000);
 
@@ -164,7 +167,7 @@ fn delete(bencher: Bencher<'_, '_>, by: &str) {
                     .expect("a range tombstone"),
             ),
         }
-        // Not committed: each call finds the same.
+        // The batch is not committed: each call finds the same data.
         black_box(batch.stats());
     });
 }

@@ -1,4 +1,5 @@
-//! A table with history: written, read as of a time, and collected. `cargo run -p esker-mvcc --example history`.
+//! A table with history: written, read as of a time, and garbage collected.
+//! `cargo run -p esker-mvcc --example history`.
 
 use std::time::Duration;
 
@@ -11,14 +12,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         create_if_missing: true,
         ..Options::default()
     };
-    // The order of versioned keys, and filters over user keys.
+    // Sets the order of versioned keys, and filters over user keys.
     esker_mvcc::configure(&mut options.column_family);
     let db = Db::open(&options, dir.path())?;
     let family = db.default_column_family();
     let day = |day: i64| Timestamp::from_secs(day * 86_400);
     let store = MvccStore::open(&db, &family, BatchOptions::default(), day(1).wall)?;
 
-    // Prices change, and one is withdrawn. What is written together is there together.
+    // Prices change, and one is withdrawn. The writes of a batch become visible together.
     let mut batch = store.begin(day(1).wall);
     batch.put(b"apple", day(1), Value::Int(30))?;
     batch.put(b"pear", day(1), Value::Int(45))?;
@@ -37,12 +38,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         }
     }
 
-    // Nobody rewrites the past: the first free time is told, and nothing is written.
+    // A version below an existing one is refused: the error names the first free time, and nothing is
+    // written.
     let mut batch = store.begin(day(2).wall);
     println!("{}", batch.put(b"apple", day(1), Value::Int(1)).unwrap_err());
     drop(batch);
 
-    // What is there is known exactly, and so is how much of it is garbage.
+    // The statistics are exact, including the amount of garbage.
     let now = day(9).wall;
     let stats = store.stats(now).ok_or("no statistics")?;
     println!(
@@ -51,7 +53,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         stats.gc_bytes()
     );
 
-    // A week is kept. What was hidden before that goes, and the past before it can be read no more.
+    // A week of history is kept. Versions that were hidden before that are removed, and earlier times can no
+    // longer be read.
     let report = store.collect_garbage(Duration::from_secs(7 * 86_400), now, &Default::default())?;
     println!("{} versions removed", report.removed.versions);
     assert_eq!((report.threshold, report.removed.versions), (day(2), 3));

@@ -1,8 +1,9 @@
-//! Writes that take effect together, each seeing those before it.
+//! Writes that take effect together, each of which sees those before it.
 //!
-//! Every write looks at the newest version first. At or above the time to write it fails with [`Error::WriteTooOld`] and has done
-//! nothing; nothing is ever written at another time than the one asked for. Statistics are the difference that the versions looked at
-//! and the one written make ([`KeyStats`]).
+//! Every write reads the newest version first. If that is at or above the time to write, the write fails with
+//! [`Error::WriteTooOld`] and changes nothing; a version is never written at another time than the one asked
+//! for. Statistics are updated by the difference between the versions read and the one written
+//! ([`KeyStats`]).
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -20,20 +21,20 @@ use crate::timestamp::Timestamp;
 use crate::value::Value;
 use base::steps::MAX_STEPS_BEFORE_SEEK;
 
-/// How a batch writes.
+/// The options of a batch.
 #[derive(Clone, Copy, Debug)]
 pub struct BatchOptions {
-    /// Keeps account of what the writes change. Without it some of them read less. Default: true.
+    /// Whether the batch keeps statistics of its changes. Without them some writes read less. Default: true.
     pub statistics: bool,
-    /// Gives values a checksum over key and value. Default: true.
+    /// Whether values get a checksum over key and value. Default: true.
     pub checksums: bool,
-    /// Entries that follow each other from which on those that are cleared or reverted go by one range deletion instead of a deletion of
-    /// each: below it a range deletion costs readers more than it saves. Default: 64.
+    /// Number of consecutive entries from which a clear or revert removes them by one range deletion instead
+    /// of a deletion each: with fewer, a range deletion costs readers more than it saves. Default: 64.
     pub min_range_entries: usize,
     /// Steps tried before a seek, see [`Reader::with_max_steps`]. Default: 10.
     pub max_steps: u32,
-    /// Range tombstones may be written, see [`MvccBatch::delete_range_using_tombstone`]. Without it that is refused; those that are there are
-    /// heeded all the same. Default: false.
+    /// Whether range tombstones may be written, see [`MvccBatch::delete_range_using_tombstone`]. Without it
+    /// such writes are refused; existing range tombstones are respected in any case. Default: false.
     pub range_tombstones: bool,
 }
 
@@ -49,42 +50,43 @@ impl Default for BatchOptions {
     }
 }
 
-/// Writes of versions that are applied all or none. Reads through it see them.
+/// Writes of versions that are applied atomically. Reads through the batch see them.
 ///
-/// Nobody else may write to the keys it touches until it is written: [`MvccStore::begin`](crate::MvccStore::begin) sees to that.
+/// No other writer may write to the keys it touches until it is written:
+/// [`MvccStore::begin`](crate::MvccStore::begin) ensures that.
 pub struct MvccBatch<'a> {
     db: &'a Db,
     family: &'a ColumnFamily,
     options: BatchOptions,
     pub(crate) batch: WriteBatchWithIndex,
-    /// What it changes.
+    /// The changes of the batch.
     stats: MvccStats,
-    /// What its reads cost.
+    /// The cost of the batch's reads.
     pub(crate) counters: ReadCounters,
-    /// Versions at or below it are neither written nor read. It does not rise meanwhile.
+    /// Versions at or below this time are neither written nor read. It does not rise during the batch.
     pub(crate) threshold: Timestamp,
-    /// Garbage at this time weighs nothing, and may be there or not.
+    /// Garbage at this time has no weight, and may exist or not.
     pub(crate) collected: Timestamp,
     /// The latest version above the threshold that was removed.
     pub(crate) removed_until: Timestamp,
-    /// Keys written, where somebody asks for them.
+    /// Keys written, while a watch records them.
     pub(crate) touched: Option<Touched>,
-    /// Range tombstones as they will be; `None` if there are none.
+    /// Range tombstones after the batch; `None` if there are none.
     pub(crate) ranges: Option<Arc<Ranges>>,
-    /// Times whose range tombstones it changes.
+    /// The times of the range tombstones that the batch changes.
     pub(crate) changed_times: Option<BTreeSet<Timestamp>>,
-    /// It is a store's, who knows the range tombstones there are.
+    /// The batch belongs to a store, which knows the existing range tombstones.
     pub(crate) knows_ranges: bool,
-    /// Scratch: key and value that are written.
+    /// Scratch buffers: the key and value that are written.
     key: Vec<u8>,
     stored: Vec<u8>,
 }
 
-/// Keys that were written.
+/// A record of the keys that were written.
 #[derive(Debug, Default)]
 pub(crate) struct Touched {
     pub keys: BTreeSet<Vec<u8>>,
-    /// Any may have been.
+    /// Any key may have been written.
     pub all: bool,
 }
 
@@ -98,36 +100,37 @@ impl Touched {
 /// The newest version of a key.
 pub(crate) struct Newest {
     pub timestamp: Timestamp,
-    /// Bytes of its value, where there are statistics or the value was asked for.
+    /// Bytes of its value, if statistics are kept or the value was asked for.
     pub value_len: usize,
-    /// Its value, if that was asked for.
+    /// Its value, if it was asked for.
     stored: Vec<u8>,
     deletes: bool,
-    /// By a range tombstone.
+    /// A range tombstone hides the version.
     is_hidden: bool,
 }
 
 impl Newest {
-    /// It is a value that a reader of now sees.
+    /// True if a reader of the newest state sees a value.
     fn is_live(&self) -> bool {
         !self.is_hidden && !self.deletes
     }
 }
 
-/// What a deletion of a span did.
+/// The result of a deletion of a span.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DeleteRangeResult {
     /// Keys deleted.
     pub count: u64,
-    /// They themselves, if that was asked for.
+    /// The deleted keys, if they were asked for.
     pub keys: Vec<Vec<u8>>,
-    /// What is left of the span.
+    /// The rest of the span.
     pub resume: Option<Resume>,
 }
 
 impl<'a> MvccBatch<'a> {
-    /// An empty batch for `family` of `db`. Ages in its statistics are as of `now`, nanoseconds. Unlike [those of stores](crate::MvccStore::begin)
-    /// it knows of no range tombstones, and is for families that have none.
+    /// An empty batch for `family` of `db`. Ages in its statistics are as of `now`, in nanoseconds. Unlike
+    /// [batches of stores](crate::MvccStore::begin) it knows of no range tombstones, and is for families that
+    /// have none.
     pub fn new(db: &'a Db, family: &'a ColumnFamily, options: BatchOptions, now: i64) -> MvccBatch<'a> {
         MvccBatch {
             db,
@@ -148,12 +151,12 @@ impl<'a> MvccBatch<'a> {
         }
     }
 
-    /// What the writes so far change; nothing without [`BatchOptions::statistics`].
+    /// The changes of the writes so far; zero without [`BatchOptions::statistics`].
     pub fn stats(&self) -> MvccStats {
         self.stats
     }
 
-    /// What the reads of its operations have cost so far.
+    /// The cost of the reads of its operations so far.
     pub fn counters(&self) -> ReadCounters {
         self.counters
     }
@@ -163,18 +166,18 @@ impl<'a> MvccBatch<'a> {
         self.batch.is_empty() && self.changed_rows() == 0
     }
 
-    /// Operations of the engine in it.
+    /// The number of engine operations in the batch.
     pub fn count(&self) -> u32 {
         self.batch.count() + self.changed_rows() as u32
     }
 
-    /// Rows of range tombstones that it writes.
+    /// The number of rows of range tombstones that it writes.
     pub(crate) fn changed_rows(&self) -> usize {
         self.changed_times.as_ref().map_or(0, BTreeSet::len)
     }
 
-    /// The operations of the engine, to be written by other means than [`MvccStore`](crate::MvccStore)'s. A store that is open meanwhile learns
-    /// nothing of them.
+    /// The engine operations of the batch, for a caller that does not write them through
+    /// [`MvccStore`](crate::MvccStore). A store that is open meanwhile does not learn of them.
     pub fn into_write_batch(self) -> esker::WriteBatch {
         let mut batch = self.batch.into_write_batch();
         if let Some(times) = &self.changed_times {
@@ -188,7 +191,7 @@ impl<'a> MvccBatch<'a> {
         batch
     }
 
-    /// Reads what will be there once it is written, above the threshold of its store.
+    /// A reader of the state after the batch is written, above the threshold of its store.
     pub fn reader(&self) -> Reader<'_> {
         let mut reader = Reader::new(self.db, self.family);
         reader.threshold = self.threshold;
@@ -217,9 +220,10 @@ impl<'a> MvccBatch<'a> {
     /// Writes `value` of `key` at `timestamp`.
     ///
     /// # Errors
-    /// [`Error::WriteTooOld`]; [`Error::BelowThreshold`]; `InvalidArgument` for the empty key, a time that is none, a key with an inline value,
-    /// and a key or value that is too large: 2 GiB - 1 bytes are allowed, of a key with what is added to it (its time, a sentinel and the
-    /// engine's trailer, 22 bytes) and of a value with its header of five bytes.
+    /// [`Error::WriteTooOld`]; [`Error::BelowThreshold`]; `InvalidArgument` for the empty key, an invalid
+    /// time, a key with an inline value, and a key or value that is too large. The limit is 2 GiB - 1 bytes:
+    /// for a key including the bytes added to it (its time, a sentinel and the engine's trailer, 22 bytes),
+    /// and for a value including its header of five bytes.
     pub fn put(&mut self, key: &[u8], timestamp: Timestamp, value: Value<'_>) -> Result<()> {
         self.check_size(key, Some(value))?;
         let newest = self.writable(key, timestamp, false)?;
@@ -227,8 +231,9 @@ impl<'a> MvccBatch<'a> {
         Ok(())
     }
 
-    /// As [`put`](Self::put), of a key that has no version, as the caller knows: nothing is read. If it has one, statistics are wrong from then
-    /// on, and if that is at or above `timestamp`, so is the history. Range tombstones are looked at.
+    /// As [`put`](Self::put), for a key that has no version, as the caller knows: nothing is read. If the key
+    /// does have a version, statistics are wrong from then on, and so is the history if that version is at or
+    /// above `timestamp`. Range tombstones are checked.
     pub fn put_blind(&mut self, key: &[u8], timestamp: Timestamp, value: Value<'_>) -> Result<()> {
         self.check_size(key, Some(value))?;
         self.check_write(key, timestamp)?;
@@ -237,7 +242,7 @@ impl<'a> MvccBatch<'a> {
         Ok(())
     }
 
-    /// Deletes `key` at `timestamp`, also if there is nothing to delete. Returns whether there was a value.
+    /// Deletes `key` at `timestamp`, even if there is nothing to delete. Returns whether there was a value.
     ///
     /// # Errors
     /// Those of [`put`](Self::put).
@@ -248,12 +253,13 @@ impl<'a> MvccBatch<'a> {
         Ok(newest.is_some_and(|newest| newest.is_live()))
     }
 
-    /// As [`put`](Self::put), if the newest value is `expected`: `None` for no value, whether never written or deleted. With
-    /// `allow_if_not_exists` no value will do as well.
+    /// As [`put`](Self::put), if the newest value is `expected`: `None` means no value, whether never written
+    /// or deleted. With `allow_if_not_exists` the absence of a value also satisfies the condition.
     ///
     /// # Errors
-    /// [`Error::ConditionFailed`] with what was found; those of [`put`](Self::put), which come first: with a newer version it is
-    /// [`Error::WriteTooOld`], whether that version has the expected value or not.
+    /// [`Error::ConditionFailed`] with the value found; those of [`put`](Self::put), which take precedence:
+    /// with a newer version the error is [`Error::WriteTooOld`], whether or not that version has the expected
+    /// value.
     pub fn conditional_put(
         &mut self,
         key: &[u8],
@@ -269,10 +275,11 @@ impl<'a> MvccBatch<'a> {
         Ok(())
     }
 
-    /// Adds `by` to the number of `key`, where no value is 0, and writes the sum at `timestamp`. Returns the sum.
+    /// Adds `by` to the number of `key`, where no value counts as 0, and writes the sum at `timestamp`.
+    /// Returns the sum.
     ///
     /// # Errors
-    /// `InvalidArgument` if there is another value than a number, [`Error::Overflow`], those of [`put`](Self::put).
+    /// `InvalidArgument` if the value is not a number, [`Error::Overflow`], those of [`put`](Self::put).
     pub fn increment(&mut self, key: &[u8], timestamp: Timestamp, by: i64) -> Result<i64> {
         self.check_size(key, Some(Value::Int(by)))?;
         let newest = self.writable(key, timestamp, true)?;
@@ -281,12 +288,13 @@ impl<'a> MvccBatch<'a> {
         Ok(sum)
     }
 
-    /// Deletes every key of `span` that has a value, at `timestamp`: a deletion for each, `max_keys` at most, whose keys are returned
-    /// if `return_keys`.
+    /// Deletes every key of `span` that has a value, at `timestamp`, by one deletion each and `max_keys` at
+    /// most. Returns the keys if `return_keys`.
     ///
     /// # Errors
-    /// [`Error::WriteTooOld`] if a key has a version at or above `timestamp`, deleted or not, or a range tombstone of such a time is over any of
-    /// the span; it names a key as [`fail_on_more_recent`](MvccReadOptions::fail_on_more_recent) does. Nothing is written then.
+    /// [`Error::WriteTooOld`] if a key has a version at or above `timestamp`, deleted or not, or a range
+    /// tombstone of such a time covers any of the span; it names a key as
+    /// [`fail_on_more_recent`](MvccReadOptions::fail_on_more_recent) does. Nothing is written then.
     pub fn delete_range(
         &mut self,
         span: Span<'_>,
@@ -320,7 +328,7 @@ impl<'a> MvccBatch<'a> {
         Ok(result)
     }
 
-    /// The newest version of `key`, or its inline value; what it holds only if `reads_value`.
+    /// The newest version of `key`, or its inline value. Its value is read only if `reads_value`.
     pub(crate) fn newest(&mut self, key: &[u8], reads_value: bool) -> Result<Option<Newest>> {
         let mut iter = self.reader().versions_of_one()?;
         iter.seek_key(key);
@@ -347,12 +355,13 @@ impl<'a> MvccBatch<'a> {
         Ok(newest)
     }
 
-    /// When range tombstones deleted `key`.
+    /// The times at which range tombstones deleted `key`.
     pub(crate) fn deletions(&self, key: &[u8]) -> Option<&Stack> {
         self.ranges.as_ref()?.stack(key)
     }
 
-    /// [`Error::WriteTooOld`] if a range tombstone at or above `timestamp` deletes `key`, whose newest version is `newest`.
+    /// [`Error::WriteTooOld`] if a range tombstone at or above `timestamp` deletes `key`, whose newest
+    /// version is `newest`.
     fn check_deletions(&self, key: &[u8], timestamp: Timestamp, newest: Timestamp) -> Result<()> {
         match self.deletions(key) {
             Some(stack) if stack[0] >= timestamp => Err(Error::WriteTooOld {
@@ -364,7 +373,8 @@ impl<'a> MvccBatch<'a> {
         }
     }
 
-    /// The newest version of `key`, if `timestamp` may be written over it; what it holds only if `reads_value`.
+    /// The newest version of `key`, if `timestamp` may be written over it. Its value is read only if
+    /// `reads_value`.
     fn writable(&mut self, key: &[u8], timestamp: Timestamp, reads_value: bool) -> Result<Option<Newest>> {
         self.check_write(key, timestamp)?;
         let newest = self.newest(key, reads_value)?;
@@ -381,7 +391,8 @@ impl<'a> MvccBatch<'a> {
         }
     }
 
-    /// `InvalidArgument` for a key or value that the engine would not take once it is encoded: before either is copied.
+    /// `InvalidArgument` for a key or value that the engine would refuse once encoded. The check precedes any
+    /// copy.
     pub(crate) fn check_size(&self, key: &[u8], value: Option<Value<'_>>) -> Result<()> {
         let limit = self.db.options().row_limit;
         let key_len = key.len().saturating_add(MAX_ADDED_TO_KEY);
@@ -408,7 +419,7 @@ impl<'a> MvccBatch<'a> {
         Ok(())
     }
 
-    /// Writes the inline value of `key`, or removes the one there was, of so many bytes.
+    /// Writes the inline value of `key`, or removes the previous one, which has `before` bytes.
     pub(crate) fn write_inline(&mut self, key: &[u8], value: Option<Value<'_>>, before: Option<usize>) {
         self.touch(key);
         self.encode(key, Timestamp::ZERO);
@@ -441,7 +452,7 @@ impl<'a> MvccBatch<'a> {
         self.write_over(key, timestamp, value, over);
     }
 
-    /// Writes a version over the newest one, of that time and so many bytes of value.
+    /// Writes a version over the newest one, whose time and value length are given.
     pub(crate) fn write_over(
         &mut self,
         key: &[u8],
@@ -469,31 +480,31 @@ impl<'a> MvccBatch<'a> {
         }
     }
 
-    /// Weighs versions of `key`, from the newest down.
+    /// Begins to weigh versions of `key`, from the newest down.
     pub(crate) fn weigh(&self, key: &[u8]) -> KeyStats {
         self.weigh_deleted(key, self.deletions(key))
     }
 
-    /// The same, as if range tombstones had deleted it at these times.
+    /// As `weigh`, as if range tombstones had deleted the key at the times `deleted`.
     pub(crate) fn weigh_deleted(&self, key: &[u8], deleted: Option<&Stack>) -> KeyStats {
         KeyStats::new(key, self.stats.last_update_nanos, self.collected, deleted)
     }
 
-    /// Something of `key` changes.
+    /// Records that `key` changes.
     pub(crate) fn touch(&mut self, key: &[u8]) {
         if let Some(touched) = &mut self.touched {
             touched.keys.insert(key.to_vec());
         }
     }
 
-    /// Something of many keys changes.
+    /// Records that any key may change.
     pub(crate) fn touch_all(&mut self) {
         if let Some(touched) = &mut self.touched {
             touched.all = true;
         }
     }
 
-    /// A version is removed, while others of its key may stay or come that it hid.
+    /// Records that a version is removed, while older versions of its key that it hid may stay or come.
     pub(crate) fn note_removed(&mut self, timestamp: Timestamp) {
         if timestamp > self.threshold {
             self.removed_until = self.removed_until.max(timestamp);
@@ -508,7 +519,7 @@ impl<'a> MvccBatch<'a> {
         &self.options
     }
 
-    /// Takes back what `write` has written if it fails.
+    /// Reverts the writes of `write` if it fails.
     pub(crate) fn all_or_nothing<T>(&mut self, write: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         let stats = self.stats;
         let ranges = (self.ranges.clone(), self.changed_times.clone());
@@ -525,7 +536,7 @@ impl<'a> MvccBatch<'a> {
         written
     }
 
-    /// Adds a difference that was made.
+    /// Adds the difference between two states to the statistics.
     pub(crate) fn account(&mut self, before: MvccStats, after: MvccStats) {
         if self.options.statistics {
             self.stats += after;
@@ -534,7 +545,7 @@ impl<'a> MvccBatch<'a> {
     }
 }
 
-/// [`Error::ConditionFailed`] unless the newest value of `key` is `expected`, where `None` is no value.
+/// [`Error::ConditionFailed`] unless the newest value of `key` is `expected`, where `None` means no value.
 pub(crate) fn check_condition(
     key: &[u8],
     newest: Option<&Newest>,
@@ -554,7 +565,7 @@ pub(crate) fn check_condition(
     }
 }
 
-/// The number that is the newest value of `key`, where no value is 0, and `by`.
+/// The sum of `by` and the number that is the newest value of `key`, where no value counts as 0.
 pub(crate) fn sum_of(key: &[u8], newest: Option<&Newest>, by: i64) -> Result<i64> {
     let current = match newest.filter(|newest| newest.is_live()) {
         None => 0,

@@ -1,4 +1,4 @@
-//! Removing whole spans without a trace.
+//! Removal of whole spans without a trace.
 
 use crate::batch::MvccBatch;
 use crate::error::Result;
@@ -8,9 +8,9 @@ use crate::stats::count_versions;
 use crate::timestamp::Timestamp;
 
 impl MvccBatch<'_> {
-    /// Removes every version and every inline value in `span`, and what range tombstones have in it, as if it had never been: nothing of it
-    /// can be read at any time afterwards. A few are deleted one by one, more by one range deletion. With statistics it reads the span; without, a
-    /// few entries.
+    /// Removes every version and every inline value in `span`, and the parts of range tombstones in it, as if
+    /// they had never been written: no read at any time finds them afterwards. A few entries are deleted one
+    /// by one, more by one range deletion. With statistics this reads the span; without, a few entries.
     pub fn clear_range(&mut self, span: Span<'_>) -> Result<()> {
         if span.is_empty() {
             return Ok(());
@@ -18,13 +18,14 @@ impl MvccBatch<'_> {
         let now = self.stats().last_update_nanos;
         let (before, latest) = match self.options().statistics {
             true => count_versions(&self.reader(), span, now)?,
-            // Nobody has looked.
+            // Without statistics the span was not read.
             false => (crate::MvccStats::at(now), Timestamp::MAX),
         };
         self.remove_span(span, before, latest)
     }
 
-    /// Removes all of `span`, whose versions weigh `before`, the latest of them of the time `latest`; a few entries one by one.
+    /// Removes all of `span`, whose versions weigh `before`, the latest of them at the time `latest`. A few
+    /// entries are deleted one by one.
     pub(crate) fn remove_span(
         &mut self,
         span: Span<'_>,
@@ -68,7 +69,7 @@ impl MvccBatch<'_> {
         }
     }
 
-    /// An engine's key behind all there are.
+    /// An engine key after all existing ones.
     fn end_of_all(&self) -> Result<Vec<u8>> {
         let mut iter = self.reader().versions(Span::ALL)?;
         iter.seek_to_last();
@@ -89,7 +90,7 @@ impl MvccBatch<'_> {
     }
 }
 
-/// The engine's key of `user_key` without a version.
+/// The engine key of `user_key` without a version.
 pub(crate) fn bare(user_key: &[u8]) -> Vec<u8> {
     MvccKey {
         user_key,
@@ -98,21 +99,21 @@ pub(crate) fn bare(user_key: &[u8]) -> Vec<u8> {
     .encode()
 }
 
-/// Entries that follow each other and are to go: one by one, or as a range where they are many.
+/// Consecutive entries to remove: one by one, or as a range if they are many.
 pub(crate) struct Runs {
-    /// From so many entries on it is a range.
+    /// The number of entries from which a run becomes a range.
     min: usize,
     done: Vec<Run>,
     open: Run,
-    /// Entries of the open run.
+    /// The number of entries of the open run.
     len: usize,
 }
 
 #[derive(Default)]
 struct Run {
-    /// The entries; of a range the first alone.
+    /// The keys of the entries; for a range only the first.
     keys: Vec<Vec<u8>>,
-    /// Where the range ends.
+    /// The end of the range.
     end: Option<Vec<u8>>,
 }
 
@@ -135,7 +136,7 @@ impl Runs {
         }
     }
 
-    /// The next entry stays, or is not known: it is at or behind `key`.
+    /// Ends the open run: the next entry stays, or is unknown. It is at or after `key`.
     pub fn end(&mut self, key: &[u8]) {
         let mut run = std::mem::take(&mut self.open);
         let len = std::mem::take(&mut self.len);

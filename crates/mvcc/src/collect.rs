@@ -1,9 +1,10 @@
-//! Garbage collection of keys that somebody has chosen, at a cost of what it collects.
+//! Garbage collection of given keys, at a cost proportional to the versions removed.
 //!
-//! A collection removes all versions of a key at or below a time. Where few versions stay above it, one iterator goes forwards past them and over those that go, and stands
-//! on the next key then. Where many stay, another goes from the key's oldest version up to the first that stays: one seek, however many
-//! stay, and the time of the version above is known as well, which ages ask for. Which it is is learnt from key to key. A history collected page by page
-//! is not walked anew for each page.
+//! A collection removes all versions of a key at or below a time. Where few versions stay above it, one
+//! iterator moves forwards past them and over those to remove, and is then at the next key. Where many stay,
+//! a second iterator moves from the key's oldest version up to the first that stays. That takes one seek,
+//! however many stay, and also yields the time of the version above, which ages need. The choice adapts from
+//! key to key. A history that is collected page by page is not walked again for each page.
 
 use crate::batch::MvccBatch;
 use crate::clear::Runs;
@@ -13,21 +14,21 @@ use crate::ranges::hidden_since;
 use crate::reader::{Reader, Span, VersionIter, mixed};
 use crate::timestamp::Timestamp;
 
-/// A key, and the time up to which its versions are to go.
+/// A key, and the time up to which its versions are removed.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct GcKey {
     /// The user key.
     pub user_key: Vec<u8>,
-    /// The last version to go; [`Timestamp::ZERO`] to remove an inline value.
+    /// The last version to remove; [`Timestamp::ZERO`] removes an inline value.
     pub timestamp: Timestamp,
 }
 
-/// What a collection has removed.
+/// The result of a collection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GcResult {
-    /// Versions and inline values.
+    /// Versions and inline values removed.
     pub versions: u64,
-    /// Keys of which nothing is left.
+    /// Keys removed entirely.
     pub keys: u64,
 }
 
@@ -39,15 +40,17 @@ impl std::ops::AddAssign for GcResult {
 }
 
 impl MvccBatch<'_> {
-    /// Removes of each of `keys` the versions at or below its time. Sorts them; of several times of a key the latest counts. Keys that are not
-    /// there, or have no such version, are passed over; [`Timestamp::ZERO`], which is below all versions, is for inline values, and no other time
-    /// removes one.
+    /// Removes the versions of each of `keys` at or below its time. Sorts them; of several times of a key the
+    /// latest counts. Keys that do not exist or have no such version are skipped. [`Timestamp::ZERO`], which
+    /// is below all versions, is for inline values, and no other time removes one.
     ///
-    /// The versions above the time cost a few steps or a seek, however many they are; those removed a step each, and a deletion.
+    /// The versions above the time cost a few steps or a seek, however many they are. The versions removed
+    /// cost a step and a deletion each.
     ///
     /// # Errors
-    /// `InvalidArgument` for a negative time, and if the newest version of a key is to go though it is neither a deletion nor hidden by a
-    /// range tombstone: that is no garbage. Nothing is removed then.
+    /// `InvalidArgument` for a negative time, and if the newest version of a key would be removed although it
+    /// is neither a deletion nor hidden by a range tombstone, and thus is not garbage. Nothing is removed
+    /// then.
     pub fn garbage_collect(&mut self, keys: &mut [GcKey]) -> Result<GcResult> {
         keys.iter().try_for_each(|key| key.timestamp.check_sign())?;
         self.all_or_nothing(|batch| batch.collect_keys(keys))
@@ -83,7 +86,7 @@ impl MvccBatch<'_> {
     fn collect(&mut self, walk: &mut Walk<'_>, key: &GcKey, takes_inline: bool) -> Result<GcResult> {
         let user_key = &key.user_key[..];
         walk.removed.clear();
-        // Where versions that stay are many it goes back at once.
+        // Where many versions stay, the backward iterator is used at once.
         let above = match walk.iter.steps.get() > 1 || takes_inline {
             true => {
                 let newest = match walk.go_to(user_key)? {
@@ -106,7 +109,7 @@ impl MvccBatch<'_> {
         self.account_removed(user_key, &walk.removed, above)
     }
 
-    /// Removes the version of `user_key` that the iterator stands on, if it does, and all below it.
+    /// Removes the version of `user_key` at the iterator's position, if there is one, and all below it.
     fn remove_forwards(&mut self, walk: &mut Walk<'_>, user_key: &[u8]) -> Result<()> {
         while let Some(time) = walk.iter.time_of(user_key)? {
             let is_first = walk.removed.is_empty();
@@ -116,12 +119,13 @@ impl MvccBatch<'_> {
         Ok(())
     }
 
-    /// Removes the versions of a key from the oldest up to its time. Returns the time of the version above, if there is one.
+    /// Removes the versions of a key from the oldest up to its time. Returns the time of the version above,
+    /// if there is one.
     fn remove_backwards(&mut self, walk: &mut Walk<'_>, key: &GcKey) -> Result<Option<Timestamp>> {
         let user_key = &key.user_key[..];
         let iter = match &mut walk.back {
             Some(back) => back,
-            // Behind the last key there is nothing to go on to.
+            // After the last key, no further key needs the forward iterator.
             None if user_key == walk.last => &mut walk.iter,
             back => back.insert(self.reader().versions(walk.span)?),
         };
@@ -144,7 +148,7 @@ impl MvccBatch<'_> {
         walk.looks_further = (walk.looks_further + 1) % KEYS_PER_LOOK;
         if above.is_some() && walk.looks_further == 0 {
             iter.prev();
-            // A single version stays: steps would have done.
+            // A single version stays: steps would have sufficed.
             if iter.time_of(user_key)?.is_none() {
                 walk.iter.steps.found();
             }
@@ -153,7 +157,8 @@ impl MvccBatch<'_> {
         Ok(above)
     }
 
-    /// Removes the version at `time` that `iter` stands on. What it holds is looked at only if it may be the newest.
+    /// Removes the version at `time` at the position of `iter`. Its value is examined only if it may be the
+    /// newest.
     #[inline]
     fn remove(
         &mut self,
@@ -175,8 +180,8 @@ impl MvccBatch<'_> {
         Ok(())
     }
 
-    /// Takes account of versions of `user_key` that were removed, from the newest down, with one at `above` before them or none. Fails if they
-    /// are no garbage.
+    /// Accounts for versions of `user_key` that were removed, from the newest down. `above` is the time of
+    /// the version above them, if any. Fails if they are not garbage.
     fn account_removed(
         &mut self,
         user_key: &[u8],
@@ -190,7 +195,7 @@ impl MvccBatch<'_> {
             above.is_some() || newest.deletes || self.is_deleted_since(user_key, newest.time, Timestamp::MAX);
         if !is_garbage {
             return Err(Error::invalid_argument(format!(
-                "{} at {} is no garbage: it is the newest version, and no deletion",
+                "{} at {} is not garbage: it is the newest version, and not a deletion",
                 Shown(user_key),
                 newest.time
             )));
@@ -214,7 +219,7 @@ impl MvccBatch<'_> {
         })
     }
 
-    /// A range tombstone at or below `until` hides the version of `user_key` at `time`.
+    /// True if a range tombstone at or below `until` hides the version of `user_key` at `time`.
     fn is_deleted_since(&self, user_key: &[u8], time: Timestamp, until: Timestamp) -> bool {
         let since = self
             .deletions(user_key)
@@ -222,7 +227,7 @@ impl MvccBatch<'_> {
         since.is_some_and(|since| since <= until)
     }
 
-    /// Removes the inline value of a key, on which `iter` stands.
+    /// Removes the inline value of a key, at which `iter` is positioned.
     fn collect_inline(&mut self, iter: &mut VersionIter, key: &GcKey) -> Result<GcResult> {
         self.touch(&key.user_key);
         let mut removed = self.weigh(&key.user_key);
@@ -234,8 +239,9 @@ impl MvccBatch<'_> {
         Ok(GcResult { versions: 1, keys: 1 })
     }
 
-    /// Removes what is garbage at `threshold` from `start` to before `end`, engine's keys: by one range deletion if it is all there is. What was
-    /// written there since somebody looked is passed over, and parts it.
+    /// Removes the garbage at `threshold` in the engine keys from `start` up to `end`, exclusive: by one
+    /// range deletion if everything is garbage. Entries written there since the plan are kept, and split the
+    /// run.
     pub(crate) fn garbage_collect_run(
         &mut self,
         start: &[u8],
@@ -255,7 +261,7 @@ impl MvccBatch<'_> {
         while let Some(first) = iter.current()? {
             user_key.clear();
             user_key.extend_from_slice(first.user_key);
-            // Only the first key of a run can have versions before it.
+            // Only the first key of a run can have versions before the run.
             let mut above = match run_key.user_key == user_key {
                 true => version_above(&self.reader(), &run_key)?,
                 false => None,
@@ -263,7 +269,7 @@ impl MvccBatch<'_> {
             let mut removed = self.weigh(&user_key);
             let mut versions = 0;
             while let Some(time) = iter.time_of(&user_key)? {
-                // Below garbage all is garbage.
+                // All versions below a garbage version are garbage.
                 if versions == 0 {
                     let hidden = above.is_some_and(|above| above <= threshold)
                         || self.is_deleted_since(&user_key, time, threshold);
@@ -306,48 +312,49 @@ impl MvccBatch<'_> {
     }
 }
 
-/// A version that goes.
+/// A version to remove.
 struct Removed {
     time: Timestamp,
-    /// 0 without statistics.
+    /// Bytes of the value; 0 without statistics.
     value_len: usize,
-    /// It is a deletion. Known of the newest.
+    /// The version is a deletion. Known only of the newest version.
     deletes: bool,
 }
 
-/// Where many versions of each key stay, it is looked whether that is still so at one of so many keys: a look costs a step.
+/// Where many versions of each key stay, one key in this many is checked for whether that still holds: a
+/// check costs a step.
 const KEYS_PER_LOOK: u32 = 8;
 
-/// The ways to what is to go.
+/// The two iterators that reach the versions to remove.
 struct Walk<'a> {
-    /// All keys.
+    /// The span of all keys.
     span: Span<'a>,
-    /// The last of them.
+    /// The last key.
     last: &'a [u8],
-    /// Goes forwards over the keys, and counts the steps that are worth a try.
+    /// Moves forwards over the keys, and learns how many steps are worth trying.
     iter: VersionIter,
-    /// Goes up from the oldest version of a key. `None` before the first.
+    /// Moves up from the oldest version of a key. `None` before its first use.
     back: Option<VersionIter>,
-    /// Counts keys between looks at whether many versions stay still.
+    /// Counts keys between checks of whether many versions still stay.
     looks_further: u32,
     /// The versions of the current key that are removed, from the newest down.
     removed: Vec<Removed>,
 }
 
 impl Walk<'_> {
-    /// To the first there is of `user_key`, whose time it returns. `None` if there is nothing.
+    /// Moves to the first entry of `user_key`, and returns its time. `None` if there is none.
     fn go_to(&mut self, user_key: &[u8]) -> Result<Option<Timestamp>> {
         let iter = &mut self.iter;
         let stands = iter.current()?.map(|version| version.user_key.cmp(user_key));
-        // Behind the last key collected it often stands on the next one.
+        // After the last key collected, the iterator is often at the next one already.
         if stands.is_none_or(|order| order.is_lt()) {
             iter.seek_key(user_key);
         }
         iter.time_of(user_key)
     }
 
-    /// From the newest version of a key by a few steps past those that stay. Returns the time of the last of them, if there is one; `None` if they
-    /// are more.
+    /// Moves from the newest version of a key past those that stay, by a few steps. Returns the time of the
+    /// last of them, if any; `None` if there are too many.
     fn pass_kept(&mut self, key: &GcKey, newest: Timestamp) -> Result<Option<Option<Timestamp>>> {
         if newest <= key.timestamp {
             return Ok(Some(None));
@@ -369,7 +376,7 @@ impl Walk<'_> {
     }
 }
 
-/// The time of the version right above `key`, if there is one of the same user key.
+/// The time of the version directly above `key`, if there is one of the same user key.
 fn version_above(reader: &Reader<'_>, key: &MvccKey<'_>) -> Result<Option<Timestamp>> {
     let mut iter = reader.versions_of_one()?;
     iter.seek_for_prev(key.user_key, key.timestamp.next());
@@ -391,7 +398,7 @@ mod tests {
         Timestamp::from_nanos(wall)
     }
 
-    /// Keys k0 to k9, deleted all, and the run that they are.
+    /// Keys k0 to k9, all deleted, and the run that they form.
     fn deleted_keys(options: BatchOptions) -> (MvccStore, Vec<u8>, Vec<u8>) {
         let mut opened = Options {
             create_if_missing: true,
@@ -416,7 +423,7 @@ mod tests {
         (store, start.encode(), b"k9\0\0".to_vec())
     }
 
-    /// What a run says when it was found, and is passed over when it is removed.
+    /// A run is checked again when it is removed: entries written since the plan are kept.
     #[test]
     fn a_run_passes_over_what_came_since() {
         for min_range_entries in [0, 4, 64] {

@@ -1,4 +1,4 @@
-//! The order of versioned keys, and the part of them that filters hold.
+//! The order of versioned keys, and the prefix of them that filters hold.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -8,24 +8,25 @@ use esker::{ColumnFamilyOptions, Comparator, PrefixExtractor, UserComparator};
 use crate::key::{SENTINEL, split};
 use crate::window::TimeInterval;
 
-/// The order of versioned keys: user keys as bytes; of each first the key without a version, then its versions from the newest to
-/// the oldest.
+/// The order of versioned keys: user keys as bytes; for each user key first the key without a version, then
+/// its versions from the newest to the oldest.
 ///
-/// Its name, `esker.MvccComparator`, lies in every table and MANIFEST of such a family. The files are RocksDB's in everything else: it opens such
-/// a database once it is told the order under this name, and its `sst_dump`, which ends in an assertion at names it does not know, verifies and shows the
-/// tables, which have the name in a property of ours ([`Comparator::is_told_to_rocksdb`]).
+/// Its name, `esker.MvccComparator`, is in every table and MANIFEST of such a family. In everything else the
+/// files are RocksDB's: it opens such a database if it is given a comparator of this name. RocksDB's
+/// `sst_dump`, which ends in an assertion at names it does not know, still verifies and shows the tables,
+/// because they have the name in a property of ours ([`Comparator::is_told_to_rocksdb`]).
 ///
-/// Any bytes have a place in the order, also those that are no versioned key: they sort as prefixes. Keys are equal exactly when their
-/// bytes are.
+/// Any bytes have a place in the order, even those that are not a versioned key: they sort as prefixes. Keys
+/// are equal exactly when their bytes are.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct MvccComparator;
 
 impl MvccComparator {
-    /// The name that lies on disk.
+    /// The name on disk.
     pub const NAME: &'static str = "esker.MvccComparator";
 }
 
-/// Compares as [`MvccComparator`] does.
+/// The order of [`MvccComparator`].
 #[inline]
 pub(crate) fn compare(a: &[u8], b: &[u8]) -> Ordering {
     let (prefix_a, suffix_a) = split(a);
@@ -33,7 +34,8 @@ pub(crate) fn compare(a: &[u8], b: &[u8]) -> Ordering {
     prefix_a
         .cmp(prefix_b)
         .then_with(|| match (suffix_a.is_empty(), suffix_b.is_empty()) {
-            // Without the length bytes: a longer suffix of the same wall time is one with a counter, and newer.
+            // The length bytes are left out: a longer suffix of the same wall time has a counter, and is
+            // newer.
             (false, false) => suffix_b[..suffix_b.len() - 1].cmp(&suffix_a[..suffix_a.len() - 1]),
             (a_is_bare, b_is_bare) => b_is_bare.cmp(&a_is_bare),
         })
@@ -53,7 +55,8 @@ impl Comparator for MvccComparator {
         compare(a, b)
     }
 
-    /// The user key, and the time so that the newest is the least; a key without a version comes before all that have one.
+    /// The user key, and the time mapped so that the newest is the least. A key without a version comes
+    /// before all versions.
     #[inline]
     fn leading_parts<'a>(&self, key: &'a [u8]) -> Option<(&'a [u8], u64)> {
         let (prefix, suffix) = split(key);
@@ -61,13 +64,14 @@ impl Comparator for MvccComparator {
         Some((prefix, wall.map_or(0, |wall| !wall)))
     }
 
-    /// Versions of one user key, inline values aside. Those of the empty user key are range tombstones, and none is an older one of another.
+    /// True for versions of one user key, except inline values. The versions of the empty user key are range
+    /// tombstones, and none is an older one of another.
     fn is_older_version(&self, newer: &[u8], key: &[u8]) -> bool {
         let ((prefix, suffix), (newer_prefix, newer_suffix)) = (split(key), split(newer));
         prefix == newer_prefix && prefix.len() > 1 && !suffix.is_empty() && !newer_suffix.is_empty()
     }
 
-    /// Shortens the user key; the outcome has no version, and so stands before all versions of the user key it names.
+    /// Shortens the user key. The result has no version, and so comes before all versions of its user key.
     fn shorten_separator(&self, start: &mut Vec<u8>, limit: &[u8]) {
         let (Some(start_key), Some(limit_key)) = (user_key(start), user_key(limit)) else {
             return;
@@ -87,7 +91,7 @@ impl Comparator for MvccComparator {
     }
 }
 
-/// The user key in a versioned key; `None` where there is no sentinel.
+/// The user key in a versioned key; `None` if there is no sentinel.
 #[inline]
 fn user_key(key: &[u8]) -> Option<&[u8]> {
     match split(key).0.split_last() {
@@ -96,7 +100,7 @@ fn user_key(key: &[u8]) -> Option<&[u8]> {
     }
 }
 
-/// Makes `key` the one without a version of `user_key`, if that is another user key and takes fewer bytes.
+/// Replaces `key` by `user_key` without a version, if that is another user key and takes fewer bytes.
 fn replace(key: &mut Vec<u8>, user_key: Vec<u8>) {
     if user_key.len() + 1 < key.len() && !key.starts_with(&[&user_key[..], &[SENTINEL]].concat()) {
         *key = user_key;
@@ -104,13 +108,13 @@ fn replace(key: &mut Vec<u8>, user_key: Vec<u8>) {
     }
 }
 
-/// The part of a versioned key that all versions of a user key share, sentinel included: what filters hold. Bytes that are no versioned
-/// key have none.
+/// The part of a versioned key that all versions of a user key share, sentinel included: filters hold it.
+/// Bytes that are not a versioned key have none.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct MvccPrefix;
 
 impl MvccPrefix {
-    /// The name that lies on disk.
+    /// The name on disk.
     pub const NAME: &'static str = "esker.MvccPrefix";
 }
 
@@ -133,8 +137,8 @@ impl PrefixExtractor for MvccPrefix {
     }
 }
 
-/// Makes `options` those of a family of versioned keys: their order, filters over prefixes instead of whole keys, which nobody
-/// looks for, and what tables tell of their times. A filter policy is left as it is.
+/// Sets `options` for a family of versioned keys: their order, filters over prefixes instead of whole keys,
+/// which no reader looks up, and the table properties that record times. The filter policy stays as it is.
 pub fn configure(options: &mut ColumnFamilyOptions) {
     options.comparator = UserComparator::Custom(Arc::new(MvccComparator));
     options.prefix_extractor = Some(Arc::new(MvccPrefix));
@@ -150,12 +154,12 @@ mod tests {
     use crate::key::MvccKey;
     use crate::timestamp::Timestamp;
 
-    /// What the bytes must be ordered by.
+    /// The tuple that the encoded keys must be ordered by.
     type Tuple = (Vec<u8>, std::cmp::Reverse<Timestamp>);
 
     fn draw(rng: &mut testkit::TestRng) -> (Tuple, Vec<u8>) {
         let len = rng.usize(..4);
-        // Bytes that look like sentinels and lengths are what could be mistaken.
+        // Bytes that look like sentinels and lengths could be misread.
         let mut user_key: Vec<u8> = (0..len).map(|_| *rng.pick(&[0, 1, 9, 13, b'a', 0xff])).collect();
         if rng.one_in(8) {
             user_key.extend_from_slice(&[0, 0, 0, 0, 0, 0, 0, 0, 1, 9]);
@@ -168,7 +172,7 @@ mod tests {
             timestamp,
         };
         let bytes = key.encode();
-        // No version sorts first, as the newest that there is.
+        // A key without a version sorts first, as the newest possible one.
         let order = if timestamp.is_zero() {
             Timestamp::MAX
         } else {
@@ -186,7 +190,7 @@ mod tests {
             assert_eq!(order, compare(&b_bytes, &a_bytes).reverse());
             assert_eq!(order.is_eq(), a_bytes == b_bytes);
             let bare = |bytes: &[u8]| split(bytes).1.is_empty();
-            // Tuples cannot tell "no version" from the newest there is.
+            // Tuples cannot distinguish "no version" from the newest possible version.
             if a != b || bare(&a_bytes) == bare(&b_bytes) {
                 assert_eq!(order, a.cmp(&b), "{a_bytes:?} {b_bytes:?}");
             } else {
@@ -270,7 +274,7 @@ mod tests {
         assert_eq!(
             within,
             key(b"apple", 7),
-            "versions of one key are not parted by a shorter one"
+            "no shorter key comes between versions of one key"
         );
     }
 

@@ -1,24 +1,25 @@
-//! What reads have cost, and for how little: one by one, and all scans of a store together.
+//! The cost and yield of reads: one by one, and summed over all scans of a store.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What reading has cost, and what came of it.
+/// The cost of reads, and their yield.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReadCounters {
-    /// Steps of the engine's iterator, to the version or key before or after.
+    /// Steps of the engine's iterator to the next or previous version or key.
     pub steps: u64,
     /// Seeks of the engine's iterator.
     pub seeks: u64,
-    /// Versions it stepped on for nothing: too new for their reader, or older than what it sees. What a seek passes over is not counted.
+    /// Versions it stepped on without use: too new for the reader, or older than the one it sees. Versions
+    /// that a seek passes are not counted.
     pub skipped: u64,
-    /// Keys that were found to be deleted, by a deletion or a range tombstone, and not returned for that.
+    /// Keys that were not returned because a deletion or a range tombstone deletes them.
     pub tombstones: u64,
     /// Versions and inline values returned.
     pub rows: u64,
 }
 
 impl ReadCounters {
-    /// What it met in vain: versions and deletions.
+    /// Versions and deletions that were read without being returned.
     pub fn wasted(&self) -> u64 {
         self.skipped + self.tombstones
     }
@@ -44,7 +45,7 @@ impl std::ops::SubAssign for ReadCounters {
     }
 }
 
-/// Sums over many readers: each is added when a scan ends, so that nothing is shared while it runs.
+/// Sums over many readers. Each reader is added when its scan ends, so that nothing is shared while it runs.
 #[derive(Debug, Default)]
 pub(crate) struct ReadTotals {
     steps: AtomicU64,
@@ -63,13 +64,13 @@ impl ReadTotals {
             (&self.tombstones, counters.tombstones),
             (&self.rows, counters.rows),
         ];
-        // Most are nothing, of a short scan.
+        // Most are zero in a short scan.
         for (total, more) in each.into_iter().filter(|(_, more)| *more > 0) {
             total.fetch_add(more, Ordering::Relaxed);
         }
     }
 
-    /// Each sum never falls; together they may be those of different moments.
+    /// The sums. Each of them never decreases; together they may be of different moments.
     pub fn get(&self) -> ReadCounters {
         ReadCounters {
             steps: self.steps.load(Ordering::Relaxed),

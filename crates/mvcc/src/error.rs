@@ -1,4 +1,4 @@
-//! What can go wrong that the engine has no word for.
+//! Errors of operations on versions that the engine does not have.
 
 use std::fmt;
 
@@ -7,30 +7,30 @@ use crate::timestamp::Timestamp;
 /// Why an operation on versions failed. Nothing was written then.
 #[derive(Clone, Debug)]
 pub enum Error {
-    /// The engine failed, the data are damaged, or an argument is wrong.
+    /// The engine failed, the data is corrupt, or an argument is invalid.
     Engine(base::Error),
-    /// There is a version at or above the time that was to be written or locked.
+    /// There is a version at or above the time to write or lock.
     WriteTooOld {
-        /// The first such key; of a scan the one with the newest time.
+        /// The first such key; for a scan the one with the newest time.
         key: Vec<u8>,
-        /// The time that was asked for.
+        /// The requested time.
         timestamp: Timestamp,
-        /// The first time at which it would have gone well.
+        /// The first time at which the operation would have succeeded.
         actual: Timestamp,
     },
-    /// A conditional put found something else than it expected.
+    /// A conditional put found another value than expected.
     ConditionFailed {
-        /// What it found, as it is stored: [`Value::decode`](crate::Value::decode) reads it. `None`: no value.
+        /// The value found, as stored: [`Value::decode`](crate::Value::decode) reads it. `None`: no value.
         actual: Option<Vec<u8>>,
     },
-    /// An increment would leave the range of numbers.
+    /// An increment would overflow.
     Overflow {
-        /// The number that is there.
+        /// The current number.
         current: i64,
     },
-    /// The time lies at or below the garbage collection threshold: what was then may be gone.
+    /// The time is at or below the garbage collection threshold: versions of that time may have been removed.
     BelowThreshold {
-        /// The time that was asked for.
+        /// The requested time.
         timestamp: Timestamp,
         /// The threshold.
         threshold: Timestamp,
@@ -66,7 +66,7 @@ impl fmt::Display for Error {
                 actual,
             } => write!(
                 f,
-                "WriteTooOld: {} at {timestamp}: too old, the first time free is {actual}",
+                "WriteTooOld: {} at {timestamp}: too old, the first free time is {actual}",
                 Shown(key)
             ),
             Error::ConditionFailed { actual: Some(_) } => {
@@ -91,7 +91,7 @@ impl std::error::Error for Error {
     }
 }
 
-/// A key as a person reads it, cut where it is long.
+/// A key in readable form, truncated if it is long.
 pub(crate) struct Shown<'a>(pub &'a [u8]);
 
 impl fmt::Display for Shown<'_> {

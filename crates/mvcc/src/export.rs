@@ -1,4 +1,4 @@
-//! A window of history written to a table file, to be ingested elsewhere or kept as a backup.
+//! Export of a window of history to a table file, for ingestion elsewhere or as a backup.
 
 use std::path::Path;
 
@@ -11,55 +11,58 @@ use crate::rows::Rows;
 use crate::timestamp::Timestamp;
 use crate::value::is_tombstone;
 
-/// What is exported, and how much of it.
+/// The options of an export.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ExportOptions {
-    /// Every version in the window, instead of each key's newest there. Default: false.
+    /// Exports every version in the window, instead of each key's newest one. Default: false.
     pub all_revisions: bool,
-    /// Bytes of keys and values from which on it stops behind a key. Default: no limit.
+    /// Bytes of keys and values at which the export stops after a key. Default: no limit.
     pub target_bytes: Option<u64>,
-    /// Bytes of keys and values that are never exceeded: if a key's versions do, it fails, or with `stop_mid_key` stops within it.
-    /// Default: no limit.
+    /// Bytes of keys and values that are never exceeded: if one key's versions exceed them, the export fails,
+    /// or with `stop_mid_key` stops within the key. Default: no limit.
     pub max_bytes: Option<u64>,
-    /// It may stop within a key. Default: false.
+    /// The export may stop within a key. Default: false.
     pub stop_mid_key: bool,
 }
 
-/// Where to go on.
+/// The place where an export continues.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExportResume {
     /// The key.
     pub user_key: Vec<u8>,
-    /// Within it: the newest version that is left. `None`: all of it is.
+    /// Within the key: the newest version not exported yet. `None`: none of the key's versions are exported.
     pub timestamp: Option<Timestamp>,
 }
 
-/// What was exported.
+/// The result of an export.
 #[derive(Clone, Debug, Default)]
 pub struct ExportResult {
-    /// The file; `None` if there was nothing to export, and no file was written.
+    /// The file; `None` if there was nothing to export and no file was written.
     pub file: Option<ExternalSstFileInfo>,
     /// Versions in it.
     pub versions: u64,
     /// Bytes of their keys and values.
     pub bytes: u64,
-    /// Range tombstones over what was exported, which the file does not hold: who takes the file up is to
-    /// [import](crate::MvccBatch::import_range_tombstones) them as well. Times in the window; only the newest, unless all revisions are exported.
+    /// Range tombstones over the exported span, which the file does not hold: a caller that ingests the file
+    /// must [import](crate::MvccBatch::import_range_tombstones) them too. They have times in the window; only the
+    /// newest, unless all revisions are exported.
     pub range_tombstones: Vec<RangeTombstone>,
-    /// What is left.
+    /// The rest of the span.
     pub resume: Option<ExportResume>,
 }
 
 impl Reader<'_> {
     /// Writes the versions in `span` above `after` and at or below `until` to a table file at `path`, which
-    /// [`Db::ingest_external_file`](esker::Db::ingest_external_file) takes up; a store is to
-    /// [count anew](crate::MvccStore::repair_stats) then. Deletions are left out where nothing can be below them: of each key's
-    /// newest versions from the beginning of time. Of a key that a range tombstone in the window deletes, the newest version is left out.
-    /// `from` goes on where another export stopped.
+    /// [`Db::ingest_external_file`](esker::Db::ingest_external_file) ingests. After the ingestion the store
+    /// must [recount its statistics](crate::MvccStore::repair_stats). Deletions are left out where no version
+    /// can be below them: those of each key's newest versions in an export from the beginning of time. If a
+    /// range tombstone in the window deletes a key, the key's newest version is left out. `from` continues
+    /// where another export stopped.
     ///
     /// # Errors
-    /// Those of [`incremental`](Self::incremental); `InvalidArgument` for an inline value, which has no time; `Incomplete` if the versions of one key exceed `max_bytes`; what the engine says. There is
-    /// no file then.
+    /// Those of [`incremental`](Self::incremental); `InvalidArgument` for an inline value, which has no time;
+    /// `Incomplete` if the versions of one key exceed `max_bytes`; errors of the engine. No file is left
+    /// then.
     pub fn export_to_sst(
         &self,
         span: Span<'_>,
@@ -154,7 +157,7 @@ impl Reader<'_> {
 #[cold]
 fn too_large(user_key: &[u8]) -> Error {
     let message = format!(
-        "the versions of {} exceed what an export may have",
+        "the versions of {} exceed max_bytes of the export",
         crate::error::Shown(user_key)
     );
     Error::Engine(base::Error::new(base::ErrorKind::Incomplete, message))

@@ -1,4 +1,5 @@
-//! One number for a history: whether two stores have the same one, without sending it from one to the other.
+//! A fingerprint of a history: shows whether two stores have the same history, without a transfer of the
+//! history.
 //!
 //! ```text
 //! version, inline value:     + XXH3(u8 1 | u32 bytes of the key | key | i64 wall | i32 logical | value behind its checksum)
@@ -7,8 +8,8 @@
 //!                            little-endian, modulo 2^64
 //! ```
 //!
-//! A sum does not depend on the order it is made in, and that of two spans or windows that adjoin is that of both. A bound within a stretch that is deleted
-//! goes out again, so it does not matter how that is cut into fragments.
+//! The sum does not depend on its order, and the sum of two adjoining spans or windows is the sum of both. A
+//! bound within a deleted stretch cancels out, so the division into fragments does not matter.
 
 use codec::hash::xxh3_64;
 
@@ -21,28 +22,30 @@ use crate::value::without_checksum;
 const VERSION: u8 = 1;
 const BOUND: u8 = 2;
 
-/// What tells one history from another. It says nothing against someone who wants two to look the same.
+/// A fingerprint that distinguishes histories. It does not protect against someone who constructs two equal
+/// ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Fingerprint {
-    /// Equal for the same history; for others with a chance of one in 2^64.
+    /// Equal for equal histories; for different ones with a probability of 2^-64.
     pub hash: u64,
     /// Versions and inline values in it.
     pub versions: u64,
 }
 
 impl std::ops::AddAssign for Fingerprint {
-    /// Of spans that adjoin in the same window, or windows in the same span: becomes that of both together.
+    /// Adds the fingerprint of an adjoining span in the same window, or of an adjoining window of the same
+    /// span: the result is that of both together.
     fn add_assign(&mut self, other: Fingerprint) {
         self.hash = self.hash.wrapping_add(other.hash);
         self.versions += other.versions;
     }
 }
 
-/// Adds up what there is.
+/// The sum so far.
 #[derive(Default)]
 struct Sum {
     total: Fingerprint,
-    /// Scratch: what is hashed.
+    /// Scratch buffer of the bytes to hash.
     bytes: Vec<u8>,
 }
 
@@ -72,14 +75,16 @@ impl Sum {
 }
 
 impl Reader<'_> {
-    /// A number that tells the history of `span` above `after` and at or below `until` from any other: its versions with their times and values,
-    /// range tombstones, and from [`Timestamp::ZERO`] on inline values as well. It does not depend on how they lie in files, nor on the checksums of
-    /// values. What is garbage at a store's threshold is left out, whether it was removed or not: no reader can tell. It never changes from one
-    /// release to the next. Reads what [`incremental`](Self::incremental) does.
+    /// The fingerprint of the history of `span` above `after` and at or below `until`: its versions with
+    /// their times and values, range tombstones, and from [`Timestamp::ZERO`] on inline values as well. It
+    /// does not depend on the files the versions are in, nor on the checksums of values. Garbage at a store's
+    /// threshold is left out, whether it was removed or not, because no reader can see it. The function is
+    /// stable across releases. Reads as much as [`incremental`](Self::incremental).
     ///
     /// # Errors
-    /// [`Error::BelowThreshold`](crate::Error::BelowThreshold) if the window begins below a store's threshold and not with [`Timestamp::ZERO`], or ends at or below
-    /// it; `InvalidArgument` for times that no version has; what the engine says.
+    /// [`Error::BelowThreshold`](crate::Error::BelowThreshold) if the window begins below a store's threshold
+    /// and not with [`Timestamp::ZERO`], or ends at or below it; `InvalidArgument` for invalid times; errors
+    /// of the engine.
     pub fn fingerprint(&self, span: Span<'_>, after: Timestamp, until: Timestamp) -> Result<Fingerprint> {
         self.check_window(after, until)?;
         let mut sum = Sum::default();
@@ -106,7 +111,8 @@ impl Reader<'_> {
         Ok(sum.total)
     }
 
-    /// Of each key what is above the threshold, and the newest version at or below it unless that is garbage.
+    /// For each key: the versions above the threshold, and the newest version at or below it unless that is
+    /// garbage.
     fn sum_from_the_beginning(&self, span: Span<'_>, until: Timestamp, sum: &mut Sum) -> Result<()> {
         let mut iter = self.versions(span)?;
         let mut cover = self.cover(Order::Forwards);

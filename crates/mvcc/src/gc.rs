@@ -1,12 +1,15 @@
-//! What is garbage, when to collect it, and doing so in pages that nobody waits for long.
+//! The definition of garbage, the score that decides when to collect it, and its collection in pages, so that
+//! writers never wait long.
 //!
-//! A version is garbage at a threshold T if it is at or below T and either a deletion or hidden by a newer version or a range tombstone at or
-//! below T. What a read right above T sees stays. Range tombstones at or below T go once all that they hide has.
+//! A version is garbage at a threshold T if it is at or below T and either a deletion or hidden by a newer
+//! version or a range tombstone at or below T. Versions that a read directly above T sees are kept. Range
+//! tombstones at or below T are removed once all versions that they hide are removed.
 //!
-//! First T is made known, durably: nothing at or below it is read or written any more ([`MvccStore::advance_threshold`]). Then garbage is
-//! looked for on a snapshot, each key from its oldest version up ([`plan`]), and removed page by page, each a batch of its own that
-//! looks again at what it removes. Where a page ends within a key it has the older part, so that no deletion goes before what it
-//! hides; whatever cuts the collection off, what is read above T is right.
+//! First T is published durably: from then on nothing at or below it is read or written
+//! ([`MvccStore::advance_threshold`]). Then garbage is searched for on a snapshot, each key from its oldest
+//! version up ([`plan`]), and removed page by page. Each page is a batch of its own that checks again what it
+//! removes. A page that ends within a key has the key's older part, so that no deletion is removed before the
+//! versions it hides. Wherever the collection is interrupted, reads above T are correct.
 
 pub(crate) mod compactions;
 mod hidden;
@@ -24,19 +27,22 @@ use crate::stats::MvccStats;
 use crate::store::{MvccStore, check_write_options};
 use crate::timestamp::Timestamp;
 
-/// How garbage is collected.
+/// The options of a garbage collection.
 #[derive(Clone, Debug)]
 pub struct GcOptions {
-    /// Versions removed one by one in a batch at most: how long writers may have to wait. Default: 4096.
+    /// The maximum number of versions that a batch removes one by one: bounds how long writers wait.
+    /// Default: 4096.
     pub page_versions: u64,
-    /// Bytes of the keys of versions removed one by one in a batch at most, or one version: how much it writes. Default: 1 MiB.
+    /// The maximum bytes of keys of versions that a batch removes one by one, but at least one version:
+    /// bounds how much a batch writes. Default: 1 MiB.
     pub page_bytes: u64,
-    /// Versions of garbage that follow each other, with nothing kept in between, from which on one range deletion removes them; 0: never. Default:
-    /// 2000.
+    /// The number of consecutive versions of garbage, with none kept between them, from which one range
+    /// deletion removes them; 0: never. Default: 2000.
     pub min_run_versions: u64,
-    /// Versions that one range deletion removes at most. They are read while writers wait. Default: 65536.
+    /// The maximum number of versions that one range deletion removes. They are read while writers wait.
+    /// Default: 65536.
     pub max_run_versions: u64,
-    /// How batches are written; not with [`WriteOptions::disable_wal`].
+    /// The write options of the batches; not with [`WriteOptions::disable_wal`].
     pub write: WriteOptions,
 }
 
@@ -52,45 +58,46 @@ impl Default for GcOptions {
     }
 }
 
-/// What a collection has done.
+/// The result of a garbage collection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GcReport {
-    /// The threshold it collected for.
+    /// The threshold of the collection.
     pub threshold: Timestamp,
-    /// What it removed.
+    /// The versions and keys removed.
     pub removed: GcResult,
-    /// Range tombstones among what it removed: times of fragments.
+    /// Range tombstones among the removed: times of fragments.
     pub range_tombstones: u64,
     /// Batches written.
     pub pages: u64,
-    /// Range deletions among them.
+    /// Range deletions among the batches.
     pub runs: u64,
-    /// Statistics were counted anew: after the collection they told of garbage that cannot have been left, or of what
-    /// [cannot be](MvccStats::is_plausible) at all.
+    /// Statistics were recounted: after the collection they showed garbage that cannot be left, or
+    /// [implausible](MvccStats::is_plausible) numbers.
     pub recounted: bool,
-    /// What looking for garbage cost; removing it costs about a step a version again.
+    /// The cost of the search for garbage. Removing it costs about one more step per version.
     pub counters: ReadCounters,
 }
 
-/// How urgent a collection is.
+/// The urgency of a collection.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GcScore {
-    /// Part of all bytes that is garbage, 0 to 1.
+    /// The fraction of all bytes that is garbage, 0 to 1.
     pub dead_fraction: f64,
-    /// Age of the garbage in lifetimes: what a collection leaves behind has at most 1.
+    /// The age of the garbage in lifetimes: the garbage that a collection leaves has at most 1.
     pub lifetimes: f64,
-    /// Part of what scans have met that was versions and deletions passed over, 0 to 1.
+    /// The fraction of the versions met by scans that were skipped versions and deletions, 0 to 1.
     pub wasted_fraction: f64,
 }
 
-/// Versions that scans may pass over without being noticed.
+/// The number of versions that scans may skip without an effect on the score.
 const FEW_VERSIONS: f64 = 1000.0;
 
-/// Time after a collection during which another one must be more urgent, less and less so.
+/// The time after a collection during which the next one needs a higher score, decreasing over that time.
 const COOL_DOWN: Duration = Duration::from_secs(2 * 60 * 60);
 
 impl GcScore {
-    /// Of what `stats` say as of `now` nanoseconds, where versions are kept for `ttl`; less than a second counts as one.
+    /// The score of `stats` as of `now` nanoseconds, where versions are kept for `ttl`; a `ttl` of less than
+    /// a second counts as one.
     pub fn of(stats: &MvccStats, ttl: Duration, now: i64) -> GcScore {
         let mut stats = *stats;
         stats.age_to(now);
@@ -102,7 +109,7 @@ impl GcScore {
         }
     }
 
-    /// The same where scans have met `scans` since the last collection.
+    /// The same score with `scans`, the counters of scans since the last collection.
     pub fn with_scans(self, scans: &ReadCounters) -> GcScore {
         let wasted = scans.wasted() as f64;
         GcScore {
@@ -111,15 +118,16 @@ impl GcScore {
         }
     }
 
-    /// Above 1 a collection is worth its while: the part that is garbage times its age in lifetimes, and up to twice as much the more of it scans
-    /// have met. Twice, because garbage that comes evenly is half as old on the whole as the oldest of it: so where scans meet little but
-    /// garbage, the collection comes when the first of it may go, and not before.
+    /// Above 1 a collection is worthwhile. The score is the garbage fraction times its age in lifetimes, and
+    /// up to twice that, the more of the garbage scans have met. The factor is two because garbage that
+    /// accrues evenly is on average half as old as its oldest part. So where scans meet little but garbage,
+    /// the collection is due when the first garbage may be removed, and not before.
     pub fn score(&self) -> f64 {
         self.dead_fraction * self.lifetimes * (1.0 + self.wasted_fraction)
     }
 
-    /// Whether to collect now, if the last collection is `since` ago: at a score above 1, and within two hours of the last the higher
-    /// the sooner it was, up to 2.
+    /// Whether a collection is due, if the last one was `since` ago: at a score above 1. Within two hours
+    /// after the last collection the required score is higher, up to 2, the more recent that collection was.
     pub fn is_due(&self, since: Option<Duration>) -> bool {
         let wait = (2.0 - self.score()).clamp(0.0, 1.0);
         let rested = since.is_none_or(|since| since.as_secs_f64() >= COOL_DOWN.as_secs_f64() * wait);
@@ -127,25 +135,28 @@ impl GcScore {
     }
 }
 
-/// The time at which what has been garbage for longer than `ttl` at `now` nanoseconds is garbage.
+/// The threshold that makes everything garbage which has been garbage for longer than `ttl` at `now`
+/// nanoseconds.
 fn threshold_of(ttl: Duration, now: i64) -> Timestamp {
     let ttl = i64::try_from(ttl.as_nanos()).unwrap_or(i64::MAX);
     Timestamp::from_nanos(now.saturating_sub(ttl).max(0))
 }
 
 impl MvccStore {
-    /// Removes what has been garbage for longer than `ttl` at `now` nanoseconds; with a `ttl` of 0 all garbage, now. Costs what there is to
-    /// collect, and of each key that has nothing to collect a few steps. Others read and write meanwhile; collections wait for none but
-    /// writers.
+    /// Removes versions that have been garbage for longer than `ttl` at `now` nanoseconds; with a `ttl` of 0
+    /// all garbage. The cost is proportional to the garbage, plus a few steps for each key without garbage.
+    /// Other threads read and write meanwhile; a collection waits only for writers.
     ///
     /// # Errors
-    /// `NotSupported` as of [`StoreBatch::commit`](crate::StoreBatch::commit), and nothing is done. What the engine says: the threshold has been raised
-    /// then, and what was removed is gone; collecting again goes on.
+    /// `NotSupported` as of [`StoreBatch::commit`](crate::StoreBatch::commit), and nothing is done. Errors of
+    /// the engine: the threshold has been raised then, and versions removed so far stay removed; another
+    /// collection continues.
     pub fn collect_garbage(&self, ttl: Duration, now: i64, options: &GcOptions) -> Result<GcReport> {
         self.collect_garbage_at(threshold_of(ttl, now), now, options)
     }
 
-    /// As [`collect_garbage`](Self::collect_garbage), of what is garbage at `threshold`, or at the threshold there is if that is later.
+    /// As [`collect_garbage`](Self::collect_garbage), for garbage at `threshold`, or at the current threshold
+    /// if that is later.
     pub fn collect_garbage_at(
         &self,
         threshold: Timestamp,
@@ -176,7 +187,8 @@ impl MvccStore {
             batch.commit(&options.write)?;
         }
         report.counters = planner.counters();
-        // All that is hidden by what is at or below the threshold was seen by the planner, and nothing can have been written there since.
+        // The planner saw everything that tombstones at or below the threshold hide, and no write can have
+        // come there since.
         let mut batch = self.begin(now);
         batch.touch_all();
         report.range_tombstones = batch.remove_ranges(Span::ALL, |time| time <= threshold);
@@ -214,7 +226,7 @@ mod tests {
 
     #[test]
     fn scans_over_garbage_hasten_a_collection() {
-        // Nearly all is garbage, which came evenly for one lifetime, or a little longer.
+        // Nearly everything is garbage, which accrued evenly over one lifetime or a little longer.
         let of_age = |seconds: i64| {
             let stats = MvccStats {
                 live_bytes: 10,

@@ -1,4 +1,5 @@
-//! Inline values: one value of a key at no time, without versions and without history. A key has either.
+//! Inline values: the single value of a key, without a time, versions or history. A key has either an inline
+//! value or versions.
 
 use crate::batch::{DeleteRangeResult, MvccBatch, Newest, check_condition, sum_of};
 use crate::error::{Error, Result, Shown};
@@ -7,22 +8,25 @@ use crate::scan::{Resume, ResumeReason, check_key};
 use crate::value::Value;
 
 impl MvccBatch<'_> {
-    /// Sets the inline value of `key`, which has no versions and no history; `None` removes it. Returns whether there was one.
+    /// Sets the inline value of `key`, which has no versions and no history; `None` removes it. Returns
+    /// whether there was one.
     ///
     /// # Errors
-    /// `InvalidArgument` for the empty key, a key with versions, and one that a range tombstone has deleted, whether there is a value to set or
-    /// none; an inline value that was there before the range tombstone can be set and removed.
+    /// `InvalidArgument` for the empty key, a key with versions, and a key without an inline value that a
+    /// range tombstone has deleted, even if `value` is `None`. An inline value that existed before the range
+    /// tombstone can be set and removed.
     pub fn put_inline(&mut self, key: &[u8], value: Option<Value<'_>>) -> Result<bool> {
         let before = self.inline_before(key, value, false)?;
         self.write_inline(key, value, before.as_ref().map(|before| before.value_len));
         Ok(before.is_some())
     }
 
-    /// As [`put_inline`](Self::put_inline), if the inline value is `expected`: `None` for no value. With `allow_if_not_exists` no value will do
-    /// as well.
+    /// As [`put_inline`](Self::put_inline), if the inline value is `expected`: `None` means no value. With
+    /// `allow_if_not_exists` the absence of a value also satisfies the condition.
     ///
     /// # Errors
-    /// [`Error::ConditionFailed`] with what was found; those of [`put_inline`](Self::put_inline), which come first.
+    /// [`Error::ConditionFailed`] with the value found; those of [`put_inline`](Self::put_inline), which take
+    /// precedence.
     pub fn conditional_put_inline(
         &mut self,
         key: &[u8],
@@ -36,10 +40,12 @@ impl MvccBatch<'_> {
         Ok(())
     }
 
-    /// Adds `by` to the number that is the inline value of `key`, where no value is 0, and sets the sum. Returns the sum.
+    /// Adds `by` to the number that is the inline value of `key`, where no value counts as 0, and sets the
+    /// sum. Returns the sum.
     ///
     /// # Errors
-    /// `InvalidArgument` if there is another value than a number, [`Error::Overflow`], those of [`put_inline`](Self::put_inline).
+    /// `InvalidArgument` if the value is not a number, [`Error::Overflow`], those of
+    /// [`put_inline`](Self::put_inline).
     pub fn increment_inline(&mut self, key: &[u8], by: i64) -> Result<i64> {
         let before = self.inline_before(key, Some(Value::Int(by)), true)?;
         let sum = sum_of(key, before.as_ref(), by)?;
@@ -48,12 +54,12 @@ impl MvccBatch<'_> {
         Ok(sum)
     }
 
-    /// Removes the inline value of every key of `span`, of `max_keys` at most (default: no limit), whose keys are returned if `return_keys`. It
-    /// reads the span up to the limit.
+    /// Removes the inline values of the keys of `span`, of `max_keys` at most (default: no limit). Returns
+    /// the keys if `return_keys`. Reads the span up to the limit.
     ///
     /// # Errors
-    /// `InvalidArgument` for a span whose end is the empty key, and for a key with versions that is met before the limit is. Nothing is removed
-    /// then.
+    /// `InvalidArgument` for a span whose end is the empty key, and for a key with versions that is met
+    /// before the limit. Nothing is removed then.
     pub fn delete_range_inline(
         &mut self,
         span: Span<'_>,
@@ -101,7 +107,8 @@ impl MvccBatch<'_> {
         Ok(result)
     }
 
-    /// The inline value of `key`, if `value` may be written over it or it be removed; what it holds only if `reads_value`.
+    /// The inline value of `key`, if `value` may be written over it or it may be removed. It is read only if
+    /// `reads_value`.
     fn inline_before(
         &mut self,
         key: &[u8],

@@ -1,7 +1,8 @@
-//! A walk over versions and range tombstones together, in either direction.
+//! An iterator over versions and range tombstones together, in either direction.
 //!
-//! Places come in the order of the engine's keys. A range tombstone's start is a place of its own, before all versions of the user key there, unless an
-//! inline value is at it: then they are one. At every place the iterator tells which fragment covers it.
+//! Positions have the order of the engine's keys. The start of a range tombstone is a position of its own,
+//! before all versions of its user key, unless the key has an inline value: then the two are one position. At
+//! every position the iterator returns the fragment that covers it.
 //!
 //! ```text
 //! [b, d) deleted at 5, versions a@1 b@7 b@2 c@3:   a@1 | b [b, d) | b@7 [b, d) | b@2 [b, d) | c@3 [b, d)
@@ -19,35 +20,37 @@ use crate::timestamp::Timestamp;
 /// The kinds of keys that an [`MvccIterator`] stops at.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum KeyTypes {
-    /// Versions and inline values alone; it tells of no range tombstones.
+    /// Only versions and inline values; range tombstones are not reported.
     Points,
-    /// The starts of range tombstones alone.
+    /// Only the starts of range tombstones.
     Ranges,
-    /// Both.
+    /// Versions, inline values and starts of range tombstones.
     #[default]
     PointsAndRanges,
 }
 
-/// A fragment of range tombstones, as far as it lies in the span of an iterator.
+/// A fragment of range tombstones, truncated to the span of an iterator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RangeTombstoneAt<'a> {
     /// The first user key.
     pub start: &'a [u8],
-    /// The first user key no longer in it.
+    /// The first user key after it.
     pub end: &'a [u8],
-    /// When it was deleted, from the newest to the oldest. Never empty.
+    /// The times of its range tombstones, from the newest to the oldest. Never empty.
     pub timestamps: &'a [Timestamp],
 }
 
-/// Walks the versions of a span, deletions and inline values with them, and the range tombstones over it.
+/// Iterates over the versions of a span, including deletions and inline values, and the range tombstones over
+/// it.
 pub struct MvccIterator {
-    /// Where it stands at a version it stands there, too. Elsewhere it stands at the next version in `direction`. `None` without versions.
+    /// At a version, this iterator is at the same version. Elsewhere it is at the next version in
+    /// `direction`. `None` without versions.
     points: Option<VersionIter>,
     direction: Direction,
-    /// Those of the span.
+    /// The range tombstones of the span.
     ranges: Ranges,
     here: Option<Here>,
-    /// The fragment here, and the one at the place before.
+    /// The fragment at the current position, and the one at the previous position.
     fragment: Option<usize>,
     range_changed: bool,
 }
@@ -58,16 +61,16 @@ enum Direction {
     Backwards,
 }
 
-/// Where it stands.
+/// The current position.
 #[derive(Debug)]
 struct Here {
     user_key: Vec<u8>,
-    /// [`Timestamp::ZERO`] of an inline value, and of a range tombstone's start.
+    /// [`Timestamp::ZERO`] for an inline value, and for the start of a range tombstone.
     timestamp: Timestamp,
     is_point: bool,
 }
 
-/// The order of places.
+/// The order of positions.
 fn compare(a: (&[u8], Timestamp), b: (&[u8], Timestamp)) -> Ordering {
     let by_time = || match (a.1.is_zero(), b.1.is_zero()) {
         (false, false) => b.1.cmp(&a.1),
@@ -77,9 +80,10 @@ fn compare(a: (&[u8], Timestamp), b: (&[u8], Timestamp)) -> Ordering {
 }
 
 impl Reader<'_> {
-    /// Walks what there is in `span`, of the kinds `types`; range tombstones as far as they lie in it, and those the reader knows of (see
-    /// [`with_range_tombstones`](Self::with_range_tombstones)). It stands nowhere until it is moved. Of a store with a threshold it shows what is left of the history at
-    /// or below it.
+    /// An iterator over `span`, over the kinds `types`. Range tombstones are truncated to the span; only
+    /// those that the reader knows of are reported (see
+    /// [`with_range_tombstones`](Self::with_range_tombstones)). The iterator has no position until it is
+    /// moved. In a store with a threshold it shows the remaining history at or below it.
     ///
     /// # Errors
     /// Errors of the engine.
@@ -91,7 +95,7 @@ impl Reader<'_> {
         Ok(MvccIterator {
             points: match types {
                 KeyTypes::Ranges => None,
-                // An engine's iterator needs bounds in order.
+                // An iterator of the engine needs ordered bounds.
                 _ if span.is_empty() => None,
                 _ => Some(self.versions(span)?),
             },
@@ -105,7 +109,7 @@ impl Reader<'_> {
 }
 
 impl MvccIterator {
-    /// To the first place. False if there is none.
+    /// Moves to the first position. False if there is none.
     pub fn seek_to_first(&mut self) -> Result<bool> {
         self.direction = Direction::Forwards;
         if let Some(points) = &mut self.points {
@@ -114,7 +118,7 @@ impl MvccIterator {
         self.settle(self.ranges.fragments().first().map(|_| 0))
     }
 
-    /// To the last place. False if there is none.
+    /// Moves to the last position. False if there is none.
     pub fn seek_to_last(&mut self) -> Result<bool> {
         self.direction = Direction::Backwards;
         if let Some(points) = &mut self.points {
@@ -123,11 +127,12 @@ impl MvccIterator {
         self.settle(self.ranges.fragments().len().checked_sub(1))
     }
 
-    /// To the first place at or behind `user_key` at `timestamp`, where [`Timestamp::ZERO`] comes before all versions. Within a range tombstone that is the
-    /// place sought itself, whether there is a version or not: it is covered. False if there is none.
+    /// Moves to the first position at or after `user_key` at `timestamp`, where [`Timestamp::ZERO`] comes
+    /// before all versions. Within a range tombstone that is the given position itself, whether there is a
+    /// version or not, because it is covered. False if there is none.
     ///
     /// # Errors
-    /// `InvalidArgument` for a time that no version has; what the engine says.
+    /// `InvalidArgument` for an invalid time; errors of the engine.
     pub fn seek(&mut self, user_key: &[u8], timestamp: Timestamp) -> Result<bool> {
         if !timestamp.is_zero() {
             timestamp.check()?;
@@ -157,7 +162,7 @@ impl MvccIterator {
         Ok(true)
     }
 
-    /// To the last place before all of `user_key`. False if there is none.
+    /// Moves to the last position before all of `user_key`. False if there is none.
     pub fn seek_before(&mut self, user_key: &[u8]) -> Result<bool> {
         self.direction = Direction::Backwards;
         if let Some(points) = &mut self.points {
@@ -170,7 +175,7 @@ impl MvccIterator {
         self.settle(start.checked_sub(1))
     }
 
-    /// To the place behind. False at the end, and if it stands nowhere.
+    /// Moves to the next position. False at the end, and without a position.
     #[expect(clippy::should_implement_trait, reason = "an iterator cannot lend")]
     pub fn next(&mut self) -> Result<bool> {
         self.range_changed = false;
@@ -192,7 +197,7 @@ impl MvccIterator {
         self.settle(next)
     }
 
-    /// To the place behind all of the user key. False at the end, and if it stands nowhere.
+    /// Moves to the first position after the user key. False at the end, and without a position.
     pub fn next_key(&mut self) -> Result<bool> {
         self.range_changed = false;
         let Some(here) = &self.here else {
@@ -210,7 +215,7 @@ impl MvccIterator {
         self.settle(next)
     }
 
-    /// To the place before. False at the start, and if it stands nowhere.
+    /// Moves to the previous position. False at the start, and without a position.
     pub fn prev(&mut self) -> Result<bool> {
         self.range_changed = false;
         let Some(here) = &self.here else {
@@ -237,12 +242,12 @@ impl MvccIterator {
         self.settle(behind.unwrap_or(fragments.len()).checked_sub(1))
     }
 
-    /// The user key where it stands; `None` if it stands nowhere.
+    /// The user key at the current position; `None` without a position.
     pub fn user_key(&self) -> Option<&[u8]> {
         self.here.as_ref().map(|here| &here.user_key[..])
     }
 
-    /// The version or inline value where it stands; `None` where there is none but a range tombstone.
+    /// The version or inline value at the current position; `None` at a position with only a range tombstone.
     ///
     /// # Errors
     /// Errors of the engine for a value in a blob file.
@@ -259,7 +264,7 @@ impl MvccIterator {
         }))
     }
 
-    /// The fragment of range tombstones that covers the place where it stands.
+    /// The fragment of range tombstones that covers the current position.
     pub fn range_tombstone(&self) -> Option<RangeTombstoneAt<'_>> {
         let Fragment { start, end, stack } = self.ranges.fragments().get(self.fragment?)?;
         Some(RangeTombstoneAt {
@@ -274,14 +279,14 @@ impl MvccIterator {
         self.range_changed
     }
 
-    /// Its cost so far.
+    /// The cost so far.
     pub fn counters(&self) -> ReadCounters {
         self.points
             .as_ref()
             .map_or_else(ReadCounters::default, |points| points.counters)
     }
 
-    /// Where the versions stand.
+    /// The position of the versions' iterator.
     fn point_place(&self) -> Result<Option<(Vec<u8>, Timestamp)>> {
         let Some(points) = &self.points else {
             return Ok(None);
@@ -290,7 +295,8 @@ impl MvccIterator {
         Ok(at.map(|at| (at.user_key.to_vec(), at.timestamp)))
     }
 
-    /// To whichever comes first in its direction: the version that `points` stand on, or the start of the fragment `start`.
+    /// Moves to the first of two positions in the current direction: the version of `points`, or the start of
+    /// the fragment `start`.
     fn settle(&mut self, start: Option<usize>) -> Result<bool> {
         let point = self.point_place()?;
         let start = start.map(|start| self.ranges.fragments()[start].start.to_vec());

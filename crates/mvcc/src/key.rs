@@ -1,4 +1,4 @@
-//! Keys with versions: what stands in the engine for a user key at a time.
+//! Versioned keys: the engine key of a user key at a time.
 //!
 //! ```text
 //! user key | 0x00 | wall u64 BE | logical u32 BE, unless 0 | length u8
@@ -6,46 +6,47 @@
 //!          sentinel: ends the prefix
 //! ```
 //!
-//! The last byte is the length of the suffix, itself included: 9 with a wall time alone, 13 with a logical counter. A key without a
-//! version has no suffix, and its last byte is the sentinel, which says just that. So the last byte alone tells where a
-//! key parts, which is all that filters and block searches need.
+//! The last byte is the length of the suffix, including itself: 9 with a wall time alone, 13 with a logical
+//! counter. A key without a version has no suffix, so its last byte is the sentinel. So the last byte alone
+//! determines where a key splits, which is all that filters and block searches need.
 //!
-//! The suffix of a timestamp is *canonical*: a counter of 0 is never spelt out. Keys are equal if and only if their bytes are,
-//! so that hashes and comparisons of bytes anywhere in the engine are right without knowing any of this.
+//! The suffix of a timestamp is *canonical*: a counter of 0 is never encoded. Keys are equal if and only if
+//! their bytes are, so hashes and byte comparisons anywhere in the engine are correct without knowledge of
+//! the encoding.
 //!
-//! The order ([`MvccComparator`](crate::MvccComparator)) is that of the prefixes as bytes, then the key without a version, then
-//! versions from the newest to the oldest.
+//! The order ([`MvccComparator`](crate::MvccComparator)) is that of the prefixes as bytes, then the key
+//! without a version, then versions from the newest to the oldest.
 
 use base::{Error, Result};
 
 use crate::timestamp::Timestamp;
 
-/// Ends the user key.
+/// The byte that ends the user key.
 pub(crate) const SENTINEL: u8 = 0;
 /// Bytes of a suffix with a wall time alone.
 const WALL_SUFFIX: usize = 9;
 /// Bytes of a suffix with a logical counter.
 const FULL_SUFFIX: usize = 13;
 
-/// Bytes that a key of the engine has at most beside the user key: sentinel and suffix.
+/// The maximum number of bytes that an engine key has besides the user key: sentinel and suffix.
 pub(crate) const MAX_ADDED_TO_KEY: usize = 1 + FULL_SUFFIX;
 
-/// Bytes that statistics count for each version's time, however many are stored: a counter that is there or not
-/// must not make two versions of a value differ in size.
+/// Bytes that statistics count for the time of each version, however many are stored: an absent counter must
+/// not make two versions of one value differ in size.
 pub const VERSION_SIZE: usize = 12;
 
-/// A key taken apart.
+/// A decoded key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MvccKey<'a> {
-    /// What the user calls the key.
+    /// The user's key.
     pub user_key: &'a [u8],
     /// Its version; [`Timestamp::ZERO`] for none.
     pub timestamp: Timestamp,
 }
 
 impl<'a> MvccKey<'a> {
-    /// Takes apart a key of the engine. `Corruption` if it is none of ours: without a sentinel, with a suffix of another length, or with one that
-    /// is not canonical.
+    /// Decodes an engine key. `Corruption` if it is not a versioned key: without a sentinel, with a suffix of
+    /// another length, or with one that is not canonical.
     #[inline]
     pub fn decode(key: &'a [u8]) -> Result<MvccKey<'a>> {
         let (prefix, suffix) = split(key);
@@ -56,7 +57,7 @@ impl<'a> MvccKey<'a> {
         Ok(MvccKey { user_key, timestamp })
     }
 
-    /// The bytes of the engine.
+    /// The engine key.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(self.user_key.len() + 1 + FULL_SUFFIX);
         encode_key(&mut out, self.user_key, self.timestamp);
@@ -64,8 +65,8 @@ impl<'a> MvccKey<'a> {
     }
 }
 
-/// Appends the engine's key for `user_key` at `timestamp`; at [`Timestamp::ZERO`] that without a version. Of a timestamp with a
-/// negative part, which [`Timestamp::check`] refuses, the bytes decode to nothing.
+/// Appends the engine key for `user_key` at `timestamp`; at [`Timestamp::ZERO`] the key without a version. A
+/// timestamp with a negative part, which [`Timestamp::check`] refuses, gives bytes that do not decode.
 #[inline]
 pub fn encode_key(out: &mut Vec<u8>, user_key: &[u8], timestamp: Timestamp) {
     out.reserve(user_key.len() + 1 + FULL_SUFFIX);
@@ -74,13 +75,13 @@ pub fn encode_key(out: &mut Vec<u8>, user_key: &[u8], timestamp: Timestamp) {
     encode_suffix(out, timestamp);
 }
 
-/// Bytes of the engine's key for `user_key` at `timestamp`.
+/// The length of the engine key for `user_key` at `timestamp`.
 #[inline]
 pub(crate) fn encoded_len(user_key: &[u8], timestamp: Timestamp) -> usize {
     user_key.len() + 1 + encoded_suffix_len(timestamp)
 }
 
-/// Bytes of the suffix of `timestamp`.
+/// The length of the suffix of `timestamp`.
 #[inline]
 pub(crate) fn encoded_suffix_len(timestamp: Timestamp) -> usize {
     match timestamp {
@@ -105,7 +106,7 @@ pub fn encode_suffix(out: &mut Vec<u8>, timestamp: Timestamp) {
     }
 }
 
-/// The time of a suffix, empty or with its length byte; `None` if it is not canonical.
+/// The time of a suffix, which is empty or includes its length byte; `None` if it is not canonical.
 #[inline]
 pub fn decode_suffix(suffix: &[u8]) -> Option<Timestamp> {
     let (wall, logical) = match suffix.len() {
@@ -129,8 +130,8 @@ pub fn decode_suffix(suffix: &[u8]) -> Option<Timestamp> {
     (wall >= 0 && logical >= 0 && !timestamp.is_zero()).then_some(timestamp)
 }
 
-/// Parts a key into prefix, the sentinel included, and suffix, its length byte included. The prefix is the key of the same user key
-/// without a version. Bytes that are no key of ours are all prefix.
+/// Splits a key into prefix, including the sentinel, and suffix, including its length byte. The prefix is the
+/// key of the same user key without a version. Bytes that are not a versioned key are all prefix.
 #[inline]
 pub fn split(key: &[u8]) -> (&[u8], &[u8]) {
     let suffix = match key.last() {
@@ -221,21 +222,21 @@ mod tests {
         };
         refused(b"");
         refused(b"foo");
-        // Suffix lengths of others: a synthetic bit, a lock, nothing but the length.
+        // Suffix lengths of other systems: a synthetic bit, a lock, only the length.
         for length in [1, 2, 8, 10, 12, 14, 18, 255] {
             refused(&[&b"foo\0aaaaaaaaaaaaaaaaaaaa"[..], &[length]].concat());
         }
-        // Too short for what it says, and without a sentinel before the suffix.
+        // Too short for its length byte, and without a sentinel before the suffix.
         refused(&[0, 0, 9]);
         refused(b"foo\x01\0\0\0\0\0\0\0\x01\x09");
-        // A counter of 0 spelt out, no time spelt out, and negative parts.
+        // An encoded counter of 0, an encoded time of 0, and negative parts.
         refused(b"foo\0\0\0\0\0\0\0\0\x01\0\0\0\0\x0d");
         refused(b"foo\0\0\0\0\0\0\0\0\0\x09");
         refused(b"foo\0\xff\0\0\0\0\0\0\x01\x09");
         refused(b"foo\0\0\0\0\0\0\0\0\x01\xff\0\0\0\x0d");
         let long = vec![b'x'; 1 << 20];
         assert!(MvccKey::decode(&long).unwrap_err().to_string().len() < 200);
-        // Random bytes never panic, and what decodes is what encodes to them.
+        // Random bytes never panic, and bytes that decode encode to the same bytes.
         let mut rng = testkit::rng();
         for _ in 0..20_000 {
             let len = rng.usize(..20);

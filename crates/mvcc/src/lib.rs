@@ -1,8 +1,9 @@
-//! Keys with versions over the engine, in the manner of CockroachDB's storage layer.
+//! Versioned keys over the engine, in the manner of CockroachDB's storage layer.
 //!
-//! The engine knows bytes and an order; this crate gives the bytes a time ([`MvccKey`]) and the order of it ([`MvccComparator`]), and
-//! the values a type ([`Value`]). [`Reader`] reads keys as they were at a time, [`MvccBatch`] writes versions, collects those that nobody needs and keeps exact account
-//! ([`MvccStats`]) of both. The engine knows nothing of it.
+//! The engine knows bytes and an order. This crate adds times to keys ([`MvccKey`]), their order
+//! ([`MvccComparator`]), and types to values ([`Value`]). [`Reader`] reads keys as of a time, [`MvccBatch`]
+//! writes versions and collects those that no reader needs, and keeps exact statistics ([`MvccStats`]). The
+//! engine has no knowledge of versions.
 #![forbid(unsafe_code)]
 
 mod batch;

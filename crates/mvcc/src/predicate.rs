@@ -1,7 +1,8 @@
-//! Deletions of the keys that were written after a time: what takes an import back, and leaves what was there before.
+//! Deletions of the keys that were written after a time: undoes an import, and leaves older keys.
 //!
-//! Keys to delete are found by the walk over a window of time, which passes over tables that have nothing of it. They are gathered in *runs*:
-//! keys with no other live key between them. A long run goes by one range tombstone, a short one by a deletion for each key.
+//! Keys to delete are found by a walk over a window of time, which skips tables without versions in it. They
+//! are gathered in *runs*: keys with no other live key between them. A long run is deleted by one range
+//! tombstone, a short one by a deletion for each key.
 
 use crate::batch::MvccBatch;
 use crate::error::{Error, Result};
@@ -15,14 +16,16 @@ use crate::timestamp::Timestamp;
 /// Options of a predicate delete: the keys, the form of the deletions, the limits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PredicateDeleteOptions {
-    /// Keys are deleted whose newest version was written after this time. Default: [`Timestamp::ZERO`], all keys that have a value.
+    /// Keys whose newest version was written after this time are deleted. Default: [`Timestamp::ZERO`], all
+    /// keys that have a value.
     pub after: Timestamp,
-    /// Keys that follow each other, with no other live key between them, from which on one range tombstone deletes them in place of a
-    /// deletion each. Default: `None`, never.
+    /// The number of consecutive keys, with no other live key between them, from which one range tombstone
+    /// deletes them in place of a deletion each. Default: `None`, never.
     pub min_range_keys: Option<u64>,
-    /// Keys deleted at most; with `Some(0)` none is. Default: no limit.
+    /// The maximum number of keys deleted; with `Some(0)` none. Default: no limit.
     pub max_keys: Option<u64>,
-    /// Bytes of keys with their times at which no more keys are taken; a key longer than that is deleted by itself. Default: no limit.
+    /// Bytes of keys with their times at which no more keys are taken; a key longer than that is deleted by
+    /// itself. Default: no limit.
     pub max_bytes: Option<u64>,
 }
 
@@ -39,18 +42,21 @@ pub struct PredicateDeleteResult {
 
 impl MvccBatch<'_> {
     /// Deletes at `timestamp` every key of `span` whose newest version is a value and was written after
-    /// [`options.after`](PredicateDeleteOptions::after). Keys that were not written since stay, also if they have been deleted; those whose newest
-    /// version is a deletion, or hidden by a range tombstone, are passed over.
+    /// [`options.after`](PredicateDeleteOptions::after). Keys that were not written since stay, even if they
+    /// have been deleted; keys whose newest version is a deletion, or hidden by a range tombstone, are
+    /// skipped.
     ///
-    /// It reads tables that have versions after that time and, with [`min_range_keys`](PredicateDeleteOptions::min_range_keys), the keys between
-    /// those it deletes, up to the first that stays.
+    /// It reads tables that have versions after that time and, with
+    /// [`min_range_keys`](PredicateDeleteOptions::min_range_keys), the keys between those it deletes, up to
+    /// the first that stays.
     ///
     /// # Errors
-    /// [`Error::WriteTooOld`] if there is a version or a range tombstone at or above `timestamp` in what was read of the span: it names the first
-    /// such key, or where the range tombstone begins in the span. `InvalidArgument` if `after` is negative or not below `timestamp`, for a span whose end
-    /// is the empty key, and for an inline value that is met. `NotSupported` for `min_range_keys` without
-    /// [`BatchOptions::range_tombstones`](crate::BatchOptions::range_tombstones), or in a batch that is not a store's. [`Error::BelowThreshold`].
-    /// Nothing is written then.
+    /// [`Error::WriteTooOld`] if the part of the span that was read has a version or a range tombstone at or
+    /// above `timestamp`: it names the first such key, or the start of the range tombstone in the span.
+    /// `InvalidArgument` if `after` is negative or not below `timestamp`, for a span whose end is the empty
+    /// key, and for an inline value that is met. `NotSupported` for `min_range_keys` without
+    /// [`BatchOptions::range_tombstones`](crate::BatchOptions::range_tombstones), or in a batch that is not a
+    /// store's. [`Error::BelowThreshold`]. Nothing is written then.
     pub fn predicate_delete_range(
         &mut self,
         span: Span<'_>,
@@ -61,7 +67,7 @@ impl MvccBatch<'_> {
         options.after.check_sign()?;
         if options.after >= timestamp {
             return Err(Error::invalid_argument(format!(
-                "nothing can have been written after {} that is deleted at {timestamp}",
+                "no version written after {} can be deleted at {timestamp}",
                 options.after
             )));
         }
@@ -182,7 +188,8 @@ impl MvccBatch<'_> {
         Ok(matches)
     }
 
-    /// Fails if a key that was met is `too_recent`, or a range tombstone over what was read of `span`.
+    /// Fails if there is a `too_recent` key, or a range tombstone at or above the time over the part of
+    /// `span` that was read.
     fn check_visited(
         &self,
         span: Span<'_>,
@@ -215,19 +222,19 @@ impl MvccBatch<'_> {
     }
 }
 
-/// A key to be deleted.
+/// A key to delete.
 struct Match {
     user_key: Vec<u8>,
     newest: Timestamp,
     value_len: usize,
 }
 
-/// Keys to be deleted, between which no key stays.
+/// Keys to delete, between which no key stays.
 struct Run {
     first: Vec<u8>,
     last: Vec<u8>,
     len: u64,
-    /// One by one, while it may still be too short for a range tombstone.
+    /// The keys as single deletions, while the run may still be too short for a range tombstone.
     keys: Vec<Match>,
     /// The statistics of its keys.
     live: MvccStats,
@@ -267,12 +274,12 @@ impl Matches {
     }
 }
 
-/// Looks for keys that stay between those that are deleted.
+/// Looks for keys that stay between the deleted ones.
 struct Between {
     iter: VersionIter,
     cover: Option<Cover>,
     after: Timestamp,
-    /// The iterator stands on the last key that is deleted.
+    /// The iterator is at the last key that is deleted.
     is_open: bool,
 }
 
@@ -286,7 +293,7 @@ impl Between {
         })
     }
 
-    /// Goes on to `user_key`. True if no live key lies between it and the last one asked for.
+    /// Moves to `user_key`. True if no live key is between it and the previous key.
     fn continues(&mut self, user_key: &[u8]) -> Result<bool> {
         while self.is_open {
             self.iter.next_key();
@@ -298,7 +305,7 @@ impl Between {
                 .cover
                 .as_mut()
                 .and_then(|cover| cover.hides(at.user_key, at.timestamp, Timestamp::MAX));
-            // Those after the time are no matches, or they would have been asked for.
+            // A live key after the time would be a match, and would have been passed to this function.
             if at.timestamp <= self.after && hidden.is_none() && !self.iter.is_tombstone()? {
                 break;
             }

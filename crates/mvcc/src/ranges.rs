@@ -1,14 +1,16 @@
-//! Deletions of whole spans at a time, which take no more room than their bounds do: range tombstones.
+//! Range tombstones: deletions of whole spans at a time, whose size is that of their bounds.
 //!
-//! All there are lie in memory as *fragments*: spans that do not overlap, each with the times at which it was deleted. What fragments there are
-//! follows from what is deleted when, and not from the order of writes: where the times change, one fragment ends and the next begins.
+//! All of them are in memory as *fragments*: spans that do not overlap, each with the times at which it was
+//! deleted. The fragments depend only on which spans were deleted at which times, not on the order of writes:
+//! where the times change, one fragment ends and the next begins.
 //!
 //! ```text
 //! [a, m) deleted at 3, [f, z) at 5:   [a, f) 3 | [f, m) 5 3 | [m, z) 5
 //! ```
 //!
-//! A range tombstone hides the versions in its span that are not above it. It has no say over inline values, which have no time. Whoever
-//! reads has the fragments of its own moment ([`RangeIndex`]), or `None` where there are none: then it pays for a look at that.
+//! A range tombstone hides the versions in its span that are not above it. It does not affect inline values,
+//! which have no time. A reader has the fragments of its own moment ([`RangeIndex`]), or `None` where there
+//! are none: then it pays only for that check.
 
 pub(crate) mod index;
 pub(crate) mod mask;
@@ -32,9 +34,9 @@ pub use write::RangeTombstoneOptions;
 pub struct RangeTombstone {
     /// The first user key.
     pub start: Vec<u8>,
-    /// The first user key no longer in it.
+    /// The first user key after it.
     pub end: Vec<u8>,
-    /// When it was deleted, from the newest to the oldest. Never empty.
+    /// The times of the deletions, from the newest to the oldest. Never empty.
     pub timestamps: Vec<Timestamp>,
 }
 
@@ -51,12 +53,12 @@ pub(crate) fn hidden_since(stack: &[Timestamp], at: Timestamp) -> Option<Timesta
     stack[..stack.partition_point(|time| *time >= at)].last().copied()
 }
 
-/// True if `at` is none of the times.
+/// True if `at` is not one of the times.
 fn lacks(stack: &[Timestamp], at: Timestamp) -> bool {
     stack.binary_search_by(|time| at.cmp(time)).is_err()
 }
 
-/// What a reader at `read` finds where a version written at `at` is hidden from it: the newest deletion.
+/// The time of the newest deletion that a reader at `read` sees, if it hides a version written at `at`.
 pub(crate) fn hides(stack: &[Timestamp], at: Timestamp, read: Timestamp) -> Option<Timestamp> {
     newest_until(stack, read).filter(|deleted| *deleted >= at && !at.is_zero())
 }
@@ -72,12 +74,12 @@ pub(crate) struct Fragment {
 /// All range tombstones.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Ranges {
-    /// In order; those that abut differ in their times.
+    /// In order; adjoining fragments differ in their times.
     fragments: Vec<Fragment>,
 }
 
 impl Ranges {
-    /// Of spans with a time each, in any order. Those of one time must not overlap.
+    /// The fragments of spans with one time each, in any order. Spans of one time must not overlap.
     fn of_spans(spans: Vec<Deleted>) -> Ranges {
         let mut bounds: BTreeMap<Arc<[u8]>, Vec<(bool, Timestamp)>> = BTreeMap::new();
         for Deleted { start, end, time } in spans {
@@ -103,7 +105,7 @@ impl Ranges {
         ranges
     }
 
-    /// Adds what stands behind all there is.
+    /// Appends a fragment after all others.
     fn append(&mut self, start: Arc<[u8]>, end: Arc<[u8]>, stack: Stack) {
         push(&mut self.fragments, Fragment { start, end, stack });
     }
@@ -117,19 +119,19 @@ impl Ranges {
         Some(&self.fragments[self.position_of(user_key)?].stack)
     }
 
-    /// All, in order.
+    /// All fragments, in order.
     pub fn fragments(&self) -> &[Fragment] {
         &self.fragments
     }
 
-    /// Which of them `user_key` lies in.
+    /// The index of the fragment that contains `user_key`.
     pub fn position_of(&self, user_key: &[u8]) -> Option<usize> {
         let at = self.first_ending_behind(user_key);
         let fragment = self.fragments.get(at)?;
         (*fragment.start <= *user_key).then_some(at)
     }
 
-    /// The first that starts at or behind `user_key`.
+    /// The index of the first fragment that starts at or after `user_key`.
     pub fn first_start_from(&self, user_key: &[u8]) -> Option<usize> {
         let at = self
             .fragments
@@ -142,7 +144,7 @@ impl Ranges {
             .partition_point(|fragment| *fragment.end <= *user_key)
     }
 
-    /// Those that overlap `span`.
+    /// The fragments that overlap `span`.
     pub fn overlapping(&self, span: Span<'_>) -> &[Fragment] {
         if span.is_empty() {
             return &[];
@@ -156,7 +158,7 @@ impl Ranges {
         &rest[..len]
     }
 
-    /// What there is in `span` of times above `after` and at or below `until`.
+    /// The fragments in `span` with times above `after` and at or below `until`.
     pub fn window(&self, span: Span<'_>, after: Timestamp, until: Timestamp) -> Ranges {
         let mut window = Ranges::default();
         for fragment in self.overlapping(span) {
@@ -172,7 +174,7 @@ impl Ranges {
         window
     }
 
-    /// Of each fragment the newest time alone.
+    /// The fragments with only their newest times.
     pub fn newest(&self) -> Ranges {
         let mut newest = Ranges::default();
         for Fragment { start, end, stack } in &self.fragments {
@@ -181,7 +183,7 @@ impl Ranges {
         newest
     }
 
-    /// As whoever uses the crate sees them.
+    /// The fragments in their public form.
     pub fn tombstones(&self) -> Vec<RangeTombstone> {
         let fragments = self.fragments.iter();
         fragments
@@ -193,13 +195,14 @@ impl Ranges {
             .collect()
     }
 
-    /// What they weigh, as of `now` nanoseconds.
+    /// The statistics of the fragments, as of `now` nanoseconds.
     pub fn weigh(&self, now: i64) -> MvccStats {
         weigh(&self.fragments, now)
     }
 
-    /// Makes the times in `span` what `change` says they become, and adds to `changed` those that came or went. Returns by how much
-    /// that changes what they weigh, as of `now` nanoseconds. Without an end what is deleted nowhere must stay so.
+    /// Replaces the times in `span` by the result of `change`, and adds the times that came or went to
+    /// `changed`. Returns the change of the statistics as of `now` nanoseconds. In a span without an end,
+    /// `change` must keep deleted nowhere as deleted nowhere.
     fn edit(
         &mut self,
         span: Span<'_>,
@@ -207,7 +210,7 @@ impl Ranges {
         changed: &mut BTreeSet<Timestamp>,
         change: impl Fn(&[Timestamp]) -> Vec<Timestamp>,
     ) -> MvccStats {
-        // What abuts the span may become one with what is in it.
+        // A fragment that adjoins the span may be joined with one in it.
         let from = self
             .fragments
             .partition_point(|fragment| *fragment.end < *span.start);
@@ -228,7 +231,7 @@ impl Ranges {
         };
         let mut left = None;
         let mut right = None;
-        // Up to here the span is done.
+        // The part of the span before this key is done.
         let mut done: Arc<[u8]> = span.start.into();
         for fragment in old {
             let (start, end) = clip(fragment, span);
@@ -266,7 +269,8 @@ impl Ranges {
     }
 }
 
-/// Adds what stands behind all of `fragments`, to the last of them if it abuts and has the same times.
+/// Appends a fragment after all of `fragments`, joined to the last of them if it adjoins and has the same
+/// times.
 fn push(fragments: &mut Vec<Fragment>, fragment: Fragment) {
     match fragments.last_mut() {
         Some(last) if last.end == fragment.start && last.stack == fragment.stack => last.end = fragment.end,
@@ -274,7 +278,7 @@ fn push(fragments: &mut Vec<Fragment>, fragment: Fragment) {
     }
 }
 
-/// The bounds of what `fragment` has in `span`.
+/// The bounds of the part of `fragment` in `span`.
 fn clip(fragment: &Fragment, span: Span<'_>) -> (Arc<[u8]>, Arc<[u8]>) {
     let start = match *fragment.start < *span.start {
         true => span.start.into(),
@@ -287,8 +291,8 @@ fn clip(fragment: &Fragment, span: Span<'_>) -> (Arc<[u8]>, Arc<[u8]>) {
     (start, end)
 }
 
-/// The bounds of a fragment count once, each with one byte more than its length, and are as old as its newest time; each time counts what
-/// it takes in a key.
+/// The statistics of fragments. The bounds of a fragment count once, each with its length plus one, and are
+/// as old as its newest time; each time counts the bytes that it takes in a key.
 fn weigh(fragments: &[Fragment], now: i64) -> MvccStats {
     let mut stats = MvccStats::at(now);
     for Fragment { start, end, stack } in fragments {
@@ -307,20 +311,21 @@ fn weigh(fragments: &[Fragment], now: i64) -> MvccStats {
     stats
 }
 
-/// The order in which keys come.
+/// The order in which keys are queried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Order {
     Forwards,
     Backwards,
 }
 
-/// Tells of keys that come in order when they were deleted: one comparison where the key before has the same answer.
+/// Finds the deletion times of keys that are queried in order. Costs one comparison where the previous key
+/// has the same answer.
 pub(crate) struct Cover {
     ranges: Arc<Ranges>,
     order: Order,
-    /// The first fragment that ends behind the last key asked for; `None` before any was.
+    /// The first fragment that ends after the last key queried; `None` before the first query.
     at: Option<usize>,
-    /// That key lies in it, and not before it.
+    /// That key is in the fragment, and not before it.
     is_inside: bool,
 }
 
@@ -334,7 +339,7 @@ impl Cover {
         }
     }
 
-    /// `user_key` lies in the same fragment as the key before, or between the same two.
+    /// True if `user_key` is in the same fragment, or in the same gap between two, as the previous key.
     fn has_same_answer(&self, user_key: &[u8]) -> bool {
         let fragments = &self.ranges.fragments;
         let Some(at) = self.at else {
@@ -348,12 +353,12 @@ impl Cover {
         }
     }
 
-    /// As [`hides`], of a version of `user_key`.
+    /// As [`hides`], for a version of `user_key`.
     pub fn hides(&mut self, user_key: &[u8], at: Timestamp, read: Timestamp) -> Option<Timestamp> {
         self.stack(user_key).and_then(|stack| hides(stack, at, read))
     }
 
-    /// The fragment that the last key asked for lies in.
+    /// The fragment that contains the last key queried.
     pub fn fragment(&self) -> Option<&Fragment> {
         self.ranges.fragments.get(self.at.filter(|_| self.is_inside)?)
     }
@@ -371,8 +376,9 @@ impl Cover {
 }
 
 impl Reader<'_> {
-    /// The range tombstones of times above `after` and at or below `until`, as far as they lie in `span`: in order, without overlaps, and those that
-    /// abut with different times. None of a reader that knows of none, see [`with_range_tombstones`](Self::with_range_tombstones).
+    /// The range tombstones with times above `after` and at or below `until`, truncated to `span`: in order,
+    /// without overlaps; adjoining ones differ in their times. Empty for a reader that knows of no range
+    /// tombstones, see [`with_range_tombstones`](Self::with_range_tombstones).
     ///
     /// # Errors
     /// Those of [`incremental`](Self::incremental).
@@ -394,7 +400,7 @@ impl Reader<'_> {
 mod tests {
     use super::*;
 
-    /// The times of every key of one byte.
+    /// The deletion times of every key of one byte.
     type Cells = Vec<BTreeSet<Timestamp>>;
 
     const KEYS: u8 = 12;
@@ -407,7 +413,7 @@ mod tests {
         cells[usize::from(key)].iter().rev().copied().collect()
     }
 
-    /// What follows from the cells.
+    /// The fragments that the cells determine.
     fn canonical(cells: &Cells) -> Vec<Fragment> {
         let mut fragments = Vec::new();
         for key in 0..KEYS {
@@ -451,7 +457,7 @@ mod tests {
                     start: if start == 0 { b"" } else { &first },
                     end: (!open_ended).then_some(&last[..]),
                 };
-                // Not before the first key: it would be another fragment.
+                // The span does not begin before the first key: that would be another fragment.
                 let span = if adds {
                     Span {
                         start: &first,
@@ -480,7 +486,7 @@ mod tests {
                 assert_eq!(delta, counted);
                 let all: BTreeSet<Timestamp> = (1..6).map(at).collect();
                 assert_eq!(decoded(ranges.rows(&all)), ranges);
-                // What is not said to have changed has the same row.
+                // Rows whose times are not reported as changed are the same.
                 for (row, old) in ranges.rows(&all).into_iter().zip(before.rows(&all)) {
                     let time = crate::MvccKey::decode(&row.key).unwrap().timestamp;
                     assert_eq!(row != old, changed.contains(&time));
@@ -551,7 +557,7 @@ mod tests {
             ..MvccStats::at(now)
         };
         assert_eq!(delta, expected);
-        // One on top takes the bounds, which are that much younger.
+        // A newer deletion of the same span takes the bounds, which become that much younger.
         let delta = write(
             b"d",
             b"j",

@@ -1,4 +1,4 @@
-//! What is read, and the walk over its versions that every operation is made of.
+//! Readers, and the iterator over versions that every operation uses.
 
 use std::sync::Arc;
 
@@ -12,12 +12,12 @@ use crate::store::threshold_of;
 use crate::timestamp::Timestamp;
 use base::steps::{MAX_STEPS_BEFORE_SEEK, StepsBeforeSeek};
 
-/// User keys from `start` to before `end`.
+/// The user keys from `start` up to `end`, exclusive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span<'a> {
-    /// The first; empty for the first there is.
+    /// The first key; empty for the first key there is.
     pub start: &'a [u8],
-    /// The first no longer in it; `None` for no end.
+    /// The first key after the span; `None` for no end.
     pub end: Option<&'a [u8]>,
 }
 
@@ -28,7 +28,7 @@ impl<'a> Span<'a> {
         end: None,
     };
 
-    /// From `start` to before `end`.
+    /// The span from `start` up to `end`, exclusive.
     pub fn new(start: &'a [u8], end: &'a [u8]) -> Span<'a> {
         Span {
             start,
@@ -36,12 +36,13 @@ impl<'a> Span<'a> {
         }
     }
 
-    /// True if no key lies in it.
+    /// True if the span contains no key.
     pub fn is_empty(&self) -> bool {
         self.end.is_some_and(|end| end <= self.start)
     }
 
-    /// The engine's keys it lies between. The empty user key is no user's: [`MvccStore`](crate::MvccStore) keeps its record there.
+    /// The engine keys that bound the span. The empty user key is not available to users:
+    /// [`MvccStore`](crate::MvccStore) keeps its record there.
     pub(crate) fn bounds(&self) -> (Vec<u8>, Option<Vec<u8>>) {
         let first: &[u8] = if self.start.is_empty() { b"\0" } else { self.start };
         let bare = |user_key: &[u8]| {
@@ -55,7 +56,8 @@ impl<'a> Span<'a> {
     }
 }
 
-/// What is read: a family of versioned keys as it is now or at a snapshot, perhaps with a batch that is not written yet.
+/// A reader of a family of versioned keys, of its current state or of a snapshot, optionally with a batch
+/// that is not written yet.
 #[derive(Clone)]
 pub struct Reader<'a> {
     db: &'a Db,
@@ -63,20 +65,21 @@ pub struct Reader<'a> {
     batch: Option<&'a WriteBatchWithIndex>,
     options: ReadOptions,
     max_steps: u32,
-    /// Garbage at this time may be there or not.
+    /// Garbage at this time may exist or not.
     collected: Timestamp,
-    /// What was at or below it is not read: that of what is read, or a later one.
+    /// Versions at or below this time are not read: the threshold of the state that is read, or a later one.
     pub(crate) threshold: Timestamp,
-    /// Of the moment that is read; `None` if there are none.
+    /// The range tombstones of the state that is read; `None` if there are none.
     ranges: Option<Arc<Ranges>>,
-    /// Where its scans are added up.
+    /// The totals that its scans are added to.
     pub(crate) totals: Option<&'a ReadTotals>,
 }
 
 impl<'a> Reader<'a> {
-    /// Of `family` as it is at each operation. It must have been set up by [`configure`](crate::configure). It knows of no range tombstones and of
-    /// no garbage collection threshold, unlike those of stores and their batches; see [`with_range_tombstones`](Self::with_range_tombstones) and
-    /// [`with_threshold`](Self::with_threshold).
+    /// A reader of `family`, which reads the current state at each operation. The family must have been set
+    /// up by [`configure`](crate::configure). Unlike readers of stores and their batches it knows of no range
+    /// tombstones and of no garbage collection threshold; see
+    /// [`with_range_tombstones`](Self::with_range_tombstones) and [`with_threshold`](Self::with_threshold).
     pub fn new(db: &'a Db, family: &'a ColumnFamily) -> Reader<'a> {
         Reader {
             db,
@@ -91,38 +94,41 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// As of `snapshot`.
+    /// The same reader, reading at `snapshot`.
     pub fn at(mut self, snapshot: Snapshot) -> Reader<'a> {
         self.options.snapshot = Some(snapshot);
         self
     }
 
-    /// With what is in `batch` as if it were written.
+    /// The same reader, reading as if `batch` were written.
     pub fn over(mut self, batch: &'a WriteBatchWithIndex) -> Reader<'a> {
         self.batch = Some(batch);
         self
     }
 
-    /// With the range tombstones that lie there now, or at its snapshot, which is to be given first. One seek where there are none.
+    /// The same reader with the range tombstones that are stored now, or at its snapshot, which must be set
+    /// first. One seek where there are none.
     ///
     /// # Errors
-    /// `Corruption` if one is damaged, what the engine says.
+    /// `Corruption` if a range tombstone is malformed; errors of the engine.
     pub fn with_range_tombstones(mut self) -> Result<Reader<'a>> {
         self.ranges = Ranges::load(&self)?;
         Ok(self)
     }
 
-    /// Refuses reads at or below the threshold that the family's store had at its snapshot, which is to be given first, or has now: without a
-    /// snapshot that may rise, and what is read then be gone. One get.
+    /// The same reader, refusing reads at or below the threshold that the family's store had at its snapshot,
+    /// which must be set first, or has now. Without a snapshot the threshold may rise later, and the versions
+    /// read may be gone. One get.
     ///
     /// # Errors
-    /// `Corruption` if the store's record is damaged, what the engine says.
+    /// `Corruption` if the store's record is malformed; errors of the engine.
     pub fn with_threshold(mut self) -> Result<Reader<'a>> {
         self.threshold = threshold_of(self.db, self.family, &self.options)?;
         Ok(self)
     }
 
-    /// Tries at most so many steps before it seeks; 0 always seeks. Default: 10. Tests set it low, to go both ways.
+    /// Sets the maximum number of steps tried before a seek; 0 always seeks. Default: 10. Tests set it low,
+    /// to exercise both.
     pub fn with_max_steps(mut self, max_steps: u32) -> Reader<'a> {
         self.max_steps = max_steps;
         self
@@ -132,13 +138,13 @@ impl<'a> Reader<'a> {
         self.max_steps
     }
 
-    /// Of a store that has collected garbage up to a time.
+    /// The reader of a store that has collected garbage up to a time.
     pub(crate) fn of_store(mut self, collected: Timestamp) -> Reader<'a> {
         self.collected = collected;
         self
     }
 
-    /// Of a moment that has these range tombstones.
+    /// The reader of a state with these range tombstones.
     pub(crate) fn with_ranges(mut self, ranges: Option<Arc<Ranges>>) -> Reader<'a> {
         self.ranges = ranges;
         self
@@ -152,7 +158,7 @@ impl<'a> Reader<'a> {
         self.ranges.as_deref()
     }
 
-    /// For keys that come in `order`.
+    /// A cover for keys that are queried in `order`.
     pub(crate) fn cover(&self, order: Order) -> Option<Cover> {
         self.ranges.as_ref().map(|ranges| Cover::new(ranges, order))
     }
@@ -161,15 +167,15 @@ impl<'a> Reader<'a> {
         self.collected
     }
 
-    /// Passes over tables and runs of their blocks as `filter` says.
+    /// The same reader, skipping tables and runs of their blocks according to `filter`.
     pub(crate) fn filtered(&self, filter: Arc<dyn BlockPropertyFilter>) -> Reader<'a> {
         let mut reader = self.clone();
         reader.options.block_property_filter = Some(filter);
         reader
     }
 
-    /// Fails unless what was at `timestamp` can be read: no version has a time at or below [`Timestamp::ZERO`], or a negative counter, and those at or
-    /// below the threshold may be gone.
+    /// Fails unless the state at `timestamp` can be read: no version has a time at or below
+    /// [`Timestamp::ZERO`], or a negative counter, and versions at or below the threshold may be gone.
     #[inline]
     pub(crate) fn check_time(&self, timestamp: Timestamp) -> Result<()> {
         timestamp.check()?;
@@ -182,7 +188,8 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// Fails unless the versions above `after` and at or below `until` can be read; above [`Timestamp::ZERO`] those that are left.
+    /// Fails unless the versions above `after` and at or below `until` can be read; from [`Timestamp::ZERO`]
+    /// on the remaining ones.
     pub(crate) fn check_window(&self, after: Timestamp, until: Timestamp) -> Result<()> {
         after.check_sign()?;
         self.check_time(until)?;
@@ -203,7 +210,7 @@ impl<'a> Reader<'a> {
         self.family
     }
 
-    /// The versions in `span`, and nothing else.
+    /// An iterator over the versions in `span`, and nothing else.
     pub(crate) fn versions(&self, span: Span<'_>) -> Result<VersionIter> {
         let (lower, upper) = span.bounds();
         let options = ReadOptions {
@@ -214,7 +221,7 @@ impl<'a> Reader<'a> {
         self.iterator(options)
     }
 
-    /// What lies from one of the engine's keys to before another.
+    /// An iterator from one engine key up to another, exclusive.
     pub(crate) fn between(&self, start: Vec<u8>, end: Vec<u8>) -> Result<VersionIter> {
         self.iterator(ReadOptions {
             iterate_lower_bound: Some(start),
@@ -223,7 +230,8 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// The versions of one user key at a time: after a seek it shows those of the key sought, and filters are asked for it.
+    /// An iterator over the versions of one user key at a time: after a seek it shows those of the given key,
+    /// and uses filters for it.
     pub(crate) fn versions_of_one(&self) -> Result<VersionIter> {
         let options = ReadOptions {
             prefix_same_as_start: true,
@@ -233,7 +241,7 @@ impl<'a> Reader<'a> {
     }
 
     fn iterator(&self, options: ReadOptions) -> Result<VersionIter> {
-        // What is stepped over is not read from blob files.
+        // Values that are stepped over are not read from blob files.
         let options = ReadOptions {
             allow_unprepared_value: true,
             ..options
@@ -252,31 +260,31 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// A version where an iterator stands, and its value.
+/// The version at an iterator's position, with its value.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Version<'a> {
     pub user_key: &'a [u8],
-    /// [`Timestamp::ZERO`] of an inline value.
+    /// [`Timestamp::ZERO`] for an inline value.
     pub timestamp: Timestamp,
     pub stored: &'a [u8],
 }
 
-/// A version that a walk backwards has found, and perhaps left behind.
+/// A version that a backward walk has found; the iterator may have moved past it.
 #[derive(Debug, Default)]
 pub(crate) struct Found {
-    /// [`Timestamp::ZERO`] of an inline value.
+    /// [`Timestamp::ZERO`] for an inline value.
     pub timestamp: Timestamp,
-    /// Nothing while it is not read.
+    /// Empty while it is not read.
     pub stored: Vec<u8>,
     pub is_read: bool,
-    /// Bytes of a value that is not read, if they are known.
+    /// The length of a value that is not read, if it is known.
     pub unread_len: Option<usize>,
 }
 
-/// What a deletion, an empty value, takes at most when it is compressed, and much more.
+/// The maximum length of a compressed deletion, which is an empty value; with a large margin.
 const MAX_COMPRESSED_NOTHING: u64 = 64;
 
-/// Walks versions: user keys in order, of each the newest first.
+/// An iterator over versions: user keys in order, the newest version of each first.
 pub(crate) struct VersionIter {
     iter: DbIterator,
     pub counters: ReadCounters,
@@ -285,7 +293,7 @@ pub(crate) struct VersionIter {
 }
 
 impl VersionIter {
-    /// Where it stands; `None` at an end.
+    /// The key at the current position; `None` at an end.
     #[inline]
     pub fn current(&self) -> Result<Option<MvccKey<'_>>> {
         if !self.iter.valid() {
@@ -295,7 +303,8 @@ impl VersionIter {
         Ok(Some(MvccKey::decode(self.iter.key())?))
     }
 
-    /// The same with its value, read if it lies in a blob file. Only where [`current`](Self::current) shows one.
+    /// The version at the current position with its value, which is read if it is in a blob file. Requires
+    /// that [`current`](Self::current) returns a key.
     #[inline]
     pub fn version(&mut self) -> Result<Version<'_>> {
         self.prepare()?;
@@ -315,7 +324,7 @@ impl VersionIter {
         Ok(())
     }
 
-    /// Bytes of the value it stands on, if that is not read and they are known nevertheless.
+    /// The length of the current value, if the value is not read and the length is known nevertheless.
     #[inline]
     pub fn unread_len(&self) -> Result<Option<usize>> {
         if self.iter.is_value_prepared() {
@@ -323,11 +332,12 @@ impl VersionIter {
         }
         let unread = self.iter.unprepared_value()?;
         let own_size = unread.filter(|unread| !unread.is_compressed);
-        // What no value can be is left to whoever reads it.
+        // A size that no value can have is left for the read to report.
         Ok(own_size.and_then(|unread| u32::try_from(unread.stored_size).ok()?.try_into().ok()))
     }
 
-    /// Bytes of the value it stands on, which is read if they are not known without. Only where [`current`](Self::current) shows one.
+    /// The length of the current value, which is read if the length is unknown otherwise. Requires that
+    /// [`current`](Self::current) returns a key.
     #[inline]
     pub fn value_len(&mut self) -> Result<usize> {
         if let Some(len) = self.unread_len()? {
@@ -337,7 +347,7 @@ impl VersionIter {
         Ok(self.iter.value().len())
     }
 
-    /// True if it stands on a deletion. Only where [`current`](Self::current) shows a version.
+    /// True at a deletion. Requires that [`current`](Self::current) returns a version.
     #[inline]
     pub fn is_tombstone(&mut self) -> Result<bool> {
         if !self.iter.is_value_prepared()
@@ -350,7 +360,7 @@ impl VersionIter {
         Ok(self.value_len()? == 0)
     }
 
-    /// The time of the version it stands on, if that is one of `user_key`.
+    /// The time of the current version, if it is one of `user_key`.
     #[inline]
     pub fn time_of(&self, user_key: &[u8]) -> Result<Option<Timestamp>> {
         if !self.iter.valid() {
@@ -361,7 +371,7 @@ impl VersionIter {
         Ok((key.user_key == user_key).then_some(key.timestamp))
     }
 
-    /// The engine's key it stands on. Only where [`current`](Self::current) shows one.
+    /// The current engine key. Requires that [`current`](Self::current) returns a key.
     #[inline]
     pub fn engine_key(&self) -> &[u8] {
         self.iter.key()
@@ -377,7 +387,8 @@ impl VersionIter {
         self.iter.seek_to_last();
     }
 
-    /// To the first there is of `user_key`, its inline value or its newest version, or to what comes behind the key.
+    /// Moves to the first entry of `user_key`, its inline value or its newest version, or to the first entry
+    /// after the key.
     pub fn seek_key(&mut self, user_key: &[u8]) {
         self.counters.seeks += 1;
         self.target.clear();
@@ -385,7 +396,8 @@ impl VersionIter {
         self.iter.seek(&self.target);
     }
 
-    /// To the first version of `user_key` at or below `timestamp`, which a version may have, or to what comes behind the key.
+    /// Moves to the first version of `user_key` at or below `timestamp`, which must be a valid time of a
+    /// version, or to the first entry after the key.
     pub fn seek(&mut self, user_key: &[u8], timestamp: Timestamp) {
         debug_assert!(
             timestamp.check().is_ok(),
@@ -397,7 +409,8 @@ impl VersionIter {
         self.iter.seek(&self.target);
     }
 
-    /// To the last version of `user_key` at or above `timestamp`, which a version may have, or to what comes before.
+    /// Moves to the last version of `user_key` at or above `timestamp`, which must be a valid time of a
+    /// version, or to the entry before it.
     pub fn seek_for_prev(&mut self, user_key: &[u8], timestamp: Timestamp) {
         debug_assert!(
             timestamp.check().is_ok(),
@@ -409,7 +422,7 @@ impl VersionIter {
         self.iter.seek_for_prev(&self.target);
     }
 
-    /// To nowhere: there is nothing more.
+    /// Moves past all entries.
     pub fn seek_behind_all(&mut self) {
         if self.iter.valid() {
             self.iter.seek_to_last();
@@ -429,7 +442,8 @@ impl VersionIter {
         self.iter.prev();
     }
 
-    /// From a version of `user_key` down to the newest at or below `timestamp`. False if there is none: it stands behind the key then.
+    /// Moves from a version of `user_key` down to the newest at or below `timestamp`. False if there is none:
+    /// the iterator is then after the key.
     pub fn descend(&mut self, user_key: &[u8], timestamp: Timestamp) -> Result<bool> {
         for _ in 0..self.steps.get() {
             self.counters.skipped += 1;
@@ -448,16 +462,16 @@ impl VersionIter {
         Ok(self.time_of(user_key)?.is_some())
     }
 
-    /// From a version to what comes behind all of its key.
+    /// Moves from a version to the first entry after its key.
     pub fn next_key(&mut self) {
         let moved = self.iter.next_prefix();
         self.counters.steps += u64::from(moved.steps);
         self.counters.seeks += u64::from(moved.sought);
-        // The last step, if no seek followed, led out of the key.
+        // The last step, if no seek followed, left the key.
         self.counters.skipped += u64::from(moved.steps.saturating_sub(u32::from(!moved.sought)));
     }
 
-    /// From a version of `user_key` to what comes before all of them.
+    /// Moves from a version of `user_key` to the entry before all of them.
     pub fn prev_key(&mut self, user_key: &[u8]) -> Result<()> {
         for _ in 0..self.steps.get() {
             self.prev();
@@ -471,7 +485,7 @@ impl VersionIter {
         self.seek_before(user_key)
     }
 
-    /// To what comes before all versions of `user_key`.
+    /// Moves to the entry before all versions of `user_key`.
     pub fn seek_before(&mut self, user_key: &[u8]) -> Result<()> {
         self.counters.seeks += 1;
         self.target.clear();
@@ -483,8 +497,9 @@ impl VersionIter {
         Ok(())
     }
 
-    /// From the oldest version of `user_key`, at or below `timestamp`, up to the newest such, which is left in `found`, perhaps not
-    /// [read](Self::read). True if it then stands before the key already.
+    /// Moves from the oldest version of `user_key`, at or below `timestamp`, up to the newest such version,
+    /// which is stored in `found`, perhaps not [read](Self::read). True if the iterator is then before the
+    /// key already.
     pub fn climb(&mut self, user_key: &[u8], timestamp: Timestamp, found: &mut Found) -> Result<bool> {
         for _ in 0..self.steps.get() {
             self.take(found)?;
@@ -495,7 +510,7 @@ impl VersionIter {
                     return Ok(true);
                 }
                 Some(time) if time.is_zero() => return Err(mixed(user_key)),
-                // Either this one is not seen, or the one before is not.
+                // Either the reader does not see this version, or it does not see the one before.
                 Some(time) => {
                     self.counters.skipped += 1;
                     if time > timestamp {
@@ -511,7 +526,7 @@ impl VersionIter {
         Ok(false)
     }
 
-    /// Leaves the version it stands on in `found`, with its value if that is there.
+    /// Stores the current version in `found`, with its value if that is available.
     pub fn take(&self, found: &mut Found) -> Result<()> {
         if let Some(version) = self.current()? {
             found.timestamp = version.timestamp;
@@ -523,7 +538,7 @@ impl VersionIter {
         Ok(())
     }
 
-    /// Reads the value of a version of `user_key` that was found, going back to it.
+    /// Reads the value of a version of `user_key` that was found, moving back to it.
     #[cold]
     pub fn read(&mut self, user_key: &[u8], found: &mut Found) -> Result<()> {
         if self.time_of(user_key)? != Some(found.timestamp) {
@@ -539,7 +554,7 @@ impl VersionIter {
     }
 }
 
-/// A key must have either an inline value or versions.
+/// The error of a key that has both an inline value and versions.
 #[cold]
 pub(crate) fn mixed(user_key: &[u8]) -> Error {
     Error::corruption(format!(

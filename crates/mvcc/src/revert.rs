@@ -1,4 +1,5 @@
-//! A return to an earlier time: what was written since is removed without a trace, piece by piece if it is much.
+//! Reverts a span to an earlier time: removes later versions without a trace, in several calls if there are
+//! many.
 
 use std::collections::BTreeSet;
 
@@ -15,13 +16,15 @@ use crate::timestamp::Timestamp;
 /// Options of a return to an earlier time: the times and the limits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RevertOptions {
-    /// The last time that is taken back: what was written later stays. Default: `None`, no end.
+    /// The last time to revert: later versions stay. Default: `None`, no end.
     pub until: Option<Timestamp>,
-    /// Versions, and times of range tombstones, with which it stops, behind their key or where their range tombstone begins: a time counts once, however many
-    /// spans were deleted at it, because they are one row. Default: no limit.
+    /// The number of versions, and times of range tombstones, at which it stops, after their key or where
+    /// their range tombstone begins. A time counts once, however many spans were deleted at it, because they
+    /// are one row. Default: no limit.
     pub max_versions: Option<u64>,
-    /// Bytes of keys and values of versions, and of the bounds of range tombstones that count, with which it stops likewise: how much it reads, and
-    /// with statistics keeps others waiting. Default: no limit.
+    /// The bytes of keys and values of versions, and of the bounds of range tombstones that count, at which
+    /// it stops likewise. Bounds how much it reads and, with statistics, how long other writers wait.
+    /// Default: no limit.
     pub max_bytes: Option<u64>,
 }
 
@@ -37,13 +40,14 @@ pub struct RevertResult {
 }
 
 impl MvccBatch<'_> {
-    /// Takes `span` back to what it was at `timestamp`: removes every version above it, up to [`until`](RevertOptions::until), and what range tombstones
-    /// of these times have in the span, as if they had never been written. Stops behind the key with which it has removed as much as `options`
-    /// say. It steps over what was written later and stays.
+    /// Reverts `span` to its state at `timestamp`: removes every version above it, up to
+    /// [`until`](RevertOptions::until), and the parts of range tombstones of these times in the span, as if
+    /// they had never been written. Stops after the key at which a limit of `options` is reached. Later
+    /// versions, which stay, are stepped over.
     ///
     /// # Errors
-    /// `InvalidArgument` if there is an inline value, which has no history; [`Error::BelowThreshold`] if what was then may be gone. Nothing is
-    /// written then.
+    /// `InvalidArgument` if there is an inline value, which has no history; [`Error::BelowThreshold`] if
+    /// versions of that time may be gone. Nothing is written then.
     pub fn revert_to(
         &mut self,
         span: Span<'_>,
@@ -111,29 +115,29 @@ impl MvccBatch<'_> {
     }
 }
 
-/// A return at work.
+/// A revert in progress.
 struct Revert {
-    /// Versions written after this time are removed,
+    /// The versions written after this time are removed,
     after: Timestamp,
     /// up to this one.
     until: Timestamp,
     cover: Option<Cover>,
     runs: Runs,
     done: Done,
-    /// Somebody asks how large values are.
+    /// The lengths of values are needed.
     weighs: bool,
-    /// The latest version that goes.
+    /// The latest version that is removed.
     latest: Timestamp,
     /// Statistics of the keys that change, before and after the removal.
     before: MvccStats,
     left: MvccStats,
 }
 
-/// How much was removed.
+/// The amount that was removed.
 #[derive(Default)]
 struct Done {
     versions: u64,
-    /// Range tombstones that count.
+    /// The times of range tombstones that count.
     times: BTreeSet<Timestamp>,
     bytes: u64,
     last_key: Vec<u8>,
@@ -162,7 +166,8 @@ impl Done {
 }
 
 impl Revert {
-    /// Goes over keys and range tombstones in order. Returns where it stops and why, if it does not come to the end.
+    /// Walks over keys and range tombstones in order. Returns where it stops and why, if it does not reach
+    /// the end.
     fn walk(
         &mut self,
         batch: &MvccBatch<'_>,
@@ -201,7 +206,7 @@ impl Revert {
         }
     }
 
-    /// Takes back the key that the iterator stands on, and leaves it.
+    /// Reverts the key at the iterator's position, and moves past it.
     fn take_back(&mut self, batch: &MvccBatch<'_>, iter: &mut VersionIter, user_key: &[u8]) -> Result<()> {
         let mut before = batch.weigh(user_key);
         // Versions that range tombstones hid may be visible again.
@@ -227,7 +232,7 @@ impl Revert {
             let value_len = if self.weighs { iter.value_len()? } else { 0 };
             before.version(time, value_len);
             if time <= self.after {
-                // It becomes the newest, or the one below what stays.
+                // This version becomes the newest, or the one below a version that stays.
                 left.version(time, value_len);
                 self.runs.end(iter.engine_key());
                 break;

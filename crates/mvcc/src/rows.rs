@@ -1,4 +1,4 @@
-//! What a scan found, in one buffer.
+//! The rows of a scan, in one buffer.
 //!
 //! ```text
 //! row: u32 LE bytes of the value | u32 LE bytes of the key | key of the engine | stored value
@@ -13,7 +13,7 @@ use crate::value::{Value, is_tombstone};
 /// Bytes of the two lengths.
 const HEADER: usize = 8;
 
-/// Rows in the order in which they were found.
+/// Rows in the order in which a scan found them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rows {
     buffer: Vec<u8>,
@@ -21,12 +21,12 @@ pub struct Rows {
 }
 
 impl Rows {
-    /// Bytes a row takes: those of its engine's key and of its stored value, and eight.
+    /// The size of a row in the buffer: the lengths of its engine key and of its stored value, plus eight.
     pub(crate) fn size_of(key: MvccKey<'_>, value_len: usize) -> u64 {
         (HEADER + encoded_len(key.user_key, key.timestamp) + value_len) as u64
     }
 
-    /// Bytes of a row's engine's key and stored value.
+    /// The length of a row's engine key and stored value.
     pub(crate) fn bytes_of(row: &Row<'_>) -> u64 {
         (encoded_len(row.user_key, row.timestamp) + row.stored.len()) as u64
     }
@@ -42,7 +42,7 @@ impl Rows {
         self.count += 1;
     }
 
-    /// Leaves the first `count` of them.
+    /// Keeps only the first `count` rows.
     pub(crate) fn truncate(&mut self, count: u64) {
         let kept: usize = self
             .iter()
@@ -53,28 +53,28 @@ impl Rows {
         self.count = self.count.min(count);
     }
 
-    /// Adds those of `other`.
+    /// Appends the rows of `other`.
     pub(crate) fn append(&mut self, other: &Rows) {
         self.buffer.extend_from_slice(&other.buffer);
         self.count += other.count;
     }
 
-    /// How many there are.
+    /// The number of rows.
     pub fn len(&self) -> u64 {
         self.count
     }
 
-    /// True if there are none.
+    /// True if there are no rows.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// Bytes they take: what [`target_bytes`](crate::MvccReadOptions::target_bytes) is compared with.
+    /// The size of the rows in bytes, which [`target_bytes`](crate::MvccReadOptions::target_bytes) limits.
     pub fn bytes(&self) -> u64 {
         self.buffer.len() as u64
     }
 
-    /// The rows, without a copy.
+    /// Iterates over the rows without a copy.
     pub fn iter(&self) -> impl Iterator<Item = Row<'_>> {
         let mut rest = &self.buffer[..];
         std::iter::from_fn(move || {
@@ -95,19 +95,19 @@ impl Rows {
     }
 }
 
-/// A version that was found.
+/// A version that a scan found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Row<'a> {
     /// The user key.
     pub user_key: &'a [u8],
-    /// When it was written; [`Timestamp::ZERO`] of an inline value.
+    /// The time of the version; [`Timestamp::ZERO`] for an inline value.
     pub timestamp: Timestamp,
     /// The value as it is stored.
     pub stored: &'a [u8],
 }
 
 impl<'a> Row<'a> {
-    /// The value, its checksum verified; `None` of a deletion.
+    /// The value, with its checksum verified; `None` for a deletion.
     pub fn value(&self) -> base::Result<Option<Value<'a>>> {
         if is_tombstone(self.stored) {
             return Ok(None);

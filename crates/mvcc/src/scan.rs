@@ -1,8 +1,9 @@
 //! Reads as of a time: of one key, or of a span in either direction.
 //!
-//! Of each key the newest version at or below the time is what a reader sees. To it, and from it to the next key, it is a few steps
-//! or a seek; which is cheaper the iterator learns as it goes ([`StepsBeforeSeek`](base::steps::StepsBeforeSeek)). Range tombstones are asked then
-//! whether they hide it.
+//! A reader sees the newest version of each key at or below the time. The iterator reaches that version, and
+//! from it the next key, by a few steps or by a seek, and learns which is cheaper
+//! ([`StepsBeforeSeek`](base::steps::StepsBeforeSeek)). Then it checks whether a range tombstone hides the
+//! version.
 
 use crate::counters::ReadCounters;
 use crate::error::{Error, Result};
@@ -14,33 +15,37 @@ use crate::rows::Rows;
 use crate::timestamp::Timestamp;
 use crate::value::{Value, is_tombstone};
 
-/// What a read returns, and when it stops.
+/// The options of a read: which rows it returns, and when it stops.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct MvccReadOptions {
-    /// Rows returned at most; with `Some(0)` none is, and the whole span is left. Default: no limit.
+    /// The maximum number of rows returned; with `Some(0)` none, and the whole span is left. Default: no
+    /// limit.
     pub max_keys: Option<u64>,
-    /// Bytes of rows ([`Rows::bytes`]) that are not exceeded: a scan stops at the first row that would exceed them, however many deleted keys
-    /// it passes on the way there. The first row is returned however large it is, unless `allow_empty`; with `Some(0)` none is. Default: no limit.
+    /// The maximum bytes of rows ([`Rows::bytes`]): a scan stops at the first row that would exceed them,
+    /// however many deleted keys it skips on the way there. The first row is returned however large it is,
+    /// unless `allow_empty`; with `Some(0)` no row is returned. Default: no limit.
     pub target_bytes: Option<u64>,
-    /// Also the first row is left out if it exceeds `target_bytes`. Default: false.
+    /// Leaves out even the first row if it exceeds `target_bytes`. Default: false.
     pub allow_empty: bool,
-    /// Returns deletions, too: of a key whose version a range tombstone hides, the deletion at the newest such time; a get also of a key without
-    /// versions. Default: false.
+    /// Returns deletions, too: for a key whose version a range tombstone hides, the deletion at the newest
+    /// such time; a get also returns that of a key without versions. Default: false.
     pub tombstones: bool,
-    /// Fails with [`Error::WriteTooOld`] if any key read has a version at or above the read's time, or there is a range tombstone of such a time
-    /// over any of what is read: what a read before a write at that time must know. The error names the key with the newest such time, or where
-    /// the range tombstone with that time begins in the span; of several with the same time the first that the scan meets. Default: false.
+    /// Fails with [`Error::WriteTooOld`] if any key read has a version at or above the read's time, or a
+    /// range tombstone of such a time covers any part that is read: a read before a write at that time needs
+    /// this. The error names the key with the newest such time, or the start of the range tombstone with that
+    /// time in the span; among equal times the first that the scan meets. Default: false.
     pub fail_on_more_recent: bool,
-    /// From the last key to the first. Default: false.
+    /// Reads from the last key to the first. Default: false.
     pub reverse: bool,
-    /// The bytes that a user key begins with and that all keys of its row begin with, as the columns of a row of a table do; at most those of the key.
-    /// A scan that a limit stops does not part a row then: it leaves out what it has of the last one and resumes at its first key, or, if that
-    /// is the first row, goes on to the row's end past the limit; with `allow_empty` it leaves that out, too. A get has no use for it. Default: `None`, each
-    /// key is a row.
+    /// Returns the length of the prefix of a user key that all keys of its row share, as the columns of a
+    /// table's row do; at most the key's length. A scan that a limit stops then does not split a row: it
+    /// leaves out the part of the last row and resumes at its first key. If that is the first row, it
+    /// continues to the row's end past the limit, or with `allow_empty` leaves it out, too. Gets ignore it.
+    /// Default: `None`, each key is a row.
     pub whole_rows: Option<RowPrefix>,
 }
 
-/// How many bytes of a user key its row has in common, see [`MvccReadOptions::whole_rows`].
+/// The length of the row prefix of a user key, see [`MvccReadOptions::whole_rows`].
 pub type RowPrefix = fn(&[u8]) -> usize;
 
 /// Why a read stopped before the end of its span.
@@ -52,22 +57,22 @@ pub enum ResumeReason {
     ByteLimit,
 }
 
-/// What a read, or another operation on a span, has left.
+/// The part of a span that a read, or another operation, has left.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Resume {
-    /// The first key of what is left.
+    /// The first key of the rest.
     pub start: Vec<u8>,
-    /// The first key no longer in it; `None` for no end.
+    /// The first key after it; `None` for no end.
     pub end: Option<Vec<u8>>,
-    /// Why.
+    /// Why the operation stopped.
     pub reason: ResumeReason,
-    /// Bytes of the row that was too large, or of what had been read of a [whole row](MvccReadOptions::whole_rows) that a limit would have parted; 0 if
-    /// there was none.
+    /// Bytes of the row that was too large, or of the part of a [whole row](MvccReadOptions::whole_rows) that
+    /// a limit would have split; 0 if there was none.
     pub next_bytes: u64,
 }
 
 impl Resume {
-    /// What is left.
+    /// The rest as a span.
     pub fn span(&self) -> Span<'_> {
         Span {
             start: &self.start,
@@ -85,28 +90,28 @@ impl Resume {
     }
 }
 
-/// What a scan found.
+/// The result of a scan.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ScanResult {
     /// The rows.
     pub rows: Rows,
-    /// What is left of the span, if a limit was reached and there is anything left.
+    /// The rest of the span, if a limit was reached and anything is left.
     pub resume: Option<Resume>,
-    /// What it cost.
+    /// The cost of the scan.
     pub counters: ReadCounters,
 }
 
 /// A version that a get found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Versioned {
-    /// When it was written; [`Timestamp::ZERO`] of an inline value.
+    /// The time of the version; [`Timestamp::ZERO`] for an inline value.
     pub timestamp: Timestamp,
-    /// The value as it is stored; empty of a deletion.
+    /// The value as it is stored; empty for a deletion.
     pub stored: Vec<u8>,
 }
 
 impl Versioned {
-    /// The value of `user_key`, its checksum verified; `None` of a deletion.
+    /// The value of `user_key`, with its checksum verified; `None` for a deletion.
     pub fn value(&self, user_key: &[u8]) -> base::Result<Option<Value<'_>>> {
         if is_tombstone(&self.stored) {
             return Ok(None);
@@ -115,18 +120,18 @@ impl Versioned {
     }
 }
 
-/// What a get found.
+/// The result of a get.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GetResult {
     /// The newest version at or below the time, if it is to be returned.
     pub found: Option<Versioned>,
-    /// The key itself, if a limit forbade to return what was found.
+    /// The key itself, if a limit forbade returning the version found.
     pub resume: Option<Resume>,
-    /// What it cost.
+    /// The cost of the get.
     pub counters: ReadCounters,
 }
 
-/// `InvalidArgument` for the empty key, which is nobody's.
+/// `InvalidArgument` for the empty key, which users may not use.
 pub(crate) fn check_key(user_key: &[u8]) -> Result<()> {
     if user_key.is_empty() {
         return Err(Error::invalid_argument("attempted access to empty key"));
@@ -134,18 +139,19 @@ pub(crate) fn check_key(user_key: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// The versions at or above the time of a read that must not be there.
+/// The newest version at or above the time of a read that must not exist.
 struct TooRecent {
     key: Vec<u8>,
     timestamp: Timestamp,
 }
 
 impl Reader<'_> {
-    /// What `user_key` was at `timestamp`. [`reverse`](MvccReadOptions::reverse) has no say.
+    /// The version of `user_key` at `timestamp`. [`reverse`](MvccReadOptions::reverse) is ignored.
     ///
     /// # Errors
-    /// `InvalidArgument` for the empty key and a time that no version has ([`Timestamp::check`]), [`Error::BelowThreshold`] for one at or below the
-    /// threshold that the reader knows of, [`Error::WriteTooOld`] as the options say, what the engine says.
+    /// `InvalidArgument` for the empty key and an invalid time ([`Timestamp::check`]),
+    /// [`Error::BelowThreshold`] for a time at or below the threshold that the reader knows of,
+    /// [`Error::WriteTooOld`] as the options define it, errors of the engine.
     pub fn get(&self, user_key: &[u8], timestamp: Timestamp, options: &MvccReadOptions) -> Result<GetResult> {
         check_key(user_key)?;
         self.check_time(timestamp)?;
@@ -161,7 +167,8 @@ impl Reader<'_> {
         let mut iter = self.versions_of_one()?;
         let mut too_recent = None;
         let mut found = None;
-        // Nobody asks for what is newer than the version that is found, so that is sought. Where there is none the key may have an inline value.
+        // Versions newer than the read's time do not matter here, so the seek goes to that time. If there is
+        // no version, the key may have an inline value.
         if !options.fail_on_more_recent {
             iter.seek(user_key, timestamp);
             found = iter.time_of(user_key)?;
@@ -216,7 +223,7 @@ impl Reader<'_> {
         Ok(result)
     }
 
-    /// What the keys of `span` were at `timestamp`, in order, or from the last to the first.
+    /// The versions of the keys of `span` at `timestamp`, in order, or from the last to the first.
     ///
     /// # Errors
     /// Those of [`get`](Self::get); `InvalidArgument` for a span whose end is the empty key.
@@ -233,7 +240,8 @@ impl Reader<'_> {
         }
     }
 
-    /// The same forwards, of rows without their values, and no limit but of keys; of each the bytes of its value, or 0 unless `weighs`.
+    /// A forward scan for keys without values, limited only by the number of keys. Also returns the length of
+    /// each key's value, or 0 unless `weighs`.
     pub(crate) fn scan_keys(
         &self,
         span: Span<'_>,
@@ -328,8 +336,8 @@ fn nothing_wanted(span: Span<'_>, options: &MvccReadOptions) -> Option<Resume> {
     }
 }
 
-/// The iterator stands on the first version of `user_key`, at `newest`: moves it to the one that a reader at `timestamp` sees. False if there is none, or
-/// if what was found must not be there.
+/// Moves the iterator from the first version of `user_key`, at `newest`, to the one that a reader at
+/// `timestamp` sees. False if there is none, or if a version was found that must not exist.
 fn settle(
     iter: &mut VersionIter,
     user_key: &[u8],
@@ -348,7 +356,7 @@ fn settle(
     iter.descend(user_key, timestamp)
 }
 
-/// Keeps the key with the newest time, the first of several.
+/// Records the key with the newest time, the first of several.
 fn note(too_recent: &mut Option<TooRecent>, user_key: &[u8], newest: Timestamp) {
     if too_recent.as_ref().is_none_or(|found| newest > found.timestamp) {
         *too_recent = Some(TooRecent {
@@ -358,7 +366,7 @@ fn note(too_recent: &mut Option<TooRecent>, user_key: &[u8], newest: Timestamp) 
     }
 }
 
-/// The same of range tombstones over what a scan has read.
+/// As `note`, for the range tombstones over the part that a scan has read.
 fn note_ranges(scan: &mut Scan<'_>, ranges: &Ranges) {
     let mut read = scan.span;
     match &scan.result.resume {
@@ -383,7 +391,7 @@ fn note_ranges(scan: &mut Scan<'_>, ranges: &Ranges) {
     }
 }
 
-/// What a range tombstone makes of a key.
+/// The deletion that a range tombstone puts in place of a key's version.
 fn deletion(user_key: &[u8], timestamp: Timestamp) -> Version<'_> {
     Version {
         user_key,
@@ -392,17 +400,17 @@ fn deletion(user_key: &[u8], timestamp: Timestamp) -> Version<'_> {
     }
 }
 
-/// What a scan needs where there are range tombstones.
+/// The state of a scan if there are range tombstones.
 struct Covered<'a> {
     cover: Cover,
     mask: Mask<'a>,
 }
 
-/// What a scan is for.
+/// The purpose of a scan.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Wanted {
     Values,
-    /// And how large values are, if that `weighs`.
+    /// Keys, and the lengths of values if `weighs`.
     Keys {
         weighs: bool,
     },
@@ -417,22 +425,22 @@ struct Scan<'a> {
     options: &'a MvccReadOptions,
     wanted: Wanted,
     result: ScanResult,
-    /// Of values that are not wanted, a row each.
+    /// For a scan of keys: the length of each row's value.
     value_lens: Vec<usize>,
     too_recent: Option<TooRecent>,
 }
 
-/// What became of a version that a reader sees.
+/// The outcome for a version that a reader sees.
 enum Taken {
-    /// Returned, or passed over.
+    /// It was returned or skipped.
     GoOn,
-    /// Returned, and no more keys are wanted.
+    /// It was returned, and no more keys are wanted.
     Full,
-    /// Not returned: it takes so many bytes.
+    /// It was not returned: it takes this many bytes.
     TooLarge(u64),
 }
 
-// Each way there are two: where there are no range tombstones nothing of them is in the loop.
+// Each direction has two variants: without range tombstones, the loop contains no code for them.
 impl Scan<'_> {
     fn forwards<const COVERED: bool>(&mut self) -> Result<()> {
         let mut user_key = Vec::new();
@@ -449,7 +457,7 @@ impl Scan<'_> {
                 options,
                 &mut self.too_recent,
             )? {
-                // Either behind the key already, or at its newest version.
+                // The iterator is either past the key already, or at its newest version.
                 if self.iter.time_of(&user_key)?.is_some() {
                     self.iter.next_key();
                 }
@@ -506,7 +514,7 @@ impl Scan<'_> {
         Ok(())
     }
 
-    /// Returns the version of `user_key` it stands on without its value, if it has one.
+    /// Returns the version of `user_key` at the iterator's position without its value, if it has one.
     fn take_key(&mut self, user_key: &[u8], timestamp: Timestamp, weighs: bool) -> Result<Taken> {
         if self.iter.is_tombstone()? {
             self.result.counters.tombstones += 1;
@@ -530,7 +538,7 @@ impl Scan<'_> {
         while let Some(oldest) = self.iter.current()? {
             user_key.clear();
             user_key.extend_from_slice(oldest.user_key);
-            // It may be before the key already once the version is found.
+            // The iterator may be before the key already once the version is found.
             let mut before = false;
             if oldest.timestamp.is_zero() {
                 self.iter.take(&mut found)?;
@@ -625,7 +633,7 @@ impl Scan<'_> {
     }
 }
 
-/// The bytes of a row that is wanted, with so many of its value, if they are too many.
+/// The size of a row, whose value has `value_len` bytes, if the row is wanted and exceeds the limit.
 #[inline]
 fn too_large(
     result: &ScanResult,
@@ -634,7 +642,7 @@ fn too_large(
     value_len: usize,
 ) -> Option<u64> {
     let target = options.target_bytes?;
-    // What is not returned is not too large.
+    // A row that is not returned is not too large.
     if value_len == 0 && !options.tombstones {
         return None;
     }
@@ -643,7 +651,7 @@ fn too_large(
     (!may_be_first && result.rows.bytes() + size > target).then_some(size)
 }
 
-/// Returns a version that a reader sees, if it is wanted and the limits allow.
+/// Returns a version that the reader sees, if it is wanted and the limits allow it.
 fn take(result: &mut ScanResult, options: &MvccReadOptions, version: Version<'_>) -> Taken {
     if is_tombstone(version.stored) && !options.tombstones {
         result.counters.tombstones += 1;

@@ -1,4 +1,4 @@
-//! A scan of the whole history of a span: every version that is left, deletions and inline values with them.
+//! A scan of the whole history of a span: every remaining version, including deletions and inline values.
 
 use crate::counters::ReadCounters;
 use crate::error::Result;
@@ -8,44 +8,47 @@ use crate::rows::Rows;
 use crate::scan::{ResumeReason, check_key};
 use crate::timestamp::Timestamp;
 
-/// How many versions are returned at once.
+/// The options of a scan of versions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct VersionScanOptions {
-    /// Where to go on; before the span's start it is of no effect. Default: the start of the span.
+    /// Where to continue; a position before the span's start has no effect. Default: the start of the span.
     pub from: Option<VersionPosition>,
-    /// Versions and inline values returned at most; with `Some(0)` none is. Default: no limit.
+    /// The maximum number of versions and inline values returned; with `Some(0)` none. Default: no limit.
     pub max_versions: Option<u64>,
-    /// Bytes of rows ([`Rows::bytes`]) that are not exceeded but by the first row; with `Some(0)` none is returned. Default: no limit.
+    /// The maximum bytes of rows ([`Rows::bytes`]), which only the first row may exceed; with `Some(0)` no
+    /// row is returned. Default: no limit.
     pub target_bytes: Option<u64>,
 }
 
-/// A place in the order of versions.
+/// A position in the order of versions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VersionPosition {
     /// The key.
     pub user_key: Vec<u8>,
-    /// The time of a version; [`Timestamp::ZERO`] is the place of an inline value, before all versions of the key.
+    /// The time of a version; [`Timestamp::ZERO`] is the position of an inline value, before all versions of
+    /// the key.
     pub timestamp: Timestamp,
 }
 
 /// The result of a scan of versions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct VersionScan {
-    /// Keys in order, of each the newest version first.
+    /// The rows in key order, the newest version of each key first.
     pub rows: Rows,
-    /// The first version that is left, and which limit was met, if one was and there is anything left.
+    /// The first version that is left, and the limit that was reached, if one was and anything is left.
     pub resume: Option<(VersionPosition, ResumeReason)>,
-    /// Its cost.
+    /// The cost of the scan.
     pub counters: ReadCounters,
 }
 
 impl Reader<'_> {
-    /// Every version in `span`, also those that others or range tombstones hide, deletions and inline values: of a store with a threshold what is left
-    /// of the history at or below it. The range tombstones themselves are told by [`range_tombstones`](Self::range_tombstones), and both together by
-    /// [`iter`](Self::iter). It may stop between versions of a key.
+    /// Every version in `span`, including those that others or range tombstones hide, deletions and inline
+    /// values. In a store with a threshold it includes the remaining history at or below it. The range
+    /// tombstones themselves are returned by [`range_tombstones`](Self::range_tombstones), and both together
+    /// by [`iter`](Self::iter). The scan may stop between versions of a key.
     ///
     /// # Errors
-    /// `InvalidArgument` for a span whose end is the empty key; what the engine says.
+    /// `InvalidArgument` for a span whose end is the empty key; errors of the engine.
     pub fn scan_versions(&self, span: Span<'_>, options: &VersionScanOptions) -> Result<VersionScan> {
         if let Some(end) = span.end {
             check_key(end)?;
@@ -83,7 +86,7 @@ impl Reader<'_> {
     }
 }
 
-/// The limit that a row of so many bytes would exceed.
+/// The limit that a row of `size` bytes would exceed.
 fn reached(rows: &Rows, size: u64, options: &VersionScanOptions) -> Option<ResumeReason> {
     if options.max_versions.is_some_and(|most| rows.len() >= most) {
         return Some(ResumeReason::KeyLimit);

@@ -1,4 +1,4 @@
-//! Questions about spans that take no look at values.
+//! Queries about spans that do not read values.
 
 use crate::error::Result;
 use crate::reader::{Reader, Span};
@@ -6,12 +6,12 @@ use crate::timestamp::Timestamp;
 use crate::window::inline_in_window;
 
 impl Reader<'_> {
-    /// True if `span` has neither a version nor a range tombstone above `after` and at or below `until`. Deletions are versions. From
-    /// [`Timestamp::ZERO`] to [`Timestamp::MAX`] it has no inline value either.
+    /// True if `span` has neither a version nor a range tombstone above `after` and at or below `until`.
+    /// Deletions are versions. From [`Timestamp::ZERO`] to [`Timestamp::MAX`] it has no inline value either.
     ///
     /// # Errors
-    /// `InvalidArgument` for an inline value that is met before a version in any other window, since it has no time; those of
-    /// [`incremental`](Self::incremental), what the engine says.
+    /// `InvalidArgument` in any other window for an inline value that is met before a version, since it has
+    /// no time; those of [`incremental`](Self::incremental); errors of the engine.
     pub fn is_span_empty(&self, span: Span<'_>, after: Timestamp, until: Timestamp) -> Result<bool> {
         self.check_window(after, until)?;
         if span.is_empty() {
@@ -45,8 +45,9 @@ impl Reader<'_> {
         Ok(true)
     }
 
-    /// The key at which to part `span` so that what lies before it takes about `target_bytes` of keys and values: the nearest there is, but
-    /// never the first key. `None` if there are fewer than two. Reads the span up to about there.
+    /// The key at which to split `span` so that the part before it has about `target_bytes` of keys and
+    /// values: the nearest existing key, but never the first. `None` if there are fewer than two keys. Reads
+    /// the span up to about that key.
     pub fn find_split_key(&self, span: Span<'_>, target_bytes: u64) -> Result<Option<Vec<u8>>> {
         if span.is_empty() {
             return Ok(None);

@@ -1,7 +1,7 @@
-//! How much there is, how much of it is garbage, and for how long: exactly.
+//! Exact statistics: the amount of data and of garbage, and the age of the garbage.
 //!
-//! Every operation adds the difference it makes; [`compute_stats`] counts anew, and gives the same. Both add up keys by
-//! [`KeyStats`], so there is one place that knows what a version weighs.
+//! Every operation adds the difference it makes; [`compute_stats`] recounts, with the same result.
+//! [`KeyStats`] adds up the keys for both, so the weight of a version is defined in one place.
 
 use std::ops::{AddAssign, SubAssign};
 
@@ -12,44 +12,48 @@ use crate::reader::{Reader, Span};
 use crate::timestamp::Timestamp;
 
 const NANOS: i64 = 1_000_000_000;
-/// More than any database has, and so little that sums of some of it stay numbers.
+/// More bytes than any database has, but few enough that sums of several such numbers do not overflow.
 const MAX_BYTES: i64 = 1 << 56;
 
-/// Bytes and counts of a span, all exact. As a difference its fields may be negative.
+/// Bytes and counts of a span, all exact. In a difference, fields may be negative.
 ///
-/// The bytes of a user key are its length and one, once a key; those of a version's time [`VERSION_SIZE`], whatever is stored of it; those
-/// of a value what is stored. *Live* is the newest version of a key if it is no deletion; all else is garbage.
+/// A user key counts with its length plus one, once per key; the time of a version with [`VERSION_SIZE`],
+/// however it is stored; a value with its stored bytes. The newest version of a key is *live* if it is not a
+/// deletion; everything else is garbage.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MvccStats {
-    /// The time, in nanoseconds, that [`gc_bytes_age`](Self::gc_bytes_age) is true at.
+    /// The time, in nanoseconds, for which [`gc_bytes_age`](Self::gc_bytes_age) is valid.
     pub last_update_nanos: i64,
-    /// Bytes of live keys, their newest version and its value.
+    /// Bytes of live keys, with their newest version and its value.
     pub live_bytes: i64,
-    /// Keys whose newest version is no deletion.
+    /// The number of keys whose newest version is not a deletion.
     pub live_count: i64,
     /// Bytes of keys and of versions' times.
     pub key_bytes: i64,
-    /// Keys.
+    /// The number of keys.
     pub key_count: i64,
     /// Bytes of values.
     pub val_bytes: i64,
-    /// Versions, and inline values.
+    /// The number of versions and inline values.
     pub val_count: i64,
-    /// Fragments of range tombstones: spans all of which was deleted at the same times, as long as can be.
+    /// The number of fragments of range tombstones: maximal spans all of which was deleted at the same times.
     pub range_key_count: i64,
-    /// Bytes of their bounds, each its length and one, and of their times, as many as a key with that time has behind the user key and the 0x00.
+    /// Bytes of the fragments' bounds, each with its length plus one, and of their times, each with the
+    /// length of its suffix in a key.
     pub range_key_bytes: i64,
-    /// Times of fragments. Range tombstones have no values, and so no bytes of them.
+    /// The number of times of fragments. Range tombstones have no values, and so no bytes of values.
     pub range_val_count: i64,
-    /// Garbage bytes times the seconds each of them has been garbage: a value since a newer version or a range tombstone over it was written, a
-    /// deletion since it was written, the key itself since its newest version is a deletion or is deleted by a range tombstone; the bounds of a
-    /// fragment since the newest of its times, these each since then. Of times that are no clock's, counters beside a Unix `now` say, it may come
-    /// to more than there are numbers: then it is the greatest there is, until it is [counted anew](crate::MvccStore::repair_stats) and is less.
+    /// The sum over all garbage bytes of the seconds since each became garbage: a value since a newer version
+    /// or a range tombstone over it was written, a deletion since it was written, the key itself since its
+    /// newest version is a deletion or a range tombstone deletes it; the bounds of a fragment since its
+    /// newest time, each of its times since that time. If times do not come from a clock, such as counters
+    /// with a Unix `now`, the sum may overflow: it then stays at the greatest number until it is
+    /// [recounted](crate::MvccStore::repair_stats) with a lower result.
     pub gc_bytes_age: i64,
 }
 
 impl MvccStats {
-    /// Nothing, at a time in nanoseconds.
+    /// Empty statistics, at a time in nanoseconds.
     pub fn at(now: i64) -> MvccStats {
         MvccStats {
             last_update_nanos: now,
@@ -69,21 +73,23 @@ impl MvccStats {
             .saturating_add(self.range_key_bytes)
     }
 
-    /// Makes the ages those at `now` nanoseconds, which may also be earlier.
+    /// Updates the ages to `now` nanoseconds, which may also be earlier.
     pub fn age_to(&mut self, now: i64) {
         let seconds = whole_seconds(self.last_update_nanos, now);
         self.add_age(self.gc_bytes(), seconds);
         self.last_update_nanos = now;
     }
 
-    /// So many bytes have been garbage for so many seconds. A time that somebody has made up must not end the process.
+    /// Adds the age of `bytes` that have been garbage for `seconds`. It saturates, because a time chosen by
+    /// the user must not cause a panic.
     pub(crate) fn add_age(&mut self, bytes: i64, seconds: i64) {
         let age = bytes.saturating_mul(seconds);
         self.gc_bytes_age = self.gc_bytes_age.saturating_add(age);
     }
 
-    /// False of what no history at all could have: bytes without keys, less than nothing, more that lives than there is, garbage older than
-    /// time. True says that it can be, not that it is: that says [a count](crate::compute_stats). Not for differences.
+    /// False for statistics that no history can have: bytes without keys, negative counts, more live data
+    /// than data, garbage older than time. True means possible, not correct: only [a
+    /// count](crate::compute_stats) shows that. Not for differences.
     pub fn is_plausible(&self) -> bool {
         let within = |least: i64, value: i64, most: i64| least <= value && value <= most;
         let counts = within(0, self.live_count, self.key_count)
@@ -94,7 +100,8 @@ impl MvccStats {
         if !counts || !are_few {
             return false;
         }
-        // A key has a byte at least and one of its own, a value that is no deletion one.
+        // A key has at least one byte and one more for its bound, and a value that is not a deletion at least
+        // one.
         let bytes = within(2 * self.key_count, self.key_bytes, most)
             && within(self.live_count, self.val_bytes, most)
             && within(
@@ -114,7 +121,8 @@ impl MvccStats {
         bytes && ranges && nothing && self.is_as_old_as(0) && self.is_as_young_as(i64::MAX)
     }
 
-    /// No garbage can be older than what became garbage at `since` nanoseconds.
+    /// True unless the garbage is older than it could be if all of it became garbage at or after `since`
+    /// nanoseconds.
     pub(crate) fn is_as_old_as(&self, since: i64) -> bool {
         i128::from(self.gc_bytes_age) <= self.age_since(since)
     }
@@ -123,12 +131,12 @@ impl MvccStats {
         i128::from(self.gc_bytes_age) >= self.age_since(since)
     }
 
-    /// The age of the garbage if all of it was garbage since then.
+    /// The age of the garbage if all of it has been garbage since `since`.
     fn age_since(&self, since: i64) -> i128 {
         i128::from(self.gc_bytes()) * i128::from(whole_seconds(since, self.last_update_nanos))
     }
 
-    /// True if nothing of it but the time differs from nothing.
+    /// True if all fields except the time are zero.
     pub fn is_zero(&self) -> bool {
         *self == MvccStats::at(self.last_update_nanos)
     }
@@ -137,7 +145,7 @@ impl MvccStats {
         let now = self.last_update_nanos.max(other.last_update_nanos);
         self.age_to(now);
         other.age_to(now);
-        // A record on the disk may say anything.
+        // A record on disk may hold any numbers.
         let add = |to: &mut i64, other: i64| *to = to.saturating_add(other.saturating_mul(sign));
         add(&mut self.live_bytes, other.live_bytes);
         add(&mut self.live_count, other.live_count);
@@ -153,41 +161,42 @@ impl MvccStats {
 }
 
 impl AddAssign for MvccStats {
-    /// Both are aged to the later of their times first.
+    /// The two are first aged to the later of their times.
     fn add_assign(&mut self, other: MvccStats) {
         self.combine(other, 1);
     }
 }
 
 impl SubAssign for MvccStats {
-    /// Both are aged to the later of their times first.
+    /// The two are first aged to the later of their times.
     fn sub_assign(&mut self, other: MvccStats) {
         self.combine(other, -1);
     }
 }
 
-/// Seconds from one time to another as ages count them: between the whole seconds.
+/// Seconds from one time to another as ages count them: whole seconds are subtracted.
 pub(crate) fn whole_seconds(from: i64, to: i64) -> i64 {
     to.div_euclid(NANOS) - from.div_euclid(NANOS)
 }
 
-/// Adds up the versions of one key, or of one after the other, each from the newest down. It may begin below the newest and end above the oldest: what the versions
-/// left out weigh does not depend on those that are in, but for the first one below, whose age they give.
+/// Adds up the versions of one key, or of several keys one after the other, each from the newest down. It may
+/// begin below the newest and end above the oldest version: the weight of the versions left out does not
+/// depend on those included, except for the first one below, whose age they determine.
 #[derive(Debug)]
 pub(crate) struct KeyStats {
     stats: MvccStats,
-    /// Time of the version above.
+    /// The time of the version above.
     above: Option<Timestamp>,
     key_bytes: i64,
-    /// Garbage at this time weighs nothing.
+    /// Garbage at this time has no weight.
     collected: Timestamp,
-    /// When range tombstones have deleted it.
+    /// The times at which range tombstones deleted the key.
     deleted: Option<Stack>,
 }
 
 impl KeyStats {
-    /// Of the key `user_key`, which range tombstones have deleted at the times `deleted`, as of `now` nanoseconds. What is garbage at `collected`
-    /// counts as if it were not there, which it may not be.
+    /// For the key `user_key`, which range tombstones deleted at the times `deleted`, as of `now`
+    /// nanoseconds. Garbage at `collected` counts as absent, because it may be.
     #[inline]
     pub fn new(user_key: &[u8], now: i64, collected: Timestamp, deleted: Option<&Stack>) -> KeyStats {
         KeyStats {
@@ -199,7 +208,7 @@ impl KeyStats {
         }
     }
 
-    /// What comes next are versions of another key, added to those before.
+    /// Begins another key, which is added to those before.
     #[inline]
     fn begin_key(&mut self, user_key: &[u8], deleted: Option<&Stack>) {
         self.above = None;
@@ -207,12 +216,12 @@ impl KeyStats {
         self.deleted = deleted.cloned();
     }
 
-    /// The first version to come stands below one of that time, which is not to be weighed.
+    /// The next version is below one at `above`, which is not weighed.
     pub fn stands_below(&mut self, above: Timestamp) {
         self.above = Some(above);
     }
 
-    /// The next older version, and the bytes of its value: 0 for a deletion.
+    /// Adds the next older version, with the length of its value: 0 for a deletion.
     pub fn version(&mut self, timestamp: Timestamp, value_bytes: usize) {
         let value_bytes = value_bytes as i64;
         let bytes = VERSION_SIZE as i64 + value_bytes;
@@ -229,7 +238,7 @@ impl KeyStats {
             return;
         }
         let is_newest = self.above.is_none();
-        // The key itself goes with its newest version.
+        // The key itself becomes garbage with its newest version.
         let weight = if is_newest { bytes + self.key_bytes } else { bytes };
         match since {
             _ if is_tombstone => stats.add_age(weight, whole_seconds(timestamp.wall, now)),
@@ -249,7 +258,7 @@ impl KeyStats {
         self.above = Some(timestamp);
     }
 
-    /// An inline value of so many bytes: all of the key.
+    /// Adds an inline value of `value_bytes` bytes, which is all of the key.
     pub fn inline(&mut self, value_bytes: usize) {
         let stats = &mut self.stats;
         stats.key_count += 1;
@@ -260,7 +269,7 @@ impl KeyStats {
         stats.live_bytes += self.key_bytes + value_bytes as i64;
     }
 
-    /// What they weigh together.
+    /// The sum.
     pub fn finish(self) -> MvccStats {
         self.stats
     }
@@ -273,7 +282,8 @@ fn first_of(a: Option<Timestamp>, b: Option<Timestamp>) -> Option<Timestamp> {
     }
 }
 
-/// Counts what lies in `span`, as of `now` nanoseconds, but for what a store has collected already. Reads all of it.
+/// Counts the data in `span`, as of `now` nanoseconds, without garbage that a store has collected already.
+/// Reads all of it.
 pub fn compute_stats(reader: &Reader<'_>, span: Span<'_>, now: i64) -> Result<MvccStats> {
     let mut total = count_versions(reader, span, now)?.0;
     if let Some(ranges) = reader.ranges() {
@@ -282,7 +292,7 @@ pub fn compute_stats(reader: &Reader<'_>, span: Span<'_>, now: i64) -> Result<Mv
     Ok(total)
 }
 
-/// The same without the range tombstones themselves, and the latest time of a version.
+/// As `compute_stats`, without the range tombstones themselves; also returns the latest time of a version.
 pub(crate) fn count_versions(
     reader: &Reader<'_>,
     span: Span<'_>,
@@ -292,7 +302,7 @@ pub(crate) fn count_versions(
     Ok((total, latest))
 }
 
-/// What is garbage in `span` at `until` and was not at `from`. Reads all of it.
+/// The data in `span` that is garbage at `until` and was not at `from`. Reads all of it.
 pub(crate) fn weigh_garbage(
     reader: &Reader<'_>,
     span: Span<'_>,
@@ -305,7 +315,8 @@ pub(crate) fn weigh_garbage(
     Ok(garbage)
 }
 
-/// What versions weigh for stores that have collected up to each of the times `collected`, and the latest time of one.
+/// The statistics of versions in stores that have collected up to each of the times `collected`, and the
+/// latest time of a version.
 fn count_by<const N: usize>(
     reader: &Reader<'_>,
     span: Span<'_>,
@@ -489,7 +500,7 @@ mod tests {
         assert_eq!(stats, before);
     }
 
-    /// Counters as times, beside a clock's: ages are as many seconds as since 1970.
+    /// Times are counters while `now` is a clock's: ages are as many seconds as since 1970.
     #[test]
     fn ages_that_are_too_large_are_the_largest_there_are() {
         const NOW: i64 = 1_800_000_000 * NANOS;
@@ -504,7 +515,7 @@ mod tests {
         assert_eq!(large.gc_bytes(), (1 << 40) + 12);
         let score = crate::GcScore::of(&large, std::time::Duration::from_secs(1), NOW);
         assert!(score.score() > 1.0 && score.is_due(None));
-        // Before 1970 as far as there are numbers.
+        // As far before 1970 as numbers allow.
         assert_eq!(weigh(1 << 40, i64::MIN).gc_bytes_age, i64::MIN);
         let mut sum = large;
         sum += large;
@@ -515,7 +526,7 @@ mod tests {
         assert_eq!(later.gc_bytes_age, 0);
         later.age_to(i64::MAX);
         assert_eq!(later.gc_bytes_age, i64::MAX);
-        // What a damaged record may say.
+        // Statistics that a corrupt record may hold.
         let mut any = MvccStats {
             live_bytes: i64::MIN,
             key_bytes: i64::MAX,
@@ -532,7 +543,7 @@ mod tests {
     #[test]
     fn parts_of_a_key_add_up() {
         let all = [(9, 7), (7, 0), (5, 7), (4, 9), (2, 0), (1, 7)];
-        // What stands below a version weighs the same, whatever stands above that version.
+        // The entries below a version weigh the same, whatever is above that version.
         for above in 0..all.len() {
             for below in above..all.len() {
                 let whole = delta(&all[..below + 1], &all);

@@ -1,15 +1,18 @@
-//! Versions in a family of a database, with one writer at a time, a garbage collection threshold and statistics that survive.
+//! A store of versions in a family of a database: one writer at a time, a garbage collection threshold and
+//! durable statistics.
 //!
 //! ```text
-//! key 00 (the empty user key, which is nobody's) ->
+//! key 00 (the empty user key, which no user has) ->
 //!   u8 1 | threshold: i64, i32 | collected: i64, i32 | distrusted: i64, i32 | u8 statistics follow | 8 x i64, little-endian
 //!   u8 2 | the same, with 11 x i64
 //! ```
 //!
-//! The second form is written while there are range tombstones, which are the [versions of the same key](crate::ranges).
+//! The second form is written while there are range tombstones, which are the [versions of the same
+//! key](crate::ranges).
 //!
-//! Every batch writes the record with itself, so the statistics are those of what was written, after a crash, too. The threshold is on the disk
-//! before anything is deleted for its sake; so a collection that was cut off has taken nothing that could still be read.
+//! Every batch writes the record with itself, so the statistics match the written data even after a crash.
+//! The threshold is durable before any version is deleted because of it, so an interrupted collection has
+//! removed nothing that could still be read.
 
 use std::time::Duration;
 
@@ -28,20 +31,21 @@ use crate::scan::{GetResult, MvccReadOptions, ScanResult};
 use crate::stats::{MvccStats, compute_stats};
 use crate::timestamp::Timestamp;
 
-/// The engine's key of the record.
+/// The engine key of the record.
 const RECORD_KEY: &[u8] = &[0];
 const RECORD_VERSION: u8 = 2;
-/// Of a record without range tombstones.
+/// The version of a record without range tombstones.
 const PLAIN_VERSION: u8 = 1;
-/// Fields of statistics.
+/// The number of fields of the statistics.
 const FIELDS: usize = 11;
-/// Those in a plain record.
+/// The number of fields in a record without range tombstones.
 const PLAIN_FIELDS: usize = 8;
 
 /// A family of versioned keys.
 ///
-/// Reads take no lock but for a look at the threshold. Writes are batches, one at a time: whoever [begins](MvccStore::begin) one waits for the
-/// one before to be committed or dropped. Nothing else may write to the family.
+/// Reads take no lock except for a copy of the threshold. Writes are batches, one at a time:
+/// [`begin`](MvccStore::begin) waits until the batch before is committed or dropped. No other code may write
+/// to the family.
 pub struct MvccStore {
     db: Db,
     family: ColumnFamily,
@@ -50,28 +54,28 @@ pub struct MvccStore {
     writing: Mutex<Writing>,
     threshold: Mutex<Timestamp>,
     ranges: RangeIndex,
-    /// What scans have cost.
+    /// The cost of scans.
     scans: ReadTotals,
-    /// The same when the last collection ended.
+    /// The cost of scans at the end of the last collection.
     scans_before: Mutex<ReadCounters>,
-    /// Held by the collection that is at work, before `writing`.
+    /// Held by a running collection, and locked before `writing`.
     pub(crate) collecting: Mutex<()>,
-    /// Where compactions leave garbage out.
+    /// The limits of compactions that drop garbage.
     gc: Option<CompactionGc>,
 }
 
-/// What batches change, without the one that is being written.
+/// The state that batches change, without the batch in progress.
 pub(crate) struct Writing {
     pub total: MvccStats,
-    /// Garbage at this time was collected, and may be there or not.
+    /// Garbage at this time was collected, and may exist or not.
     pub collected: Timestamp,
     /// The latest version that was removed above the threshold.
     pub distrusted: Timestamp,
-    /// What is written, while somebody asks.
+    /// The keys written, while a watch records them.
     pub touched: Option<Touched>,
 }
 
-/// What the record says.
+/// The contents of the record.
 #[derive(Default)]
 struct Record {
     threshold: Timestamp,
@@ -80,7 +84,7 @@ struct Record {
     stats: Option<MvccStats>,
 }
 
-/// A batch of a store: an [`MvccBatch`] that keeps others waiting until it is committed or dropped.
+/// A batch of a store: an [`MvccBatch`] that makes other writers wait until it is committed or dropped.
 pub struct StoreBatch<'a> {
     batch: MvccBatch<'a>,
     store: &'a MvccStore,
@@ -88,18 +92,19 @@ pub struct StoreBatch<'a> {
 }
 
 impl MvccStore {
-    /// The versions in `family` of `db`, which [`configure`](crate::configure) must have set up. If it was never a store's,
-    /// was written without statistics, or has such as [cannot be](MvccStats::is_plausible), they are counted, as of `now` nanoseconds, which reads
-    /// all of it.
+    /// Opens the versions in `family` of `db`, which [`configure`](crate::configure) must have set up. If the
+    /// family was never a store, was written without statistics, or has
+    /// [implausible](MvccStats::is_plausible) ones, they are counted as of `now` nanoseconds, which reads all
+    /// data.
     ///
     /// # Errors
-    /// `InvalidArgument` for a family of another order, `Corruption` if its record is damaged.
+    /// `InvalidArgument` for a family with another comparator, `Corruption` if its record is malformed.
     pub fn open(db: &Db, family: &ColumnFamily, options: BatchOptions, now: i64) -> Result<MvccStore> {
         MvccStore::open_with_compactions(db, family, options, now, None)
     }
 
-    /// As [`open`](Self::open), of a family whose options were given `gc`: its compactions leave out what
-    /// [`collect_in_compactions`](Self::collect_in_compactions) has collected.
+    /// As [`open`](Self::open), for a family whose options were given `gc`: its compactions drop the garbage
+    /// that [`collect_in_compactions`](Self::collect_in_compactions) has collected.
     pub fn open_with_compactions(
         db: &Db,
         family: &ColumnFamily,
@@ -122,7 +127,7 @@ impl MvccStore {
         };
         if let Some(gc) = &gc {
             gc.distrust(record.distrusted);
-            // It was written before, nobody knows when.
+            // The record was written at an unknown earlier time.
             gc.rise(
                 record.collected,
                 db.latest_sequence_number(),
@@ -167,12 +172,12 @@ impl MvccStore {
         &self.family
     }
 
-    /// The time at or below which nothing is read or written: versions of then may have been collected.
+    /// The time at or below which nothing is read or written: its versions may have been collected.
     pub fn threshold(&self) -> Timestamp {
         *self.threshold.lock()
     }
 
-    /// What there is, ages as of `now` nanoseconds. Waits for the batch that is being written. `None` without
+    /// The statistics, with ages as of `now` nanoseconds. Waits for the batch in progress. `None` without
     /// [`BatchOptions::statistics`].
     pub fn stats(&self, now: i64) -> Option<MvccStats> {
         let mut stats = self.writing.lock().total;
@@ -180,18 +185,19 @@ impl MvccStore {
         self.options.statistics.then_some(stats)
     }
 
-    /// What all scans of its readers have cost since it was opened, and how much they returned. Gets are not counted, and what batches read for
-    /// themselves is not.
+    /// The cost and yield of all scans of its readers since the store was opened. Gets are not counted, nor
+    /// are the reads of batches.
     pub fn scan_counters(&self) -> ReadCounters {
         self.scans.get()
     }
 
-    /// How urgent a collection is at `now` nanoseconds, where versions are kept for `ttl`: by what there is, and what scans have met since the last
-    /// collection. `None` without [`BatchOptions::statistics`]. Waits for the batch that is being written. Statistics that
-    /// [cannot be](MvccStats::is_plausible) are [repaired](Self::repair_stats) first.
+    /// The urgency of a collection at `now` nanoseconds, where versions are kept for `ttl`: it depends on the
+    /// statistics and on the garbage that scans have met since the last collection. `None` without
+    /// [`BatchOptions::statistics`]. Waits for the batch in progress. [Implausible](MvccStats::is_plausible)
+    /// statistics are [repaired](Self::repair_stats) first.
     ///
     /// # Errors
-    /// What the engine says of a repair.
+    /// Errors of the engine during a repair.
     pub fn gc_score(&self, ttl: Duration, now: i64) -> Result<Option<GcScore>> {
         let mut scans = self.scan_counters();
         scans -= *self.scans_before.lock();
@@ -204,7 +210,8 @@ impl MvccStore {
         Ok(Some(GcScore::of(&stats, ttl, now).with_scans(&scans)))
     }
 
-    /// Repairs statistics that cannot be where nothing is left that was garbage at `collected`. True if they were wrong.
+    /// Repairs statistics that are implausible after all garbage at `collected` was removed. True if they
+    /// were wrong.
     pub(crate) fn repair_after(&self, collected: Timestamp, now: i64) -> Result<bool> {
         let wrong = self
             .stats(now)
@@ -215,12 +222,14 @@ impl MvccStore {
         Ok(wrong)
     }
 
-    /// What scans have met until now is collected.
+    /// Resets the scan counters for the next collection: the garbage that scans have met until now is
+    /// collected.
     pub(crate) fn begin_scans_anew(&self) {
         *self.scans_before.lock() = self.scan_counters();
     }
 
-    /// Counts what there is, as of `now` nanoseconds, while nobody writes; reads all of it. It should be what [`stats`](Self::stats) says.
+    /// Counts the data as of `now` nanoseconds, while no batch writes; reads all of it. The result should
+    /// equal [`stats`](Self::stats).
     pub fn recount(&self, now: i64) -> Result<MvccStats> {
         let writing = self.writing.lock();
         self.count(&writing, now)
@@ -230,16 +239,18 @@ impl MvccStore {
         compute_stats(&self.written(writing.collected), Span::ALL, now)
     }
 
-    /// Reads what is written, for whoever keeps others from writing. Garbage at `collected` weighs nothing.
+    /// A reader of the written state, for a caller that excludes writers. Garbage at `collected` has no
+    /// weight.
     pub(crate) fn written(&self, collected: Timestamp) -> Reader<'_> {
         Reader::new(&self.db, &self.family)
             .of_store(collected)
             .with_ranges(self.ranges.current())
     }
 
-    /// Counts as [`recount`](Self::recount) does, and goes on from there: after a file of versions was ingested. Where what was told
-    /// [cannot be](MvccStats::is_plausible), [`open`](Self::open), [`gc_score`](Self::gc_score) and [`collect_garbage`](Self::collect_garbage)
-    /// do so by themselves. Returns what there is.
+    /// Counts as [`recount`](Self::recount) does, and continues with the result: needed after a file of
+    /// versions was ingested. If the statistics are [implausible](MvccStats::is_plausible),
+    /// [`open`](Self::open), [`gc_score`](Self::gc_score) and [`collect_garbage`](Self::collect_garbage) do
+    /// so by themselves. Returns the result.
     pub fn repair_stats(&self, now: i64) -> Result<MvccStats> {
         let mut writing = self.writing.lock();
         let counted = self.count(&writing, now)?;
@@ -250,7 +261,7 @@ impl MvccStore {
         Ok(counted)
     }
 
-    /// What `key` was at `timestamp`.
+    /// The version of `key` at `timestamp`.
     ///
     /// # Errors
     /// [`Error::BelowThreshold`]; those of [`Reader::get`].
@@ -258,7 +269,7 @@ impl MvccStore {
         self.reader(timestamp)?.get(key, timestamp, options)
     }
 
-    /// What the keys of `span` were at `timestamp`.
+    /// The versions of the keys of `span` at `timestamp`.
     ///
     /// # Errors
     /// [`Error::BelowThreshold`]; those of [`Reader::scan`].
@@ -271,12 +282,14 @@ impl MvccStore {
         self.reader(timestamp)?.scan(span, timestamp, options)
     }
 
-    /// Reads at `timestamp` and other times above the threshold what there is now, for as long as it is held, whatever is collected meanwhile.
+    /// A reader of the current state at `timestamp` and other times above the threshold. The state stays
+    /// readable as long as the reader is held, whatever is collected meanwhile.
     ///
     /// # Errors
     /// [`Error::BelowThreshold`].
     pub fn reader(&self, timestamp: Timestamp) -> Result<Reader<'_>> {
-        // This first: what is collected for a threshold set after the look at it is still there, and is not left out.
+        // The snapshot comes first: versions that are collected for a threshold set after the check below are
+        // still in it, and are read.
         let (snapshot, ranges) = self.ranges.snapshot(&self.db, &self.family)?;
         let mut reader = Reader::new(&self.db, &self.family)
             .at(snapshot)
@@ -304,11 +317,11 @@ impl MvccStore {
         }
     }
 
-    /// Raises the threshold to `threshold`, durably; a lower one changes nothing. From then on reads and writes at or below it are refused. Waits
-    /// for the batch that is being written.
+    /// Raises the threshold to `threshold`, durably; a lower one changes nothing. From then on reads and
+    /// writes at or below it are refused. Waits for the batch in progress.
     ///
     /// # Errors
-    /// `InvalidArgument` for [`Timestamp::MAX`], and a time that no version has; what the engine says.
+    /// `InvalidArgument` for [`Timestamp::MAX`] and an invalid time; errors of the engine.
     pub fn advance_threshold(&self, threshold: Timestamp) -> Result<()> {
         let writing = self.writing.lock();
         if threshold <= self.threshold() {
@@ -327,17 +340,18 @@ impl MvccStore {
         Ok(())
     }
 
-    /// Where compactions leave garbage out, if they do and statistics are kept.
+    /// The limits of compactions that drop garbage, if they do and statistics are kept.
     pub(crate) fn compaction_gc(&self) -> Option<&CompactionGc> {
         self.gc.as_ref().filter(|_| self.options.statistics)
     }
 
-    /// No snapshot of the engine is older, open or still to come.
+    /// No snapshot of the engine, open or future, is older than this.
     pub(crate) fn oldest_snapshot(&self) -> SeqNo {
         oldest_snapshot(&self.db, &self.family)
     }
 
-    /// From now on it is remembered what is written. Reads what there is now; and the time at which garbage has been collected.
+    /// Starts to record written keys. Returns a reader of the current state, and the time up to which garbage
+    /// has been collected.
     pub(crate) fn begin_watch(&self) -> (Reader<'_>, Timestamp) {
         let mut writing = self.writing.lock();
         writing.touched = Some(Touched::default());
@@ -345,14 +359,14 @@ impl MvccStore {
         (now, writing.collected)
     }
 
-    /// Tells what was written since [`begin_watch`](Self::begin_watch), while nobody writes.
+    /// Calls `tell` with the keys written since [`begin_watch`](Self::begin_watch), while no batch writes.
     pub(crate) fn end_watch<T>(&self, tell: impl FnOnce(&mut Writing, Touched) -> Result<T>) -> Result<T> {
         let mut writing = self.writing.lock();
         let touched = writing.touched.take().unwrap_or_default();
         tell(&mut writing, touched)
     }
 
-    /// Makes it durable that garbage at `collected` counts no more.
+    /// Makes it durable that garbage at `collected` no longer counts.
     pub(crate) fn write_collected(
         &self,
         writing: &mut Writing,
@@ -370,7 +384,7 @@ impl MvccStore {
         Ok(())
     }
 
-    /// As [`put_record`](Self::put_record) where range tombstones stay as they are.
+    /// As [`put_record`](Self::put_record), without a change to range tombstones.
     fn update_record(
         &self,
         batch: &mut WriteBatch,
@@ -390,7 +404,7 @@ impl MvccStore {
         stats: &MvccStats,
         has_ranges: bool,
     ) {
-        // Without range tombstones it is what those read who know of none.
+        // Without range tombstones the record has the form that releases without them read.
         let (version, len) = match has_ranges {
             true => (RECORD_VERSION, FIELDS),
             false => (PLAIN_VERSION, PLAIN_FIELDS),
@@ -425,11 +439,11 @@ impl<'a> std::ops::DerefMut for StoreBatch<'a> {
 }
 
 impl StoreBatch<'_> {
-    /// Writes the batch, all of it or nothing. Dropped without it, nothing was written.
+    /// Writes the batch atomically. A batch that is dropped without a commit writes nothing.
     ///
     /// # Errors
-    /// `NotSupported` for [`WriteOptions::disable_wal`]: statistics count all that was written, and must not outlive it in a crash. What the engine
-    /// says.
+    /// `NotSupported` for [`WriteOptions::disable_wal`]: statistics count everything that was written, and
+    /// must not survive a crash without it. Errors of the engine.
     pub fn commit(mut self, options: &WriteOptions) -> Result<()> {
         check_write_options(options)?;
         if self.batch.is_empty() {
@@ -464,17 +478,17 @@ impl StoreBatch<'_> {
 }
 
 fn oldest_snapshot(db: &Db, family: &ColumnFamily) -> SeqNo {
-    // Before the look at snapshots: those taken since are newer.
+    // The sequence number is read before the snapshots: snapshots taken later are newer.
     let latest = db.latest_sequence_number();
     let property = |name| db.property_int(family, name);
     match property("rocksdb.num-snapshots") {
         Some(0) => latest,
-        // One that was let go in between was the oldest: that is told as 0.
+        // The oldest snapshot was released in between, which is reported as 0.
         _ => property("rocksdb.oldest-snapshot-sequence").map_or(0, |oldest| oldest.min(latest)),
     }
 }
 
-/// The WAL has what was written before the threshold, and with it what statistics count.
+/// The WAL must hold all writes before the threshold's record, because the statistics count them.
 pub(crate) fn check_write_options(options: &WriteOptions) -> Result<()> {
     match options.disable_wal {
         true => Err(base::Error::not_supported("writes of a versioned store with disable_wal").into()),
@@ -482,7 +496,7 @@ pub(crate) fn check_write_options(options: &WriteOptions) -> Result<()> {
     }
 }
 
-/// Writes that are on the disk when they return.
+/// Write options of writes that are durable when they return.
 fn durable() -> WriteOptions {
     WriteOptions {
         sync: true,
@@ -506,7 +520,7 @@ fn fields(stats: &MvccStats) -> [i64; FIELDS] {
     ]
 }
 
-/// The threshold in what `options` read of `family`; [`Timestamp::ZERO`] if it is no store's.
+/// The threshold in the state of `family` that `options` read; [`Timestamp::ZERO`] if it is not a store.
 pub(crate) fn threshold_of(db: &Db, family: &ColumnFamily, options: &ReadOptions) -> Result<Timestamp> {
     match db.get_opt(options, family, RECORD_KEY)? {
         Some(record) => Ok(decode_record(&record)?.threshold),

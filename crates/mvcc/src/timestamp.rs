@@ -1,40 +1,40 @@
-//! When a version was written: a wall clock and a counter for what happens within one of its ticks.
+//! The time of a version: a wall clock, and a counter within one of its ticks.
 
 use std::fmt;
 use std::str::FromStr;
 
 use base::{Error, Result};
 
-/// Nanoseconds of a second.
+/// Nanoseconds in a second.
 const NANOS: i64 = 1_000_000_000;
 
-/// The time of a version. Orders by wall time, then by the logical counter.
+/// The time of a version. Ordered by wall time, then by the logical counter.
 ///
-/// [`Timestamp::ZERO`] is "no time": the time of inline values and of nothing else. Written as seconds with nine digits, a comma
-/// and the counter: `1.500000000,3`.
+/// [`Timestamp::ZERO`] means "no time": only inline values have it. The text form is seconds with nine
+/// digits, a comma and the counter: `1.500000000,3`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp {
-    /// Nanoseconds, of whatever clock the user has; Unix time as a rule. Never negative in a key.
+    /// Nanoseconds of the user's clock, usually Unix time. Never negative in a key.
     pub wall: i64,
-    /// Orders what has the same wall time. Never negative in a key.
+    /// Orders times with the same wall time. Never negative in a key.
     pub logical: i32,
 }
 
 impl Timestamp {
     /// No time.
     pub const ZERO: Timestamp = Timestamp { wall: 0, logical: 0 };
-    /// The last time there is.
+    /// The last possible time.
     pub const MAX: Timestamp = Timestamp {
         wall: i64::MAX,
         logical: i32::MAX,
     };
 
-    /// Of wall time `wall` nanoseconds and counter 0.
+    /// The time of wall time `wall` in nanoseconds and counter 0.
     pub const fn from_nanos(wall: i64) -> Timestamp {
         Timestamp { wall, logical: 0 }
     }
 
-    /// Of whole seconds and counter 0.
+    /// The time of whole seconds and counter 0.
     pub const fn from_secs(seconds: i64) -> Timestamp {
         Timestamp::from_nanos(seconds.saturating_mul(NANOS))
     }
@@ -44,7 +44,7 @@ impl Timestamp {
         self.wall == 0 && self.logical == 0
     }
 
-    /// The time right after this one; of [`Timestamp::MAX`] itself.
+    /// The next time; for [`Timestamp::MAX`] that time itself.
     pub const fn next(self) -> Timestamp {
         match (self.logical.checked_add(1), self.wall.checked_add(1)) {
             (Some(logical), _) => Timestamp {
@@ -56,7 +56,7 @@ impl Timestamp {
         }
     }
 
-    /// The time right before this one; of [`Timestamp::ZERO`] itself.
+    /// The previous time; for [`Timestamp::ZERO`] that time itself.
     pub const fn prev(self) -> Timestamp {
         if self.logical > 0 {
             Timestamp {
@@ -73,7 +73,7 @@ impl Timestamp {
         }
     }
 
-    /// `InvalidArgument` if a part is negative: keys cannot hold it in its order.
+    /// `InvalidArgument` if a part is negative: keys cannot represent it in their order.
     pub(crate) fn check_sign(self) -> Result<()> {
         if self.wall < 0 || self.logical < 0 {
             return Err(Error::invalid_argument(format!("a negative timestamp: {self}")));
@@ -81,11 +81,14 @@ impl Timestamp {
         Ok(())
     }
 
-    /// `InvalidArgument` unless a version may have it, and be read as of it: neither part negative, and not [`Timestamp::ZERO`].
+    /// `InvalidArgument` unless a version may have this time and reads may use it: neither part negative, and
+    /// not [`Timestamp::ZERO`].
     pub fn check(self) -> Result<()> {
         self.check_sign()?;
         if self.is_zero() {
-            return Err(Error::invalid_argument("0 is no timestamp: no version has it"));
+            return Err(Error::invalid_argument(
+                "0 is not a valid timestamp: no version has it",
+            ));
         }
         Ok(())
     }
@@ -104,8 +107,11 @@ impl FromStr for Timestamp {
 
     /// `seconds[.fraction][,logical]`, at most nine digits of fraction.
     fn from_str(text: &str) -> Result<Timestamp> {
-        let bad =
-            || Error::invalid_argument(format!("{text:?} is no timestamp: seconds[.fraction][,logical]"));
+        let bad = || {
+            Error::invalid_argument(format!(
+                "{text:?} is not a timestamp, expected seconds[.fraction][,logical]"
+            ))
+        };
         let (wall, logical) = match text.split_once(',') {
             Some((wall, logical)) => (wall, logical.parse().map_err(|_| bad())?),
             None => (text, 0),

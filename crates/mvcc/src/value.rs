@@ -5,8 +5,9 @@
 //! checksum u32 BE | tag u8 | data           a value
 //! ```
 //!
-//! The checksum is a CRC-32C of user key, tag and data; 0 says that there is none. Tag 3: data is bytes; tag 1: a zigzag varint.
-//! A value moved under another key by mistake is found by its checksum, which the checksums of blocks cannot do.
+//! The checksum is a CRC-32C of user key, tag and data; 0 means that there is none. Tag 3: data is bytes; tag
+//! 1: a zigzag varint. The checksum detects a value that was moved under another key by mistake, which the
+//! checksums of blocks cannot do.
 
 use base::coding::{self, Reader};
 use base::{Error, Result};
@@ -16,10 +17,10 @@ use codec::checksum::{crc32c, crc32c_extend};
 const HEADER: usize = 5;
 const TAG_INT: u8 = 1;
 const TAG_BYTES: u8 = 3;
-/// What other systems mark values with that have a header of their own.
+/// The tag of values with a header of their own, which other systems write.
 const TAG_EXTENDED: u8 = 101;
 
-/// What a version holds, if it is no tombstone.
+/// The value of a version that is not a tombstone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Value<'a> {
     /// Any bytes.
@@ -50,7 +51,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// Bytes that it takes at most as it is stored.
+    /// The maximum length of its stored form.
     pub(crate) fn max_encoded_len(&self) -> usize {
         match self {
             Value::Bytes(bytes) => bytes.len().saturating_add(HEADER),
@@ -58,8 +59,8 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The value in `stored`, which is not a tombstone; its checksum is not looked at. `Corruption` if it is too short or its data is damaged,
-    /// `NotSupported` for types of other systems.
+    /// The value in `stored`, which is not a tombstone; its checksum is not verified. `Corruption` if it is
+    /// too short or its data is malformed, `NotSupported` for types of other systems.
     pub fn decode(stored: &'a [u8]) -> Result<Value<'a>> {
         let Some((header, data)) = stored.split_first_chunk::<HEADER>() else {
             return Err(Error::corruption(format!(
@@ -82,7 +83,8 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// As [`decode`](Value::decode), and compares the checksum, where there is one, with the value and `user_key`.
+    /// As [`decode`](Value::decode), and verifies the checksum, if there is one, over the value and
+    /// `user_key`.
     pub fn decode_checked(stored: &'a [u8], user_key: &[u8]) -> Result<Value<'a>> {
         let value = Value::decode(stored)?;
         let kept = coding::u32_at(stored, 0).swap_bytes();
@@ -101,13 +103,13 @@ impl<'a> Value<'a> {
     }
 }
 
-/// True if the stored value of a version is a deletion. Costs a look at the length.
+/// True if the stored value of a version is a deletion. Only the length is checked.
 #[inline]
 pub fn is_tombstone(stored: &[u8]) -> bool {
     stored.is_empty()
 }
 
-/// A stored value without its checksum, which says nothing more than the rest.
+/// A stored value without its checksum, which follows from the rest.
 pub(crate) fn without_checksum(stored: &[u8]) -> &[u8] {
     stored.get(HEADER - 1..).unwrap_or(stored)
 }

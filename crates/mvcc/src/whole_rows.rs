@@ -1,4 +1,4 @@
-//! Limits of scans that part no row of several keys.
+//! Limits of scans that do not split a row of several keys.
 
 use crate::error::Result;
 use crate::key::next_user_key;
@@ -61,7 +61,7 @@ impl Reader<'_> {
         Ok(result)
     }
 
-    /// Goes on from `left` to the end of a row, key by key.
+    /// Continues from `left` to the end of a row, key by key.
     fn finish_row(
         &self,
         mut result: ScanResult,

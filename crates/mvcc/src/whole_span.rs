@@ -1,4 +1,4 @@
-//! Collection of a span of which nothing is left but garbage, in one piece.
+//! Garbage collection of a span that holds only garbage, in one piece.
 
 use crate::batch::MvccBatch;
 use crate::error::{Error, Result, Shown};
@@ -7,13 +7,16 @@ use crate::stats::{MvccStats, count_versions};
 use crate::timestamp::Timestamp;
 
 impl MvccBatch<'_> {
-    /// Removes all of `span`, which needs an end, where all of it was deleted by range tombstones at or below `threshold` and nothing was written since:
-    /// versions by one range deletion, or a few by one each, and the range tombstones. It reads what tables tell to be newer than the range tombstones, and with
-    /// statistics all of the span, unless `known` says what it has: that must be exact. Returns what was removed; nothing without statistics.
+    /// Removes all of `span`, which must have an end, if range tombstones at or below `threshold` deleted all
+    /// of it and nothing was written since. Versions are removed by one range deletion, or a few by one each,
+    /// and so are the range tombstones. Reads the entries that table properties show to be newer than the
+    /// range tombstones, and with statistics all of the span, unless `known` gives its statistics, which must
+    /// be exact. Returns the statistics removed; none without statistics.
     ///
     /// # Errors
-    /// `InvalidArgument` for a span that is empty or has no end, and naming a key that is not garbage: no range tombstone deletes it, or a newer one does, or
-    /// there is a version since, or an inline value. Nothing is removed then.
+    /// `InvalidArgument` for a span that is empty or has no end, and for a key that is not garbage, which is
+    /// named: no range tombstone deletes it, or a newer one does, or there is a later version, or an inline
+    /// value. Nothing is removed then.
     pub fn garbage_collect_whole_span(
         &mut self,
         span: Span<'_>,
@@ -44,7 +47,7 @@ impl MvccBatch<'_> {
     fn check_all_garbage(&mut self, span: Span<'_>, threshold: Timestamp) -> Result<Timestamp> {
         let Some(end) = span.end.filter(|_| !span.is_empty()) else {
             return Err(Error::invalid_argument(
-                "a collection of a whole span needs an end, behind its start",
+                "a collection of a whole span needs an end after its start",
             ));
         };
         let ranges = self.ranges.clone().unwrap_or_default();
@@ -60,7 +63,7 @@ impl MvccBatch<'_> {
             self.counters += since.counters();
             if let Some((key, time)) = first {
                 return Err(Error::invalid_argument(format!(
-                    "{} at {time} is no garbage: the range tombstone at {newest} does not hide it",
+                    "{} at {time} is not garbage: the range tombstone at {newest} does not hide it",
                     Shown(&key)
                 )));
             }
@@ -69,7 +72,7 @@ impl MvccBatch<'_> {
         match done >= end {
             true => Ok(latest),
             false => Err(Error::invalid_argument(format!(
-                "what lies from {} on is no garbage: no range tombstone at or below {threshold} is its newest",
+                "the keys from {} on are not garbage: their newest range tombstone is not at or below {threshold}",
                 Shown(done)
             ))),
         }

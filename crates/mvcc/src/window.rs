@@ -1,9 +1,10 @@
-//! What was written in a window of time, without reading all that was not.
+//! The versions written in a window of time, without reading all others.
 //!
-//! Tables tell of themselves, and of each run of their blocks, between which times their versions lie ([`TimeInterval`]). Two iterators
-//! go together: one passes over what lies outside of the window and tells which keys may have something in it; the other passes over nothing, and is
-//! read. One alone would be wrong: a version could be seen whose deletion by the engine lies in a table that was passed over. And the first
-//! misses no key: a version in the window that is there lies in a run whose times meet the window.
+//! Table properties record, for the table and for each run of its blocks, between which times the versions
+//! are ([`TimeInterval`]). Two iterators work together: one skips what is outside the window, and finds the
+//! keys that may have a version in it; the other skips nothing, and is read. The first iterator alone would
+//! be wrong: it could show a version whose deletion by the engine is in a skipped table. It misses no key,
+//! because an existing version in the window is in a run whose times meet the window.
 
 use std::sync::Arc;
 
@@ -16,13 +17,14 @@ use crate::reader::{Reader, Span, VersionIter};
 use crate::rows::Row;
 use crate::timestamp::Timestamp;
 
-/// The name of what tables say.
+/// The name of the property.
 const NAME: &str = "esker.mvcc.time";
-/// Ends a property where there are inline values.
+/// The byte that ends a property where there are inline values.
 const INLINE: u8 = 1;
 
-/// Makes tables and runs of their blocks tell between which times their versions lie, both ends included: two times of an i64 and an i32,
-/// big-endian, or nothing where there are no versions; and a byte 1 where there are inline values. [`configure`](crate::configure) adds it.
+/// Records the interval of the versions' times for tables and runs of their blocks, both ends included: two
+/// times of an i64 and an i32, big-endian, or nothing where there are no versions; and a byte 1 where there
+/// are inline values. [`configure`](crate::configure) adds it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TimeInterval;
 
@@ -39,7 +41,7 @@ impl BlockPropertyCollectorFactory for TimeInterval {
     }
 }
 
-/// From a time to another, both included; none if the first is the later.
+/// The times from the first to the last, both included; none if the first is later than the last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Times {
     first: Timestamp,
@@ -82,7 +84,7 @@ impl Times {
         }
     }
 
-    /// Anything else than was written is taken for all times.
+    /// A malformed property counts as all times.
     fn decode(property: &[u8]) -> Times {
         let (property, has_inline) = match property.split_last() {
             Some((&INLINE, times)) if times.len() % 2 == 0 => (times, true),
@@ -120,7 +122,7 @@ struct Collector {
 impl BlockPropertyCollector for Collector {
     fn add(&mut self, key: &[u8], _value: &[u8], _entry: EntryType, _seqno: SeqNo) {
         match decode_suffix(split(key).1) {
-            // A store's record is nobody's.
+            // A store's record does not belong to a user key.
             Some(Timestamp::ZERO) if key == [SENTINEL] => {}
             Some(Timestamp::ZERO) => self.blocks.add(Times::INLINE),
             Some(time) => self.blocks.add(Times {
@@ -128,7 +130,7 @@ impl BlockPropertyCollector for Collector {
                 last: time,
                 has_inline: false,
             }),
-            // Whoever reads it is told; it must not be passed over.
+            // A read of this key reports the corruption, so it must not be skipped.
             None => self.blocks.add(Times::ALL),
         }
     }
@@ -144,11 +146,11 @@ impl BlockPropertyCollector for Collector {
     }
 }
 
-/// Passes over what holds no version above `after` and at or below `until`.
+/// Skips data without a version above `after` and at or below `until`.
 struct Meets {
     after: Timestamp,
     until: Timestamp,
-    /// Blocks that hold inline values are not skipped either.
+    /// Blocks with inline values are not skipped either.
     wants_inline: bool,
 }
 
@@ -164,7 +166,7 @@ impl BlockPropertyFilter for Meets {
     }
 }
 
-/// Passes over what has neither an inline value nor a version above `time`.
+/// Skips data that has neither an inline value nor a version above `time`.
 pub(crate) fn above(time: Timestamp) -> Arc<dyn BlockPropertyFilter> {
     Arc::new(Above(time))
 }
@@ -182,35 +184,38 @@ impl BlockPropertyFilter for Above {
     }
 }
 
-/// The versions of a span in a window of time: keys in order, of each the newest first, also those that range tombstones hide. Inline values
-/// have no time, and are passed over.
+/// The versions of a span in a window of time: keys in order, the newest version of each first, including
+/// those that range tombstones hide. Inline values have no time, and are skipped.
 pub struct Incremental {
-    /// Tells which keys may have something in the window; `None` if all may.
+    /// Finds the keys that may have a version in the window; `None` if all may.
     candidates: Option<VersionIter>,
     iter: VersionIter,
     after: Timestamp,
     until: Timestamp,
-    /// It fails at an inline value.
+    /// The iteration fails at an inline value.
     refuses_inline: bool,
-    /// The key it stands on, and one to move from.
+    /// The current key, which the next move starts from.
     user_key: Vec<u8>,
     started: bool,
 }
 
 impl Reader<'_> {
-    /// The versions in `span` above `after` and at or below `until`. From [`Timestamp::ZERO`] on it reads all of the span, from later on what
-    /// lies in tables and runs of blocks that have versions of such times.
+    /// The versions in `span` above `after` and at or below `until`. From [`Timestamp::ZERO`] on it reads all
+    /// of the span; from a later time, the tables and runs of blocks that have versions of such times.
     ///
     /// # Errors
-    /// [`Error::BelowThreshold`](crate::Error::BelowThreshold) if the window ends at or below a store's threshold, or begins below it and not with [`Timestamp::ZERO`]: some
-    /// of it may be gone. From [`Timestamp::ZERO`] on it has what is left: of each key all above the threshold, and what a reader
-    /// right above it sees. `InvalidArgument` for an end at [`Timestamp::ZERO`], and for negative times.
+    /// [`Error::BelowThreshold`](crate::Error::BelowThreshold) if the window ends at or below a store's
+    /// threshold, or begins below it and not with [`Timestamp::ZERO`], because versions of it may be gone.
+    /// From [`Timestamp::ZERO`] on it has the remaining ones: those above the threshold, and those that a
+    /// reader directly above it sees. `InvalidArgument` for an end at [`Timestamp::ZERO`], and for negative
+    /// times.
     pub fn incremental(&self, span: Span<'_>, after: Timestamp, until: Timestamp) -> Result<Incremental> {
         self.check_window(after, until)?;
         self.window(span, after, until, !after.is_zero())
     }
 
-    /// The same; `passes_over` what tables tell to lie outside, or reads all of the span.
+    /// As `incremental`. With `passes_over` it skips data that properties show to be outside; otherwise it
+    /// reads all of the span.
     pub(crate) fn window(
         &self,
         span: Span<'_>,
@@ -233,7 +238,7 @@ impl Reader<'_> {
         })
     }
 
-    /// As [`incremental`](Self::incremental), and fails at an inline value, wherever it lies.
+    /// As [`incremental`](Self::incremental), but fails at any inline value.
     pub(crate) fn versions_alone(
         &self,
         span: Span<'_>,
@@ -248,7 +253,8 @@ impl Reader<'_> {
         Ok(iter)
     }
 
-    /// Names the keys that may have versions in the window, and with `wants_inline` those that may have an inline value.
+    /// An iterator over the keys that may have versions in the window, and with `wants_inline` those that may
+    /// have an inline value.
     fn candidates(
         &self,
         span: Span<'_>,
@@ -267,7 +273,7 @@ impl Reader<'_> {
 
 impl Incremental {
     /// The next version; `None` at the end.
-    // Not an `Iterator`: what it returns is where it stands.
+    // This is not an `Iterator`, because the result borrows from the current position.
     #[expect(clippy::should_implement_trait, reason = "an iterator cannot lend")]
     pub fn next(&mut self) -> Result<Option<Row<'_>>> {
         self.step(false)
@@ -278,7 +284,7 @@ impl Incremental {
         self.step(true)
     }
 
-    /// What it has cost, both iterators together.
+    /// The cost of both iterators together.
     pub fn counters(&self) -> ReadCounters {
         let mut counters = self.iter.counters;
         if let Some(candidates) = &self.candidates {
@@ -299,12 +305,12 @@ impl Incremental {
         }))
     }
 
-    /// The iterator that stands on the version that was returned last.
+    /// The iterator at the version that was returned last.
     pub(crate) fn iter(&mut self) -> &mut VersionIter {
         &mut self.iter
     }
 
-    /// As [`next`](Self::next) or [`next_key`](Self::next_key), without a look at the value. False at the end.
+    /// As [`next`](Self::next) or [`next_key`](Self::next_key), without reading the value. False at the end.
     pub(crate) fn advance(&mut self, skip_key: bool) -> Result<bool> {
         if !self.started {
             self.started = true;
@@ -329,7 +335,7 @@ impl Incremental {
         Ok(self.iter.current()?.is_some())
     }
 
-    /// Moves on to the first version in the window from where it stands.
+    /// Moves from the current position to the first version in the window.
     fn settle(&mut self) -> Result<()> {
         while let Some(version) = self.iter.current()? {
             let time = version.timestamp;
@@ -351,11 +357,11 @@ impl Incremental {
         Ok(())
     }
 
-    /// Goes behind the key it stands on.
+    /// Moves past the current key.
     fn leave_key(&mut self) -> Result<()> {
         match &mut self.candidates {
             Some(candidates) => {
-                // It may stand anywhere up to the key.
+                // The candidates may be anywhere up to the key.
                 if candidates
                     .current()?
                     .is_some_and(|version| version.user_key < &self.user_key[..])
@@ -371,7 +377,7 @@ impl Incremental {
         self.follow()
     }
 
-    /// From a key to the first at or behind it that may have something in the window.
+    /// Moves from a key to the first at or after it that may have a version in the window.
     fn follow(&mut self) -> Result<()> {
         let (Some(candidates), Some(here)) = (&mut self.candidates, self.iter.current()?) else {
             return Ok(());
@@ -385,7 +391,7 @@ impl Incremental {
         self.go_to_candidate()
     }
 
-    /// Goes on to the first key that may have something in the window, from where the candidates stand.
+    /// Moves to the first key, from the candidates' position on, that may have a version in the window.
     fn go_to_candidate(&mut self) -> Result<()> {
         let Some(candidates) = &mut self.candidates else {
             return Ok(());
@@ -406,7 +412,7 @@ impl Incremental {
                         return Ok(());
                     }
                 }
-                // Perhaps an inline value whose removal lies in what is passed over: there may be versions behind it.
+                // This may be an inline value whose removal is in a skipped table: versions may follow it.
                 candidates.next();
                 continue;
             }
@@ -436,7 +442,7 @@ impl Incremental {
 #[cold]
 pub(crate) fn inline_in_window(user_key: &[u8]) -> Error {
     Error::invalid_argument(format!(
-        "{} has an inline value, which lies in no window of time",
+        "{} has an inline value, which has no time and is in no window",
         crate::error::Shown(user_key)
     ))
 }
@@ -493,9 +499,6 @@ mod tests {
         collector.add(b"k\0\xff\xff\xff\xff\xff\xff\xff\xff\x09", b"", EntryType::Put, 0);
         let mut all = Vec::new();
         collector.finish_blocks(&mut all);
-        assert!(
-            meets(at(1, 0), at(2, 0), &all),
-            "what is no version is not passed over"
-        );
+        assert!(meets(at(1, 0), at(2, 0), &all), "a malformed key is not skipped");
     }
 }

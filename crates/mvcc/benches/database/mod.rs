@@ -6,7 +6,7 @@ use std::sync::Arc;
 use esker::{Cache, CacheOptions, ColumnFamily, ColumnFamilyOptions, Db, Options, WriteOptions};
 use vfs::MemFs;
 
-/// In memory, for versions, with a block cache of a GiB and what `more` says of its family.
+/// An in-memory database for versions, with a block cache of 1 GiB. `more` adds family options.
 pub fn open(more: impl FnOnce(&mut ColumnFamilyOptions)) -> (Db, ColumnFamily) {
     let mut options = Options {
         create_if_missing: true,
@@ -25,7 +25,7 @@ pub fn open(more: impl FnOnce(&mut ColumnFamilyOptions)) -> (Db, ColumnFamily) {
     (db, family)
 }
 
-/// How it is filled.
+/// The write options that fill the database.
 pub fn unlogged() -> WriteOptions {
     WriteOptions {
         disable_wal: true,

@@ -1,22 +1,28 @@
-//! Garbage that is not removed but left out, as the engine's compactions rewrite the files it lies in.
+//! Garbage that is not removed by writes, but dropped when the engine's compactions rewrite the files that
+//! hold it.
 //!
-//! Once garbage at a time C is *collected*, nobody can tell whether it is still there: reads at or below C are refused, later ones see what
-//! hides it, and statistics weigh it nothing ([`KeyStats`](crate::stats::KeyStats)). So a compaction may leave it out whenever it comes by, and
-//! statistics stay exact without being told. What is made exact is the moment in which C rises: a walk over a snapshot weighs what
-//! becomes garbage, the keys written meanwhile are weighed again, and the sum becomes durable together with C.
+//! Once garbage at a time C is *collected*, it makes no visible difference whether it still exists: reads at
+//! or below C are refused, later reads see the version that hides it, and statistics give it no weight
+//! ([`KeyStats`](crate::stats::KeyStats)). So a compaction may drop it at any time, and statistics stay exact
+//! without an update. Exactness is established at the moment when C rises: a walk over a snapshot weighs the
+//! new garbage, the keys written meanwhile are weighed again, and the sum becomes durable together with C.
 //!
-//! A compaction leaves a version out if right before it, in the same key, it saw a *hider*: a version at or below C. Deletions stay
-//! when nothing hides them: what they hide may lie in files the compaction does not read. Two things are not enough for a hider:
+//! A compaction drops a version if directly before it, in the same key, it saw a *hider*: a version at or
+//! below C. Deletions stay if nothing hides them, because the versions they hide may be in files that the
+//! compaction does not read. A version at or below C is not always a hider:
 //!
-//! * A version that the engine has deleted since may still be in the files, while what it hid is there for good. Versions at or below the threshold
-//!   are only ever removed together with all below them. Others are: by [`revert_to`](crate::MvccBatch::revert_to) and its like. So the
-//!   latest version ever removed above the threshold is remembered, and no version up to it is a hider (`distrusted`).
-//! * Who took a snapshot of the engine before C rose may read as of times below C. So it is remembered since which write C is what it is, and a
-//!   compaction goes by the C of its oldest snapshot ([`FilterContext::oldest_snapshot`]).
+//! * A version that the engine has since deleted may still be in the files, while the version it hid is
+//!   visible again. Versions at or below the threshold are only ever removed together with all below them.
+//!   Others may be removed alone, by [`revert_to`](crate::MvccBatch::revert_to) and similar operations. So
+//!   the store remembers the latest version ever removed above the threshold, and no version up to it is a
+//!   hider (`distrusted`).
+//! * A snapshot of the engine taken before C rose may be read as of times below C. So the store remembers the
+//!   write at which C rose, and a compaction uses the C of its oldest snapshot
+//!   ([`FilterContext::oldest_snapshot`]).
 //!
-//! Range tombstones are no hiders, and stay: the newest version that one hides is kept, so that a read that asks for deletions finds the
-//! same key whether a compaction came by or not. It goes, and the range tombstone after it, by
-//! [`collect_garbage`](MvccStore::collect_garbage).
+//! Range tombstones are not hiders, and stay. The newest version that one hides is kept, so that a read that
+//! asks for deletions finds the same key with and without a compaction.
+//! [`collect_garbage`](MvccStore::collect_garbage) removes that version, and then the range tombstone.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -35,32 +41,33 @@ use crate::stats::{MvccStats, weigh_garbage};
 use crate::store::MvccStore;
 use crate::timestamp::Timestamp;
 
-/// Has compactions of a family leave garbage out: given to its options first and to its
-/// [store](crate::MvccStore::open_with_compactions) then. Until that is open nothing is left out.
+/// Makes compactions of a family drop garbage. Pass it first to the family's options, and then to its
+/// [store](crate::MvccStore::open_with_compactions). Until the store is open nothing is dropped.
 #[derive(Clone, Default)]
 pub struct CompactionGc(Arc<Mutex<Limits>>);
 
-/// Part of a table that must be garbage for it to be rewritten, unless somebody says otherwise.
+/// The default fraction of a table that must be garbage for it to be rewritten.
 const MIN_GARBAGE: f64 = 0.25;
 
-/// What compactions must know.
+/// The limits that compactions use.
 struct Limits {
-    /// Of [`set_min_garbage`](CompactionGc::set_min_garbage).
+    /// See [`set_min_garbage`](CompactionGc::set_min_garbage).
     min_garbage: f64,
-    /// In order. The first is what counts for older snapshots than the second, the last what counts without any.
+    /// In order. Each rise applies to snapshots older than the next one; the last applies without snapshots.
     rises: Vec<Rise>,
     distrusted: Timestamp,
 }
 
-/// Garbage at a time was collected.
+/// A collection of garbage at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Rise {
     collected: Timestamp,
-    /// Snapshots of this sequence number and later ones were taken afterwards.
+    /// Snapshots of this sequence number and later ones were taken after the collection.
     since: SeqNo,
 }
 
-/// Rises remembered. With more of them while one snapshot is open some are forgotten, and what they let go stays until it is closed.
+/// The maximum number of rises remembered. If there are more while one snapshot is open, some are forgotten,
+/// and the garbage they would allow to drop stays until that snapshot is closed.
 const MAX_RISES: usize = 64;
 
 impl Default for Limits {
@@ -74,12 +81,13 @@ impl Default for Limits {
 }
 
 impl CompactionGc {
-    /// Of one family.
+    /// An instance for one family.
     pub fn new() -> CompactionGc {
         CompactionGc::default()
     }
 
-    /// Makes itself the compaction filter of `options`, and has tables tell how much of them is garbage at what time.
+    /// Sets itself as the compaction filter of `options`, and adds the table property that records how much
+    /// of a table is garbage at what time.
     pub fn configure(&self, options: &mut ColumnFamilyOptions) {
         options.compaction_filter_factory = Some(Arc::new(self.clone()));
         options
@@ -87,9 +95,11 @@ impl CompactionGc {
             .push(Arc::new(HiddenVersions));
     }
 
-    /// Part of a table's bytes, before compression, that must be garbage for a table under which nothing lies to be rewritten for that alone;
-    /// values in blob files count where they are garbage. 0 for any garbage that a table tells of, which is by 32 stretches of time, of each all or
-    /// nothing; above 1 for never. At a part p it costs 1/p - 1 bytes written for each that is freed. Default: 0.25.
+    /// Sets the fraction of a table's bytes, before compression, that must be garbage for a table with
+    /// nothing below it to be rewritten for that alone; values in blob files count where they are garbage. 0:
+    /// any garbage that the table's property shows, which divides time into 32 stretches and counts each
+    /// entirely or not at all. Above 1: never. With a fraction p, each freed byte costs 1/p - 1 written
+    /// bytes. Default: 0.25.
     pub fn set_min_garbage(&self, part: f64) {
         self.0.lock().min_garbage = part;
     }
@@ -103,14 +113,15 @@ impl CompactionGc {
         self.0.lock().distrusted = distrusted;
     }
 
-    /// Garbage at `collected` was collected by the write of `since` or an earlier one; no snapshot older than `oldest_snapshot` is open or to come.
+    /// Garbage at `collected` was collected by the write `since` or an earlier one; no snapshot older than
+    /// `oldest_snapshot` is open or will be.
     pub(crate) fn rise(&self, collected: Timestamp, since: SeqNo, oldest_snapshot: SeqNo) {
         let rises = &mut self.0.lock().rises;
         if rises.last().is_some_and(|last| last.collected >= collected) {
             return;
         }
         rises.push(Rise { collected, since });
-        // A compaction that goes by an older snapshot finds nothing to go by then, and keeps everything.
+        // A compaction with an older oldest snapshot then finds no rise and keeps everything.
         let passed = rises.partition_point(|rise| rise.since <= oldest_snapshot);
         rises.drain(..passed.saturating_sub(1));
         if rises.len() > MAX_RISES {
@@ -118,7 +129,8 @@ impl CompactionGc {
         }
     }
 
-    /// The times of hiders where no snapshot is older than `oldest_snapshot`: above the first, and at or below the second.
+    /// The times of hiders if no snapshot is older than `oldest_snapshot`: above the first, and at or below
+    /// the second.
     pub(super) fn hiders(&self, oldest_snapshot: SeqNo) -> (Timestamp, Timestamp) {
         let limits = self.0.lock();
         let last = limits.rises.iter().rfind(|rise| rise.since <= oldest_snapshot);
@@ -130,19 +142,21 @@ impl CompactionGc {
 }
 
 impl MvccStore {
-    /// Collects what has been garbage for longer than `ttl` at `now` nanoseconds by letting compactions leave it out: nothing is deleted, the
-    /// garbage counts no more from now on, and it goes as its files are compacted; those at the bottom that hold much of it are rewritten for
-    /// that ([`suggest_compactions`](Self::suggest_compactions)). What a snapshot of the engine sees that is older than this stays until it is
-    /// closed. Of a deleted key the deletion stays, until
-    /// [`collect_garbage`](Self::collect_garbage) removes it. Reads all there is, twice; others read and write meanwhile. Returns what it collected, as
-    /// statistics.
+    /// Collects versions that have been garbage for longer than `ttl` at `now` nanoseconds, and leaves their
+    /// removal to compactions. Nothing is deleted: the garbage no longer counts, and it is dropped as its
+    /// files are compacted. Files at the bottom with much garbage are rewritten for that
+    /// ([`suggest_compactions`](Self::suggest_compactions)). Garbage that an older snapshot of the engine
+    /// sees stays until that snapshot is closed. If a key is deleted, its deletion stays until
+    /// [`collect_garbage`](Self::collect_garbage) removes it. Reads all data twice; other threads read and
+    /// write meanwhile. Returns the collected garbage as statistics.
     ///
     /// # Errors
-    /// `InvalidArgument` for a store that was not [opened so](Self::open_with_compactions), or keeps no statistics; what the engine says.
+    /// `InvalidArgument` for a store that was not [opened with compactions](Self::open_with_compactions), or
+    /// keeps no statistics; errors of the engine.
     pub fn collect_in_compactions(&self, ttl: Duration, now: i64) -> Result<MvccStats> {
         let Some(gc) = self.compaction_gc() else {
             return Err(Error::invalid_argument(
-                "the store was not opened with what its family's compactions leave garbage out by, or keeps no statistics",
+                "the store was not opened with the CompactionGc of its family's options, or keeps no statistics",
             ));
         };
         let _alone = self.collecting.lock();
@@ -167,7 +181,7 @@ impl MvccStore {
             gc.rise(until, self.db().latest_sequence_number(), self.oldest_snapshot());
             Ok(garbage)
         })?;
-        // Its snapshot is older than what it has collected.
+        // The reader's snapshot is older than the collection.
         drop(then);
         self.begin_scans_anew();
         self.suggest_compactions()?;
@@ -193,19 +207,19 @@ impl CompactionFilterFactory for CompactionGc {
     }
 }
 
-/// Sees the entries of one compaction, or of a part of it, in their order.
+/// The filter of one compaction or subcompaction: sees its entries in order.
 struct Filter {
     after: Timestamp,
     until: Timestamp,
-    /// Of the last entry.
+    /// The user key of the last entry.
     user_key: Vec<u8>,
-    /// A hider of it was seen.
+    /// A hider of that user key was seen.
     hidden: bool,
 }
 
 impl Filter {
     fn decide(&mut self, key: &[u8]) -> Decision {
-        // Damage is told by whoever reads; no user key is empty.
+        // Corruption is reported when the entry is read; no user key is empty.
         let (user_key, time) = match MvccKey::decode(key) {
             Ok(key) => (key.user_key, key.timestamp),
             Err(_) => (&[][..], Timestamp::ZERO),
@@ -215,7 +229,7 @@ impl Filter {
             self.user_key.extend_from_slice(user_key);
             self.hidden = false;
         }
-        // Range tombstones lie with the empty user key, and none hides another.
+        // Range tombstones are stored under the empty user key, and none hides another.
         if time.is_zero() || user_key.is_empty() {
             return Decision::Keep;
         }
@@ -251,7 +265,7 @@ mod tests {
         gc.distrust(at(3));
         gc.rise(at(4), 100, 50);
         gc.rise(at(6), 200, 150);
-        // Nothing new.
+        // Rises that change nothing.
         gc.rise(at(6), 250, 150);
         gc.rise(at(8), 300, 150);
         for (oldest, until) in [
@@ -266,13 +280,13 @@ mod tests {
         ] {
             assert_eq!(gc.hiders(oldest), (at(3), at(until)), "{oldest}");
         }
-        // What no snapshot needs is forgotten.
+        // Rises that no snapshot needs are forgotten.
         gc.rise(at(9), 400, 310);
         assert_eq!(
             [299, 300, 400].map(|oldest| gc.hiders(oldest).1),
             [at(0), at(8), at(9)]
         );
-        // While one is held for long it is the first that counts, and then the last.
+        // While one snapshot is held, the first rise counts for it, and the last for the others.
         for more in 1..1000 {
             gc.rise(at(9 + more), 400 + more as u64, 310);
         }

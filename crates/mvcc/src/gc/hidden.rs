@@ -1,19 +1,22 @@
-//! Tables that hold much garbage at the bottom, where nothing else would have them compacted.
+//! Tables at the bottom that hold much garbage, and that no other compaction would rewrite.
 //!
-//! Each table tells, as it is written, how many bytes of it will be left out once compactions may leave out what a version of a given time
-//! hides ([`HiddenVersions`]). It counts a version only if what hides it lies right before it in the same table: only that is sure to go when
-//! the table is rewritten by itself, and is gone from it then. So no table is rewritten twice for the same garbage, whatever lies in
-//! others and whoever holds back what may go. Of a key whose versions lie in two tables one version is not counted, and may stay.
+//! When a table is written, it records how many of its bytes can be dropped once compactions may drop the
+//! versions that a version of a given time hides ([`HiddenVersions`]). A version counts only if the version
+//! that hides it comes directly before it in the same table: only then is it certain to be dropped when the
+//! table alone is rewritten, and gone afterwards. So no table is rewritten twice for the same garbage,
+//! whatever other tables hold and whatever delays the removal. If the versions of a key are in two tables,
+//! one version is not counted, and may stay.
 //!
 //! ```text
 //! property: up to 32 groups of versions by the time of what hides them, in order of it
 //! group:    first wall u64 | first logical u32 | last wall u64 | last logical u32 | bytes u64     little-endian
 //! ```
 //!
-//! A group counts when all of it goes: too little is told rather than too much.
+//! A group counts when all of it can be dropped: the count is a lower bound.
 //!
-//! A version whose value lies in a blob file counts with what it has there, which is garbage when the table is rewritten. How much that is of
-//! all groups together, another property tells, as a u64: such bytes are no part of the table, and are not written again with it.
+//! A version whose value is in a blob file counts with the bytes there, which become garbage when the table
+//! is rewritten. Another property, a u64, records the sum of these bytes over all groups: they are not part
+//! of the table, and are not rewritten with it.
 
 use base::coding::{self, Reader as Bytes};
 use esker::{
@@ -27,16 +30,16 @@ use crate::key::{SENTINEL, decode_suffix, split};
 use crate::store::MvccStore;
 use crate::timestamp::Timestamp;
 
-/// The name of what tables say.
+/// The name of the table property.
 const NAME: &str = "esker.mvcc.hidden";
-/// And of how much of it lies in blob files; not there if nothing does.
+/// The name of the property that counts bytes in blob files; absent if there are none.
 const BLOBS_NAME: &str = "esker.mvcc.hidden.blobs";
-/// Groups that a table has at most.
+/// The maximum number of groups of a table.
 const MAX_GROUPS: usize = 32;
-/// What the engine keeps with each key.
+/// Bytes that the engine adds to each key.
 const TRAILER: u64 = 8;
 
-/// Versions of a table by the time of what hides them.
+/// Versions of a table, grouped by the time of the version that hides them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Group {
     first: Timestamp,
@@ -44,13 +47,13 @@ struct Group {
     bytes: u64,
 }
 
-/// Groups in order of their times, none overlapping another.
+/// Groups ordered by time, without overlaps.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Groups(Vec<Group>);
 
 impl Groups {
-    /// A version of so many bytes, which one of `time` hides. Where there are too many groups, the two neighbours become one that have
-    /// the least together.
+    /// Adds a version of `bytes` bytes, which a version at `time` hides. If there are too many groups, the
+    /// two neighbours with the fewest bytes together are joined.
     fn add(&mut self, time: Timestamp, bytes: u64) {
         let groups = &mut self.0;
         let at = groups.partition_point(|group| group.last < time);
@@ -77,7 +80,7 @@ impl Groups {
         }
     }
 
-    /// Bytes that versions above `after` and at or below `until` hide, at least.
+    /// A lower bound of the bytes that versions above `after` and at or below `until` hide.
     fn between(&self, after: Timestamp, until: Timestamp) -> u64 {
         let meant = self
             .0
@@ -98,7 +101,7 @@ impl Groups {
         property
     }
 
-    /// Anything else than was written is taken for nothing hidden.
+    /// Decodes the property. A malformed property counts as no hidden bytes.
     fn decode(property: &[u8]) -> Groups {
         let mut bytes = Bytes::new(property);
         let time = |bytes: &mut Bytes<'_>| -> base::Result<Timestamp> {
@@ -123,7 +126,8 @@ impl Groups {
     }
 }
 
-/// Has tables tell how much of them is hidden, by the time of what hides it. [`CompactionGc::configure`](crate::CompactionGc::configure) adds it.
+/// The collector factory of the table property that records hidden bytes by the time of the version that
+/// hides them. [`CompactionGc::configure`](crate::CompactionGc::configure) adds it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct HiddenVersions;
 
@@ -137,21 +141,21 @@ impl TablePropertiesCollectorFactory for HiddenVersions {
     }
 }
 
-/// Counts what the compaction filter would remove if every time were one of a hider.
+/// Counts the bytes that the compaction filter would drop if every version were a hider.
 #[derive(Default)]
 struct Collector {
     groups: Groups,
-    /// Bytes of the groups that lie in blob files.
+    /// Bytes of the groups that are in blob files.
     blobs: u64,
-    /// The last entry's.
+    /// The key of the last entry.
     key: Vec<u8>,
-    /// The time of the last version of its user key that the filter would be shown.
+    /// The time of the last version of its user key that the filter would see.
     hider: Option<Timestamp>,
 }
 
 impl TablePropertiesCollector for Collector {
     fn add_user_key(&mut self, key: &[u8], value: &[u8], entry: EntryType, _seqno: SeqNo, _file_size: u64) {
-        // Of one key that snapshots hold several entries of, the filter is shown the first.
+        // If snapshots keep several entries of one key, the filter sees the first.
         if key == self.key {
             return;
         }
@@ -159,8 +163,8 @@ impl TablePropertiesCollector for Collector {
         if prefix != split(&self.key).0 {
             self.hider = None;
         }
-        // Damage is told by whoever reads.
-        // Range tombstones, versions of the empty user key, stay.
+        // Corruption is reported when the entry is read. Range tombstones, which are versions of the empty
+        // user key, stay.
         if let Some(time) = decode_suffix(suffix)
             && matches!(entry, EntryType::Put | EntryType::BlobIndex)
             && !time.is_zero()
@@ -190,7 +194,7 @@ impl TablePropertiesCollector for Collector {
     }
 }
 
-/// Bytes in a blob file of the value that `index` stands for. Damage is told by whoever reads.
+/// Bytes in a blob file of the value that `index` refers to. Corruption is reported when the value is read.
 fn blob_size(index: &[u8]) -> u64 {
     match BlobIndex::decode(index) {
         Ok(BlobIndex::Blob { location, .. }) => location.size,
@@ -198,8 +202,8 @@ fn blob_size(index: &[u8]) -> u64 {
     }
 }
 
-/// True if at least the part `fraction` of a table's bytes, and of what else would go with them, would be left out if it were rewritten now, and
-/// anything at all.
+/// True if a rewrite of the table now would drop at least the fraction `fraction` of its bytes and of the
+/// blob bytes freed with them, and more than nothing.
 fn is_worth_it(properties: &TableProperties, after: Timestamp, until: Timestamp, fraction: f64) -> bool {
     let Some(property) = properties.user_collected.get(NAME.as_bytes()) else {
         return false;
@@ -212,7 +216,7 @@ fn is_worth_it(properties: &TableProperties, after: Timestamp, until: Timestamp,
     hidden > 0 && hidden as f64 >= fraction * all as f64
 }
 
-/// True if no key of `file` lies in an older table than it. `files` are those of its family.
+/// True if no older table among `files`, those of its family, overlaps `file`.
 fn is_bottommost(files: &[LiveFile], file: &LiveFile) -> bool {
     !files.iter().any(|other| {
         let is_older = other.level > file.level
@@ -224,14 +228,16 @@ fn is_bottommost(files: &[LiveFile], file: &LiveFile) -> bool {
 }
 
 impl MvccStore {
-    /// Has the engine rewrite, in the background and when nothing more urgent is due, tables under which nothing lies and of which compactions
-    /// would leave out enough ([`set_min_garbage`](crate::CompactionGc::set_min_garbage)) of what has been collected. Returns how
-    /// many. [`collect_in_compactions`](Self::collect_in_compactions) ends with it; by itself it is worth calling when readers and snapshots are gone
-    /// that were open then, since what they see stays. Reads the properties of all tables. Of a store that was not [opened
-    /// so](Self::open_with_compactions) it does nothing.
+    /// Asks the engine to rewrite tables in the background, when nothing more urgent is due: tables with
+    /// nothing below them, of which compactions would drop enough
+    /// ([`set_min_garbage`](crate::CompactionGc::set_min_garbage)) of the collected garbage. Returns their
+    /// number. [`collect_in_compactions`](Self::collect_in_compactions) ends with this call. A call by itself
+    /// is worthwhile when readers and snapshots have been closed that were open then, because the versions
+    /// they saw were kept. Reads the properties of all tables. Does nothing for a store that was not [opened
+    /// with compactions](Self::open_with_compactions).
     ///
     /// # Errors
-    /// What the engine says.
+    /// Errors of the engine.
     pub fn suggest_compactions(&self) -> Result<usize> {
         let Some(gc) = self.compaction_gc() else {
             return Ok(0);
@@ -292,7 +298,7 @@ mod tests {
                     "{told} of {hidden} of {all}"
                 );
                 if most == 3 {
-                    assert_eq!(told, hidden, "few times are told exactly");
+                    assert_eq!(told, hidden, "few times are recorded exactly");
                 }
             }
         }
@@ -361,7 +367,7 @@ mod tests {
         assert!(!is_worth_it(&TableProperties::default(), at(0), at(9), 0.0));
     }
 
-    /// A value in a blob file is freed with its version, and costs nothing where it stays.
+    /// A value in a blob file is freed with its version, and costs nothing while it stays.
     #[test]
     fn values_in_blob_files_count_where_they_lie() {
         let mut collector = Collector::default();
@@ -408,7 +414,7 @@ mod tests {
         table.user_collected.insert(BLOBS_NAME.into(), vec![1]);
         assert!(
             is_worth_it(&table, at(0), at(9), 1.0),
-            "damaged, it is as if it were not there"
+            "a malformed property counts as absent"
         );
     }
 }

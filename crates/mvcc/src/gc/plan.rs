@@ -1,4 +1,4 @@
-//! Looking for garbage: backwards over a snapshot, so that of each key the oldest versions come first.
+//! The search for garbage: backwards over a snapshot, so that the oldest versions of each key come first.
 
 use std::collections::VecDeque;
 
@@ -12,44 +12,44 @@ use crate::ranges::{Cover, Order, hidden_since};
 use crate::reader::{Reader, Span, VersionIter};
 use crate::timestamp::Timestamp;
 
-/// What one batch is to remove.
+/// The removals of one batch.
 #[derive(Debug, Default)]
 pub(super) struct Page {
-    /// One by one.
+    /// Versions to remove one by one.
     pub keys: Vec<GcKey>,
-    /// By range deletions: from one of the engine's keys to before another.
+    /// Runs to remove by range deletions: from one engine key up to another, exclusive.
     pub runs: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
-/// Versions of one key that follow each other, no more than a page has.
+/// Consecutive versions of one key, at most as many as a page holds.
 #[derive(Debug)]
 struct Piece {
     key: GcKey,
     versions: u64,
-    /// Of their keys.
+    /// Bytes of their keys.
     bytes: u64,
 }
 
-/// What is to be removed.
+/// Garbage that was found.
 #[derive(Debug)]
 enum Found {
     Piece(Piece),
     Run(Vec<u8>, Vec<u8>),
 }
 
-/// Garbage that follows each other in the order of keys, found from its end to its start.
+/// Consecutive garbage in the order of keys, found from its end to its start.
 #[derive(Debug, Default)]
 struct Run {
     start: Vec<u8>,
     end: Vec<u8>,
     versions: u64,
-    /// The same piece by piece, while it may still be too short for a range deletion.
+    /// The same garbage as pieces, while it may still be too short for a range deletion.
     pieces: Vec<Piece>,
-    /// Of their keys.
+    /// Bytes of their keys.
     bytes: u64,
 }
 
-/// Bytes of keys kept while it is not known whether a range deletion takes them.
+/// Bytes of keys kept while it is unknown whether a range deletion removes them.
 const MAX_RUN_BYTES: u64 = 64 << 20;
 
 pub(super) struct Planner<'a> {
@@ -58,12 +58,12 @@ pub(super) struct Planner<'a> {
     threshold: Timestamp,
     options: &'a GcOptions,
     run: Run,
-    /// In the order in which it is to go: of a key the older part first.
+    /// In the order of removal: the older part of a key first.
     found: VecDeque<Found>,
-    /// In the pieces found.
+    /// The number of versions in the pieces found.
     versions: u64,
     bytes: u64,
-    /// Among what was found.
+    /// The number of runs found.
     runs: usize,
     user_key: Vec<u8>,
 }
@@ -90,7 +90,7 @@ impl<'a> Planner<'a> {
         self.iter.counters
     }
 
-    /// What to remove next; `None` at the end.
+    /// The next page to remove; `None` at the end.
     pub fn next_page(&mut self) -> Result<Option<Page>> {
         while self.runs == 0 && !self.fills_a_page(self.versions, self.bytes) {
             if !self.look()? {
@@ -131,8 +131,8 @@ impl<'a> Planner<'a> {
         versions > self.options.page_versions.max(1) || bytes > self.options.page_bytes
     }
 
-    /// Looks at the version it stands on, the oldest of its key that was not looked at, and moves on to the one above or, where nothing above
-    /// can be garbage, to the key before. False at the end.
+    /// Examines the version at the iterator's position, the oldest of its key not examined yet. Then moves to
+    /// the one above or, where nothing above can be garbage, to the previous key. False at the end.
     fn look(&mut self) -> Result<bool> {
         let Some(version) = self.iter.current()? else {
             return Ok(false);
@@ -182,7 +182,7 @@ impl<'a> Planner<'a> {
         }
         .encode();
         if run.versions == 0 {
-            // Nothing can have come between it and what follows it: that would lie below the threshold.
+            // No version can have come between this one and the next entry: it would be below the threshold.
             run.end = match time.prev() {
                 Timestamp::ZERO => bare(&next_user_key(user_key)),
                 timestamp => MvccKey { user_key, timestamp }.encode(),
@@ -202,7 +202,7 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// Something stays that stands before the run.
+    /// Ends the run: an entry before it stays.
     fn end_run(&mut self) {
         let run = std::mem::take(&mut self.run);
         if self.options.min_run_versions > 0 && run.versions >= self.options.min_run_versions {
@@ -216,7 +216,8 @@ impl<'a> Planner<'a> {
     }
 }
 
-/// Adds the version above the last one to its piece, if that is one of the same key and no page by itself; else it is a new piece.
+/// Adds the version above the last one to its piece, if it has the same key and does not need a page of its
+/// own; otherwise starts a new piece.
 fn add_to(
     last: Option<&mut Piece>,
     user_key: &[u8],
@@ -258,7 +259,7 @@ mod tests {
     use super::*;
     use crate::{BatchOptions, MvccBatch, Value};
 
-    /// Pages have no more than they may, of a key the older part first, and all of it together.
+    /// Pages respect their limits, have the older part of a key first, and together have all garbage.
     #[test]
     fn pages_keep_to_their_limits() {
         let mut rng = testkit::rng();

@@ -1,4 +1,4 @@
-//! What of a store's range tombstones a reader sees that begins now.
+//! The range tombstones of a store that a new reader sees.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,17 +10,18 @@ use super::Ranges;
 use crate::error::Result;
 use crate::reader::Reader;
 
-/// The range tombstones that are written. While there have never been any, which is one load to see, nothing else is looked at.
+/// The range tombstones of a store. As long as there have never been any, which one load shows, nothing else
+/// is read.
 pub(crate) struct RangeIndex {
-    /// There are some, or have been since the store was opened. Set before the first are written: a snapshot taken before that was seen has
-    /// none of them.
+    /// There are range tombstones, or have been since the store was opened. Set before the first are written:
+    /// a snapshot taken before the flag was visible has none of them.
     any: AtomicBool,
     current: Mutex<Current>,
 }
 
 struct Current {
     ranges: Option<Arc<Ranges>>,
-    /// Others are being written: snapshots taken now may have these or those.
+    /// A change is being written: snapshots taken now may have the old or the new range tombstones.
     is_changing: bool,
 }
 
@@ -35,9 +36,9 @@ impl RangeIndex {
         }
     }
 
-    /// What is written, for whoever keeps others from writing.
+    /// The written range tombstones, for a caller that excludes other writers.
     pub fn current(&self) -> Option<Arc<Ranges>> {
-        // Relaxed: it was set by whoever held the lock of writers before.
+        // Relaxed: the flag was set by an earlier holder of the writers' lock.
         match self.any.load(Ordering::Relaxed) {
             true => self.current.lock().ranges.clone(),
             false => None,
@@ -47,7 +48,8 @@ impl RangeIndex {
     /// A snapshot, and the range tombstones it has.
     pub fn snapshot(&self, db: &Db, family: &ColumnFamily) -> Result<(Snapshot, Option<Arc<Ranges>>)> {
         let snapshot = db.snapshot();
-        // Relaxed: a snapshot that has any was taken after `any` was set, and what publishes the one publishes the other.
+        // Relaxed: a snapshot that has any was taken after `any` was set, and the publication of the
+        // snapshot's writes publishes the flag too.
         if !self.any.load(Ordering::Relaxed) {
             return Ok((snapshot, None));
         }
@@ -61,7 +63,7 @@ impl RangeIndex {
         Ok((snapshot, ranges))
     }
 
-    /// Writes what makes them `ranges`.
+    /// Runs `write`, which makes the range tombstones `ranges`.
     pub fn change<T>(&self, ranges: Option<Arc<Ranges>>, write: impl FnOnce() -> Result<T>) -> Result<T> {
         self.any.store(true, Ordering::Relaxed);
         self.current.lock().is_changing = true;

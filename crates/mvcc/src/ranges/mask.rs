@@ -1,9 +1,10 @@
-//! Passing over what a range tombstone hides without reading it.
+//! Skips keys that a range tombstone hides, without reading them.
 //!
-//! A scan that has met many hidden keys one after the other asks a second iterator for the next key of the fragment that has anything above
-//! the range tombstone, or an inline value. That iterator passes over tables and runs of blocks that tell of nothing such
-//! ([`TimeInterval`](crate::TimeInterval)), and so sees too much rather than too little: versions whose removal lies in what was passed over. All of
-//! what it shows in vain is hidden, and the scan reads what it names by the iterator it has.
+//! A scan that has met many hidden keys in a row asks a second iterator for the next key of the fragment that
+//! has a version above the range tombstone, or an inline value. That iterator skips tables and runs of blocks
+//! whose properties rule this out ([`TimeInterval`](crate::TimeInterval)), and so sees too much rather than
+//! too little: it may see versions whose removal is in a skipped table. Everything it shows wrongly is
+//! hidden, and the scan reads the named key with its own iterator.
 
 use std::sync::Arc;
 
@@ -15,20 +16,21 @@ use crate::reader::{Reader, Span, VersionIter};
 use crate::timestamp::Timestamp;
 use crate::window::above;
 
-/// Hidden keys after which it is worth a try, for each step that is tried before a seek: making the iterator costs some dozens of steps.
+/// The number of hidden keys, for each step tried before a seek, after which an attempt is worthwhile: making
+/// the second iterator costs some dozens of steps.
 const KEYS_PER_STEP: u32 = 4;
 
-/// Of one scan.
+/// The state of one scan.
 pub(crate) struct Mask<'a> {
     reader: &'a Reader<'a>,
     span: Span<'a>,
-    /// Hidden keys that came last, one after the other.
+    /// The number of hidden keys in a row, up to the last key.
     hidden: u32,
-    /// How many there must be for a try.
+    /// The number of hidden keys in a row that triggers an attempt.
     patience: u32,
-    /// Of the fragment that begins there.
+    /// The start of a fragment, and the second iterator over it.
     candidates: Option<(Arc<[u8]>, VersionIter)>,
-    /// Of fragments that were left.
+    /// The cost of the iterators of earlier fragments.
     counters: ReadCounters,
 }
 
@@ -44,13 +46,13 @@ impl<'a> Mask<'a> {
         }
     }
 
-    /// A key was found to be hidden, or not. True if the next are worth a try.
+    /// Records whether a key was hidden. True if an attempt to skip the next ones is worthwhile.
     pub fn note(&mut self, is_hidden: bool) -> bool {
         self.hidden = if is_hidden { self.hidden + 1 } else { 0 };
         self.hidden > self.patience
     }
 
-    /// What it has cost.
+    /// The cost of skipping.
     pub fn counters(&self) -> ReadCounters {
         let mut counters = self.counters;
         if let Some((_, iter)) = &self.candidates {
@@ -59,7 +61,8 @@ impl<'a> Mask<'a> {
         counters
     }
 
-    /// From `user_key`, which the range tombstone of `fragment` at `mask` hides, to the next key that it may not hide.
+    /// Moves from `user_key`, which the range tombstone of `fragment` at `mask` hides, to the next key that
+    /// it may not hide.
     pub fn skip_forwards(
         &mut self,
         iter: &mut VersionIter,
@@ -85,7 +88,7 @@ impl<'a> Mask<'a> {
         Ok(())
     }
 
-    /// The same to the key before, where the oldest version is what it is left at.
+    /// Moves to the previous such key, and leaves the iterator at its oldest version.
     pub fn skip_backwards(
         &mut self,
         iter: &mut VersionIter,
@@ -111,7 +114,8 @@ impl<'a> Mask<'a> {
         Ok(())
     }
 
-    /// It walked what it could not pass over, which the scan can do by itself.
+    /// Adapts the patience. `in_vain`: the iterator walked over keys it could not skip, which the scan can do
+    /// by itself.
     fn learn(&mut self, in_vain: bool) {
         self.hidden = 0;
         if in_vain {

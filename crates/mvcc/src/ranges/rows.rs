@@ -1,12 +1,14 @@
-//! Range tombstones where they are stored: in the family of the versions they hide, so that they are written, flushed and lost together.
+//! The stored form of range tombstones. They are in the family of the versions they hide, so that both are
+//! written, flushed and lost together.
 //!
 //! ```text
-//! key 00 | suffix of the time   (versions of the empty user key, which is nobody's) ->
+//! key 00 | suffix of the time   (versions of the empty user key, which no user has) ->
 //!   u8 1 | (length varint | start | length varint | end)...
 //! ```
 //!
-//! One row for each time, with the spans that were deleted then: in order, no two overlapping or abutting. Fragments are not stored, they
-//! follow. A write changes the row of its time alone, whatever it overlaps.
+//! There is one row for each time, with the spans that were deleted at that time: in order, without overlaps
+//! or adjoining spans. Fragments are not stored, because they follow from the rows. A write only changes the
+//! row of its time, whatever it overlaps.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -22,7 +24,7 @@ use crate::timestamp::Timestamp;
 const ROW_VERSION: u8 = 1;
 
 impl Ranges {
-    /// Reads what `reader` sees. One seek where there are none.
+    /// Loads the range tombstones that `reader` sees. Costs one seek where there are none.
     pub fn load(reader: &Reader<'_>) -> Result<Option<Arc<Ranges>>> {
         let mut iter = reader.between(vec![SENTINEL], vec![SENTINEL, SENTINEL])?;
         let mut spans = Vec::new();
@@ -57,11 +59,11 @@ impl Ranges {
     }
 }
 
-/// What the engine holds of one time.
+/// The row of one time.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Row {
     pub key: Vec<u8>,
-    /// `None` if nothing is deleted at that time any more.
+    /// `None` if no span is deleted at that time any more.
     pub value: Option<Vec<u8>>,
 }
 

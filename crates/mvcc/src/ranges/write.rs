@@ -1,4 +1,4 @@
-//! Writing range tombstones, and removing them.
+//! Writing and removal of range tombstones.
 
 use std::sync::Arc;
 
@@ -11,31 +11,36 @@ use crate::reader::{Reader, Span, VersionIter};
 use crate::stats::{MvccStats, count_versions, whole_seconds};
 use crate::timestamp::Timestamp;
 
-/// How a range tombstone is written.
+/// The options of a range tombstone write.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RangeTombstoneOptions {
-    /// Writes nothing if the span has no version that is not hidden by a range tombstone already; a deletion of one key counts as a version. Default:
-    /// false.
+    /// Writes nothing if range tombstones hide all versions in the span already; a deletion of one key counts
+    /// as a version. Default: false.
     pub idempotent: bool,
-    /// The statistics of the span, if the caller knows them: its keys are not read then, but where tables tell of times at or above that of the
-    /// range tombstone, and with `idempotent` up to the first that is not hidden. They must be exact, and the span without inline values. Default:
+    /// The statistics of the span, if the caller knows them. Its keys are then read only where table
+    /// properties show times at or above that of the range tombstone, and with `idempotent` up to the first
+    /// that is not hidden. The statistics must be exact, and the span must have no inline values. Default:
     /// none.
     pub known: Option<MvccStats>,
 }
 
 impl MvccBatch<'_> {
-    /// Deletes every key of `span`, which needs an end, at `timestamp`, also such as do not exist: by one row, however many they are. Versions in
-    /// it stay, and are read as of earlier times, until garbage is collected. With statistics it reads the newest version of each
-    /// key that is not deleted by another one already, without them and with [`known`](RangeTombstoneOptions::known) ones only what may be too recent. Returns whether it was written.
+    /// Deletes every key of `span`, which must have an end, at `timestamp`, including keys that do not exist:
+    /// by one row, however many keys there are. Versions in it stay, and are read as of earlier times, until
+    /// they are garbage collected. With statistics it reads the newest version of each key that no other
+    /// range tombstone deletes already; without them, or with [`known`](RangeTombstoneOptions::known), only
+    /// keys that may be too recent. Returns whether it was written.
     ///
-    /// In memory it costs its bounds and a time for each fragment it overlaps, and a change a copy of the list of fragments. The row has all
-    /// spans deleted at that time: who deletes many does so in one batch, or at times of their own.
+    /// The range tombstone takes memory for its bounds and for a time in each fragment it overlaps, and each
+    /// change copies the list of fragments. The row holds all spans deleted at one time: a caller that
+    /// deletes many spans should do so in one batch, or at different times.
     ///
     /// # Errors
-    /// `NotSupported` without [`BatchOptions::range_tombstones`](crate::BatchOptions::range_tombstones), and for a batch that is not a store's;
-    /// [`Error::WriteTooOld`] naming the first key with a version, or where a range tombstone begins, at or above `timestamp`;
-    /// [`Error::BelowThreshold`]; `InvalidArgument` for a span that is empty or has no end, and for an inline value among the keys that are
-    /// read. Nothing is written then.
+    /// `NotSupported` without [`BatchOptions::range_tombstones`](crate::BatchOptions::range_tombstones), and
+    /// for a batch that is not a store's; [`Error::WriteTooOld`] with the first key that has a version, or
+    /// the start of a range tombstone, at or above `timestamp`; [`Error::BelowThreshold`]; `InvalidArgument`
+    /// for a span that is empty or has no end, and for an inline value among the keys that are read. Nothing
+    /// is written then.
     pub fn delete_range_using_tombstone(
         &mut self,
         span: Span<'_>,
@@ -75,11 +80,12 @@ impl MvccBatch<'_> {
         Ok(true)
     }
 
-    /// Adds range tombstones that another store had, as [`export_to_sst`](crate::Reader::export_to_sst) tells them: history, which may lie
-    /// below versions that are there. With statistics it reads their spans twice.
+    /// Adds range tombstones of another store, as [`export_to_sst`](crate::Reader::export_to_sst) returns
+    /// them: history, which may be below existing versions. With statistics it reads their spans twice.
     ///
     /// # Errors
-    /// Those of [`delete_range_using_tombstone`](Self::delete_range_using_tombstone) but `WriteTooOld` and inline values, which are not deleted.
+    /// Those of [`delete_range_using_tombstone`](Self::delete_range_using_tombstone), except `WriteTooOld`
+    /// and those of inline values, which are not deleted.
     pub fn import_range_tombstones(&mut self, tombstones: &[RangeTombstone]) -> Result<()> {
         for tombstone in tombstones {
             self.check_range(Span::new(&tombstone.start, &tombstone.end))?;
@@ -106,8 +112,8 @@ impl MvccBatch<'_> {
         })
     }
 
-    /// Removes the range tombstones in `span` at or below `timestamp`, once what they hide has been collected. Returns how many times of
-    /// fragments.
+    /// Removes the range tombstones in `span` at or below `timestamp`, once the versions they hide have been
+    /// collected. Returns the number of fragment times removed.
     ///
     /// # Errors
     /// `InvalidArgument` naming a version that one of them hides. Nothing is removed then.
@@ -134,7 +140,8 @@ impl MvccBatch<'_> {
         Ok(self.remove_ranges(span, |time| time <= timestamp))
     }
 
-    /// Removes the range tombstones in `span` of such times. Returns how many times of fragments.
+    /// Removes the range tombstones in `span` at the times that `goes` accepts. Returns the number of
+    /// fragment times removed.
     pub(crate) fn remove_ranges(&mut self, span: Span<'_>, goes: impl Fn(Timestamp) -> bool) -> u64 {
         let Some(ranges) = &self.ranges else {
             return 0;
@@ -167,13 +174,13 @@ impl MvccBatch<'_> {
         self.check_size(span.end.unwrap_or_default(), None)?;
         if span.is_empty() || span.end.is_none() {
             return Err(Error::invalid_argument(
-                "a range tombstone needs an end, behind its start",
+                "a range tombstone needs an end after its start",
             ));
         }
         Ok(())
     }
 
-    /// `NotSupported` where no range tombstone may be written.
+    /// `NotSupported` if the batch may not write range tombstones.
     pub(crate) fn check_ranges_allowed(&self) -> Result<()> {
         if !self.options().range_tombstones {
             return Err(base::Error::not_supported(
@@ -189,7 +196,7 @@ impl MvccBatch<'_> {
         Ok(())
     }
 
-    /// What the versions in `span` weigh, if somebody wants to know.
+    /// The statistics of the versions in `span`, if the batch keeps any.
     fn count_versions(&self, span: Span<'_>) -> Result<MvccStats> {
         let now = self.stats().last_update_nanos;
         match self.options().statistics {
@@ -198,12 +205,14 @@ impl MvccBatch<'_> {
         }
     }
 
-    /// True of a deletion that compactions may have left out already: the answer must be the same before and after they do.
+    /// True for a deletion that compactions may have dropped already: the result must be the same before and
+    /// after they do.
     fn is_collected(&self, newest: &NewestOf<'_>, iter: &mut VersionIter) -> Result<bool> {
         Ok(newest.timestamp <= self.collected && iter.is_tombstone()?)
     }
 
-    /// True if the newest version of a key in `span` is not hidden by a range tombstone. Reads up to the first such key.
+    /// True if the newest version of a key in `span` is not hidden by a range tombstone. Reads up to the
+    /// first such key.
     fn has_visible(&mut self, span: Span<'_>) -> Result<bool> {
         let mut found = false;
         let reader = self.reader();
@@ -216,7 +225,8 @@ impl MvccBatch<'_> {
         Ok(found)
     }
 
-    /// Fails if `span` has something at or above `timestamp`. With `visible` it looks at every key, and adds up what is not hidden.
+    /// Fails if `span` has a version or range tombstone at or above `timestamp`. With `visible` it reads
+    /// every key, and adds up those that are not hidden.
     fn check_not_newer(
         &mut self,
         span: Span<'_>,
@@ -273,11 +283,11 @@ impl MvccBatch<'_> {
     }
 }
 
-/// The versions that range tombstones do not hide yet.
+/// The versions that no range tombstone hides yet.
 struct Visible {
-    /// There is a version, or a deletion.
+    /// There is a version or a deletion.
     any: bool,
-    /// The live part.
+    /// The statistics of the live versions.
     live: MvccStats,
 }
 
@@ -294,12 +304,13 @@ impl Visible {
 struct NewestOf<'a> {
     user_key: &'a [u8],
     timestamp: Timestamp,
-    /// By a range tombstone.
+    /// A range tombstone hides the version.
     is_hidden: bool,
 }
 
-/// Has `visit` look at the newest version of each key in `span`, on which the iterator stands, until it returns false; of keys that range
-/// tombstones hide some are passed over. Returns what it cost. `InvalidArgument` for an inline value.
+/// Calls `visit` with the newest version of each key in `span`, with the iterator at that version, until it
+/// returns false. Some keys that range tombstones hide are skipped. Returns the cost. `InvalidArgument` for
+/// an inline value.
 fn walk_newest(
     reader: &Reader<'_>,
     span: Span<'_>,

@@ -1,4 +1,4 @@
-//! Values in blob files: what is stepped over is not read from there.
+//! Values in blob files: versions that are stepped over are not read from there.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use super::model::{NOW, blobs, open_with};
 
 const KEYS: usize = 30;
 const VERSIONS: i64 = 12;
-/// Bytes of each value, that of another key or version a different one.
+/// The length of each value; values differ by key and version.
 const LEN: usize = 300;
 
 struct Stage {
@@ -33,7 +33,7 @@ fn value(key: usize, second: i64) -> Vec<u8> {
     rng.bytes(LEN)
 }
 
-/// Keys with a version each second, and every third key deleted after the last.
+/// Keys with a version in each second, and every third key deleted after the last.
 fn stage(compression: CompressionType, statistics_of_versions: bool) -> Stage {
     let fs = Arc::new(MemFs::new());
     let statistics = Statistics::new();
@@ -72,12 +72,12 @@ fn stage(compression: CompressionType, statistics_of_versions: bool) -> Stage {
 }
 
 impl Stage {
-    /// Blobs that were read meanwhile.
+    /// The number of blobs that were read during `run`.
     fn blobs<T>(&self, run: impl FnOnce(&MvccStore) -> T) -> (u64, T) {
         let bytes = || self.statistics.get_ticker_count(Ticker::BlobDbBlobFileBytesRead);
         let before = bytes();
         let outcome = run(&self.store);
-        // As they are stored. Random bytes do not compress, and are not much more than they were.
+        // Lengths are those of the stored form. Random bytes do not compress, and grow only a little.
         ((bytes() - before) / (LEN as u64 + 5), outcome)
     }
 }
@@ -113,7 +113,7 @@ fn a_scan_reads_no_more_blobs_than_it_returns_rows() {
     }
 }
 
-/// A row that is too large to be returned is not read either, where its size can be known.
+/// A row that is too large to be returned is not read either, where its size is known.
 #[test]
 fn a_row_that_is_too_large_is_not_read() {
     let stage = stage(CompressionType::None, true);
@@ -201,7 +201,7 @@ fn garbage_and_counts_read_none() {
     assert_eq!(blobs, 0);
 }
 
-/// What is compressed must be read to be weighed, and not where nobody weighs it.
+/// A compressed value must be read to be weighed, but not if nothing weighs it.
 #[test]
 fn a_collection_without_statistics_reads_none_whatever_they_are_compressed_by() {
     let stage = stage(CompressionType::Lz4, false);
@@ -214,7 +214,7 @@ fn a_collection_without_statistics_reads_none_whatever_they_are_compressed_by() 
     assert_eq!(blobs, 0);
 }
 
-/// A blob that cannot be read fails who would return it, and nobody else.
+/// A blob that cannot be read only fails the reads that return it.
 #[test]
 fn damage_is_told_by_whoever_returns_the_value() {
     let Stage { fs, db, store, .. } = stage(CompressionType::None, true);

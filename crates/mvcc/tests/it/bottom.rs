@@ -1,4 +1,4 @@
-//! Garbage in the last level, which leaves without anybody compacting by hand; and files that are left alone.
+//! Garbage in the last level, which is dropped without a manual compaction; and files that are left alone.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,7 +24,7 @@ fn open(fs: Arc<dyn FileSystem>, style: CompactionStyle) -> (Db, MvccStore, Comp
     (db, store, gc)
 }
 
-/// A version of each key at each of the times, all in the last level.
+/// Writes a version of each key at each of the times, all into the last level.
 fn fill(db: &Db, store: &MvccStore, seconds: impl Iterator<Item = i64>) {
     for second in seconds {
         let mut batch = store.begin(NOW);
@@ -52,7 +52,8 @@ fn settle(db: &Db) {
     db.wait_for_compact().unwrap();
 }
 
-/// Has files rewritten that a snapshot held back. That it was released the engine may have noticed itself, and have begun.
+/// Rewrites files that a snapshot held back. The engine may have noticed the release by itself, and have
+/// begun.
 fn suggest(db: &Db, store: &MvccStore) {
     store.suggest_compactions().unwrap();
     db.wait_for_compact().unwrap();
@@ -83,7 +84,8 @@ fn garbage_at_the_bottom_leaves_by_itself() {
         assert_eq!(files(&db), before, "nothing is hidden yet");
         collect(&db, &store, 8);
         let left = dump(&db).len() as u64;
-        // Of each key the version at 8 that a reader sees, and that at 9; and what is hidden from the other side of a file's border.
+        // Each key keeps the version at 8 that a reader sees, and that at 9; and the versions hidden by one
+        // across a file's border.
         assert!(
             left >= 2 * KEYS && left <= 2 * KEYS + before.len() as u64,
             "{style:?}: {left}"
@@ -98,12 +100,12 @@ fn garbage_at_the_bottom_leaves_by_itself() {
         }
         for _ in 0..5 {
             collect(&db, &store, 8);
-            assert_eq!(files(&db), after, "{style:?}: what is left is left alone");
+            assert_eq!(files(&db), after, "{style:?}: remaining files are left alone");
         }
     }
 }
 
-/// What a reader holds back stays, and no file is rewritten over and over for it.
+/// The versions a reader holds back stay, and no file is rewritten again and again for them.
 #[test]
 fn nothing_is_rewritten_for_what_a_reader_holds() {
     let (db, store, gc) = open(Arc::new(MemFs::new()), CompactionStyle::Level);
@@ -113,7 +115,7 @@ fn nothing_is_rewritten_for_what_a_reader_holds() {
     let reader = store.reader(Timestamp::from_secs(1)).unwrap();
     for until in 2..6 {
         collect(&db, &store, until);
-        assert_eq!(files(&db), before, "all of it is read still");
+        assert_eq!(files(&db), before, "everything is still read");
     }
     drop(reader);
     let reader = store.reader(Timestamp::from_secs(7)).unwrap();
@@ -133,7 +135,7 @@ fn nothing_is_rewritten_for_what_a_reader_holds() {
     assert_eq!(store.stats(NOW).unwrap(), store.recount(NOW).unwrap());
 }
 
-/// Nor for a snapshot of the engine, between the versions or before all of them.
+/// The same for a snapshot of the engine, between the versions or before all of them.
 #[test]
 fn a_snapshot_of_the_engine_does_not_have_files_rewritten_for_ever() {
     let (db, store, gc) = open(Arc::new(MemFs::new()), CompactionStyle::Level);
@@ -186,7 +188,7 @@ fn files_with_little_to_lose_are_left_alone() {
     assert!((dump(&db).len() as u64) < KEYS + KEYS / 10);
 }
 
-/// What was reverted is no hider, and files that only it would clear are left alone.
+/// A reverted version is not a hider, and files that would only be cleared by one are left alone.
 #[test]
 fn what_is_distrusted_has_nothing_rewritten() {
     let (db, store, gc) = open(Arc::new(MemFs::new()), CompactionStyle::Level);
@@ -208,7 +210,8 @@ fn what_is_distrusted_has_nothing_rewritten() {
     }
 }
 
-/// However it is drawn: what is collected and held as it comes, it ends, and nothing is rewritten for nothing.
+/// For any random sequence of collections and held readers, the rewrites end, and no file is rewritten in
+/// vain.
 #[test]
 fn collections_come_to_rest() {
     let mut rng = rng::rng();
@@ -229,7 +232,8 @@ fn collections_come_to_rest() {
                 readers.clear();
             }
             collect(&db, &store, rng.i64(1..=second));
-            // A compaction that had begun went by what was collected before; what it left is suggested next.
+            // A compaction that had begun used the previous collection; the next suggestion takes its
+            // remaining garbage.
             store.suggest_compactions().unwrap();
             db.wait_for_compact().unwrap();
             let rest = files(&db);

@@ -1,4 +1,4 @@
-//! Garbage that compactions leave out: what is read and what is counted never tell whether it is still there.
+//! Garbage that compactions drop: neither reads nor statistics show whether it still exists.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
@@ -37,7 +37,7 @@ fn ttl(until: Timestamp) -> Duration {
     Duration::from_nanos(u64::try_from(NOW - until.wall).unwrap())
 }
 
-/// What is stored, without what is garbage at a time.
+/// The stored data without garbage at a time.
 fn logical(db: &Db, collected: Timestamp) -> Model {
     let mut model = Model::default();
     for (key, at, value) in dump(db) {
@@ -55,7 +55,7 @@ fn logical(db: &Db, collected: Timestamp) -> Model {
     model
 }
 
-/// The statistics of a database that holds nothing else than what `model` does.
+/// The statistics of a database that holds exactly the data of `model`.
 fn weigh(db: &Db, model: &Model, name: &str) -> MvccStats {
     let kept: std::collections::BTreeSet<(Vec<u8>, Timestamp)> =
         model.dump().into_iter().map(|(key, at, _)| (key, at)).collect();
@@ -117,7 +117,7 @@ fn nobody_can_tell_whether_it_is_gone() {
             let mut batch = store.begin(NOW);
             let mut changed = model.clone();
             for _ in 0..rng.u32(1..8) {
-                // What is removed above the threshold is no hider: half of the rounds remove nothing.
+                // Removals above the threshold are no hiders: half of the rounds remove nothing.
                 match round % 2 {
                     0 => operate(&mut rng, &mut batch, &mut changed, threshold, false),
                     _ => write(&mut rng, &mut batch, &mut changed),
@@ -125,7 +125,7 @@ fn nobody_can_tell_whether_it_is_gone() {
             }
             batch.commit(&WriteOptions::default()).unwrap();
             model = changed;
-            // A reader that began before keeps what it sees, and so does who has a snapshot of the engine.
+            // A reader that began before keeps what it sees, and so does a holder of an engine snapshot.
             let at = later(&mut rng, threshold);
             let reader = store.reader(at).unwrap();
             let seen = scan(&reader, at, false);
@@ -156,7 +156,7 @@ fn nobody_can_tell_whether_it_is_gone() {
                     model.collect(collected);
                 }
                 4 => {
-                    // Deleted one by one: it counts no more either.
+                    // Deleted one by one: that garbage no longer counts either.
                     let until = Timestamp::from_nanos(time(&mut rng).wall);
                     store
                         .collect_garbage(ttl(until), NOW, &Default::default())
@@ -202,10 +202,10 @@ fn nobody_can_tell_whether_it_is_gone() {
             }
         }
     }
-    assert!(left_out > 0, "compactions have left something out");
+    assert!(left_out > 0, "compactions have dropped versions");
 }
 
-/// A version, a deletion, or a range tombstone, if it does not come too late.
+/// Writes a version, a deletion, or a range tombstone, if its time is not too old.
 fn write(rng: &mut TestRng, batch: &mut MvccBatch<'_>, model: &mut Model) {
     let (key, at) = ([rng.u8(b'a'..b'e')], time(rng));
     if rng.one_in(12) {
@@ -234,7 +234,8 @@ fn put(store: &MvccStore, key: &[u8], seconds: i64, value: &[u8]) {
     batch.commit(&WriteOptions::default()).unwrap();
 }
 
-/// Compactions do not know what is read by a snapshot of the engine; they go by the garbage there was when it was taken.
+/// Compactions do not know which times a snapshot of the engine reads; they use the garbage collected when it
+/// was taken.
 #[test]
 fn snapshots_of_the_engine_keep_what_they_see() {
     let (db, store) = open(Arc::new(MemFs::new()), BatchOptions::default());
@@ -250,7 +251,7 @@ fn snapshots_of_the_engine_keep_what_they_see() {
     store.collect_in_compactions(ttl(at(2)), NOW).unwrap();
     let earlier = Reader::new(&db, &family).at(db.snapshot());
     let earlier_seen = all_seen(&earlier, 3);
-    // What was collected before a snapshot was taken goes while it is open.
+    // Garbage collected before a snapshot was taken is dropped while the snapshot is open.
     compact(&db, None, None);
     assert_eq!(dump(&db).len(), 10);
     store.collect_in_compactions(ttl(at(4)), NOW).unwrap();
@@ -273,7 +274,7 @@ fn snapshots_of_the_engine_keep_what_they_see() {
     assert_eq!(store.stats(NOW).unwrap(), store.recount(NOW).unwrap());
 }
 
-/// A version that was reverted is still in the files, and what it hid is not hidden any more.
+/// A reverted version is still in the files, and the version it hid is visible again.
 #[test]
 fn what_was_reverted_hides_nothing() {
     let (db, store) = open(Arc::new(MemFs::new()), BatchOptions::default());
@@ -301,7 +302,8 @@ fn what_was_reverted_hides_nothing() {
     assert_eq!(store.stats(NOW).unwrap(), store.recount(NOW).unwrap());
 }
 
-/// Rows of range tombstones are versions of one key, and still none hides another. What they hide is left out but for its newest version.
+/// Rows of range tombstones are versions of one key, but none hides another. The versions they hide are
+/// dropped, except the newest one.
 #[test]
 fn range_tombstones_stay() {
     let options = BatchOptions {
@@ -386,7 +388,7 @@ fn it_is_counted_no_more_whatever_the_crash() {
         assert_eq!(
             dump(&db).len(),
             40,
-            "of each key the newest and what is hidden by that alone"
+            "the newest version of each key, and the one it hides"
         );
         assert_eq!(store.stats(NOW).unwrap(), store.recount(NOW).unwrap());
         if finished {
@@ -397,7 +399,7 @@ fn it_is_counted_no_more_whatever_the_crash() {
     assert!(cut > 3);
 }
 
-/// Tells others to stop, whether it went well or not.
+/// Stops the other threads, even after a panic.
 struct StopOnDrop<'a>(&'a AtomicBool);
 
 impl Drop for StopOnDrop<'_> {
@@ -406,7 +408,7 @@ impl Drop for StopOnDrop<'_> {
     }
 }
 
-/// Keys that come back to life, and others that die, while it is weighed what is garbage.
+/// Keys are rewritten and deleted while the garbage is weighed.
 #[test]
 fn what_is_written_meanwhile_is_weighed_again() {
     collect_while_writing(false);
@@ -460,7 +462,8 @@ fn a_store_says_so_if_it_cannot() {
     assert_eq!(store.threshold(), Timestamp::ZERO);
 }
 
-/// Snapshots that are taken, by the store and past it, while garbage is collected and compacted: each reads the same until it is closed.
+/// Snapshots of the store and of the engine are taken while garbage is collected and compacted: each reads
+/// the same until it is closed.
 #[test]
 fn snapshots_read_the_same_until_they_are_closed() {
     let (db, store) = open(Arc::new(MemFs::new()), BatchOptions::default());
@@ -469,7 +472,7 @@ fn snapshots_read_the_same_until_they_are_closed() {
     let done = AtomicBool::new(false);
     let seed = rng::rng().u64(..);
     let time = |clock: i64| Timestamp::from_nanos(clock * 10_000);
-    // What there is to collect in a round, about, whoever is the faster.
+    // Roughly the versions to collect in a round, whichever thread is faster.
     let written_by = |round: i64| 1000 + 100 * (round + 1);
     std::thread::scope(|scope| {
         let _stop = StopOnDrop(&done);

@@ -1,4 +1,5 @@
-//! What a collection costs, in steps and seeks: what it removes, and nothing for what stays.
+//! The cost of a collection in steps and seeks: proportional to the versions removed, and independent of
+//! those that stay.
 
 use std::sync::Arc;
 
@@ -8,7 +9,7 @@ use vfs::MemFs;
 
 use super::model::{NOW, open};
 
-/// Removes the oldest `removed` of so many versions of a key among others.
+/// Removes the oldest `removed` of `versions` versions of a key among others.
 fn cost(db: &Db, versions: i64, removed: i64, options: BatchOptions) -> ReadCounters {
     let family = db.default_column_family();
     let mut batch = MvccBatch::new(db, &family, options, NOW);
@@ -54,14 +55,14 @@ fn what_stays_costs_nothing() {
             };
             let [few, many, most] = counts.map(|versions| cost(&db, versions, 1, options));
             assert_eq!(many, most);
-            // It removes one; what stays is tried with some steps and passed over by a seek.
+            // One version is removed; the others are tried with some steps and skipped by a seek.
             assert!(total(most) <= 10, "{most:?}");
             assert!(few.steps >= 1 && total(few) >= 2, "{few:?}");
             assert!(
                 total(most) <= 3 * total(few),
                 "{most:?} for one of many, {few:?} of two"
             );
-            // Each that goes costs a step more, until none stays above.
+            // Each removed version costs a step more, until none stays above.
             for removed in [16, 512, 1023] {
                 let [some, same] = [1024, 65_536].map(|versions| cost(&db, versions, removed, options));
                 let more = (removed - 1) as u64;
@@ -72,7 +73,8 @@ fn what_stays_costs_nothing() {
     }
 }
 
-/// The oldest version of each of many keys goes: where many stay, a seek leads to it, which also tells the time of the one above.
+/// Removes the oldest version of each of many keys: where many stay, a seek leads to it, which also yields
+/// the time of the one above.
 #[test]
 fn one_version_of_each_key_costs_the_same_however_many_stay() {
     const KEYS: i64 = 64;
@@ -114,7 +116,7 @@ fn one_version_of_each_key_costs_the_same_however_many_stay() {
     }
 }
 
-/// A history that is collected page by page is not walked once a page.
+/// A history that is collected page by page is not walked again for each page.
 #[test]
 fn pages_of_one_key_cost_together_what_they_remove() {
     let db = open(Arc::new(MemFs::new()));

@@ -1,4 +1,4 @@
-//! Collections that are cut off: what is read above the threshold is right, and the statistics are those of what is there.
+//! Interrupted collections: reads above the threshold are correct, and the statistics match the data.
 
 use std::sync::Arc;
 
@@ -25,7 +25,8 @@ fn fill(store: &MvccStore, keys: u32, versions: i64) {
             }
         }
     }
-    // Keys that range tombstones delete, one that can go with what it hides and one that cannot yet.
+    // Keys that range tombstones delete: one range tombstone can be removed with what it hides, and one
+    // cannot yet.
     for name in [b"key7", b"key8"] {
         for version in 1..=5 {
             batch.put(name, time(version), Value::Bytes(b"value")).unwrap();
@@ -57,7 +58,7 @@ fn open_store(db: &Db) -> MvccStore {
 
 type Seen = Vec<Vec<(Vec<u8>, Timestamp)>>;
 
-/// What readers see at every time above the threshold.
+/// The results of reads at every time above the threshold.
 fn seen(store: &MvccStore, from: i64, until: i64) -> Seen {
     let at = |seconds| {
         let found = store
@@ -95,7 +96,7 @@ fn a_collection_cut_off_anywhere_does_no_harm() {
             fill(&store, 6, 12);
             let before = seen(&store, 9, 12);
             let versions = dump(&db).len();
-            // The disk dies after so many operations that change it.
+            // The disk crashes after this many changes.
             fs.crash_at(fs.changes() + cut);
             let result = store.collect_garbage_at(time(8), NOW, &options);
             let finished = result.is_ok();
@@ -111,7 +112,7 @@ fn a_collection_cut_off_anywhere_does_no_harm() {
                 left == versions || store.threshold() == time(8),
                 "deleted before the threshold was durable"
             );
-            // The next collection ends the work.
+            // The next collection completes the work.
             store.collect_garbage_at(time(8), NOW, &options).unwrap();
             assert_eq!(seen(&store, 9, 12), before);
             assert_eq!(store.stats(NOW).unwrap(), store.recount(NOW).unwrap());
@@ -133,8 +134,8 @@ fn a_collection_cut_off_anywhere_does_no_harm() {
     }
 }
 
-/// The WAL has all that statistics count: a write that leaves it out is refused, and a crash leaves what was written before the threshold's record,
-/// which is synced, though nothing else was.
+/// The WAL has all writes that statistics count: a write without it is refused. After a crash the writes
+/// before the threshold's record remain, because the record was synced, although nothing else was.
 #[test]
 fn statistics_do_not_outlive_what_they_count() {
     let disk = MemFs::new();

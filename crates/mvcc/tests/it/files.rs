@@ -21,8 +21,8 @@ fn options() -> Options {
     options
 }
 
-/// Versions are found by seeks over memtables and files, in their order, and the filters over prefixes keep seeks within a user key
-/// out of files that do not have it.
+/// Seeks find versions in their order over memtables and files, and the filters over prefixes keep seeks
+/// within a user key out of files that do not have it.
 #[test]
 fn versions_lie_in_files_from_new_to_old() {
     let mut options = options();

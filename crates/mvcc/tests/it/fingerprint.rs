@@ -1,4 +1,4 @@
-//! The same history has the same fingerprint, however it came to lie where it does, and any other has another.
+//! Equal histories have equal fingerprints, however they are stored, and different ones differ.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use vfs::{FileSystem, MemFs};
 
 use super::model::{NOW, open_with};
 
-/// One write, at its second.
+/// One write, with its second.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Write {
     Put(&'static [u8], i64, Vec<u8>),
@@ -23,7 +23,7 @@ enum Write {
 const KEYS: [&[u8]; 6] = [b"a", b"a\0", b"ab", b"b", b"c", b"d"];
 const INLINE: &[u8] = b"inline";
 
-/// Writes in the order of their times, each at one of its own.
+/// Writes in the order of their times, each at a different one.
 fn history(rng: &mut TestRng) -> Vec<Write> {
     let mut writes = vec![Write::Inline(INLINE, rng.bytes(3))];
     for second in 1..rng.i64(20..60) {
@@ -49,7 +49,7 @@ struct Written {
     store: MvccStore,
 }
 
-/// Writes all of it in batches and files as chance will have them.
+/// Writes everything in random batches and files.
 fn write(rng: &mut TestRng, writes: &[Write]) -> Written {
     let fs: Arc<dyn FileSystem> = Arc::new(MemFs::new());
     let gc = CompactionGc::new();
@@ -96,7 +96,7 @@ fn write(rng: &mut TestRng, writes: &[Write]) -> Written {
         }
         batch.commit(&WriteOptions::default()).unwrap();
         if rng.one_in(3) {
-            // Written, and taken back without a trace.
+            // Written, and reverted without a trace.
             let mut batch = store.begin(NOW);
             let late = Timestamp::from_secs(80);
             batch.put(b"c", late, Value::Bytes(b"gone")).unwrap();
@@ -138,7 +138,7 @@ impl Written {
     }
 }
 
-/// One write of it is another, or is not there.
+/// Changes or drops one write.
 fn change(rng: &mut TestRng, writes: &mut Vec<Write>) {
     let at = rng.usize(..writes.len());
     let before = writes[at].clone();
@@ -168,7 +168,7 @@ fn the_same_history_has_the_same() {
         assert_eq!(whole, other.all());
         compact(&one.db);
         assert_eq!(whole, one.all());
-        // By parts, too, and these are the whole.
+        // The fingerprints of two parts add up to that of the whole.
         let (key, second) = (*rng.pick(&KEYS), rng.i64(1..60));
         let (left, right) = (
             Span::new(b"", key),
@@ -194,7 +194,7 @@ fn the_same_history_has_the_same() {
     }
 }
 
-/// Garbage is not told, whether it was removed, left to compactions, or is all there.
+/// Garbage does not affect it, whether it was removed, left to compactions, or is still there.
 #[test]
 fn no_garbage_is_in_it() {
     let mut rng = rng::rng();

@@ -1,4 +1,4 @@
-//! Scripts over a store: what it answers, what lies there afterwards, and what its statistics say.
+//! Scripts over a store: its results, the data afterwards, and its statistics.
 //!
 //! ```text
 //! run [ok|error] [stats] [steps=N]
@@ -11,10 +11,13 @@
 //! data: "a"/1.000000000,0 -> "abc"
 //! ```
 //!
-//! Commands: put put_blind put_inline cput cput_inline increment increment_inline del del_range del_range_inline del_range_pred del_range_ts import_range clear_range gc_whole revert get scan gc gc_ranges
-//! scan_versions iter collect_garbage score scan_counters is_span_empty split_key fingerprint ranges export flush compact reopen. Arguments: k end ts (seconds) v int by cond ttl max target; flags
-//! stand alone. `+foo` as a key is the one after foo. Arguments of `with` hold for the lines indented under it. Each command is a batch of its own; after each the
-//! statistics are compared with a recount. A script stops at its first error, which `run error` demands.
+//! Commands: put put_blind put_inline cput cput_inline increment increment_inline del del_range
+//! del_range_inline del_range_pred del_range_ts import_range clear_range gc_whole revert get scan gc
+//! gc_ranges scan_versions iter collect_garbage score scan_counters is_span_empty split_key fingerprint
+//! ranges export flush compact reopen. Arguments: k end ts (seconds) v int by cond ttl max target; flags
+//! stand alone. `+foo` as a key is the key directly after foo. Arguments of `with` apply to the lines
+//! indented under it. Each command is a batch of its own; after each the statistics are compared with a
+//! recount. A script stops at its first error, which `run error` demands.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -35,7 +38,7 @@ use super::model::{NOW, blobs, old_blobs, open, open_with, range_tombstones};
 struct State {
     db: Db,
     store: MvccStore,
-    /// After each command.
+    /// Flushes after each command.
     flushes: bool,
 }
 
@@ -61,7 +64,8 @@ fn histories() {
     });
 }
 
-/// The same where every value lies in a blob file, deletions, too; and where every value does behind which is a newer one.
+/// The histories with every value in a blob file, deletions too; and with every value that follows a newer
+/// version.
 #[test]
 fn histories_in_blob_files() {
     if std::env::var_os("REWRITE").is_some() {
@@ -77,7 +81,7 @@ fn histories_in_blob_files() {
                 true => old_blobs(options, 1, compression),
                 false => blobs(options, 0, compression),
             });
-            // Where it is counted what it takes, what lies in files takes more.
+            // Scripts that count costs only run in memory: reads of files cost more.
             let counts = std::fs::read_to_string(path).unwrap().contains("counters");
             State {
                 store: store(&db, 10),
@@ -123,7 +127,7 @@ fn parse(line: &str) -> Args {
 }
 
 fn run(state: &mut State, input: &str, stats: bool, out: &mut String) -> Option<Error> {
-    // Arguments of the blocks the line stands in, by their indentation.
+    // The arguments of the enclosing blocks, by indentation.
     let mut blocks: Vec<(usize, Args)> = Vec::new();
     for line in input.lines() {
         let text = line.trim();
@@ -152,7 +156,7 @@ fn run(state: &mut State, input: &str, stats: bool, out: &mut String) -> Option<
                 .keys()
                 .filter(|name| !blocks.iter().any(|(_, block)| block.contains_key(*name)))
                 .collect();
-            assert!(left.is_empty(), "{text}: not understood: {left:?}");
+            assert!(left.is_empty(), "{text}: unknown arguments: {left:?}");
         }
         if state.flushes {
             state.db.flush(&FlushOptions::default()).unwrap();
@@ -680,12 +684,13 @@ impl Line {
     }
 }
 
-/// The columns of a row are `row/1`, `row/2`.
+/// The row of a key: its columns are `row/1`, `row/2`.
 fn row_before_slash(key: &[u8]) -> usize {
     key.iter().position(|byte| *byte == b'/').unwrap_or(key.len())
 }
 
-/// One of `first`, `last`, `next`, `next_key`, `prev`, `seek:b`, `seek:b@5`, `before:b`.
+/// Moves the iterator by one of `first`, `last`, `next`, `next_key`, `prev`, `seek:b`, `seek:b@5`,
+/// `before:b`.
 fn walk(iter: &mut MvccIterator, step: &str) -> Result<bool> {
     match step.split_once(':').unwrap_or((step, "")) {
         ("first", _) => iter.seek_to_first(),

@@ -1,4 +1,4 @@
-//! The layer over real databases.
+//! Tests of the MVCC layer over real databases.
 
 extern crate esker_mvcc as mvcc;
 

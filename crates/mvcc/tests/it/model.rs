@@ -1,4 +1,5 @@
-//! The layer against a map of versions: random operations, flushes, compactions and collections, with few steps before a seek.
+//! The layer against a map of versions: random operations, flushes, compactions and collections, with few
+//! steps before a seek.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -20,19 +21,20 @@ mod predicate;
 /// Versions of a key by time; `None` is a deletion.
 pub type Versions = BTreeMap<Timestamp, Option<Vec<u8>>>;
 
-/// What should be there.
+/// The expected contents.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Model {
     pub versions: BTreeMap<Vec<u8>, Versions>,
     pub inline: BTreeMap<Vec<u8>, Vec<u8>>,
-    /// When everything from one of [`BOUNDS`], or the first key there is, to before the next was deleted.
+    /// The deletion times of the keys from each of [`BOUNDS`], or the first key there is, up to the next,
+    /// exclusive.
     pub deleted: BTreeMap<&'static [u8], BTreeSet<Timestamp>>,
 }
 
 pub type Found = Vec<(Vec<u8>, Timestamp, Option<Vec<u8>>)>;
 
 impl Model {
-    /// What a reader sees of a key.
+    /// The version of a key that a reader sees.
     pub fn get(&self, key: &[u8], at: Timestamp) -> Option<(Timestamp, Option<Vec<u8>>)> {
         if let Some(value) = self.inline.get(key) {
             return Some((Timestamp::ZERO, Some(value.clone())));
@@ -67,7 +69,7 @@ impl Model {
         }
     }
 
-    /// Removes range tombstones; returns how many times of fragments.
+    /// Removes range tombstones; returns the number of fragment times removed.
     fn undelete(&mut self, span: Span<'_>, goes: impl Fn(Timestamp) -> bool) -> u64 {
         let fragments = self.fragments(span, Timestamp::ZERO, Timestamp::MAX);
         let times = fragments.iter().flat_map(|fragment| &fragment.timestamps);
@@ -103,7 +105,7 @@ impl Model {
         fragments
     }
 
-    /// What there is, weighed from scratch.
+    /// The statistics, computed from scratch.
     fn weigh(&self) -> MvccStats {
         let mut stats = MvccStats::at(NOW);
         let age = |since: Timestamp| NOW / 1_000_000_000 - since.wall / 1_000_000_000;
@@ -199,7 +201,7 @@ impl Model {
         self.tidy();
     }
 
-    /// Removes what is garbage at a threshold, but for range tombstones.
+    /// Removes the garbage at a threshold, except range tombstones.
     pub fn collect(&mut self, threshold: Timestamp) {
         let keys: Vec<_> = self.versions.keys().cloned().collect();
         for key in keys {
@@ -246,7 +248,7 @@ pub fn range_tombstones(db: &Db) -> Vec<RangeTombstone> {
 /// Every version that is stored.
 pub fn dump(db: &Db) -> Found {
     let mut iter = db.iter(&Default::default());
-    // Behind the store's record.
+    // The position after the store's record.
     iter.seek(&[0, 0]);
     let mut all = Vec::new();
     while iter.valid() {
@@ -273,7 +275,7 @@ pub fn open(fs: Arc<dyn FileSystem>) -> Db {
     open_at(fs, "/db")
 }
 
-/// As `open`, with compactions that leave garbage out.
+/// As `open`, with compactions that drop garbage.
 pub fn open_collecting(fs: Arc<dyn FileSystem>, gc: &CompactionGc) -> Db {
     open_with(fs, "/db", |options| gc.configure(&mut options.column_family))
 }
@@ -297,7 +299,7 @@ pub fn open_with(fs: Arc<dyn FileSystem>, path: &str, change: impl FnOnce(&mut O
     Db::open(&options, Path::new(path)).unwrap()
 }
 
-/// Has values of `min` bytes and more lie in blob files.
+/// Puts values of at least `min` bytes into blob files.
 pub fn blobs(options: &mut Options, min: u64, compression: CompressionType) {
     let family = &mut options.column_family;
     family.enable_blob_files = true;
@@ -306,7 +308,7 @@ pub fn blobs(options: &mut Options, min: u64, compression: CompressionType) {
     family.enable_blob_garbage_collection = true;
 }
 
-/// Has values of `min` bytes and more lie in blob files where a newer version stands before them, and no others.
+/// Puts values of at least `min` bytes into blob files if they follow a newer version, and no others.
 pub fn old_blobs(options: &mut Options, min: u64, compression: CompressionType) {
     blobs(options, u64::MAX, compression);
     options.column_family.min_older_version_blob_size = min;
@@ -326,7 +328,7 @@ const KEYS: [&[u8]; 8] = [
     b"d",
 ];
 
-/// Where range tombstones may begin and end: the keys, and what comes right behind each.
+/// Where range tombstones may begin and end: the keys, and the key directly after each.
 const BOUNDS: [&[u8]; 15] = [
     b"a",
     b"a\0",
@@ -345,7 +347,7 @@ const BOUNDS: [&[u8]; 15] = [
     b"d\0",
 ];
 
-/// From each of the bounds, and the first there is, to before the next: those in a span.
+/// The stretches of a span: from each of the bounds, or the first key there is, up to the next.
 fn stretches(span: Span<'_>) -> impl Iterator<Item = (&'static [u8], &'static [u8])> {
     let starts = std::iter::once(&b""[..]).chain(BOUNDS);
     let all = starts.zip(BOUNDS.into_iter().chain([&b"e"[..]]));
@@ -369,7 +371,7 @@ pub fn time(rng: &mut TestRng) -> Timestamp {
     }
 }
 
-/// The same, or a time that no version has.
+/// Any time, including invalid ones.
 fn any_time(rng: &mut TestRng) -> Timestamp {
     match rng.u32(..12) {
         0 => Timestamp::ZERO,
@@ -386,13 +388,13 @@ fn is_negative(time: Timestamp) -> bool {
     time.wall < 0 || time.logical < 0
 }
 
-/// A window of which some may be gone, or with bounds that are no times.
+/// True for a window that may have lost versions, or whose bounds are not valid times.
 fn is_refused(after: Timestamp, until: Timestamp, threshold: Timestamp) -> bool {
     let begins_below = !after.is_zero() && after < threshold;
     is_negative(after) || begins_below || until.check().is_err() || until <= threshold
 }
 
-/// Why an export is refused. It leaves no file.
+/// Checks that an export is refused, and leaves no file.
 fn refused_export(
     rng: &mut TestRng,
     db: &Db,
@@ -401,7 +403,8 @@ fn refused_export(
     after: Timestamp,
     until: Timestamp,
 ) -> Option<Error> {
-    // A new name: after a crash the file of an earlier export may be back, because its removal was never made durable.
+    // A new name: after a crash the file of an earlier export may reappear, because its removal was never
+    // made durable.
     let path = PathBuf::from(format!("/refused{}", rng.u64(..)));
     let refused = reader.export_to_sst(span, after, until, None, &path, &ExportOptions::default());
     assert!(!db.options().fs.exists(&path).unwrap());
@@ -435,7 +438,7 @@ fn check_resume(resume: Option<&Resume>) {
     }
 }
 
-/// Scans to the end by what each scan leaves, and compares.
+/// Scans to the end, each scan from the rest of the last, and compares.
 fn compare_scans(rng: &mut TestRng, reader: &Reader<'_>, model: &Model, threshold: Timestamp) {
     let (mut start, mut end) = Default::default();
     let whole = span(rng, &mut start, &mut end);
@@ -483,7 +486,7 @@ fn compare_scans(rng: &mut TestRng, reader: &Reader<'_>, model: &Model, threshol
             assert!(left.iter().all(|(key, ..)| !rows.contains(&key[0])));
         }
         if result.resume.is_some() {
-            assert!(!result.rows.is_empty(), "it gets on");
+            assert!(!result.rows.is_empty(), "each scan makes progress");
         }
         for row in result.rows.iter() {
             found.push((
@@ -496,7 +499,7 @@ fn compare_scans(rng: &mut TestRng, reader: &Reader<'_>, model: &Model, threshol
             && resume.reason == ResumeReason::ByteLimit
             && options.whole_rows.is_none()
         {
-            // It stopped at a row that it would have returned.
+            // The scan stopped at a row that it would have returned.
             let next = &expected[found.len()].0;
             assert!(result.rows.bytes() + resume.next_bytes > target);
             assert!(match options.reverse {
@@ -511,13 +514,13 @@ fn compare_scans(rng: &mut TestRng, reader: &Reader<'_>, model: &Model, threshol
     assert!(reader.scan(without_end, at, &options).is_err());
     assert_eq!(counters.rows, found.len() as u64);
     assert!(counters.skipped <= counters.steps + counters.seeks);
-    // Parts of rows were read in vain.
+    // Parts of rows were read without being returned.
     let exact = options.whole_rows.is_none();
     let deleted = match options.tombstones {
         true => 0,
         false => model.scan(whole, at, true).len() as u64 - counters.rows,
     };
-    // What range tombstones hide may be passed over without a look.
+    // Keys that range tombstones hide may be skipped.
     match model.deleted.is_empty() {
         true => assert!(!exact || counters.tombstones == deleted),
         false => assert!(!exact || counters.tombstones <= deleted),
@@ -580,7 +583,7 @@ fn compare_scans(rng: &mut TestRng, reader: &Reader<'_>, model: &Model, threshol
     assert_eq!(reader.range_tombstones(whole, after, until).unwrap(), deleted);
 }
 
-/// What was written in a window, walked, and exported into another database piece by piece.
+/// The versions written in a window, iterated, and exported into another database piece by piece.
 fn compare_window(rng: &mut TestRng, db: &Db, reader: &Reader<'_>, model: &Model, threshold: Timestamp) {
     let (mut start, mut end) = Default::default();
     let span = span(rng, &mut start, &mut end);
@@ -713,7 +716,7 @@ fn compare(rng: &mut TestRng, db: &Db, reader: &Reader<'_>, model: &Model, thres
     }
 }
 
-/// One operation on the batch and the model. What fails must have no effect.
+/// One operation on the batch and the model. A failed one must have no effect.
 pub fn operate(
     rng: &mut TestRng,
     batch: &mut StoreBatch<'_>,
@@ -722,7 +725,7 @@ pub fn operate(
     with_inline: bool,
 ) {
     let key = key(rng);
-    // Times that are there already are what could be mistaken.
+    // Existing times are the most likely to be confused.
     let newest = model
         .newest(&key)
         .filter(|(time, _)| !time.is_zero() && rng.one_in(6));
@@ -884,7 +887,7 @@ pub fn operate(
                     };
                     let times: BTreeSet<_> = fragments.iter().flat_map(|gone| &gone.timestamps).collect();
                     if let Some(resume) = &result.resume {
-                        assert!(!done.is_empty(), "it gets on");
+                        assert!(!done.is_empty(), "each call makes progress");
                         let rows = removed + times.len() as u64;
                         let is_full = options.max_versions.is_some_and(|most| rows >= most);
                         assert!(is_full || resume.reason == ResumeReason::ByteLimit);
@@ -1041,7 +1044,7 @@ fn delete_using_tombstone(
     newer.retain(|(_, newest)| *newest >= at);
     let has_inline = keys.iter().any(|key| model.inline.contains_key(key));
     if has_inline && options.known.is_some() {
-        // What is promised must be so.
+        // The promise of the blind put must hold.
         return;
     }
     match batch.delete_range_using_tombstone(span, at, &options) {
@@ -1077,7 +1080,7 @@ fn the_store_is_the_model() {
     for round in 0..30 {
         let mut fs = Arc::new(MemFs::new());
         let (with_blobs, min) = (rng.bool(), *rng.pick(&[0, 5, 8]));
-        // From how many bytes on versions behind newer ones lie in blob files.
+        // The minimum length from which versions after newer ones go to blob files.
         let min_older = *rng.pick(&[0, 1, 6]);
         let only_older = min_older > 0 && rng.bool();
         let compression = *rng.pick(&[CompressionType::None, CompressionType::Lz4]);
@@ -1092,7 +1095,7 @@ fn the_store_is_the_model() {
         };
         let mut db = open(fs.clone());
         let mut model = Model::default();
-        // What a crash may leave: the last that is durable first.
+        // The states that a crash may leave: the last durable one first.
         let mut since = vec![model.clone()];
         let options = BatchOptions {
             max_steps: rng.u32(..4),
@@ -1196,9 +1199,9 @@ fn the_store_is_the_model() {
                         rows == model.dump()
                             && deleted == model.fragments(Span::ALL, Timestamp::ZERO, Timestamp::MAX)
                     };
-                    // Whole batches, those that came first.
+                    // Whole batches, without gaps.
                     let left = since.iter().rposition(is_left);
-                    let left = left.expect("what was durable, and some of what came after");
+                    let left = left.expect("the durable batches, and some of those after");
                     lost += since.len() - 1 - left;
                     model = since.swap_remove(left);
                     since = vec![model.clone()];
@@ -1219,7 +1222,7 @@ fn the_store_is_the_model() {
     );
 }
 
-/// What there is before the batch has done anything.
+/// The statistics before the batch has changed anything.
 fn store_stats_before(batch: &StoreBatch<'_>, model: &Model) -> mvcc::MvccStats {
     let counted = mvcc::compute_stats(&batch.reader(), Span::ALL, NOW).unwrap();
     assert_eq!(counted.key_count as usize, model.keys(Span::ALL).len());

@@ -1,4 +1,4 @@
-//! Versions behind newer ones in blob files, where compactions leave them alone until they are garbage.
+//! Versions after newer ones in blob files, where compactions leave them alone until they are garbage.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use vfs::{FileSystem, MemFs};
 use super::model::{NOW, old_blobs, open_with};
 
 const KEYS: usize = 40;
-/// Bytes of each value.
+/// The length of each value.
 const LEN: usize = 300;
 
 struct Stage {
@@ -33,7 +33,7 @@ fn value(key: usize, second: i64) -> Vec<u8> {
     rng.bytes(LEN)
 }
 
-/// Older versions of at least `min` bytes lie in blob files; 0: none do.
+/// Older versions of at least `min` bytes go to blob files; 0: none do.
 fn open(fs: Arc<dyn FileSystem>, min: u64) -> Stage {
     let statistics = Statistics::new();
     let gc = CompactionGc::new();
@@ -80,7 +80,7 @@ impl Stage {
         self.db.compact_range(&family, &all, None, None).unwrap();
     }
 
-    /// Blobs that are no garbage.
+    /// The number of live blobs.
     fn blobs(&self) -> u64 {
         let files = self.db.blob_files(&self.db.default_column_family());
         let live = files
@@ -93,12 +93,13 @@ impl Stage {
         self.statistics.get_ticker_count(Ticker::BlobDbBlobFileBytesRead)
     }
 
-    /// Every key has the value of `written` to who reads at `second`; and what statistics say is so.
+    /// Checks that a reader at `second` finds the value of `written` for every key; and that the statistics
+    /// are correct.
     fn check(&self, second: i64, written: i64) {
         self.check_at(at(second), written);
     }
 
-    /// The same as of any time.
+    /// As `check`, at any time.
     fn check_at(&self, time: Timestamp, written: i64) {
         for reverse in [false, true] {
             let options = MvccReadOptions {
@@ -117,7 +118,7 @@ impl Stage {
     }
 }
 
-/// Of what a flush writes, and of what meets in a compaction.
+/// Versions that a flush writes, and versions that meet in a compaction.
 #[test]
 fn the_newest_stay_and_cost_no_access() {
     let stage = open(Arc::new(MemFs::new()), 100);
@@ -126,7 +127,7 @@ fn the_newest_stay_and_cost_no_access() {
     assert_eq!(stage.blobs(), 2 * KEYS as u64);
     stage.put_all(4);
     stage.flush();
-    assert_eq!(stage.blobs(), 2 * KEYS as u64, "that 3 is older is not known yet");
+    assert_eq!(stage.blobs(), 2 * KEYS as u64, "3 is not known to be older yet");
     stage.compact();
     assert_eq!(stage.blobs(), 3 * KEYS as u64);
     let before = stage.blob_bytes_read();
@@ -134,14 +135,18 @@ fn the_newest_stay_and_cost_no_access() {
     let mut batch = stage.store.begin(NOW);
     batch.put(b"key000", at(8), Value::Bytes(&value(0, 8))).unwrap();
     drop(batch);
-    assert_eq!(stage.blob_bytes_read(), before, "what is newest is in the tables");
+    assert_eq!(
+        stage.blob_bytes_read(),
+        before,
+        "the newest versions are in the tables"
+    );
     for second in 1..4 {
         stage.check(second, second);
     }
     assert!(stage.blob_bytes_read() > before);
 }
 
-/// What is small stays; and what is only deleted, too.
+/// Small values stay in the tables, and so do deletions.
 #[test]
 fn small_values_and_deletions_stay() {
     let stage = open(Arc::new(MemFs::new()), LEN as u64 * 2);
@@ -162,7 +167,7 @@ fn small_values_and_deletions_stay() {
     stage.check(3, 3);
 }
 
-/// A version that is the newest again is read from where it is.
+/// A version that becomes the newest again is read from its blob file.
 #[test]
 fn what_a_revert_brings_back_is_read() {
     let stage = open(Arc::new(MemFs::new()), 100);
@@ -180,7 +185,8 @@ fn what_a_revert_brings_back_is_read() {
     assert_eq!(stage.blobs(), 2 * KEYS as u64);
 }
 
-/// Bytes that compactions have written, tables and blob files, once a history has come in level by level.
+/// The bytes that compactions have written, in tables and blob files, after a history has come in level by
+/// level.
 fn written(min: u64) -> u64 {
     let stage = open(Arc::new(MemFs::new()), min);
     for second in 1..=10 {
@@ -195,11 +201,11 @@ fn written(min: u64) -> u64 {
 #[test]
 fn compactions_do_not_write_them_again() {
     let (with, without) = (written(100), written(0));
-    // A version is written once to a table and once to a blob file, in place of once for each that comes later.
+    // A version is written once to a table and once to a blob file, instead of once for each later version.
     assert!(with * 2 < without, "{with} and {without} bytes");
 }
 
-/// The value that a table keeps outweighs what it says of the older one, which is most of what there is.
+/// The value in the table is larger than the blob index of the older one, whose value is most of the data.
 #[test]
 fn garbage_in_blob_files_leaves_by_itself() {
     let stage = open(Arc::new(MemFs::new()), 100);
@@ -226,7 +232,7 @@ fn garbage_in_blob_files_leaves_by_itself() {
     );
 }
 
-/// A collection that deletes has blob files go as well, once compactions have met what it deleted.
+/// A collection that deletes also frees blob files, once compactions have met the deletions.
 #[test]
 fn what_is_deleted_leaves_the_blob_files() {
     let stage = open(Arc::new(MemFs::new()), 100);

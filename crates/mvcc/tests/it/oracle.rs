@@ -1,4 +1,4 @@
-//! Tables of versions in the hands of RocksDB's own program, which has never heard of their order.
+//! Tables of versions read by RocksDB's own program, which does not know their comparator.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use std::time::Duration;
 use esker::{Db, Options, WriteOptions};
 use esker_mvcc::{BatchOptions, MvccComparator, MvccStore, Timestamp, Value};
 
-/// What `sst_dump` says of a table; `None` where it is not installed.
+/// The output of `sst_dump` for a table; `None` where it is not installed.
 fn sst_dump(table: &Path, arguments: &[&str]) -> Option<String> {
     let output = testkit::oracle::sst_dump()?
         .arg(format!("--file={}", table.display()))
@@ -65,7 +65,7 @@ fn sst_dump_verifies_and_shows_versions() {
         assert!(verified.contains("The file is ok"), "{verified}");
         let shown = sst_dump(&table, &["--command=scan"]).unwrap();
         assert!(shown.matches("key00007").count() >= 2, "{shown}");
-        // The table says what its order is all the same.
+        // The table's property still names its comparator.
         let properties = sst_dump(&table, &["--command=none", "--show_properties"]).unwrap();
         let name: String = MvccComparator::NAME
             .bytes()

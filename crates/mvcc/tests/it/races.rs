@@ -1,4 +1,4 @@
-//! Collections while others write: what they find is looked at again when it is removed.
+//! Collections while other threads write: the garbage found is checked again when it is removed.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,10 +11,10 @@ use vfs::MemFs;
 
 use super::model::{NOW, open, plain};
 
-/// Of each key what is to be read, and whether it is inline.
+/// For each key the value to be read, and whether it is inline.
 type Live = BTreeMap<Vec<u8>, (Vec<u8>, bool)>;
 
-/// Many, so that looking through them takes as long as some writes do.
+/// Many keys, so that a search through them takes as long as several writes.
 const KEYS: u32 = 500;
 
 struct Writer<'a> {
@@ -25,7 +25,8 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    /// Keys are mostly deleted, so that there are runs of garbage; cleared keys become inline ones, and these become versions again.
+    /// Keys are mostly deleted, so that there are runs of garbage; cleared keys become inline ones, and these
+    /// become versions again.
     fn step(&mut self) -> Result<()> {
         let at = Timestamp::from_nanos(self.clock.fetch_add(1, Ordering::Relaxed));
         let first = self.rng.u32(..KEYS);

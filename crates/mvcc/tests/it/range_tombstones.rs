@@ -1,4 +1,5 @@
-//! Range tombstones beyond what scripts and the model ask: who may write them, crashes, and readers at the very moment.
+//! Range tombstones beyond the scripts and the model: permissions, crashes, and readers at the moment of a
+//! write.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -51,7 +52,7 @@ fn whoever_has_not_asked_for_them_writes_none_but_heeds_them() {
         b"c",
         time(2)
     )));
-    // The record is what those read who know of none.
+    // The record has the form that releases without range tombstones read.
     assert_eq!(db.get(&[0]).unwrap().unwrap()[0], 1);
     drop(plain);
     let writer = store(&db, options());
@@ -73,7 +74,7 @@ fn whoever_has_not_asked_for_them_writes_none_but_heeds_them() {
         assert!(batch.put(b"b", time(2), Value::Bytes(b"value")).is_err());
         assert!(is_not_supported(delete(&mut batch, b"a", b"c", time(3))));
     }
-    // Whoever reads past the store is told only if he asks.
+    // A reader that bypasses the store sees range tombstones only if it asks for them.
     let raw = Reader::new(&db, &family);
     let get = |reader: &Reader<'_>| {
         reader
@@ -83,7 +84,7 @@ fn whoever_has_not_asked_for_them_writes_none_but_heeds_them() {
     };
     assert!(get(&raw).is_some());
     assert!(get(&raw.with_range_tombstones().unwrap()).is_none());
-    // The last one gone, the record is as it was.
+    // After the last one is removed, the record has its old form.
     let writer = store(&db, options());
     writer
         .collect_garbage_at(time(2), NOW, &GcOptions::default())
@@ -129,10 +130,10 @@ fn snapshots_and_readers_keep_theirs() {
     );
 }
 
-/// All that is stored.
+/// All stored data.
 type State = (Found, Vec<RangeTombstone>);
 
-/// Writes a batch, and adds what will be there then. `durable` becomes the number of batches that must survive.
+/// Writes a batch, and adds the resulting state. `durable` becomes the number of batches that must survive.
 fn write_step(
     db: &esker::Db,
     store: &MvccStore,
@@ -176,7 +177,7 @@ fn write_step(
     Ok(())
 }
 
-/// Whatever a crash leaves, it is what some number of whole batches have written.
+/// After any crash the state is that after some number of whole batches.
 #[test]
 fn they_are_written_with_their_batch_or_not_at_all() {
     let mut rng = rng::rng();
@@ -209,7 +210,7 @@ fn they_are_written_with_their_batch_or_not_at_all() {
     assert!(cut_off > 10, "some were cut off");
 }
 
-/// Whoever begins to read at the moment of a write sees all of it or nothing.
+/// A reader that begins at the moment of a write sees all of it or nothing.
 #[test]
 fn readers_see_whole_batches() {
     const KEYS: [&[u8]; 4] = [b"a", b"b", b"c", b"d"];
@@ -262,7 +263,7 @@ fn readers_see_whole_batches() {
             put(true);
             put(false);
         }
-        // Until each has seen both.
+        // Until each reader has seen both states.
         done.store(true, Ordering::Relaxed);
         while readers.iter().any(|reader| !reader.is_finished()) {
             put(true);
@@ -273,7 +274,8 @@ fn readers_see_whole_batches() {
     assert_eq!(store.stats(NOW).unwrap(), store.recount(NOW).unwrap());
 }
 
-/// Tables that tell of nothing above a range tombstone are not read for what it hides, but inline values and what is newer are found.
+/// Tables whose properties show nothing above a range tombstone are not read for hidden keys, but inline
+/// values and newer versions are found.
 #[test]
 fn what_is_hidden_is_not_read() {
     let db = open(Arc::new(MemFs::new()));
@@ -299,7 +301,7 @@ fn what_is_hidden_is_not_read() {
     batch
         .put_inline(b"key02000x", Some(Value::Bytes(b"inline")))
         .unwrap();
-    // Without statistics nobody looks whether there is one.
+    // Without statistics nothing checks whether one exists.
     assert!(delete(&mut batch, b"key00100", b"key04900", time(2)).unwrap());
     batch.commit(&WriteOptions::default()).unwrap();
     write(&[500, 3000, 3001], 3);
@@ -327,7 +329,7 @@ fn what_is_hidden_is_not_read() {
         )
     };
     let hidden = Span::new(b"key00200", b"key04800");
-    // The first reads several blocks at once, from the disk.
+    // The first scan reads several blocks at once, from the disk.
     scan(Span::ALL, time(1), false);
     let (_, _, before) = scan(hidden, time(1), false);
     for reverse in [false, true] {
@@ -338,14 +340,14 @@ fn what_is_hidden_is_not_read() {
         let (keys, _, blocks) = scan(hidden, time(2), reverse);
         assert_eq!(keys, [b"key02000x"]);
         assert!(blocks < before / 4, "{blocks} blocks, {before} of all");
-        // On both sides there is what was not deleted.
+        // Keys that are not deleted exist on both sides.
         let (keys, _, blocks) = scan(Span::ALL, time(9), reverse);
         assert_eq!(keys.len(), 204);
         assert!(blocks < before / 4, "{blocks} blocks, {before} of all");
     }
 }
 
-/// Whoever deletes a span again and again does not read each time what is deleted already.
+/// Repeated deletions of a span do not read the deleted keys again.
 #[test]
 fn what_is_deleted_is_not_counted_again() {
     let db = open(Arc::new(MemFs::new()));
@@ -372,7 +374,7 @@ fn what_is_deleted_is_not_counted_again() {
     }
 }
 
-/// What a reader must see, from all that is stored.
+/// The rows that a reader must see, computed from all stored data.
 fn visible(db: &esker::Db, span: Span<'_>, at: Timestamp) -> Found {
     let deleted = range_tombstones(db);
     let is_hidden = |key: &[u8], time: Timestamp| {
@@ -386,20 +388,20 @@ fn visible(db: &esker::Db, span: Span<'_>, at: Timestamp) -> Found {
     found.retain(|(key, time, _)| {
         *time <= at && **key >= *span.start && span.end.is_none_or(|end| **key < *end)
     });
-    // Of each key the newest comes first.
+    // The newest version of each key comes first.
     found.dedup_by(|later, first| later.0 == first.0);
     found.retain(|(key, time, value)| value.is_some() && !is_hidden(key, *time));
     found
 }
 
-/// Scans find what is not hidden, wherever it lies among what is passed over.
+/// Scans find every visible version among skipped ones.
 #[test]
 fn nothing_visible_is_passed_over() {
     let mut rng = rng::rng();
     for _ in 0..20 {
         let db = open(Arc::new(MemFs::new()));
         let options = BatchOptions {
-            // Otherwise nobody may delete where there are inline values.
+            // With statistics, spans with inline values could not be deleted.
             statistics: false,
             max_steps: rng.u32(..3),
             ..options()

@@ -1,4 +1,4 @@
-//! Statistics that are wrong are noticed where they are used, and counted anew.
+//! Wrong statistics are detected where they are used, and recounted.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -10,9 +10,9 @@ use vfs::MemFs;
 
 use super::model::{NOW, open, open_at};
 
-/// The engine's key of a store's record.
+/// The engine key of a store's record.
 const RECORD: &[u8] = &[0];
-/// Where its statistics begin.
+/// The offset of its statistics.
 const FIELDS_AT: usize = 1 + 3 * 12 + 1;
 
 fn store(db: &Db) -> MvccStore {
@@ -23,7 +23,7 @@ fn time(seconds: i64) -> Timestamp {
     Timestamp::from_secs(seconds)
 }
 
-/// Some keys with a version that lives and one that does not.
+/// Writes some keys with a live version and a garbage one.
 fn fill(store: &MvccStore) {
     let mut batch = store.begin(NOW);
     for key in [&b"a"[..], b"b", b"c"] {
@@ -33,7 +33,7 @@ fn fill(store: &MvccStore) {
     batch.commit(&WriteOptions::default()).unwrap();
 }
 
-/// Makes the record say that its field is `value`.
+/// Sets a field of the record to `value`.
 fn plant(db: &Db, field: usize, value: i64) {
     let mut record = db.get(RECORD).unwrap().unwrap();
     let at = FIELDS_AT + 8 * field;
@@ -51,9 +51,9 @@ fn told(db: &Db, field: usize) -> i64 {
 fn a_record_that_cannot_be_is_not_believed() {
     let db = open(Arc::new(MemFs::new()));
     fill(&store(&db));
-    // Bytes and counts of what lives, of keys and of values, and the age of garbage.
+    // Bytes and counts of live data, of keys and of values, and the age of garbage.
     for field in 1..8 {
-        // What is written ahead of its time has less than no age once it is garbage.
+        // A version written with a future time has a negative age once it is garbage.
         let less = if field == 7 { -1 << 40 } else { -1 };
         for value in [i64::MIN, less, 1 << 60, i64::MAX] {
             let good = told(&db, field);
@@ -65,7 +65,7 @@ fn a_record_that_cannot_be_is_not_believed() {
             plant(&db, field, good);
         }
     }
-    // Whatever the time it is said to be of, nothing overflows, and with the next write it is well again.
+    // With any last update time nothing overflows, and the next write repairs the statistics.
     for value in [i64::MIN, i64::MAX] {
         let good = told(&db, 0);
         plant(&db, 0, value);
@@ -74,7 +74,7 @@ fn a_record_that_cannot_be_is_not_believed() {
         store.gc_score(Duration::from_secs(1), NOW).unwrap().unwrap();
         plant(&db, 0, good);
     }
-    // More lives than there is, which needs no look at each field.
+    // More live data than data: this does not need a check of each field.
     let good = told(&db, 1);
     plant(&db, 1, told(&db, 3) + told(&db, 5) + 1);
     let store = store(&db);
@@ -85,7 +85,7 @@ fn a_record_that_cannot_be_is_not_believed() {
     assert!(told(&db, 1) < good, "the record is that of what there is");
 }
 
-/// Numbers that could be, but not after a collection: nothing is left then that was garbage for so long.
+/// Plausible numbers that cannot be after a collection: no garbage of that age is left then.
 #[test]
 fn a_collection_notices_garbage_that_cannot_have_been_left() {
     let db = open(Arc::new(MemFs::new()));
@@ -108,7 +108,7 @@ fn a_collection_notices_garbage_that_cannot_have_been_left() {
     assert!(!again.recounted);
 }
 
-/// A file was ingested, and nobody counted: what is removed of it was never there.
+/// A file was ingested without a recount: versions are removed that were never counted.
 #[test]
 fn a_score_is_not_made_of_what_cannot_be() {
     let fs = Arc::new(MemFs::new());

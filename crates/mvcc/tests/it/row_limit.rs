@@ -1,5 +1,5 @@
-//! Keys and values that the engine would not take once they are encoded are refused before they are copied: zeros stand for them, which take
-//! no page of memory.
+//! Keys and values that the engine would refuse once encoded are refused before they are copied. The tests
+//! use zeros, which take no page of memory.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ fn versions_beyond_the_limit_are_refused() {
     let now = Timestamp::from_secs(5);
     let limit = RowLimit::MAX.bytes();
     let zeros = &vec![0; limit][..];
-    // Five bytes of header make it too long, and so do time, sentinel and trailer of a key.
+    // The header of five bytes makes the value too long; time, sentinel and trailer make the key too long.
     let (key, bytes) = (&zeros[..limit - 21], Value::Bytes(&zeros[..limit - 4]));
     let small = Value::Bytes(b"v");
     let mut batch = store.begin(NOW);
@@ -50,7 +50,7 @@ fn versions_beyond_the_limit_are_refused() {
         let deleted = batch.delete_range_using_tombstone(span, now, &Default::default());
         refused("delete_range", deleted, "key");
     }
-    // The batch holds what it had taken, and nothing of the rest.
+    // The batch holds the accepted writes, and nothing of the refused ones.
     batch.commit(&WriteOptions::default()).unwrap();
     let reader = store.reader(now).unwrap();
     let found = reader.get(b"k", now, &Default::default()).unwrap().found;

@@ -1,4 +1,5 @@
-//! Nothing at or below the threshold is read or written, by whatever way; what began before it rose reads on.
+//! Nothing at or below the threshold is read or written by any path; readers that began before it rose
+//! continue.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -48,7 +49,7 @@ fn refused<T>(result: Result<T>, time: Timestamp, threshold: Timestamp) {
     }
 }
 
-/// What there is at or below the threshold of 5 seconds is refused, what is above is read.
+/// Checks that times at or below the threshold of 5 seconds are refused, and later ones are read.
 fn keeps_to_it(reader: &Reader<'_>, threshold: Timestamp) {
     let options = MvccReadOptions::default();
     let path = Path::new("/export");
@@ -84,7 +85,7 @@ fn keeps_to_it(reader: &Reader<'_>, threshold: Timestamp) {
     assert_eq!(seen(reader, threshold.next()), 5);
 }
 
-/// What key a was.
+/// The value of key a.
 fn seen(reader: &Reader<'_>, time: Timestamp) -> i64 {
     let found = reader.get(b"a", time, &MvccReadOptions::default());
     let found = found.unwrap().found.unwrap();
@@ -114,11 +115,11 @@ fn no_reader_reads_at_or_below_it() {
     refused(store.reader(threshold), threshold, threshold);
     refused(store.get(b"a", threshold, &options), threshold, threshold);
     refused(store.scan(Span::ALL, at(1), &options), at(1), threshold);
-    // Past the store, whoever asks for it.
+    // A reader that bypasses the store can ask for the threshold.
     keeps_to_it(&Reader::new(&db, &family).with_threshold().unwrap(), threshold);
     let after = Reader::new(&db, &family).at(db.snapshot());
     keeps_to_it(&after.with_threshold().unwrap(), threshold);
-    // Theirs is that of their moment.
+    // These readers keep the threshold of their moment.
     let before = Reader::new(&db, &family).at(before).with_threshold().unwrap();
     for reader in [&began_before, &before] {
         for seconds in 1..10 {
@@ -133,7 +134,7 @@ fn no_reader_reads_at_or_below_it() {
     }
 }
 
-/// A batch keeps the threshold from rising until it is written: it reads what there was when it began.
+/// A batch prevents the threshold from rising until it is written: it reads the state of its beginning.
 #[test]
 fn a_batch_keeps_to_that_of_its_beginning() {
     let (_db, store) = filled();

@@ -1,4 +1,5 @@
-//! Times at or below zero, which no version has: reads as of them are refused, and collections up to them remove nothing.
+//! Times at or below zero, which no version has: reads as of them are refused, and collections up to them
+//! remove nothing.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -75,7 +76,7 @@ fn a_collection_up_to_no_time_removes_nothing() {
     }
 }
 
-/// A lifetime that reaches back to before all times leaves everything as it is.
+/// A lifetime that reaches back before all times changes nothing.
 #[test]
 fn a_lifetime_longer_than_time_collects_nothing() {
     let (db, store) = store(BatchOptions::default());
@@ -95,7 +96,7 @@ fn a_lifetime_longer_than_time_collects_nothing() {
             false => assert_eq!(report.unwrap().removed.versions, 0),
         }
     }
-    // Nor does one that leaves no time to read at.
+    // A collection that leaves no time to read at is refused.
     let last = store.collect_garbage_at(Timestamp::MAX, NOW, &Default::default());
     assert!(matches!(last, Err(Error::Engine(_))));
     assert_eq!(store.threshold(), Timestamp::ZERO);
@@ -123,7 +124,7 @@ fn refuses(reader: &Reader<'_>, time: Timestamp) {
         windows.push((time, Timestamp::MAX));
     }
     for (after, until) in windows {
-        // It used to walk in a circle.
+        // This iteration must end.
         let walked = reader
             .incremental(Span::ALL, after, until)
             .and_then(|mut iter| iter.next().map(drop));

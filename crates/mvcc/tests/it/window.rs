@@ -1,4 +1,4 @@
-//! Windows of time over files: what is not read, and what must be.
+//! Windows of time over files: blocks that are skipped, and blocks that must be read.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ fn time(seconds: i64) -> Timestamp {
     Timestamp::from_secs(seconds)
 }
 
-/// Ten flushes, each of all keys at a time of its own.
+/// Ten flushes, each with all keys at one time.
 fn filled() -> (esker::Db, MvccStore) {
     let db = open(Arc::new(MemFs::new()));
     let store = MvccStore::open(&db, &db.default_column_family(), BatchOptions::default(), NOW).unwrap();
@@ -54,7 +54,8 @@ fn a_window_without_versions_reads_nothing() {
     assert_eq!(count(&store, Span::ALL, 0, 99).0, 2000);
     let all = Span::new(b"key0100", b"key0110");
     assert_eq!(count(&store, all, 3, 5).0, 20);
-    // Blocks outside are not read: a window that only the last table meets reads what that holds, and the keys it names.
+    // Blocks outside the window are not read: a window that only meets the last table reads that table's
+    // blocks, and the keys it names.
     let blocks = |after, until| {
         let reader = store.reader(Timestamp::MAX).unwrap();
         perf::set_level(PerfLevel::EnableCount);
@@ -69,8 +70,8 @@ fn a_window_without_versions_reads_nothing() {
     assert!(blocks(9, 10) > 0);
 }
 
-/// The trap of windows: a version removed by garbage collection must not come back because the removal lies in a table that is passed
-/// over, and one written again must be seen.
+/// A version removed by garbage collection must not reappear because its removal is in a skipped table, and a
+/// version written again must be seen.
 #[test]
 fn what_was_removed_does_not_come_back() {
     let db = open(Arc::new(MemFs::new()));
@@ -95,7 +96,7 @@ fn what_was_removed_does_not_come_back() {
     assert_eq!(count(&store, Span::ALL, 6, 30).0, 1);
 }
 
-/// An inline value whose removal is passed over stands before versions that were written since.
+/// An inline value whose removal is skipped comes before versions that were written later.
 #[test]
 fn versions_behind_a_removed_inline_value_are_seen() {
     let db = open(Arc::new(MemFs::new()));

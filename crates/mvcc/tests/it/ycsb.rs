@@ -1,8 +1,10 @@
-//! The workloads of YCSB, from A to F, over keys some of which are in much demand, with a range tombstone over some now and then where there are
-//! updates, while what is older than a short lifetime is collected: reads as of any time above the threshold are right, space stays bounded, and in the end the statistics are those of what is there.
+//! The workloads A to F of YCSB over skewed keys, with an occasional range tombstone in workloads with
+//! updates, while versions older than a short lifetime are collected. Reads as of any time above the
+//! threshold are correct, space stays bounded, and in the end the statistics match the data.
 //!
-//! Times are those of a clock that each look moves on, so that a lifetime is a number of operations.
-//! `ESKER_OPERATIONS=60000000 cargo test --release -p esker-mvcc --test it ycsb::workload_a -- --nocapture` does so many, with a longer lifetime.
+//! Times come from a clock that each read of it advances, so that a lifetime is a number of operations.
+//! `ESKER_OPERATIONS=60000000 cargo test --release -p esker-mvcc --test it ycsb::workload_a -- --nocapture`
+//! runs that many operations, with a longer lifetime.
 
 use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard};
@@ -18,47 +20,48 @@ use testkit::TestRng;
 
 const KEYS: usize = 10_000;
 const VALUE: usize = 100;
-/// Keys there is room for: where they are all taken, who would insert one updates one.
+/// The maximum number of keys: after that, an insertion becomes an update.
 const MOST_KEYS: usize = 1_000_000;
-/// Keys that a scan looks at, at most.
+/// The maximum number of keys that a scan reads.
 const SCAN: usize = 100;
-/// Operations of a plain test run, by all workers.
+/// The number of operations of an ordinary test run, by all workers.
 const OPERATIONS: u64 = 60_000;
-/// How far a look at the clock moves it on, in nanoseconds.
+/// The nanoseconds by which each read of the clock advances it.
 const TICK: i64 = 1_000;
 /// The first time of the clock: a day in 2023.
 const BEGIN: i64 = 1_700_000_000_000_000_000;
-/// Threads.
+/// The number of threads.
 const WORKERS: u64 = 2;
 
-/// Of a hundred operations; what is left are reads.
+/// Numbers of operations in a hundred; the rest are reads.
 #[derive(Clone, Copy, Default)]
 struct Workload {
     name: &'static str,
     updates: u32,
     inserts: u32,
     scans: u32,
-    /// A value is read and written again with a change.
+    /// A value is read, changed and written again.
     read_modify_writes: u32,
-    /// What was inserted last is in much demand.
+    /// Recently inserted keys are the most popular.
     latest: bool,
 }
 
-/// What a key was, oldest first: when it changed, and what its value begins with, `None` of a deletion.
+/// The history of a key, oldest first: the time of each change, and the beginning of its value, `None` for a
+/// deletion.
 type History = Vec<(i64, Option<u64>)>;
 
 struct Run {
     workload: Workload,
     store: MvccStore,
     model: Vec<Mutex<History>>,
-    /// Keys that were inserted, or soon will have been.
+    /// The number of keys that were inserted or are about to be.
     keys: AtomicUsize,
     clock: AtomicI64,
-    /// When garbage is collected next.
+    /// The time of the next collection.
     due: AtomicI64,
-    /// Operations that were begun, of all workers.
+    /// The number of operations started by all workers.
     begun: AtomicU64,
-    /// Operations there are to be.
+    /// The number of operations to run.
     operations: u64,
     reads: AtomicU64,
     refused: AtomicU64,
@@ -70,7 +73,7 @@ fn key_of(at: usize) -> Vec<u8> {
     format!("user{at:08}").into_bytes()
 }
 
-/// What a version's value begins with.
+/// The beginning of a version's value.
 fn id_of(version: &Versioned, key: &[u8]) -> Option<u64> {
     let Some(Value::Bytes(bytes)) = version.value(key).unwrap() else {
         return None;
@@ -78,7 +81,7 @@ fn id_of(version: &Versioned, key: &[u8]) -> Option<u64> {
     Some(u64::from_le_bytes(bytes[..8].try_into().unwrap()))
 }
 
-/// What a reader at `time` must see.
+/// The value that a reader at `time` must see.
 fn as_of(history: &History, time: i64) -> Option<u64> {
     let before = history.partition_point(|(changed, _)| *changed <= time);
     before.checked_sub(1).and_then(|last| history[last].1)
@@ -93,14 +96,14 @@ impl Run {
         self.model[at].lock().unwrap()
     }
 
-    /// Few keys are asked for often.
+    /// A random key; few keys are popular.
     fn skewed(&self, rng: &mut TestRng) -> usize {
         let keys = self.keys.load(Ordering::Relaxed).min(MOST_KEYS);
         let at = ((keys as f64) * rng.f64().powi(4)) as usize;
         if self.workload.latest { keys - 1 - at } else { at }
     }
 
-    /// A time that reads may ask for, some of them too late.
+    /// A time for a read; some are too old.
     fn some_time(&self, rng: &mut TestRng) -> i64 {
         let lifetime = self.lifetime.as_nanos() as i64;
         self.now() - rng.i64(0..lifetime + lifetime / 4)
@@ -137,7 +140,7 @@ impl Run {
         self.write(at, &mut history, Some(id.unwrap_or(0).wrapping_add(1)));
     }
 
-    /// Whoever holds a key's history writes the key: so times rise.
+    /// Writes a key. The caller holds the lock of the key's history, so times rise.
     fn write(&self, at: usize, history: &mut History, id: Option<u64>) {
         let key = key_of(at);
         let last = history.last().map_or(0, |(time, _)| *time);
@@ -153,7 +156,7 @@ impl Run {
             }
         };
         match written {
-            // It was kept waiting for a whole lifetime.
+            // The writer had to wait for a whole lifetime.
             Err(Error::BelowThreshold { .. }) => return,
             written => written.unwrap(),
         }
@@ -163,18 +166,18 @@ impl Run {
         self.writes.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Above the threshold there is what the newest version at or below it was.
+    /// Drops history: above the threshold, reads still see the newest version at or below it.
     fn forget(&self, history: &mut History) {
         let threshold = self.store.threshold().wall;
         let seen = history.partition_point(|(time, _)| *time <= threshold);
         history.drain(..seen.saturating_sub(1));
     }
 
-    /// Deletes some keys that follow each other by a range tombstone.
+    /// Deletes some consecutive keys by a range tombstone.
     fn delete_some(&self, rng: &mut TestRng) {
         let first = self.skewed(rng);
         let behind = (first + rng.usize(1..20)).min(MOST_KEYS);
-        // In their order, so that two who do so do not wait for each other.
+        // Locks are taken in key order, so that two such deletions do not deadlock.
         let mut histories: Vec<_> = (first..behind).map(|at| self.history(at)).collect();
         let last = histories
             .iter()
@@ -267,7 +270,7 @@ impl Run {
             workload.read_modify_writes,
         ];
         while self.begun.fetch_add(1, Ordering::Relaxed) < self.operations {
-            // Not further ahead of the collector than two lifetimes.
+            // Workers stay at most two lifetimes ahead of the collector.
             let ahead = 2 * self.lifetime.as_nanos() as i64;
             while self.clock.load(Ordering::Relaxed) > self.due.load(Ordering::Relaxed).saturating_add(ahead)
             {
@@ -300,7 +303,7 @@ impl Run {
     }
 }
 
-/// Lets the workers go on without a collector.
+/// Lets the workers continue without a collector.
 struct NoMoreCollections<'a>(&'a AtomicI64);
 
 impl Drop for NoMoreCollections<'_> {
@@ -312,7 +315,7 @@ impl Drop for NoMoreCollections<'_> {
 fn run(workload: Workload) {
     let operations = testkit::rng::runs("ESKER_OPERATIONS", OPERATIONS);
     let long = operations > OPERATIONS;
-    // In operations that look at the clock once; some look twice.
+    // In operations that read the clock once; some read it twice.
     let lifetime = if long { 100_000 } else { 8_000 };
     let lifetime = Duration::from_nanos(lifetime * TICK as u64);
     let dir = tempfile::tempdir().unwrap();
@@ -345,7 +348,7 @@ fn run(workload: Workload) {
         writes: AtomicU64::new(0),
         lifetime,
     };
-    // Twice, so that there is garbage also where nothing is written later.
+    // Each key is written twice, so that there is garbage even in workloads without later writes.
     for id in [1, 2] {
         (0..KEYS).for_each(|at| run.write(at, &mut run.history(at), Some(id)));
     }
@@ -360,7 +363,7 @@ fn run(workload: Workload) {
         });
         let workers: Vec<_> = workers.collect();
         let mut round = 0u64;
-        // Also when a collection fails.
+        // Also if a collection fails.
         let _end = NoMoreCollections(&run.due);
         // A worker that fails ends too.
         while !workers.iter().all(thread::ScopedJoinHandle::is_finished) {
@@ -369,7 +372,7 @@ fn run(workload: Workload) {
                 continue;
             }
             round += 1;
-            // One leaves nothing for the other, whichever comes first.
+            // The two kinds of collection alternate, because the first leaves nothing for the other.
             if round.is_multiple_of(8) {
                 let garbage = run.store.collect_in_compactions(lifetime, run.now()).unwrap();
                 left_out += garbage.val_count;
@@ -406,7 +409,7 @@ fn run(workload: Workload) {
         "{reads} reads, {writes} writes"
     );
     if long {
-        // The beginning fills memtables and levels.
+        // The first half fills memtables and levels.
         let (early, late) = spaces.split_at(spaces.len() / 2);
         let (early, late) = (early.iter().max().unwrap(), late.iter().max().unwrap());
         println!(

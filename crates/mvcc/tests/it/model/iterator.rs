@@ -1,4 +1,4 @@
-//! Walks over versions and range tombstones together, and scans of all versions, against the model.
+//! Iteration over versions and range tombstones together, and scans of all versions, against the model.
 
 use std::cmp::Ordering;
 
@@ -7,7 +7,7 @@ use testkit::rng::TestRng;
 
 use super::{Found, Model, key, plain, span, time, within};
 
-/// Where an iterator may stand.
+/// The position of an iterator.
 type Place = (Vec<u8>, Timestamp);
 
 fn order(a: &Place, b: &Place) -> Ordering {
@@ -37,7 +37,7 @@ pub(super) fn compare(rng: &mut TestRng, reader: &Reader<'_>, model: &Model) {
     walk(rng, reader.iter(whole, types).unwrap(), &points, &ranges);
 }
 
-/// Page by page.
+/// Compares scans page by page.
 fn compare_scans(rng: &mut TestRng, reader: &Reader<'_>, span: Span<'_>, all: &Found) {
     let mut options = VersionScanOptions {
         from: None,
@@ -56,7 +56,7 @@ fn compare_scans(rng: &mut TestRng, reader: &Reader<'_>, span: Span<'_>, all: &F
         }
         match result.resume {
             Some((from, _)) => {
-                assert!(!result.rows.is_empty(), "it gets on");
+                assert!(!result.rows.is_empty(), "each page makes progress");
                 options.from = Some(from);
             }
             None => break,

@@ -6,7 +6,7 @@ use testkit::rng::TestRng;
 
 use super::{Model, any_time, is_negative, span};
 
-/// One such deletion of both. What fails must have no effect.
+/// One such deletion on the batch and the model. A failed one must have no effect.
 pub(super) fn operate(
     rng: &mut TestRng,
     batch: &mut StoreBatch<'_>,
@@ -16,7 +16,7 @@ pub(super) fn operate(
 ) {
     let (mut start, mut end) = Default::default();
     let whole = span(rng, &mut start, &mut end);
-    // Late enough more often than not.
+    // The time is late enough more often than not.
     let at = if rng.bool() {
         Timestamp::from_nanos(100_000_000_000)
     } else {
@@ -112,7 +112,7 @@ fn newer(model: &Model, span: Span<'_>, at: Timestamp) -> Vec<(Vec<u8>, Timestam
     newer
 }
 
-/// Deletes keys of the model: in runs that no other live key parts.
+/// Deletes keys of the model, in runs that no other live key splits.
 fn delete(
     model: &mut Model,
     keys: &[Vec<u8>],
