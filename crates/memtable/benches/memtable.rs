@@ -1,12 +1,15 @@
-//! What the memtable costs an entry: nanoseconds each. `cargo bench -p esker-memtable --bench memtable [-- FILTER]`.
+//! The cost of the memtable per entry, in nanoseconds.
+//! `cargo bench -p esker-memtable --bench memtable [-- FILTER]`.
 //!
-//! * `add_in_order`, `add_random`: an insertion, keys ascending or shuffled; random ones go into a memtable that holds half
-//!   a million entries (as full as the default `write_buffer_size` gets with values of 100 bytes) and more by the end
+//! * `add_in_order`, `add_random`: an insertion, keys ascending or shuffled; random ones go into a memtable
+//!   that holds half a million entries (as full as the default `write_buffer_size` gets with values of 100
+//!   bytes) and more by the end
 //! * `get`, `get_missing`: a point read out of half a million entries, by one thread and by two
 //! * `seek`, `next`, `prev`: the cursor over them, as iterators and flushes use it
 //!
-//! Keys are of 16 bytes and values of 100. A reader learns the memtable's part of a Put and of a Get, and what
-//! unsorted keys cost over sorted ones. New memory is touched for the first time while `add_*` are measured, as it is in use.
+//! Keys have 16 bytes and values 100. The results show the memtable's part of a Put and of a Get, and the
+//! cost of random keys compared with sorted ones. `add_*` include the first touch of new memory, as in
+//! production.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -69,13 +72,13 @@ fn add_random(bencher: Bencher) {
     bencher
         .with_inputs(|| {
             seqno += 1;
-            // Between those that are there.
+            // Keys between the existing ones.
             (seqno, key(2 * order.next() + 1))
         })
         .bench_local_values(|(seqno, key)| add(&table, seqno, &key));
 }
 
-/// Whether the key is there.
+/// Whether the memtable has the key.
 fn find(table: &Memtable, key: &[u8; KEY_LEN]) -> bool {
     let mut found = false;
     table

@@ -1,66 +1,68 @@
-//! Memory that is handed out piece by piece from any thread and given back all at once.
+//! An arena: threads allocate pieces of memory from it, and all are freed at once.
 //!
-//! Blocks come from the allocator, the newest is cut up by a `fetch_add`: into entries, of which a search reads few, and into
-//! chunks for the nodes of the tree, which searches walk. Kept apart, nodes are dense in cache lines and pages; and as chunks for
-//! nodes are small, what is not handed out is little more than the rest of one block.
+//! The newest block is divided by a `fetch_add`: into entries, of which a search reads few, and into chunks
+//! for the nodes of the tree, which searches walk. Kept apart, nodes are dense in cache lines and pages.
+//! Chunks for nodes are small, so the unused memory is little more than the rest of one block.
 //!
-//! Blocks start small and grow with what was taken before, so that the memtable of an idle column family costs next
-//! to nothing, and that at most a third of a memtable is unused. Blocks of whole huge pages are asked for as such:
-//! pages of 4 KiB cost more to take and give back, one fault each, than to fill. They come from the system and go back to it, for an
-//! allocator keeps what others have taken places between.
+//! Blocks start small and grow with the memory allocated before, so that the memtable of an idle column
+//! family costs next to nothing, and at most a third of a memtable is unused. Blocks of whole huge pages
+//! request huge pages: pages of 4 KiB cost more to allocate and free, one fault each, than to fill. They come
+//! from the system and are returned to it, because an allocator retains memory once other allocations have
+//! taken places between them.
 
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::ptr::{self, NonNull};
 
 use crate::sync::{AtomicPtr, AtomicUsize, Mutex, Ordering};
 
-/// Alignment of pieces for nodes, and of chunks: a cache line.
+/// Alignment of node pieces, and of chunks: a cache line.
 const NODE_ALIGN: usize = 64;
-/// Alignment of pieces for entries.
+/// Alignment of entry pieces.
 const ENTRY_ALIGN: usize = 2;
 
 const FIRST_BLOCK: usize = 2 << 10;
 const FIRST_NODE_CHUNK: usize = 512;
-/// Most bytes of a chunk for nodes.
+/// The maximum size of a chunk for nodes, in bytes.
 const NODE_CHUNK: usize = 32 << 10;
 
-/// Addresses are below that: 48 bits are all that a process is given unless it asks for more.
+/// All addresses are below this: a process gets only 48 bits unless it asks for more.
 const ADDRESS_END: u64 = 1 << 48;
 
 const HUGE_PAGE: usize = 2 << 20;
-/// At least what the system's pages are, on all it runs on.
+/// At least the system's page size, on all supported platforms.
 #[cfg(target_os = "linux")]
 const SMALL_PAGE: usize = 64 << 10;
 
-/// At the start of each block, and of each chunk for nodes.
+/// The header of each block, and of each chunk for nodes.
 struct Chunk {
-    /// Offset of the first byte not handed out; beyond `len` when the chunk is used up.
+    /// The offset of the first free byte; beyond `len` when the chunk is used up.
     used: AtomicUsize,
     len: usize,
-    /// Length of all chunks of the region up to this one.
+    /// The sum of the lengths of all chunks of the region up to this one.
     total: usize,
 }
 
 const HEADER: usize = size_of::<Chunk>().next_multiple_of(NODE_ALIGN);
 
-/// Chunks cut up one after the other.
+/// A list of chunks that are divided one after the other.
 struct Region {
-    /// The chunk being cut up; null before the first.
+    /// The chunk being divided; null before the first.
     current: AtomicPtr<Chunk>,
 }
 
 impl Region {
-    /// Length of all its chunks.
+    /// The sum of the lengths of all its chunks.
     fn total(&self) -> usize {
-        // SAFETY: chunks are published with Release after their header was written, and live as long as the arena.
+        // SAFETY: chunks are published with Release after their header was written, and live as long as the
+        // arena.
         unsafe { self.current.load(Ordering::Acquire).as_ref() }.map_or(0, |header| header.total)
     }
 
-    /// Makes `memory` the newest chunk and hands out its first `first` bytes.
+    /// Makes `memory` the newest chunk and returns its first `first` bytes.
     ///
     /// # Safety
-    /// The memory is aligned to a line, the caller's alone, lives as long as the arena, and is of `len` bytes, with room for a header and
-    /// the first piece.
+    /// The memory is aligned to a cache line, exclusively the caller's, lives as long as the arena, and has
+    /// `len` bytes, with room for a header and the first piece.
     unsafe fn begin(&self, memory: NonNull<u8>, len: usize, total: usize, first: usize) -> NonNull<u8> {
         let chunk = memory.cast::<Chunk>();
         let header = Chunk {
@@ -80,31 +82,33 @@ impl Region {
 struct Block {
     start: NonNull<u8>,
     layout: Layout,
-    /// From the system, and not from the allocator.
+    /// The memory was mapped from the system, not allocated.
     mapped: bool,
 }
 
 pub(crate) struct Arena {
-    /// Blocks.
+    /// Blocks, which are divided into entries.
     entries: Region,
-    /// Chunks that are cut out of blocks.
+    /// Chunks for nodes, which are allocated from blocks.
     nodes: Region,
-    /// Bytes taken from the allocator.
+    /// Bytes allocated.
     allocated: AtomicUsize,
     block_size: usize,
     huge_pages: bool,
-    /// Every block taken, and the lock under which one is.
+    /// All blocks. A new block is allocated under this lock.
     blocks: Mutex<Vec<Block>>,
 }
 
-// SAFETY: the blocks are owned by the arena, handed out piece by piece through atomics, and listed under the lock.
+// SAFETY: the blocks are owned by the arena, handed out piece by piece through atomics, and listed under the
+// lock.
 unsafe impl Send for Arena {}
 // SAFETY: as above.
 unsafe impl Sync for Arena {}
 
 impl Arena {
-    /// Takes blocks of up to `block_size` bytes, and pieces larger than a quarter of it on their own. With
-    /// `huge_pages` a block size that is at least half a huge page counts as the next multiple of one.
+    /// An arena with blocks of up to `block_size` bytes; pieces larger than a quarter of it get their own
+    /// blocks. With `huge_pages`, a block size of at least half a huge page is rounded up to a multiple of
+    /// one.
     pub(crate) fn new(block_size: usize, huge_pages: bool) -> Arena {
         let block_size = match huge_pages && block_size >= HUGE_PAGE / 2 {
             true => block_size.next_multiple_of(HUGE_PAGE),
@@ -124,13 +128,13 @@ impl Arena {
         }
     }
 
-    /// Bytes taken from the allocator. One relaxed load.
+    /// Bytes allocated. One relaxed load.
     #[inline]
     pub(crate) fn allocated(&self) -> usize {
         self.allocated.load(Ordering::Relaxed)
     }
 
-    /// Bytes taken from the allocator without those of the newest block that were not handed out. A few loads.
+    /// Bytes allocated, without the free bytes of the newest block. A few loads.
     #[inline]
     pub(crate) fn used(&self) -> usize {
         let allocated = self.allocated();
@@ -142,7 +146,8 @@ impl Arena {
         allocated.saturating_sub(unused)
     }
 
-    /// `len` bytes, aligned to a cache line, that nobody else has and that stay until the arena drops. Uninitialised.
+    /// `len` uninitialised bytes, aligned to a cache line and exclusively the caller's, which stay until the
+    /// arena drops.
     #[inline]
     pub(crate) fn allocate_node(&self, len: usize) -> NonNull<u8> {
         let len = len.next_multiple_of(NODE_ALIGN);
@@ -161,14 +166,15 @@ impl Arena {
             .unwrap_or_else(|| self.more_entries(&mut self.blocks.lock(), len))
     }
 
-    /// Cuts `len` bytes off `chunk`, if there is one and it has them.
+    /// Takes `len` bytes of `chunk`, if there is one and it has room.
     #[inline]
     fn cut(&self, chunk: *mut Chunk, len: usize) -> Option<NonNull<u8>> {
-        // SAFETY: chunks are published with Release after their header was written, and live as long as the arena.
+        // SAFETY: chunks are published with Release after their header was written, and live as long as the
+        // arena.
         let header = unsafe { chunk.as_ref() }?;
         let offset = header.used.fetch_add(len, Ordering::Relaxed);
-        // `used` cannot wrap: who found too little room takes a new chunk, so it exceeds `len` by at most a piece a
-        // thread.
+        // `used` cannot wrap: a thread that finds too little room takes a new chunk, so `used` exceeds `len`
+        // by at most one piece per thread.
         if offset + len > header.len {
             return None;
         }
@@ -179,7 +185,7 @@ impl Arena {
     /// `len` bytes of the newest block, or of a new one.
     #[cold]
     fn more_entries(&self, blocks: &mut Vec<Block>, len: usize) -> NonNull<u8> {
-        // Another thread may have brought a new block meanwhile.
+        // Another thread may have added a block meanwhile.
         if let Some(piece) = self.cut(self.entries.current.load(Ordering::Acquire), len) {
             return piece;
         }
@@ -189,8 +195,8 @@ impl Arena {
             .max((HEADER + len).next_multiple_of(NODE_ALIGN))
             .clamp(FIRST_BLOCK, self.block_size);
         let block = self.take_block(blocks, size);
-        // SAFETY: the block is ours alone, aligned, and at least `HEADER + len` long: `len` is at most a quarter of the block size,
-        // and a header fits the rest.
+        // SAFETY: the block is exclusively ours, aligned, and at least `HEADER + len` long: `len` is at most
+        // a quarter of the block size, and a header fits the rest.
         unsafe { self.entries.begin(block, size, total + size, len) }
     }
 
@@ -207,14 +213,15 @@ impl Arena {
             .max(FIRST_NODE_CHUNK)
             .min(NODE_CHUNK.min(self.block_size / 4 - NODE_ALIGN))
             .max(HEADER + len);
-        // To be aligned to a line in a block that is not.
+        // The extra line is for the alignment of the chunk, because the block's pieces are not aligned to a
+        // line.
         let piece = size + NODE_ALIGN;
         let chunk = self
             .cut(self.entries.current.load(Ordering::Acquire), piece)
             .unwrap_or_else(|| self.more_entries(&mut blocks, piece));
         let off = chunk.align_offset(NODE_ALIGN);
-        // SAFETY: the piece is ours alone, and longer by a line than the chunk that begins with the first whole line. It has a
-        // header and `len` bytes at least.
+        // SAFETY: the piece is exclusively ours, and longer by a line than the chunk that begins with the
+        // first whole line. The chunk has room for a header and `len` bytes.
         unsafe { self.nodes.begin(chunk.add(off), size, total + size, len) }
     }
 
@@ -243,10 +250,10 @@ impl Arena {
     }
 }
 
-/// A wish, not more: where the system does not grant it, the memory is as good as any.
+/// Requests huge pages for the block. The system may ignore the request.
 fn ask_for_huge_pages(block: NonNull<u8>, len: usize) {
     #[cfg(target_os = "linux")]
-    // SAFETY: whole pages of memory that is ours; the advice changes nothing about what it holds.
+    // SAFETY: whole pages of memory that is ours; the advice does not change their contents.
     unsafe {
         libc::madvise(block.as_ptr().cast(), len, libc::MADV_HUGEPAGE);
     }
@@ -254,15 +261,16 @@ fn ask_for_huge_pages(block: NonNull<u8>, len: usize) {
     let _ = (block, len);
 }
 
-/// Memory of that size, in whole pages, and alignment from the system; none where it gives none, or is not asked.
+/// Memory of that size, in whole pages, and alignment, mapped from the system; `None` if the system refuses
+/// or mappings are not used.
 fn map(layout: Layout) -> Option<NonNull<u8>> {
     #[cfg(target_os = "linux")]
     {
         let (size, align) = (layout.size().next_multiple_of(SMALL_PAGE), layout.align());
         let protection = libc::PROT_READ | libc::PROT_WRITE;
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
-        // SAFETY: new memory, in a place of the system's choice. What of it lies before and behind the aligned part, which are whole
-        // pages, is given back, and nobody has it.
+        // SAFETY: new memory at an address of the system's choice. The whole pages before and after the
+        // aligned part are unmapped, and no other code has them.
         unsafe {
             let start = libc::mmap(ptr::null_mut(), size + align, protection, flags, -1, 0);
             if start == libc::MAP_FAILED {
@@ -295,7 +303,7 @@ impl Drop for Arena {
                 layout,
                 mapped,
             } = block;
-            // SAFETY: mapped or allocated with this layout, and nothing that was cut from it outlives the arena.
+            // SAFETY: mapped or allocated with this layout, and no piece of it outlives the arena.
             unsafe {
                 #[cfg(target_os = "linux")]
                 if mapped {

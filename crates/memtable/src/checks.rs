@@ -1,7 +1,8 @@
-//! What a memtable may be asked to check of its entries, beyond what it needs itself: that no bit of them has turned.
+//! Optional integrity checks of a memtable's entries: they detect flipped bits.
 //!
-//! A search compares with entries whose damage may mislead it, deep inside the tree, where nothing can fail. What it meets there
-//! is noted for the thread, and whoever began the search takes the note.
+//! A search compares with entries whose corruption may mislead it, deep inside the tree, where no error can
+//! be returned. A corrupt entry that a search meets is recorded for the thread, and the caller of the search
+//! takes the record.
 
 use std::cell::Cell;
 use std::ptr;
@@ -12,20 +13,20 @@ use base::{Error, Result};
 
 use crate::entry::{Entry, Target};
 
-/// Which checks a memtable makes. The default makes none.
+/// The checks that a memtable makes. The default makes none.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Checks {
     /// Bytes of the checksum in front of each entry; 0 for none.
     pub width: u8,
-    /// Verifies every entry that a search compares with, and not only those it ends at.
+    /// Verifies every entry that a search compares with, not only those at its result.
     pub on_seek: bool,
-    /// Compares neighbours: each entry must sort behind the one before it.
+    /// Compares neighbours: each entry must sort after the previous one.
     pub order: bool,
-    /// True if reads have anything to check.
+    /// True if reads check anything.
     pub any: bool,
 }
 
-/// Stands for an entry that a search cannot compare with. Long enough for any timestamp.
+/// A stand-in for an entry that a search cannot compare with. Long enough for any timestamp.
 pub(crate) const SOMEWHERE: Target<'static> = Target {
     user_key: &[0; 64],
     trailer: 0,
@@ -45,7 +46,7 @@ impl Checks {
         }
     }
 
-    /// `Corruption` if the entry is not what was added.
+    /// `Corruption` if the entry has changed since it was added.
     ///
     /// # Safety
     /// The entry is one of a live tree with these checks.
@@ -60,7 +61,8 @@ impl Checks {
         }
     }
 
-    /// True if a search may compare with the entry: its lengths are good, and all of it if searches verify. Otherwise it is noted.
+    /// True if a search may compare with the entry: its lengths are intact, and so is the rest if searches
+    /// verify it. Otherwise the entry is recorded.
     ///
     /// # Safety
     /// As for [`verify`](Self::verify), with checksums.
@@ -81,20 +83,20 @@ impl Checks {
     }
 }
 
-/// Notes that a search met a damaged entry.
+/// Records that a search met a corrupt entry.
 pub(crate) fn note(entry: *const Entry) {
     DAMAGED.set(entry);
 }
 
-/// Begins a search: forgets what an earlier one noted.
+/// Begins a search: clears the record of earlier ones.
 pub(crate) fn begin() {
     DAMAGED.set(ptr::null());
 }
 
-/// `Corruption` if a search since [`begin`] met a damaged entry.
+/// `Corruption` if a search since [`begin`] met a corrupt entry.
 ///
 /// # Safety
-/// What this thread searched since is a live tree with these checks.
+/// All searches of this thread since then were in a live tree with these checks.
 pub(crate) unsafe fn end(checks: Checks) -> Result<()> {
     let entry = DAMAGED.replace(ptr::null());
     if entry.is_null() {
@@ -104,13 +106,13 @@ pub(crate) unsafe fn end(checks: Checks) -> Result<()> {
     Err(unsafe { damage(entry, checks.width) })
 }
 
-/// The error for a damaged entry, of a tree with checksums.
+/// The error for a corrupt entry of a tree with checksums.
 ///
 /// # Safety
 /// The entry is one of a live tree with checksums of this width.
 #[cold]
 unsafe fn damage(entry: *const Entry, width: u8) -> Error {
-    // SAFETY: the caller's promise; the key is looked at only where the lengths are what was written.
+    // SAFETY: the caller's promise; the key is read only if the lengths are intact.
     unsafe {
         if !Entry::has_sound_lengths(entry, width) {
             return Error::corruption(
@@ -123,7 +125,7 @@ unsafe fn damage(entry: *const Entry, width: u8) -> Error {
     }
 }
 
-/// The error for neighbours that are not in order.
+/// The error for neighbours that are out of order.
 #[cold]
 pub(crate) fn disorder(before: &[u8], after: &[u8]) -> Error {
     let tell = |key: &[u8]| format!("{} @ {}", hex(user_key(key)), trailer(key) >> 8);

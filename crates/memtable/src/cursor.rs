@@ -12,18 +12,18 @@ use crate::entry::{Entry, Target};
 use crate::memtable::{Memtable, PinnedValue};
 use crate::tree::{Place, found};
 
-/// Entries ahead that a walk asks for.
+/// The number of entries that a walk prefetches.
 const AHEAD: usize = 4;
 
-/// Walks the entries of a memtable, which it keeps alive. Entries added while it lives may appear where they
-/// belong, or not.
+/// A cursor over the entries of a memtable, which it keeps alive. Entries added during its life may or may
+/// not appear.
 pub struct MemtableCursor {
     table: Arc<Memtable>,
-    /// Of `table`.
+    /// A place in `table`.
     place: Place,
-    /// The entry at the place; none while not valid.
+    /// The entry at the place; `None` while not valid.
     entry: Option<NonNull<Entry>>,
-    /// What a check found, which made it invalid.
+    /// The error of a check, which made the cursor invalid.
     error: Option<Error>,
 }
 
@@ -42,18 +42,19 @@ impl MemtableCursor {
         }
     }
 
-    /// The memtable it walks.
+    /// The memtable.
     pub fn table(&self) -> &Arc<Memtable> {
         &self.table
     }
 
-    /// The value together with the memtable, independent of the cursor. Requires [`valid`](Cursor::valid).
+    /// The value as a pin that keeps the memtable alive, independent of the cursor. Requires
+    /// [`valid`](Cursor::valid).
     pub fn pin_value(&self) -> PinnedValue {
         PinnedValue::new(self.table.clone(), self.current())
     }
 
-    /// As [`seek`](Cursor::seek), where nobody wants a key without `target`'s prefix by `extractor`: not valid if the memtable's filter
-    /// knows that there is none.
+    /// As [`seek`](Cursor::seek), for a caller that needs only keys with `target`'s prefix by `extractor`:
+    /// the cursor is not valid if the memtable's filter excludes that prefix.
     pub fn seek_within_prefix(&mut self, target: &[u8], extractor: &dyn PrefixExtractor) {
         match self.table.may_contain_prefix(extractor, target) {
             Some(false) => self.leave(),
@@ -61,7 +62,7 @@ impl MemtableCursor {
         }
     }
 
-    /// The same of [`seek_for_prev`](Cursor::seek_for_prev).
+    /// As [`seek_for_prev`](Cursor::seek_for_prev), with the same restriction to a prefix.
     pub fn seek_for_prev_within_prefix(&mut self, target: &[u8], extractor: &dyn PrefixExtractor) {
         match self.table.may_contain_prefix(extractor, target) {
             Some(false) => self.leave(),
@@ -80,15 +81,15 @@ impl MemtableCursor {
         self.entry.expect("a valid cursor")
     }
 
-    /// To a place of the cursor's table.
+    /// Moves to a place of the cursor's table.
     #[inline]
     fn go(&mut self, place: Place) {
         self.place = place;
         self.entry = found(self.table.tree().entry(&place));
     }
 
-    /// A step or search, of a memtable that checks: `go`, and then whether what it met and where it ended is good. `order` is
-    /// what to compare where neighbours are.
+    /// Runs `go`, a step or a search, in a memtable with checks, and then verifies the entries it met and its
+    /// result. `order` is the target to compare with where neighbours are compared.
     #[cold]
     #[inline(never)]
     fn checked(
@@ -100,7 +101,7 @@ impl MemtableCursor {
         self.error = None;
         checks::begin();
         go(self);
-        // SAFETY: what was searched is this tree, and the entry is of it.
+        // SAFETY: this tree was searched, and the entry is one of it.
         let checked = unsafe {
             checks::end(checks)
                 .and_then(|()| self.entry.map_or(Ok(()), |entry| checks.verify(entry.as_ptr())))
@@ -113,7 +114,7 @@ impl MemtableCursor {
         }
     }
 
-    /// A step from the current entry, likewise.
+    /// Makes a checked step from the current entry.
     #[cold]
     #[inline(never)]
     fn checked_step(&mut self, forward: bool) {
@@ -155,7 +156,7 @@ impl MemtableCursor {
         }
     }
 
-    /// A search for a place, of `target` if it is for one.
+    /// Runs a search, for `target` if it has one.
     #[inline(always)]
     fn search(&mut self, target: Option<&[u8]>, go: impl FnOnce(&mut MemtableCursor)) {
         self.table.sort();

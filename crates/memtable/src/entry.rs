@@ -1,12 +1,13 @@
-//! An entry as it lies in the arena: lengths, internal key, value.
+//! The layout of an entry in the arena: lengths, internal key, value.
 //!
 //! ```text
 //! lengths u16, internal key, value             key length in the upper 7 bits, value length in the lower 9
 //! u16::MAX, key length u32, value length u32, internal key, value        where one of them has no room there
 //! ```
 //!
-//! In a memtable with checksums more stands in front of that, where it can be found without trusting the lengths: the sum of the
-//! lengths (u32), and the checksum of the row, to whole words of four bytes.
+//! In a memtable with checksums, two fields precede the lengths, so that they are found without trusting the
+//! lengths: the sum of the lengths (u32), and the checksum of the row, rounded up to whole words of four
+//! bytes.
 
 use std::cmp::Ordering;
 use std::ptr::{self, NonNull};
@@ -17,15 +18,16 @@ use base::{InternalComparator, Protection, SeqNo};
 
 use crate::arena::Arena;
 
-/// The lengths; behind them lie the internal key and then the value. Never written after it is published.
+/// The lengths; the internal key and then the value follow. Never written after the entry is published.
 #[repr(C)]
 pub(crate) struct Entry {
     lengths: u16,
 }
 
-/// Bits of the lengths that are the value's.
+/// The number of bits for the value's length.
 const VALUE_BITS: u32 = 9;
-/// In the place of lengths: they follow, a `u32` each, aligned as the entry is. No short key has that many bytes.
+/// A mark in place of the lengths: each follows as a `u32`, aligned as the entry is. No short key has that
+/// length.
 const LONG: u16 = u16::MAX;
 const MAX_SHORT_KEY: usize = (LONG >> VALUE_BITS) as usize - 1;
 const MAX_SHORT_VALUE: usize = (1 << VALUE_BITS) - 1;
@@ -43,7 +45,7 @@ impl Entry {
         value: &[u8],
     ) -> NonNull<Entry> {
         let entry = arena.allocate_entry(Entry::size(user_key, value)).cast::<Entry>();
-        // SAFETY: the block is ours alone, aligned for the lengths, and as long as the parts.
+        // SAFETY: the block is exclusively ours, aligned for the lengths, and as long as the parts.
         unsafe { Entry::write(entry, user_key, entry_trailer, value) };
         entry
     }
@@ -59,12 +61,12 @@ impl Entry {
     }
 
     /// # Safety
-    /// `entry` is aligned, nobody else's, and of [`size`](Self::size) bytes.
+    /// `entry` is aligned, exclusively the caller's, and has [`size`](Self::size) bytes.
     #[inline]
     unsafe fn write(entry: NonNull<Entry>, user_key: &[u8], entry_trailer: u64, value: &[u8]) {
         let key_len = u32::try_from(user_key.len() + TRAILER_LEN).expect("a key shorter than 4 GiB");
         let value_len = u32::try_from(value.len()).expect("a value shorter than 4 GiB");
-        // SAFETY: the caller's promise; the parts are written one behind the other.
+        // SAFETY: the caller's promise; the parts are written one after the other.
         unsafe {
             let behind = entry.add(1);
             let (lengths, key) = match is_short(key_len as usize, value.len()) {
@@ -84,7 +86,7 @@ impl Entry {
         }
     }
 
-    /// Where the internal key begins, its length, and that of the value behind it.
+    /// The start of the internal key, its length, and that of the value after it.
     ///
     /// # Safety
     /// As for [`key`](Self::key).
@@ -103,7 +105,7 @@ impl Entry {
         }
     }
 
-    /// As [`allocate`](Self::allocate), with `width` bytes of its checksum in front of it; 0 for none.
+    /// As [`allocate`](Self::allocate), with a checksum of `width` bytes in front; 0 for none.
     pub(crate) fn allocate_protected(
         arena: &Arena,
         width: u8,
@@ -117,7 +119,8 @@ impl Entry {
         }
         let front = front(width);
         let piece = arena.allocate_entry(front + Entry::size(user_key, value));
-        // SAFETY: the piece is ours alone, aligned as entries are, of which the front is some whole ones, and as long as both parts.
+        // SAFETY: the piece is exclusively ours, aligned as entries are, which the size of the front
+        // preserves, and as long as both parts.
         unsafe {
             let entry = piece.add(front).cast::<Entry>();
             Entry::write(entry, user_key, entry_trailer, value);
@@ -130,10 +133,10 @@ impl Entry {
         }
     }
 
-    /// What the row hashes to as it lies there.
+    /// The checksum of the row as it is in memory.
     ///
     /// # Safety
-    /// As for [`key`](Self::key), and the lengths are what was written.
+    /// As for [`key`](Self::key), and the lengths are intact.
     pub(crate) unsafe fn protection(entry: *const Entry) -> Protection {
         // SAFETY: the caller's promise.
         unsafe {
@@ -142,10 +145,11 @@ impl Entry {
         }
     }
 
-    /// True if the lengths are what was written. Safe to ask before anything else.
+    /// True if the lengths are intact. May be called before any other check.
     ///
     /// # Safety
-    /// `entry` comes from [`allocate_protected`](Self::allocate_protected) with this width, which is not 0, of a live arena.
+    /// `entry` comes from [`allocate_protected`](Self::allocate_protected) with this width, which is not 0,
+    /// of a live arena.
     #[inline]
     pub(crate) unsafe fn has_sound_lengths(entry: *const Entry, width: u8) -> bool {
         // SAFETY: the caller's promise.
@@ -159,7 +163,7 @@ impl Entry {
         }
     }
 
-    /// True if the whole row is what was written.
+    /// True if the whole row is intact.
     ///
     /// # Safety
     /// As for [`has_sound_lengths`](Self::has_sound_lengths).
@@ -201,7 +205,7 @@ impl Entry {
         }
     }
 
-    /// The place of the entry in the order.
+    /// The entry's place in the order.
     ///
     /// # Safety
     /// As for [`key`](Self::key).
@@ -214,22 +218,22 @@ impl Entry {
 
 const WORD: usize = size_of::<u32>();
 
-/// Whether both lengths have room in the entry's first two bytes.
+/// True if both lengths fit the entry's first two bytes.
 #[inline]
 fn is_short(key_len: usize, value_len: usize) -> bool {
     key_len <= MAX_SHORT_KEY && value_len <= MAX_SHORT_VALUE
 }
 
-/// Bytes in front of an entry with a checksum.
+/// The number of bytes in front of an entry with a checksum.
 #[inline]
 fn front(width: u8) -> usize {
     WORD + usize::from(width).next_multiple_of(WORD)
 }
 
-/// A change of one bit of either length changes it.
+/// A sum of the lengths. A change of one bit of either length changes it.
 ///
 /// # Safety
-/// There is an entry, whose lengths may be damaged.
+/// There is an entry, whose lengths may be corrupt.
 #[inline]
 unsafe fn sum_of_lengths(entry: *const Entry) -> u32 {
     // SAFETY: the caller's promise. Any entry has ten bytes: two of lengths, and eight at least of its key.
@@ -253,7 +257,7 @@ pub(crate) struct Target<'a> {
 }
 
 impl<'a> Target<'a> {
-    /// Of an internal key, at least eight bytes long.
+    /// The place of an internal key, which has at least eight bytes.
     #[inline]
     pub(crate) fn of(internal_key: &'a [u8]) -> Target<'a> {
         Target {
@@ -267,7 +271,7 @@ impl<'a> Target<'a> {
         self.trailer >> 8
     }
 
-    /// The order of this place and another.
+    /// Compares this place with another.
     #[inline]
     pub(crate) fn compare(&self, other: &Target, cmp: &InternalComparator) -> Ordering {
         cmp.user()

@@ -1,8 +1,9 @@
-//! A Bloom filter over the keys of a memtable, filled while it is asked.
+//! A Bloom filter over the keys of a memtable, filled and queried concurrently.
 //!
-//! A key's bits all lie in one cache line, so that asking costs one line. An insertion sets them before anybody can find the
-//! entry. Whoever reads at a sequence number came to know it from a writer who had inserted all rows up to it, and what was
-//! written before is then seen as well: relaxed loads and stores are enough, as they are for what is published in the tree.
+//! All bits of a key are in one cache line, so a query costs one line. An insertion sets the bits before any
+//! thread can find the entry. A reader at a sequence number learned that number from a writer that had
+//! inserted all rows up to it, and therefore sees all earlier writes to the filter too. So relaxed loads and
+//! stores suffice, as they do for data published in the tree.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,15 +14,16 @@ use twox_hash::XxHash3_64;
 
 use crate::sync::{AtomicU64, Ordering};
 
-/// What a memtable's filter holds, and how large it is.
+/// The contents and the size of a memtable's filter.
 #[derive(Clone)]
 pub struct FilterOptions {
-    /// Bytes of the filter, rounded up to whole cache lines. Ten bits a key let one in a hundred pass that is not there.
+    /// The size of the filter in bytes, rounded up to whole cache lines. With ten bits a key, one in a
+    /// hundred absent keys passes.
     pub bytes: usize,
-    /// Puts whole keys into it, which point lookups ask for.
+    /// Adds whole keys, which point lookups query.
     pub whole_keys: bool,
-    /// Puts the prefixes into it that this extractor gives. Keys it gives none for are always taken to be there, unless whole keys
-    /// are asked for.
+    /// Adds the prefixes of this extractor. Keys outside its domain always count as present, unless whole
+    /// keys are queried.
     pub prefix_extractor: Option<Arc<dyn PrefixExtractor>>,
 }
 
@@ -38,7 +40,7 @@ impl fmt::Debug for FilterOptions {
     }
 }
 
-/// Bits set a key, as many as RocksDB's.
+/// The number of bits set for a key, as in RocksDB.
 const PROBES: u32 = 6;
 
 /// A cache line of bits.
@@ -68,13 +70,13 @@ impl Filter {
         size_of_val(&*self.lines)
     }
 
-    /// What of a user key the extractor gives.
+    /// The extractor's prefix of a user key.
     fn prefix<'k>(&self, user_key: &'k [u8]) -> Option<&'k [u8]> {
         let extractor = self.prefix_extractor.as_ref()?;
         extractor.prefix_of(self.cmp.strip_timestamp(user_key))
     }
 
-    /// Adds a key, which nobody may be able to find yet.
+    /// Adds a key before any thread can find its entry.
     pub(crate) fn add(&self, user_key: &[u8]) {
         if let Some(prefix) = self.prefix(user_key) {
             self.set(prefix);
@@ -97,8 +99,8 @@ impl Filter {
         self.prefix(user_key).is_none_or(|prefix| self.has(prefix))
     }
 
-    /// As [`may_contain_prefix_of`](Filter::may_contain_prefix_of) of an internal key's user key; true also if `extractor`
-    /// is another than the one the filter was filled with.
+    /// As [`may_contain_prefix_of`](Filter::may_contain_prefix_of), for an internal key's user key; also true
+    /// if `extractor` is not the one the filter was filled with.
     pub(crate) fn may_contain_prefix_by(&self, extractor: &dyn PrefixExtractor, internal_key: &[u8]) -> bool {
         let own = self.prefix_extractor.as_ref();
         own.is_none_or(|own| own.name() != extractor.name())
@@ -110,7 +112,8 @@ impl Filter {
         let line = self.line(hash);
         for (word, bit) in probes(hash) {
             let word = &line.0[word];
-            // Lines in use have most of their bits, and a line that is only read stays in every core's cache.
+            // Lines in use have most of their bits set, and a line that is only read stays in every core's
+            // cache.
             if word.load(Ordering::Relaxed) & bit == 0 {
                 word.fetch_or(bit, Ordering::Relaxed);
             }
@@ -129,10 +132,10 @@ impl Filter {
     }
 }
 
-/// Words of a line, and the bit in each.
+/// The words of a line to probe, with the bit in each.
 #[inline]
 fn probes(hash: u64) -> impl Iterator<Item = (usize, u64)> {
-    // The line was chosen by the upper bits.
+    // The upper bits chose the line, so the hash is mixed again.
     let mixed = hash.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (0..PROBES).map(move |n| {
         let at = mixed >> (64 - 9 * (n + 1));
@@ -140,11 +143,11 @@ fn probes(hash: u64) -> impl Iterator<Item = (usize, u64)> {
     })
 }
 
-/// Memory that costs nothing until it is written to: the system gives out zeros page by page.
+/// Memory that costs nothing until it is written: the system supplies zeros page by page.
 #[cfg(not(loom))]
 fn zeroed(lines: usize) -> Box<[Line]> {
     let lines = Box::<[Line]>::new_zeroed_slice(lines);
-    // SAFETY: zeros are what `Line::default()` is made of: words without a bit.
+    // SAFETY: zeros are a valid `Line`: words without a bit.
     unsafe { lines.assume_init() }
 }
 
@@ -179,7 +182,7 @@ mod tests {
                     assert!(filter.may_contain(&key), "{key:?}");
                     assert!(filter.may_contain_prefix_of(&key), "{key:?}");
                     let longer = [&key[..], b"x"].concat();
-                    // Of a key too short for a prefix nothing is known.
+                    // A key too short for a prefix is outside the extractor's domain.
                     if extractor == Some("fixed:3") && key.len() >= 3 {
                         assert!(filter.may_contain_prefix_of(&longer));
                     }
@@ -202,7 +205,7 @@ mod tests {
             let passed = passed.count();
             assert!((200..2500).contains(&passed), "{passed} of {keys} {what}");
         }
-        // Whole keys and no prefixes: of prefixes nothing is known.
+        // With whole keys and no prefixes, nothing is known about prefixes.
         assert!(whole.may_contain_prefix_of(&keys.to_be_bytes()));
     }
 
@@ -228,7 +231,7 @@ mod tests {
         assert!(filter.may_contain_prefix_by(&*other, absent));
         assert!(!filter.may_contain_prefix_by(&*same, absent));
         assert!(filter.may_contain_prefix_by(&*same, b"abz\x01\x01\0\0\0\0\0\0"));
-        // Of a key without a prefix nothing is known.
+        // Nothing is known about a key without a prefix.
         assert!(filter.may_contain_prefix_by(&*same, b"x\x01\x01\0\0\0\0\0\0"));
     }
 

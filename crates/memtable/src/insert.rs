@@ -1,8 +1,9 @@
-//! Inserting into the tree, and splitting its nodes: the writing half of what the head of `tree` describes.
+//! Insertion into the tree, and splits of its nodes: the writing half of the algorithm in the head comment of
+//! `tree`.
 //!
-//! Nothing here asks whether a leaf is still in the generation that its order was loaded in. What is read of one that has been
-//! reopened leads to nothing: slots are claimed for a generation, and who found something written in a later one finds the parent
-//! changed too, whose slot names the leaf with its generation.
+//! This code does not check whether a leaf is still in the generation that its order was loaded in. A read of
+//! a leaf that has been reopened has no effect: slots are claimed for a generation, and a thread that read
+//! data of a later generation also finds the parent changed, whose slot names the leaf with its generation.
 
 use std::cmp;
 use std::ptr;
@@ -11,17 +12,19 @@ use crate::entry::{Entry, Target};
 use crate::node::{Child, Content, Fence, Node, Order, SLOTS, prefetch_node};
 use crate::tree::Tree;
 
-/// Levels a tree may have. Each multiplies what it holds by six at least, so memory ends long before.
+/// The maximum number of levels. Each level multiplies the capacity by at least six, so memory ends long
+/// before.
 const MAX_LEVELS: usize = 24;
 
-/// The leaf a thread last added to: where keys come in order, the next goes there too.
+/// The leaf a thread last added to: if keys come in order, the next key belongs there too.
 pub(crate) struct Near {
-    /// Identity of the tree; 0 for none.
+    /// The identity of the tree; 0 for none.
     tree: u64,
     leaf: Child,
-    /// The leaf's, as long as it is open in that generation.
+    /// The leaf's fence, as long as it is open in that generation.
     fence: Fence,
-    /// Two entries in a row went there. Otherwise it is not tried: the keys that bound it are seldom in a cache.
+    /// Two consecutive entries went to this leaf. Otherwise the leaf is not tried, because the keys that
+    /// bound it are seldom in a cache.
     hot: bool,
 }
 
@@ -43,7 +46,7 @@ impl Near {
     }
 }
 
-/// The way from the root to a leaf: inner nodes, each with the fence that bounds it.
+/// The path from the root to a leaf: inner nodes, each with the fence that bounds it.
 struct Path {
     inner: [(*const Node, Fence); MAX_LEVELS],
     len: usize,
@@ -51,23 +54,23 @@ struct Path {
     fence: Fence,
 }
 
-/// What became of an insertion into a leaf.
+/// The outcome of an insertion into a leaf.
 enum Added {
     Yes,
-    /// There is one of the same user key and sequence number.
+    /// There is an entry of the same user key and sequence number.
     Same,
-    /// There is no room in this leaf; the entry belongs at the position.
+    /// The leaf has no room; the entry belongs at the position.
     Closed(Order, usize),
-    /// It is not in the generation that was meant, or about to be reopened.
+    /// The leaf is not in the expected generation, or is about to be reopened.
     Unsettled(Order),
 }
 
-/// A new right neighbour.
+/// A new right neighbour of a node.
 #[derive(Clone, Copy)]
 enum Next {
-    /// The upper half of the node before it, which is to keep its lower half alone.
+    /// The upper half of the node before it, which keeps only its lower half.
     Half(Child),
-    /// Something that is in no other node.
+    /// A child that is in no other node.
     Other(Child),
 }
 
@@ -79,20 +82,20 @@ impl Next {
     }
 }
 
-/// What is to be added: copied into the arena only once it is known to be new.
+/// The entry to add. It is copied into the arena only once it is known to be new.
 struct New<'a> {
     target: Target<'a>,
     trailer: u64,
     value: &'a [u8],
-    /// Null before it is copied.
+    /// Null before the copy.
     entry: *const Entry,
 }
 
 impl Tree {
-    /// Adds an entry; false, and nothing is changed, if there is one of the same user key and sequence number. `entry` is
-    /// the entry where it was copied into this tree's arena already, else null.
+    /// Adds an entry. False, with nothing changed, if there is one of the same user key and sequence number.
+    /// `entry` is the entry if it was copied into this tree's arena already, otherwise null.
     ///
-    /// `near` may be anyone's, or new: it decides only how fast this is.
+    /// Any `near` is allowed: it only affects speed.
     #[inline]
     pub(crate) fn insert(
         &self,
@@ -103,7 +106,8 @@ impl Tree {
         near: &mut Near,
     ) -> bool {
         let mut new = New {
-            // Behind every entry of the same sequence number, so that one of another kind is met as the last before it.
+            // The target sorts after every entry of the same sequence number, so that an entry of another
+            // kind is met as the last before it.
             target: Target {
                 user_key,
                 trailer: trailer & !0xff,
@@ -113,7 +117,8 @@ impl Tree {
             entry,
         };
         if near.hot && near.tree == self.identity() {
-            // SAFETY: the leaf of a `Near` is of the tree it names. If it is not closed, it is current, and ends where it did.
+            // SAFETY: the leaf of a `Near` is of the tree it names. If it is not closed, it is current, and
+            // its end has not changed.
             unsafe {
                 if self.is_in_range(near, &new.target) {
                     match self.add_to_leaf(near.leaf, near.fence, &mut new) {
@@ -137,12 +142,12 @@ impl Tree {
                     return true;
                 }
                 Added::Same => return false,
-                // SAFETY: the path leads to the leaf, whose order it was.
+                // SAFETY: the path leads to the leaf, and this was its order.
                 Added::Unsettled(order) => unsafe { self.settle(&path, order) },
                 Added::Closed(order, position) => {
                     // SAFETY: the leaf is closed under this order, and the path leads to it.
                     if let Some(leaf) = unsafe { self.split_leaf(&path, order, position, new) } {
-                        // It begins a sequence, as the leaf before it was one.
+                        // The new leaf begins a sequence, as the leaf before it was one.
                         near.note(self, leaf, path.fence);
                         near.hot = true;
                         return true;
@@ -152,7 +157,7 @@ impl Tree {
         }
     }
 
-    /// As [`descend`](Self::descend), noting the way.
+    /// As [`descend`](Self::descend), but returns the path.
     #[inline]
     fn descend_noting(&self, target: &Target) -> Path {
         let mut path = Path {
@@ -198,12 +203,12 @@ impl Tree {
     }
 
     /// # Safety
-    /// `child` is a leaf of this tree that has the target in its range, which ends at the fence, and is current if it is not closed in
-    /// this generation.
+    /// `child` is a leaf of this tree that has the target in its range, which ends at the fence, and is
+    /// current if it is not closed in this generation.
     #[inline]
     unsafe fn add_to_leaf(&self, child: Child, fence: Fence, new: &mut New) -> Added {
         let leaf = child.node();
-        // SAFETY: the caller's promise; what slots hold leads into this tree.
+        // SAFETY: the caller's promise; slots lead into this tree.
         unsafe {
             loop {
                 let order = (*leaf).order();
@@ -211,7 +216,7 @@ impl Tree {
                     return Added::Unsettled(order);
                 }
                 if order.is_closed() {
-                    // A split asks for its key.
+                    // A split needs its key.
                     fence.prefetch();
                 }
                 let target = &new.target;
@@ -230,7 +235,8 @@ impl Tree {
                 if order.is_closed() {
                     return Added::Closed(order, position);
                 }
-                // Once the slot is claimed in this generation, the order is this one still, and what was read was good.
+                // Once the slot is claimed in this generation, the order is still this one, and all reads
+                // under it were valid.
                 let entry = self.copied(new);
                 match (*leaf).claim(order, (*leaf).word_of(&self.rule, entry)) {
                     Ok(()) => {
@@ -250,10 +256,11 @@ impl Tree {
         }
     }
 
-    /// Goes on with what somebody began: the leaf at the end of the path is about to be reopened. Without effect where it was already.
+    /// Completes a reopening that another thread began: that of the leaf at the end of the path. Has no
+    /// effect if it is complete already.
     ///
     /// # Safety
-    /// `path` leads to a leaf of this tree, whose order was this.
+    /// `path` leads to a leaf of this tree, and `order` was its order.
     #[cold]
     unsafe fn settle(&self, path: &Path, order: Order) {
         let (leaf, generation) = (path.leaf.node(), path.leaf.generation());
@@ -284,15 +291,15 @@ impl Tree {
         new.entry
     }
 
-    /// Makes room where a closed leaf is in the way: afterwards a new descent finds another leaf, or another
-    /// thread's work. `Some(leaf)` if the new entry was added with it, in that leaf.
+    /// Makes room if the leaf is closed: afterwards a new descent finds another leaf, or another thread's
+    /// work. `Some(leaf)` if the new entry was added in a new leaf.
     ///
     /// # Safety
     /// `path` leads to a leaf of this tree, closed under `order`, where the new entry belongs at `position`.
     #[cold]
     unsafe fn split_leaf(&self, path: &Path, order: Order, position: usize, new: &mut New) -> Option<Child> {
         let leaf = path.leaf.node();
-        // SAFETY: the caller's promise; what the leaf holds leads into this tree.
+        // SAFETY: the caller's promise; the leaf's contents lead into this tree.
         unsafe {
             let high = path.fence.key();
             if let Some(half) = Tree::half_split(leaf, order, high) {
@@ -324,8 +331,9 @@ impl Tree {
         }
     }
 
-    /// Where the fence of a closed node is one of its own keys, its upper half is in another node already: the
-    /// position. Of a leaf that has been reopened since, the same or nothing: that key will not come here again.
+    /// If the fence of a closed node is one of its own keys, its upper half is in another node already: the
+    /// position of that key. For a leaf that has been reopened since, the same position or none, because that
+    /// key never returns to it.
     ///
     /// # Safety
     /// `node` is of this tree, and closed under `order`.
@@ -337,13 +345,13 @@ impl Tree {
         unsafe { (*node).position_of_key(order, fence) }
     }
 
-    /// Step 2 of a split: what `node`, at `depth` of the path, has before position `half`, takes its place in the
-    /// parent, and if it can in the node itself. Without effect if the parent does not have it any more; the root has no parent, so its
-    /// new one is met by the next descent.
+    /// Step 2 of a split: the part of `node`, at `depth` of the path, before position `half` takes its place
+    /// in the parent, if possible in the node itself. Has no effect if the parent does not have the node any
+    /// more. The root has no parent: the next descent finds its new root.
     ///
     /// # Safety
-    /// `node` is of this tree, closed under `order`, and frozen if it is an inner node. The key at `half` is `fence`, the
-    /// low of its new neighbour.
+    /// `node` is of this tree, closed under `order`, and frozen if it is an inner node. The key at `half` is
+    /// `fence`, the low of its new neighbour.
     unsafe fn finish_split(
         &self,
         path: &Path,
@@ -378,18 +386,20 @@ impl Tree {
                     (*node).reopen(order, half);
                 }
             } else if parents_order.is_closed() {
-                // Frozen, or someone was faster. If it is frozen, whoever did that may be far from done.
+                // The parent is frozen, or another thread was faster. If it is frozen, the thread that froze
+                // it may be far from done.
                 self.split_inner(path, parent_depth, parents_order, None);
             }
         }
     }
 
-    /// Step 1 of a split: adds `next` to the parent of `node`, behind it. `node` is at `depth` of the path, `fence`
-    /// bounded it. False if things have changed since the path was walked; then nothing was added.
+    /// Step 1 of a split: adds `next` to the parent of `node`, after it. `node` is at `depth` of the path,
+    /// and `fence` bounded it. False if the tree has changed since the path was walked; then nothing was
+    /// added.
     ///
     /// # Safety
-    /// `path` leads to `node`, which is closed. `next` is a node of this tree, linked nowhere, that begins within
-    /// `node`'s range and ends at the fence.
+    /// `path` leads to `node`, which is closed. `next` is a node of this tree, linked nowhere, that begins
+    /// within `node`'s range and ends at the fence.
     unsafe fn link_behind(
         &self,
         path: &Path,
@@ -440,8 +450,8 @@ impl Tree {
         }
     }
 
-    /// Makes room in a closed inner node at `depth` of the path, or behind it; for `child`, if one is given, which
-    /// belongs at its position. True if the child was added with it; otherwise a new descent finds a way.
+    /// Makes room in a closed inner node at `depth` of the path, or after it; for `child`, if one is given,
+    /// which belongs at its position. True if the child was added as well; otherwise a new descent is needed.
     ///
     /// # Safety
     /// As for [`link_behind`](Self::link_behind), of the child and the node.
@@ -462,8 +472,9 @@ impl Tree {
                 self.finish_split(path, depth, Child::new(node), order, half, fence);
                 return false;
             }
-            // Not for halves: the other half would be put into this node, where no change of the order warns who
-            // comes from a parent loaded before its new neighbour was there.
+            // This does not apply to halves. The other half would be put into this node, whose order does not
+            // change, so a thread that comes from a parent loaded before the new neighbour was there would
+            // get no warning.
             if let Some((SLOTS, Next::Other(child))) = child
                 && (*node).ascends_to(order, SLOTS)
             {

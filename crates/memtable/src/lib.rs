@@ -1,15 +1,15 @@
-//! The in-memory table: an arena, a concurrent tree of prefixes, and range tombstones.
+//! The memtable: an arena, a concurrent tree of prefixes, and range tombstones.
 //!
-//! * `arena`: memory handed out piece by piece, given back all at once
+//! * `arena`: memory allocated piece by piece, freed at once
 //! * `entry`: an entry in the arena, and places in the order
-//! * `checks`: whether bits of an entry have turned
-//! * `prefix`: four bytes that stand for a key
-//! * `node`: slots written once, and the word that orders them
-//! * `tree`: the tree itself and its reading; its head comment says what makes it fast and why it is sound
-//! * `insert`: its writing
-//! * `filter`: which keys it cannot hold
+//! * `checks`: detection of flipped bits in entries
+//! * `prefix`: the bits that stand for a key in a node
+//! * `node`: slots that are written once, and the word that orders them
+//! * `tree`: the tree and its reads; its head comment explains its speed and its correctness
+//! * `insert`: writes to the tree
+//! * `filter`: the Bloom filter over its keys
 //! * `unsorted`: rows that wait for the first reader
-//! * [`Memtable`], [`MemtableCursor`]: what the engine uses
+//! * [`Memtable`], [`MemtableCursor`]: the types the engine uses
 
 mod arena;
 mod checks;

@@ -1,5 +1,5 @@
-//! Interleavings of insertions, splits and reads in small trees, whose nodes have four slots here and whose leaves are reopened
-//! once: all with so many preemptions.
+//! Interleavings of insertions, splits and reads in small trees, whose nodes have four slots here and whose
+//! leaves are reopened once: all of them up to a number of preemptions.
 //!
 //! `RUSTFLAGS="--cfg loom" cargo test -p esker-memtable --release loom`
 
@@ -16,7 +16,7 @@ use crate::filter::{Filter, FilterOptions};
 use crate::insert::Near;
 use crate::tree::{Place, Tree, found};
 
-/// All keys begin with the same bytes, so that nodes come to skip some.
+/// All keys begin with the same bytes, so that nodes skip some of them.
 fn key(n: u8) -> [u8; 3] {
     [b'k', b'0' + n / 10, b'0' + n % 10]
 }
@@ -105,7 +105,7 @@ impl Fixture {
         keys
     }
 
-    /// After all threads have ended.
+    /// Checks the tree after all threads have ended.
     fn check(&self, mut keys: Vec<u8>) {
         keys.sort();
         assert_eq!(self.walk(), keys);
@@ -126,12 +126,13 @@ fn model(preemptions: usize, run: impl Fn() + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(preemptions);
     builder.max_branches = 50_000;
-    // Two writers of one leaf under a closed inner node have several times as many; all else ends before.
+    // Two writers of one leaf under a closed inner node have several times as many permutations; all other
+    // models end before.
     builder.max_permutations = Some(200_000);
     builder.check(run);
 }
 
-/// Two threads each add keys to a tree of `before`; then all are there.
+/// Two threads each add keys to a tree of `before`; then all keys must be there.
 fn two_writers(preemptions: usize, before: &'static [u8], one: &'static [u8], other: &'static [u8]) {
     model(preemptions, move || {
         let fixture = Fixture::new(before);
@@ -151,16 +152,16 @@ fn two_writers(preemptions: usize, before: &'static [u8], one: &'static [u8], ot
     });
 }
 
-/// How a reader looks.
+/// How a reader searches.
 #[derive(Clone, Copy, Debug)]
 enum Look {
-    /// For the greatest key that is there.
+    /// Looks up the greatest key of `before`.
     Get,
     Forwards,
     Backwards,
 }
 
-/// A reader sees what was there, and what a writer said was there, in order.
+/// A reader sees the keys of `before`, and those that a writer has announced, in order.
 fn writer_and_reader(preemptions: usize, before: &'static [u8], added: &'static [u8], look: Look) {
     model(preemptions, move || {
         let fixture = Fixture::new(before);
@@ -233,11 +234,11 @@ fn descending_keys_from_two_threads() {
 const CLOSED_ROOT: [u8; 9] = [11, 62, 65, 84, 87, 33, 12, 47, 63];
 /// The same with three closed leaves.
 const CLOSED_LEAVES: [u8; 12] = [13, 10, 12, 23, 45, 37, 87, 81, 31, 64, 19, 50];
-/// One leaf more closes the root; all leaves are closed.
+/// One more leaf would close the root; all leaves are closed.
 const ALMOST_CLOSED: [u8; 10] = [10, 12, 44, 15, 55, 19, 76, 34, 22, 71];
 /// Filled in ascending order: a closed root over closed leaves.
 const ASCENDING: [u8; 16] = [0, 6, 12, 18, 24, 30, 36, 42, 48, 54, 60, 66, 72, 78, 84, 90];
-/// Three levels; the first inner node and some leaves have their upper halves in a neighbour already.
+/// Three levels; the upper halves of the first inner node and of some leaves are in a neighbour already.
 const HALF_SPLIT: [u8; 14] = [50, 10, 60, 20, 70, 80, 30, 40, 90, 25, 57, 54, 22, 53];
 
 #[test]
@@ -326,7 +327,7 @@ fn the_arena_gives_each_piece_to_one() {
     });
 }
 
-/// Two writers fill one line, and who learns from one of them that its row is there is not told otherwise.
+/// Two writers fill one line, and a reader that one of them has notified of its row always finds it.
 #[test]
 fn a_filter_never_denies_what_was_published() {
     model(6, || {

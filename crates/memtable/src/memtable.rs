@@ -1,4 +1,4 @@
-//! The memtable: what the engine writes into and reads from.
+//! The memtable: the table that the engine writes to and reads from.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -23,32 +23,34 @@ use crate::insert::Near;
 use crate::tree::{Tree, found};
 use crate::unsorted::Unsorted;
 
-/// How a memtable is laid out.
+/// The options of a memtable.
 #[derive(Clone, Debug)]
 pub struct MemtableOptions {
-    /// Most bytes taken from the allocator at once (RocksDB's option of that name); chunks start at 2 KiB and
-    /// double up to it. Larger values than a quarter of it get an allocation of their own. Default 1 MiB.
+    /// The maximum number of bytes allocated at once (RocksDB's option of that name). Blocks start at 2 KiB
+    /// and double up to it. Values larger than a quarter of it get their own allocation. Default: 1 MiB.
     pub arena_block_size: usize,
-    /// Whether to ask the system for huge pages of 2 MiB, where the block size is at least half of that; it is then
-    /// rounded up to whole ones. They make insertions a third cheaper and dropping the memtable ten times. Default
-    /// true; without effect except on Linux, and there where transparent huge pages are "never".
+    /// Whether to request huge pages of 2 MiB from the system, if the block size is at least half of that; it
+    /// is then rounded up to whole huge pages. They make insertions a third cheaper and dropping the memtable
+    /// ten times cheaper. Default: true. No effect except on Linux, and none there if transparent huge pages
+    /// are set to "never".
     pub huge_pages: bool,
-    /// Bytes of a checksum over kind, user key, value and sequence number that each entry is given and that is verified
-    /// whenever the entry is read: 0, 1, 2, 4 or 8. An entry takes four bytes more, and these rounded up to whole words. Default
-    /// 0: none, and nothing is verified.
+    /// Bytes of a checksum over kind, user key, value and sequence number of each entry, which is verified
+    /// whenever the entry is read: 0, 1, 2, 4 or 8. An entry takes four bytes more, plus these bytes rounded
+    /// up to whole words. Default: 0, no checksums.
     pub protection_bytes_per_key: u8,
-    /// With checksums: verifies each entry that a search or an insertion compares keys with, too. A damaged key that leads a
-    /// search astray is then noticed. Default false.
+    /// With checksums: also verifies each entry that a search or an insertion compares keys with. This
+    /// detects a corrupt key that misleads a search. Default: false.
     pub verify_on_seek: bool,
-    /// Compares the entries around the place where a search ends with each other, and each entry of a walk with the one before.
-    /// Needs no checksums. Default false.
+    /// Compares the entries around the result of a search with each other, and each entry of a walk with the
+    /// previous one. Needs no checksums. Default: false.
     pub check_order: bool,
-    /// A Bloom filter over its keys, which insertions fill and [`may_contain`](Memtable::may_contain) asks. Default none.
+    /// The options of a Bloom filter over the keys, which insertions fill and
+    /// [`may_contain`](Memtable::may_contain) queries. Default: none.
     pub filter: Option<FilterOptions>,
-    /// Appends rows as they come and sorts them when the first reader asks, and again for later readers what came since: RocksDB's
-    /// `vector`, for bulk loads, with room for so many rows from the beginning. A row takes eight bytes more until then. A read
-    /// behind a write waits for the sort; and that a row is there already is not noticed by [`add`](Memtable::add). Default none: every
-    /// row finds its place when it is added.
+    /// Appends rows unsorted, and sorts them when a reader arrives: RocksDB's `vector`, for bulk loads, with
+    /// room for this many rows from the beginning. Until then a row takes eight bytes more. A read after a
+    /// write waits for the sort, and [`add`](Memtable::add) does not detect that a row exists already.
+    /// Default: none, every row is sorted in when it is added.
     pub vector: Option<usize>,
 }
 
@@ -68,13 +70,13 @@ impl Default for MemtableOptions {
 
 /// Entries in memory, sorted by internal key, and range tombstones.
 ///
-/// Any number of threads add and read at the same time. Nothing is ever changed or removed; all of it goes when the
-/// memtable drops. What it is asked for is what was added before the question, and perhaps what is being added
-/// meanwhile: a reader's snapshot decides.
+/// Any number of threads add and read concurrently. Entries are never changed or removed; all are freed when
+/// the memtable drops. A read sees every entry added before it, and perhaps entries that are being added
+/// meanwhile: the reader's snapshot decides.
 pub struct Memtable {
     tree: Tree,
     tombstones: MemTombstones,
-    /// With checksums: the range tombstones as they were added, from the start to the end of each.
+    /// With checksums: the range tombstones as they were added, with start and end.
     tombstone_rows: Option<Tree>,
     filter: Option<Box<Filter>>,
     /// Rows that are not in the tree yet.
@@ -82,7 +84,7 @@ pub struct Memtable {
     counters: Counters,
 }
 
-/// On a line of their own: every insertion writes them.
+/// Counters on their own cache line, because every insertion writes them.
 #[repr(align(64))]
 struct Counters {
     entries: AtomicU64,
@@ -90,14 +92,15 @@ struct Counters {
     data_size: AtomicU64,
     /// `u64::MAX` before the first entry.
     first_seqno: AtomicU64,
-    /// The highest of an entry that is no range tombstone.
+    /// The highest sequence number of an entry that is not a range tombstone.
     last_entry: AtomicU64,
-    /// The lowest and the highest of entries that were added over a range tombstone; none if the first is greater than the second.
+    /// The lowest and the highest sequence number of the entries that were added over a range tombstone; none
+    /// if the first exceeds the second.
     over_tombstones: [AtomicU64; 2],
 }
 
-/// Places a thread remembers, each in one memtable at a time: a thread that writes to a few column families in turn
-/// finds its place in each.
+/// The number of leaves a thread remembers, each in one memtable: a thread that writes alternately to a few
+/// column families finds its leaf in each.
 const PLACES: usize = 4;
 
 thread_local! {
@@ -138,18 +141,18 @@ impl Memtable {
         self.tree.comparator()
     }
 
-    /// Adds an entry. False, and nothing is added, if there is one of the same user key and sequence number,
+    /// Adds an entry. False, with nothing added, if there is one of the same user key and sequence number,
     /// whatever its kind.
     ///
     /// [`Kind::RangeDeletion`] deletes from `user_key` up to `value`, exclusive, and goes to
-    /// [`range_tombstones`](Self::range_tombstones); that is never refused. Keys that come in order, forwards or
-    /// backwards, cost O(1), others a search.
+    /// [`range_tombstones`](Self::range_tombstones); it is never refused. Keys in ascending or descending
+    /// order cost O(1), others a search.
     ///
     /// # Panics
     /// If key or value have 4 GiB or more, which no write batch can hold.
     pub fn add(&self, seqno: SeqNo, kind: Kind, user_key: &[u8], value: &[u8]) -> bool {
         if self.tree.checks.width > 0 {
-            // A damaged entry on the way is told by whoever reads or flushes it.
+            // A corrupt entry on the way is reported by a later read or flush.
             return self
                 .add_copied(seqno, kind, user_key, value, None)
                 .unwrap_or(true);
@@ -169,7 +172,7 @@ impl Memtable {
                     let near = &mut places[self.tree.identity() as usize % PLACES];
                     self.tree.insert(user_key, trailer, value, ptr::null(), near)
                 }
-                // A comparator of the user's own that writes into a memtable.
+                // The user's comparator writes into a memtable itself.
                 Err(_) => self
                     .tree
                     .insert(user_key, trailer, value, ptr::null(), &mut Near::new()),
@@ -182,12 +185,12 @@ impl Memtable {
         true
     }
 
-    /// As [`add`](Self::add), of a row that was protected on its way here: `row` is what its kind, key, value and sequence
-    /// number hash to, by whoever had it first. It is compared with the row as it was copied here, whether or not this
-    /// memtable has checksums.
+    /// As [`add`](Self::add), for a row with integrity protection: `row` is the checksum of kind, key, value
+    /// and sequence number, computed by the row's creator. It is compared with the row as copied here,
+    /// whether or not this memtable has checksums.
     ///
-    /// Errors: `Corruption` naming the row if it was not copied as it was, before anything reads it; and with
-    /// [`verify_on_seek`](MemtableOptions::verify_on_seek) if its place was found by way of a damaged entry.
+    /// Errors: `Corruption` with the row, before any read sees it, if the copy differs; and with
+    /// [`verify_on_seek`](MemtableOptions::verify_on_seek) if the search for its place met a corrupt entry.
     pub fn add_protected(
         &self,
         seqno: SeqNo,
@@ -199,7 +202,7 @@ impl Memtable {
         self.add_copied(seqno, kind, user_key, value, Some(row))
     }
 
-    /// Copies a row into the memtable, compares it with what it should hash to where that is known, and makes it findable.
+    /// Copies a row into the memtable, compares it with its checksum if that is known, and makes it visible.
     #[cold]
     #[inline(never)]
     fn add_copied(
@@ -214,7 +217,7 @@ impl Memtable {
         let given = || Protection::of_row(kind as u8, user_key, value).toggle_seqno(seqno);
         let row = expected.unwrap_or_else(given);
         let trailer = pack_trailer(seqno, kind as u8);
-        // Range tombstones are kept in pieces, and with checksums as rows besides.
+        // Range tombstones are stored as fragments, and with checksums also as rows.
         let tree = match kind {
             Kind::RangeDeletion => self.tombstone_rows.as_ref(),
             _ => Some(&self.tree),
@@ -225,7 +228,7 @@ impl Memtable {
         let copied = if entry.is_null() {
             given()
         } else {
-            // SAFETY: the entry was just written, and nobody else knows it.
+            // SAFETY: the entry was just written, and no other thread knows it.
             unsafe { Entry::protection(entry) }
         };
         if expected.is_some_and(|expected| expected != copied) {
@@ -252,7 +255,7 @@ impl Memtable {
             swap(&mut near);
             let added = tree.insert(user_key, trailer, value, entry, &mut near);
             swap(&mut near);
-            // SAFETY: the tree searched is this one.
+            // SAFETY: this tree was searched.
             unsafe { checks::end(checks) }?;
             if !added {
                 return Ok(false);
@@ -265,7 +268,7 @@ impl Memtable {
         Ok(true)
     }
 
-    /// Puts rows that wait for a reader into the tree.
+    /// Adds unsorted rows to the tree.
     #[inline]
     pub(crate) fn sort(&self) {
         if let Some(unsorted) = &self.unsorted
@@ -289,7 +292,7 @@ impl Memtable {
                 tree.insert(user_key, trailer, &[], entry.as_ptr(), &mut near);
             }
         });
-        // A damaged row is told by whoever reads or flushes it.
+        // A corrupt row is reported by a later read or flush.
         checks::begin();
     }
 
@@ -300,15 +303,16 @@ impl Memtable {
         }
     }
 
-    /// What its filter says of a user key: `Some(false)` if it knows that there is no entry of it, `None` without a filter. Range
-    /// tombstones are not in it.
+    /// The filter's answer for a user key: `Some(false)` if no entry of it exists, `None` without a filter.
+    /// Range tombstones are not in the filter.
     #[inline]
     pub fn may_contain(&self, user_key: &[u8]) -> Option<bool> {
         self.filter.as_ref().map(|filter| filter.may_contain(user_key))
     }
 
-    /// What its filter says of keys with the prefix that `extractor` gives for the user key of `internal_key`; `None` without a
-    /// filter, and true where it was filled with the prefixes of another extractor, or with none.
+    /// The filter's answer for keys with the prefix that `extractor` gives for the user key of
+    /// `internal_key`; `None` without a filter, and true if the filter was filled with the prefixes of
+    /// another extractor, or with none.
     pub fn may_contain_prefix(&self, extractor: &dyn PrefixExtractor, internal_key: &[u8]) -> Option<bool> {
         let filter = self.filter.as_ref()?;
         Some(filter.may_contain_prefix_by(extractor, internal_key))
@@ -322,7 +326,7 @@ impl Memtable {
             if kind.is_tombstone() {
                 self.counters.deletes.fetch_add(1, Ordering::Relaxed);
             }
-            // Of two threads at once the lower may stay: a tombstone, which is added alone, is above both.
+            // If two threads race, the lower number may stay. A tombstone is added alone and is above both.
             if self.counters.last_entry.load(Ordering::Relaxed) < seqno {
                 self.counters.last_entry.store(seqno, Ordering::Relaxed);
             }
@@ -330,7 +334,7 @@ impl Memtable {
                 self.note_over_tombstone(seqno, user_key);
             }
         } else if self.counters.last_entry.load(Ordering::Relaxed) >= seqno {
-            // Added out of order: who knows over which.
+            // The tombstone was added out of order, so the entries over it are unknown.
             self.note_over_tombstones(0, MAX_SEQNO);
         }
         let size = user_key.len() + size_of::<u64>() + value.len();
@@ -340,11 +344,11 @@ impl Memtable {
         }
     }
 
-    /// Remembers an entry if an older range tombstone lies under it.
+    /// Records an entry if it covers an older range tombstone.
     #[cold]
     #[inline(never)]
     fn note_over_tombstone(&self, seqno: SeqNo, user_key: &[u8]) {
-        // Where keys have timestamps, these say what is under what.
+        // Where keys have timestamps, timestamps decide, so every entry is recorded.
         let stamped = self.tree.cmp.user().timestamp_size() > 0;
         if stamped || self.tombstones.covering_seqno(user_key, seqno) > 0 {
             self.note_over_tombstones(seqno, seqno);
@@ -357,24 +361,28 @@ impl Memtable {
         last.fetch_max(highest, Ordering::Relaxed);
     }
 
-    /// True if a reader at `snapshot` may see an entry over the range tombstone of sequence number `tombstone`, which is one of this
-    /// memtable: an entry that is newer and within its range. False only if there is none.
+    /// True if a reader at `snapshot` may see an entry over the range tombstone of sequence number
+    /// `tombstone`, which is in this memtable: an entry that is newer and within its range. False only if
+    /// there is none.
     ///
-    /// Told by what was added over any of the tombstones. Exact answers need tombstones to be added while no other thread adds anything, as the
-    /// engine does; if they also come in the order of their sequence numbers, after all that is older, a memtable in which nothing was written over
-    /// what was deleted always says false.
+    /// The answer comes from the entries that were added over any of the tombstones. Exact answers require
+    /// that tombstones are added while no other thread adds anything, as the engine does. If they also come
+    /// in the order of their sequence numbers, after all older entries, a memtable in which nothing was
+    /// written over deleted keys always returns false.
     pub fn has_entries_over(&self, tombstone: SeqNo, snapshot: SeqNo) -> bool {
         let [first, last] = &self.counters.over_tombstones;
         last.load(Ordering::Relaxed) >= tombstone && first.load(Ordering::Relaxed) <= snapshot
     }
 
-    /// Calls `visit` with every entry of `user_key` that a reader at `snapshot` sees, newest first, until it breaks.
-    /// Takes no lock and allocates nothing. Range tombstones are not looked at.
+    /// Calls `visit` with every entry of `user_key` that a reader at `snapshot` sees, newest first, until it
+    /// breaks. Takes no lock and allocates nothing. Range tombstones are ignored.
     ///
-    /// Where keys end in timestamps, `user_key` ends in that of the reader, and entries of the same key with it or
-    /// older ones are visited, by timestamp before sequence number; [`Value::user_key`] tells which.
+    /// Where keys end in timestamps, `user_key` ends in the reader's timestamp. Entries of the same key with
+    /// this or an older timestamp are visited, ordered by timestamp before sequence number;
+    /// [`Value::user_key`] has the timestamp.
     ///
-    /// Errors: `Corruption` naming the entry where it was asked to check and found damage. What was visited before is good.
+    /// Errors: `Corruption` with the entry, if checks are enabled and found a corrupt one. Entries visited
+    /// before are intact.
     #[inline]
     pub fn get<'a>(
         &'a self,
@@ -389,7 +397,8 @@ impl Memtable {
         self.sort();
         let checked = self.tree.checks.any;
         if checked {
-            // A search that a panic of the comparator ended may have left a note of another memtable's entry.
+            // A search that ended in a panic of the comparator may have left the record of another memtable's
+            // entry.
             checks::begin();
         }
         let mut place = self.tree.first_version(&target);
@@ -400,7 +409,7 @@ impl Memtable {
             }
             let value = Value { table: self, entry };
             let trailer = trailer(value.internal_key());
-            // Of another timestamp's entries any sequence number may come.
+            // Entries of another timestamp may have any sequence number.
             if trailer <= target.trailer {
                 let kind = Kind::from_byte(trailer as u8).expect("the kind it was added with");
                 if visit(trailer >> 8, kind, value).is_break() {
@@ -416,13 +425,13 @@ impl Memtable {
         Ok(())
     }
 
-    /// `Corruption` if the entry, one of this memtable's or null, is damaged, or one that was met on the way to it or around the
-    /// target.
+    /// `Corruption` if the entry, one of this memtable's or null, is corrupt, or one that the search met on
+    /// the way or around the target.
     #[cold]
     #[inline(never)]
     fn check(&self, entry: *const Entry, target: &Target<'_>) -> Result<()> {
         let checks = self.tree.checks;
-        // SAFETY: what was searched is this tree, and the entry is of it.
+        // SAFETY: this tree was searched, and the entry is one of it.
         unsafe {
             checks::end(checks)?;
             if !entry.is_null() {
@@ -440,10 +449,11 @@ impl Memtable {
         &self.tombstones
     }
 
-    /// The range tombstones as fragments for readers at `snapshots` (ascending) and at the newest state: what a flush writes
-    /// ([`MemTombstones::snapshot_for`]). With checksums it is made of the tombstones as they were added, each verified.
+    /// The range tombstones as fragments for readers at `snapshots` (ascending) and at the newest state, as a
+    /// flush writes them ([`MemTombstones::snapshot_for`]). With checksums the fragments are built from the
+    /// tombstones as they were added, each verified.
     ///
-    /// Errors: `Corruption` naming the tombstone that has changed.
+    /// Errors: `Corruption` with the tombstone that has changed.
     pub fn verified_range_tombstones(&self, snapshots: &[SeqNo]) -> Result<Arc<FragmentedTombstones>> {
         let Some(rows) = self
             .tombstone_rows
@@ -469,19 +479,20 @@ impl Memtable {
         Ok(verified.snapshot_for(snapshots))
     }
 
-    /// A cursor over the entries, without the range tombstones. It sees what is added while it lives.
+    /// A cursor over the entries, without the range tombstones. It sees entries that are added during its
+    /// life.
     pub fn cursor(self: &Arc<Self>) -> MemtableCursor {
         MemtableCursor::new(self.clone())
     }
 
-    /// Bytes in use: for entries, range tombstones and the filter. The rest of the block that is being filled is not among them, so a
-    /// memtable that has come to a write buffer's size has filled it. A few loads.
+    /// Bytes in use by entries, range tombstones and the filter. They exclude the free bytes of the newest
+    /// block, so a memtable that reaches the write buffer's size has filled it. A few loads.
     #[inline]
     pub fn memory_usage(&self) -> usize {
         self.memory(Arena::used)
     }
 
-    /// Bytes taken from the allocator: what is in use, and the rest of the block that is being filled.
+    /// Bytes allocated: the bytes in use, and the free bytes of the newest block.
     pub fn memory_allocated(&self) -> usize {
         self.memory(Arena::allocated)
     }
@@ -503,33 +514,33 @@ impl Memtable {
             + unsorted.map_or(0, |unsorted| unsorted.memory_usage())
     }
 
-    /// Entries added, without range tombstones.
+    /// The number of entries added, without range tombstones.
     pub fn num_entries(&self) -> u64 {
         self.counters.entries.load(Ordering::Relaxed)
     }
 
-    /// Point tombstones among the entries.
+    /// The number of point tombstones among the entries.
     pub fn num_deletes(&self) -> u64 {
         self.counters.deletes.load(Ordering::Relaxed)
     }
 
-    /// Range tombstones added.
+    /// The number of range tombstones added.
     pub fn num_range_deletes(&self) -> u64 {
         self.tombstones.len() as u64
     }
 
-    /// Sum of the lengths of internal keys and values, range tombstones included.
+    /// The sum of the lengths of internal keys and values, including range tombstones.
     pub fn data_size(&self) -> u64 {
         self.counters.data_size.load(Ordering::Relaxed)
     }
 
-    /// The lowest sequence number added, if anything was.
+    /// The lowest sequence number added, if any.
     pub fn first_seqno(&self) -> Option<SeqNo> {
         let seqno = self.counters.first_seqno.load(Ordering::Relaxed);
         (seqno != u64::MAX).then_some(seqno)
     }
 
-    /// True if nothing was added, neither entry nor range tombstone.
+    /// True if neither an entry nor a range tombstone was added.
     pub fn is_empty(&self) -> bool {
         self.first_seqno().is_none()
     }
@@ -555,7 +566,7 @@ impl fmt::Debug for Memtable {
     }
 }
 
-/// An entry's value where it lies in the memtable. Valid as long as the memtable; [`pin`](Value::pin) makes it
+/// An entry's value in the memtable. Valid as long as the memtable is borrowed; [`pin`](Value::pin) makes it
 /// independent of the borrow.
 #[derive(Clone, Copy)]
 pub struct Value<'a> {
@@ -564,7 +575,7 @@ pub struct Value<'a> {
 }
 
 impl<'a> Value<'a> {
-    /// The bytes.
+    /// The bytes of the value.
     #[inline]
     pub fn bytes(&self) -> &'a [u8] {
         // SAFETY: the entry is of `table`, which lives for `'a`.
@@ -583,10 +594,10 @@ impl<'a> Value<'a> {
         unsafe { Entry::key(self.entry.as_ptr()) }
     }
 
-    /// The value together with the memtable it lies in.
+    /// The value as a pin that keeps its memtable alive.
     ///
     /// # Panics
-    /// If `table` is not the memtable it came from.
+    /// If `table` is not the value's memtable.
     pub fn pin(&self, table: &Arc<Memtable>) -> PinnedValue {
         assert!(
             std::ptr::eq(self.table, Arc::as_ptr(table)),
@@ -611,11 +622,11 @@ impl fmt::Debug for Value<'_> {
     }
 }
 
-/// A value that keeps its memtable alive. Cloning it counts one reference.
+/// A value that keeps its memtable alive. A clone costs one reference count.
 #[derive(Clone)]
 pub struct PinnedValue {
     table: Arc<Memtable>,
-    /// Of `table`.
+    /// An entry of `table`.
     entry: NonNull<Entry>,
 }
 
@@ -625,12 +636,12 @@ unsafe impl Send for PinnedValue {}
 unsafe impl Sync for PinnedValue {}
 
 impl PinnedValue {
-    /// `entry` is one of `table`.
+    /// Pins `entry`, which is one of `table`.
     pub(crate) fn new(table: Arc<Memtable>, entry: NonNull<Entry>) -> PinnedValue {
         PinnedValue { table, entry }
     }
 
-    /// The memtable it lies in.
+    /// The value's memtable.
     pub fn table(&self) -> &Arc<Memtable> {
         &self.table
     }

@@ -1,22 +1,24 @@
-//! Nodes of the tree: slots that are each written once, and one word that says in which order they count.
+//! Nodes of the tree: slots that are each written once, and one word that orders them.
 //!
 //! ```text
 //! order  63  61  60    59 56                    7      4 3  0
 //!        |  -  | busy | 12th |  ...  | 1st | 0th | gen. | live |     slot numbers by position, and how many
 //! ```
 //!
-//! A node takes something in by writing it to the first slot that is free, that at position `live`, and then publishing that slot
-//! with one compare-and-swap of the order. What readers load with the order is therefore a sorted and consistent
-//! state. When all slots are taken the node is closed. The order of a closed inner node never changes again.
+//! To add to a node, a writer writes to the first free slot, which is that at position `live`, and then
+//! publishes the slot with one compare-and-swap of the order. So the state that readers load with the order
+//! is sorted and consistent. When all slots are taken the node is closed. The order of a closed inner node
+//! never changes again.
 //!
-//! A closed leaf may be reopened: it keeps what it has before some position, and the other slots are free once more, in the next of
-//! its few generations. What was read of a leaf is good if its generation is the same afterwards
-//! ([`is_still`](Node::is_still)). While the slots are emptied the order is `busy`. A free slot says in which generation it is free, so
-//! that nobody who is late puts anything there.
+//! A closed leaf may be reopened: it keeps the slots before some position, and the other slots become free
+//! again, in the next of its few generations. A read of a leaf is valid if the leaf's generation is the same
+//! afterwards ([`is_still`](Node::is_still)). While the slots are emptied the order is `busy`. A free slot
+//! records the generation in which it is free, so that a late writer cannot write to it.
 //!
-//! A slot is one word: an entry, or in an inner node a child, and before it the prefix that stands for its key. Addresses of entries
-//! have 48 bits of which the lowest is 0, so 17 are left. A child's key is not in the word but in the child: it is the first of its
-//! range, and asked for only where prefixes tie.
+//! A slot is one word: an entry, or in an inner node a child, and above it the prefix that stands for its
+//! key. Addresses of entries have 48 bits, of which the lowest is 0, so 17 bits are left for the prefix. A
+//! child's key is not in the word but in the child: it is the first key of its range, and is read only where
+//! prefixes tie.
 //!
 //! ```text
 //! word   63   47 46          0
@@ -29,7 +31,7 @@ use crate::entry::{Entry, Target};
 use crate::prefix::{PREFIX_BITS, PrefixRule};
 use crate::sync::{AtomicU64, Ordering, load_settled};
 
-/// Slots of a node: as many as fill two cache lines with the rest of a leaf.
+/// The number of slots of a node: they fill two cache lines with the rest of a leaf.
 pub(crate) const SLOTS: usize = if cfg!(loom) { 4 } else { 13 };
 
 /// The order word of a node.
@@ -42,14 +44,15 @@ const FIRST_POSITION: usize = 8;
 const BUSY: u64 = 1 << 60;
 const POSITIONS: u64 = BUSY - (1 << FIRST_POSITION);
 
-/// Generations of a leaf after the first. Then it stays closed, and memory of its own is taken for its lower half.
+/// The number of generations of a leaf after the first. After that it stays closed, and its lower half gets
+/// new memory.
 const MAX_GENERATION: u64 = if cfg!(loom) { 1 } else { 15 };
 
 impl Order {
-    /// Nothing.
+    /// The order of an empty node.
     pub(crate) const EMPTY: Order = Order(0);
 
-    /// The first `live` slots, one after the other.
+    /// The order with the first `live` slots, one after the other.
     pub(crate) fn ascending(live: usize) -> Order {
         Order((0xc_ba98_7654_3210 << FIRST_POSITION) | live as u64)
     }
@@ -70,7 +73,7 @@ impl Order {
         ((self.0 >> (FIRST_POSITION + 4 * position)) & 0xf) as usize
     }
 
-    /// With the first free slot at `position`, before those that were there and behind.
+    /// The order with the first free slot inserted at `position`.
     #[inline]
     fn with_next_at(self, position: usize) -> Order {
         let live = self.live();
@@ -93,21 +96,22 @@ impl Order {
         self.0 & BUSY != 0
     }
 
-    /// The order in the next generation, with what is before position `half`; busy.
+    /// The order in the next generation, with the positions before `half`; busy.
     fn reopened(self, half: usize) -> Order {
         Order((self.0 & POSITIONS) | BUSY | (self.generation() + 1) << GENERATION_SHIFT | half as u64)
     }
 }
 
-/// Keys in a row that make a sequence.
+/// The number of keys in a row that make a sequence.
 const RUN: usize = 3;
 
-/// What leads to a node: where it is, and in low bits that are 0 of a node's address, [`FROZEN`] and the generation it is in.
-/// A leaf that is of a later generation is no longer what was meant; one of the generation before is about to be reopened.
+/// A reference to a node: its address, and in low bits that are 0 in an address, [`FROZEN`] and the expected
+/// generation. A leaf in a later generation is not the one that was meant; a leaf in the previous generation
+/// is about to be reopened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Child(*const Node);
 
-/// What leads to a child will not change any more. Words have no lower bit.
+/// The reference to a child will not change any more. The lower bits of words are unused.
 const FROZEN: usize = 1 << 1;
 const CHILD_SHIFT: u32 = 2;
 const _: () = assert!((MAX_GENERATION as usize) << CHILD_SHIFT < align_of::<Node>());
@@ -115,7 +119,7 @@ const _: () = assert!((MAX_GENERATION as usize) << CHILD_SHIFT < align_of::<Node
 impl Child {
     pub(crate) const NONE: Child = Child(ptr::null());
 
-    /// A node in its first generation.
+    /// A reference to a node in its first generation.
     pub(crate) fn new(node: *const Node) -> Child {
         Child(node)
     }
@@ -139,20 +143,21 @@ impl Child {
         ((self.0.addr() & (align_of::<Node>() - 1)) >> CHILD_SHIFT) as u64
     }
 
-    /// The same leaf in its next generation.
+    /// A reference to the same leaf in its next generation.
     pub(crate) fn next_generation(self) -> Child {
         Child(self.0.map_addr(|address| address + (1 << CHILD_SHIFT)))
     }
 }
 
-/// What a slot says of a key: its prefix, and its entry or the child that begins with it. Null and a generation where there is none.
+/// The contents of a slot: the prefix of a key, and its entry or the child that begins with it. A free slot
+/// has null and a generation.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Word(u64);
 
 const PREFIX_SHIFT: u32 = u64::BITS - PREFIX_BITS;
 
 impl Word {
-    /// Of an entry, or of a child's [`pointer`](Child::pointer).
+    /// The word of an entry, or of a child's [`pointer`](Child::pointer).
     #[inline]
     fn new<T>(prefix: u32, pointer: *const T) -> Word {
         let address = pointer.expose_provenance() as u64;
@@ -160,7 +165,7 @@ impl Word {
         Word(u64::from(prefix) << PREFIX_SHIFT | address >> 1)
     }
 
-    /// Of a slot that is free in a generation.
+    /// The word of a slot that is free in a generation.
     #[inline]
     fn free(generation: u64) -> Word {
         Word(generation << PREFIX_SHIFT)
@@ -176,13 +181,13 @@ impl Word {
         ((self.0 << PREFIX_BITS) >> (PREFIX_BITS - 1)) as usize
     }
 
-    /// The entry, of a leaf.
+    /// The entry in a leaf's word.
     #[inline]
     pub(crate) fn entry(self) -> *const Entry {
         ptr::with_exposed_provenance(self.address())
     }
 
-    /// The child, of an inner node.
+    /// The child in an inner node's word.
     #[inline]
     fn child(self) -> Child {
         Child(ptr::with_exposed_provenance(self.address() & !FROZEN))
@@ -199,37 +204,38 @@ pub(crate) struct Node {
     order: AtomicU64,
     /// `skip` in bits, in the low 24 bits, then `CHECKED`, then the level: 0 for leaves.
     meta: u32,
-    /// The node's first key, null for the first node of its level. A leaf holds the entry, an inner node a child
-    /// that begins with it.
+    /// The node's first key, null for the first node of its level. A leaf holds the entry, an inner node a
+    /// child that begins with it.
     pub(crate) low: *const Entry,
-    /// [`Word`]s by slot. The prefix of an inner node's first child, which may have no key, is not looked at in a search.
+    /// [`Word`]s by slot. A search does not read the prefix of an inner node's first child, which may have no
+    /// key.
     words: [AtomicU64; SLOTS],
 }
 
 const MAX_SKIP: u32 = (1 << 24) - 1;
-/// Some keys in the node's range may not begin with the bits that are skipped, which are whole bytes. What those are is said by the
-/// node's [`reference`](Node::reference).
+/// Some keys in the node's range may not begin with the skipped bits, which are whole bytes. The node's
+/// [`reference`](Node::reference) has those bytes.
 const CHECKED: u32 = 1 << 24;
 const LEVEL_SHIFT: u32 = 25;
 
-/// What a new node begins with: keys and what they lead to, ascending.
+/// The initial contents of a node: keys and the pointers they lead to, ascending.
 pub(crate) struct Content {
     pub(crate) keys: [*const Entry; SLOTS],
     /// The children of an inner node.
     children: [Child; SLOTS],
     len: usize,
-    /// Where the keys are too few to tell what those that come will begin with, some that are about as far from them as those will be;
-    /// null for none.
+    /// If the keys are too few to predict the prefix of future keys: some keys that are about as far from
+    /// them as the future ones will be; null for none.
     samples: [*const Entry; 2],
     /// The node it is copied from, null if it is new, and its prefixes of the keys.
     source: *const Node,
     prefixes: [u32; SLOTS],
 }
 
-/// Prefixes this far apart leave room for more between them.
+/// Prefixes this far apart leave room for further ones between them.
 const SPREAD: u32 = 1 << 7;
 
-/// True of prefixes in ascending order that leave room for more between them.
+/// True if the prefixes ascend and leave room for further ones between them.
 fn are_spread(prefixes: &[u32]) -> bool {
     let ends = prefixes.last().zip(prefixes.first());
     ends.is_some_and(|(last, first)| last - first >= SPREAD)
@@ -247,7 +253,7 @@ impl Content {
         }
     }
 
-    /// The first entry of a leaf in which a sequence goes on; `sample` is one of the leaf before.
+    /// The first entry of a leaf in which a sequence continues; `sample` is an entry of the leaf before.
     pub(crate) fn entry(entry: *const Entry, sample: *const Entry) -> Content {
         let mut content = Content::empty();
         content.keys[0] = entry;
@@ -256,7 +262,7 @@ impl Content {
         content
     }
 
-    /// The first child of an inner node in which a sequence goes on, likewise.
+    /// The first child of an inner node in which a sequence continues.
     ///
     /// # Safety
     /// It is a node of a live tree.
@@ -274,7 +280,8 @@ impl Content {
     /// They are nodes of a live tree, the old one closed under `order`.
     pub(crate) unsafe fn of_root(old: Child, order: Order, next: Child) -> Content {
         let mut content = Content::empty();
-        // SAFETY: the caller's promise. A closed node has more than one key, and of an inner one the first may be null.
+        // SAFETY: the caller's promise. A closed node has more than one key, and of an inner one the first
+        // may be null.
         unsafe {
             content.push(old);
             content.push(next);
@@ -296,28 +303,27 @@ impl Content {
         self.len += 1;
     }
 
-    /// True if the source, a leaf, was being reopened while it was copied, and that can be seen.
+    /// True if the source, a leaf, was visibly being reopened during the copy.
     pub(crate) fn is_torn(&self) -> bool {
         self.keys[..self.len].contains(&ptr::null())
     }
 
-    /// True if the prefixes of the source tell the keys from `first` on apart, so that the copy need not look at
-    /// the keys themselves, which are in no cache.
+    /// True if the prefixes of the source distinguish the keys from `first` on, so that the copy need not
+    /// read the keys themselves, which are in no cache.
     ///
     /// # Safety
     /// The source, if there is one, is a node of a live tree.
     unsafe fn prefixes_serve(&self, first: usize) -> bool {
         let prefixes = &self.prefixes[first.min(self.len)..self.len];
         !self.source.is_null()
-            // The copy may not have the key that they were checked against.
-            // SAFETY: the caller's promise.
+            // The copy may lack the key that they were checked against. SAFETY: the caller's promise.
             && unsafe { (*self.source).meta } & CHECKED == 0
             && prefixes.is_sorted_by(|a, b| a < b)
             && are_spread(prefixes)
     }
 
-    /// True if few keys have the prefix of the one before, as the versions of one key do: other prefixes would tell hardly more of them
-    /// apart.
+    /// True if few keys have the prefix of the previous one, as the versions of one key do: other prefixes
+    /// would hardly distinguish more of them.
     fn prefixes_tell_most_apart(&self) -> bool {
         let prefixes = &self.prefixes[..self.len];
         let ties = prefixes.windows(2).filter(|pair| pair[0] == pair[1]).count();
@@ -325,21 +331,21 @@ impl Content {
     }
 }
 
-/// Where a node's range ends: with the first key of a node to the right, or, without one, nowhere. That key is asked for where it is
-/// needed, for the neighbour is seldom in a cache.
+/// The end of a node's range: the first key of a node to the right, or, without one, unbounded. The key is
+/// read only where it is needed, because the neighbour is seldom in a cache.
 #[derive(Clone, Copy)]
 pub(crate) struct Fence(*const Node);
 
 impl Fence {
     pub(crate) const NONE: Fence = Fence(ptr::null());
 
-    /// Of the nodes before `node`.
+    /// The fence of the nodes before `node`.
     #[inline]
     pub(crate) fn before(node: Child) -> Fence {
         Fence(node.node())
     }
 
-    /// The next key, which is no longer in the range; null if there is none.
+    /// The key at which the range ends, exclusive; null if the range is unbounded.
     ///
     /// # Safety
     /// The node is of a live tree.
@@ -349,7 +355,7 @@ impl Fence {
         unsafe { self.0.as_ref() }.map_or(ptr::null(), |node| node.low)
     }
 
-    /// Asks for it ahead of its use.
+    /// Prefetches the node.
     #[inline]
     pub(crate) fn prefetch(self) {
         prefetch(self.0.cast());
@@ -357,11 +363,11 @@ impl Fence {
 }
 
 impl Node {
-    /// Makes a node out of a piece of memory.
+    /// Writes a node to a piece of memory.
     ///
     /// # Safety
-    /// `memory` has room for a node, is aligned for one, and the caller's alone. The pointers in `content`, `low` and `high` lead to
-    /// entries and nodes of the tree it is for.
+    /// `memory` has room for a node, is aligned for one, and exclusively the caller's. The pointers in
+    /// `content`, `low` and `high` lead to entries and nodes of the node's tree.
     pub(crate) unsafe fn write(
         memory: *mut Node,
         rule: &PrefixRule,
@@ -370,7 +376,7 @@ impl Node {
         low: *const Entry,
         high: *const Entry,
     ) -> *const Node {
-        // An inner node's first key may be null, and is not searched for.
+        // An inner node's first key may be null, and searches do not use it.
         let first = usize::from(level > 0);
         let keys = &content.keys[..content.len];
         let reference = match low.is_null() {
@@ -414,8 +420,9 @@ impl Node {
         memory
     }
 
-    /// How many bits a new node skips, and if that has to be checked: as many as all keys between its bounds begin with. Where there
-    /// are no bounds, as many as these of its keys and others begin with as the reference does.
+    /// The number of bits that a new node skips, and whether keys must be checked for them: the common prefix
+    /// of all keys between its bounds. Without bounds, the common prefix of the reference with some of its
+    /// keys and others.
     ///
     /// # Safety
     /// As for [`write`](Self::write).
@@ -454,7 +461,7 @@ impl Node {
         Order(self.order.load(Ordering::Acquire))
     }
 
-    /// The prefix that stands for a key here.
+    /// The prefix that stands for a key in this node.
     ///
     /// # Safety
     /// The node is of a live tree, and the key is in its range (or of an order nothing is known of).
@@ -466,8 +473,8 @@ impl Node {
         })
     }
 
-    /// What keys are checked against, if [`CHECKED`] is set: the node's first key, or without one the first key that it was made with and
-    /// that is searched for.
+    /// The key that others are checked against if [`CHECKED`] is set: the node's first key, or without one
+    /// the first searchable key that it was made with.
     ///
     /// # Safety
     /// The node is of a live tree, and `CHECKED` is set.
@@ -477,22 +484,24 @@ impl Node {
             return self.low;
         }
         match self.level() {
-            // SAFETY: the slot was written when the node was made, and a leaf without a first key is not reopened.
+            // SAFETY: the slot was written when the node was made, and a leaf without a first key is not
+            // reopened.
             0 => Word(unsafe { load_settled(&self.words[0]) }).entry(),
-            // SAFETY: the same; what takes a child's place begins where it did.
+            // SAFETY: as above; a replacement of a child begins with the same key.
             _ => unsafe { (*Word(self.words[1].load(Ordering::Acquire)).child().node()).low },
         }
     }
 
-    /// What is at a position that is live in `order`; in a leaf, if the order [`is_still`](Self::is_still) of its generation.
+    /// The word at a position that is live in `order`. In a leaf it is valid if the order
+    /// [`is_still`](Self::is_still) of its generation.
     #[inline]
     pub(crate) fn word(&self, order: Order, position: usize) -> Word {
-        // Acquire: who finds what was written in a later generation finds that generation in the order; and a child may have been
-        // replaced since the order was loaded.
+        // Acquire: a thread that reads data of a later generation must also read that generation in the
+        // order. Besides, a child may have been replaced since the order was loaded.
         Word(self.words[order.slot(position)].load(Ordering::Acquire))
     }
 
-    /// True if what was read of a leaf under `order` was good: it was still in that generation.
+    /// True if reads of a leaf under `order` were valid: it is still in that generation.
     #[inline]
     pub(crate) fn is_still(&self, order: Order) -> bool {
         self.order().generation() == order.generation()
@@ -503,7 +512,7 @@ impl Node {
         self.word(order, position).prefix()
     }
 
-    /// The entry at a position of a leaf that is live in `order`, if that is good.
+    /// The entry at a position of a leaf that is live in `order`, if the read is valid.
     #[inline]
     pub(crate) fn entry(&self, order: Order, position: usize) -> *const Entry {
         self.word(order, position).entry()
@@ -515,7 +524,8 @@ impl Node {
         self.word(order, position).child()
     }
 
-    /// The key at a position that is live in `order`: an entry of a leaf, if that is good, the first key of an inner node's child.
+    /// The key at a position that is live in `order`: an entry of a leaf, if the read is valid, or the first
+    /// key of an inner node's child.
     ///
     /// # Safety
     /// The node is of a live tree.
@@ -528,7 +538,7 @@ impl Node {
         }
     }
 
-    /// The position where `key` itself, that very entry, stands as a key.
+    /// The position of `key`, that very entry, among the keys.
     ///
     /// # Safety
     /// The node is of a live tree.
@@ -537,12 +547,12 @@ impl Node {
         (0..order.live()).find(|&position| unsafe { self.key(order, position) } == key)
     }
 
-    /// The position of a child, of an inner node.
+    /// The position of a child in an inner node.
     pub(crate) fn position_of_child(&self, order: Order, child: Child) -> Option<usize> {
         (0..order.live()).find(|&position| self.child(order, position) == child)
     }
 
-    /// What an entry is in the slots of this leaf.
+    /// The word of an entry in this leaf.
     ///
     /// # Safety
     /// The leaf is of a live tree, and has the entry, one of that tree, in its range.
@@ -552,8 +562,9 @@ impl Node {
         unsafe { Word::new(self.prefix(rule, Entry::target(entry).user_key), entry) }
     }
 
-    /// Adds an entry to a leaf under `order`, which has room and is not busy. On `Err` someone else took the slot first;
-    /// [`publish`](Self::publish) what they brought and start again from the new order. Null: that is another generation's.
+    /// Adds an entry to a leaf under `order`, which has room and is not busy. On `Err` another thread took
+    /// the slot first: [`publish`](Self::publish) its entry and start again from the new order. A null entry
+    /// means that the slot is of another generation.
     #[inline]
     pub(crate) fn claim(&self, order: Order, word: Word) -> Result<(), *const Entry> {
         let free = Word::free(order.generation());
@@ -563,17 +574,18 @@ impl Node {
             .map_err(|other| Word(other).entry())
     }
 
-    /// True if this leaf, closed under `order`, is to be reopened with the `lower` part of what it has; otherwise that becomes a new leaf.
-    /// The answer is the same for everyone.
+    /// True if this leaf, closed under `order`, is to be reopened with its `lower` part; otherwise that part
+    /// becomes a new leaf. The answer is the same for all threads.
     pub(crate) fn can_reopen(&self, order: Order, lower: &Content) -> bool {
         self.level() == 0
             && order.generation() < MAX_GENERATION
-            // Without it, the key that they were checked against may go.
+            // Without a low, the key that others were checked against may be removed.
             && !self.low.is_null()
             && lower.prefixes_tell_most_apart()
     }
 
-    /// Reopens a leaf that was closed under `order`, with what is before position `half`. Anyone may do it, and more than once.
+    /// Reopens a leaf that was closed under `order`, with the part before position `half`. Any thread may do
+    /// it, and more than once.
     pub(crate) fn reopen(&self, order: Order, half: usize) {
         let busy = order.reopened(half);
         let words = self.free_slots(busy);
@@ -587,7 +599,8 @@ impl Node {
         }
     }
 
-    /// Empties the free slots of a leaf whose order was this busy one, and lets it take in again. Anyone may do it, and more than once.
+    /// Empties the free slots of a leaf whose order was this busy one, and opens it for insertions. Any
+    /// thread may do it, and more than once.
     pub(crate) fn empty_slots(&self, busy: Order) {
         let words = self.free_slots(busy);
         if self.order() == busy {
@@ -595,7 +608,7 @@ impl Node {
         }
     }
 
-    /// What is in the slots, those of them that are free in `order`, by position.
+    /// The contents of the slots that are free in `order`, by position.
     fn free_slots(&self, order: Order) -> [u64; SLOTS] {
         std::array::from_fn(|position| match position < order.live() {
             true => 0,
@@ -603,11 +616,11 @@ impl Node {
         })
     }
 
-    /// `words` were in the slots when the order was that, or the one before.
+    /// Empties slots. `words` were in them when the order was `busy`, or the one before.
     fn empty(&self, busy: Order, words: [u64; SLOTS]) {
         let free = Word::free(busy.generation()).0;
         for (position, &word) in words.iter().enumerate().skip(busy.live()) {
-            // What was there will not come here again, so who is late fails.
+            // The old words never return to this slot, so a late exchange fails.
             if word != free {
                 let slot = &self.words[busy.slot(position)];
                 let _ = slot.compare_exchange(word, free, Ordering::Release, Ordering::Relaxed);
@@ -618,18 +631,19 @@ impl Node {
             .compare_exchange(busy.0, busy.0 & !BUSY, Ordering::Release, Ordering::Relaxed);
     }
 
-    /// True if what came last to a closed node, came in ascending order and ends just before `position`.
+    /// True if the last insertions into a closed node were ascending and end just before `position`.
     pub(crate) fn ascends_to(&self, order: Order, position: usize) -> bool {
         position >= RUN && self.came_last(order, |back| position - back)
     }
 
-    /// True if what came last to a closed node, came in descending order and ends at `position`.
+    /// True if the last insertions into a closed node were descending and end at `position`.
     pub(crate) fn descends_to(&self, order: Order, position: usize) -> bool {
         position + RUN <= SLOTS && self.came_last(order, |back| position + back - 1)
     }
 
-    /// Whether the newest few are at these positions, the last first. In the first generation slots are taken in their order; later it is
-    /// guessed from the addresses, which ascend within a block of the arena.
+    /// True if the newest few insertions are at these positions, the last first. In the first generation
+    /// slots are taken in order; later this is estimated from the addresses, which ascend within a block of
+    /// the arena.
     fn came_last(&self, order: Order, position: impl Fn(usize) -> usize) -> bool {
         if order.generation() == 0 {
             return (1..=RUN).all(|back| order.slot(position(back)) == SLOTS - back);
@@ -640,10 +654,12 @@ impl Node {
         newest.is_sorted_by(|a, b| a > b) && (0..SLOTS).filter(later).count() == RUN
     }
 
-    /// Makes the entry that was claimed under `order` live at `position`. Anyone may do it, and more than once.
+    /// Makes the entry that was claimed under `order` live at `position`. Any thread may do it, and more than
+    /// once.
     #[inline]
     pub(crate) fn publish(&self, order: Order, position: usize) {
-        // From `order` only this one slot can be published, so if another order is there, someone did just that.
+        // From `order` only this one slot can be published, so if the order has changed, another thread has
+        // published it.
         let _ = self.order.compare_exchange(
             order.0,
             order.with_next_at(position).0,
@@ -652,8 +668,8 @@ impl Node {
         );
     }
 
-    /// Adds a child to an inner node under `order`. On `Err` someone else took the slot first; [`publish`](Self::publish) what they
-    /// brought and start again from the new order.
+    /// Adds a child to an inner node under `order`. On `Err` another thread took the slot first:
+    /// [`publish`](Self::publish) its child and start again from the new order.
     ///
     /// # Safety
     /// The inner node and the child are of a live tree, and the child begins within the node's range.
@@ -672,8 +688,8 @@ impl Node {
             .map_err(|other| Word(other).child())
     }
 
-    /// Puts `new`, which begins with the same key, in the place of the child `old` at a position of an inner node's `order`; false if it
-    /// is not there any more, or frozen.
+    /// Replaces the child `old` at a position of an inner node's `order` by `new`, which begins with the same
+    /// key; false if `old` is not there any more, or frozen.
     pub(crate) fn replace_child(&self, order: Order, position: usize, old: Child, new: Child) -> bool {
         let word = self.word(order, position);
         if word.child() != old || word.is_frozen() {
@@ -685,7 +701,7 @@ impl Node {
             .is_ok()
     }
 
-    /// Makes the children of a closed inner node final, so that it can be copied.
+    /// Makes the children of a closed inner node final, so that they can be copied.
     pub(crate) fn freeze(&self) {
         let frozen = Word::new(0, ptr::without_provenance::<Node>(FROZEN)).0;
         for word in &self.words {
@@ -693,7 +709,8 @@ impl Node {
         }
     }
 
-    /// What stands at the positions from `first` up to `end`, exclusive; in a leaf, if the order [`is_still`](Self::is_still) of its generation.
+    /// The contents at the positions from `first` up to `end`, exclusive. In a leaf they are valid if the
+    /// order [`is_still`](Self::is_still) of its generation.
     ///
     /// # Safety
     /// The node is of a live tree, and the positions are live in `order`.
@@ -733,12 +750,13 @@ impl Node {
         low
     }
 
-    /// The first position, from `first` on, whose key is not `before`, and the target's prefix in this node. Keys
-    /// are looked at only where their prefix is the target's. Of a leaf that is good if the order [`is_still`](Self::is_still) of its
-    /// generation.
+    /// The first position, from `first` on, whose key is not `before`, and the target's prefix in this node.
+    /// Keys are read only where their prefix equals the target's. For a leaf the result is valid if the order
+    /// [`is_still`](Self::is_still) of its generation.
     ///
     /// # Safety
-    /// The node is of a live tree, the target is in its range, and `first` is at most what is live in `order`.
+    /// The node is of a live tree, the target is in its range, and `first` is at most the number of positions
+    /// live in `order`.
     #[inline]
     pub(crate) unsafe fn search(
         node: *const Node,
@@ -759,7 +777,7 @@ impl Node {
             while low < end {
                 let middle = (low + end) / 2;
                 let key = (*node).key(order, middle);
-                // Null in a leaf that is being reopened.
+                // The key is null in a leaf that is being reopened.
                 if !key.is_null() && before(key) {
                     low = middle + 1;
                 } else {
@@ -771,7 +789,8 @@ impl Node {
     }
 }
 
-/// The prefix that stands for a key in a node with this `meta`. `reference` says what it is checked against, where it has to be.
+/// The prefix that stands for a key in a node with this `meta`. `reference` returns the key it is checked
+/// against, where that is necessary.
 #[inline]
 fn prefix_of<'a>(rule: &PrefixRule, meta: u32, user_key: &[u8], reference: impl FnOnce() -> &'a [u8]) -> u32 {
     let skip = (meta & MAX_SKIP) as usize;
@@ -781,7 +800,7 @@ fn prefix_of<'a>(rule: &PrefixRule, meta: u32, user_key: &[u8], reference: impl 
     }
 }
 
-/// Asks for the lines of a node ahead of its use.
+/// Prefetches the cache lines of a node.
 #[inline]
 pub(crate) fn prefetch_node(node: *const Node) {
     for line in 0..2 {
@@ -789,11 +808,11 @@ pub(crate) fn prefetch_node(node: *const Node) {
     }
 }
 
-/// Asks for a cache line ahead of its use.
+/// Prefetches a cache line.
 #[inline]
 pub(crate) fn prefetch(line: *const u8) {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: a prefetch of any address is a hint without effect on what the program does.
+    // SAFETY: a prefetch of any address is a hint that does not change the program's behaviour.
     unsafe {
         std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(line.cast());
     }

@@ -1,20 +1,21 @@
-//! A few bits that stand for a key within a node: where they differ, the keys differ the same way.
+//! Key prefixes: a few bits that stand for a key within a node. Where they differ, the keys differ the same
+//! way.
 
 use std::cmp::Ordering;
 
 use base::UserComparator;
 
-/// Bits of a prefix.
+/// The number of bits of a prefix.
 pub(crate) const PREFIX_BITS: u32 = 17;
 
-/// How keys of an order map to integers without ever turning the order round. Where two are equal, the keys
-/// themselves decide.
+/// The mapping of keys to integers for an order: it never reverses the order. If two integers are equal, the
+/// keys themselves decide.
 #[derive(Clone, Debug)]
 pub(crate) struct PrefixRule {
     kind: Kind,
     /// Bytes of the timestamp at the end of each key, which the prefix leaves out.
     timestamp: usize,
-    /// Keys may be checked against one of the tree: not where entries are expected to be damaged.
+    /// Keys may be checked against a key of the tree. False where entries may be corrupt.
     pub(crate) checks: bool,
 }
 
@@ -22,9 +23,9 @@ pub(crate) struct PrefixRule {
 enum Kind {
     Ascending,
     Descending,
-    /// An order of a user's that says what it compares first.
+    /// A custom order that states what it compares first.
     Parts(UserComparator),
-    /// An order nothing is known of: every prefix is 0.
+    /// A custom order without such information: every prefix is 0.
     Unknown,
 }
 
@@ -47,7 +48,7 @@ impl PrefixRule {
         &user_key[..user_key.len().saturating_sub(self.timestamp)]
     }
 
-    /// Bits that two keys, and so all keys between them, begin with. 0 in an order nothing is known of.
+    /// The number of bits that two keys, and so all keys between them, begin with. 0 for an unknown order.
     pub(crate) fn common_bits(&self, first: &[u8], last: &[u8]) -> usize {
         match &self.kind {
             Kind::Unknown => 0,
@@ -76,8 +77,8 @@ impl PrefixRule {
         }
     }
 
-    /// The same where some keys may not begin with the first `skip` bits of `reference`, which are whole bytes: those before
-    /// take the least prefix there is, and those behind the greatest.
+    /// The same, where some keys may not begin with the first `skip` bits of `reference`, which are whole
+    /// bytes: keys before those get the least prefix, and keys after them the greatest.
     #[inline]
     pub(crate) fn prefix_checked(&self, user_key: &[u8], skip: usize, reference: &[u8]) -> u32 {
         let ascending = |key: &[u8]| PrefixRule::checked(key, &reference[..skip / 8]);
@@ -91,7 +92,7 @@ impl PrefixRule {
         }
     }
 
-    /// The four bytes behind `common`, of a key that may not begin with that.
+    /// The four bytes after `common`, of a key that may not begin with that.
     #[inline]
     fn checked(key: &[u8], common: &[u8]) -> u32 {
         match key.get(..common.len()) {
@@ -102,14 +103,15 @@ impl PrefixRule {
     }
 }
 
-/// Bits by which a user's order tells keys with equal leading bytes apart.
+/// The number of bits by which a custom order distinguishes keys with equal leading bytes.
 const NUMBER_BITS: usize = u64::BITS as usize;
 
-/// A key as [`leading_parts`](base::Comparator::leading_parts) says.
+/// A key in the form of [`leading_parts`](base::Comparator::leading_parts).
 ///
-/// Its bits are those of the leading bytes, a byte for their end, and those of the number. What lies behind the end is of use only among keys whose leading bytes
-/// are equal, all of them: then more bits than the leading bytes have are skipped. A prefix that begins in the leading bytes ends with them,
-/// as if zeros followed, because others of the node may go on there.
+/// Its bits are those of the leading bytes, a byte for their end, and those of the number. The bits after the
+/// end only help if all keys have equal leading bytes: then more bits are skipped than the leading bytes
+/// have. A prefix that begins in the leading bytes ends with them, as if zeros followed, because other keys
+/// of the node may continue there.
 struct Parts<'a> {
     leading: &'a [u8],
     number: u64,
@@ -122,7 +124,7 @@ impl<'a> Parts<'a> {
         Parts { leading, number }
     }
 
-    /// Bits of the number that are skipped, if the leading bytes are.
+    /// The number of the number's bits that are skipped, if the leading bytes are.
     #[inline]
     fn skipped_of_number(&self, skip: usize) -> Option<usize> {
         skip.checked_sub(8 * self.leading.len() + 8)
@@ -160,13 +162,13 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// The 32 bits of a number behind the first `skip`, as if zeros followed the end.
+/// The 32 bits of a number after the first `skip`, as if zeros followed the end.
 #[inline]
 fn high_bits(number: u64, skip: usize) -> u32 {
     (number.checked_shl(skip as u32).unwrap_or(0) >> (NUMBER_BITS - 32)) as u32
 }
 
-/// The prefix out of the four bytes in which it begins.
+/// The prefix, taken from the four bytes in which it begins.
 #[inline]
 fn cut(bytes: u32, skip: usize) -> u32 {
     (bytes << (skip % 8)) >> (u32::BITS - PREFIX_BITS)
@@ -236,7 +238,8 @@ mod tests {
         }
     }
 
-    /// Keys end in a byte that says how many bytes before it are a number, which is compared last and backwards.
+    /// Keys end in a byte that gives the number of bytes before it which form a number; the number is
+    /// compared last and in reverse.
     struct NumbersBackwards;
 
     impl base::Comparator for NumbersBackwards {
@@ -271,7 +274,7 @@ mod tests {
             let (mut low, mut high) = (key(b"kkk"), key(b"kkk"));
             let (mut a, mut b) = (key(&low), key(&high));
             if round % 2 == 0 {
-                // All of one number of bytes, whose ends alone differ.
+                // Keys with equally long numbers, whose ends alone differ.
                 let leading = low[..low.len() - 2].to_vec();
                 for key in [&mut low, &mut high, &mut a, &mut b] {
                     key.splice(..key.len() - 2, leading.iter().copied());

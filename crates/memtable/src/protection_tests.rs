@@ -1,4 +1,4 @@
-//! What happens when bits of entries turn.
+//! Tests of flipped bits in entries.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -37,7 +37,7 @@ fn get(table: &Memtable, key: &[u8]) -> Result<Option<Vec<u8>>> {
     Ok(value)
 }
 
-/// Every entry forwards, then every entry backwards.
+/// Walks over every entry forwards, then backwards.
 fn walk(table: &Arc<Memtable>) -> Result<usize> {
     let mut cursor = table.cursor();
     let mut entries = 0;
@@ -54,7 +54,7 @@ fn walk(table: &Arc<Memtable>) -> Result<usize> {
     cursor.status().map(|()| entries)
 }
 
-/// Where the entry of `key` lies, and how many bytes in front of that and from there on are its.
+/// The address of the entry of `key`, and the number of its bytes before and after that address.
 fn place(table: &Arc<Memtable>, key: &[u8]) -> (*mut u8, usize, usize) {
     let mut cursor = table.cursor();
     cursor.seek(&encode(key, 1 << 40, Kind::Value));
@@ -76,7 +76,7 @@ fn place(table: &Arc<Memtable>, key: &[u8]) -> (*mut u8, usize, usize) {
     (entry.cast::<u8>(), front, len)
 }
 
-/// Flips a bit while it lives.
+/// Flips a bit as long as it lives.
 struct Flip(*mut u8, u8);
 
 impl Flip {
@@ -87,7 +87,7 @@ impl Flip {
     }
 
     fn turn(&self) {
-        // SAFETY: the address is one of an entry's, of a memtable that lives and that nobody else reads meanwhile.
+        // SAFETY: the address is one of an entry's, of a live memtable that no other thread reads meanwhile.
         unsafe { self.0.write(self.0.read() ^ (1 << self.1)) };
     }
 }
@@ -145,7 +145,7 @@ fn a_bit_turned_at_any_byte_of_an_entry_is_noticed_by_a_walk_and_by_a_read_of_it
     for (key, seqno) in rows() {
         let (start, front, len) = place(&table, &key);
         for at in 0..front + len {
-            // Of the lengths, in front of the checksum and behind it, too.
+            // The bits of the lengths before and after the checksum, too.
             let address = start.wrapping_sub(front).wrapping_add(at);
             for bit in [0, 3, 7] {
                 let flip = Flip::new(address, bit);
@@ -154,7 +154,7 @@ fn a_bit_turned_at_any_byte_of_an_entry_is_noticed_by_a_walk_and_by_a_read_of_it
                 let error = get(&table, &key).unwrap_err();
                 assert!(error.is_corruption(), "byte {at} bit {bit}: {error}");
                 if at >= front + LENGTHS + key.len() + 8 {
-                    // A value that has changed: the row is named.
+                    // For a changed value the error names the row.
                     assert!(
                         error.to_string().contains(&base::protection::hex(&key)),
                         "{error}"
@@ -189,7 +189,7 @@ fn narrow_checksums_find_most_and_searches_without_them_find_what_they_end_at() 
                 drop(flip);
             }
         }
-        // One in 256 may be missed by a single byte.
+        // A checksum of one byte may miss one in 256.
         let missed = all - found;
         assert!(
             missed * 256 <= all * if width == 1 { 4 } else { 0 },
@@ -208,7 +208,7 @@ fn a_key_out_of_order_is_noticed_without_checksums() {
     // The last key stays the last.
     for (key, _) in &rows()[..rows().len() - 1] {
         let (start, _, _) = place(&table, key);
-        // It becomes the greatest.
+        // The key becomes the greatest.
         let flip = Flip::new(start.wrapping_add(LENGTHS + 4), 3);
         assert!(
             walk(&table)
@@ -219,7 +219,7 @@ fn a_key_out_of_order_is_noticed_without_checksums() {
         drop(flip);
     }
     assert_eq!(walk(&table).unwrap(), rows().len());
-    // A Get that is led astray by its own row.
+    // A Get that its own corrupt row misleads.
     let key = &rows()[30].0;
     let (start, _, _) = place(&table, key);
     let flip = Flip::new(start.wrapping_add(LENGTHS + 4), 3);

@@ -1,4 +1,5 @@
-//! Atomics and locks, from the standard library and parking_lot, or from loom where it checks every interleaving.
+//! Atomics and locks, from the standard library and parking_lot, or from loom where it checks every
+//! interleaving.
 
 #[cfg(not(loom))]
 pub(crate) use self::real::*;
@@ -10,11 +11,12 @@ mod real {
     pub(crate) use parking_lot::Mutex;
     pub(crate) use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 
-    /// The value of what was written before it was published through another atomic, and is never written again. loom is not asked
-    /// what else it might be, which would only multiply the interleavings, but whether it is so.
+    /// Loads a word that was written before it was published through another atomic, and is never written
+    /// again. Loom does not explore other values here, which would only multiply the interleavings, but
+    /// checks this promise.
     ///
     /// # Safety
-    /// It is so.
+    /// The word is published and never written again.
     #[inline]
     pub(crate) unsafe fn load_settled(word: &AtomicU64) -> u64 {
         word.load(Ordering::Relaxed)
@@ -25,16 +27,16 @@ mod real {
 mod under_loom {
     pub(crate) use loom::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 
-    /// As the real one.
+    /// As the function without loom.
     ///
     /// # Safety
-    /// loom panics where it was written without being published.
+    /// Loom panics if the word was written without being published.
     pub(crate) unsafe fn load_settled(word: &AtomicU64) -> u64 {
         // SAFETY: loom checks it.
         unsafe { word.unsync_load() }
     }
 
-    /// loom's mutex with parking_lot's face.
+    /// loom's mutex with parking_lot's interface.
     pub(crate) struct Mutex<T>(loom::sync::Mutex<T>);
 
     impl<T> Mutex<T> {
@@ -43,7 +45,9 @@ mod under_loom {
         }
 
         pub(crate) fn lock(&self) -> loom::sync::MutexGuard<'_, T> {
-            self.0.lock().expect("a test that panicked ends here")
+            self.0
+                .lock()
+                .expect("a thread panicked under the lock: the test has failed")
         }
     }
 }

@@ -18,7 +18,7 @@ fn bytewise() -> Arc<Memtable> {
     memtable(UserComparator::Bytewise, MemtableOptions::default())
 }
 
-/// What `get` visits, all of it.
+/// All entries that `get` visits.
 fn versions(table: &Memtable, user_key: &[u8], snapshot: SeqNo) -> Vec<(SeqNo, Kind, Vec<u8>)> {
     let mut out = Vec::new();
     table
@@ -78,12 +78,12 @@ fn it_knows_whether_something_was_written_over_a_range_tombstone() {
     assert!(!table.has_entries_over(9, MAX_SEQNO), "all of it is older");
     assert!(table.has_entries_over(5, MAX_SEQNO));
 
-    // Out of order nobody knows.
+    // After an addition out of order the answer is unknown.
     let table = bytewise();
     table.add(8, Kind::Value, b"b", b"");
     table.add(5, Kind::RangeDeletion, b"a", b"m");
     assert!(table.has_entries_over(5, 8));
-    // Where keys have timestamps, neither.
+    // Where keys have timestamps, it is unknown too.
     let table = memtable(UserComparator::BytewiseU64Ts, MemtableOptions::default());
     let stamped = |key: &[u8]| [key, &[1, 0, 0, 0, 0, 0, 0, 0]].concat();
     table.add(5, Kind::RangeDeletion, &stamped(b"a"), &stamped(b"m"));
@@ -155,7 +155,7 @@ fn memory_is_what_was_taken_and_small_tables_take_little() {
         (written..written * 5 / 4 + (4 << 20)).contains(&usage),
         "{usage} for {written}"
     );
-    // One too large for a block takes just what it needs, and leaves the block to others.
+    // An entry too large for a block takes just its own size, and leaves the block to others.
     table.add(MAX_SEQNO, Kind::Value, b"large", &vec![1; 5 << 20]);
     assert_eq!(table.memory_usage(), usage + (5 << 20) + (2 + 8 + 5 + 8 + 1));
     let allocated = table.memory_allocated();
@@ -164,7 +164,7 @@ fn memory_is_what_was_taken_and_small_tables_take_little() {
     assert!(table.memory_usage() <= allocated && allocated <= table.memory_usage() + (2 << 20));
 }
 
-/// Lengths, key, sequence number and value are 126 bytes. The rest is nodes, of which few are out of use.
+/// Lengths, key, sequence number and value are 126 bytes. The rest is nodes, of which few are unused.
 #[test]
 fn a_row_takes_few_bytes_more_than_it_has() {
     let mut rng = testkit::rng();
@@ -226,7 +226,8 @@ fn values_are_not_pinned_through_another_table() {
     .unwrap();
 }
 
-/// Backwards by the last byte, then forwards by the rest: no built-in order, and nothing is known of it.
+/// In reverse order of the last byte, then in order of the rest: not a built-in order, and one without
+/// information.
 struct LastByteFirst;
 
 impl Comparator for LastByteFirst {
@@ -238,7 +239,7 @@ impl Comparator for LastByteFirst {
     }
 }
 
-/// Backwards by the last two bytes, after the rest.
+/// In reverse order of the last two bytes, after the rest.
 struct EndsBackwards;
 
 impl Comparator for EndsBackwards {
@@ -270,7 +271,7 @@ fn orders() -> [UserComparator; 6] {
     ]
 }
 
-/// Keys near each other: shared beginnings, prefixes of one another, zeros, all lengths around eight.
+/// Similar keys: shared beginnings, prefixes of one another, zeros, all lengths around eight.
 fn random_key(rng: &mut TestRng, timestamp: usize) -> Vec<u8> {
     let start: &[u8] = [&b""[..], b"abcdefg", b"abcdefgh", b"abcdefghijklmnopq"][rng.usize(0..4)];
     let mut key = start.to_vec();
@@ -282,7 +283,7 @@ fn random_key(rng: &mut TestRng, timestamp: usize) -> Vec<u8> {
     key
 }
 
-/// Compared by an internal comparator, to be keys of a `BTreeMap`.
+/// A key of a `BTreeMap` that an internal comparator orders.
 struct Ordered(InternalComparator, Vec<u8>);
 
 impl PartialEq for Ordered {
@@ -311,7 +312,7 @@ fn random_filter(rng: &mut TestRng) -> Option<FilterOptions> {
     })
 }
 
-/// Rows come in one after the other; whoever reads finds all that came before.
+/// Rows are added one after the other; a reader finds all that were added before.
 #[test]
 fn a_vector_is_sorted_for_whoever_reads() {
     const ROWS: u64 = 20_000;
@@ -361,7 +362,7 @@ fn a_vector_is_sorted_for_whoever_reads() {
     assert!(!cursor.valid() && table.num_entries() == ROWS);
 }
 
-/// Threads that fill lines together take no bit from each other.
+/// Threads that fill lines together do not lose each other's bits.
 #[test]
 fn threads_fill_a_filter_together() {
     let table = memtable(
@@ -425,7 +426,7 @@ fn it_answers_as_a_sorted_map_would() {
                     user_key(other) == key && internal_key::seqno(other) == seqno
                 });
                 if vector.is_some() && taken {
-                    // It would not notice.
+                    // The filter could not exclude it.
                     continue;
                 }
                 assert_eq!(table.add(seqno, kind, &key, &value), !taken);
@@ -482,7 +483,8 @@ fn cursors_of_a_custom_order_conform() {
     }
 }
 
-/// Versions of some keys as versioned stores have them, written key by key or one after the other: searches and walks find every one.
+/// Versions of some keys as versioned stores have them, written key by key or interleaved: searches and walks
+/// find every one.
 #[test]
 fn keys_with_numbers_at_their_ends_are_found() {
     let mut rng = testkit::rng();
@@ -582,7 +584,7 @@ fn readers_see_all_that_was_added_before_they_looked() {
     let seed = testkit::rng().seed();
     for shared in [&b""[..], b"a beginning that all keys share"] {
         let table = bytewise();
-        // Entries of each writer that are there for sure.
+        // The number of entries of each writer that are certainly there.
         let done: [AtomicU64; WRITERS as usize] = Default::default();
         let key_of = |writer: u64, i: u64| {
             // Neighbours in the order come from different writers at different times.

@@ -2,58 +2,63 @@
 //!
 //! # The problem
 //!
-//! A memtable takes keys in any order and must find them, and their neighbours, while others write. What that costs
-//! is cache misses: a skip list of a few hundred thousand entries chases a dozen pointers that are in no cache, and
-//! that is where RocksDB's random insertions spend their two microseconds. Here a search reads two cache lines on
-//! each of five or six levels, and all levels but the last stay in the cache.
+//! A memtable takes keys in any order and must find them, and their neighbours, while other threads write.
+//! The cost of that is cache misses: a skip list of a few hundred thousand entries follows a dozen pointers
+//! that are in no cache, and that is where RocksDB's random insertions spend their two microseconds. Here a
+//! search reads two cache lines on each of five or six levels, and all levels but the last stay in the cache.
 //!
 //! # The shape
 //!
-//! A B+-tree. Leaves hold pointers to entries, inner nodes to children, up to 13 each, sorted. Nodes know 17
-//! bits of each of their keys: those that follow what all keys in the node's range begin with. A key itself is
-//! looked at only where these tie; that of a child is in the child. Entries and nodes lie in the arena and stay until the memtable drops;
-//! entries never change.
+//! The tree is a B+-tree. Leaves hold pointers to entries, inner nodes hold pointers to children, up to 13
+//! each, sorted. Nodes hold 17 bits of each of their keys: those that follow the common prefix of all keys in
+//! the node's range. A key itself is read only where these bits tie; a child's key is in the child. Entries
+//! and nodes are in the arena and stay until the memtable drops; entries never change.
 //!
-//! # Taking in
+//! # Insertion
 //!
-//! A node's slots are written once. To add something, a writer claims the first free slot by a compare-and-swap
-//! from null, then publishes it by one of the `order` word. A writer that finds a slot claimed and not published
-//! does that for the other and goes on: what an order and a claimed slot lead to is the same for all, so nobody
-//! waits. Readers load the order once and have a sorted, consistent node.
+//! A node's slots are written once. To insert, a writer claims the first free slot by a compare-and-swap from
+//! null, then publishes it by a compare-and-swap of the `order` word. A writer that finds a slot claimed and
+//! not published does that for the other writer and continues: the order and a claimed slot determine the
+//! next state for all threads, so no thread waits. Readers load the order once and have a sorted, consistent
+//! node.
 //!
-//! # Splitting
+//! # Splits
 //!
-//! A node without free slots is closed: its order never changes again. To make room behind a closed node `n`,
+//! A node without free slots is closed: its order never changes again. To make room after a closed node `n`,
 //!
-//! 1. a new right neighbour `b` gets a copy of `n`'s upper half, and is added to the parent under its first key,
-//!    `b.low`. From then on, keys from `b.low` on are looked for in `b`; `n` still serves those before, and its own
-//!    upper half is out of reach;
-//! 2. a leaf keeps its lower half and is reopened: the parent's slot says that it is in its next generation, then its order does,
-//!    and then the slots of its upper half are emptied for more. An inner node, and a leaf that was reopened often or whose
-//!    prefixes lie too close together, cannot be: a copy of the lower half takes its place in the parent's slot. Whoever wants to insert
-//!    into `n` meanwhile sees that the key that bounds it is one of its own, or that it is not in the generation that the parent says,
-//!    and does this step first.
+//! 1. a new right neighbour `b` gets a copy of `n`'s upper half, and is added to the parent under its first
+//!    key, `b.low`. From then on, searches for keys from `b.low` on go to `b`; `n` still serves the keys
+//!    before, and its own upper half is out of reach;
+//! 2. a leaf keeps its lower half and is reopened: the parent's slot names its next generation, then its
+//!    order does, and then the slots of its upper half are emptied for more entries. An inner node cannot be
+//!    reopened, nor can a leaf that was reopened often or whose prefixes are too close together: a copy of
+//!    the lower half takes its place in the parent's slot. A writer that wants to insert into `n` meanwhile
+//!    sees that the key that bounds it is one of its own, or that it is not in the generation that the parent
+//!    names, and does this step first.
 //!
-//! Where keys come in ascending order the copies are left out: `b` gets the new entry alone. A closed inner node is
-//! frozen before it is copied: a bit in each word of a child says that it will not change, so that step 2 in an
-//! old parent fails once the new one may exist. A root that is closed gets a new root above itself.
+//! Where keys come in ascending order the copies are left out: `b` gets the new entry alone. A closed inner
+//! node is frozen before it is copied: a bit in each word of a child says that it will not change, so that
+//! step 2 in an old parent fails once the new one may exist. A root that is closed gets a new root above
+//! itself.
 //!
-//! # What readers rely on
+//! # The invariants of readers
 //!
-//! * A node's range begins at `low`. It ends at the `fence`: the next key in the parent, or where the child is the
-//!   last, the parent's own fence. The fence is the key of an entry, and that entry is the next one after the
-//!   leaf's. So a walk that has reached the end of a leaf, or in a closed leaf the fence, goes on by a descent to
-//!   the fence.
-//! * Who reaches a node finds in it, or below it, all of its range that was added before the descent began. Nodes
-//!   that were replaced still have what they had, and nothing was added to their range before they were. A lower
-//!   half has less than the node it replaced, so nobody may come to it with a fence beyond its end: the order of
-//!   its parent is loaded again after the pointer to it, and if the upper half is in a neighbour of the parent,
-//!   then the parent is itself a copy that ends there.
-//! * A leaf that is not closed, and in the generation that was meant, is the current one for its range, wherever the pointer to it was
-//!   found. One in a later generation was reached through nodes that are out of date: a new descent finds another way. One in the
-//!   generation before is closed, and has what it will be reopened with.
-//! * What was read of a leaf is good if it is in the same generation afterwards. Entries stay for ever: a place holds its entry,
-//!   and where the leaf has been reopened since, a walk goes on by a descent to that.
+//! * A node's range begins at `low`. It ends at the `fence`: the next key in the parent, or where the child
+//!   is the last, the parent's own fence. The fence is the key of an entry, and that entry is the next one
+//!   after the leaf's entries. So a walk that has reached the end of a leaf, or in a closed leaf the fence,
+//!   continues by a descent to the fence.
+//! * A thread that reaches a node finds in it, or below it, all entries of its range that were added before
+//!   the descent began. Nodes that were replaced keep their contents, and nothing was added to their range
+//!   before they were replaced. A lower half has less than the node it replaced, so no thread may come to it
+//!   with a fence beyond its end: the order of its parent is loaded again after the pointer to it, and if the
+//!   upper half is in a neighbour of the parent, then the parent is itself a copy that ends there.
+//! * A leaf that is not closed, and in the expected generation, is the current one for its range, wherever
+//!   the pointer to it was found. A leaf in a later generation was reached through outdated nodes: a new
+//!   descent finds another path. A leaf in the previous generation is closed, and has the entries it will be
+//!   reopened with.
+//! * A read of a leaf is valid if the leaf is in the same generation afterwards. Entries are permanent: a
+//!   place holds its entry, and if the leaf has been reopened since, a walk continues by a descent to that
+//!   entry.
 
 use std::cmp;
 use std::ptr::{self, NonNull};
@@ -71,34 +76,34 @@ pub(crate) struct Tree {
     root: AtomicPtr<u8>,
     pub(crate) rule: PrefixRule,
     pub(crate) cmp: InternalComparator,
-    /// A number no other tree has.
+    /// A number unique to this tree.
     identity: u64,
     pub(crate) checks: Checks,
     pub(crate) arena: Arena,
 }
 
-// SAFETY: nodes and entries lie in the arena, which is `Send` and `Sync`; nodes change through atomics alone,
+// SAFETY: nodes and entries are in the arena, which is `Send` and `Sync`; nodes change only through atomics,
 // entries not at all.
 unsafe impl Send for Tree {}
 // SAFETY: as above.
 unsafe impl Sync for Tree {}
 
-/// Trees made so far.
+/// The number of trees made so far.
 static TREES: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
 
-/// A position in a leaf, as of when it was reached; before the fence.
+/// A position in a leaf, at the time it was reached; before the fence.
 #[derive(Clone, Copy)]
 pub(crate) struct Place {
     leaf: *const Node,
     order: Order,
     position: usize,
-    /// The entry there; null behind the last.
+    /// The entry at the position; null after the last.
     entry: *const Entry,
     fence: Fence,
     up: Up,
 }
 
-/// A position in an inner node, and the node's fence, as of when it was passed.
+/// A position in an inner node, and the node's fence, at the time it was passed.
 #[derive(Clone, Copy)]
 pub(crate) struct Up {
     /// Null above the root.
@@ -123,7 +128,8 @@ impl Place {
         },
     };
 
-    /// With what the leaf has at a position, if it has anything there; `None` if the leaf has been reopened since its order was loaded.
+    /// The place with the leaf's entry at a position, if it has one there; `None` if the leaf has been
+    /// reopened since its order was loaded.
     ///
     /// # Safety
     /// The place is of a live tree.
@@ -142,7 +148,7 @@ impl Place {
         })
     }
 
-    /// True if the leaf's range ends before an entry of its: it is closed then.
+    /// True if the leaf's range ends before `entry`, one of its entries: the leaf is then closed.
     ///
     /// # Safety
     /// The place is of a live tree.
@@ -152,8 +158,8 @@ impl Place {
         self.order.is_closed() && unsafe { self.fence.key() } == entry
     }
 
-    /// Moves to another position of the leaf, which is live in its order; not if the leaf has been reopened since, or its range ends
-    /// before that.
+    /// Moves to another position of the leaf, which is live in its order. False if the leaf has been reopened
+    /// since, or its range ends before that position.
     ///
     /// # Safety
     /// The place is of a live tree.
@@ -205,8 +211,8 @@ impl Tree {
         high: *const Entry,
     ) -> Child {
         let memory = self.arena.allocate_node(size_of::<Node>()).cast::<Node>();
-        // SAFETY: the piece is of that size, aligned as a node, and nobody else's; what the callers pass
-        // leads into this tree.
+        // SAFETY: the piece has that size, is aligned as a node, and exclusively ours; the callers' pointers
+        // lead into this tree.
         let node = unsafe { Node::write(memory.as_ptr(), &self.rule, level, content, low, high) };
         Child::new(node)
     }
@@ -226,7 +232,7 @@ impl Tree {
         }
     }
 
-    /// Whether the entry sorts before the target.
+    /// True if the entry sorts before the target.
     ///
     /// # Safety
     /// The entry is of this tree.
@@ -241,7 +247,7 @@ impl Tree {
         }
     }
 
-    /// Whether the entry sorts before the target or is the same.
+    /// True if the entry sorts before the target or equals it.
     ///
     /// # Safety
     /// The entry is of this tree.
@@ -267,12 +273,12 @@ impl Tree {
 
     // ---- reading
 
-    /// The leaf in whose range the target is. `strictly`: the last leaf that begins before the target.
+    /// The leaf whose range contains the target. `strictly`: the last leaf that begins before the target.
     #[inline]
     fn descend(&self, target: &Target, strictly: bool) -> Place {
         self.descend_by(|node, order| {
-            // SAFETY: the node is of this tree, and the target in its range: at or behind its low, before the
-            // fence, or with `strictly` behind the low and at most at the fence.
+            // SAFETY: the node is of this tree, and the target in its range: at or after its low, before the
+            // fence, or with `strictly` after the low and at most at the fence.
             let (end, _) = unsafe {
                 Node::search(node, &self.rule, order, 1, target, |entry| match strictly {
                     true => self.is_before(entry, target),
@@ -283,7 +289,7 @@ impl Tree {
         })
     }
 
-    /// The leaf that is reached by the child `choose` gives in each inner node.
+    /// The leaf that is reached by the child that `choose` returns for each inner node.
     #[inline]
     fn descend_by(&self, choose: impl Fn(*const Node, Order) -> usize) -> Place {
         loop {
@@ -315,14 +321,14 @@ impl Tree {
         Child::loaded(self.root.load(Ordering::Acquire))
     }
 
-    /// Makes `new` the root if `old` is; false if not.
+    /// Makes `new` the root if `old` is the root; otherwise false.
     pub(crate) fn replace_root(&self, old: Child, new: Child) -> bool {
         self.root
             .compare_exchange(old.pointer(), new.pointer(), Ordering::Release, Ordering::Relaxed)
             .is_ok()
     }
 
-    /// Passes through an inner node to the `child` at the position that `choose` gives.
+    /// Passes through an inner node to the `child` at the position that `choose` returns.
     ///
     /// # Safety
     /// `node` is an inner node of this tree.
@@ -343,8 +349,9 @@ impl Tree {
                 *child = (*node).child(order, position);
                 (*node).order()
             };
-            // The child may be the lower half of one that was split since, when its upper half is not in this order
-            // yet. It is in what is loaded now, for it was published before. An order changes a few times only.
+            // The child may be the lower half of a node that was split since, while its upper half is not in
+            // this order yet. The upper half is in the order loaded now, because it was published before. An
+            // order changes only a few times.
             if now == order {
                 return Up {
                     node,
@@ -371,7 +378,8 @@ impl Tree {
         }
     }
 
-    /// The first place in the leaf of the target whose key is not `before`, and whether its prefix there is the target's.
+    /// The first place in the leaf of the target whose key is not `before`, and whether its prefix there
+    /// equals the target's.
     #[inline]
     fn search(
         &self,
@@ -381,7 +389,7 @@ impl Tree {
     ) -> (Place, bool) {
         loop {
             let place = self.descend(target, strictly);
-            // SAFETY: `descend` gives a leaf of this tree that has the target in its range.
+            // SAFETY: `descend` returns a leaf of this tree that has the target in its range.
             unsafe {
                 let order = place.order;
                 let (position, prefix) = Node::search(place.leaf, &self.rule, order, 0, target, &before);
@@ -396,13 +404,13 @@ impl Tree {
     /// The first entry at or after the target.
     #[inline]
     pub(crate) fn first_at_or_after(&self, target: &Target) -> Place {
-        // SAFETY: a search compares with entries of this tree alone.
+        // SAFETY: a search only compares with entries of this tree.
         let (place, _) = self.search(target, false, |entry| unsafe { self.is_before(entry, target) });
         self.within_fence(place)
     }
 
-    /// The first entry at or after the target if it has the target's user key, timestamps left out of account.
-    /// Cheaper than [`first_at_or_after`](Self::first_at_or_after) where it has not.
+    /// The first entry at or after the target if it has the target's user key, timestamps ignored. Cheaper
+    /// than [`first_at_or_after`](Self::first_at_or_after) if it does not.
     #[inline]
     pub(crate) fn first_version(&self, target: &Target) -> Place {
         // SAFETY: as in `first_at_or_after`.
@@ -420,7 +428,7 @@ impl Tree {
         self.within_fence(place)
     }
 
-    /// The place after `place` if the entry there has the target's user key, timestamps left out of account.
+    /// The place after `place` if the entry there has the target's user key, timestamps ignored.
     ///
     /// # Safety
     /// `place` is of this tree, and at an entry of that user key.
@@ -455,14 +463,14 @@ impl Tree {
         order == cmp::Ordering::Equal
     }
 
-    /// The place of an entry of this tree, which may be null for none; `behind` it, the next one.
+    /// The place of an entry of this tree, which may be null for none; with `behind`, the place after it.
     #[inline]
     fn at(&self, entry: *const Entry, behind: bool) -> Place {
         if entry.is_null() {
             return Place::NONE;
         }
-        // A walk that is led by a damaged entry would pass over others.
-        // SAFETY: the caller means an entry of this tree.
+        // A walk that a corrupt entry guides could skip others. SAFETY: the caller passes an entry of this
+        // tree.
         let target = unsafe {
             if self.checks.verify(entry).is_err() {
                 checks::note(entry);
@@ -483,8 +491,8 @@ impl Tree {
         }
     }
 
-    /// The same place, or where it is at or beyond the fence, that of the fence: there a closed leaf may not be
-    /// current.
+    /// The same place, or the place of the fence if it is at or beyond that: a closed leaf may be outdated
+    /// there.
     #[inline]
     fn within_fence(&self, place: Place) -> Place {
         // SAFETY: the place is of this tree.
@@ -497,7 +505,7 @@ impl Tree {
         }
     }
 
-    /// The entry at a place; null where there is none.
+    /// The entry at a place; null if there is none.
     #[inline]
     pub(crate) fn entry(&self, place: &Place) -> *const Entry {
         place.entry
@@ -515,7 +523,7 @@ impl Tree {
         next
     }
 
-    /// Goes to the place after `place`; true if that is in the same leaf.
+    /// Moves to the place after `place`; true if that is in the same leaf.
     ///
     /// # Safety
     /// `place` is of this tree, and at an entry.
@@ -532,7 +540,7 @@ impl Tree {
         }
     }
 
-    /// The place after one that is the last of its leaf, or whose leaf has been reopened.
+    /// The place after the last one of a leaf, or after one whose leaf has been reopened.
     ///
     /// # Safety
     /// `place` is of this tree, and at an entry.
@@ -560,7 +568,7 @@ impl Tree {
         before
     }
 
-    /// Goes to the place before `place`; true if that is in the same leaf.
+    /// Moves to the place before `place`; true if that is in the same leaf.
     ///
     /// # Safety
     /// `place` is of this tree, and at an entry.
@@ -576,7 +584,7 @@ impl Tree {
         }
     }
 
-    /// The place before one that is the first of its leaf, or whose leaf has been reopened.
+    /// The place before the first one of a leaf, or before one whose leaf has been reopened.
     ///
     /// # Safety
     /// `place` is of this tree, and at an entry.
@@ -592,7 +600,7 @@ impl Tree {
         }
     }
 
-    /// The first place in the leaf behind that of `place`, if it has the same parent and that still shows it.
+    /// The first place in the leaf after that of `place`, if it has the same parent and that still names it.
     ///
     /// # Safety
     /// `place` is of this tree.
@@ -606,7 +614,8 @@ impl Tree {
         }
         // SAFETY: the caller's promise.
         unsafe {
-            // At the parent's own fence its upper half was in another node already, and here it may be out of date.
+            // At the parent's own fence, the upper half was in another node already, and here it may be
+            // outdated.
             if up.order.is_closed() && place.fence.key() == up.fence.key() {
                 return None;
             }
@@ -622,7 +631,7 @@ impl Tree {
         }
     }
 
-    /// The last place in the leaf before that of `place`, likewise.
+    /// The last place in the leaf before that of `place`, under the same condition.
     ///
     /// # Safety
     /// `place` is of this tree.
@@ -648,13 +657,13 @@ impl Tree {
                 up,
                 ..Place::NONE
             };
-            // Only the first leaf of all may be empty.
+            // Only the first leaf of the tree may be empty.
             before.at(end.checked_sub(1)?)
         }
     }
 
-    /// The leaf at a position that was not passed through, and its order, unless it may have been split since: see
-    /// [`pass`](Self::pass).
+    /// The leaf at a position that was not passed through, and its order, unless it may have been split
+    /// since: see [`pass`](Self::pass).
     ///
     /// # Safety
     /// `up` is a position that is live in an inner node of this tree, above its leaves.
@@ -670,11 +679,11 @@ impl Tree {
 
     /// The last entry before the target.
     pub(crate) fn last_before(&self, target: &Target) -> Place {
-        // SAFETY: a search compares with entries of this tree alone.
+        // SAFETY: a search only compares with entries of this tree.
         self.last_where(target, true, |entry| unsafe { self.is_before(entry, target) })
     }
 
-    /// The last entry before the target, or at it.
+    /// The last entry at or before the target.
     pub(crate) fn last_up_to(&self, target: &Target) -> Place {
         // SAFETY: as in `last_before`.
         self.last_where(target, false, |entry| unsafe { self.is_up_to(entry, target) })
@@ -684,7 +693,8 @@ impl Tree {
     fn last_where(&self, target: &Target, strictly: bool, before: impl Fn(*const Entry) -> bool) -> Place {
         loop {
             let (place, _) = self.search(target, strictly, &before);
-            // A leaf holds the entry it begins with, so only the first one can have nothing before the target.
+            // A leaf holds the entry it begins with, so only the first leaf can have nothing before the
+            // target.
             let Some(position) = place.position.checked_sub(1) else {
                 return Place::NONE;
             };
@@ -695,13 +705,13 @@ impl Tree {
         }
     }
 
-    /// `Corruption` unless the two entries before the target and the two at or behind it sort as they stand: a key that damage
-    /// moved does not.
+    /// `Corruption` unless the two entries before the target and the two at or after it are in order: a
+    /// corrupt key is not.
     #[cold]
     pub(crate) fn check_order_around(&self, target: &Target) -> Result<()> {
         let behind = self.first_at_or_after(target);
         let before = self.last_before(target);
-        // SAFETY: the places are of this tree, and gone on from where they are at entries.
+        // SAFETY: the places are of this tree, and at entries wherever the walk continues from them.
         unsafe {
             let places = [
                 (!self.entry(&before).is_null()).then(|| self.prev(&before)),
@@ -734,7 +744,7 @@ impl Tree {
 
     pub(crate) fn first(&self) -> Place {
         loop {
-            // SAFETY: the place is of this tree. The first leaf alone may be empty.
+            // SAFETY: the place is of this tree. Only the first leaf may be empty.
             if let Some(place) = unsafe { self.descend_by(|_, _| 0).at(0) } {
                 return self.within_fence(place);
             }
@@ -754,8 +764,8 @@ impl Tree {
         }
     }
 
-    /// Asks for the entries that a walk forwards, which just came to a place, will meet: all of the
-    /// next few where it came from another leaf, else the one that came in sight.
+    /// Prefetches the entries ahead of a forward walk that has just moved: all of the next few if it came
+    /// from another leaf, otherwise only the newest one in sight.
     ///
     /// # Safety
     /// The place is of this tree.
@@ -772,7 +782,7 @@ impl Tree {
         }
     }
 
-    /// The same for a walk backwards.
+    /// As `prefetch_ahead`, for a backward walk.
     ///
     /// # Safety
     /// The place is of this tree.
@@ -802,8 +812,8 @@ impl Place {
 
 #[cfg(test)]
 impl Tree {
-    /// How many keys each node has: a number for a leaf, the children in brackets for an inner node; `!` behind one
-    /// that is closed.
+    /// The number of keys of each node: a number for a leaf, the children in brackets for an inner node; `!`
+    /// after a closed one.
     pub(crate) fn shape(&self) -> String {
         // SAFETY: the root is of this tree.
         unsafe { self.shape_of(self.root().node()) }
@@ -827,7 +837,7 @@ impl Tree {
     }
 }
 
-/// An entry that is there.
+/// The entry, if it is not null.
 #[inline]
 pub(crate) fn found(entry: *const Entry) -> Option<NonNull<Entry>> {
     NonNull::new(entry.cast_mut())

@@ -1,33 +1,34 @@
-//! Rows that nobody has looked for yet, in the order they came: what makes a memtable a `vector`.
+//! Rows that no reader has looked for yet, in the order of insertion: the memtable representation `vector`.
 //!
-//! A bulk load that is flushed before anybody reads it need not find the place of each row: it appends, and whoever reads first, a
-//! flush at the latest, sorts what has come together and puts it into the tree in order, where a row costs next to nothing. Reads
-//! between writes sort what came between them.
+//! A bulk load that is flushed before any read need not find the place of each row. It appends the rows. The
+//! first reader, at the latest a flush, sorts them and adds them to the tree in order, which is cheap. Reads
+//! between writes sort the rows that were added since the last read.
 
 use std::ptr::NonNull;
 
 use crate::entry::Entry;
 use crate::sync::{AtomicUsize, Mutex, Ordering};
 
-/// Rows there is room for from the beginning, at most.
+/// The maximum number of rows that room is reserved for.
 const MAX_ROOM: usize = (1 << 20) / size_of::<NonNull<Entry>>();
 
 /// Entries in the arena of a memtable that its tree does not hold yet.
 pub(crate) struct Unsorted {
     rows: Mutex<Vec<NonNull<Entry>>>,
-    /// How many there are. It becomes 0 only when all of them are in the tree, so that nobody who finds 0 misses one.
+    /// The number of entries. It becomes 0 only when all of them are in the tree, so that no reader that
+    /// finds 0 misses one.
     count: AtomicUsize,
-    /// Bytes the list takes.
+    /// Bytes of the list.
     memory: AtomicUsize,
 }
 
-// SAFETY: entries lie in the arena of the memtable that owns this, and are only read.
+// SAFETY: entries are in the arena of the memtable that owns this, and are only read.
 unsafe impl Send for Unsorted {}
-// SAFETY: as above; the list is under its lock.
+// SAFETY: as above; the lock guards the list.
 unsafe impl Sync for Unsorted {}
 
 impl Unsorted {
-    /// With room for `count` rows, a mebibyte of places at most: more come when they are needed.
+    /// An empty list with room for `count` rows, up to a mebibyte; it grows when more room is needed.
     pub(crate) fn new(count: usize) -> Unsorted {
         let rows = Vec::with_capacity(count.min(MAX_ROOM));
         Unsorted {
@@ -37,7 +38,7 @@ impl Unsorted {
         }
     }
 
-    /// Appends an entry, which is of the memtable's arena.
+    /// Appends an entry of the memtable's arena.
     #[inline]
     pub(crate) fn push(&self, entry: NonNull<Entry>) {
         let mut rows = self.rows.lock();
@@ -51,13 +52,14 @@ impl Unsorted {
         self.count.store(rows.len(), Ordering::Release);
     }
 
-    /// True if there are none.
+    /// True if the list is empty.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.count.load(Ordering::Acquire) == 0
     }
 
-    /// Hands all of them to `put`, which puts them into the tree, and forgets them. Whoever comes meanwhile waits.
+    /// Passes all entries to `put`, which adds them to the tree, and clears the list. Other threads wait
+    /// meanwhile.
     #[cold]
     pub(crate) fn drain(&self, put: impl FnOnce(&mut [NonNull<Entry>])) {
         let mut rows = self.rows.lock();
@@ -69,7 +71,7 @@ impl Unsorted {
         self.count.store(0, Ordering::Release);
     }
 
-    /// Bytes the list takes.
+    /// Bytes of the list.
     #[inline]
     pub(crate) fn memory_usage(&self) -> usize {
         self.memory.load(Ordering::Relaxed)
