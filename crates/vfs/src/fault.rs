@@ -1,4 +1,5 @@
-//! A file system on which things go wrong by rule, and which counts what is done so that a test can crash it anywhere.
+//! A file system that injects faults by rule. It also counts operations, so that a test can crash it at any
+//! of them.
 
 mod rule;
 
@@ -13,18 +14,19 @@ pub use self::rule::{Action, Hook, Rule};
 use crate::layer::{Call, Layer};
 use crate::{FileSystem, Op, PendingRead, RandomAccessFile, ReadBuffer, WritableFile};
 
-/// Names a rule that was [added](FaultFs::add).
+/// The id of a rule that was [added](FaultFs::add).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RuleId(u64);
 
-/// Wraps any file system and lets operations fail by [`Rule`]. Clones are handles to the same one; rules bear upon files
-/// opened before them too.
+/// Wraps any file system and makes operations fail by [`Rule`]. Clones are handles to the same one; rules
+/// also apply to files opened before them.
 ///
 /// # Crashing everywhere
 ///
-/// Run a scenario once and ask [`changes`](FaultFs::changes) how many operations it made that could matter to a crash. Then
-/// for each `i` below that run it anew with [`crash_at(i)`](FaultFs::crash_at) over a fresh [`MemFs`](crate::MemFs), take
-/// the [`crash_clone`](crate::MemFs::crash_clone) of that, and look what a new process finds.
+/// Run a scenario once and ask [`changes`](FaultFs::changes) for the number of operations that could matter
+/// to a crash. Then for each `i` below that number, run the scenario again with
+/// [`crash_at(i)`](FaultFs::crash_at) over a fresh [`MemFs`](crate::MemFs), take its
+/// [`crash_clone`](crate::MemFs::crash_clone), and check what a new process finds.
 ///
 /// Files are never [`mapped`](RandomAccessFile::mapped), so that each read is an operation.
 #[derive(Clone, Debug)]
@@ -37,7 +39,7 @@ pub struct FaultFs {
 struct Control {
     operations: AtomicU64,
     changes: AtomicU64,
-    /// The change that crashes; `u64::MAX` is none.
+    /// The index of the change that crashes; `u64::MAX`: none.
     crash_at: AtomicU64,
     crashed: AtomicBool,
     rules: Mutex<Rules>,
@@ -49,20 +51,20 @@ struct Rules {
     active: Vec<(RuleId, Rule)>,
 }
 
-/// What is to become of an operation.
+/// The outcome of an operation.
 enum Fate {
-    /// As ever.
+    /// It is done as usual.
     Done,
-    /// Done, then reported as failed. A number from 0 to 1 says how much of an append is done.
+    /// It is done, then reported as failed. A number from 0 to 1 gives the part of an append that is done.
     DoneButFails(Error, f64),
-    /// A read gives that part of its bytes.
+    /// A read returns that part of its bytes.
     Short(f64),
-    /// A read has a bit turned; two numbers say which.
+    /// A read has one bit flipped; two numbers choose the bit.
     Flipped(usize, u32),
 }
 
 impl Fate {
-    /// A read that has it.
+    /// Makes a read with this outcome.
     fn read(self, file: &dyn RandomAccessFile, offset: u64, buf: &mut [u8]) -> Result<usize> {
         let read = file.read_at(offset, buf)?;
         match self {
@@ -89,7 +91,7 @@ impl Control {
         Error::new(ErrorKind::Io, format!("While {op}: after a simulated crash")).in_file(path)
     }
 
-    /// Counts an operation and decides about it.
+    /// Counts an operation and decides its outcome.
     fn decide(&self, op: Op, path: &Path) -> Result<Fate> {
         self.operations.fetch_add(1, Ordering::SeqCst);
         if op.is_change()
@@ -105,7 +107,7 @@ impl Control {
         for call in calls {
             call(op, path);
         }
-        // A call may have been what another thread crashed during.
+        // A `Call` may have waited while another thread crashed the file system.
         if self.crashed.load(Ordering::SeqCst) {
             return Err(Control::crash_error(op, path));
         }
@@ -137,7 +139,7 @@ impl Control {
 }
 
 impl FaultFs {
-    /// Over `inner`, without rules.
+    /// A fault file system over `inner`, without rules.
     pub fn new(inner: Arc<dyn FileSystem>) -> FaultFs {
         let control = Control {
             crash_at: AtomicU64::new(u64::MAX),
@@ -149,7 +151,8 @@ impl FaultFs {
         }
     }
 
-    /// Adds a rule. Of those that fire on an operation the one added first decides; `Call`s happen before it.
+    /// Adds a rule. If several fire on an operation, the one added first decides; each `Call` runs before
+    /// that.
     pub fn add(&self, rule: Rule) -> RuleId {
         let mut rules = self.control.rules.lock();
         let id = RuleId(rules.next);
@@ -158,7 +161,7 @@ impl FaultFs {
         id
     }
 
-    /// Removes a rule; does nothing if it is gone.
+    /// Removes a rule; does nothing if there is no such rule.
     pub fn remove_rule(&self, id: RuleId) {
         self.control.rules.lock().active.retain(|(other, _)| *other != id);
     }
@@ -168,7 +171,7 @@ impl FaultFs {
         self.control.rules.lock().active.clear();
     }
 
-    /// How often a rule fired; 0 if it is gone.
+    /// How often a rule fired; 0 if there is no such rule.
     pub fn fired(&self, id: RuleId) -> u64 {
         let rules = self.control.rules.lock();
         rules
@@ -178,18 +181,18 @@ impl FaultFs {
             .map_or(0, |(_, rule)| rule.fired)
     }
 
-    /// Operations asked for so far.
+    /// The number of operations requested so far.
     pub fn operations(&self) -> u64 {
         self.control.operations.load(Ordering::SeqCst)
     }
 
-    /// Operations asked for so far that could change what a crash leaves ([`Op::is_change`]).
+    /// The number of requested operations that could change the state after a crash ([`Op::is_change`]).
     pub fn changes(&self) -> u64 {
         self.control.changes.load(Ordering::SeqCst)
     }
 
-    /// Crashes at the `index`th change, counted from 0 since the file system was made: it is not done, and like every later
-    /// operation, reads included, it fails with an `Io` error.
+    /// Crashes at the change of that index, counted from 0 since the file system was made: it is not done,
+    /// and like every later operation, including reads, it fails with an `Io` error.
     pub fn crash_at(&self, index: u64) {
         self.control.crash_at.store(index, Ordering::SeqCst);
     }
@@ -240,7 +243,7 @@ impl Layer for FaultFs {
     ) -> PendingRead {
         match self.control.decide(call.op, call.path) {
             Ok(Fate::Done) => file.start_read(offset, len, memory),
-            // What becomes of it is told to whoever waits.
+            // The waiter gets the outcome.
             Ok(fate) => PendingRead::at_once(len, memory, |buf| fate.read(file, offset, buf)),
             Err(error) => PendingRead::failed(error.at(offset)),
         }

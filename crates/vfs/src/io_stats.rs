@@ -1,9 +1,9 @@
-//! What the calling thread has had the kernel do to files through [`PosixFs`](crate::PosixFs): what RocksDB calls IOStatsContext, and
-//! mostly by its names.
+//! The file operations of the calling thread through [`PosixFs`](crate::PosixFs): RocksDB's IOStatsContext,
+//! mostly with its names.
 //!
-//! Calls and bytes are counted beside system calls, so they cost nothing that can be measured. Times are taken only where the thread
-//! takes times ([`base::perf::set_level`]), CPU times where it takes those. What is read and written through mappings, and so the log of
-//! a database, is not counted: only the kernel knows.
+//! Calls and bytes are counted next to system calls, so the counters cost nothing measurable. Times are taken
+//! only if the thread takes times ([`base::perf::set_level`]), and CPU times only if it takes those. Reads
+//! and writes through mappings, and so those of a database's log, are not counted: only the kernel sees them.
 
 use std::cell::Cell;
 use std::ops::Sub;
@@ -14,7 +14,7 @@ use base::perf;
 
 macro_rules! io_stats {
     ($( $(#[$doc:meta])+ $field:ident; )+) => {
-        /// What a thread has done since it began. Times are nanoseconds.
+        /// The counters of a thread since it began. Times are in nanoseconds.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
         pub struct IoStats {
             $( $(#[$doc])+ pub $field: u64, )+
@@ -30,7 +30,7 @@ macro_rules! io_stats {
             }
         }
 
-        /// Where a thread counts.
+        /// The counters of a thread.
         pub(crate) struct IoCells {
             $( pub(crate) $field: Cell<u64>, )+
         }
@@ -43,7 +43,7 @@ macro_rules! io_stats {
             };
         }
 
-        /// What the calling thread has done so far.
+        /// The counters of the calling thread so far.
         pub fn current() -> IoStats {
             CELLS.with(|cells| IoStats {
                 $( $field: cells.$field.get(), )+
@@ -53,13 +53,13 @@ macro_rules! io_stats {
 }
 
 io_stats! {
-    /// Calls that read a part of a table, WAL or other file.
+    /// Reads of a part of a table, WAL or other file.
     reads;
-    /// Bytes they gave.
+    /// Bytes read.
     bytes_read;
-    /// Calls that wrote a part of a file.
+    /// Writes of a part of a file.
     writes;
-    /// Bytes they took.
+    /// Bytes written.
     bytes_written;
     /// Time of opening and creating files.
     open_nanos;
@@ -69,17 +69,17 @@ io_stats! {
     read_nanos;
     /// CPU time of reads.
     cpu_read_nanos;
-    /// Time of writes into the page cache, or past it.
+    /// Time of writes, into the page cache or past it.
     write_nanos;
-    /// CPU time of those.
+    /// CPU time of writes.
     cpu_write_nanos;
-    /// Time of having the kernel begin to write to the disk what it holds: `bytes_per_sync`.
+    /// Time of starting the kernel's writeback to disk: `bytes_per_sync`.
     range_sync_nanos;
     /// Time of syncs of files.
     fsync_nanos;
 }
 
-/// One of a thread's counts.
+/// One of a thread's counters.
 type Field = fn(&IoCells) -> &Cell<u64>;
 
 fn add(field: Field, amount: u64) {
@@ -101,14 +101,14 @@ pub(crate) fn count_write(bytes: usize) {
     add(|cells| &cells.bytes_written, bytes as u64);
 }
 
-/// Adds the time it lives to one of the counts, and the CPU time to another.
-#[must_use = "what is dropped at once takes no time"]
+/// Adds the time it lives to one of the counters, and the CPU time to another.
+#[must_use = "keep the timer: its drop ends the measurement"]
 pub(crate) struct Timer {
     wall: Option<(Stopwatch, Field)>,
     cpu: Option<(Duration, Field)>,
 }
 
-/// Takes the time from now until it is dropped, if the thread takes times.
+/// Measures the time from now until the result is dropped, if the thread takes times.
 pub(crate) fn time(field: Field) -> Timer {
     Timer {
         wall: perf::takes_times().then(|| (Stopwatch::start(), field)),
@@ -116,12 +116,12 @@ pub(crate) fn time(field: Field) -> Timer {
     }
 }
 
-/// The same of a read.
+/// Measures the time of a read.
 pub(crate) fn time_read() -> Timer {
     time_with_cpu(|cells| &cells.read_nanos, |cells| &cells.cpu_read_nanos)
 }
 
-/// The same of a write.
+/// Measures the time of a write.
 pub(crate) fn time_write() -> Timer {
     time_with_cpu(|cells| &cells.write_nanos, |cells| &cells.cpu_write_nanos)
 }
@@ -180,7 +180,7 @@ mod tests {
         }
     }
 
-    /// Writes a file, syncs it and reads it, on a thread of its own.
+    /// Writes a file, syncs it and reads it, on its own thread.
     fn at_level(level: PerfLevel, direct: bool) -> Option<IoStats> {
         let work = move || {
             perf::set_level(level);
@@ -236,7 +236,7 @@ mod tests {
                 timed.fsync_nanos,
             ];
             assert!(times.iter().all(|nanos| *nanos > 0), "{timed:?}");
-            // What goes past the page cache leaves nothing behind to be written.
+            // Direct writes leave nothing for writeback.
             assert_eq!(timed.range_sync_nanos > 0, !direct, "{timed:?}");
             assert_eq!((timed.cpu_read_nanos, timed.cpu_write_nanos), (0, 0));
 

@@ -1,4 +1,4 @@
-//! File systems that lie over another and have something to say to what is asked of it.
+//! File systems that wrap another one and act around its operations.
 
 use std::fmt::Debug;
 use std::path::{Path, PathBuf};
@@ -11,31 +11,31 @@ use crate::{
     ReadBuffer, WritableFile,
 };
 
-/// One operation that is asked for.
+/// A requested operation.
 #[derive(Clone, Copy, Debug)]
 pub struct Call<'a> {
-    /// What is to be done.
+    /// The operation.
     pub op: Op,
-    /// To which path; of two, the new one.
+    /// The path; if there are two, the new one.
     pub path: &'a Path,
-    /// Of two paths the old one: of renames, links and files used again.
+    /// The old path, of renames, links and reused files.
     pub from: Option<&'a Path>,
-    /// What else belongs to it.
+    /// Further arguments.
     pub details: Details<'a>,
 }
 
-/// What belongs to a [`Call`] beside its paths.
+/// The arguments of a [`Call`] besides its paths.
 #[derive(Clone, Copy, Debug)]
 pub enum Details<'a> {
     /// Nothing.
     None,
-    /// How a file is opened.
+    /// The options of opening a file.
     Open(&'a OpenOptions),
-    /// How a file is created.
+    /// The options of creating a file.
     Create(&'a CreateOptions),
-    /// To how many bytes a file is truncated, or how many are appended.
+    /// The new length of a truncation, or the number of bytes appended.
     Length(u64),
-    /// The offset and the length of what is read.
+    /// The offset and the length of a read.
     Range(u64, usize),
 }
 
@@ -61,16 +61,16 @@ impl<'a> Call<'a> {
     }
 }
 
-/// A file system, made of another and of what it [does around](Layer::around) each operation of that. Clones are handles to the same one:
-/// every open file holds one.
+/// A file system that wraps another one and [acts around](Layer::around) each of its operations. Clones are
+/// handles to the same one: every open file holds one.
 pub trait Layer: Clone + Debug + Send + Sync + 'static {
-    /// What does the work.
+    /// The wrapped file system.
     fn below(&self) -> &dyn FileSystem;
 
-    /// Does something before, after, or in place of an operation, which `perform` performs.
+    /// Acts before, after, or in place of an operation, which `perform` performs.
     fn around<T>(&self, call: &Call<'_>, perform: impl FnOnce() -> Result<T>) -> Result<T>;
 
-    /// Around a read.
+    /// Acts around a read.
     fn read(
         &self,
         call: &Call<'_>,
@@ -81,8 +81,8 @@ pub trait Layer: Clone + Debug + Send + Sync + 'static {
         self.around(call, || file.read_at(offset, buf))
     }
 
-    /// Around a read that is begun. By default the layer does what it does around its beginning, which suits layers that do not look at
-    /// what is read.
+    /// Acts around a started read. By default the layer acts around its start, which suits layers that do not
+    /// examine the bytes read.
     fn start_read(
         &self,
         call: &Call<'_>,
@@ -95,17 +95,17 @@ pub trait Layer: Clone + Debug + Send + Sync + 'static {
             .unwrap_or_else(PendingRead::failed)
     }
 
-    /// Around a hint, which goes on below by default.
+    /// Acts around a hint, which is passed on by default.
     fn prefetch(&self, _call: &Call<'_>, file: &dyn RandomAccessFile, offset: u64, len: u64) {
         file.prefetch(offset, len);
     }
 
-    /// Around an append.
+    /// Acts around an append.
     fn append(&self, call: &Call<'_>, file: &mut dyn WritableFile, data: &[u8]) -> Result<()> {
         self.around(call, || file.append(data))
     }
 
-    /// A file opened for reading, its reads to go through [`read`](Layer::read).
+    /// A file opened for reading, whose reads go through [`read`](Layer::read).
     fn reader(&self, file: Arc<dyn RandomAccessFile>) -> Arc<dyn RandomAccessFile> {
         Arc::new(Reader {
             file,
@@ -113,7 +113,7 @@ pub trait Layer: Clone + Debug + Send + Sync + 'static {
         })
     }
 
-    /// A file created, its operations to go through [`around`](Layer::around) and [`append`](Layer::append).
+    /// A created file, whose operations go through [`around`](Layer::around) and [`append`](Layer::append).
     fn writer(&self, path: &Path, file: Box<dyn WritableFile>) -> Box<dyn WritableFile> {
         Box::new(Writer {
             file,
@@ -122,7 +122,8 @@ pub trait Layer: Clone + Debug + Send + Sync + 'static {
         })
     }
 
-    /// True if files may be [mapped](RandomAccessFile::mapped): what is read of a map goes through nothing. Default true.
+    /// True if files may be [mapped](RandomAccessFile::mapped): reads of a mapping bypass the layer. Default:
+    /// true.
     fn maps(&self) -> bool {
         true
     }

@@ -1,16 +1,17 @@
-//! The only door to a disk: a file-system trait with a POSIX body and an in-memory one that crashes on demand.
+//! The file system interface: a trait with a POSIX implementation and an in-memory one that crashes on
+//! demand.
 //!
-//! * [`file_system`]: the traits, and what each call promises after process death and after power loss
+//! * [`file_system`]: the traits, and the guarantees of each call after process death and after power loss
 //! * [`posix`]: the disk
 //! * [`mem`]: a file system in memory that can lose its process, its power and its space
 //! * [`fault`]: over any other, failures and crashes by rule
 //! * [`op_log`]: over any other, a record of the calls as text
-//! * [`observed`]: over any other, tells somebody what is done to the contents of files
-//! * [`layer`]: what these are made of, and whatever else lies over another
-//! * [`pending_read`]: reads that are under way while their reader does something else
+//! * [`observed`]: over any other, reports operations on the contents of files to an observer
+//! * [`layer`]: the base of these, and of any other wrapping file system
+//! * [`pending_read`]: asynchronous reads
 //! * [`op`]: the calls by name
-//! * [`io_stats`]: what a thread has read from the disk
-//! * [`rate_limiter`]: so many bytes a second, for all who share it
+//! * [`io_stats`]: the reads and writes of a thread
+//! * [`rate_limiter`]: a limit of bytes a second that several users share
 
 pub mod fault;
 pub mod file_system;

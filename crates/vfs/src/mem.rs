@@ -20,27 +20,27 @@ use self::inode::{Data, Handle, Inode};
 use self::tree::{Node, Tree};
 use crate::{CreateOptions, FileLock, FileSystem, OpenOptions, RandomAccessFile, WritableFile};
 
-/// What power loss leaves of that which was not synced. Bytes and names that were synced are always kept.
+/// The unsynced data that a power loss leaves. Synced bytes and names are always kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UnsyncedPolicy {
-    /// Nothing: the cruellest disk that keeps its promises.
+    /// Nothing: the worst disk that keeps its guarantees.
     Lose,
     /// Everything the kernel had.
     Keep,
-    /// Of each file a prefix of the unsynced bytes, torn anywhere, with zeros or the bytes of before behind it (of a file that
-    /// is no log: torn where a sector begins, unless it ends there); of the unsynced changes of names any, each by
-    /// itself, a rename as a whole. Files and names know nothing of each other.
+    /// A prefix of each file's unsynced bytes, torn anywhere, followed by zeros or the previous bytes (in a
+    /// file that is not a log: torn at the start of a sector, unless it ends there). Any subset of the
+    /// unsynced changes of names; a rename survives entirely or not at all. Files and names are independent.
     Random,
-    /// As `Random`, but of each file any of the 4 KiB pages, later ones without earlier ones too: what a file may look like
-    /// that was extended (or written, for [`reuse`](FileSystem::reuse)) before, and logs are.
+    /// As `Random`, but of each file any of the 4 KiB pages, also later ones without earlier ones: a possible
+    /// state of a file that was extended (or written, for [`reuse`](FileSystem::reuse)) before, as logs are.
     RandomPages,
 }
 
 /// A file system in memory, for tests: deterministic, and fast. Clones are handles to the same one.
 ///
-/// It promises what [`PosixFs`](crate::PosixFs) does and not a bit more: plain files keep up to 64 KiB to themselves
-/// before they are flushed, logs have zeros behind their data until closed, names need their directory synced.
-/// Relative paths begin at `/`.
+/// It has exactly the guarantees of [`PosixFs`](crate::PosixFs): plain files buffer up to 64 KiB until they
+/// are flushed, logs have zeros after their data until closed, names need a sync of their directory. Relative
+/// paths begin at `/`.
 #[derive(Clone, Debug)]
 pub struct MemFs(Arc<Shared>);
 
@@ -63,7 +63,7 @@ struct State {
     removed: Vec<Weak<Inode>>,
 }
 
-/// A lock held.
+/// A held lock.
 #[derive(Debug)]
 struct Lock {
     shared: Arc<Shared>,
@@ -104,7 +104,7 @@ impl Shared {
         }
     }
 
-    /// Claims the space a file needs to be `len` bytes long. False, and nothing claimed, if there is not that much.
+    /// Claims the space for a file of `len` bytes. False, with nothing claimed, if there is not enough.
     fn grow(&self, data: &Data, len: usize) -> bool {
         let more = len.saturating_sub(data.live.len()) as u64;
         if more == 0 || data.links == 0 {
@@ -118,7 +118,7 @@ impl Shared {
             .is_ok()
     }
 
-    /// The length a file may have while nothing else grows.
+    /// The length that a file may reach while no other file grows.
     fn room_for(&self, data: &Data) -> usize {
         let budget = self.budget.load(Ordering::Relaxed);
         let left = budget.saturating_sub(self.used.load(Ordering::Relaxed));
@@ -126,7 +126,7 @@ impl Shared {
         data.live.len().saturating_add(left)
     }
 
-    /// Claims what space is left, for a file to be at most `len` bytes long, and gives the length it may have.
+    /// Claims the remaining space for a file of at most `len` bytes, and returns the length it may have.
     fn grow_to_limit(&self, data: &Data, len: usize) -> usize {
         let target = self.room_for(data).min(len);
         if self.grow(data, target) {
@@ -136,7 +136,7 @@ impl Shared {
         }
     }
 
-    /// Gives back the space of `bytes` bytes of a file.
+    /// Releases the space of `bytes` bytes of a file.
     fn release(&self, data: &Data, bytes: usize) {
         if data.links > 0 {
             self.used.fetch_sub(bytes as u64, Ordering::Relaxed);
@@ -169,35 +169,35 @@ impl Default for MemFs {
 }
 
 impl MemFs {
-    /// Empty, of unlimited size, at a time that stands still.
+    /// An empty file system of unlimited size, whose clock stands still.
     pub fn new() -> MemFs {
         MemFs::with_clock(Arc::new(ManualClock::default()))
     }
 
-    /// Empty, of unlimited size, with the files' times from `clock`.
+    /// An empty file system of unlimited size, with the files' times from `clock`.
     pub fn with_clock(clock: Arc<dyn Clock>) -> MemFs {
         MemFs(Arc::new(Shared::new(Tree::new(), 0, u64::MAX, clock)))
     }
 
-    /// Bytes all files together may have. Less than there are already just means that the disk is full.
+    /// Sets the maximum number of bytes of all files together. If there are more already, the disk is full.
     pub fn set_budget(&self, bytes: u64) {
         self.0.budget.store(bytes, Ordering::Relaxed);
     }
 
-    /// Bytes all files together have, zeros behind logs included.
+    /// The bytes of all files together, including zeros after logs.
     pub fn used(&self) -> u64 {
         self.0.used.load(Ordering::Relaxed)
     }
 
-    /// Files that are open and have no name any more: on a disk each keeps its space and a descriptor.
+    /// The number of open files without a name: on a disk each keeps its space and a descriptor.
     pub fn open_without_name(&self) -> usize {
         let mut state = self.0.state.lock();
         state.forget_closed();
         state.removed.len()
     }
 
-    /// The file system as the next process finds it when this one dies now. What the kernel has survives; what is not synced
-    /// remains so. Writers and locks of this one do not reach the new one.
+    /// The file system as the next process finds it if this one dies now. All data in the kernel survives;
+    /// unsynced data stays unsynced. Writers and locks of this process do not affect the clone.
     pub fn process_death_clone(&self) -> MemFs {
         self.cloned(|tree, files| {
             let mut copies = Copies::default();
@@ -205,8 +205,8 @@ impl MemFs {
         })
     }
 
-    /// The file system after power is lost now and has come back: everything synced, and of the rest what `keep` says. The
-    /// same `rng` gives the same answer for the same history.
+    /// The file system after a loss of power now: everything synced, and of the rest what `keep` chooses. The
+    /// same `rng` gives the same result for the same history.
     pub fn crash_clone(&self, rng: &mut Rng, keep: UnsyncedPolicy) -> MemFs {
         self.cloned(|tree, files| {
             let survivors = match keep {
@@ -224,8 +224,8 @@ impl MemFs {
         })
     }
 
-    /// A file system of what `copy` takes over while nothing changes: with all files held, one that was synced before another
-    /// was written cannot be copied after that other.
+    /// A file system that `copy` creates while nothing changes. All files are locked together: otherwise a
+    /// file that was synced before another was written could be copied after that write.
     fn cloned(&self, copy: impl FnOnce(&Tree, &Files<'_>) -> Tree) -> MemFs {
         let state = self.0.state.lock();
         let mut inodes: Vec<&Arc<Inode>> = state.tree.all_files().collect();
@@ -269,7 +269,7 @@ impl MemFs {
     }
 }
 
-/// Any of `count` things: the first so many, a few, half or all but a few.
+/// A random subset of `count` things: the first few, some, half, or all but a few.
 fn any_of(rng: &mut Rng, count: usize) -> Vec<bool> {
     if rng.u8(..4) == 0 {
         let first = inode::between(rng, 0, count);
@@ -279,10 +279,10 @@ fn any_of(rng: &mut Rng, count: usize) -> Vec<bool> {
     (0..count).map(|_| (rng.u8(..odds) == 0) == few).collect()
 }
 
-/// Every file, held so that it does not change.
+/// Every file, locked against changes.
 type Files<'a> = HashMap<u64, RwLockReadGuard<'a, Data>>;
 
-/// Copies of files, one each however many names a file has.
+/// Copies of files, one for each file, however many names it has.
 #[derive(Default)]
 struct Copies(HashMap<u64, Arc<Inode>>);
 
@@ -492,7 +492,7 @@ impl FileSystem for MemFs {
 }
 
 impl State {
-    /// An empty file under a name that is free.
+    /// Creates an empty file under a free name.
     fn new_file(&mut self, dir: tree::DirId, name: String, modified: u64) -> Arc<Inode> {
         let inode = Arc::new(Inode::new(self.next_inode, Data::created(modified)));
         self.next_inode += 1;

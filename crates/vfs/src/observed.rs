@@ -1,4 +1,4 @@
-//! A file system over another that tells somebody what is done to the contents of files.
+//! A file system over another that reports operations on the contents of files to an observer.
 
 use std::fmt::Debug;
 use std::path::{Path, PathBuf};
@@ -12,32 +12,32 @@ use crate::layer::{Call, Details, Layer};
 use crate::pending_read::InFlight;
 use crate::{FileSystem, Op, PendingRead, RandomAccessFile, ReadBuffer, WritableFile};
 
-/// An operation on a file's contents that is over.
+/// A completed operation on a file's contents.
 #[derive(Clone, Copy, Debug)]
 pub struct FileOperation<'a> {
-    /// [`Read`](Op::Read), [`Append`](Op::Append), [`Flush`](Op::Flush), [`Sync`](Op::Sync), [`SyncAll`](Op::SyncAll),
-    /// [`Close`](Op::Close) or [`Truncate`](Op::Truncate).
+    /// [`Read`](Op::Read), [`Append`](Op::Append), [`Flush`](Op::Flush), [`Sync`](Op::Sync),
+    /// [`SyncAll`](Op::SyncAll), [`Close`](Op::Close) or [`Truncate`](Op::Truncate).
     pub op: Op,
     /// The file.
     pub path: &'a Path,
-    /// Where it was read or appended to, or where it was truncated; 0 for the others.
+    /// The offset of the read, append or truncation; 0 for the others.
     pub offset: u64,
-    /// Bytes appended; bytes read, or, where that failed, asked for; 0 for the others.
+    /// The bytes appended; the bytes read or, if that failed, requested; 0 for the others.
     pub length: usize,
-    /// How long it took; of a read that was begun and waited for later, from the one to the other.
+    /// The duration; for a started read, from the start to the end of the wait.
     pub took: Duration,
-    /// What it failed with.
+    /// The error, if it failed.
     pub error: Option<&'a Error>,
 }
 
-/// Is told of operations on the contents of files.
+/// An observer of operations on the contents of files.
 pub trait FileObserver: Send + Sync + Debug {
-    /// One is over. On the thread that asked for it, with whatever locks that holds.
+    /// An operation is complete. Called on its thread, under whatever locks that thread holds.
     fn finished(&self, operation: &FileOperation<'_>);
 }
 
-/// Wraps any file system and tells an observer of reads, appends, flushes, syncs, closes and truncations of its files. What is read of
-/// a mapping goes through nobody, and is not told.
+/// Wraps any file system and reports reads, appends, flushes, syncs, closes and truncations of its files to
+/// an observer. Reads of a mapping are not reported.
 #[derive(Clone, Debug)]
 pub struct ObservedFs {
     inner: Arc<dyn FileSystem>,
@@ -46,7 +46,7 @@ pub struct ObservedFs {
 }
 
 impl ObservedFs {
-    /// Over `inner`; times are by `clock`.
+    /// An observed file system over `inner`; times come from `clock`.
     pub fn new(
         inner: Arc<dyn FileSystem>,
         observer: Arc<dyn FileObserver>,
@@ -152,7 +152,7 @@ impl Layer for ObservedFs {
     }
 }
 
-/// A read that is told of when it is waited for.
+/// A read that is reported when it is waited for.
 struct ObservedRead {
     read: PendingRead,
     fs: ObservedFs,
@@ -224,7 +224,11 @@ mod tests {
         let pending = file.start_read(0, 5, ReadBuffer::default());
         let began = told.0.lock().unwrap().len();
         assert_eq!(&*pending.wait().unwrap(), b"hello");
-        assert_eq!(told.0.lock().unwrap().len(), began + 1, "told of when it is over");
+        assert_eq!(
+            told.0.lock().unwrap().len(),
+            began + 1,
+            "reported when it is complete"
+        );
         drop(file.start_read(0, 5, ReadBuffer::default()));
         faults.add(Rule::new(Action::Fail(ErrorKind::Io)).on([Op::Read]));
         file.read_at(0, &mut [0; 3]).unwrap_err();

@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-/// A call of a [`FileSystem`](crate::FileSystem) or of a file it opened. Of two paths, rules look at the new one.
+/// A call of a [`FileSystem`](crate::FileSystem) or of a file it opened. If it has two paths, rules match the
+/// new one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Op {
@@ -28,36 +29,37 @@ pub enum Op {
     RemoveDir,
     /// Sync a directory.
     SyncDir,
-    /// Ask whether a path exists.
+    /// Check whether a path exists.
     Exists,
-    /// Ask for a file's length.
+    /// Get a file's length.
     Size,
-    /// Ask when a file was written to.
+    /// Get a file's modification time.
     Modified,
     /// Lock a file.
     Lock,
-    /// Ask for free space.
+    /// Get the free space.
     FreeSpace,
     /// Read from an open file.
     Read,
-    /// Begin to read from an open file; for whom it makes a difference: elsewhere it is a [`Read`](Op::Read).
+    /// Start a read from an open file. Only some file systems distinguish it; for others it is a
+    /// [`Read`](Op::Read).
     StartRead,
-    /// Have a range of an open file ready for reads to come; a hint, that cannot fail.
+    /// Prefetch a range of an open file; a hint, which cannot fail.
     Prefetch,
     /// Append to a file being written.
     Append,
     /// Flush a file being written.
     Flush,
-    /// Sync a file, by its writer or apart from it.
+    /// Sync a file, through its writer or independently of it.
     Sync,
-    /// Sync a file being written with all its metadata.
+    /// Sync a file being written, with all its metadata.
     SyncAll,
     /// Close a file being written.
     Close,
 }
 
 impl Op {
-    /// One lower-case word.
+    /// The name: one lower-case word.
     pub fn name(self) -> &'static str {
         match self {
             Op::Open => "open",
@@ -87,7 +89,7 @@ impl Op {
         }
     }
 
-    /// True if it may change what a crash leaves behind.
+    /// True if it may change the state after a crash.
     pub fn is_change(self) -> bool {
         match self {
             Op::Create

@@ -1,4 +1,4 @@
-//! A file system that writes down what is asked of it, for tests that compare the text.
+//! A file system that records the calls it gets, for tests that compare the text.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,7 +9,8 @@ use parking_lot::Mutex;
 use crate::layer::{Call, Details, Layer};
 use crate::{Access, CreateOptions, FileSystem, Op, OpenOptions, PendingRead, RandomAccessFile, ReadBuffer};
 
-/// Wraps any file system and records a line per call, when the call is over. Clones are handles to the same one.
+/// Wraps any file system and records a line for each call when the call returns. Clones are handles to the
+/// same one.
 ///
 /// ```text
 /// create 000004.log log
@@ -19,9 +20,9 @@ use crate::{Access, CreateOptions, FileSystem, Op, OpenOptions, PendingRead, Ran
 /// open 000007.sst: NotFound
 /// ```
 ///
-/// Paths are relative to a directory given; the option words are those that differ from the default; behind a colon
-/// stand the words of an error. Appends (with their length) and what changes nothing but is no open or lock are recorded
-/// only if asked for.
+/// Paths are relative to a given directory; the option words are those that differ from the default; an error
+/// is given after a colon. Appends (with their length), and calls without effect other than opens and locks,
+/// are recorded only if requested.
 #[derive(Clone, Debug)]
 pub struct LogFs {
     inner: Arc<dyn FileSystem>,
@@ -53,7 +54,7 @@ impl OpLog {
         }
     }
 
-    /// The line of a call that came out as `result`.
+    /// The line of a call with that result.
     fn line<T>(&self, call: &Call<'_>, result: &Result<T>) -> String {
         let paths = match call.from {
             Some(from) => format!("{} -> {}", self.name(from), self.name(call.path)),
@@ -117,17 +118,17 @@ fn create_words(options: &CreateOptions) -> String {
 }
 
 impl LogFs {
-    /// Over `inner`. Paths below `root` are recorded relative to it.
+    /// A recording file system over `inner`. Paths below `root` are recorded relative to it.
     pub fn new(inner: Arc<dyn FileSystem>, root: impl Into<PathBuf>) -> LogFs {
         LogFs::with(inner, root.into(), false, false)
     }
 
-    /// Records appends too.
+    /// Also records appends.
     pub fn with_appends(self) -> LogFs {
         LogFs::with(self.inner, self.log.root.clone(), true, self.log.queries)
     }
 
-    /// Records reads and questions too.
+    /// Also records reads and queries.
     pub fn with_queries(self) -> LogFs {
         LogFs::with(self.inner, self.log.root.clone(), self.log.appends, true)
     }
@@ -145,7 +146,7 @@ impl LogFs {
         }
     }
 
-    /// The lines recorded since the last time, each with its newline.
+    /// The lines recorded since the last call, each with its newline.
     pub fn take(&self) -> String {
         std::mem::take(&mut self.log.lines.lock())
     }

@@ -1,8 +1,9 @@
-//! Reads that are under way while their reader does something else.
+//! Asynchronous reads.
 //!
-//! [`start_read`](crate::RandomAccessFile::start_read) begins one, [`PendingRead::wait`] ends it. Where the system can (io_uring), the
-//! disk works meanwhile, and reads begun [`together`] are handed over by one call. Where it cannot, the kernel is told what will be
-//! read, and waiting reads; file systems in memory, and layers that change what is read, read at once.
+//! [`start_read`](crate::RandomAccessFile::start_read) starts one, [`PendingRead::wait`] waits for it. Where
+//! the system supports it (io_uring), the disk works meanwhile, and reads started [`together`] are submitted
+//! by one call. Elsewhere the kernel gets a readahead hint, and waiting reads. File systems in memory, and
+//! layers that change the bytes read, read at once.
 
 use std::fmt;
 use std::ops::Deref;
@@ -13,7 +14,7 @@ use crate::posix::sys::{AlignedBuffer, DIRECT_ALIGNMENT};
 
 pub use crate::posix::together;
 
-/// The bytes of a read, in memory that serves the next one again, and that direct reads fill without a copy.
+/// The bytes of a read, in memory that is reused for the next one and that direct reads fill without a copy.
 #[derive(Default)]
 pub struct ReadBuffer {
     memory: Option<AlignedBuffer>,
@@ -22,7 +23,7 @@ pub struct ReadBuffer {
 }
 
 impl ReadBuffer {
-    /// Makes it `len` bytes long; what they are is undefined until they are written.
+    /// Sets its length to `len` bytes, which are undefined until they are written.
     pub fn resize(&mut self, len: usize) -> &mut [u8] {
         self.aligned(len, DIRECT_ALIGNMENT)
     }
@@ -40,24 +41,24 @@ impl ReadBuffer {
         }
     }
 
-    /// Leaves of its bytes `len` from `start` on, or as many as there are.
+    /// Keeps only `len` of its bytes from `start` on, or as many as there are.
     pub(crate) fn narrow(&mut self, start: usize, len: usize) {
         let start = start.min(self.len);
         self.len = len.min(self.len - start);
         self.start += start;
     }
 
-    /// Holds no bytes any more; the memory stays.
+    /// Drops its bytes; the memory stays.
     pub fn clear(&mut self) {
         (self.start, self.len) = (0, 0);
     }
 
-    /// Bytes of memory it takes.
+    /// The size of its memory in bytes.
     pub fn capacity(&self) -> usize {
         self.memory.as_ref().map_or(0, |memory| memory.len())
     }
 
-    /// Its bytes, to write to.
+    /// Its bytes, for writing.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         match &mut self.memory {
             Some(memory) => &mut memory[self.start..self.start + self.len],
@@ -92,16 +93,16 @@ impl fmt::Debug for ReadBuffer {
     }
 }
 
-/// A read that somebody works on. Dropping it gives its bytes up and waits for nobody.
+/// A read in flight. Dropping it discards its bytes without waiting.
 pub(crate) trait InFlight: Send {
     /// Waits for the end.
     fn wait(self: Box<Self>) -> Result<ReadBuffer>;
 
-    /// True if waiting would not wait.
+    /// True if a wait would return at once.
     fn is_done(&mut self) -> bool;
 }
 
-/// A read that was begun.
+/// A started read.
 pub struct PendingRead(State);
 
 enum State {
@@ -110,7 +111,7 @@ enum State {
 }
 
 impl PendingRead {
-    /// One that was done at once: `read` fills what it is given and tells how much of it.
+    /// A read that is done at once: `read` fills the buffer and returns the number of bytes.
     pub fn at_once(
         len: usize,
         mut buffer: ReadBuffer,
@@ -123,7 +124,7 @@ impl PendingRead {
         })))
     }
 
-    /// One that failed.
+    /// A failed read.
     pub fn failed(error: Error) -> PendingRead {
         PendingRead(State::Done(Err(error)))
     }
@@ -132,9 +133,9 @@ impl PendingRead {
         PendingRead(State::InFlight(read))
     }
 
-    /// Waits for its end and gives its bytes: fewer than asked for only where the file ends.
+    /// Waits for its end and returns its bytes: fewer than requested only at the end of the file.
     ///
-    /// Errors: what the file system says.
+    /// Errors: those of the file system.
     pub fn wait(self) -> Result<ReadBuffer> {
         match self.0 {
             State::Done(read) => read,
@@ -142,7 +143,7 @@ impl PendingRead {
         }
     }
 
-    /// True if [`wait`](PendingRead::wait) would give an answer without waiting. Waits for nothing itself.
+    /// True if [`wait`](PendingRead::wait) would return without waiting. Does not wait itself.
     pub fn is_done(&mut self) -> bool {
         match &mut self.0 {
             State::Done(_) => true,

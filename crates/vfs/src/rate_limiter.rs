@@ -1,10 +1,11 @@
-//! RocksDB's generic rate limiter: so many bytes a second for everybody who shares it, handed out a period at a time.
+//! RocksDB's generic rate limiter: a limit of bytes a second for all its users, granted in periods.
 //!
-//! Each [`refill_period_us`](RateLimiterOptions::refill_period_us) there is a period's share of bytes to have. Whoever asks for
-//! more than is left waits in the queue of its priority; the next refill goes through the queues from the highest priority
-//! down, and what it cannot give whole it gives in part. What nobody asked for in a period is gone.
+//! Every [`refill_period_us`](RateLimiterOptions::refill_period_us) one period's share of bytes becomes
+//! available. A request for more than is left waits in the queue of its priority. The next refill serves the
+//! queues from the highest priority down, and grants in part what it cannot grant entirely. Bytes that are
+//! not requested within a period expire.
 //!
-//! One limiter may be shared by several databases, and by backups of them. It keeps no thread: those who wait refill.
+//! Several databases, and backups of them, may share one limiter. It has no thread: waiting requests refill.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -16,23 +17,23 @@ use base::env::{Clock, SystemClock};
 use base::sync::{Condvar, Mutex};
 use base::{Error, Result};
 
-/// Whose requests come first, lowest first.
+/// The priority of a request, the lowest first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum IoPriority {
-    /// What nobody waits for: compactions, backups, looking for rot.
+    /// Work that no user waits for: compactions, backups, integrity checks.
     #[default]
     Low,
-    /// Between the two.
+    /// Between low and high.
     Mid,
-    /// What writers wait for soon: flushes.
+    /// Work that writers will soon wait for: flushes.
     High,
-    /// What a user waits for now. Always first.
+    /// Work that a user waits for now. Always first.
     User,
 }
 
 const PRIORITIES: usize = 4;
 
-/// What is done with the bytes.
+/// The kind of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OpType {
     /// Reading.
@@ -41,36 +42,38 @@ pub enum OpType {
     Write,
 }
 
-/// Which operations count against the limit.
+/// The operations that count against the limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RateLimiterMode {
-    /// Reads alone.
+    /// Only reads.
     ReadsOnly,
-    /// Writes alone.
+    /// Only writes.
     #[default]
     WritesOnly,
-    /// Both.
+    /// Reads and writes.
     AllIo,
 }
 
 /// The parameters of RocksDB's `NewGenericRateLimiter`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RateLimiterOptions {
-    /// Bytes a second, at least 1. Default: 100 MiB.
+    /// The rate in bytes a second, at least 1. Default: 100 MiB.
     pub rate_bytes_per_sec: u64,
-    /// Microseconds between refills, at least 1. Longer ones let bursts through, shorter ones cost more wake-ups.
-    /// Default: 100000, a tenth of a second.
+    /// The time between refills in microseconds, at least 1. Longer periods allow bursts, shorter ones cost
+    /// more wake-ups. Default: 100000, a tenth of a second.
     pub refill_period_us: u64,
-    /// One refill in so many goes to lower priorities first, so that they do not starve; [`IoPriority::User`] comes first all
-    /// the same. 1 to 100. Default: 10.
+    /// One refill in this many serves lower priorities first, so that they do not starve;
+    /// [`IoPriority::User`] always comes first. 1 to 100. Default: 10.
     pub fairness: u32,
-    /// What counts. Default: [`RateLimiterMode::WritesOnly`].
+    /// The operations that count. Default: [`RateLimiterMode::WritesOnly`].
     pub mode: RateLimiterMode,
-    /// Bytes that one [`request_token`](RateLimiter::request_token) gets at most; 0: a period's share. Default: 0.
+    /// The maximum number of bytes that one [`request_token`](RateLimiter::request_token) gets; 0: a period's
+    /// share. Default: 0.
     pub single_burst_bytes: u64,
-    /// The rate is what has lately been asked for, between a twentieth of
-    /// [`rate_bytes_per_sec`](Self::rate_bytes_per_sec) and all of it: looked at every hundred periods, it rises by a twentieth where more
-    /// than nine in ten of them left somebody waiting, and falls where less than half did. Begins at half. Default: false.
+    /// Tunes the rate to the recent demand, between a twentieth of
+    /// [`rate_bytes_per_sec`](Self::rate_bytes_per_sec) and all of it. Every hundred periods it rises by a
+    /// twentieth if more than nine in ten of them left a request waiting, and falls if less than half did. It
+    /// begins at half. Default: false.
     pub auto_tuned: bool,
 }
 
@@ -87,42 +90,43 @@ impl Default for RateLimiterOptions {
     }
 }
 
-/// Periods from one look at the rate to the next.
+/// The number of periods between adjustments of the rate.
 const PERIODS_PER_TUNE: u32 = 100;
 
-/// The rate is never tuned below this part of the greatest.
+/// The rate is never tuned below this fraction of the maximum.
 const RANGE: u64 = 20;
 
-/// Percents of the periods that left somebody waiting, below which the rate falls, and above which it rises.
+/// Percentages of the periods that left a request waiting, below which the rate falls, and above which it
+/// rises.
 const WATERMARKS: (u64, u64) = (50, 90);
 
-/// By how many percent.
+/// The percentage of one adjustment.
 const TUNE_STEP: u64 = 5;
 
-/// Makes those who ask it wait, so that together they move no more than so many bytes a second. Shared as `Arc`.
+/// Delays its users so that together they move no more than a number of bytes a second. Shared as `Arc`.
 pub struct RateLimiter {
     options: RateLimiterOptions,
     clock: Arc<dyn Clock>,
-    /// Bytes a second, as of now.
+    /// The current rate in bytes a second.
     rate: AtomicU64,
-    /// Bytes a second at most, where the rate is tuned.
+    /// The maximum rate in bytes a second, if the rate is tuned.
     most: AtomicU64,
     grants: Mutex<Grants>,
-    /// Some request was granted.
+    /// Notified when a request is granted.
     granted: Condvar,
 }
 
-/// Who waits, and what there is to have.
+/// The waiting requests and the available bytes.
 #[derive(Default)]
 struct Grants {
     available: u64,
     next_refill: Duration,
     refills: u64,
-    /// Periods whose bytes did not suffice.
+    /// The number of periods whose bytes did not suffice.
     drains: u64,
-    /// Those of them that were there when the rate was last looked at, and when that was.
+    /// The number of drains at the last adjustment of the rate, and its time.
     tuned: (u64, Duration),
-    /// By priority; the first came first.
+    /// By priority; each queue is first in, first out.
     queues: [VecDeque<Request>; PRIORITIES],
     next_id: u64,
     /// By priority.
@@ -132,7 +136,7 @@ struct Grants {
 
 struct Request {
     id: u64,
-    /// What is still to be granted.
+    /// The bytes not granted yet.
     bytes: u64,
 }
 
@@ -146,7 +150,7 @@ impl RateLimiter {
         RateLimiter::with_options(options, Arc::new(SystemClock::new()))
     }
 
-    /// A limiter that goes by `clock`. `InvalidArgument` if an option is out of its range.
+    /// A limiter with its time from `clock`. `InvalidArgument` if an option is out of range.
     pub fn with_options(options: RateLimiterOptions, clock: Arc<dyn Clock>) -> Result<RateLimiter> {
         check_rate(options.rate_bytes_per_sec)?;
         if options.refill_period_us == 0 {
@@ -174,15 +178,17 @@ impl RateLimiter {
         })
     }
 
-    /// Waits until `bytes` may be moved, if `op` counts. A request larger than what a period has takes several.
+    /// Waits until `bytes` may be moved, if `op` counts. A request larger than a period's share takes several
+    /// periods.
     ///
-    /// Nothing ends the wait early: those who may be stopped use [`request_while`](Self::request_while).
+    /// Nothing ends the wait early: a caller that may be stopped uses [`request_while`](Self::request_while).
     pub fn request(&self, bytes: u64, priority: IoPriority, op: OpType) {
         self.request_while(bytes, priority, op, || true);
     }
 
-    /// As [`request`](Self::request), as long as `goes_on` says so: it is asked before the wait, at each refill and at each
-    /// [`wake`](Self::wake), under the limiter's lock. False if it ended the wait; what was granted by then is gone.
+    /// As [`request`](Self::request), as long as `goes_on` returns true: it is called before the wait, at
+    /// each refill and at each [`wake`](Self::wake), under the limiter's lock. False if it ended the wait;
+    /// the bytes granted by then are lost.
     pub fn request_while(
         &self,
         bytes: u64,
@@ -197,7 +203,7 @@ impl RateLimiter {
         let mut grants = self.grants.lock();
         grants.requests[class] += 1;
         if grants.queues.iter().all(VecDeque::is_empty) {
-            // Those who wait see to it themselves.
+            // Waiting requests refill by themselves.
             self.refill_if_due(&mut grants);
         }
         let Some(id) = grants.ask(class, bytes) else {
@@ -209,7 +215,8 @@ impl RateLimiter {
                 return false;
             }
             if let Some(early) = self.refill_if_due(&mut grants) {
-                // By the machine's clock; whether it is time is then asked of ours.
+                // The wait uses the machine's clock; the limiter's clock then decides whether the period is
+                // over.
                 self.granted.wait_for(&mut grants, early);
             }
             if !grants.queues[class].iter().any(|request| request.id == id) {
@@ -218,7 +225,7 @@ impl RateLimiter {
         }
     }
 
-    /// Begins a period if it is time to, or gives the time until it is.
+    /// Begins a period if the last one is over; otherwise returns the time until then.
     fn refill_if_due(&self, grants: &mut Grants) -> Option<Duration> {
         let now = self.clock.now();
         if grants.next_refill > now {
@@ -233,16 +240,16 @@ impl RateLimiter {
         None
     }
 
-    /// Makes those who wait in [`request_while`](Self::request_while) ask whether they go on.
+    /// Makes all waits in [`request_while`](Self::request_while) call `goes_on`.
     pub fn wake(&self) {
-        // With the lock: nobody is between asking and waiting.
+        // The lock ensures that no thread is between that call and its wait.
         let _grants = self.grants.lock();
         self.granted.notify_all();
     }
 
-    /// Waits for as many of `bytes` as one may have at once, and says how many these are: all of them if `op` does not count,
-    /// otherwise at most [`single_burst_bytes`](Self::single_burst_bytes), rounded down to `alignment` (of direct I/O; 0 or 1:
-    /// none) but never to nothing.
+    /// Waits for as many of `bytes` as one request may get, and returns their number: all of them if `op`
+    /// does not count, otherwise at most [`single_burst_bytes`](Self::single_burst_bytes), rounded down to
+    /// `alignment` (of direct I/O; 0 or 1: none) but never to 0.
     pub fn request_token(&self, bytes: u64, alignment: u64, priority: IoPriority, op: OpType) -> u64 {
         if !self.is_rate_limited(op) || bytes == 0 {
             return bytes;
@@ -264,12 +271,13 @@ impl RateLimiter {
         }
     }
 
-    /// Bytes a second.
+    /// The rate in bytes a second.
     pub fn bytes_per_second(&self) -> u64 {
         self.rate.load(Ordering::Relaxed)
     }
 
-    /// Changes the rate, from the next refill on, or, where it is tuned, the greatest there may be. `InvalidArgument` if it is 0.
+    /// Changes the rate from the next refill on, or, if it is tuned, its maximum. `InvalidArgument` for
+    /// the rate 0.
     pub fn set_bytes_per_second(&self, rate: u64) -> Result<()> {
         check_rate(rate)?;
         self.most.store(rate, Ordering::Relaxed);
@@ -281,7 +289,7 @@ impl RateLimiter {
         Ok(())
     }
 
-    /// Looks at the rate, if that is due.
+    /// Adjusts the rate, if that is due.
     fn tune(&self, grants: &mut Grants, now: Duration, period: Duration) {
         let (drains, at) = grants.tuned;
         let passed = now.saturating_sub(at);
@@ -302,7 +310,7 @@ impl RateLimiter {
         grants.tuned = (grants.drains, now);
     }
 
-    /// Bytes one [`request_token`](Self::request_token) gets at most.
+    /// The maximum number of bytes that one [`request_token`](Self::request_token) gets.
     pub fn single_burst_bytes(&self) -> u64 {
         match self.options.single_burst_bytes {
             0 => self.bytes_per_period(),
@@ -310,22 +318,22 @@ impl RateLimiter {
         }
     }
 
-    /// Bytes granted so far, of one priority or of all.
+    /// The bytes granted so far, for one priority or for all.
     pub fn total_bytes_through(&self, priority: Option<IoPriority>) -> u64 {
         of(&self.grants.lock().bytes_through, priority)
     }
 
-    /// Requests made so far, of one priority or of all. Those for operations that do not count are none.
+    /// The requests made so far, for one priority or for all. Operations that do not count are excluded.
     pub fn total_requests(&self, priority: Option<IoPriority>) -> u64 {
         of(&self.grants.lock().requests, priority)
     }
 
-    /// Periods so far whose bytes did not suffice.
+    /// The number of periods so far whose bytes did not suffice.
     pub fn total_drains(&self) -> u64 {
         self.grants.lock().drains
     }
 
-    /// Requests that wait, of one priority or of all.
+    /// The number of waiting requests, for one priority or for all.
     pub fn total_pending_requests(&self, priority: Option<IoPriority>) -> u64 {
         let grants = self.grants.lock();
         let waiting = [0, 1, 2, 3].map(|class: usize| grants.queues[class].len() as u64);
@@ -353,10 +361,10 @@ fn of(numbers: &[u64; PRIORITIES], priority: Option<IoPriority>) -> u64 {
 }
 
 impl Grants {
-    /// Takes `bytes` if they are there, and the number to wait for if they are not: then it has what there is and is queued for
-    /// the rest.
+    /// Takes `bytes` if they are available. Otherwise takes the available ones, queues a request for the
+    /// rest, and returns the id to wait for.
     fn ask(&mut self, class: usize, bytes: u64) -> Option<u64> {
-        // Those who wait come first: what is left is left because a refill found nobody else.
+        // Waiting requests come first: bytes are left only if a refill found no other request.
         let taken = self.available.min(bytes);
         self.available -= taken;
         self.bytes_through[class] += taken;
@@ -375,9 +383,9 @@ impl Grants {
         Some(id)
     }
 
-    /// Begins a period of `share` bytes, and gives of it to those who wait.
+    /// Begins a period of `share` bytes, and grants them to the waiting requests.
     fn refill(&mut self, now: Duration, period: Duration, share: u64, fairness: u32) {
-        // A little late is made up for, a long silence is not.
+        // A small delay is made up for, a long idle time is not.
         self.next_refill = match self.next_refill + period {
             next if next > now => next,
             _ => now + period,
@@ -427,7 +435,7 @@ mod tests {
 
     const PERIOD: Duration = Duration::from_millis(1);
 
-    /// A thousand bytes a millisecond.
+    /// A limiter of a thousand bytes a millisecond.
     fn limiter(mode: RateLimiterMode, fairness: u32) -> (Arc<RateLimiter>, Arc<ManualClock>) {
         let clock = Arc::new(ManualClock::default());
         let options = RateLimiterOptions {
@@ -441,7 +449,7 @@ mod tests {
         (Arc::new(limiter), clock)
     }
 
-    /// Asks on a thread of its own, and returns once the request waits.
+    /// Requests on another thread, and returns once the request waits.
     fn wait_in_line(limiter: &Arc<RateLimiter>, bytes: u64, priority: IoPriority) -> thread::JoinHandle<()> {
         let waiting = limiter.total_pending_requests(None);
         let shared = limiter.clone();
@@ -452,7 +460,7 @@ mod tests {
         thread
     }
 
-    /// Moves on by one period, and returns once somebody has refilled.
+    /// Advances the clock by one period, and returns once a waiting request has refilled.
     fn next_period(limiter: &RateLimiter, clock: &ManualClock) {
         let refills = limiter.grants.lock().refills;
         clock.advance(PERIOD);
@@ -478,7 +486,7 @@ mod tests {
         late.join().unwrap();
         assert_eq!(limiter.total_bytes_through(None), 3500);
         assert_eq!(limiter.total_requests(None), 3);
-        // The other half of the period is there to have.
+        // The other half of the period is available.
         limiter.request(500, IoPriority::Low, OpType::Write);
     }
 
@@ -577,7 +585,7 @@ mod tests {
         };
         assert_eq!(token(0, 0), 0);
         assert_eq!(token(300, 0), 300);
-        // 700 are left of the last period, and the next one has come.
+        // 700 bytes are left of the last period, and the next one has begun.
         assert_eq!(token(5000, 256), 768);
         limiter.set_bytes_per_second(100_000).unwrap();
         assert_eq!(token(5000, 0), 100);
@@ -595,7 +603,7 @@ mod tests {
         };
         let limiter = Arc::new(RateLimiter::with_options(options, clock.clone()).unwrap());
         assert_eq!(limiter.bytes_per_second(), 1_000_000);
-        // More is asked for than there is, all the time.
+        // The demand exceeds the supply all the time.
         let greedy = wait_in_line(&limiter, 500_000, IoPriority::Low);
         for _ in 0..150 {
             next_period(&limiter, &clock);
@@ -607,7 +615,7 @@ mod tests {
         greedy.join().unwrap();
         let before = limiter.bytes_per_second();
         assert!((1_100_000..2_000_000).contains(&before), "{before}");
-        // Nobody waits any more.
+        // No request waits any more.
         let mut passed = 0;
         while limiter.bytes_per_second() >= before && passed < 1_000 {
             clock.advance(PERIOD);
@@ -638,7 +646,7 @@ mod tests {
         assert_eq!(
             RateLimiter::new(1).unwrap().single_burst_bytes(),
             1,
-            "a period never has nothing"
+            "a period's share is never 0"
         );
     }
 }

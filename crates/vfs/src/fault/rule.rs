@@ -1,4 +1,4 @@
-//! What goes wrong, where, and when.
+//! Rules: which fault to inject, where, and when.
 
 use std::fmt;
 use std::path::Path;
@@ -9,25 +9,26 @@ use fastrand::Rng;
 
 use crate::Op;
 
-/// Called on an operation and its path.
+/// A function called with an operation and its path.
 pub type Hook = Arc<dyn Fn(Op, &Path) + Send + Sync>;
 
-/// What a [`Rule`] does to the operation it fires on.
+/// The effect of a [`Rule`] on the operation it fires on.
 #[derive(Clone)]
 pub enum Action {
-    /// It fails, and nothing was done.
+    /// The operation fails and has no effect.
     Fail(ErrorKind),
-    /// An append fails with a random part of its data appended, and with `NoSpace` as on a disk with room for that part: a log is then as
-    /// it was. Any other operation is done and reported as failed.
+    /// An append fails with a random part of its data appended; with `NoSpace` as on a disk with room for
+    /// that part, where a log is then unchanged. Any other operation is done and reported as failed.
     FailAfter(ErrorKind),
-    /// A read gives fewer bytes than it should, as if the file ended there. Other operations are left alone.
+    /// A read returns too few bytes, as if the file ended there. Other operations are not affected.
     ShortRead,
-    /// A read gives its bytes with one bit turned. Other operations are left alone.
+    /// A read returns its bytes with one bit flipped. Other operations are not affected.
     BitFlip,
-    /// It is not done, and like all later ones fails: see [`FaultFs::crash_at`](crate::FaultFs::crash_at).
+    /// The operation is not done, and like all later ones fails: see
+    /// [`FaultFs::crash_at`](crate::FaultFs::crash_at).
     Crash,
-    /// Calls a function first, on the thread of the operation and with no lock held, then goes on: to wait for another
-    /// thread at a certain point, or to look at the state there.
+    /// Calls a function first, on the thread of the operation and with no lock held, then continues: to wait
+    /// for another thread at a certain point, or to inspect the state there.
     Call(Hook),
 }
 
@@ -51,7 +52,7 @@ enum PathPattern {
     EndsOtherwise(String),
 }
 
-/// An [`Action`] and the operations it happens to: by default all of them.
+/// An [`Action`] and the operations it applies to: by default all.
 #[derive(Clone, Debug)]
 pub struct Rule {
     pub(super) action: Action,
@@ -65,7 +66,7 @@ pub struct Rule {
 }
 
 impl Rule {
-    /// Happens to every operation until narrowed.
+    /// A rule for every operation, until narrowed.
     pub fn new(action: Action) -> Rule {
         Rule {
             action,
@@ -79,61 +80,61 @@ impl Rule {
         }
     }
 
-    /// Only to these operations.
+    /// Restricts the rule to these operations.
     pub fn on(mut self, ops: impl IntoIterator<Item = Op>) -> Rule {
         self.ops.extend(ops);
         self
     }
 
-    /// Only to paths that contain `part`.
+    /// Restricts the rule to paths that contain `part`.
     pub fn path_contains(mut self, part: impl Into<String>) -> Rule {
         self.paths.push(PathPattern::Contains(part.into()));
         self
     }
 
-    /// Only to paths that end in `end`.
+    /// Restricts the rule to paths that end in `end`.
     pub fn path_ends_with(mut self, end: impl Into<String>) -> Rule {
         self.paths.push(PathPattern::EndsWith(end.into()));
         self
     }
 
-    /// Not to paths that end in `end`.
+    /// Excludes paths that end in `end`.
     pub fn unless_path_ends_with(mut self, end: impl Into<String>) -> Rule {
         self.paths.push(PathPattern::EndsOtherwise(end.into()));
         self
     }
 
-    /// Not to the first `count` operations that match.
+    /// Excludes the first `count` operations that match.
     pub fn skip(mut self, count: u64) -> Rule {
         self.skip = count;
         self
     }
 
-    /// At most `count` times.
+    /// Limits the rule to `count` times.
     pub fn times(mut self, count: u64) -> Rule {
         self.times = count;
         self
     }
 
-    /// Only to the `index`th operation that matches, counted from 0.
+    /// Restricts the rule to the matching operation of this index, counted from 0.
     pub fn nth(self, index: u64) -> Rule {
         self.skip(index).times(1)
     }
 
-    /// To each with that probability, from 0 to 1, drawn from `seed`.
+    /// Applies the rule with that probability, from 0 to 1, drawn from `seed`.
     pub fn with_probability(mut self, probability: f64, seed: u64) -> Rule {
         self.probability = probability;
         self.rng = Rng::with_seed(seed);
         self
     }
 
-    /// Chooses torn lengths, short lengths and bits by `seed`. Default 0.
+    /// Sets the seed that chooses torn lengths, short lengths and bits. Default: 0.
     pub fn with_seed(mut self, seed: u64) -> Rule {
         self.rng = Rng::with_seed(seed);
         self
     }
 
-    /// Told of an operation, says whether the rule happens to it.
+    /// Takes an operation, and returns whether the rule fires on it.
     pub(super) fn fires(&mut self, op: Op, path: &Path) -> bool {
         let path = path.to_string_lossy();
         let matches = (self.ops.is_empty() || self.ops.contains(&op))

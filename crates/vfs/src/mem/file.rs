@@ -10,9 +10,9 @@ use super::inode::{Data, Handle, Inode};
 use super::{Lock, Shared};
 use crate::{CreateOptions, FileLock, FileSync, RandomAccessFile, WritableFile};
 
-/// Bytes a plain file holds back from the kernel that is played.
+/// Bytes that a plain file buffers before they reach the simulated kernel.
 const BUFFER: usize = 64 << 10;
-/// A log is extended ahead to multiples of that.
+/// A log is extended ahead to multiples of this.
 const LOG_STEP: usize = 16 << 10;
 
 /// A file open for reading.
@@ -63,7 +63,7 @@ pub(super) struct Writer {
     sync: Arc<Syncer>,
     log: bool,
     buffer: Vec<u8>,
-    /// Bytes the kernel that is played has.
+    /// Bytes in the simulated kernel.
     written: u64,
     closed: bool,
 }
@@ -124,7 +124,8 @@ impl Writer {
     }
 }
 
-/// Writes `part` behind the end of a log, where the disk has no room for more, and cuts the log back to that end.
+/// Writes `part` after the end of a log, where the disk has no room for more, and truncates the log to that
+/// end.
 fn cut_back(shared: &Shared, data: &mut Data, part: &[u8]) {
     data.tear(part);
     shared.release(data, data.live.len() - data.written);
@@ -166,7 +167,7 @@ impl WritableFile for Writer {
         let mut data = inode.data.write();
         let start = data.written;
         let end = start + self.buffer.len();
-        // As a disk does that fills up in the middle of a write.
+        // As on a disk that becomes full during a write.
         let target = if shared.grow(&data, end) {
             end
         } else {
@@ -216,7 +217,7 @@ impl WritableFile for Writer {
     }
 }
 
-/// Syncs a file apart from its writer.
+/// Syncs a file independently of its writer.
 #[derive(Debug)]
 struct Syncer {
     shared: Arc<Shared>,

@@ -1,4 +1,4 @@
-//! The bytes of a file in memory, and what of them lies on the disk that is played.
+//! The bytes of a file in memory, and those of them that are on the simulated disk.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -9,12 +9,12 @@ use parking_lot::RwLock;
 
 use super::UnsyncedPolicy;
 
-/// Bytes that the kernel writes out, or does not, together.
+/// Bytes that the kernel writes out together or not at all.
 const PAGE: usize = 4096;
-/// Bytes that a disk writes, or does not, together.
+/// Bytes that a disk writes together or not at all.
 const SECTOR: usize = 512;
 
-/// A file whatever its names.
+/// A file, independent of its names.
 #[derive(Debug)]
 pub(super) struct Inode {
     pub(super) id: u64,
@@ -62,15 +62,15 @@ impl Drop for Handle {
     }
 }
 
-/// What readers see, and what power loss leaves for sure.
+/// The bytes that readers see, and those that certainly survive power loss.
 ///
-/// Files are written from front to back, so that a length tells what of `live` is on disk: the first `synced` bytes.
-/// Behind them the disk holds what it held before the writer came (`old`).
+/// Files are written from front to back, so a length determines the part of `live` that is on disk: the first
+/// `synced` bytes. After them the disk holds the bytes from before the writer (`old`).
 #[derive(Clone, Debug, Default)]
 pub(super) struct Data {
-    /// What readers see. Shared with mappings, so that they keep what they saw.
+    /// The bytes that readers see. Shared with mappings, which keep the bytes they saw.
     pub(super) live: Arc<Vec<u8>>,
-    /// End of what the last writer wrote. Zeros or older bytes may follow.
+    /// The end of the last writer's bytes. Zeros or older bytes may follow.
     pub(super) written: usize,
     /// `live[..synced]` is on disk.
     synced: usize,
@@ -78,24 +78,24 @@ pub(super) struct Data {
     durable_len: usize,
     /// The disk's bytes from `synced` on; zeros where it is shorter than `durable_len`.
     old: Arc<Vec<u8>>,
-    /// What `old` becomes by the next sync.
+    /// The value of `old` after the next sync.
     old_once_synced: Option<Arc<Vec<u8>>>,
-    /// Length the file was cut to since the last sync. The disk has cut it, or still holds all of the old bytes: never new
-    /// ones before old ones.
+    /// The length the file was truncated to since the last sync. The disk has truncated it, or still holds
+    /// all of the old bytes: never new bytes before old ones.
     cut: Option<usize>,
-    /// Bytes behind the end of a log, from an append that failed and was cut off again. The disk may have them until the next append or
-    /// sync.
+    /// Bytes after the end of a log, from a failed append that was truncated again. The disk may have them
+    /// until the next append or sync.
     torn: Vec<u8>,
-    /// Written as a log: the kernel may write out a page in the middle of an append.
+    /// Written as a log: the kernel may write out a page during an append.
     pub(super) log: bool,
-    /// Seconds since 1970.
+    /// Unix seconds.
     pub(super) modified: u64,
-    /// Live names of the file. Its bytes count as used while there is one.
+    /// The number of live names of the file. Its bytes count as used while it has one.
     pub(super) links: u32,
 }
 
 impl Data {
-    /// An empty file with one name, nothing of it on disk.
+    /// An empty file with one name, nothing of which is on disk.
     pub(super) fn created(modified: u64) -> Data {
         Data {
             modified,
@@ -116,7 +116,7 @@ impl Data {
         }
     }
 
-    /// What is on disk for sure.
+    /// The bytes that are certainly on disk.
     fn durable_image(&self) -> Vec<u8> {
         let mut image = self.live[..self.synced].to_vec();
         image.extend_from_slice(self.old.get(self.synced..).unwrap_or_default());
@@ -124,7 +124,7 @@ impl Data {
         image
     }
 
-    /// Makes the length `len` in place, by cutting or by zeros.
+    /// Sets the length to `len`, by truncation or by zeros.
     pub(super) fn resize(&mut self, len: usize) {
         self.old = Arc::new(self.durable_image());
         self.old_once_synced = Some(Arc::default());
@@ -135,7 +135,7 @@ impl Data {
         self.written = len;
     }
 
-    /// A writer begins anew over the bytes there are.
+    /// A new writer begins over the existing bytes.
     pub(super) fn rewind(&mut self) {
         self.old = Arc::new(self.durable_image());
         self.old_once_synced = Some(self.live.clone());
@@ -144,14 +144,14 @@ impl Data {
         self.torn.clear();
     }
 
-    /// Adds zeros up to `len`, which is no change to what was written.
+    /// Adds zeros up to `len`. They do not count as written.
     pub(super) fn extend(&mut self, len: usize) {
         if len > self.live.len() {
             Arc::make_mut(&mut self.live).resize(len, 0);
         }
     }
 
-    /// The writer's next bytes; the file is long enough.
+    /// Stores the writer's next bytes; the file is long enough.
     pub(super) fn write(&mut self, bytes: &[u8]) {
         let end = self.written + bytes.len();
         Arc::make_mut(&mut self.live)[self.written..end].copy_from_slice(bytes);
@@ -159,12 +159,12 @@ impl Data {
         self.torn.clear();
     }
 
-    /// The writer's next bytes came into the file as far as `part`, and are cut off again.
+    /// `part` of the writer's next bytes reached the file and were truncated again.
     pub(super) fn tear(&mut self, part: &[u8]) {
         self.torn = part.to_vec();
     }
 
-    /// The writer is done: what follows its bytes is cut off.
+    /// The writer is done: everything after its bytes is truncated.
     pub(super) fn trim(&mut self) {
         if self.live.len() > self.written {
             Arc::make_mut(&mut self.live).truncate(self.written);
@@ -182,7 +182,7 @@ impl Data {
         }
     }
 
-    /// What a power loss now leaves.
+    /// The bytes that a power loss now leaves.
     pub(super) fn crash_image(&self, rng: &mut Rng, policy: UnsyncedPolicy) -> Arc<Vec<u8>> {
         match policy {
             UnsyncedPolicy::Keep => self.live.clone(),
@@ -199,7 +199,7 @@ impl Data {
             }
             image.truncate(cut);
         }
-        // The end of what survives of the new bytes.
+        // The end of the new bytes that survive.
         let mut kept = self.synced;
         if policy == UnsyncedPolicy::Random {
             kept = between(rng, self.synced, self.written);
@@ -229,7 +229,7 @@ impl Data {
         image
     }
 
-    /// Puts a part of what a failed append left where it stood, or nothing.
+    /// Puts a part of the bytes of a failed append where they were, or nothing.
     fn put_torn(&self, rng: &mut Rng, image: &mut Vec<u8>) {
         if !self.torn.is_empty() {
             let part = between(rng, 0, self.torn.len());
@@ -237,7 +237,8 @@ impl Data {
         }
     }
 
-    /// Lengths move on their own: zeros may follow, or what was to be cut off may still be there.
+    /// The length after a crash is independent of the bytes: zeros may follow, or the truncated bytes may
+    /// still be there.
     fn random_len(&self, rng: &mut Rng, durable: usize, kept: usize) -> usize {
         let shortest = self.live.len().min(durable).max(kept);
         let longest = self.live.len().max(durable).max(kept);
@@ -254,7 +255,8 @@ fn put(image: &mut Vec<u8>, start: usize, bytes: &[u8]) {
     image[start..end].copy_from_slice(bytes);
 }
 
-/// A number from `low` to `high`, both included; the two ends, where bugs live, a third of the time each.
+/// A number from `low` to `high`, inclusive; each of the two ends, where bugs are likely, a third of the
+/// time.
 pub(super) fn between(rng: &mut Rng, low: usize, high: usize) -> usize {
     match rng.u8(..3) {
         0 => low,

@@ -1,4 +1,4 @@
-//! Names: the tree readers see, the one on the disk that is played, and the changes between the two.
+//! Names: the tree that readers see, the tree on the simulated disk, and the changes between the two.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -7,12 +7,12 @@ use std::sync::Arc;
 
 use super::inode::Inode;
 
-/// A directory whatever its name.
+/// A directory, independent of its name.
 pub(super) type DirId = u64;
 /// The directory at `/`, which is also where relative paths begin.
 pub(super) const ROOT: DirId = 0;
 
-/// What a name stands for.
+/// The object of a name.
 #[derive(Clone, Debug)]
 pub(super) enum Node {
     File(Arc<Inode>),
@@ -22,23 +22,23 @@ pub(super) enum Node {
 type Entries = BTreeMap<String, Node>;
 type Dirs = BTreeMap<DirId, Entries>;
 
-/// Names set or removed together or not at all.
+/// Names that are set or removed together or not at all.
 pub(super) type Change = Vec<(DirId, String, Option<Node>)>;
 
 /// Directories and names.
 #[derive(Debug)]
 pub(super) struct Tree {
     live: Dirs,
-    /// What is on disk for sure.
+    /// The names that are certainly on disk.
     durable: Dirs,
-    /// Changes made and not synced, oldest first.
+    /// Unsynced changes, oldest first.
     pending: Vec<Change>,
     next_dir: DirId,
 }
 
 fn apply(dirs: &mut Dirs, change: &Change) {
     for (dir, name, node) in change {
-        // A directory removed since has no names left to keep.
+        // A directory that was removed since has no names to keep.
         if let Some(entries) = dirs.get_mut(dir) {
             match node {
                 Some(node) => entries.insert(name.clone(), node.clone()),
@@ -48,7 +48,7 @@ fn apply(dirs: &mut Dirs, change: &Change) {
     }
 }
 
-/// The parts of a path, `.` and `..` resolved by the letter.
+/// The parts of a path, with `.` and `..` resolved lexically.
 fn parts(path: &Path) -> io::Result<Vec<&str>> {
     let mut parts = Vec::new();
     for component in path.components() {
@@ -61,7 +61,7 @@ fn parts(path: &Path) -> io::Result<Vec<&str>> {
     Ok(parts)
 }
 
-/// A path in one spelling.
+/// The normalized spelling of a path.
 pub(super) fn normalize(path: &Path) -> io::Result<String> {
     Ok(parts(path)?.join("/"))
 }
@@ -95,14 +95,14 @@ impl Tree {
         Ok(dir)
     }
 
-    /// The directory `path` lies in, which must exist, and its last part.
+    /// The parent directory of `path`, which must exist, and the last part.
     pub(super) fn place(&self, path: &Path) -> io::Result<(DirId, String)> {
         let parts = parts(path)?;
         let (name, above) = parts.split_last().ok_or(io::ErrorKind::InvalidInput)?;
         Ok((self.walk(above)?, (*name).to_owned()))
     }
 
-    /// What `path` stands for; `NotFound` if nothing.
+    /// The object of `path`; `NotFound` if there is none.
     pub(super) fn get(&self, path: &Path) -> io::Result<Node> {
         if parts(path)?.is_empty() {
             return Ok(Node::Dir(ROOT));
@@ -126,12 +126,12 @@ impl Tree {
         self.walk(&parts(path)?)
     }
 
-    /// What `name` stands for in `dir`.
+    /// The object of `name` in `dir`.
     pub(super) fn entry(&self, dir: DirId, name: &str) -> Option<&Node> {
         self.live[&dir].get(name)
     }
 
-    /// Names in `dir`, sorted.
+    /// The names in `dir`, sorted.
     pub(super) fn names(&self, dir: DirId) -> impl Iterator<Item = &String> {
         self.live[&dir].keys()
     }
@@ -142,7 +142,7 @@ impl Tree {
         self.pending.push(change);
     }
 
-    /// Creates the directory and those above it.
+    /// Creates the directory and its parents.
     pub(super) fn create_dir_all(&mut self, path: &Path) -> io::Result<()> {
         let mut dir = ROOT;
         for part in parts(path)? {
@@ -162,7 +162,7 @@ impl Tree {
         Ok(())
     }
 
-    /// Puts the changes made in `dir` on disk, and with them every older one they build on.
+    /// Puts the changes made in `dir` on disk, with every older one they depend on.
     pub(super) fn sync(&mut self, dir: DirId) {
         let mut dirs = BTreeSet::from([dir]);
         let mut synced = vec![false; self.pending.len()];
@@ -183,13 +183,13 @@ impl Tree {
         });
     }
 
-    /// Changes not synced.
+    /// The number of unsynced changes.
     pub(super) fn unsynced(&self) -> usize {
         self.pending.len()
     }
 
-    /// The tree on disk when those of the unsynced changes got there that `survivors` says, all of it on disk. `copy` gives a file's
-    /// copy, the same one each time.
+    /// The tree after a crash: the unsynced changes that `survivors` selects reached the disk, and the result
+    /// is all on disk. `copy` returns the copy of a file, the same one each time.
     pub(super) fn after_crash(
         &self,
         survivors: &[bool],
@@ -223,7 +223,7 @@ impl Tree {
         }
     }
 
-    /// The same tree over copies of its files. `copy` gives a file's copy, the same one each time.
+    /// The same tree over copies of its files. `copy` returns the copy of a file, the same one each time.
     pub(super) fn copied(&self, copy: &mut dyn FnMut(&Arc<Inode>) -> Arc<Inode>) -> Tree {
         let live = copy_dirs(&self.live, copy);
         let durable = copy_dirs(&self.durable, copy);
@@ -246,12 +246,12 @@ impl Tree {
         }
     }
 
-    /// Forgets a directory that lost its last name.
+    /// Removes a directory that lost its last name.
     pub(super) fn forget_dir(&mut self, dir: DirId) {
         self.live.remove(&dir);
     }
 
-    /// The file behind every name there is, was or may be again after a crash.
+    /// The file of every name that exists, existed, or may exist again after a crash.
     pub(super) fn all_files(&self) -> impl Iterator<Item = &Arc<Inode>> {
         let named = self
             .live
@@ -269,7 +269,7 @@ impl Tree {
         })
     }
 
-    /// The file behind every live name.
+    /// The file of every live name.
     pub(super) fn files(&self) -> impl Iterator<Item = &Arc<Inode>> {
         self.live
             .values()

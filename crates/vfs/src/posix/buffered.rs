@@ -1,4 +1,4 @@
-//! The plain file to write: our buffer, then the page cache.
+//! The plain file for writing: our buffer, then the page cache.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -9,11 +9,12 @@ use base::{Error, Result};
 use super::io::{Preallocation, Writeback, error, sync, write_full};
 use crate::{CreateOptions, FileSync, WritableFile};
 
-/// Bytes gathered before a system call, which hands over all up to a multiple of as many: what comes at once the kernel keeps in one
-/// piece if it can, and it finds large pieces faster when they are read. More would leave a core's cache before it is handed over.
+/// The number of bytes buffered before a system call, which writes everything up to a multiple of it. The
+/// kernel keeps data written at once in one large folio if it can, and finds large folios faster on reads. A
+/// larger buffer would leave a core's cache before it is written.
 const BUFFER: usize = 256 << 10;
 
-/// What writer and syncers share: the descriptor stays open until the last of them is done.
+/// The state that writer and syncers share: the descriptor stays open until the last of them is done.
 #[derive(Debug)]
 pub(super) struct SyncHandle {
     pub(super) file: File,
@@ -37,7 +38,7 @@ pub(super) fn closed(path: &Path) -> Error {
 pub(super) struct BufferedFile {
     handle: Arc<SyncHandle>,
     buffer: Vec<u8>,
-    /// Bytes the kernel has.
+    /// Bytes that the kernel has.
     written: u64,
     /// Old bytes may follow the data.
     overwrites: bool,
@@ -47,7 +48,7 @@ pub(super) struct BufferedFile {
 }
 
 impl BufferedFile {
-    /// Writes `file` from its front; `overwrites` says that it has bytes already.
+    /// Writes `file` from its front; `overwrites`: it already has bytes.
     pub(super) fn new(file: File, path: &Path, options: &CreateOptions, overwrites: bool) -> BufferedFile {
         BufferedFile {
             handle: Arc::new(SyncHandle {
@@ -63,8 +64,8 @@ impl BufferedFile {
         }
     }
 
-    /// Hands `data` to the kernel at `written`. Whatever part of it got there is counted, so that a later call goes on
-    /// from there.
+    /// Passes `data` to the kernel at `written`. Bytes that were written before an error are counted, so that
+    /// a later call continues after them.
     fn hand_over(&mut self, data: &[u8]) -> Result<(), (usize, Error)> {
         let SyncHandle { file, path } = &*self.handle;
         self.preallocation.reach(file, self.written + data.len() as u64);
@@ -177,7 +178,7 @@ impl WritableFile for BufferedFile {
 mod tests {
     use super::*;
 
-    /// Appends pieces of a length; gives the lengths of the file that the kernel had after each call, once each.
+    /// Appends pieces of one length; returns the distinct file lengths that the kernel had after the calls.
     fn handed_over(piece: usize, total: usize) -> Vec<u64> {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("file");
@@ -215,7 +216,7 @@ mod tests {
                 "{piece}"
             );
         }
-        // Larger appends go over in one piece, up to the last border they reach.
+        // A larger append is written in one call, up to the last multiple it reaches.
         let ends = handed_over(2 * BUFFER + 5, total);
         assert_eq!(ends, [2 * PIECE, 4 * PIECE, 5 * PIECE, total as u64]);
     }

@@ -11,13 +11,14 @@ use super::io::{Preallocation, error, sync, write_full};
 use super::sys::{self, AlignedBuffer};
 use crate::{CreateOptions, FileSync, WritableFile};
 
-/// Bytes written at a time: enough for a disk to run at full speed.
+/// Bytes per write: enough for a disk to run at full speed.
 const BUFFER: usize = 1 << 20;
 
 /// A file opened with `O_DIRECT`.
 ///
-/// `buffer[..held]` are the bytes from `start` on, which is aligned. The disk takes whole blocks, so `flush` writes the
-/// last one filled up with zeros, cuts the file to its true length, and keeps the block to write it again when it is full.
+/// `buffer[..held]` are the bytes from `start` on, which is aligned. The disk takes whole blocks, so `flush`
+/// writes the last one padded with zeros, truncates the file to its true length, and keeps the block to write
+/// it again when it is full.
 #[derive(Debug)]
 pub(super) struct DirectWriter {
     handle: Arc<SyncHandle>,

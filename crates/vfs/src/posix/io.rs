@@ -1,4 +1,4 @@
-//! Whole reads and writes: what the kernel did in part is finished, interruptions are tried again.
+//! Complete reads and writes: partial results are continued, and interrupted calls repeated.
 
 use std::fs::File;
 use std::io;
@@ -11,7 +11,7 @@ use rustix::io::Errno;
 use super::sys;
 use crate::{CreateOptions, io_stats};
 
-/// The error met while doing `action` to `path`. A file larger than the process may write is a kind of full disk.
+/// The error of `action` on `path`. A file larger than the process may write counts as a full disk.
 #[cold]
 pub(super) fn error(action: &str, path: &Path, source: io::Error) -> Error {
     let too_large = source.kind() == io::ErrorKind::FileTooLarge;
@@ -23,13 +23,13 @@ pub(super) fn error(action: &str, path: &Path, source: io::Error) -> Error {
     }
 }
 
-/// Fills `buf` from `offset` on; fewer bytes only where the file ends.
+/// Fills `buf` from `offset` on; fewer bytes only at the end of the file.
 pub(super) fn read_full(file: &File, buf: &mut [u8], offset: u64) -> io::Result<usize> {
     let _timer = io_stats::time_read();
     let mut done = 0;
     while done < buf.len() {
-        // Not by the standard library: in the C library the call is one where threads can be cancelled, which costs as much as
-        // finding the file does.
+        // The standard library is avoided here: the C library's call is a cancellation point of threads,
+        // which costs as much as finding the file.
         match rustix::io::pread(file, &mut buf[done..], offset + done as u64) {
             Ok(0) => break,
             Ok(read) => done += read,
@@ -41,7 +41,7 @@ pub(super) fn read_full(file: &File, buf: &mut [u8], offset: u64) -> io::Result<
     Ok(done)
 }
 
-/// Writes all of `data` at `offset`. An error comes with the number of bytes written before it.
+/// Writes all of `data` at `offset`. An error has the number of bytes written before it.
 pub(super) fn write_full(file: &File, data: &[u8], offset: u64) -> Result<(), (usize, io::Error)> {
     let _timer = io_stats::time_write();
     let mut done = 0;
@@ -57,7 +57,7 @@ pub(super) fn write_full(file: &File, data: &[u8], offset: u64) -> Result<(), (u
     Ok(())
 }
 
-/// Has the disk hold what the kernel has of `file`: the data, or `all` there is to know of it.
+/// Syncs the data of `file`, or with `all` its metadata too.
 pub(super) fn sync(file: &File, all: bool) -> io::Result<()> {
     let _timer = io_stats::time(|cells| &cells.fsync_nanos);
     match all {
@@ -66,8 +66,8 @@ pub(super) fn sync(file: &File, all: bool) -> io::Result<()> {
     }
 }
 
-/// Claims disk space ahead of a file's data, a chunk at a time. A disk that cannot, or is nearly full, is not asked again:
-/// the writes will tell.
+/// Claims disk space ahead of a file's data, a chunk at a time. After a failure, on a disk that cannot or is
+/// nearly full, it does not try again: the writes will report it.
 #[derive(Debug)]
 pub(super) struct Preallocation {
     chunk: u64,
@@ -75,7 +75,7 @@ pub(super) struct Preallocation {
 }
 
 impl Preallocation {
-    /// In chunks of `chunk` bytes; 0 claims nothing.
+    /// Claims in chunks of `chunk` bytes; 0 claims nothing.
     pub(super) fn new(chunk: u64) -> Preallocation {
         Preallocation { chunk, claimed: 0 }
     }
@@ -99,23 +99,23 @@ impl Preallocation {
     }
 }
 
-/// The newest bytes, which are not asked to be written yet: file systems that write neighbours along would write the
-/// growing last page again and again.
+/// The newest bytes, whose writeback is not started yet: file systems that write neighbouring pages along
+/// would write the growing last page again and again.
 const WRITEBACK_MARGIN: u64 = 1 << 20;
 const WRITEBACK_ALIGNMENT: u64 = 4096;
 
-/// Starts writing data to disk each time enough of it came in.
+/// Starts writeback each time enough data has been written.
 #[derive(Debug)]
 pub(super) struct Writeback {
-    /// Bytes; 0 is never.
+    /// The number of bytes; 0: never.
     every: u64,
-    /// Waits each time for what was started before.
+    /// Waits each time for the previous writeback.
     strict: bool,
     started: u64,
 }
 
 impl Writeback {
-    /// As the options of the file say.
+    /// The writeback that the options of the file specify.
     pub(super) fn new(options: &CreateOptions) -> Writeback {
         Writeback {
             every: options.bytes_per_sync,
@@ -124,22 +124,22 @@ impl Writeback {
         }
     }
 
-    /// Up to where writing may begin once the kernel has all data up to `end`.
+    /// The end of the data whose writeback may start once the kernel has all data up to `end`.
     fn target(end: u64) -> u64 {
         end.saturating_sub(WRITEBACK_MARGIN) / WRITEBACK_ALIGNMENT * WRITEBACK_ALIGNMENT
     }
 
-    /// True if data up to `end` is enough to begin writing again.
+    /// True if data up to `end` is enough to start writeback again.
     pub(super) fn is_due(&self, end: u64) -> bool {
         self.every > 0 && Writeback::target(end) >= self.started.saturating_add(self.every)
     }
 
-    /// True if [`reach`](Writeback::reach) waits for what was begun before, and may be told that it failed.
+    /// True if [`reach`](Writeback::reach) waits for the previous writeback, and may get its error.
     pub(super) fn waits(&self) -> bool {
         self.strict
     }
 
-    /// To be called when the kernel has all data up to `end`.
+    /// Must be called when the kernel has all data up to `end`.
     pub(super) fn reach(&mut self, file: &File, end: u64) -> io::Result<()> {
         if !self.is_due(end) {
             return Ok(());
@@ -151,7 +151,7 @@ impl Writeback {
             false => sys::start_writeback(file, self.started, target - self.started),
         };
         match started {
-            // What cannot be begun apart from the waiting is waited for.
+            // If writeback cannot be started without waiting, a strict file waits for a sync.
             Err(error) if error.kind() == io::ErrorKind::Unsupported && self.strict => sync(file, false)?,
             Err(error) if error.kind() == io::ErrorKind::Unsupported => self.every = 0,
             result => result?,

@@ -1,13 +1,15 @@
-//! File locks that keep out other processes, RocksDB's among them, and our own.
+//! File locks that exclude other processes, including RocksDB's, and other users in this process.
 //!
-//! RocksDB takes a POSIX record lock over the whole of `LOCK`. Such a lock is lost when its own process opens the file and closes it
-//! again, for whatever reason. So the lock taken here belongs to the open file description: either kind is refused where the other
-//! is held. A child that was forked has the description too, hence a release unlocks it explicitly.
+//! RocksDB takes a POSIX record lock over the whole of `LOCK`. Such a lock is lost when its own process opens
+//! the file and closes it again, for whatever reason. So the lock taken here belongs to the open file
+//! description: each kind is refused while the other is held. A forked child has the description too, so a
+//! release unlocks it explicitly.
 //!
-//! Where a file system knows no such lock, a POSIX lock is taken. A second one in the same process succeeds, hence the table of files
-//! this process has locked, which is looked into before a descriptor is opened.
+//! If a file system does not support such locks, a POSIX lock is taken. A second one in the same process
+//! would succeed, so a table of the files that this process has locked is checked before a descriptor is
+//! opened.
 //!
-//! While it is held the file says by whom and since when. RocksDB never reads it.
+//! While the lock is held, the file records its holder and the time. RocksDB never reads that.
 
 use std::collections::HashMap;
 use std::fs::{File, Metadata, OpenOptions};
@@ -23,19 +25,19 @@ use super::io::error;
 use super::sys::{self, LockHolder, LockKind};
 use crate::FileLock;
 
-/// A file whatever its names: device and inode.
+/// A file, independent of its names: device and inode.
 type FileId = (u64, u64);
 
 fn id(metadata: &Metadata) -> FileId {
     (metadata.dev(), metadata.ino())
 }
 
-/// The files this process has locked. Held while a lock is taken or released, which does not wait.
+/// The files that this process has locked. Held while a lock is taken or released, which does not wait.
 static LOCKED: Mutex<Option<HashMap<FileId, LockKind>>> = Mutex::new(None);
 
-/// How the file's text begins; the process id follows.
+/// The beginning of the file's text; the process id follows.
 const PID: &str = "pid ";
-/// The text is shorter.
+/// An upper bound of the text's length.
 const LONGEST_NOTE: usize = 128;
 
 #[derive(Debug)]
@@ -61,7 +63,7 @@ pub(super) fn lock(path: &Path) -> Result<Box<dyn FileLock>> {
     lock_as(path, &[LockKind::OpenFile, LockKind::Process])
 }
 
-/// As [`lock`], by the first of `kinds` that the file system knows.
+/// As [`lock`], by the first of `kinds` that the file system supports.
 fn lock_as(path: &Path, kinds: &[LockKind]) -> Result<Box<dyn FileLock>> {
     let failed = |e: io::Error| error("lock", path, e);
     let mut table = LOCKED.lock();
@@ -82,7 +84,7 @@ fn lock_as(path: &Path, kinds: &[LockKind]) -> Result<Box<dyn FileLock>> {
         .map_err(failed)?;
     let id = id(&file.metadata().map_err(failed)?);
     if let Some(kind) = table.get(&id) {
-        // Another name of a locked file was moved here since we looked.
+        // Another name of a locked file was moved here since the check.
         if *kind == LockKind::Process {
             // Closing the descriptor would release that lock.
             std::mem::forget(file);
@@ -100,7 +102,7 @@ fn lock_as(path: &Path, kinds: &[LockKind]) -> Result<Box<dyn FileLock>> {
     }))
 }
 
-/// Takes a lock of the first kind that the file system knows.
+/// Takes a lock of the first kind that the file system supports.
 fn take(file: &File, kinds: &[LockKind]) -> io::Result<LockKind> {
     let mut unknown = io::ErrorKind::Unsupported.into();
     for &kind in kinds {
@@ -121,14 +123,14 @@ fn refused(path: &Path, file: &File, e: io::Error) -> Error {
     let noted = || Some(format!("process {}", noted_pid(file)?));
     let holder: Option<String> = match sys::lock_holder(file) {
         Some(LockHolder::Process(holder)) => Some(format!("process {holder}")),
-        // Its holder is one of ours, or an older one that is gone by now.
+        // The holder is a process of ours, or an older one that has ended by now.
         Some(LockHolder::OpenFile) => noted(),
         None => None,
     };
     held(path, &holder.unwrap_or_else(|| "another process".to_owned()))
 }
 
-/// Says in the file who holds it. The lock is held without that too: on a full disk the file stays empty.
+/// Records the holder in the file. The lock is valid without the record: on a full disk the file stays empty.
 fn write_note(file: &File) {
     let now = SystemClock::new().unix_seconds();
     let note = format!(
@@ -158,7 +160,7 @@ impl Drop for PosixLock {
     fn drop(&mut self) {
         let mut table = LOCKED.lock();
         if let Some(file) = self.file.take() {
-            // The next holder writes its own note. Where either fails, the close is left.
+            // The next holder writes its own record. If either call fails, the close still releases the lock.
             let _ = file.set_len(0);
             let _ = sys::unlock_whole(&file, self.kind);
         }
@@ -186,7 +188,7 @@ mod tests {
             .unwrap()
     }
 
-    /// As RocksDB takes it, which looks at the file and closes no other descriptor of it.
+    /// As RocksDB takes it, which checks the file and closes no other descriptor of it.
     #[test]
     fn a_posix_lock_is_refused_against_ours_and_ours_against_it() {
         let (_dir, path) = lock_file();
@@ -227,7 +229,8 @@ mod tests {
         let (_dir, path) = lock_file();
         let held = lock(&path).unwrap();
         let parent = std::process::id();
-        // SAFETY: the child makes system calls and nothing else. It ends with its parent, which may be gone before it asked for the signal.
+        // SAFETY: the child only makes system calls. It ends with its parent, which may have ended before the
+        // child asked for the signal.
         let child = unsafe {
             let child = libc::fork();
             if child == 0 {
@@ -242,7 +245,7 @@ mod tests {
         assert!(child > 0);
         drop(held);
         let again = lock(&path);
-        // SAFETY: numbers go in, and no address.
+        // SAFETY: takes numbers, no address.
         unsafe {
             libc::kill(child, libc::SIGKILL);
             libc::waitpid(child, std::ptr::null_mut(), 0);
@@ -250,7 +253,7 @@ mod tests {
         drop(again.unwrap());
     }
 
-    /// The fallback for a file system without other locks.
+    /// The fallback for a file system without open file description locks.
     #[test]
     fn a_posix_lock_is_held_once_in_a_process() {
         let (_dir, path) = lock_file();

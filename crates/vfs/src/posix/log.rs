@@ -1,15 +1,15 @@
-//! The log file: an append is the kernel's at once, and nearly always costs no system call.
+//! The log file: an append reaches the kernel at once, and nearly always costs no system call.
 //!
 //! # Problem
 //!
-//! A write acknowledged must survive the death of the process, and `write(2)` per append costs ten times what the rest of
-//! a small put does. Memory mapped shared from the file *is* the kernel's: bytes copied there need no handing over. Three
-//! things stand in the way.
+//! An acknowledged write must survive process death, and a `write(2)` per append costs ten times as much as
+//! the rest of a small put. Shared mapped memory of the file *is* the kernel's: bytes copied there have
+//! reached it. There are three obstacles.
 //!
-//! * Touching a page for the first time faults (microseconds), and on a full disk kills the process (`SIGBUS`).
-//! * The page after a sync is clean and faults again; where the page cache holds the file in large folios that touch
-//!   makes the whole folio dirty, and the next sync writes all of it.
-//! * Not every kernel and file system can do it.
+//! * The first access to a page faults (microseconds), and on a full disk kills the process (`SIGBUS`).
+//! * The page after a sync is clean and faults again; where the page cache holds the file in large folios,
+//!   that access makes the whole folio dirty, and the next sync writes all of it.
+//! * Not every kernel and file system supports it.
 //!
 //! # Scheme
 //!
@@ -18,29 +18,34 @@
 //!            | unmapped later | data | mapped, zero   | not there yet       |
 //! ```
 //!
-//! 1. *Prepare.* `STEP` bytes of zeros are written ahead of the data by one `write`. That is where a full disk shows, as an
-//!    error. It also makes the pages several times cheaper than a hole does: they come in large folios, and none is
-//!    looked up on disk.
-//! 2. *Map.* A window of the file is mapped and what is prepared of it populated in bulk (`MADV_POPULATE_WRITE`). From then
-//!    on an append is a comparison and a copy. When the window is used up it is unmapped and the next one mapped.
-//! 3. *Write instead* where that is better: data so long that the call does not matter; and after a sync the next
-//!    `WRITES_AFTER_SYNC` bytes, so that a log synced at every turn dirties single pages. The prepared zeros serve these
-//!    writes too: neither the file's length nor its blocks change, and a sync has no metadata to write.
-//! 4. *Old bytes* of a file that is written over ([`FileSystem::reuse`](crate::FileSystem::reuse)) never follow the data directly:
-//!    zeros go ahead of it as in step 1, and where an append is written past them, to the next multiple of `CLEARED` before it. Whoever
-//!    reads after the death of the process comes from zeros to the begin of a block of old bytes, never into its middle.
-//! 5. *Give up mapping* for good when the file system is not known to keep the promises of step 1 (one that copies on
-//!    write needs new space for old pages) or a call of step 2 fails. Every append is a `write` then.
-//! 6. *Cut back* where an append fails: the file ends where it ended before, at `position`, so that a reader after the death of the
-//!    process finds no part of a record. The space is there again for other files, and the next append begins with step 1.
-//! 7. *Fail for good* where the kernel reports that a write-back was lost (`sync_file_range`). It reports that once for a descriptor: an
-//!    fdatasync after it would succeed. Appends and syncs fail from then on, and not for lack of room, which one might resume from.
+//! 1. *Prepare.* `STEP` bytes of zeros are written ahead of the data by one `write`. This is where a full
+//!    disk shows, as an error. It also makes the pages several times cheaper than a hole does: they come in
+//!    large folios, and none is looked up on disk.
+//! 2. *Map.* A window of the file is mapped, and its prepared part is populated in bulk
+//!    (`MADV_POPULATE_WRITE`). From then on an append is a comparison and a copy. When the window is used up
+//!    it is unmapped and the next one mapped.
+//! 3. *Write instead* where that is better: for data so long that the call does not matter; and after a sync
+//!    for the next `WRITES_AFTER_SYNC` bytes, so that a log that is synced on every write dirties single
+//!    pages. These writes go to the prepared zeros too: neither the file's length nor its blocks change, and
+//!    a sync has no metadata to write.
+//! 4. *Old bytes* of a reused file ([`FileSystem::reuse`](crate::FileSystem::reuse)) never follow the data
+//!    directly: zeros precede them as in step 1 and, where an append is written past them, up to the next
+//!    multiple of `CLEARED`. A reader after process death comes from zeros to the beginning of a block of old
+//!    bytes, never into its middle.
+//! 5. *Give up mapping* permanently when the file system is not known to support step 1 (a copy-on-write file
+//!    system needs new space for old pages) or a call of step 2 fails. Every append is a `write` then.
+//! 6. *Truncate* where an append fails: the file ends where it ended before, at `position`, so that a reader
+//!    after process death finds no part of a record. Other files may use the space again, and the next append
+//!    begins with step 1.
+//! 7. *Fail permanently* if the kernel reports that writeback was lost (`sync_file_range`). It reports that
+//!    once for a descriptor: a later fdatasync would succeed. Appends and syncs fail from then on, and not
+//!    with a lack of space, which would allow a resume.
 //!
 //! # Invariants
 //!
-//! `room > 0` means: `cursor` is the address of byte `position` of the file in the window, and `room` bytes from there are
-//! mapped, within the file, and have disk space. `position <= prepared`.
-//! Old bytes begin at a multiple of `CLEARED`, at or past `prepared`. Bytes past `position` are never read back.
+//! `room > 0` means: `cursor` is the address of byte `position` of the file in the window, and `room` bytes
+//! from there are mapped, within the file, and have disk space. `position <= prepared`. Old bytes begin at a
+//! multiple of `CLEARED`, at or past `prepared`. Bytes past `position` are never read back.
 
 use std::fs::File;
 use std::io;
@@ -57,30 +62,32 @@ use super::io::{Preallocation, Writeback, error, sync, write_full};
 use super::sys::{self, Mapping};
 use crate::{CreateOptions, FileSync, WritableFile};
 
-/// Bytes prepared at a time. More saves next to nothing, and makes the append that prepares them as much longer: of puts of a hundred
-/// bytes it is one in two hundred, so that it is their 99.9th percentile.
+/// Bytes prepared at a time. More would save next to nothing, and make the append that prepares them that
+/// much longer: with puts of a hundred bytes it is one in two hundred, so it determines their 99.9th
+/// percentile.
 const STEP: u64 = 32 << 10;
-/// The same of a log that is synced at every turn, where the sync takes longer anyway, and has metadata to write when the length has changed.
+/// Bytes prepared at a time in a log that is synced on every write: the sync takes longer anyway, and must
+/// write metadata when the length has changed.
 const SYNCED_STEP: u64 = 4 * STEP;
-/// Bytes mapped at a time, a multiple of both. Bounds what the mapping adds to the process's size.
+/// Bytes mapped at a time, a multiple of both steps. Bounds the growth of the process's size by the mapping.
 const WINDOW: u64 = 4 << 20;
-/// Appends of that many bytes are written: zeroing, populating and copying costs more than the call.
+/// Appends of this many bytes are written: zeroing, populating and copying would cost more than the call.
 const STRAIGHT: usize = 64 << 10;
-/// Bytes after a sync that are written rather than copied.
+/// The number of bytes after a sync that are written instead of copied.
 const WRITES_AFTER_SYNC: u64 = 16 << 10;
-/// Old bytes behind the data begin at a multiple of that: the blocks of the log format are as long.
+/// Old bytes after the data begin at a multiple of this, which is the block size of the log format.
 const CLEARED: u64 = 32 << 10;
-/// What `prepare` writes.
+/// The bytes that `prepare` writes.
 static ZEROS: [u8; SYNCED_STEP as usize] = [0; SYNCED_STEP as usize];
 
-/// Whether a file may be mapped, and what mapping it is like.
+/// Whether a file may be mapped, and the properties of its mapping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Backing {
-    /// Not: every append is a write.
+    /// It may not: every append is a write.
     Unmapped,
-    /// A disk: syncing costs something.
+    /// On a disk: a sync has a cost.
     Disk,
-    /// Memory: syncing does nothing, and pages are mapped cheapest by reading.
+    /// In memory: a sync does nothing, and populating for reads is the cheapest way to map pages.
     Memory,
 }
 
@@ -91,7 +98,7 @@ impl Backing {
         const TMPFS: u64 = libc::TMPFS_MAGIC as u64;
         match sys::file_system_magic(file) {
             Ok(EXT) => Backing::Disk,
-            // A copy of a log that shares its blocks may be made at any time: by `cp`, which does so unasked.
+            // A copy of a log that shares its blocks may be made at any time: `cp` does so by default.
             Ok(XFS) if !sys::xfs_shares_blocks(file) => Backing::Disk,
             Ok(TMPFS) => Backing::Memory,
             _ => Backing::Unmapped,
@@ -99,16 +106,17 @@ impl Backing {
     }
 }
 
-/// What the writer and those who sync apart from it share.
+/// The state that the writer and independent syncers share.
 #[derive(Debug)]
 struct Shared {
     handle: SyncHandle,
-    /// Set by a sync, taken back by the writer. Publishes nothing: it only chooses the cheaper way.
+    /// Set by a sync, cleared by the writer. It publishes nothing: it only selects the cheaper way.
     synced: AtomicBool,
     notes_syncs: bool,
     /// Bytes were lost on their way to the disk.
     lost: AtomicBool,
-    /// Locked through each sync, and through each write-back that waits: a failure that the one is told of, the other is not.
+    /// Locked during each sync, and during each writeback that waits: the kernel reports a failure to only
+    /// one of them.
     telling: Mutex<()>,
 }
 
@@ -130,11 +138,12 @@ impl Shared {
         Ok(())
     }
 
-    /// The result of an append whose write-back was begun or waited for.
+    /// The result of an append whose writeback was started or waited for.
     fn written_back(&self, started: io::Result<()>) -> Result<()> {
         started.map_err(|e| {
             self.lost.store(true, Ordering::Relaxed);
-            // Not a lack of room to resume from: the bytes that the disk has no room for were acknowledged before.
+            // This must not look like a lack of space that allows a resume: the bytes that the disk has no
+            // room for were acknowledged before.
             error("sync_file_range", &self.handle.path, e).with_kind(ErrorKind::Io)
         })
     }
@@ -166,11 +175,11 @@ pub(super) struct LogFile {
     position: u64,
     shared: Arc<Shared>,
     window: Option<Window>,
-    /// End of the bytes known to be in the file with their disk space.
+    /// The end of the bytes known to be in the file with disk space.
     prepared: u64,
-    /// Where old bytes end, of a file that is written over.
+    /// The end of the old bytes of a reused file.
     old_end: u64,
-    /// Appends before this offset are written.
+    /// Appends before this offset are written, not copied.
     write_until: u64,
     backing: Backing,
     preallocation: Preallocation,
@@ -178,12 +187,13 @@ pub(super) struct LogFile {
     closed: bool,
 }
 
-// SAFETY: `cursor` points into `window`, which the value owns, and a mapping belongs to the process, not to a thread.
+// SAFETY: `cursor` points into `window`, which the value owns, and a mapping belongs to the process, not to a
+// thread.
 unsafe impl Send for LogFile {}
 
 impl LogFile {
-    /// Writes `file`, open for reading and writing, from its front, over the `old_end` bytes it has. `map` false: every append is a
-    /// write.
+    /// Writes `file`, open for reading and writing, from its front, over its `old_end` old bytes. `map`
+    /// false: every append is a write.
     pub(super) fn new(file: File, path: &Path, options: &CreateOptions, map: bool, old_end: u64) -> LogFile {
         let backing = if map {
             Backing::of(&file)
@@ -209,7 +219,8 @@ impl LogFile {
             old_end,
             write_until: 0,
             backing,
-            // What is extended ahead needs no claim, and pages over space claimed but never written are dear.
+            // A file that is extended ahead needs no claim, and pages over claimed but unwritten space are
+            // expensive.
             preallocation: Preallocation::new(if backing == Backing::Unmapped {
                 options.preallocate
             } else {
@@ -251,25 +262,26 @@ impl LogFile {
         }
         let end = self.position + data.len() as u64;
         self.prepare(end);
-        // A disk too full for zeros may still have room for the data, and says so if not.
+        // A disk too full for zeros may still have room for the data, and reports an error if not.
         if self.position < self.write_until || self.prepared < end {
             return self.write(data);
         }
         self.copy(data)
     }
 
-    /// Takes back the append that began at `start` and failed by `error`, which it returns: the file ends there. Where that fails too, the
-    /// error is none to go on after.
+    /// Reverts the append that began at `start` and failed with `error`: truncates the file there. Returns
+    /// the error; if the truncation fails too, it is an error that does not allow a retry.
     #[cold]
     fn cut_back(&mut self, start: u64, error: Error) -> Error {
         self.position = start;
         self.room = 0;
-        // Pages behind the end of a file must not be touched.
+        // Pages after the end of a file must not be accessed.
         self.window = None;
-        // The cut gives claimed space back.
+        // The truncation releases claimed space.
         self.preallocation = Preallocation::new(0);
         let cut = match self.file().metadata() {
-            // To set a length may take a new block, as where blocks are shared, even if it is the length there is.
+            // Setting a length may allocate a block, as where blocks are shared, even if the length does not
+            // change.
             Ok(metadata) if metadata.len() == start => Ok(()),
             _ => self.file().set_len(start),
         };
@@ -287,7 +299,7 @@ impl LogFile {
         }
     }
 
-    /// Extends the file by zeros to `end` and beyond, as far as the disk allows.
+    /// Extends the file with zeros to `end` and beyond, as far as the disk allows.
     fn prepare(&mut self, end: u64) {
         while self.prepared < end {
             let start = self.prepared.max(self.position);
@@ -341,9 +353,10 @@ impl LogFile {
     #[inline]
     fn copy_within_room(&mut self, data: &[u8]) {
         debug_assert!(data.len() <= self.room);
-        // SAFETY: `room` bytes from `cursor` are mapped writable, in the file, and have disk space (see the invariants); no
-        // reference to them exists anywhere in the process but readers' mappings, whose contract is a finished file, so
-        // `data` cannot overlap them. With `data` empty the cursor may dangle, and nothing is touched.
+        // SAFETY: `room` bytes from `cursor` are mapped writable, in the file, and have disk space (see the
+        // invariants); no reference to them exists anywhere in the process except readers' mappings, whose
+        // contract is a finished file, so `data` cannot overlap them. With `data` empty the cursor may
+        // dangle, and nothing is accessed.
         unsafe {
             std::ptr::copy_nonoverlapping(data.as_ptr(), self.cursor.as_ptr(), data.len());
             self.cursor = self.cursor.add(data.len());
@@ -352,8 +365,8 @@ impl LogFile {
         self.position += data.len() as u64;
     }
 
-    /// Makes room at `position`, which lies before `prepared`. False where the system declines: then nothing is ever mapped
-    /// again, and the prepared zeros are filled by writes.
+    /// Makes room at `position`, which is before `prepared`. False if the system refuses: then nothing is
+    /// ever mapped again, and writes fill the prepared zeros.
     fn map(&mut self) -> bool {
         match self.try_map() {
             Ok(()) => true,
@@ -378,7 +391,8 @@ impl LogFile {
         let start = (self.position - window.offset) as usize;
         let end = (self.prepared - window.offset).min(WINDOW) as usize;
         match self.backing {
-            // Nothing watches for the first write to a page of memory, so what is mapped for reading is mapped for writing.
+            // The kernel does not track the first write to a page in memory, so pages populated for reading
+            // can be written too.
             Backing::Memory => window.mapping.populate_read(start..end)?,
             _ => window.mapping.populate_write(start..end)?,
         }
@@ -411,7 +425,7 @@ impl WritableFile for LogFile {
     }
 
     fn append_partly(&mut self, data: &[u8], part: usize, error: Error) -> Error {
-        // A failure of this is one of the same append.
+        // A failure of this write is a failure of the same append.
         let _ = write_full(self.file(), &data[..part], self.position);
         self.cut_back(self.position, error)
     }
@@ -481,7 +495,7 @@ mod tests {
         LogFile::new(file, &path, &CreateOptions::default(), true, 0)
     }
 
-    /// The kernel reports a lost write-back to one call only: here to the `sync_file_range` of an append.
+    /// The kernel reports lost writeback to one call only: here to the `sync_file_range` of an append.
     #[test]
     fn a_lost_write_back_is_no_lack_of_room_and_fails_every_later_append_and_sync() {
         let dir = tempfile::tempdir().unwrap();
@@ -502,13 +516,13 @@ mod tests {
         assert_eq!(std::fs::read(dir.path().join("log")).unwrap(), b"acknowledged");
     }
 
-    /// Where the cut fails a part of the data stays in the file: no error to resume from.
+    /// If the truncation fails, a part of the data stays in the file: the error must not allow a resume.
     #[test]
     fn an_append_that_cannot_be_taken_back_is_the_last() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("log");
         std::fs::write(&path, b"part").unwrap();
-        // Open for reading only: neither written nor cut.
+        // Open for reading only: it can be neither written nor truncated.
         let file = File::open(&path).unwrap();
         let mut file = LogFile::new(file, &path, &CreateOptions::default(), false, 0);
         let full = Error::new(ErrorKind::NoSpace, "full");

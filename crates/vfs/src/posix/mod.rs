@@ -1,4 +1,4 @@
-//! The disk, through POSIX and what Linux adds to it.
+//! The disk, through POSIX and Linux extensions.
 
 mod buffered;
 mod direct;
@@ -28,11 +28,13 @@ use crate::{CreateOptions, FileLock, FileSystem, OpenOptions, RandomAccessFile, 
 
 /// The file systems of this machine.
 ///
-/// * Logs are mapped where that is sound: ext2/3/4, XFS made without reflinks (`mkfs.xfs -m reflink=0`) and tmpfs on Linux 5.14 and later.
-///   Elsewhere (XFS with reflinks, btrfs, ZFS, overlay, network file systems, older kernels) each append is a `write`: where a copy of a live
-///   log shares its blocks, as those of `cp` do, a store into a mapped page needs a new block, and on a full disk would kill the process.
-/// * A disk that *fails* (`EIO`, not a full one) when a page of a mapped log must be read back kills the process with
-///   `SIGBUS`, as does somebody else's truncating the log. [`PosixFs::without_mapped_logs`] is for those who fear it.
+/// * Logs are mapped where that is sound: ext2/3/4, XFS made without reflinks (`mkfs.xfs -m reflink=0`) and
+///   tmpfs on Linux 5.14 and later. Elsewhere (XFS with reflinks, btrfs, ZFS, overlay, network file systems,
+///   older kernels) each append is a `write`: if a copy of a live log shares its blocks, as copies by `cp`
+///   do, a store into a mapped page needs a new block, and on a full disk would kill the process.
+/// * A disk that *fails* (`EIO`, not a full one) when a page of a mapped log must be read back kills the
+///   process with `SIGBUS`, and so does a truncation of the log by another process.
+///   [`PosixFs::without_mapped_logs`] avoids both.
 #[derive(Clone, Debug)]
 pub struct PosixFs {
     map_logs: bool,
@@ -40,7 +42,7 @@ pub struct PosixFs {
 }
 
 impl PosixFs {
-    /// Maps logs where it can.
+    /// Maps logs where it is sound.
     pub fn new() -> PosixFs {
         PosixFs {
             map_logs: true,
@@ -56,7 +58,8 @@ impl PosixFs {
         }
     }
 
-    /// Asks for no io_uring, as where the kernel has none: reads that are [begun](RandomAccessFile::start_read) are hints.
+    /// Does not use io_uring, as on a kernel without it: [started](RandomAccessFile::start_read) reads are
+    /// hints.
     pub fn without_io_uring() -> PosixFs {
         PosixFs {
             io_uring: false,
@@ -85,7 +88,7 @@ impl Default for PosixFs {
     }
 }
 
-/// The error of an open; says so if it was `O_DIRECT` the file system refused.
+/// The error of an open; it says so if the file system refused `O_DIRECT`.
 fn open_error(action: &str, direct: bool, path: &Path, e: std::io::Error) -> Error {
     let refused = direct && e.raw_os_error() == Some(libc::EINVAL);
     let error = error(action, path, e);
@@ -98,8 +101,8 @@ fn open_error(action: &str, direct: bool, path: &Path, e: std::io::Error) -> Err
     }
 }
 
-/// Opens a file whose time of last access stays as it is, for which the kernel would look at the clock and the mount with each read, where that
-/// may be asked for: by the file's owner.
+/// Opens a file without updates of its access time, which would make the kernel check the clock and the mount
+/// on each read. Only the file's owner may ask for that; otherwise it is opened normally.
 fn open_for_reading(path: &Path, flags: i32) -> std::io::Result<File> {
     let open = |flags| fs::OpenOptions::new().read(true).custom_flags(flags).open(path);
     match open(flags | libc::O_NOATIME) {
@@ -206,7 +209,7 @@ impl FileSystem for PosixFs {
 
     fn sync_dir(&self, dir: &Path) -> Result<()> {
         match File::open(dir).and_then(|dir| dir.sync_all()) {
-            // Some file systems sync no directories: there is nothing that could be done better.
+            // Some file systems do not sync directories, and there is no alternative.
             Err(e) if e.raw_os_error() == Some(libc::EINVAL) => Ok(()),
             result => result.map_err(|e| error("fsync directory", dir, e)),
         }

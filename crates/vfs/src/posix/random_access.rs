@@ -47,7 +47,7 @@ impl RandomAccessFile for PreadFile {
     }
 
     fn prefetch(&self, offset: u64, len: u64) {
-        // To the kernel a length of 0 is "all the rest".
+        // To the kernel a length of 0 means: up to the end.
         if len > 0 {
             let _hint = sys::will_need(&self.file, offset, len);
         }
@@ -98,8 +98,9 @@ impl MappedFile {
     fn bytes(&self) -> &[u8] {
         match &self.mapping {
             None => &[],
-            // SAFETY: the mapping is readable, lives as long as `self`, and is as long as the file was when opened. The
-            // contract of `OpenOptions::mmap` forbids that the file shrinks or changes while mapped.
+            // SAFETY: the mapping is readable, lives as long as `self`, and is as long as the file was when
+            // opened. The contract of `OpenOptions::mmap` forbids that the file shrinks or changes while
+            // mapped.
             Some(mapping) => unsafe { std::slice::from_raw_parts(mapping.start().as_ptr(), mapping.len()) },
         }
     }
@@ -137,11 +138,11 @@ impl RandomAccessFile for MappedFile {
     }
 }
 
-/// The most a thread reads at a time into its bounce buffer, and the most it keeps between reads.
+/// The maximum that a thread reads at a time into its bounce buffer, and keeps between reads.
 const BOUNCE: usize = 256 << 10;
 
 thread_local! {
-    /// Where direct reads of ranges that are not aligned land. Grows to the largest read the thread made.
+    /// The buffer for direct reads of unaligned ranges. Grows to the largest read of the thread.
     static BOUNCE_BUFFER: RefCell<Option<AlignedBuffer>> = const { RefCell::new(None) };
 }
 
@@ -155,8 +156,8 @@ pub(super) struct DirectFile {
     path: PathBuf,
 }
 
-/// Reads aligned ranges into an aligned buffer. A count that is no multiple of the alignment is the end of the file:
-/// the kernel takes no offset that would go on from there.
+/// Reads aligned ranges into an aligned buffer. A count that is not a multiple of the alignment means the end
+/// of the file: the kernel accepts no offset that would continue there.
 pub(super) fn read_aligned(
     file: &File,
     alignment: usize,
@@ -179,7 +180,7 @@ pub(super) fn read_aligned(
 }
 
 impl DirectFile {
-    /// Of a file opened with `O_DIRECT`.
+    /// A file opened with `O_DIRECT`.
     pub(super) fn new(file: File, len: u64, path: &Path, ring: bool) -> DirectFile {
         DirectFile {
             alignment: sys::direct_read_alignment(&file),

@@ -1,8 +1,8 @@
-//! Reads by io_uring: a ring for each thread, made when the thread first begins a read.
+//! Reads by io_uring: one ring for each thread, made at the thread's first started read.
 //!
-//! Memory and file of a read belong to the ring until the kernel is done with them, whatever becomes of who asked: the
-//! kernel never writes into memory that has gone to somebody else. What the kernel does in part or not at all is
-//! finished by `pread`, which has the last word about errors too.
+//! The ring owns the memory and the file of a read until the kernel is done with them, even if the reader is
+//! dropped: so the kernel never writes into memory that has another owner. Reads that the kernel completes
+//! partly or not at all are finished by `pread`, which also determines the error.
 
 use std::cell::{Cell, OnceCell};
 use std::fs::File;
@@ -15,17 +15,17 @@ use parking_lot::Mutex;
 
 use crate::ReadBuffer;
 
-/// Reads of a thread under way at most; more are not begun.
+/// The maximum number of reads in flight for a thread; further ones are not started.
 const MOST: u32 = 128;
 
-/// The ring of a thread. Reads that it began may be waited for by another.
+/// The ring of a thread. Another thread may wait for its reads.
 pub(super) struct Ring(Mutex<State>);
 
 struct State {
     uring: IoUring,
     slots: Vec<Slot>,
     free: Vec<usize>,
-    /// Slots that are `Flying`.
+    /// The number of slots that are `Flying`.
     flying: usize,
 }
 
@@ -43,11 +43,11 @@ enum Slot {
     },
 }
 
-/// A read that the ring has taken over.
+/// A read that the ring has accepted.
 pub(super) struct Ticket {
     ring: Arc<Ring>,
     slot: usize,
-    /// False once the slot is somebody else's.
+    /// False once the slot belongs to another read.
     held: bool,
 }
 
@@ -56,7 +56,7 @@ thread_local! {
     static HELD_BACK: Cell<u32> = const { Cell::new(0) };
 }
 
-/// Hands the reads that `begin` begins over to the kernel by one call, when it returns: of as many files as it likes.
+/// Submits the reads that `begin` starts by one call when it returns, for any number of files.
 pub fn together<T>(begin: impl FnOnce() -> T) -> T {
     struct Release;
     impl Drop for Release {
@@ -65,7 +65,7 @@ pub fn together<T>(begin: impl FnOnce() -> T) -> T {
             if HELD_BACK.get() > 0 {
                 return;
             }
-            // While a thread ends its ring may be gone already.
+            // While a thread ends, its ring may be gone already.
             let _ = RING.try_with(|ring| {
                 if let Some(Some(ring)) = ring.get() {
                     ring.0.lock().submit();
@@ -78,7 +78,7 @@ pub fn together<T>(begin: impl FnOnce() -> T) -> T {
     begin()
 }
 
-/// The calling thread's; `None` where the kernel gives none.
+/// The ring of the calling thread; `None` if the kernel refuses one.
 fn of_thread() -> Option<Arc<Ring>> {
     RING.try_with(|ring| ring.get_or_init(Ring::new).clone())
         .ok()
@@ -104,7 +104,7 @@ impl Ring {
     }
 }
 
-/// Begins to read into all of `memory`. Gives it back where that cannot be.
+/// Starts a read into all of `memory`. Returns the memory if that is not possible.
 pub(super) fn start(file: &Arc<File>, offset: u64, memory: ReadBuffer) -> Result<Ticket, ReadBuffer> {
     let Some(ring) = of_thread().filter(|_| !memory.is_empty()) else {
         return Err(memory);
@@ -139,7 +139,8 @@ impl State {
             .offset(offset)
             .build()
             .user_data(slot as u64);
-        // SAFETY: memory and file go into the slot, and stay there until the kernel has told that it is done.
+        // SAFETY: memory and file are moved into the slot, and stay there until the kernel has completed the
+        // read.
         let pushed = unsafe { self.uring.submission().push(&read) };
         if pushed.is_err() {
             self.free.push(slot);
@@ -154,20 +155,20 @@ impl State {
         Ok(slot)
     }
 
-    /// What the kernel does not take now is handed over by whoever waits.
+    /// Reads that the kernel does not accept now are submitted by a waiter.
     fn submit(&mut self) {
         if !self.uring.submission().is_empty() {
             let _ = self.uring.submit();
         }
     }
 
-    /// Takes note of what the kernel is done with.
+    /// Records the reads that the kernel has completed.
     fn reap(&mut self) {
         for done in self.uring.completion() {
             let slot = done.user_data() as usize;
             let flying = std::mem::replace(&mut self.slots[slot], Slot::Free);
             let Slot::Flying { memory, wanted, .. } = flying else {
-                // The kernel tells of each read once.
+                // The kernel reports each read once.
                 self.slots[slot] = flying;
                 continue;
             };
@@ -183,12 +184,12 @@ impl State {
         }
     }
 
-    /// Waits until the kernel is done with something.
+    /// Waits until the kernel completes a read.
     fn wait(&mut self) -> io::Result<()> {
         match self.uring.submit_and_wait(1) {
             Ok(_) => Ok(()),
             Err(error) => match error.raw_os_error() {
-                // Interrupted, or out of room until somebody reaps.
+                // Interrupted, or the queue is full until completions are reaped.
                 Some(libc::EINTR | libc::EAGAIN | libc::EBUSY) => Ok(()),
                 _ => Err(error),
             },
@@ -200,7 +201,7 @@ impl Drop for State {
     fn drop(&mut self) {
         while self.flying > 0 {
             if self.wait().is_err() {
-                // The kernel may yet write into the memory: it is nobody's from now on.
+                // The kernel may still write into the memory, so it is leaked.
                 std::mem::forget(std::mem::take(&mut self.slots));
                 return;
             }
@@ -210,8 +211,8 @@ impl Drop for State {
 }
 
 impl Ticket {
-    /// Waits for the end: the memory, and what the kernel says of it, a count of bytes or a negative error. An error if the ring is
-    /// broken; the memory stays with it then.
+    /// Waits for the end. Returns the memory and the kernel's result, a count of bytes or a negative error.
+    /// An error if the ring is broken; the memory then stays with the ring.
     pub(super) fn wait(mut self) -> io::Result<(ReadBuffer, i32)> {
         let ring = self.ring.clone();
         let mut state = ring.0.lock();

@@ -1,4 +1,4 @@
-//! Reads of a file that are begun first and waited for later.
+//! Reads of a file that are started first and waited for later.
 
 use std::fs::File;
 use std::io;
@@ -14,20 +14,20 @@ use super::sys::{self, DIRECT_ALIGNMENT};
 use crate::pending_read::InFlight;
 use crate::{PendingRead, ReadBuffer};
 
-/// What is read, and through which descriptor.
+/// The parameters of a read, and its descriptor.
 pub(super) struct Request<'a> {
     pub file: &'a Arc<File>,
     pub path: &'a Path,
     pub offset: u64,
     pub len: usize,
-    /// Of a file opened past the page cache: what offset, length and memory must be multiples of.
+    /// For a file opened past the page cache: the alignment of offset, length and memory.
     pub direct: Option<usize>,
-    /// Whether io_uring is asked.
+    /// Whether io_uring is used.
     pub ring: bool,
 }
 
 impl Request<'_> {
-    /// Begins it.
+    /// Starts the read.
     pub(super) fn start(self, mut memory: ReadBuffer) -> PendingRead {
         let alignment = self.direct.unwrap_or(1);
         let skip = (self.offset % alignment as u64) as usize;
@@ -65,9 +65,9 @@ impl Request<'_> {
 }
 
 enum Begun {
-    /// The kernel reads.
+    /// The kernel is reading.
     Ring(Ticket),
-    /// The kernel knows what will be read.
+    /// The kernel has a readahead hint.
     Hinted(ReadBuffer),
 }
 
@@ -82,13 +82,13 @@ struct Started {
 }
 
 impl Started {
-    /// Reads what of `memory` is not read yet, behind `done` bytes of it.
+    /// Reads the rest of `memory`, after its first `done` bytes.
     fn finish(&self, memory: &mut ReadBuffer, done: usize) -> io::Result<usize> {
         let rest = &mut memory.bytes_mut()[done..];
         let at = self.from + done as u64;
         match self.direct {
             None => Ok(done + read_full(&self.file, rest, at)?),
-            // A count that is no multiple of the alignment is the end of the file.
+            // A count that is not a multiple of the alignment means the end of the file.
             Some(alignment) if !done.is_multiple_of(alignment) => Ok(done),
             Some(alignment) => Ok(done + read_aligned(&self.file, alignment, at, rest)?),
         }
@@ -105,7 +105,7 @@ impl InFlight for Started {
                     let waited = ticket.wait();
                     drop(timer);
                     match waited {
-                        // Whatever error it was: a read tells whether it is one.
+                        // The error is ignored: a read follows and reports it if it persists.
                         Ok((memory, result)) => (memory, usize::try_from(result).unwrap_or(0)),
                         Err(broken) => return Err(error("read", &self.path, broken).at(self.from)),
                     }

@@ -1,4 +1,4 @@
-//! The system calls that `std` has no word for, each behind a safe face. Linux.
+//! System calls that `std` lacks, each behind a safe interface. Linux.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::ffi::CString;
@@ -14,7 +14,8 @@ use std::sync::OnceLock;
 
 use crate::Access;
 
-/// Alignment of buffers and offsets that every disk takes for direct reads and writes, unless it says otherwise.
+/// The alignment of buffers and offsets that every disk accepts for direct reads and writes, unless it
+/// reports another.
 pub(crate) const DIRECT_ALIGNMENT: usize = 4096;
 
 fn check(result: libc::c_int) -> io::Result<()> {
@@ -28,7 +29,7 @@ fn offset(value: u64) -> io::Result<libc::off64_t> {
     libc::off64_t::try_from(value).map_err(|_| io::Error::from_raw_os_error(libc::EFBIG))
 }
 
-/// Bytes of a page of memory.
+/// The size of a page of memory in bytes.
 pub(super) fn page_size() -> usize {
     static SIZE: OnceLock<usize> = OnceLock::new();
     *SIZE.get_or_init(|| {
@@ -38,21 +39,23 @@ pub(super) fn page_size() -> usize {
     })
 }
 
-/// A part of a file mapped shared, unmapped when dropped.
+/// A part of a file, mapped shared, and unmapped when dropped.
 #[derive(Debug)]
 pub(super) struct Mapping {
     start: NonNull<u8>,
     len: usize,
 }
 
-// SAFETY: a mapping belongs to the process, not to a thread. The type itself never reads or writes through `start`.
+// SAFETY: a mapping belongs to the process, not to a thread. The type itself never reads or writes through
+// `start`.
 unsafe impl Send for Mapping {}
 // SAFETY: as above; `madvise` may be called from any thread.
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
     fn new(file: &File, at: u64, len: usize, protection: libc::c_int) -> io::Result<Mapping> {
-        // SAFETY: no address is asked for, so no mapping that exists is touched; the kernel checks all else.
+        // SAFETY: no address is requested, so no existing mapping is affected; the kernel checks everything
+        // else.
         let start = unsafe {
             libc::mmap64(
                 std::ptr::null_mut(),
@@ -70,18 +73,18 @@ impl Mapping {
         Ok(Mapping { start, len })
     }
 
-    /// The first `len` bytes of `file`, not 0, to read.
+    /// Maps the first `len` bytes of `file`, not 0, for reading.
     pub(super) fn to_read(file: &File, len: usize) -> io::Result<Mapping> {
         Mapping::new(file, 0, len, libc::PROT_READ)
     }
 
-    /// `len` bytes from `at`, a multiple of the page size, to write. They may lie beyond the end of the file, and must not
-    /// be touched while they do.
+    /// Maps `len` bytes from `at`, a multiple of the page size, for writing. They may be beyond the end of
+    /// the file, and must not be accessed while they are.
     pub(super) fn to_write(file: &File, at: u64, len: usize) -> io::Result<Mapping> {
         Mapping::new(file, at, len, libc::PROT_READ | libc::PROT_WRITE)
     }
 
-    /// Where it begins.
+    /// The start of the mapping.
     pub(super) fn start(&self) -> NonNull<u8> {
         self.start
     }
@@ -98,7 +101,7 @@ impl Mapping {
             return Ok(());
         }
         loop {
-            // SAFETY: the range lies within the mapping, and no advice we give takes bytes away.
+            // SAFETY: the range is within the mapping, and none of the advice used here discards bytes.
             let result =
                 check(unsafe { libc::madvise(self.start.as_ptr().add(start).cast(), end - start, advice) });
             match result {
@@ -108,8 +111,8 @@ impl Mapping {
         }
     }
 
-    /// Makes the pages of a range present and writable, so that touching them costs no fault. An error instead of a signal
-    /// where they cannot be had.
+    /// Makes the pages of a range present and writable, so that access causes no fault. Returns an error,
+    /// instead of a signal, if that is not possible.
     pub(super) fn populate_write(&self, range: Range<usize>) -> io::Result<()> {
         self.madvise(range, libc::MADV_POPULATE_WRITE)
     }
@@ -124,7 +127,7 @@ impl Mapping {
         self.madvise(range, libc::MADV_WILLNEED)
     }
 
-    /// Says how the whole will be read.
+    /// Advises the kernel of the access pattern of the whole mapping.
     pub(super) fn advise(&self, access: Access) -> io::Result<()> {
         let advice = match access {
             Access::Normal => return Ok(()),
@@ -137,12 +140,12 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: exactly what `mmap64` gave; those who hold pointers into it hold the mapping too.
+        // SAFETY: exactly the range that `mmap64` returned; users of pointers into it hold the mapping too.
         unsafe { libc::munmap(self.start.as_ptr().cast(), self.len) };
     }
 }
 
-/// Zeroed bytes at an address that is a multiple of what direct reads and writes ask for.
+/// Zeroed bytes at an address aligned for direct reads and writes.
 #[derive(Debug)]
 pub(crate) struct AlignedBuffer {
     start: NonNull<u8>,
@@ -155,7 +158,7 @@ unsafe impl Send for AlignedBuffer {}
 unsafe impl Sync for AlignedBuffer {}
 
 impl AlignedBuffer {
-    /// Of `len` bytes, not 0; `alignment` is a power of two.
+    /// A buffer of `len` bytes, not 0; `alignment` is a power of two.
     pub(crate) fn new(len: usize, alignment: usize) -> AlignedBuffer {
         assert!(len > 0);
         let layout =
@@ -166,7 +169,7 @@ impl AlignedBuffer {
         AlignedBuffer { start, layout }
     }
 
-    /// The alignment it was made for.
+    /// The alignment it was made with.
     pub(crate) fn alignment(&self) -> usize {
         self.layout.align()
     }
@@ -208,7 +211,8 @@ pub(super) fn start_writeback(file: &File, at: u64, len: u64) -> io::Result<()> 
     check(unsafe { libc::sync_file_range(file.as_raw_fd(), at, len, libc::SYNC_FILE_RANGE_WRITE) })
 }
 
-/// Waits until what is being written of the first `len` bytes is on disk, then asks the kernel to start writing the rest of them.
+/// Waits until the writeback in flight of the first `len` bytes is complete, then asks the kernel to start
+/// that of the rest of them.
 pub(super) fn start_writeback_after(file: &File, len: u64) -> io::Result<()> {
     let flags = libc::SYNC_FILE_RANGE_WAIT_BEFORE | libc::SYNC_FILE_RANGE_WRITE;
     // SAFETY: takes numbers; the descriptor is open.
@@ -224,7 +228,7 @@ fn fadvise(file: &File, at: u64, len: u64, advice: libc::c_int) -> io::Result<()
     }
 }
 
-/// Says how the whole file will be read through this descriptor.
+/// Advises the kernel of the access pattern of the whole file through this descriptor.
 pub(super) fn advise(file: &File, access: Access) -> io::Result<()> {
     let advice = match access {
         Access::Normal => return Ok(()),
@@ -253,9 +257,10 @@ const XFS_GEOMETRY: u64 = 0x8070_587c;
 /// `XFS_FSOP_GEOM_FLAGS_REFLINK`.
 const XFS_REFLINK: u32 = 1 << 20;
 
-/// True unless the XFS that holds `file` was made without reflinks: its files may share blocks, and a write to a shared block needs a new one.
+/// True unless the XFS that holds `file` was made without reflinks: its files may share blocks, and a write
+/// to a shared block needs a new one.
 pub(super) fn xfs_shares_blocks(file: &File) -> bool {
-    /// 112 bytes, as the number of the call says.
+    /// 112 bytes, as the ioctl number encodes.
     #[repr(C, align(8))]
     struct Geometry {
         before: [u32; 23],
@@ -267,12 +272,13 @@ pub(super) fn xfs_shares_blocks(file: &File) -> bool {
         flags: 0,
         after: [0; 4],
     };
-    // SAFETY: the descriptor is open, and the call writes as many bytes as its number says, which `geometry` has.
+    // SAFETY: the descriptor is open, and the call writes the number of bytes that its number encodes, which
+    // `geometry` has.
     let asked = unsafe { libc::ioctl(file.as_raw_fd(), XFS_GEOMETRY as _, &raw mut geometry) };
     asked != 0 || geometry.flags & XFS_REFLINK != 0
 }
 
-/// Bytes free for processes without privileges.
+/// Free bytes for unprivileged processes.
 pub(super) fn free_space(path: &Path) -> io::Result<u64> {
     let path = CString::new(path.as_os_str().as_bytes())?;
     let mut answer = MaybeUninit::<libc::statvfs64>::uninit();
@@ -289,17 +295,19 @@ pub(super) fn free_space(path: &Path) -> io::Result<u64> {
     Ok(answer.f_bavail.saturating_mul(answer.f_frsize))
 }
 
-/// What buffers and offsets of direct writes of `file` are multiples of: a power of two, and no less than what disks write at a time,
-/// whatever they accept.
+/// The alignment of buffers and offsets for direct writes of `file`: a power of two, and at least the size
+/// that disks write at a time, whatever they accept.
 pub(super) fn direct_write_alignment(file: &File) -> usize {
     direct_read_alignment(file).max(DIRECT_ALIGNMENT)
 }
 
-/// What buffers and offsets of direct reads of `file` must be multiples of: a power of two, the least that the file system takes. A
-/// block of a table seldom begins at a page, and each byte beside it is read in vain.
+/// The alignment of buffers and offsets for direct reads of `file`: a power of two, the smallest that the
+/// file system accepts. A block of a table seldom begins at a page boundary, and each byte outside it is read
+/// in vain.
 pub(super) fn direct_read_alignment(file: &File) -> usize {
     let mut answer = MaybeUninit::<libc::statx>::zeroed();
-    // SAFETY: the descriptor is open, the path is an empty C string, and `answer` has room for what is written.
+    // SAFETY: the descriptor is open, the path is an empty C string, and `answer` has room for what is
+    // written.
     let result = check(unsafe {
         libc::statx(
             file.as_raw_fd(),
@@ -309,7 +317,7 @@ pub(super) fn direct_read_alignment(file: &File) -> usize {
             answer.as_mut_ptr(),
         )
     });
-    // SAFETY: all zeros is a value of it, and the call writes nothing but values.
+    // SAFETY: all zeros is a valid value, and the call only writes valid values.
     let answer = unsafe { answer.assume_init() };
     let told = match result {
         Ok(()) => answer.stx_dio_offset_align.max(answer.stx_dio_mem_align) as usize,
@@ -321,12 +329,13 @@ pub(super) fn direct_read_alignment(file: &File) -> usize {
     }
 }
 
-/// Whose a lock of a file is.
+/// The owner of a file lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LockKind {
-    /// The open file description's: that of one `open`, and of the processes that were forked since.
+    /// The open file description: that of one `open`, and of the processes forked since.
     OpenFile,
-    /// The process's, which loses it when it closes any descriptor of the file. RocksDB's locks are such.
+    /// The process, which loses the lock when it closes any descriptor of the file. RocksDB's locks are of
+    /// this kind.
     Process,
 }
 
@@ -359,19 +368,20 @@ fn set_lock(file: &File, kind: LockKind, ty: libc::c_int) -> io::Result<()> {
     check(unsafe { libc::fcntl(file.as_raw_fd(), command, &lock) })
 }
 
-/// Takes a write lock of the whole file; does not wait. `EINVAL` where there is no lock of that kind.
+/// Takes a write lock on the whole file; does not wait. `EINVAL` if that kind of lock is not supported.
 pub(super) fn lock_whole(file: &File, kind: LockKind) -> io::Result<()> {
     set_lock(file, kind, libc::F_WRLCK)
 }
 
-/// Releases it, for every process that has the descriptor.
+/// Releases the lock, for every process that has the descriptor.
 pub(super) fn unlock_whole(file: &File, kind: LockKind) -> io::Result<()> {
     set_lock(file, kind, libc::F_UNLCK)
 }
 
-/// The process that keeps [`lock_whole`] from succeeding, if it is known.
+/// The holder that prevents [`lock_whole`] from succeeding, if it is known.
 pub(super) fn lock_holder(file: &File) -> Option<LockHolder> {
-    // Asked as an open file description, it also tells of locks of this process. One without such locks is asked as a process.
+    // The query for open file descriptions also reports locks of this process. Where it is not supported, the
+    // query for processes is used.
     [libc::F_OFD_GETLK, libc::F_GETLK]
         .into_iter()
         .find_map(|command| {

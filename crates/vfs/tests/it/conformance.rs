@@ -1,4 +1,4 @@
-//! What the traits promise, asked of every body.
+//! The contract of the traits, checked on every implementation.
 
 use std::path::Path;
 
@@ -58,7 +58,7 @@ fn open_options() -> Vec<OpenOptions> {
     all
 }
 
-/// `None` where the file system has no direct access.
+/// `None` if the file system does not support direct access.
 fn supported<T>(direct: bool, result: base::Result<T>) -> Option<T> {
     match result {
         Err(error) if direct && error.kind() == ErrorKind::NotSupported => {
@@ -134,7 +134,7 @@ fn unflushed_bytes_of_a_plain_file_may_be_lost_with_the_writer_and_no_others() {
     });
 }
 
-/// Appends random records to a log of `fs`, syncing now and then, and checks what others see.
+/// Appends random records to a log of `fs`, syncing now and then, and checks what readers see.
 fn write_log(
     fs: &dyn FileSystem,
     path: &Path,
@@ -163,7 +163,7 @@ fn write_log(
             3 => file.flush().unwrap(),
             _ => {}
         }
-        // Seen without a flush, by a reader opened before.
+        // A reader that was opened before sees it without a flush.
         let mut seen = vec![0xee; record.len()];
         reader.read_exact_at(start as u64, &mut seen).unwrap();
         assert!(seen == record, "at {start}");
@@ -222,7 +222,7 @@ fn zeros_follow_the_data_of_a_log() {
                 file.sync().unwrap();
             }
         }
-        // As after process death.
+        // The same state as after process death.
         drop(file);
         let bytes = fs.read_file(&path).unwrap();
         assert!(bytes[..150_000].iter().all(|&byte| byte == 0xaa));

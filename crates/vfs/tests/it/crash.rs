@@ -1,4 +1,4 @@
-//! What [`MemFs`] leaves when process or power go, and when its space is used up.
+//! The state that [`MemFs`] leaves after process death or power loss, and when its space is used up.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -35,7 +35,7 @@ fn write(fs: &MemFs, path: &str, bytes: &[u8]) {
     fs.write_file(p(path), bytes).unwrap();
 }
 
-/// The answers of many random crashes.
+/// The results of many random crashes.
 fn crashes<T: Ord>(fs: &MemFs, policy: UnsyncedPolicy, look: impl Fn(&MemFs) -> T) -> BTreeSet<T> {
     let mut rng = testkit::rng();
     (0..300)
@@ -172,7 +172,7 @@ fn a_rename_across_directories_leaves_one_name() {
         crashes(&fs, UnsyncedPolicy::Random, look),
         [(false, false), (true, false), (false, true)].into()
     );
-    // Syncing where it went puts on disk that it came from elsewhere, and what was before.
+    // Syncing the new directory also makes the removal from the old one durable, and all that was before.
     fs.sync_dir(p("b")).unwrap();
     assert_eq!(crashes(&fs, UnsyncedPolicy::Random, look), [(false, true)].into());
 }
@@ -270,7 +270,7 @@ fn a_cut_is_durable_when_synced() {
 
 #[test]
 fn what_a_sync_replaced_does_not_come_back() {
-    // A log over a file cut to nothing.
+    // A log over a file truncated to 0.
     let fs = MemFs::new();
     write(&fs, "f", &[1; 100]);
     fs.sync_dir(p("/")).unwrap();
@@ -280,7 +280,7 @@ fn what_a_sync_replaced_does_not_come_back() {
     let bytes = read(&fs.crash_clone(&mut Rng::with_seed(1), UnsyncedPolicy::Lose), "f");
     assert!(bytes[..10] == [2; 10] && bytes[10..].iter().all(|&byte| byte == 0));
 
-    // A log over one whose last bytes were not synced before.
+    // A log over a file whose last bytes were not synced.
     let mut file = fs.create(p("g"), &LOG).unwrap();
     file.append(&[3; 100]).unwrap();
     file.close().unwrap();
@@ -326,7 +326,7 @@ fn process_death_takes_buffers_and_locks_and_nothing_else() {
     let _lock_of_the_next = after.lock(p("LOCK")).unwrap();
     assert!(read(&after, "log").starts_with(b"appended\0"));
     assert_eq!(read(&after, "table"), b"flushed");
-    // The old writers do not reach it, and what was not synced still is not.
+    // The old writers do not affect the clone, and unsynced data stays unsynced.
     log.append(b" more").unwrap();
     assert!(read(&after, "log").starts_with(b"appended\0"));
     after.sync_dir(p("/")).unwrap();
@@ -387,7 +387,7 @@ fn a_full_disk_is_an_error_and_removing_helps() {
     }
 }
 
-/// Any history at all: nothing panics, and the books balance.
+/// Random histories: nothing panics, and the space accounting is right.
 #[test]
 fn random_histories_keep_the_books() {
     let mut rng = testkit::rng();
@@ -402,7 +402,7 @@ fn random_histories_keep_the_books() {
         for _ in 0..200 {
             let (a, b) = (path(&mut rng), path(&mut rng));
             let options = if rng.bool() { LOG } else { CreateOptions::default() };
-            // Refusals are part of the game.
+            // Errors are expected.
             let _outcome = match rng.u8(..12) {
                 0 => fs.rename(&a, &b),
                 1 => fs.remove(&a),
@@ -430,7 +430,7 @@ fn random_histories_keep_the_books() {
                         }
                     }
                 }
-                // Hard links count once: cut each file to nothing as it is counted.
+                // Hard links count once: each file is truncated to 0 as it is counted.
                 names
                     .iter()
                     .map(|path| {
@@ -475,7 +475,7 @@ fn a_crash_is_one_moment_for_all_files() {
     fs.sync_dir(p("/")).unwrap();
     std::thread::scope(|scope| {
         let writer = scope.spawn(move || {
-            // What stands in a file stands, synced, in those before it.
+            // A line in one file is also, synced, in those before it.
             for _ in 0..5_000 {
                 for file in &mut files {
                     file.append(&[1]).unwrap();

@@ -1,4 +1,4 @@
-//! What [`PosixFs`] does with disk space and pages, seen from outside.
+//! The use of disk space and pages by [`PosixFs`], seen from outside.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -67,7 +67,8 @@ fn a_log_in_memory_is_mapped_and_extended_ahead() {
     }
 }
 
-/// Whoever reads a log that was written over, and not closed, comes from the data over zeros to where an old block begins.
+/// A reader of a reused log that was not closed comes from the data over zeros to the beginning of an old
+/// block.
 #[test]
 fn old_bytes_follow_the_data_of_a_log_at_multiples_of_32_kib_alone() {
     const BLOCK: usize = 32 << 10;
@@ -106,7 +107,7 @@ fn old_bytes_follow_the_data_of_a_log_at_multiples_of_32_kib_alone() {
     }
 }
 
-/// A log written to by turns through the mapping and by system calls is one file.
+/// A log written alternately through the mapping and by system calls is one file.
 #[test]
 fn syncs_and_long_appends_change_the_way_and_not_the_bytes() {
     let dir = disk_dir();
@@ -163,7 +164,7 @@ fn reading_leaves_the_time_of_last_access_as_it_is() {
     let mut file = fs.create(&path, &CreateOptions::default()).unwrap();
     file.append(&[1; 10_000]).unwrap();
     file.close().unwrap();
-    // So long ago that reading moves it where it does at all.
+    // A time so old that a read would update it if reads update it at all.
     let long_ago = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000_000);
     let times = std::fs::FileTimes::new().set_accessed(long_ago);
     std::fs::File::open(&path).unwrap().set_times(times).unwrap();

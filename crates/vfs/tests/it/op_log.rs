@@ -1,4 +1,4 @@
-//! The record of calls, word for word.
+//! The record of calls, as exact text.
 
 use std::path::Path;
 use std::sync::Arc;

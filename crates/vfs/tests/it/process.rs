@@ -1,6 +1,7 @@
-//! What only a second process can show: death by signal, locks, limits and full disks.
+//! Tests that need a second process: death by signal, locks, limits and full disks.
 //!
-//! The second process is this test binary, told by the environment to run [`child`] and there one of the roles below.
+//! The second process is this test binary; environment variables tell it to run [`child`] with one of the
+//! roles below.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
@@ -13,7 +14,7 @@ use crate::subjects::{disk_dir, memory_dir};
 
 const ROLE: &str = "ESKER_VFS_TEST_ROLE";
 const DIR: &str = "ESKER_VFS_TEST_DIR";
-/// Each line for the parent begins so: the test harness prints lines of its own.
+/// The prefix of each line for the parent: the test harness prints lines of its own.
 const MARK: &str = "child: ";
 
 const LOG: CreateOptions = CreateOptions {
@@ -44,7 +45,7 @@ fn myself() -> Command {
     Command::new(std::env::current_exe().unwrap())
 }
 
-/// The next line the child says, `None` when it ends.
+/// The next line from the child, `None` when it ends.
 fn hear(stdout: &mut BufReader<ChildStdout>) -> Option<String> {
     let mut line = String::new();
     while stdout.read_line(&mut line).unwrap() > 0 {
@@ -62,7 +63,7 @@ fn say(what: &str) {
     stdout.flush().unwrap();
 }
 
-/// Waits until the parent closes the pipe, or kills us.
+/// Waits until the parent closes the pipe, or kills this process.
 fn wait() {
     let _end = std::io::stdin().read(&mut [0]);
 }
@@ -73,7 +74,8 @@ fn record(i: u64) -> Vec<u8> {
     record
 }
 
-/// The records a log begins with; after the last whole one there may be a part of one, and then only zeros.
+/// The number of records that a log begins with; after the last complete one there may be a part of one, and
+/// then only zeros.
 fn records_in(bytes: &[u8]) -> u64 {
     let mut rest = bytes;
     for i in 0.. {
@@ -90,14 +92,14 @@ fn records_in(bytes: &[u8]) -> u64 {
             }
         }
     }
-    unreachable!("numbers do not end")
+    unreachable!("the numbers have no end")
 }
 
-/// Not a test of its own: what the other processes do.
+/// Not a test of its own: the body of the other processes.
 #[test]
-#[ignore = "the tests beside it run it in processes of its own"]
+#[ignore = "the tests next to it run it in other processes"]
 fn child() {
-    let role = std::env::var(ROLE).expect("a test beside it says what to do");
+    let role = std::env::var(ROLE).expect("the parent test names the role");
     let dir = PathBuf::from(std::env::var(DIR).unwrap());
     let mapped = PosixFs::new();
     let unmapped = PosixFs::without_mapped_logs();
@@ -134,7 +136,7 @@ fn what_was_appended_to_a_log_survives_a_kill() {
             let mut said = 0;
             while said < 100_000 {
                 said = hear(&mut stdout)
-                    .expect("it goes on until killed")
+                    .expect("it continues until killed")
                     .parse()
                     .unwrap();
             }
@@ -171,7 +173,8 @@ fn a_lock_keeps_other_processes_out_until_they_die() {
     drop(fs.lock(&path).unwrap());
 }
 
-/// Without a lock that belongs to the open file, any part of the process that looks at the file would let others in.
+/// Without a lock that belongs to the open file, any code of the process that opens and closes the file would
+/// release it.
 #[test]
 fn a_lock_is_kept_by_a_process_that_opens_the_file_and_closes_it() {
     let dir = disk_dir();
@@ -180,7 +183,7 @@ fn a_lock_is_kept_by_a_process_that_opens_the_file_and_closes_it() {
     let lock = fs.lock(&path).unwrap();
     assert!(!std::fs::read(&path).unwrap().is_empty());
     fs.size(&path).unwrap();
-    // The child's attempt fails, and with it the child.
+    // The child's attempt fails, and so does the child.
     let (mut child, mut stdout) = start(myself(), "lock", dir.path());
     assert_eq!(hear(&mut stdout), None);
     assert!(!child.wait().unwrap().success());
@@ -191,7 +194,7 @@ fn a_lock_is_kept_by_a_process_that_opens_the_file_and_closes_it() {
     child.wait().unwrap();
 }
 
-/// Appends to a log until the disk is full, then makes room and goes on.
+/// Appends to a log until the disk is full, then frees space and continues.
 fn fill(fs: &PosixFs, dir: &Path) {
     let ballast = dir.join("ballast");
     fs.write_file(&ballast, &vec![1; 512 << 10]).unwrap();
@@ -212,7 +215,7 @@ fn fill(fs: &PosixFs, dir: &Path) {
         log.len(),
         (0..appended).map(|i| record(i).len() as u64).sum::<u64>()
     );
-    // Everything that fitted is there, and what is mapped can be touched and synced.
+    // Everything that fitted is there, and the mapped pages can be accessed and synced.
     let mut bytes = vec![0; log.len() as usize];
     fs.open_random(&path, &OpenOptions::default())
         .unwrap()
@@ -228,7 +231,7 @@ fn fill(fs: &PosixFs, dir: &Path) {
     while more < appended + 100 {
         match log.append(&record(more)) {
             Ok(()) => more += 1,
-            // A limit on file size is not lifted by removing another file.
+            // Removing another file does not lift a limit on file size.
             Err(error) => {
                 assert_eq!(error.kind(), ErrorKind::NoSpace);
                 say("still full");
@@ -243,12 +246,13 @@ fn fill(fs: &PosixFs, dir: &Path) {
     say("done");
 }
 
-/// As [`run_after`], of both kinds of `fill`.
+/// As [`run_after`], with both kinds of `fill`.
 fn fill_after(before: &str, namespace: bool, dir: &Path) -> Option<Vec<Vec<String>>> {
     run_after(before, namespace, &["fill mapped", "fill unmapped"], dir)
 }
 
-/// Runs each of `roles` after the shell commands `before`, and gives what each said. `None` where `before` fails.
+/// Runs each of `roles` after the shell commands `before`, and returns the lines of each. `None` if `before`
+/// fails.
 fn run_after(before: &str, namespace: bool, roles: &[&str], dir: &Path) -> Option<Vec<Vec<String>>> {
     let mut said = Vec::new();
     for &role in roles {
@@ -258,7 +262,7 @@ fn run_after(before: &str, namespace: bool, roles: &[&str], dir: &Path) -> Optio
             Command::new("sh")
         };
         if namespace {
-            // Where we are not root a user namespace may make us so.
+            // Without root, a user namespace may provide it.
             let root = Command::new("id")
                 .arg("-u")
                 .output()
@@ -332,7 +336,7 @@ fn a_full_disk_is_an_error() {
     }
 }
 
-/// Appends to a log of which a copy shares the blocks, on a disk that is full.
+/// Appends to a log whose blocks a copy shares, on a full disk.
 fn share(fs: &PosixFs, dir: &Path) {
     let path = dir.join("log");
     let mut log = fs.create(&path, &LOG).unwrap();
@@ -370,7 +374,7 @@ fn share(fs: &PosixFs, dir: &Path) {
     say("done");
 }
 
-/// A store into a page of a mapped file would need a new block, and kill the process where there is none.
+/// A store into a page of a mapped file would need a new block, and kill the process if there is none.
 #[test]
 fn a_log_whose_blocks_a_copy_shares_meets_a_full_disk_as_an_error() {
     let dir = disk_dir();
@@ -391,7 +395,8 @@ fn a_log_whose_blocks_a_copy_shares_meets_a_full_disk_as_an_error() {
 #[test]
 fn a_limit_on_file_size_is_an_error() {
     let dir = disk_dir();
-    // In blocks of 512 bytes. The signal that comes with the error is what `trap` ignores, as database processes do.
+    // The limit is in blocks of 512 bytes. `trap` ignores the signal that comes with the error, as database
+    // processes do.
     let Some(said) = fill_after("trap '' XFSZ && ulimit -f 4096", false, dir.path()) else {
         return;
     };

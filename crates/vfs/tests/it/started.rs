@@ -1,4 +1,4 @@
-//! Reads that are begun and waited for later: by io_uring where there is one, and where there is none.
+//! Reads that are started and waited for later, with and without io_uring.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ fn bytes(len: usize) -> Vec<u8> {
         .collect()
 }
 
-/// The file as each body opens it.
+/// The file as each implementation opens it.
 fn bodies(dir: &Path, content: &[u8]) -> Vec<(String, Arc<dyn RandomAccessFile>)> {
     let path = dir.join("file");
     std::fs::write(&path, content).unwrap();
@@ -60,7 +60,7 @@ fn what_is_read_is_what_a_read_gives() {
         for round in 0..20 {
             let ranges: Vec<(u64, usize)> = (0..rng.usize(1..40))
                 .map(|_| {
-                    // The end of the file, and what is behind it, among them.
+                    // Ranges include the end of the file, and beyond.
                     let offset = rng.u64(..content.len() as u64 + 5_000);
                     let most = *rng.pick(&[1, 100, 5_000, 70_000]);
                     (offset, rng.usize(..most))
@@ -73,7 +73,7 @@ fn what_is_read_is_what_a_read_gives() {
                 };
                 ranges.iter().map(start).collect()
             });
-            // In any order, and some not at all.
+            // The reads are waited for in any order, and some not at all.
             for _ in 0..ranges.len() {
                 let at = rng.usize(..ranges.len());
                 let Some(mut read) = pending[at].take() else {
@@ -116,7 +116,7 @@ fn reads_outlive_thread_file_and_reader() {
     let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let content = bytes(200_000);
     for (name, file) in bodies(dir.path(), &content) {
-        // Begun on a thread that ends, and whose file is closed.
+        // Started on a thread that ends, and whose file is closed.
         let other = file.clone();
         let begun = std::thread::spawn(move || {
             let start = |at: u64| other.start_read(at * 1000, 1000, ReadBuffer::default());
@@ -126,7 +126,7 @@ fn reads_outlive_thread_file_and_reader() {
         for (at, read) in begun.into_iter().enumerate() {
             assert_eq!(read.wait().unwrap()[..], content[at * 1000..][..1000], "{name}");
         }
-        // Nobody wants them.
+        // Reads that are dropped.
         for at in 0..50 {
             drop(file.start_read(at * 4096, 4096, ReadBuffer::default()));
         }

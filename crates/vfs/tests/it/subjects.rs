@@ -44,12 +44,12 @@ impl Subject {
     }
 }
 
-/// A directory on the disk the build is on.
+/// A directory on the disk of the build.
 pub fn disk_dir() -> TempDir {
     TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap()
 }
 
-/// A directory in memory, where the system has one.
+/// A directory in memory, if the system has one.
 pub fn memory_dir() -> Option<TempDir> {
     let dir = TempDir::new_in("/dev/shm").ok();
     if dir.is_none() {
@@ -58,7 +58,7 @@ pub fn memory_dir() -> Option<TempDir> {
     dir
 }
 
-/// All of them.
+/// All file systems under test.
 pub fn subjects() -> Vec<Subject> {
     let mut subjects = vec![
         Subject::on_disk("posix", PosixFs::new(), disk_dir()),
@@ -84,7 +84,7 @@ pub fn subjects() -> Vec<Subject> {
     subjects
 }
 
-/// Runs `check` on each, saying which when it fails.
+/// Runs `check` on each, and names it on a failure.
 pub fn on_each(check: impl Fn(&Subject)) {
     for subject in subjects() {
         let name = subject.name;
