@@ -1,13 +1,14 @@
-//! What it costs to append a record to the WAL: nanoseconds each, and payload bytes a second.
+//! The cost of appending a record to the WAL: nanoseconds each, and payload bytes a second.
 //! `cargo bench -p esker-wal --bench wal [-- FILTER]`.
 //!
-//! * `add_record`: into a file that forgets what it is given: framing, CRC-32C and copy alone; `plain`, with the headers of
-//!   a recycled WAL, and compressed by ZSTD
-//! * `to_the_kernel`: into a file on the machine's temporary directory, opened as the engine opens a WAL: what a write
-//!   without `sync` waits for. It grows, so first touches of its pages are part of it. What the disk adds to a `sync`
-//!   is the disk's: `db_bench --benchmarks=fillsync` measures that
+//! * `add_record`: into a file that discards its bytes: framing, CRC-32C and copy alone; `plain`, with the
+//!   headers of a recycled WAL, and compressed by ZSTD
+//! * `to_the_kernel`: into a file in the machine's temporary directory, opened as the engine opens a WAL:
+//!   what a write without `sync` waits for. The file grows, so first accesses of its pages are included. The
+//!   cost that a disk adds to a `sync` is measured by `db_bench --benchmarks=fillsync`
 //!
-//! Records are of 100 bytes (a Put of a small value) to 4 KiB (a batch). A reader learns the WAL's part of a Put.
+//! Records have 100 bytes (a Put of a small value) to 4 KiB (a batch). The results show the WAL's part of a
+//! Put.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -26,7 +27,7 @@ fn main() {
     divan::main();
 }
 
-/// Counts what it is given.
+/// Counts the bytes it is given, and discards them.
 #[derive(Debug, Default)]
 struct Forgetful(u64);
 

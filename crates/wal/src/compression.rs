@@ -1,14 +1,14 @@
-//! WAL compression: each logical record is a zstd frame of its own, cut into fragments as a plain record would be.
+//! WAL compression: each logical record is a separate zstd frame, fragmented as a plain record would be.
 
 use std::fmt;
 
 use base::{Error, Result};
 use zstd::zstd_safe::{self, CCtx, CParameter, DCtx, DParameter, InBuffer, OutBuffer, ResetDirective};
 
-/// Output is made room for in steps of this many bytes.
+/// The output buffer grows in steps of this many bytes.
 const STEP: usize = 32 << 10;
-/// Largest window of a frame we read, as a power of two. RocksDB compresses WALs by the default level, whose window
-/// is 2 MiB; what claims more than 8 MiB is refused rather than given memory.
+/// The largest window of a frame we read, as a power of two. RocksDB compresses WALs at the default level,
+/// whose window is 2 MiB; a frame that claims more than 8 MiB is refused before any allocation.
 const WINDOW_LOG_MAX: u32 = 23;
 
 #[cold]
@@ -21,7 +21,7 @@ fn bad(what: &str) -> Error {
     Error::corruption(format!("bad compressed record: {what}"))
 }
 
-/// Makes frames.
+/// Compresses records into frames.
 pub(crate) struct FrameWriter {
     context: CCtx<'static>,
     frame: Vec<u8>,
@@ -49,7 +49,7 @@ impl FrameWriter {
         Ok(&self.frame)
     }
 
-    /// Gives memory back after a record of unusual size.
+    /// Frees memory after a record of unusual size.
     pub fn shrink_to(&mut self, capacity: usize) {
         self.frame.clear();
         self.frame.shrink_to(capacity);
@@ -62,7 +62,7 @@ impl fmt::Debug for FrameWriter {
     }
 }
 
-/// Restores frames that come in pieces.
+/// Decompresses frames that come in pieces.
 pub(crate) struct FrameReader {
     context: DCtx<'static>,
     complete: bool,
@@ -81,7 +81,7 @@ impl FrameReader {
         })
     }
 
-    /// Begins a logical record, forgetting what is unfinished of the one before.
+    /// Begins a logical record, discarding an unfinished one.
     pub fn begin(&mut self) -> Result<()> {
         self.complete = true;
         self.context
@@ -90,7 +90,7 @@ impl FrameReader {
             .map_err(|code| bad(zstd_safe::get_error_name(code)))
     }
 
-    /// Appends to `out` what the next `piece` of the record's frame restores to.
+    /// Decompresses the next `piece` of the record's frame and appends the result to `out`.
     pub fn decompress(&mut self, piece: &[u8], out: &mut Vec<u8>) -> Result<()> {
         let mut input = InBuffer::around(piece);
         loop {
@@ -106,17 +106,17 @@ impl FrameReader {
             if input.pos() > read || out.len() > at {
                 self.complete = hint == 0;
             }
-            // With room left the library holds nothing back.
+            // The output has room left, so the library has no more pending bytes.
             if input.pos() == piece.len() && out.len() < room {
                 return Ok(());
             }
         }
     }
 
-    /// `Corruption` if the record has its `last` piece and its frame is not at its end.
+    /// `Corruption` if this was the `last` piece of the record and its frame is incomplete.
     pub fn check_end(&self, last: bool) -> Result<()> {
         if last && !self.complete {
-            return Err(bad("its frame does not end"));
+            return Err(bad("its frame is incomplete"));
         }
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! Physical records one by one, good or not: for looking at a file, not for recovering it.
+//! Physical records one by one, intact or corrupt: to inspect a file, not to recover it.
 
 use std::sync::Arc;
 
@@ -7,44 +7,45 @@ use vfs::RandomAccessFile;
 
 use crate::format::{BLOCK_SIZE, Header, RecordType};
 
-/// How a physical record fares.
+/// The state of a physical record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RecordState {
-    /// Its checksum is right.
+    /// The checksum matches.
     Good,
-    /// Its checksum is `computed`, but it holds `stored` (both masked).
+    /// The checksum does not match: the record has `stored`, its bytes give `computed` (both masked).
     BadChecksum {
-        /// What it holds.
+        /// The checksum in the record.
         stored: u32,
-        /// What it should hold.
+        /// The checksum of the record's bytes.
         computed: u32,
     },
-    /// Its header or its length runs past the block, or past the file. What is shown of it is what is there.
+    /// The header or the length extends past the block, or past the file. The fields describe the existing
+    /// bytes.
     Truncated,
-    /// Space without a record, up to the end of a block; such blocks next to each other are shown as one.
+    /// Space without a record, up to the end of a block; adjacent blocks of it are reported as one.
     ZeroFill,
 }
 
-/// A physical record as it stands in the file.
+/// A physical record in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PhysicalRecord {
-    /// Where its header begins.
+    /// The offset of its header.
     pub offset: u64,
-    /// Its type byte; 0 where not even the header is whole.
+    /// The type byte; 0 if the header is incomplete.
     pub type_byte: u8,
-    /// Bytes of its header: 7 or 11; 0 for fill and where the header is not whole.
+    /// The length of the header: 7 or 11; 0 for fill and for an incomplete header.
     pub header_len: usize,
-    /// Bytes of its payload as its header says, whatever is there; for fill, all of its bytes; where the header is not
-    /// whole, those that are there.
+    /// The length of the payload according to the header, whatever bytes exist; for fill, all of its bytes;
+    /// for an incomplete header, the existing bytes.
     pub payload_len: u64,
-    /// Of recyclable records: the low half of the log number they were written for.
+    /// For recyclable records: the low half of the log number they were written for.
     pub log_number: Option<u32>,
-    /// Whether it can be believed.
+    /// Whether the record is intact.
     pub state: RecordState,
 }
 
 impl PhysicalRecord {
-    /// Where it ends, as its header says.
+    /// The end of the record according to its header.
     pub fn end(&self) -> u64 {
         self.offset + self.header_len as u64 + self.payload_len
     }
@@ -55,8 +56,9 @@ impl PhysicalRecord {
     }
 }
 
-/// Walks the physical records of a log. Behind a bad checksum it goes on by the record's length, behind an impossible
-/// length at the next block. Unused bytes at the end of a block that are too few for a header are not shown.
+/// Iterates over the physical records of a log. After a bad checksum it continues by the record's length,
+/// after an impossible length at the next block. Unused bytes at the end of a block that are too few for a
+/// header are not reported.
 #[derive(Debug)]
 pub struct PhysicalRecords {
     file: Arc<dyn RandomAccessFile>,
@@ -67,7 +69,7 @@ pub struct PhysicalRecords {
 }
 
 impl PhysicalRecords {
-    /// From the start of `file`.
+    /// Iterates from the start of `file`.
     pub fn new(file: Arc<dyn RandomAccessFile>) -> PhysicalRecords {
         PhysicalRecords {
             file,
@@ -145,7 +147,7 @@ impl PhysicalRecords {
         }
     }
 
-    /// The fill that begins at `offset`, with the blocks of fill behind it.
+    /// The fill that begins at `offset`, including the following blocks of fill.
     fn zero_fill(&mut self, offset: u64) -> Result<PhysicalRecord> {
         loop {
             self.position = self.block.len();
@@ -179,8 +181,8 @@ impl Iterator for PhysicalRecords {
     }
 }
 
-/// Whether the record at `offset` that a reader took for one its writer did not finish was finished, and is damaged: with another length
-/// it is whole, or good records follow it. Reads the rest of its block.
+/// True if the record at `offset`, which a reader took for unfinished, was finished and is corrupt: it is
+/// complete with another length, or intact records follow it. Reads the rest of its block.
 pub fn is_finished(file: &dyn RandomAccessFile, offset: u64) -> Result<bool> {
     let mut rest = vec![0; BLOCK_SIZE - (offset % BLOCK_SIZE as u64) as usize];
     let len = file.read_at(offset, &mut rest)?;

@@ -5,24 +5,24 @@
 //! recyclable   masked CRC u32 | payload length u16 | type u8 | low half of log number u32  | payload
 //! ```
 //!
-//! The CRC covers all behind the length. The log number tells the records of a recycled file from those of its former
-//! life, whose CRCs are as good.
+//! The CRC covers everything after the length. The log number distinguishes the records of a recycled file
+//! from those of its former contents, whose CRCs are also valid.
 
 use base::coding::{Reader as Decoder, put_u32, put_u64, u32_at};
 use base::{Error, Result};
 use codec::checksum;
 
-/// Bytes of a block. No physical record crosses the end of one.
+/// The size of a block in bytes. No physical record crosses the end of a block.
 pub const BLOCK_SIZE: usize = 32 << 10;
-/// Bytes of a classic header.
+/// The length of a classic header in bytes.
 pub const HEADER_LEN: usize = 7;
-/// Bytes of a recyclable header.
+/// The length of a recyclable header in bytes.
 pub const RECYCLABLE_HEADER_LEN: usize = 11;
 
-/// Types with this bit are additions that older readers may pass over.
+/// Types with this bit are additions that older readers may skip.
 const IGNORABLE: u8 = 0x80;
 
-/// What a physical record is; the number is its type byte.
+/// The type of a physical record; the number is its type byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum RecordType {
@@ -30,11 +30,11 @@ pub enum RecordType {
     Zero = 0,
     /// A whole logical record.
     Full = 1,
-    /// Its first part.
+    /// The first part of a logical record.
     First = 2,
-    /// A part between first and last.
+    /// A part between the first and the last.
     Middle = 3,
-    /// Its last part.
+    /// The last part of a logical record.
     Last = 4,
     /// [`Full`](RecordType::Full), recyclable.
     RecyclableFull = 5,
@@ -44,20 +44,20 @@ pub enum RecordType {
     RecyclableMiddle = 7,
     /// [`Last`](RecordType::Last), recyclable.
     RecyclableLast = 8,
-    /// How the logical records behind are compressed. Stands first in the file.
+    /// The compression of the following logical records. It is the first record of the file.
     SetCompressionType = 9,
-    /// Sizes of the timestamps of column families.
+    /// The timestamp sizes of column families.
     UserDefinedTimestampSize = 10,
     /// [`UserDefinedTimestampSize`](RecordType::UserDefinedTimestampSize), recyclable.
     RecyclableUserDefinedTimestampSize = 11,
-    /// What the WAL before this one held.
+    /// A description of the preceding WAL.
     PredecessorWalInfo = 130,
     /// [`PredecessorWalInfo`](RecordType::PredecessorWalInfo), recyclable.
     RecyclablePredecessorWalInfo = 131,
 }
 
 impl RecordType {
-    /// The type of a type byte; `None` for one not known.
+    /// The type of a type byte; `None` for an unknown one.
     #[inline]
     pub fn from_byte(byte: u8) -> Option<RecordType> {
         Some(match byte {
@@ -93,7 +93,7 @@ impl RecordType {
         )
     }
 
-    /// The same under the other header, where there is one.
+    /// The recyclable variant of the type, if there is one.
     pub(crate) fn recyclable(self) -> RecordType {
         match self {
             RecordType::Full => RecordType::RecyclableFull,
@@ -107,22 +107,22 @@ impl RecordType {
     }
 }
 
-/// True if a reader that does not know this type byte may pass over the record.
+/// True if a reader that does not know this type byte may skip the record.
 #[inline]
 pub fn is_ignorable(type_byte: u8) -> bool {
     type_byte & IGNORABLE != 0
 }
 
-/// Where in the header the type byte stands.
+/// The offset of the type byte in the header.
 const TYPE_AT: usize = 6;
 
-/// The header of a physical record as it stands in the file, nothing of it checked.
+/// The header of a physical record as it is in the file, unverified.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Header {
     pub masked_crc: u32,
     pub payload_len: usize,
     pub type_byte: u8,
-    /// Of recyclable records.
+    /// Only in recyclable records.
     pub log_number: Option<u32>,
 }
 
@@ -146,7 +146,7 @@ impl Header {
         })
     }
 
-    /// Bytes of the header.
+    /// The length of the header.
     #[inline]
     pub fn len(&self) -> usize {
         match self.log_number {
@@ -155,21 +155,21 @@ impl Header {
         }
     }
 
-    /// Bytes of header and payload.
+    /// The length of header and payload.
     #[inline]
     pub fn record_len(&self) -> usize {
         self.len() + self.payload_len
     }
 
-    /// True where space was claimed and no record written. RocksDB does not look at the CRC; but with one, this is an
-    /// empty record whose type was damaged, or a header whose writer died, and must not pass for nothing.
+    /// True for claimed space without a record. RocksDB ignores the CRC here. But with a CRC this is an empty
+    /// record whose type was corrupted, or a header whose writer died, and must not pass as unused space.
     #[inline]
     pub fn is_zero(&self) -> bool {
         self.type_byte == RecordType::Zero as u8 && self.payload_len == 0 && self.masked_crc == 0
     }
 
-    /// True if the record at the front of `bytes`, which bears another log number, is one of log `log_number` all the same: with
-    /// that number, or with one bit of its type byte turned, its checksum is right.
+    /// True if the record at the front of `bytes`, which has another log number, belongs to log `log_number`
+    /// nevertheless: with that number, or with one bit of its type byte flipped, its checksum matches.
     #[cold]
     pub fn was_of_log(&self, bytes: &[u8], log_number: u32) -> bool {
         let is_right = |bytes: &[u8]| {
@@ -189,14 +189,14 @@ impl Header {
         })
     }
 
-    /// The CRC that `record` (header and payload) should hold.
+    /// The CRC of `record` (header and payload) in its masked form.
     #[inline]
     pub fn masked_crc_of(record: &[u8]) -> u32 {
         checksum::mask(checksum::crc32c(&record[6..]))
     }
 }
 
-/// Appends a physical record to `out`. `log_number` is used by recyclable types alone; `payload` must fit a block.
+/// Appends a physical record to `out`. Only recyclable types use `log_number`; `payload` must fit a block.
 #[inline]
 pub(crate) fn put_record(out: &mut Vec<u8>, ty: RecordType, log_number: u32, payload: &[u8]) {
     let start = out.len();
@@ -210,8 +210,8 @@ pub(crate) fn put_record(out: &mut Vec<u8>, ty: RecordType, log_number: u32, pay
     out[start..start + 4].copy_from_slice(&crc.to_le_bytes());
 }
 
-/// What a WAL says of the one before it, so that a missing or shortened one is noticed. RocksDB 9.11 and later with
-/// `track_and_verify_wals`.
+/// The description that a WAL has of the preceding one, so that a missing or shortened WAL is detected.
+/// RocksDB 9.11 and later with `track_and_verify_wals`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PredecessorWal {
     /// Its log number.
@@ -223,7 +223,7 @@ pub struct PredecessorWal {
 }
 
 impl PredecessorWal {
-    /// Bytes of the encoded form.
+    /// The length of the encoded form.
     pub(crate) const LEN: usize = 24;
 
     pub(crate) fn encode(&self) -> Vec<u8> {
@@ -237,14 +237,14 @@ impl PredecessorWal {
     pub(crate) fn decode(payload: &[u8]) -> Result<PredecessorWal> {
         let mut decoder = Decoder::new(payload);
         Ok(PredecessorWal {
-            log_number: decoder.u64("number of the WAL before")?,
-            size: decoder.u64("size of the WAL before")?,
-            last_seqno: decoder.u64("last sequence of the WAL before")?,
+            log_number: decoder.u64("number of the preceding WAL")?,
+            size: decoder.u64("size of the preceding WAL")?,
+            last_seqno: decoder.u64("last sequence of the preceding WAL")?,
         })
     }
 }
 
-/// Bytes of one family's entry in a timestamp-size record.
+/// The length of one family's entry in a timestamp-size record.
 pub(crate) const TIMESTAMP_SIZE_ENTRY_LEN: usize = 6;
 
 pub(crate) fn put_timestamp_size(out: &mut Vec<u8>, family: u32, size: u16) {

@@ -1,13 +1,13 @@
 //! The record format of WAL and MANIFEST: a [`Writer`], and a [`Reader`] with RocksDB's four recovery modes.
 //!
-//! A file is a run of blocks of 32 KiB. A logical record (a write batch, a version edit) is one physical record if it
-//! fits the rest of a block, else a first, some middle and a last one. Each physical record has a checksum, so a reader
-//! can tell where a writer died. The bytes are drawn in `docs/format/wal.md`.
+//! A file is a sequence of blocks of 32 KiB. A logical record (a write batch, a version edit) is one physical
+//! record if it fits the rest of a block; otherwise it is a first, some middle and a last one. Each physical
+//! record has a checksum, so a reader can detect where a writer died. `docs/format/wal.md` shows the bytes.
 //!
 //! * [`mod@format`]: record types and headers
 //! * the [`writer`]: part of every write
 //! * the [`reader`]: recovery
-//! * [`dump`]: physical records one by one, for looking at a file
+//! * [`dump`]: physical records one by one, to inspect a file
 #![forbid(unsafe_code)]
 
 mod compression;

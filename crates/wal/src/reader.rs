@@ -1,29 +1,33 @@
-//! The reading side: recovery of a WAL, and of a MANIFEST.
+//! Reads of a log: recovery of a WAL, and of a MANIFEST.
 //!
-//! # What each mode does
+//! # The recovery modes
 //!
-//! | met | Tolerate | Absolute | PointInTime | SkipAny |
+//! | found | Tolerate | Absolute | PointInTime | SkipAny |
 //! |---|---|---|---|---|
-//! | end of file, zeros to the end of a block, a record of the file's former life | end | end | end | end; goes on behind the old record |
+//! | end of file, zeros to the end of a block, a record of the file's former contents | end | end | end | end; continues after the old record |
 //! | header or body cut off by the end of the file; fragments without the last | end | error | stop | end |
-//! | checksum mismatch, impossible length, bad fragment order, unknown type below 128 | error | error | stop | drop, go on |
-//! | unknown type from 128 on | passed over | ← | ← | ← |
-//! | reading fails | error | ← | ← | ← |
+//! | checksum mismatch, impossible length, bad fragment order, unknown type below 128 | error | error | stop | drop, continue |
+//! | unknown type from 128 on | skipped | ← | ← | ← |
+//! | a read of the file fails | error | ← | ← | ← |
 //!
-//! *Drop* takes the rest of the block where the length cannot be trusted, else the record. *Stop* ends the file as if
-//! it ended there, and [`Reader::stopped`] says why: whether later WALs may still be replayed depends on their sequence
-//! numbers, which the engine knows. What was dropped, in whatever mode, is in [`Reader::dropped`].
+//! *Drop* discards the rest of the block if the length is not trustworthy, otherwise the record. *Stop* ends
+//! the reading as if the file ended there, and [`Reader::stopped`] has the reason: whether later WALs may
+//! still be replayed depends on their sequence numbers, which the engine knows. In every mode,
+//! [`Reader::dropped`] lists the discarded bytes.
 //!
-//! Three cases are finer than the table. A checksum mismatch in a recycled file is the end under Tolerate: behind the last
-//! record lies the middle of an old one. And a log whose space is claimed ahead is torn differently: a process that dies
-//! while appending leaves zeros in place of the end of its record, and then zeros up to the end of the file. Under Tolerate
-//! that is a record cut off, like one cut by the end of the file; the other modes treat both alike anyway.
+//! Three cases are finer than the table. A checksum mismatch in a recycled file is the end under Tolerate:
+//! after the last record comes the middle of an old one. A log whose space is claimed ahead tears
+//! differently: a process that dies during an append leaves zeros in place of the end of its record, and then
+//! zeros up to the end of the file. Under Tolerate that counts as a record cut off, like one cut by the end
+//! of the file; the other modes treat both in the same way anyway.
 //!
-//! The same goes for a record at the very end of the file of which whole sectors are zeros: the power went while it was
-//! written.
+//! The same holds for a record at the very end of the file of which whole sectors are zeros: the power failed
+//! while it was written.
 //!
-//! A damaged log number makes a record look old: with RocksDB it ends the file without a word. Here its checksum, which is
-//! right with the number the log has, gives it away. One thing no reader can see: SkipAny may skip the record that says how the file is compressed; what follows then comes out as it is stored.
+//! A corrupt log number makes a record look old: RocksDB then ends the file silently. Here its checksum,
+//! which matches with the log's own number, reveals the corruption. One case no reader can detect: SkipAny
+//! may skip the record that announces the file's compression; the following records are then returned in
+//! their stored form.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -35,48 +39,48 @@ use vfs::RandomAccessFile;
 use crate::compression::FrameReader;
 use crate::format::{self, BLOCK_SIZE, Header, PredecessorWal, RecordType};
 
-/// Memory for a record that is kept for the next one, in bytes; what is larger is given back first.
+/// Bytes of record memory that are kept for the next record; larger buffers are shrunk first.
 const KEPT_CAPACITY: usize = 1 << 20;
 
-/// Blocks fetched at a time.
+/// The number of blocks per read.
 const CHUNK_BLOCKS: usize = 8;
 
 /// Bytes that reach a disk together.
 const SECTOR: u64 = 512;
 
-/// What to make of damage. The numbers are those of the option `wal_recovery_mode`.
+/// The treatment of corruption. The numbers are those of the option `wal_recovery_mode`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum RecoveryMode {
-    /// A record cut off at the end is dropped, all other damage is an error. The mode of every MANIFEST.
+    /// A record cut off at the end is dropped; all other corruption is an error. The mode of every MANIFEST.
     TolerateCorruptedTailRecords = 0,
-    /// All damage is an error.
+    /// All corruption is an error.
     AbsoluteConsistency = 1,
-    /// Reading stops at damage. RocksDB's default.
+    /// Reading stops at corruption. RocksDB's default.
     #[default]
     PointInTime = 2,
-    /// What is damaged is left out, and reading goes on behind it.
+    /// Corrupt records are skipped, and reading continues after them.
     SkipAnyCorruptedRecords = 3,
 }
 
-/// How a log is read.
+/// The options of a reader.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReaderOptions {
-    /// Number in the file's name. Recyclable records of another number are of the file's former life. `None` (the
-    /// default): the first recyclable record tells.
+    /// The number in the file's name. Recyclable records with another number belong to the file's former
+    /// contents. `None` (the default): the first recyclable record determines it.
     pub log_number: Option<u64>,
-    /// What to make of damage. Default [`RecoveryMode::PointInTime`].
+    /// The treatment of corruption. Default: [`RecoveryMode::PointInTime`].
     pub mode: RecoveryMode,
 }
 
-/// Bytes that were not given out.
+/// Bytes that were not returned as records.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dropped {
-    /// Where in the file they were found, or what showed that they are lost.
+    /// The offset at which they were found, or at which their loss was detected.
     pub offset: u64,
-    /// How many; headers may or may not be among them, as with RocksDB.
+    /// Their number; as in RocksDB, headers may or may not be included.
     pub bytes: u64,
-    /// Why, in RocksDB's words.
+    /// The reason, in RocksDB's words.
     pub reason: String,
 }
 
@@ -87,18 +91,18 @@ pub struct Reader {
     mode: RecoveryMode,
     log_number: Option<u32>,
 
-    /// Some whole blocks of the file; the last may be short where the file ends.
+    /// Some whole blocks of the file; the last may be short at the end of the file.
     chunk: Vec<u8>,
     chunk_offset: u64,
-    /// Blocks read at a time, where the file has as many.
+    /// The number of blocks per read, if the file has as many.
     chunk_blocks: usize,
-    /// In `chunk`: the next physical record, and the end of its block.
+    /// Offsets in `chunk`: the next physical record, and the end of its block.
     position: usize,
     block_end: usize,
-    /// Where in the file the physical record met last begins.
+    /// The offset in the file of the last physical record met.
     found_at: u64,
 
-    /// Of the logical record under way, where it is not whole in `chunk`: its bytes so far.
+    /// The bytes so far of the current logical record, if it is not whole in `chunk`.
     fragments: Vec<u8>,
     in_fragments: bool,
     fragments_offset: u64,
@@ -106,20 +110,21 @@ pub struct Reader {
     frames: Option<FrameReader>,
     record_offset: u64,
     record_end: u64,
-    /// Bytes of unused blocks passed since the last logical record, fill before a record that must not be cut aside.
+    /// Bytes of unused blocks since the last logical record, except fill before a record that must not be
+    /// fragmented.
     unused: u64,
-    /// Whether the first record, compression type aside, was recyclable.
+    /// Whether the first record, other than the compression type, was recyclable.
     recycled: Option<bool>,
     timestamp_sizes: BTreeMap<u32, u16>,
     predecessor: Option<PredecessorWal>,
 
     dropped: Vec<Dropped>,
     end: Option<End>,
-    /// Bytes of the first block to be fetched that were read before.
+    /// Bytes of the first block to read that were returned before.
     skip: usize,
 }
 
-/// Why nothing more will be read.
+/// Why reading has ended.
 #[derive(Debug)]
 enum End {
     OfFile,
@@ -127,9 +132,9 @@ enum End {
     Failed(Error),
 }
 
-/// What stands at the reader's position.
+/// The object at the reader's position.
 enum Physical {
-    /// A record whose checksum is right; its payload within `chunk`.
+    /// A record whose checksum matches; its payload is in `chunk`.
     Record {
         type_byte: u8,
         start: usize,
@@ -138,45 +143,45 @@ enum Physical {
     EndOfFile,
     /// The unused rest of a block.
     ZeroFill,
-    /// Of the file's former life.
+    /// A record of the file's former contents.
     OldRecord,
     /// Cut off by the end of the file.
     Truncated {
         bytes: usize,
         reason: &'static str,
     },
-    /// The rest of the block cannot be trusted.
+    /// The rest of the block is not trustworthy.
     Bad {
         bytes: usize,
         reason: &'static str,
-        /// Where the record's last byte lies, if its length may be believed.
+        /// The offset of the record's last byte, if its length may be trusted.
         last_byte: Option<u64>,
     },
 }
 
-/// Where the logical record just read lies.
+/// The location of the last logical record.
 enum Place {
     Chunk { start: usize, end: usize },
     Fragments,
 }
 
-/// Whether to go on after damage was reported.
+/// Whether reading continues after reported corruption.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Go {
     On,
     NoFurther,
 }
 
-/// What a good physical record amounts to.
+/// The result of an intact physical record.
 enum Taken {
     Whole(Place),
-    /// No logical record, or not the whole of one.
+    /// No logical record, or only a part of one.
     Part,
     NoFurther,
 }
 
 impl Reader {
-    /// Reads `file` from its start. Nothing is read before the first record is asked for.
+    /// Reads `file` from its start. Nothing is read before the first record is requested.
     pub fn new(file: Arc<dyn RandomAccessFile>, options: ReaderOptions) -> Reader {
         Reader {
             file,
@@ -204,8 +209,8 @@ impl Reader {
         }
     }
 
-    /// Reads `readahead_size` bytes at a time, rounded up to blocks; 0 leaves it at 256 KiB. The memory is taken once, and no more than
-    /// the file needs.
+    /// Reads `readahead_size` bytes at a time, rounded up to blocks; 0 means 256 KiB. The memory is allocated
+    /// once, and no more than the file needs.
     pub fn with_readahead(mut self, readahead_size: usize) -> Reader {
         if readahead_size > 0 {
             self.chunk_blocks = readahead_size.div_ceil(BLOCK_SIZE);
@@ -213,7 +218,7 @@ impl Reader {
         self
     }
 
-    /// Reads a MANIFEST: a record cut off at the end is dropped, all other damage is an error.
+    /// Reads a MANIFEST: a record cut off at the end is dropped, all other corruption is an error.
     pub fn for_manifest(file: Arc<dyn RandomAccessFile>) -> Reader {
         Reader::new(
             file,
@@ -224,10 +229,11 @@ impl Reader {
         )
     }
 
-    /// The next logical record, or `None` at the end or where the mode stops; what follows an error or the end is the
-    /// same again. A record that is whole in its block is not copied.
+    /// The next logical record, or `None` at the end or where the mode stops. After an error or the end,
+    /// every further call returns the same. A record that is whole in its block is not copied.
     ///
-    /// Damage is `Corruption` with file and offset. `NotSupported` for a WAL compressed in a way RocksDB does not.
+    /// Corruption is `Corruption` with file and offset. `NotSupported` for a WAL with a compression that
+    /// RocksDB does not use.
     pub fn read_record(&mut self) -> Result<Option<&[u8]>> {
         match self.read_place()? {
             Some(Place::Chunk { start, end }) => Ok(Some(&self.chunk[start..end])),
@@ -236,8 +242,8 @@ impl Reader {
         }
     }
 
-    /// As [`read_record`](Reader::read_record), into memory of the caller's; false where there is no record, and nothing in it then. One
-    /// that is not whole in its block is handed over, not copied: no other memory has it.
+    /// As [`read_record`](Reader::read_record), into the caller's memory; false, with the memory empty, if
+    /// there is no record. A record that is not whole in its block is moved, not copied.
     pub fn read_record_into(&mut self, record: &mut Vec<u8>) -> Result<bool> {
         record.clear();
         if record.capacity() > KEPT_CAPACITY {
@@ -251,7 +257,7 @@ impl Reader {
         Ok(true)
     }
 
-    /// Where the next record lies.
+    /// The location of the next record.
     fn read_place(&mut self) -> Result<Option<Place>> {
         match &self.end {
             None => {}
@@ -271,8 +277,8 @@ impl Reader {
         }
     }
 
-    /// Declares the record read last damaged although its checksum is right, say a batch too short to be one. An error, a
-    /// stop or nothing, as the mode has it.
+    /// Declares the last record corrupt although its checksum matches, for example a batch that is too short.
+    /// The mode makes that an error, a stop or nothing.
     pub fn reject(&mut self, bytes: usize, reason: &str) -> Result<()> {
         match self.report(self.record_offset, bytes, reason) {
             Ok(_) => Ok(()),
@@ -283,9 +289,9 @@ impl Reader {
         }
     }
 
-    /// Reads on at `offset`, whatever was the end before: for a file that is still written to, whose end may have moved. `offset` is 0
-    /// or where a record that was given out begins or ends. What the file has said of itself up to there stays known, what was
-    /// dropped is forgotten.
+    /// Continues at `offset`, whatever the end was before: for a file that is still written to, whose end may
+    /// have moved. `offset` is 0, or the start or end of a returned record. The announcements of the file up
+    /// to there stay known; the list of dropped bytes is cleared.
     pub fn resume_from(&mut self, offset: u64) {
         if offset == 0 {
             self.frames = None;
@@ -304,8 +310,8 @@ impl Reader {
         self.end = None;
     }
 
-    /// Why reading stopped before the end of the file, if it did: [`RecoveryMode::PointInTime`] alone. In a recycled
-    /// file this is the usual end.
+    /// Why reading stopped before the end of the file, if it did: only in [`RecoveryMode::PointInTime`]. In a
+    /// recycled file this is the usual end.
     pub fn stopped(&self) -> Option<&Error> {
         match &self.end {
             Some(End::Stopped(error)) => Some(error),
@@ -313,38 +319,39 @@ impl Reader {
         }
     }
 
-    /// All that was not given out so far, as it was met.
+    /// All bytes not returned as records so far, in the order they were met.
     pub fn dropped(&self) -> &[Dropped] {
         &self.dropped
     }
 
-    /// Timestamp sizes of column families announced so far.
+    /// The timestamp sizes of column families announced so far.
     pub fn timestamp_sizes(&self) -> &BTreeMap<u32, u16> {
         &self.timestamp_sizes
     }
 
-    /// What this WAL says of the one before it, once read.
+    /// This WAL's description of the preceding one, once read.
     pub fn predecessor(&self) -> Option<&PredecessorWal> {
         self.predecessor.as_ref()
     }
 
-    /// True if the records read so far are of a kind that allows the file to have held others before.
+    /// True if the records read so far are recyclable, so that the file may have held others before.
     pub fn is_recycled(&self) -> bool {
         self.recycled == Some(true)
     }
 
-    /// Where in the file the record read last begins.
+    /// The offset in the file of the last record.
     pub fn record_offset(&self) -> u64 {
         self.record_offset
     }
 
-    /// Bytes between the record read last and the one before it, or the start of the file, that hold no record although
-    /// there was space claimed for some. More than the few that fill up a block: something is missing there.
+    /// Bytes between the last record and the one before it, or the start of the file, that hold no record
+    /// although space was claimed for some. If there are more than the few that fill up a block, records are
+    /// missing there.
     pub fn unused_before(&self) -> u64 {
         self.unused
     }
 
-    /// Where in the file the record read last ends.
+    /// The end of the last record in the file.
     pub fn record_end(&self) -> u64 {
         self.record_end
     }
@@ -419,7 +426,7 @@ impl Reader {
         }
     }
 
-    /// Does what the physical record just found asks for.
+    /// Processes the physical record just found.
     fn take(&mut self, type_byte: u8, start: usize, end: usize) -> Result<Taken> {
         let Some(ty) = RecordType::from_byte(type_byte) else {
             return self.take_unknown(type_byte, end - start);
@@ -479,12 +486,13 @@ impl Reader {
                     Err(error) => self.damaged(end - start, error.message()),
                 }
             }
-            // With a payload; without one it is fill and not a record.
+            // This type with a payload; without one it is fill and not a record.
             RecordType::Zero => self.take_unknown(type_byte, end - start),
         }
     }
 
-    /// Passes over an addition of later releases, reports any other type, and either way gives up an open record.
+    /// Skips an addition of later releases, reports any other type, and in both cases abandons an open
+    /// record.
     fn take_unknown(&mut self, type_byte: u8, payload_len: usize) -> Result<Taken> {
         if !format::is_ignorable(type_byte) {
             return self.damaged(payload_len, &format!("unknown record type {type_byte}"));
@@ -516,7 +524,8 @@ impl Reader {
         match u32::from_le_bytes(ty) {
             NONE => {}
             ZSTD => self.frames = Some(FrameReader::new()?),
-            // Without it every record would come out as other bytes than went in; no mode may pass over that.
+            // Without decompression every record would be returned as different bytes than were written; no
+            // mode may ignore that.
             other => {
                 return Err(Error::not_supported(format!("WAL compression of type {other}"))
                     .at(self.found_at)
@@ -569,7 +578,7 @@ impl Reader {
         Ok(Taken::Whole(Place::Fragments))
     }
 
-    /// The physical record is good and yet makes no sense: it is reported, and with it the open record, if any.
+    /// The physical record is intact but invalid here: reports it, together with the open record, if any.
     fn damaged(&mut self, bytes: usize, reason: &str) -> Result<Taken> {
         if self.report(self.found_at, bytes, reason)? == Go::NoFurther {
             return Ok(Taken::NoFurther);
@@ -578,8 +587,8 @@ impl Reader {
         Ok(Taken::Part)
     }
 
-    /// Reports an open record that another interrupts. One without a byte is none: old releases wrote such first
-    /// fragments at the end of a block.
+    /// Reports an open record that another one interrupts. One without bytes does not count: old releases
+    /// wrote such first fragments at the end of a block.
     fn expect_no_fragments(&mut self, reason: &str) -> Result<Go> {
         if self.fragments.is_empty() {
             self.in_fragments = false;
@@ -608,7 +617,7 @@ impl Reader {
         Ok(None)
     }
 
-    /// Drops what a writer did not finish; for two of the modes that is damage.
+    /// Drops an unfinished record; in two of the modes that is corruption.
     fn cut_off(&mut self, offset: u64, bytes: usize, reason: &str) -> Result<()> {
         match self.mode {
             RecoveryMode::TolerateCorruptedTailRecords | RecoveryMode::SkipAnyCorruptedRecords => {
@@ -621,7 +630,7 @@ impl Reader {
         }
     }
 
-    /// Does with damage what the mode says.
+    /// Treats corruption according to the mode.
     fn report(&mut self, offset: u64, bytes: usize, reason: &str) -> Result<Go> {
         self.note(offset, bytes, reason);
         if self.mode == RecoveryMode::SkipAnyCorruptedRecords {
@@ -629,7 +638,7 @@ impl Reader {
         }
         let error = Error::corruption(reason).at(offset).in_file(self.file.path());
         if self.mode == RecoveryMode::PointInTime {
-            // What stopped it first is what the user should see.
+            // The user should see the first reason for the stop.
             self.end.get_or_insert(End::Stopped(error));
             return Ok(Go::NoFurther);
         }
@@ -644,7 +653,7 @@ impl Reader {
         });
     }
 
-    /// Finds the next physical record and moves behind it.
+    /// Finds the next physical record and moves past it.
     fn next_physical(&mut self) -> Result<Physical> {
         let (header, rest) = loop {
             let rest = &self.chunk[self.position..self.block_end];
@@ -655,7 +664,7 @@ impl Reader {
             if self.in_short_block() {
                 let bytes = rest.len();
                 self.position = self.block_end;
-                // Zeros claimed ahead and cut off: after power failed a log may end anywhere in them.
+                // Claimed zeros that are cut off: after a power failure a log may end anywhere in them.
                 let unused = self.mode == RecoveryMode::PointInTime && rest.iter().all(|&byte| byte == 0);
                 return Ok(match bytes {
                     0 => Physical::EndOfFile,
@@ -719,7 +728,7 @@ impl Reader {
         })
     }
 
-    /// Gives up the rest of the block.
+    /// Abandons the rest of the block.
     fn bad(&mut self, reason: &'static str, last_byte: Option<u64>) -> Physical {
         let bytes = self.block_end - self.position;
         self.position = self.block_end;
@@ -735,7 +744,7 @@ impl Reader {
         !self.block_end.is_multiple_of(BLOCK_SIZE)
     }
 
-    /// Moves to the block behind this one, which is a whole one. False at the end of the file.
+    /// Moves to the next block; the current block must be whole. False at the end of the file.
     fn next_block(&mut self) -> Result<bool> {
         if self.block_end == self.chunk.len() {
             self.chunk_offset += self.chunk.len() as u64;
@@ -745,7 +754,7 @@ impl Reader {
             self.position = 0;
             self.block_end = 0;
             let read = self.file.read_at(self.chunk_offset, &mut self.chunk);
-            // An error leaves nothing to be mistaken for the file's bytes.
+            // After an error the chunk holds no bytes that could be mistaken for the file's.
             self.chunk.truncate(*read.as_ref().unwrap_or(&0));
             read?;
         }
@@ -755,9 +764,10 @@ impl Reader {
         Ok(self.position < self.block_end)
     }
 
-    /// True if the record just found, which fails its checksum, was torn while its writer died: its end is zeros, and so is
-    /// all behind it. At the very end of the file, a sector at least must be zeros to its end: of a record that was handed to
-    /// the disk in one piece some sectors may have got there, and of the others their place.
+    /// True if the record just found, whose checksum does not match, was torn when its writer died: its end
+    /// is zeros, and so is everything after it. At the very end of the file, at least one sector must be
+    /// zeros to its end: if a record was given to the disk in one piece, some sectors may have been written,
+    /// and of the others only their space allocated.
     fn is_torn(&self, last_byte: Option<u64>) -> Result<bool> {
         let Some(last_byte) = last_byte else {
             return Ok(false);
@@ -776,7 +786,7 @@ impl Reader {
         Ok(bytes[..read].iter().all(|&byte| byte == 0))
     }
 
-    /// True if the file goes on beyond `offset` and holds zeros alone from there.
+    /// True if the file continues beyond `offset` and holds only zeros from there.
     fn zeros_from(&self, offset: u64) -> Result<bool> {
         let mut block = vec![0; BLOCK_SIZE];
         let mut at = offset;

@@ -1,4 +1,4 @@
-//! Files for the tests of this crate: bytes to read, and a place to write that can be looked into.
+//! Files for the tests of this crate: bytes to read, and a sink to write to that can be inspected.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -15,7 +15,7 @@ pub(crate) const MODES: [RecoveryMode; 4] = [
     RecoveryMode::SkipAnyCorruptedRecords,
 ];
 
-/// A file to read, whose reads can be made to fail from some offset on.
+/// A file to read, whose reads can be made to fail from an offset on.
 #[derive(Debug)]
 pub(crate) struct Bytes {
     pub bytes: Vec<u8>,
@@ -109,13 +109,13 @@ impl WritableFile for Sink {
     }
 }
 
-/// A writer, and where it writes to.
+/// A writer, and its sink.
 pub(crate) fn writer(options: WriterOptions) -> (Writer, Sink) {
     let sink = Sink::default();
     (Writer::new(Box::new(sink.clone()), options).unwrap(), sink)
 }
 
-/// What came of reading a whole file.
+/// The result of reading a whole file.
 #[derive(Debug)]
 pub(crate) struct Outcome {
     pub records: Vec<Vec<u8>>,
@@ -138,7 +138,7 @@ pub(crate) fn read_all(reader: &mut Reader) -> Outcome {
             Err(error) => break Some(error),
         }
     };
-    // The end stays the end, an error the same error.
+    // Further calls return the same end, or the same error.
     match (&error, reader.read_record()) {
         (None, again) => assert!(again.unwrap().is_none()),
         (Some(error), again) => assert_eq!(again.unwrap_err().to_string(), error.to_string()),

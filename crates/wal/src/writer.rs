@@ -1,4 +1,4 @@
-//! The writing side of WAL and MANIFEST.
+//! Writes of WAL and MANIFEST.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,28 +13,30 @@ use crate::format::{
     put_record, put_timestamp_size,
 };
 
-/// The scratch buffer keeps this much between records; a batch of many megabytes must not hold its size for ever.
+/// The scratch buffer keeps at most this many bytes between records, so that the memory of a huge batch is
+/// freed.
 const SCRATCH_KEPT: usize = 1 << 20;
 
-/// Bytes of records that are kept at most until somebody flushes: RocksDB's `writable_file_max_buffer_size`.
+/// The maximum number of bytes of records that are kept until a flush: RocksDB's
+/// `writable_file_max_buffer_size`.
 const BUFFER: usize = 1 << 20;
 
-/// Longest fragment of a compressed record. RocksDB 7.8 takes a fragment for the one before it if both fill a block from
-/// its start; none of ours does.
+/// The longest fragment of a compressed record. RocksDB 7.8 mistakes a fragment for the previous one if both
+/// fill a block from its start; none of ours does.
 const COMPRESSED_FRAGMENT: usize = 16 << 10;
 
-/// How a log is written. The default is a MANIFEST: classic headers, no compression.
+/// The options of a log writer. The default is a MANIFEST: classic headers, no compression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WriterOptions {
-    /// Number in the file's name; the low half goes into recyclable headers.
+    /// The number in the file's name; its low half goes into recyclable headers.
     pub log_number: u64,
-    /// Recyclable headers, by which a reader tells these records from what the file held before. Needed where
-    /// the file is an old one written over. Default false.
+    /// Writes recyclable headers, by which a reader distinguishes these records from the file's former
+    /// contents. Required if an old file is overwritten. Default: false.
     pub recyclable: bool,
-    /// `None` (the default) or `Zstd`; RocksDB knows no other for a WAL.
+    /// `None` (the default) or `Zstd`; RocksDB supports no other for a WAL.
     pub compression: CompressionType,
-    /// Records stay in the writer's memory until [`flush`](Writer::flush), or 1 MiB of them has come together: the death of the process
-    /// takes them. Default false.
+    /// Records stay in the writer's memory until [`flush`](Writer::flush), or until there are 1 MiB of them;
+    /// process death loses them. Default: false.
     pub manual_flush: bool,
 }
 
@@ -51,28 +53,28 @@ impl Default for WriterOptions {
 
 /// Appends logical records to a log.
 ///
-/// A record reaches the file by one [`append`](WritableFile::append), so a failed one has left nothing in the writer's
-/// books: where the file allows it (`NoSpace` on a log), the same record may be tried again. After other errors the
-/// file is lost to writing, as `vfs` says.
+/// A record reaches the file by one [`append`](WritableFile::append), so a failed one has not changed the
+/// writer's state: where the file allows it (`NoSpace` on a log), the same record may be tried again. After
+/// other errors the file cannot be written any more, as `vfs` documents.
 #[derive(Debug)]
 pub struct Writer {
     file: Box<dyn WritableFile>,
     log_number: u32,
     recyclable: bool,
-    /// Bytes of the current block that are used; may be a whole block.
+    /// The used bytes of the current block; may be a whole block.
     block_used: usize,
     /// The physical records of one logical record.
     scratch: Vec<u8>,
     frames: Option<FrameWriter>,
     manual_flush: bool,
-    /// Physical records the file was not given yet.
+    /// Physical records not passed to the file yet.
     unflushed: Vec<u8>,
     announced: BTreeMap<u32, u16>,
 }
 
 impl Writer {
-    /// Writes to `file` from its present end, a compression record first if one is due. `NotSupported` for compression
-    /// other than none and ZSTD.
+    /// Writes to `file` from its current end, first a compression record if one is due. `NotSupported` for
+    /// compression other than none and ZSTD.
     pub fn new(file: Box<dyn WritableFile>, options: WriterOptions) -> Result<Writer> {
         let frames = match options.compression {
             CompressionType::None => None,
@@ -102,7 +104,7 @@ impl Writer {
         Ok(writer)
     }
 
-    /// Hands the scratch buffer to the file, or keeps it until a flush. Where that fails nothing was added.
+    /// Passes the scratch buffer to the file, or keeps it until a flush. On failure nothing was added.
     #[inline]
     fn put(&mut self) -> Result<()> {
         match self.manual_flush {
@@ -120,7 +122,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Hands all that is kept to the file; where that fails it stays kept.
+    /// Passes all kept records to the file; on failure they stay kept.
     fn hand_over(&mut self) -> Result<()> {
         if !self.unflushed.is_empty() {
             self.file.append(&self.unflushed)?;
@@ -143,8 +145,8 @@ impl Writer {
         }
     }
 
-    /// Appends a logical record of any length, none included. Hot: a copy, a CRC and one append; no allocation once
-    /// the scratch buffer has grown.
+    /// Appends a logical record of any length, including 0. Hot: a copy, a CRC and one append; no allocation
+    /// once the scratch buffer has grown.
     #[inline]
     pub fn add_record(&mut self, payload: &[u8]) -> Result<()> {
         let used = self.block_used + self.header_len() + payload.len();
@@ -163,7 +165,8 @@ impl Writer {
         self.add_fragments(payload)
     }
 
-    /// Appends a logical record that is not to be kept, whatever [`manual_flush`](WriterOptions::manual_flush) says, behind all that is.
+    /// Appends a logical record after all kept ones and passes it to the file, regardless of
+    /// [`manual_flush`](WriterOptions::manual_flush).
     pub fn add_record_and_flush(&mut self, payload: &[u8]) -> Result<()> {
         self.hand_over()?;
         let manual_flush = std::mem::take(&mut self.manual_flush);
@@ -172,7 +175,8 @@ impl Writer {
         added
     }
 
-    /// The general case of [`add_record`](Writer::add_record): compressed, or too long for the rest of the block.
+    /// The general case of [`add_record`](Writer::add_record): compressed, or too long for the rest of the
+    /// block.
     fn add_fragments(&mut self, payload: &[u8]) -> Result<()> {
         let header_len = self.header_len();
         let (ty_of_full, ty_of_first, ty_of_middle, ty_of_last) = (
@@ -193,7 +197,7 @@ impl Writer {
                 self.scratch.resize(self.scratch.len() + BLOCK_SIZE - used, 0);
                 used = 0;
             }
-            // With exactly a header's room this is an empty first fragment, as RocksDB writes it.
+            // With room for exactly one header this is an empty first fragment, as RocksDB writes it.
             let room = (BLOCK_SIZE - used - header_len).min(longest);
             let (fragment, after) = rest.split_at(rest.len().min(room));
             let ty = match (begin, after.is_empty()) {
@@ -221,7 +225,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Appends a record that must not be cut, filling up the block with zeros if it does not fit.
+    /// Appends a record that must not be fragmented, after zeros that fill up the block if it does not fit.
     fn add_unfragmented(&mut self, ty: RecordType, payload: &[u8]) -> Result<()> {
         let len = payload.len()
             + if ty.is_recyclable() {
@@ -241,9 +245,9 @@ impl Writer {
         Ok(())
     }
 
-    /// Announces the timestamp sizes of column families; to be called before the first batch that touches them. Sizes
-    /// announced before and sizes of 0 are left out, so it may be called for every batch. `InvalidArgument` if a family
-    /// has another size than before.
+    /// Announces the timestamp sizes of column families. Must be called before the first batch that touches
+    /// them. Sizes announced before and sizes of 0 are skipped, so it may be called for every batch.
+    /// `InvalidArgument` if a family has another size than before.
     pub fn add_timestamp_sizes(&mut self, sizes: &[(u32, u16)]) -> Result<()> {
         let mut fresh = BTreeMap::new();
         for &(family, size) in sizes {
@@ -276,19 +280,19 @@ impl Writer {
         Ok(())
     }
 
-    /// Says what the WAL before this one held. RocksDB expects it in front of all records but the compression one.
+    /// Describes the preceding WAL. RocksDB expects this record before all others except the compression one.
     pub fn add_predecessor(&mut self, predecessor: &PredecessorWal) -> Result<()> {
         let ty = self.typed(RecordType::PredecessorWalInfo);
         self.add_unfragmented(ty, &predecessor.encode())
     }
 
-    /// Hands what is kept or buffered to the kernel. A file created as a log buffers nothing.
+    /// Passes kept or buffered records to the kernel. A file created as a log buffers nothing.
     pub fn flush(&mut self) -> Result<()> {
         self.hand_over()?;
         self.file.flush()
     }
 
-    /// True if records are kept that a [`flush`](Self::flush) would hand to the file.
+    /// True if records are kept that a [`flush`](Self::flush) would pass to the file.
     pub fn is_unflushed(&self) -> bool {
         !self.unflushed.is_empty()
     }
@@ -299,13 +303,14 @@ impl Writer {
         self.file.sync()
     }
 
-    /// Hands over what is kept, cuts off what follows the data and closes the file. Syncs nothing.
+    /// Passes kept records to the file, truncates everything after the data and closes the file. Syncs
+    /// nothing.
     pub fn close(&mut self) -> Result<()> {
         self.hand_over()?;
         self.file.close()
     }
 
-    /// Bytes written, headers and fill included, and what is kept.
+    /// Bytes written, including headers and fill, plus kept bytes.
     pub fn len(&self) -> u64 {
         self.file.len() + self.unflushed.len() as u64
     }
@@ -315,12 +320,12 @@ impl Writer {
         self.len() == 0
     }
 
-    /// The file. What is appended to it directly breaks the log.
+    /// The file. Direct appends to it break the log.
     pub fn file_mut(&mut self) -> &mut dyn WritableFile {
         &mut *self.file
     }
 
-    /// A handle to sync by while the writer goes on, where the file has one.
+    /// A handle that syncs while the writer continues, if the file has one.
     pub fn syncer(&self) -> Option<Arc<dyn FileSync>> {
         self.file.syncer()
     }

@@ -21,8 +21,8 @@ fn options(recyclable: bool, compressed: bool) -> WriterOptions {
     }
 }
 
-/// Writes records `0..` of these lengths, each full of its number and too varied to compress away, and gives the file's
-/// bytes and where each record begins, the end of the last included.
+/// Writes records `0..` of these lengths, each filled with its number and incompressible noise. Returns the
+/// file's bytes and the offsets of the records, including the end of the last.
 fn wal(options: WriterOptions, lens: &[usize]) -> (Vec<u8>, Vec<usize>) {
     let (mut writer, sink) = writer(options);
     let mut ends = vec![writer.len() as usize];
@@ -42,7 +42,7 @@ fn record(number: usize, len: usize) -> Vec<u8> {
     bytes
 }
 
-/// Numbers of the records read.
+/// The numbers of the records read.
 fn numbers(outcome: &Outcome) -> Vec<usize> {
     outcome
         .records
@@ -79,7 +79,7 @@ fn ends(outcome: &Outcome) -> Ends {
     }
 }
 
-/// A row of the table: the file, and what each mode (in the order of [`MODES`]) makes of it.
+/// A row of the table: the file, and the result in each mode (in the order of [`MODES`]).
 struct Row {
     what: &'static str,
     bytes: Vec<u8>,
@@ -96,7 +96,7 @@ impl Row {
     }
 }
 
-/// Small records in block 0, record 2 reaching into block 1, record 4 into block 2.
+/// Small records in block 0; record 2 extends into block 1, record 4 into block 2.
 const LENS: [usize; 6] = [100, 100, 33_000, 100, 33_000, 100];
 
 fn rows() -> Vec<Row> {
@@ -125,7 +125,7 @@ fn rows() -> Vec<Row> {
         [(all, Well), (all, Well), (all, Well), (all, Well)],
     ));
 
-    // Zeros from the end of record 1 to the end of block 0, and a whole block of them.
+    // Zeros from the end of record 1 to the end of block 0, and a whole block of zeros.
     let mut bytes = good[..ends[2]].to_vec();
     bytes.resize(2 * BLOCK_SIZE, 0);
     let mut sink = crate::test_files::Sink::default();
@@ -161,7 +161,7 @@ fn rows() -> Vec<Row> {
             put_record(&mut bytes, RecordType::RecyclableLast, 3, &record(4, 300));
             bytes
         },
-        // Skipping goes on behind the old record, and then the file ends inside the record.
+        // Skipping continues after the old record, and then the file ends inside the record.
         dropped,
     ));
 
@@ -244,7 +244,7 @@ fn rows() -> Vec<Row> {
         skipped,
     ));
 
-    // An empty first fragment is what old releases left at the end of a block.
+    // Old releases left an empty first fragment at the end of a block.
     let mut bytes = good[..ends[2]].to_vec();
     put_record(&mut bytes, RecordType::First, 0, b"");
     put_record(&mut bytes, RecordType::Full, 0, &record(2, 60));
@@ -254,7 +254,7 @@ fn rows() -> Vec<Row> {
         [(gap, Well), (gap, Well), (gap, Well), (gap, Well)],
     ));
 
-    // An old record with others of this life behind it: only skipping gets there.
+    // An old record with current ones after it: only skipping reaches them.
     let mut bytes = recycled[..recycled_ends[2]].to_vec();
     put_record(&mut bytes, RecordType::RecyclableFull, 3, b"of the former life");
     put_record(&mut bytes, RecordType::RecyclableFull, LOG as u32, &record(2, 60));
@@ -281,7 +281,7 @@ fn rows() -> Vec<Row> {
         ],
     ));
 
-    // A writer that died inside an append to space claimed ahead.
+    // A writer that died during an append to claimed space.
     let mut bytes = good.clone();
     bytes.truncate(ends[6] - 30);
     bytes.resize(5 * BLOCK_SIZE, 0);
@@ -312,7 +312,7 @@ fn what_is_dropped_is_told_with_place_and_size() {
     let (mut bytes, ends) = wal(options(false, false), &LENS);
     bytes[ends[1] + 20] ^= 1;
     let outcome = read(&bytes, RecoveryMode::SkipAnyCorruptedRecords, None);
-    // The rest of block 0, and the part of record 2 that lies in block 1.
+    // The rest of block 0, and the part of record 2 in block 1.
     let in_block_1 = 33_000 - (BLOCK_SIZE - ends[2] - HEADER_LEN);
     let expected = [
         (ends[1], BLOCK_SIZE - ends[1], "checksum mismatch"),
@@ -341,7 +341,7 @@ fn every_truncation_yields_the_whole_records_before_it() {
         let near = |at: usize| ends.iter().any(|&end| end.abs_diff(at) < 60) || at.abs_diff(BLOCK_SIZE) < 60;
         for len in (0..=bytes.len()).filter(|&at| near(at) || at % 997 == 0) {
             let whole = ends[1..].iter().filter(|&&end| end <= len).count();
-            // Fill is no part of a record, but only a block's end shows that it is fill.
+            // Fill is not part of a record, but only a block's end shows that it is fill.
             let last_end = ends.iter().rfind(|&&end| end <= len).map_or(0, |&end| end);
             let fill = bytes[last_end..len].iter().all(|&byte| byte == 0);
             let clean = len == 0 || len == last_end || len == BLOCK_SIZE && fill;
@@ -354,7 +354,7 @@ fn every_truncation_yields_the_whole_records_before_it() {
                 let expected = match mode {
                     _ if clean => Ends::Well,
                     RecoveryMode::AbsoluteConsistency => Ends::Fails,
-                    // Zeros cut off anywhere are no record that is missing.
+                    // Zeros cut off anywhere are not a missing record.
                     RecoveryMode::PointInTime if fill => Ends::Well,
                     RecoveryMode::PointInTime => Ends::Stops,
                     _ => Ends::Well,
@@ -365,7 +365,7 @@ fn every_truncation_yields_the_whole_records_before_it() {
     }
 }
 
-/// The same, of a file whose space was claimed ahead: zeros take the place of what is missing.
+/// The same for a file whose space was claimed ahead: zeros replace the missing bytes.
 #[test]
 fn every_tear_before_zeros_is_a_truncation_under_tolerate() {
     let lens = [40, 32_700, 0, 30, 200];
@@ -375,7 +375,7 @@ fn every_tear_before_zeros_is_a_truncation_under_tolerate() {
         for len in (0..=bytes.len()).filter(|&at| near(at) || at % 997 == 0) {
             let mut torn = bytes[..len].to_vec();
             torn.resize(3 * BLOCK_SIZE, 0);
-            // A record may end in zeros of its own.
+            // A record may itself end in zeros.
             let whole = ends[1..]
                 .iter()
                 .filter(|&&end| torn[..end] == bytes[..end])
@@ -411,7 +411,7 @@ fn every_flipped_bit_yields_a_prefix_or_a_part() {
             flipped[bit / 8] ^= 1 << (bit % 8);
             for mode in MODES {
                 let outcome = read(&flipped, mode, Some(LOG));
-                // Who skips the compression record gets what follows as it is stored.
+                // If the compression record is skipped, the following records come in their stored form.
                 let compression_lost = compressed && bit < 8 * (HEADER_LEN + 4);
                 if mode == RecoveryMode::SkipAnyCorruptedRecords {
                     if compression_lost {
@@ -489,7 +489,7 @@ fn rejecting_a_record_is_damage_like_any_other() {
 
 #[test]
 fn a_failing_disk_is_an_error_in_every_mode() {
-    // Beyond the first chunk, so that some of the file is read.
+    // Beyond the first chunk, so that a part of the file is read.
     let lens = [1000; 600];
     let (bytes, _) = wal(options(false, false), &lens);
     for mode in MODES {
@@ -581,7 +581,7 @@ fn a_compressed_record_that_does_not_decompress_is_damage() {
         0,
         &good[ends_of_good[0] + HEADER_LEN..][..2000],
     );
-    // The same in pieces, and a good record behind: each begins afresh.
+    // The same in pieces, with an intact record after it: each record begins a new frame.
     put_record(
         &mut bytes,
         RecordType::First,
@@ -659,7 +659,7 @@ fn space_without_records_is_measured() {
     holed[..BLOCK_SIZE].fill(0);
     holed[2 * BLOCK_SIZE..3 * BLOCK_SIZE].fill(0);
     assert_eq!(unused(&holed), [BLOCK_SIZE as u64; 2]);
-    // Fill in front of an announcement that must not be cut.
+    // Fill in front of an announcement that must not be fragmented.
     let (mut announced, sink) = writer(options(false, false));
     announced
         .add_record(&record(0, BLOCK_SIZE - 2 * HEADER_LEN))
@@ -683,7 +683,7 @@ fn sectors_of_the_last_record_that_did_not_reach_the_disk_are_a_tear() {
             outcome.error
         );
         assert_eq!(numbers(&outcome), [0]);
-        // Elsewhere zeros are damage, and so are sectors before the last record.
+        // Elsewhere zeros are corruption, and so are zero sectors before the last record.
         let mut damaged = bytes.clone();
         damaged[sector + 1..].fill(0);
         if damaged[sector] != 0 && sector + 512 > ends[2] {
@@ -695,7 +695,8 @@ fn sectors_of_the_last_record_that_did_not_reach_the_disk_are_a_tear() {
     assert!(tolerate(&damaged).error.is_some());
 }
 
-/// A record whose log number or type is damaged looks like one of the file's former life, and must not end the log as such.
+/// A record with a corrupt log number or type looks like one of the file's former contents, and must not end
+/// the log as such.
 #[test]
 fn a_damaged_log_number_or_type_is_no_former_life() {
     for recyclable in [false, true] {

@@ -19,7 +19,7 @@ fn options(recyclable: bool, compressed: bool) -> WriterOptions {
 
 const ALL: [(bool, bool); 4] = [(false, false), (true, false), (false, true), (true, true)];
 
-/// Reads `bytes` in every mode and expects `records`, nothing dropped.
+/// Reads `bytes` in every mode and expects `records`, with nothing dropped.
 fn expect(bytes: &[u8], records: &[Vec<u8>], what: &str) {
     for mode in MODES {
         let outcome = read(bytes, mode, Some(0x1_0000_0007));
@@ -36,7 +36,8 @@ fn records_go_round_at_every_distance_from_the_end_of_a_block() {
         for left in (0..60).chain([BLOCK_SIZE - 20, BLOCK_SIZE - 12]) {
             let (mut writer, sink) = writer(options(recyclable, compressed));
             let header = writer.header_len();
-            // Fill so that `left` bytes of the first block are left; noise does not compress, so that is near enough there.
+            // Fill, so that about `left` bytes of the first block remain; noise does not compress, so that is
+            // exact enough.
             let first = (BLOCK_SIZE - left).saturating_sub(header + writer.block_used);
             let mut records = vec![rng.bytes(first)];
             records.extend([0, 1, 7, 40, 300].map(|len| rng.bytes(len)));
@@ -216,7 +217,7 @@ fn what_is_kept_comes_to_the_file_by_a_flush() {
     writer.close().unwrap();
     let records = read(&sink.bytes(), RecoveryMode::AbsoluteConsistency, None).records;
     assert_eq!(records, [&b"one"[..], b"two", b"three", b"four", b"five"]);
-    // The buffer has an end.
+    // The buffer is bounded.
     let (mut writer, sink) = manual();
     for _ in 0..40 {
         writer.add_record(&[7; 100_000]).unwrap();

@@ -8,7 +8,7 @@ use esker_wal::{Reader, ReaderOptions, RecoveryMode};
 
 use crate::{batch_header, open, testdata};
 
-/// Files of the fixtures, with database and number.
+/// The files of the fixtures, with database and number.
 fn files(wanted: impl Fn(&FileKind) -> Option<u64>) -> Vec<(String, u64, PathBuf)> {
     let mut found = Vec::new();
     for database in std::fs::read_dir(testdata("rocksdb-11.9")).unwrap() {
@@ -79,7 +79,7 @@ fn every_wal_reads_in_every_mode_and_its_sequences_join() {
             assert!(records > 0 || kinds.is_empty(), "{what}");
             assert_eq!(*counts.get_or_insert(records), records, "{what}");
             if is_recycled && !reader.dropped().is_empty() {
-                // Behind the last record lies the middle of one of the file's former life.
+                // After the last record comes the middle of one of the file's former contents.
                 stale += 1;
                 assert_eq!(
                     error.is_some(),

@@ -1,4 +1,4 @@
-//! Against real RocksDB: its vectors, its files, and its own reader over files of ours.
+//! Tests against real RocksDB: its vectors, its files, and its own reader over our files.
 
 mod fixtures;
 mod oracle;
@@ -21,7 +21,7 @@ fn open(path: &Path) -> Arc<dyn RandomAccessFile> {
     PosixFs::new().open_random(path, &OpenOptions::default()).unwrap()
 }
 
-/// Sequence number and count of a write batch.
+/// The sequence number and count of a write batch.
 fn batch_header(batch: &[u8]) -> (u64, u32) {
     (
         u64::from_le_bytes(batch[..8].try_into().unwrap()),
@@ -29,7 +29,7 @@ fn batch_header(batch: &[u8]) -> (u64, u32) {
     )
 }
 
-/// Bytes as a file to read.
+/// Bytes as a readable file.
 #[derive(Debug)]
 struct Bytes(Vec<u8>);
 
@@ -52,7 +52,7 @@ impl RandomAccessFile for Bytes {
     }
 }
 
-/// Keeps what is written.
+/// A file that keeps the written bytes.
 #[derive(Clone, Debug, Default)]
 struct Sink(Arc<Mutex<Vec<u8>>>);
 
@@ -84,7 +84,7 @@ impl WritableFile for Sink {
     }
 }
 
-/// The bytes that `write` makes a writer of `options` write.
+/// The bytes that a writer of `options` writes in `write`.
 fn written(options: WriterOptions, write: impl FnOnce(&mut Writer)) -> Vec<u8> {
     let sink = Sink::default();
     let mut writer = Writer::new(Box::new(sink.clone()), options).unwrap();

@@ -1,4 +1,4 @@
-//! RocksDB's own reader over WALs of ours.
+//! RocksDB's own reader over our WALs.
 
 use codec::CompressionType;
 use esker_wal::{Reader, ReaderOptions, RecoveryMode, Writer, WriterOptions};
@@ -9,7 +9,7 @@ use crate::{batch_header, open};
 
 const BLOCK_SIZE: u64 = esker_wal::format::BLOCK_SIZE as u64;
 
-/// A batch of one put at `sequence`, its value random and of any length up to some blocks.
+/// A batch of one put at `sequence` with a random value of any length up to some blocks.
 fn put(sequence: u64, rng: &mut TestRng) -> Vec<u8> {
     let len = match rng.u8(0..12) {
         0 => rng.usize(0..100_000),
@@ -48,7 +48,7 @@ fn rocksdb_dumps_our_wals() {
             ..CreateOptions::default()
         };
         let file = match recyclable {
-            // Over an old file of the same writer, so that live records are followed by stale ones.
+            // Over an old file of the same writer, so that stale records follow the live ones.
             true => {
                 let old = base::filename::wal(dir.path(), 100 + number);
                 let mut writer = Writer::new(
@@ -83,7 +83,7 @@ fn rocksdb_dumps_our_wals() {
             writer.add_record(&put(sequence, &mut rng)).unwrap();
         }
         writer.flush().unwrap();
-        // As after the death of the process: the file keeps what lies behind the data.
+        // The state after process death: the file keeps the bytes after the data.
         drop(writer);
 
         let mut ours = String::new();
@@ -114,7 +114,7 @@ fn rocksdb_dumps_our_wals() {
             .map(|line| {
                 let fields: Vec<&str> = line.splitn(5, ',').collect();
                 let mut offset: u64 = fields[3].parse().unwrap();
-                // RocksDB counts the unused end of a block to the record behind it.
+                // RocksDB attributes the unused end of a block to the next record.
                 let left = offset.next_multiple_of(BLOCK_SIZE) - offset;
                 if left < if recyclable { 11 } else { 7 } {
                     offset += left;

@@ -1,4 +1,4 @@
-//! Records taken from files of real RocksDB, both ways.
+//! Records from files of real RocksDB, read and written.
 
 use std::sync::Arc;
 
@@ -46,7 +46,7 @@ fn log_records_read_and_write() {
         let payload_len = number(vector, "payload_len");
         seen.push(ty);
 
-        // Of a long record the vector has the header alone.
+        // The vector of a long record has only the header.
         if let Some(header) = text.strip_suffix("...") {
             let mut bytes = unhex(header);
             bytes.resize(7 + payload_len as usize, 0);
@@ -116,7 +116,7 @@ fn log_records_read_and_write() {
                 assert_eq!(ours, bytes);
             }
             _ if compressed => {
-                // A batch of one operation; how zstd packs it is its own affair.
+                // A batch of one operation; its zstd encoding may differ.
                 let (_, count) = batch_header(&payload.unwrap());
                 assert_eq!(count, 1);
             }
