@@ -1,12 +1,13 @@
-//! Places between user keys, where ranges begin and end.
+//! Positions between user keys, where ranges begin and end.
 
 use std::cmp::Ordering;
 
 use base::UserComparator;
 use base::internal_key::TRAILER_LEN;
 
-/// A place just before a key or just after it. Ranges are cut at places rather than at keys because a file's largest key ends a
-/// tombstone *behind* that key, and not every order has a next key to name instead.
+/// A position just before a key or just after it. Ranges are cut at positions rather than at keys, because a
+/// file's largest key truncates a tombstone *after* that key, and not every order has a next key to name
+/// instead.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bound<'a> {
     pub key: &'a [u8],
@@ -24,7 +25,8 @@ impl<'a> Bound<'a> {
     }
 }
 
-/// The part of a user key that is stored: for RocksDB's own orders without timestamp, for others whole, as only they can leave it out.
+/// The part of a user key that is stored: without the timestamp for RocksDB's own orders; the whole key for
+/// custom orders, which alone can ignore their timestamps.
 #[inline]
 pub(crate) fn stored<'a>(cmp: &UserComparator, user_key: &'a [u8]) -> &'a [u8] {
     match cmp {
@@ -34,7 +36,7 @@ pub(crate) fn stored<'a>(cmp: &UserComparator, user_key: &'a [u8]) -> &'a [u8] {
     }
 }
 
-/// Bytes at the end of a stored key that are a timestamp and mean nothing.
+/// Bytes at the end of a stored key that are a timestamp and have no meaning.
 pub(crate) fn stored_timestamp_size(cmp: &UserComparator) -> usize {
     match cmp {
         UserComparator::Custom(custom) => custom.timestamp_size(),
@@ -57,7 +59,8 @@ fn compare_custom(cmp: &UserComparator, a: &[u8], b: &[u8]) -> Ordering {
     cmp.compare_without_timestamp(a, b)
 }
 
-/// The stored part of an internal key's user key. Too short a key, which only a damaged file has, is empty.
+/// The stored part of an internal key's user key. It is empty for a key that is too short, which only a
+/// corrupt file has.
 pub(crate) fn stored_of_internal<'a>(cmp: &UserComparator, internal_key: &'a [u8]) -> &'a [u8] {
     stored(
         cmp,
@@ -65,7 +68,8 @@ pub(crate) fn stored_of_internal<'a>(cmp: &UserComparator, internal_key: &'a [u8
     )
 }
 
-/// The place just after `key`, as the place before the next key where the order has one (then it is appended to `buffer`).
+/// The position just after `key`. If the order has a next key, it is the position before that key, which is
+/// appended to `buffer`.
 pub(crate) fn just_after<'a>(cmp: &UserComparator, key: &'a [u8], buffer: &'a mut Vec<u8>) -> Bound<'a> {
     match cmp {
         UserComparator::Bytewise | UserComparator::BytewiseU64Ts => {
@@ -77,7 +81,7 @@ pub(crate) fn just_after<'a>(cmp: &UserComparator, key: &'a [u8], buffer: &'a mu
     }
 }
 
-/// True if the stored `key` lies from `start` to before `end`.
+/// True if the stored `key` is from `start` up to `end`, exclusive.
 pub(crate) fn contains(cmp: &UserComparator, start: &[u8], end: &[u8], key: &[u8]) -> bool {
     compare(cmp, start, key).is_le() && compare(cmp, key, end).is_lt()
 }

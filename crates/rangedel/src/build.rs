@@ -1,4 +1,4 @@
-//! Making fragments: out of tombstones, out of other fragments, and out of what a file's bounds leave of them.
+//! Builds fragments from tombstones and from other fragments, and truncates them to a file's bounds.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -16,10 +16,11 @@ use crate::fragments::{FragmentedTombstones, KeyRef, Span};
 /// The trailer of a file's largest key that is a tombstone's end: the key itself is not in the file.
 const SENTINEL: [u8; TRAILER_LEN] = pack_trailer(MAX_SEQNO, Kind::RangeDeletion as u8).to_le_bytes();
 
-/// Takes fragments in order, each beginning where the last ended or later, and joins neighbours with the same tombstones.
+/// Takes fragments in order, each beginning at or after the end of the last, and joins neighbours with the
+/// same tombstones.
 pub(crate) struct Builder<'a> {
     cmp: &'a UserComparator,
-    /// Keep only what readers at these snapshots need; see [`append_union`].
+    /// Keeps only the entries that readers at these snapshots need; see [`append_union`].
     snapshots: Option<&'a [SeqNo]>,
     set: FragmentedTombstones,
 }
@@ -57,7 +58,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Adds a fragment with the union of two lists of entries, of which at least one is not empty.
+    /// Adds a fragment with the union of two lists of entries, at least one of which is not empty.
     pub fn push(&mut self, start: Bound<'_>, end: Bound<'_>, a: Entries<'_>, b: Entries<'_>) {
         let entries = self.set.seqnos.len();
         append_union(
@@ -101,7 +102,8 @@ impl<'a> Builder<'a> {
     /// Adds whole fragments of another set. Their keys and entries are copied as blocks of bytes.
     pub fn push_run(&mut self, from: &FragmentedTombstones, run: Range<usize>) {
         let mut run = run;
-        // One by one while entries may have to go, or the first may join what is there. The others are no neighbours of their like.
+        // Fragments are added one by one while entries may have to be dropped, or the first may join the last
+        // one here. The others have no equal neighbours.
         let alone = match self.snapshots {
             Some(_) => run.len(),
             None => usize::from(!run.is_empty() && self.touches_last(from.start(run.start))),
@@ -151,7 +153,7 @@ impl<'a> Builder<'a> {
     }
 }
 
-/// One tombstone by reference, its keys as they are [stored].
+/// A tombstone by reference, with its keys in [stored] form.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Item<'a> {
     pub start: Bound<'a>,
@@ -169,7 +171,7 @@ impl<'a> Item<'a> {
             seqno,
             timestamp: cmp.timestamp(start),
         };
-        // A key shorter than its timestamp can only come from a damaged file.
+        // Only a corrupt file has a key shorter than its timestamp.
         let whole = item.timestamp.len() == cmp.timestamp_size();
         (whole && item.start.compare(cmp, item.end).is_lt()).then_some(item)
     }
@@ -186,16 +188,17 @@ impl<'a> Item<'a> {
     }
 }
 
-/// Cuts items, in any order, into fragments.
+/// Fragments items, which may be in any order.
 ///
-/// Linear where they come by start and are disjoint or identical, as RocksDB writes them. Else a sweep: sorting, and the size of
-/// the result, which is quadratic where tombstones nest deeply.
+/// Linear if they are sorted by start and disjoint or identical, as RocksDB writes them. Otherwise a sweep: a
+/// sort, plus the size of the result, which is quadratic where tombstones nest deeply.
 pub(crate) fn fragment(cmp: &UserComparator, items: &[Item<'_>]) -> FragmentedTombstones {
     fragment_within(cmp, items, usize::MAX).unwrap_or_default()
 }
 
-/// As [`fragment`], but where items overlap and come to more than `most` tombstones each fragment keeps as many of its newest as bring them
-/// to about `most`, and one at least. `None` where it cannot do without the others: in families with timestamps.
+/// As [`fragment`]. But if items overlap and result in more than `most` tombstones, each fragment keeps only
+/// as many of its newest as bring the total to about `most`, and at least one. `None` if older ones cannot be
+/// dropped: in families with timestamps.
 fn fragment_within(cmp: &UserComparator, items: &[Item<'_>], most: usize) -> Option<FragmentedTombstones> {
     let mut builder = Builder::new(cmp);
     let same = |a: &Item<'_>, b: &Item<'_>| {
@@ -218,7 +221,7 @@ fn fragment_within(cmp: &UserComparator, items: &[Item<'_>], most: usize) -> Opt
     Some(builder.finish())
 }
 
-/// Entries gathered from items.
+/// Entries collected from items.
 #[derive(Debug, Default)]
 pub(crate) struct EntryList {
     seqnos: Vec<SeqNo>,
@@ -226,7 +229,7 @@ pub(crate) struct EntryList {
 }
 
 impl EntryList {
-    /// Takes the items' sequence numbers and timestamps, newest first, each once.
+    /// Takes the items' sequence numbers and timestamps, newest first, without duplicates.
     pub fn fill<'a>(&mut self, cmp: &UserComparator, items: impl Iterator<Item = &'a Item<'a>> + Clone) {
         if items.clone().is_sorted_by(|a, b| a.compare_age(cmp, b).is_le()) {
             self.fill_sorted(cmp, items);
@@ -258,8 +261,8 @@ impl EntryList {
     }
 }
 
-/// From each place where other tombstones are open than before it to the next: one fragment with those, or the `each` newest of them. False,
-/// and it has stopped, at more than `most` tombstones.
+/// Adds one fragment for each stretch between positions where the set of open tombstones changes, with those
+/// tombstones, or the `each` newest of them. Stops and returns false at more than `most` tombstones.
 fn sweep(
     cmp: &UserComparator,
     items: &[Item<'_>],
@@ -269,7 +272,7 @@ fn sweep(
 ) -> bool {
     let mut by_age: Vec<&Item<'_>> = items.iter().collect();
     by_age.sort_by(|a, b| a.compare_age(cmp, b));
-    // Of the same age, they are one tombstone wherever both are open.
+    // Tombstones of the same age are one tombstone wherever both are open.
     let mut ages: Vec<usize> = (0..items.len()).collect();
     for i in 1..items.len() {
         if by_age[i - 1].compare_age(cmp, by_age[i]).is_eq() {
@@ -282,7 +285,7 @@ fn sweep(
     ends.sort_by(|&a, &b| by_age[a].end.compare(cmp, by_age[b].end));
     let (mut starts, mut ends) = (starts.into_iter().peekable(), ends.into_iter().peekable());
 
-    // By age, the newest first: how many of it are open.
+    // By age, the newest first: the number of open tombstones.
     let mut open: BTreeMap<usize, i64> = BTreeMap::new();
     let mut changes: Vec<(usize, i64)> = Vec::new();
     let mut list = EntryList::default();
@@ -332,11 +335,11 @@ fn sweep(
     true
 }
 
-/// Merges two sets. Runs of fragments that do not meet the other set are copied as blocks.
+/// Merges two sets. Runs of fragments that do not overlap the other set are copied as blocks.
 pub(crate) fn merge_into(builder: &mut Builder<'_>, a: &FragmentedTombstones, b: &FragmentedTombstones) {
     let cmp = builder.cmp;
     let (mut i, mut j) = (0, 0);
-    // Where what is left of `a[i]` and `b[j]` begins.
+    // The starts of the unprocessed parts of `a[i]` and `b[j]`.
     let (mut a_from, mut b_from) = (None, None);
     while i < a.len() && j < b.len() {
         let (a_start, b_start) = (
@@ -379,7 +382,7 @@ pub(crate) fn merge_into(builder: &mut Builder<'_>, a: &FragmentedTombstones, b:
     push_rest(builder, b, j, b_from, b.len());
 }
 
-/// Pushes what ends at or before `limit`, of which there is at least one fragment.
+/// Pushes the fragments that end at or before `limit`, of which there is at least one.
 fn push_until<'a>(
     builder: &mut Builder<'_>,
     set: &'a FragmentedTombstones,
@@ -387,7 +390,8 @@ fn push_until<'a>(
     from: &mut Option<Bound<'a>>,
     limit: Bound<'_>,
 ) {
-    // What ends after `limit` is searched by steps that double: runs are short more often than long.
+    // The first fragment that ends after `limit` is searched by doubling steps: runs are more often short
+    // than long.
     let ends_by = |i: usize| set.end(i).compare(builder.cmp, limit).is_le();
     let (mut low, mut step) = (*at, 1);
     while low + step < set.len() && ends_by(low + step) {
@@ -407,7 +411,7 @@ fn push_until<'a>(
     *at = low + 1;
 }
 
-/// Pushes the fragments from `first` to before `last`, the first of them from `from` on.
+/// Pushes the fragments from `first` up to `last`, exclusive, the first of them from `from` on.
 fn push_rest(
     builder: &mut Builder<'_>,
     set: &FragmentedTombstones,
@@ -427,10 +431,10 @@ fn push_rest(
 }
 
 impl FragmentedTombstones {
-    /// Cuts `tombstones`, in any order, into fragments; those that cover nothing are left out.
+    /// Fragments `tombstones`, which may be in any order; empty ones are skipped.
     ///
-    /// Linear where they come by start and are disjoint or identical, as RocksDB writes them. Else `O(n log n)` and the size of the result,
-    /// which is quadratic where they nest deeply.
+    /// Linear if they are sorted by start and disjoint or identical, as RocksDB writes them. Otherwise
+    /// `O(n log n)` plus the size of the result, which is quadratic where they nest deeply.
     pub fn build(
         tombstones: impl IntoIterator<Item = RangeTombstone>,
         cmp: &UserComparator,
@@ -439,12 +443,13 @@ impl FragmentedTombstones {
         fragment(cmp, &items(cmp, &tombstones))
     }
 
-    /// As [`build`](Self::build) for tombstones nobody vouches for, in no more time and memory than for `most`
-    /// [tombstones](Self::num_tombstones), or for the fragments there are. Fragments, which is what RocksDB writes, are taken as they are. If
-    /// others nest so deeply that cutting them apart makes more, each fragment keeps its newest. That is all that readers need whose
-    /// snapshots are newer than every tombstone: everybody's, where the file is older than the session.
+    /// As [`build`](Self::build) for untrusted tombstones: it takes no more time and memory than for `most`
+    /// [tombstones](Self::num_tombstones), or for the fragments given. Fragments, which RocksDB writes, are
+    /// taken as they are. If other tombstones nest so deeply that fragmenting creates more, each fragment
+    /// keeps its newest. That is all that readers need whose snapshots are newer than every tombstone, which
+    /// all are if the file is older than the session.
     ///
-    /// Errors: `Corruption` in families with timestamps, where older ones may matter to all.
+    /// Errors: `Corruption` in families with timestamps, where older tombstones may matter to any reader.
     pub fn build_within(
         tombstones: impl IntoIterator<Item = RangeTombstone>,
         cmp: &UserComparator,
@@ -453,13 +458,13 @@ impl FragmentedTombstones {
         let tombstones: Vec<RangeTombstone> = tombstones.into_iter().collect();
         fragment_within(cmp, &items(cmp, &tombstones), most).ok_or_else(|| {
             Error::corruption(format!(
-                "{} range tombstones with timestamps are nested so deeply that cutting them apart makes more than {most}",
+                "{} range tombstones with timestamps are nested so deeply that they have more fragments than {most}",
                 tombstones.len()
             ))
         })
     }
 
-    /// One set that covers what any of `sets` covers. `O(n log k)` for `n` fragments in `k` sets; cheap where the sets do not meet.
+    /// The union of `sets`. `O(n log k)` for `n` fragments in `k` sets; cheap where the sets do not overlap.
     pub fn merge(cmp: &UserComparator, sets: &[&FragmentedTombstones]) -> FragmentedTombstones {
         match sets {
             [] => FragmentedTombstones::default(),
@@ -480,10 +485,12 @@ impl FragmentedTombstones {
         }
     }
 
-    /// What of the set lies within a file's bounds, internal keys both, as MANIFEST has them. A `largest` that is a tombstone's end (sequence
-    /// number [`MAX_SEQNO`], kind `RangeDeletion`) is itself outside; any other is inside, and so are all versions of its user key.
+    /// The set truncated to a file's bounds, which are internal keys as in the MANIFEST. A `largest` that is
+    /// a tombstone's end (sequence number [`MAX_SEQNO`], kind `RangeDeletion`) is itself outside; any other
+    /// is inside, and so are all versions of its user key.
     ///
-    /// RocksDB writes a tombstone whole into each file it reaches into, and only the bounds say which part the file is to answer for.
+    /// RocksDB writes a tombstone whole into each file it extends into, and only the bounds define the part
+    /// that the file is responsible for.
     pub fn truncate(&self, cmp: &UserComparator, smallest: &[u8], largest: &[u8]) -> FragmentedTombstones {
         let mut buffer = Vec::new();
         let (low, high) = file_bounds(cmp, smallest, largest, &mut buffer);
@@ -519,7 +526,7 @@ impl FragmentedTombstones {
         builder.finish()
     }
 
-    /// As [`truncate`](Self::truncate), without a copy where nothing is cut off.
+    /// As [`truncate`](Self::truncate), without a copy if nothing is truncated.
     pub fn truncate_shared(
         self: &Arc<Self>,
         cmp: &UserComparator,

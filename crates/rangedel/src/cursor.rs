@@ -1,4 +1,4 @@
-//! Finding tombstones along an iterator's way.
+//! Lookups of tombstones along the path of an iterator.
 
 use base::{SeqNo, UserComparator};
 
@@ -8,23 +8,24 @@ use crate::source::{Extent, Probe, TombstoneSource};
 
 /// Finds the tombstones over an iterator's keys. Owns its sources.
 ///
-/// It remembers the last answer and the range of keys it holds for, so that walking in either direction costs two comparisons a key, however
-/// many sources there are, and a search only where a tombstone begins or ends. Any key may follow any other.
+/// It remembers the last answer and the range of keys for which it is valid. So a walk in either direction
+/// costs two comparisons a key, however many sources there are, and a search only where a tombstone begins or
+/// ends. Keys may be queried in any order.
 #[derive(Clone, Debug)]
 pub struct TombstoneCursor {
     cmp: UserComparator,
     read_ts: Option<Box<[u8]>>,
     sources: Vec<(TombstoneSource, usize)>,
-    /// The last answer was `seqno`, for readers at `snapshot`, and holds for the keys in `same`.
+    /// The last answer was `seqno`, for readers at `snapshot`, and is valid for the keys in `same`.
     known: Option<(SeqNo, SeqNo)>,
     same: Extent,
-    /// Where the last tombstone found reaches.
+    /// The range of the last tombstone found.
     span: Extent,
     found: bool,
 }
 
 impl TombstoneCursor {
-    /// Over `sources`, in any order; they may overlap.
+    /// A cursor over `sources`, which may be in any order and may overlap.
     pub fn new(
         cmp: UserComparator,
         sources: impl IntoIterator<Item = impl Into<TombstoneSource>>,
@@ -42,14 +43,14 @@ impl TombstoneCursor {
         cursor
     }
 
-    /// For a read at the timestamp `read_ts`: tombstones newer than it do not count.
+    /// Makes reads use the timestamp `read_ts`: tombstones newer than it are ignored.
     pub fn with_read_timestamp(mut self, read_ts: Option<&[u8]>) -> TombstoneCursor {
         self.read_ts = read_ts.map(Into::into);
         self.known = None;
         self
     }
 
-    /// Looks into `sources` from now on.
+    /// Replaces the sources.
     pub fn set_sources(&mut self, sources: impl IntoIterator<Item = impl Into<TombstoneSource>>) {
         self.sources.clear();
         let sources = sources.into_iter().map(Into::into);
@@ -62,15 +63,17 @@ impl TombstoneCursor {
         self.found = false;
     }
 
-    /// True without tombstones: then nothing is ever covered.
+    /// True without tombstones: then nothing is covered.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.sources.is_empty()
     }
 
-    /// The highest sequence number `<= snapshot` of a tombstone covering the entry `user_key`, 0 if none does.
+    /// The highest sequence number `<= snapshot` of a tombstone covering the entry `user_key`, or 0 if none
+    /// does.
     ///
-    /// With timestamps: of the tombstones neither older than the entry nor newer than the timestamp read at.
+    /// With timestamps, only tombstones count that are neither older than the entry nor newer than the read
+    /// timestamp.
     #[inline]
     pub fn covering(&mut self, user_key: &[u8], snapshot: SeqNo) -> SeqNo {
         if self.sources.is_empty() {
@@ -109,16 +112,18 @@ impl TombstoneCursor {
         }
         let (newest, covered) = (probe.newest, probe.covered);
         self.found = newest > 0;
-        // With timestamps the answer holds for no other entry, but where there are no tombstones at all.
+        // With timestamps the answer is valid for no other entry, except where there are no tombstones at
+        // all.
         let holds = !covered || self.cmp.timestamp_size() == 0;
         self.known = holds.then_some((newest, snapshot));
         newest
     }
 
-    /// The keys under the tombstone that [`covering`](Self::covering) last found: the first, and the first no longer covered, both without timestamp.
-    /// `None` if it found none, or the range has no first key (see [`Fragment::start_is_covered`](crate::Fragment::start_is_covered)).
+    /// The keys under the tombstone that [`covering`](Self::covering) last found: the first key, and the
+    /// first key after them, both without timestamp. `None` if it found none, or the range has no first key
+    /// (see [`Fragment::start_is_covered`](crate::Fragment::start_is_covered)).
     ///
-    /// An iterator may leave out entries in it that are older than the tombstone.
+    /// An iterator may skip entries in it that are older than the tombstone.
     pub fn span(&self) -> Option<(&[u8], &[u8])> {
         let (low, high) = (self.span.low.bound()?, self.span.high.bound()?);
         let bare = |key: &[u8]| key.len().saturating_sub(stored_timestamp_size(&self.cmp));

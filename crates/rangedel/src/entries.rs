@@ -4,21 +4,21 @@ use std::cmp::Ordering;
 
 use base::{SeqNo, UserComparator};
 
-/// Sequence numbers, newest first, and side by side in `timestamps` the timestamp of each, all of one size, which may be 0.
+/// Sequence numbers, newest first. `timestamps` has the timestamp of each, all of one size, which may be 0.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Entries<'a> {
     pub seqnos: &'a [SeqNo],
     pub timestamps: &'a [u8],
 }
 
-/// Which tombstones count.
+/// The tombstones that count for a read.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Query<'a> {
-    /// Those up to this sequence number.
+    /// Tombstones up to this sequence number.
     pub snapshot: SeqNo,
-    /// Those not older than the entry they are to cover; `None` where that entry is not known yet.
+    /// Tombstones not older than the entry to cover; `None` if that entry is not known yet.
     pub entry_ts: Option<&'a [u8]>,
-    /// Those not newer than the timestamp read at.
+    /// Tombstones not newer than the read timestamp.
     pub read_ts: Option<&'a [u8]>,
 }
 
@@ -37,7 +37,7 @@ impl<'a> Entries<'a> {
         &self.timestamps[i * size..(i + 1) * size]
     }
 
-    /// Orders entry `i` and entry `j` of `other`: the greater is the newer.
+    /// Compares entry `i` with entry `j` of `other`: the greater one is newer.
     pub fn compare(&self, cmp: &UserComparator, i: usize, other: &Entries<'_>, j: usize) -> Ordering {
         self.seqnos[i].cmp(&other.seqnos[j]).then_with(|| {
             let (a, b) = (self.timestamp(i), other.timestamp(j));
@@ -49,7 +49,7 @@ impl<'a> Entries<'a> {
         })
     }
 
-    /// The highest sequence number that counts, 0 without one.
+    /// The highest sequence number that counts, or 0 without one.
     #[inline]
     pub fn newest(&self, cmp: &UserComparator, query: &Query<'_>) -> SeqNo {
         let Some(&newest) = self.seqnos.first() else {
@@ -76,8 +76,9 @@ impl<'a> Entries<'a> {
     }
 }
 
-/// Appends the union of `a` and `b` to the two vectors, newest first, each entry once. With `snapshots` (ascending) only the entries that are the
-/// newest for one of them or for the newest state; not in families with timestamps, where an older one may have to hide what a newer may not.
+/// Appends the union of `a` and `b` to the two vectors, newest first, without duplicates. With `snapshots`
+/// (ascending) it keeps only the entries that are the newest for one of them or for the newest state; not in
+/// families with timestamps, where an older entry may hide what a newer one may not.
 pub(crate) fn append_union(
     cmp: &UserComparator,
     a: Entries<'_>,
@@ -88,7 +89,7 @@ pub(crate) fn append_union(
 ) {
     let start = seqnos.len();
     let snapshots = snapshots.filter(|_| a.timestamps.is_empty() && b.timestamps.is_empty());
-    // Mostly one list is empty, or newer than all of the other.
+    // Usually one list is empty, or newer than all of the other.
     let newer = |a: &Entries<'_>, b: &Entries<'_>| a.seqnos.last() > b.seqnos.first();
     if snapshots.is_none() && (a.is_empty() || b.is_empty() || newer(&a, &b) || newer(&b, &a)) {
         for entries in if newer(&b, &a) { [b, a] } else { [a, b] } {
@@ -97,7 +98,7 @@ pub(crate) fn append_union(
         }
         return;
     }
-    // The highest sequence number of which nobody sees yet what lies below it.
+    // The newest snapshot that sees none of the entries kept so far: no reader needs an entry above it.
     let mut stripe = SeqNo::MAX;
     let (mut i, mut j) = (0, 0);
     while i < a.len() || j < b.len() {

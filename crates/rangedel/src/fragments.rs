@@ -1,4 +1,4 @@
-//! Range tombstones cut where one begins or ends, so that what is left does not overlap.
+//! Fragments of range tombstones: cut wherever one begins or ends, so that they do not overlap.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -9,19 +9,21 @@ use crate::RangeTombstone;
 use crate::bound::{Bound, stored};
 use crate::entries::{Entries, Query};
 
-/// One of a set's non-overlapping ranges and the tombstones that cover it.
+/// One of a set's non-overlapping ranges, and the tombstones that cover it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fragment<'a> {
-    /// First user key covered, without timestamp.
+    /// The first user key covered, without timestamp.
     pub start: &'a [u8],
-    /// First user key no longer covered, without timestamp.
+    /// The first user key no longer covered, without timestamp.
     pub end: &'a [u8],
-    /// Sequence numbers of its tombstones, newest first; never empty.
+    /// The sequence numbers of its tombstones, newest first; never empty.
     pub seqnos: &'a [SeqNo],
-    /// False if `start` itself is not covered, because there an [`end_is_covered`](Self::end_is_covered) was merged with what goes on behind.
+    /// False if `start` itself is not covered, because a fragment with
+    /// [`end_is_covered`](Self::end_is_covered) was merged with the one that follows it.
     pub start_is_covered: bool,
-    /// True if `end` itself is covered too. Comes only from [truncation](FragmentedTombstones::truncate) at a point key in an order where
-    /// keys have no next one: never bytewise.
+    /// True if `end` itself is covered too. This only results from
+    /// [truncation](FragmentedTombstones::truncate) at a point key in an order in which keys have no next
+    /// key: never bytewise.
     pub end_is_covered: bool,
     pub(crate) timestamps: &'a [u8],
 }
@@ -37,7 +39,7 @@ impl<'a> Fragment<'a> {
     }
 }
 
-/// A key in the arena of a set, and on which side of it the place lies.
+/// A key in the arena of a set, and the side of it on which the position is.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct KeyRef {
     pub offset: usize,
@@ -45,7 +47,7 @@ pub(crate) struct KeyRef {
     pub after: bool,
 }
 
-/// Where a fragment's keys and entries lie. Its entries end where the next fragment's begin.
+/// The keys and entries of a fragment. Its entries end where the next fragment's begin.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Span {
     pub start: KeyRef,
@@ -53,16 +55,17 @@ pub(crate) struct Span {
     pub entries: usize,
 }
 
-/// Range tombstones cut into fragments that do not overlap. Immutable; share it in an `Arc`.
+/// Range tombstones, fragmented so that they do not overlap. Immutable; share it in an `Arc`.
 ///
-/// All sequence numbers of a fragment are kept, as readers at snapshots need them. Neighbours with the same tombstones are one fragment, so a
-/// set is the same however it came about. The comparator handed to the methods must be the one it was built with.
+/// All sequence numbers of a fragment are kept, because readers at snapshots need them. Neighbours with the
+/// same tombstones are one fragment, so a set does not depend on how it was built. The comparator passed to
+/// the methods must be the one it was built with.
 #[derive(Clone, Debug, Default)]
 pub struct FragmentedTombstones {
-    /// Keys in order, each once.
+    /// Keys in order, without duplicates.
     pub(crate) keys: Vec<u8>,
     pub(crate) spans: Vec<Span>,
-    /// Of the fragments' ends.
+    /// The prefixes of the fragments' ends.
     pub(crate) ends: KeyPrefixes,
     pub(crate) seqnos: Vec<SeqNo>,
     /// One for each sequence number.
@@ -84,22 +87,23 @@ impl FragmentedTombstones {
         self.spans.is_empty()
     }
 
-    /// Number of fragments.
+    /// The number of fragments.
     pub fn len(&self) -> usize {
         self.spans.len()
     }
 
-    /// Number of tombstones a file needs to hold this: one for each fragment and each of its sequence numbers.
+    /// The number of tombstones a file needs to hold this set: one for each fragment and each of its sequence
+    /// numbers.
     pub fn num_tombstones(&self) -> usize {
         self.seqnos.len()
     }
 
-    /// The highest sequence number of any tombstone, 0 without one. Linear.
+    /// The highest sequence number of any tombstone, or 0 without one. Linear.
     pub fn max_seqno(&self) -> SeqNo {
         self.seqnos.iter().copied().max().unwrap_or(0)
     }
 
-    /// Bytes it takes in memory.
+    /// The memory it takes, in bytes.
     pub fn memory_usage(&self) -> usize {
         size_of::<FragmentedTombstones>()
             + self.keys.capacity()
@@ -157,7 +161,8 @@ impl FragmentedTombstones {
         }
     }
 
-    /// The tombstones as a file holds them: one for each fragment and sequence number, by start, newest first.
+    /// The tombstones as a file holds them: one for each fragment and sequence number, by start, newest
+    /// first.
     pub fn tombstones(&self) -> impl Iterator<Item = RangeTombstone> {
         self.iter().flat_map(|fragment| {
             (0..fragment.seqnos.len()).map(move |i| RangeTombstone {
@@ -168,26 +173,27 @@ impl FragmentedTombstones {
         })
     }
 
-    /// Index of the first fragment that ends after `user_key`, [`len`](Self::len) if none does. Logarithmic.
+    /// The index of the first fragment that ends after `user_key`, or [`len`](Self::len) if none does.
+    /// Logarithmic.
     #[inline]
     pub fn seek(&self, cmp: &UserComparator, user_key: &[u8]) -> usize {
         self.ends_after(cmp, Bound::before(stored(cmp, user_key)))
     }
 
-    /// True if a tombstone covers a user key from `start` to `limit`, both inclusive, timestamps left out of account.
+    /// True if a tombstone covers a user key from `start` to `limit`, both inclusive, timestamps ignored.
     pub fn overlaps(&self, cmp: &UserComparator, start: &[u8], limit: &[u8]) -> bool {
         let i = self.seek(cmp, start);
         i < self.len() && self.starts_at_or_before(cmp, i, stored(cmp, limit))
     }
 
-    /// Index of the first fragment that ends after the place `bound`.
+    /// The index of the first fragment that ends after the position `bound`.
     #[inline]
     pub(crate) fn ends_after(&self, cmp: &UserComparator, bound: Bound<'_>) -> usize {
         self.ends
             .partition_point(bound.key, |i| self.end(i).compare(cmp, bound).is_le())
     }
 
-    /// Whether fragment `i` of [`ends_after`](Self::ends_after) covers the stored `key`.
+    /// True if fragment `i`, a result of [`ends_after`](Self::ends_after), covers the stored `key`.
     #[inline]
     pub(crate) fn starts_at_or_before(&self, cmp: &UserComparator, i: usize, key: &[u8]) -> bool {
         self.start(i).compare(cmp, Bound::before(key)).is_le()
@@ -203,15 +209,17 @@ impl FragmentedTombstones {
         self.entries(i).newest(cmp, query)
     }
 
-    /// The highest sequence number `<= snapshot` of a tombstone covering the entry `user_key`, 0 if none does. No allocation.
+    /// The highest sequence number `<= snapshot` of a tombstone covering the entry `user_key`, or 0 if none
+    /// does. No allocation.
     ///
-    /// With timestamps: of the tombstones not older than the entry.
+    /// With timestamps, only tombstones not older than the entry count.
     #[inline]
     pub fn covering_seqno(&self, cmp: &UserComparator, user_key: &[u8], snapshot: SeqNo) -> SeqNo {
         self.covering_seqno_at(cmp, user_key, snapshot, None)
     }
 
-    /// As [`covering_seqno`](Self::covering_seqno) for a read at a timestamp: tombstones newer than `read_ts` do not count.
+    /// As [`covering_seqno`](Self::covering_seqno) for a read at a timestamp: tombstones newer than `read_ts`
+    /// are ignored.
     #[inline]
     pub fn covering_seqno_at(
         &self,
@@ -231,8 +239,9 @@ impl FragmentedTombstones {
         self.newest(cmp, stored(cmp, user_key), &query)
     }
 
-    /// For a Get, whose `user_key` ends in the timestamp it reads at and not in an entry's: the newest tombstone it sees. It covers the entries
-    /// of lower sequence numbers, as RocksDB demands that timestamps of one key grow with its sequence numbers.
+    /// For a Get, whose `user_key` ends in the read timestamp and not in an entry's: the newest tombstone it
+    /// sees. It covers the entries of lower sequence numbers, because RocksDB requires that timestamps of one
+    /// key grow with its sequence numbers.
     #[inline]
     pub fn covering_seqno_for_get(&self, cmp: &UserComparator, user_key: &[u8], snapshot: SeqNo) -> SeqNo {
         if self.is_empty() {

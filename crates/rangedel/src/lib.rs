@@ -1,11 +1,12 @@
-//! Range tombstones: what `DeleteRange` leaves behind, in the memtable, in tables and under iterators.
+//! Range tombstones, which `DeleteRange` writes: in the memtable, in tables and under iterators.
 //!
-//! * [`FragmentedTombstones`]: those of a table, cut where one begins or ends so that none overlap; immutable
-//! * [`MemTombstones`]: those of a memtable; readers take no lock while writers add
-//! * [`TombstoneCursor`]: follows an iterator over any number of both
+//! * [`FragmentedTombstones`]: the tombstones of a table, fragmented so that none overlap; immutable
+//! * [`MemTombstones`]: the tombstones of a memtable; readers take no lock while writers add
+//! * [`TombstoneCursor`]: follows an iterator, over any number of both
 //!
-//! A tombstone hides entries of lower sequence numbers in its range of user keys. In families with timestamps it carries one, hides only
-//! entries whose timestamp is not newer, and is itself seen only by reads at its timestamp or a newer one.
+//! A tombstone hides entries of lower sequence numbers in its range of user keys. In families with timestamps
+//! it has a timestamp, hides only entries whose timestamp is not newer, and is itself visible only to reads
+//! at its timestamp or a newer one.
 #![forbid(unsafe_code)]
 
 mod bound;
@@ -23,15 +24,16 @@ pub use source::TombstoneSource;
 
 use base::SeqNo;
 
-/// One `DeleteRange`: versions below `seqno` of the keys from `start` to before `end` are gone.
+/// One `DeleteRange`: deletes the versions below `seqno` of the keys from `start` up to `end`, exclusive.
 ///
-/// In families with timestamps both keys end in the tombstone's timestamp, as they do in files; that of `start` counts.
+/// In families with timestamps both keys end in the tombstone's timestamp, as they do in files; that of
+/// `start` counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RangeTombstone {
-    /// First user key covered.
+    /// The first user key covered.
     pub start: Vec<u8>,
-    /// First user key no longer covered.
+    /// The first user key no longer covered.
     pub end: Vec<u8>,
-    /// When it was written.
+    /// The sequence number of the write.
     pub seqno: SeqNo,
 }

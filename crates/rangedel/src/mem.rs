@@ -1,16 +1,18 @@
-//! The range tombstones of a memtable: a persistent tree of fragments, and the newest few beside it.
+//! The range tombstones of a memtable: a persistent tree of fragments, and a tail of the newest few.
 //!
-//! Readers find what they need in a root that never changes once published, through one atomic pointer. A root is a tree of fragments and a tail
-//! with room for a few tombstones. A writer puts its tombstone into the next slot of the tail; when all
-//! are taken it folds them into the tree, copying only the nodes they reach into, and publishes a new root with an empty tail.
+//! Readers load a root, which never changes once published, through one atomic pointer. A root is a tree of
+//! fragments and a tail with room for a few tombstones. A writer puts its tombstone into the next slot of the
+//! tail. When all slots are taken it folds them into the tree, copying only the nodes they overlap, and
+//! publishes a new root with an empty tail.
 //!
-//! Most keys are under no tombstone. They are told so by one bit (`touched`), and need neither tree nor tail.
+//! Most keys are under no tombstone. One bit (`touched`) shows that, so their lookup needs neither tree nor
+//! tail.
 //!
-//! What a tombstone costs does not depend on how many there are but for a logarithm, however they nest: one that spans a
-//! whole node of the tree is noted there once and not in each fragment below.
+//! The cost of a tombstone is logarithmic in their number, however they nest: one that spans a whole node of
+//! the tree is recorded there once and not in each fragment below.
 //!
-//! Who may miss what: a reader's snapshot is published after the tombstones it sees were added, so the root or the length of the tail it then
-//! loads is not older than they are.
+//! Visibility: a reader's snapshot is published after the tombstones it sees were added, so the root or the
+//! length of the tail that it then loads includes them.
 
 mod cover;
 mod tail;
@@ -34,19 +36,20 @@ use tail::Tail;
 use touched::Touched;
 use tree::{Edit, Node};
 
-/// What readers see.
+/// The state that readers load.
 #[derive(Debug)]
 struct Root {
     tree: Arc<Node>,
-    /// Tombstones in the tree.
+    /// The number of tombstones in the tree.
     folded: usize,
-    /// Where there are tombstones, of the tree or the tail. Shared with the root before, until there are too many for it.
+    /// The places with tombstones, of the tree or the tail. Shared with the previous root, until there are
+    /// too many tombstones for it.
     touched: Option<Arc<Touched>>,
     tail: Tail,
 }
 
 impl Root {
-    /// Before the tombstone can be found.
+    /// Must be called before readers can find the tombstone.
     fn touch(&self, item: &Item<'_>) {
         if let Some(touched) = &self.touched {
             touched.touch(item.start.key, item.end.key);
@@ -54,16 +57,17 @@ impl Root {
     }
 }
 
-/// The range tombstones of a memtable: any thread adds, readers take no lock and allocate nothing.
+/// The range tombstones of a memtable: any thread may add, readers take no lock and allocate nothing.
 pub struct MemTombstones {
     cmp: UserComparator,
-    /// Tombstones added. Counted before the tombstone can be found, so that 0 means there is none.
+    /// The number of tombstones added. It is incremented before readers can find the tombstone, so that 0
+    /// means there is none.
     len: AtomicUsize,
     memory: AtomicUsize,
     root: ArcSwap<Root>,
     /// Held while adding.
     writer: Mutex<()>,
-    /// The last snapshot taken and the number of tombstones in it.
+    /// The last snapshot taken, and the number of tombstones in it.
     snapshot: ArcSwapOption<(usize, Arc<FragmentedTombstones>)>,
 }
 
@@ -76,7 +80,7 @@ impl fmt::Debug for MemTombstones {
 }
 
 impl MemTombstones {
-    /// None yet, in the order `cmp`.
+    /// No tombstones, in the order `cmp`.
     pub fn new(cmp: UserComparator) -> MemTombstones {
         let root = Root {
             tree: Arc::new(Node::empty()),
@@ -94,7 +98,8 @@ impl MemTombstones {
         }
     }
 
-    /// Adds the tombstone `[start, end)`; one that covers nothing is left out. Amortised logarithmic; writers wait for each other.
+    /// Adds the tombstone `[start, end)`; an empty one is skipped. Amortised logarithmic; writers wait for
+    /// each other.
     pub fn add(&self, start: &[u8], end: &[u8], seqno: SeqNo) {
         let Some(item) = Item::new(&self.cmp, start, end, seqno) else {
             return;
@@ -114,7 +119,7 @@ impl MemTombstones {
         self.root.store(Arc::new(folded));
     }
 
-    /// The root's tail worked into its tree. The caller holds the writers' lock.
+    /// The root with its tail folded into its tree. The caller holds the writers' lock.
     fn fold(&self, root: &Root) -> Root {
         let items: Vec<Item<'_>> = root.tail.items(usize::MAX).collect();
         let mut edit = Edit::new(&self.cmp);
@@ -153,13 +158,13 @@ impl MemTombstones {
         self.len() == 0
     }
 
-    /// Number of tombstones added.
+    /// The number of tombstones added.
     #[inline]
     pub fn len(&self) -> usize {
         self.len.load(Ordering::Relaxed)
     }
 
-    /// Bytes it takes in memory.
+    /// The memory it takes, in bytes.
     pub fn memory_usage(&self) -> usize {
         self.memory.load(Ordering::Relaxed)
     }
@@ -222,7 +227,8 @@ impl MemTombstones {
         MemView { root, tail_len }
     }
 
-    /// Everything added so far, as fragments with all their sequence numbers. Linear; asked again with nothing added, the same.
+    /// All tombstones added so far, as fragments with all their sequence numbers. Linear; a repeated call
+    /// without additions returns the same set.
     ///
     /// Quadratic where tombstones nest deeply: [`snapshot_for`](Self::snapshot_for) is not.
     pub fn snapshot(&self) -> Arc<FragmentedTombstones> {
@@ -231,7 +237,7 @@ impl MemTombstones {
         {
             return Arc::clone(&cached.1);
         }
-        // Counted in the view: of what `len` counts some may not have arrived there yet.
+        // They are counted in the view, because tombstones that `len` counts may not have reached it yet.
         let view = self.view();
         let fragments = Arc::new(view.fragments(&self.cmp, None));
         self.snapshot.store(Some(Arc::new((
@@ -241,13 +247,15 @@ impl MemTombstones {
         fragments
     }
 
-    /// As [`snapshot`](Self::snapshot), keeping of each fragment only what a reader at one of `snapshots` (ascending) or at the newest state
-    /// needs: at most one sequence number more than there are snapshots. In families with timestamps all are kept.
+    /// As [`snapshot`](Self::snapshot), but keeps in each fragment only the entries that a reader at one of
+    /// `snapshots` (ascending) or at the newest state needs: at most one sequence number more than there are
+    /// snapshots. In families with timestamps all are kept.
     pub fn snapshot_for(&self, snapshots: &[SeqNo]) -> Arc<FragmentedTombstones> {
         Arc::new(self.view().fragments(&self.cmp, Some(snapshots)))
     }
 
-    /// The tombstones added so far, for a [`TombstoneCursor`](crate::TombstoneCursor). Nothing is copied; what is added later is not in it.
+    /// The tombstones added so far, for a [`TombstoneCursor`](crate::TombstoneCursor). Nothing is copied, and
+    /// later additions are not included.
     pub fn source(&self) -> TombstoneSource {
         TombstoneSource::Memtable(self.view())
     }

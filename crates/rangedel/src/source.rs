@@ -1,4 +1,4 @@
-//! What a tombstone cursor looks into, and what it finds there.
+//! The sources of a tombstone cursor, and the results of a lookup in them.
 
 use std::sync::Arc;
 
@@ -9,12 +9,12 @@ use crate::entries::{Entries, Query};
 use crate::fragments::FragmentedTombstones;
 use crate::mem::MemView;
 
-/// What a [`TombstoneCursor`](crate::TombstoneCursor) looks into.
+/// A source of a [`TombstoneCursor`](crate::TombstoneCursor).
 #[derive(Clone, Debug)]
 pub enum TombstoneSource {
-    /// Of a table, or anything else that does not change.
+    /// The tombstones of a table, or of anything else that does not change.
     Fragments(Arc<FragmentedTombstones>),
-    /// Of a memtable, as they were when [`MemTombstones::source`](crate::MemTombstones::source) was called.
+    /// The tombstones of a memtable at the time of [`MemTombstones::source`](crate::MemTombstones::source).
     Memtable(MemView),
 }
 
@@ -27,7 +27,7 @@ impl TombstoneSource {
         }
     }
 
-    /// Looks `probe.key` up. `hint` is where the last probe of this source ended.
+    /// Looks up `probe.key`. `hint` is where the last probe of this source ended.
     pub(crate) fn probe(&self, probe: &mut Probe<'_>, hint: &mut usize) {
         match self {
             TombstoneSource::Fragments(fragments) => fragments.probe(probe, hint),
@@ -42,7 +42,7 @@ impl From<Arc<FragmentedTombstones>> for TombstoneSource {
     }
 }
 
-/// One end of a range of keys, owned and used again; without a key it is open.
+/// One end of a range of keys, owned and reused; without a key it is unbounded.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Edge {
     key: Vec<u8>,
@@ -88,7 +88,7 @@ impl Extent {
         self.high.set(high);
     }
 
-    /// True if the stored `key` is in it.
+    /// True if the range contains the stored `key`.
     #[inline]
     pub fn contains(&self, cmp: &UserComparator, key: &[u8]) -> bool {
         let beyond = |edge: &Edge| compare(cmp, &edge.key, key).then(edge.after.cmp(&false));
@@ -96,24 +96,25 @@ impl Extent {
     }
 }
 
-/// A search for one key through several sources: gathers the newest tombstone over it and the range of keys in which nothing changes.
+/// A lookup of one key in several sources: collects the newest tombstone over it, and the range of keys in
+/// which nothing changes.
 pub(crate) struct Probe<'a> {
     pub cmp: &'a UserComparator,
-    /// As it is stored.
+    /// The key in stored form.
     pub key: &'a [u8],
     pub query: Query<'a>,
     /// The newest tombstone found that counts.
     pub newest: SeqNo,
-    /// The range of the fragment, or tombstone, that `newest` was found in.
+    /// The range of the fragment, or tombstone, of `newest`.
     pub span: &'a mut Extent,
-    /// Around the key: in it every key is covered by the same tombstones.
+    /// The range around the key in which every key is covered by the same tombstones.
     pub same: &'a mut Extent,
     /// True if any tombstone covers the key, whether it counts or not.
     pub covered: bool,
 }
 
 impl Probe<'_> {
-    /// Nothing changes between `low` and `high`, of which `None` is open.
+    /// Nothing changes between `low` and `high`; `None` is unbounded.
     pub fn narrow(&mut self, low: Option<Bound<'_>>, high: Option<Bound<'_>>) {
         if let Some(low) = low
             && self
@@ -135,12 +136,12 @@ impl Probe<'_> {
         }
     }
 
-    /// The key is covered by `entries`, all of which lie from `low` to `high`.
+    /// `entries`, whose range is `low` to `high`, cover the key.
     pub fn found(&mut self, entries: Entries<'_>, low: Bound<'_>, high: Bound<'_>) {
         self.found_seqno(entries.newest(self.cmp, &self.query), low, high);
     }
 
-    /// The key is covered by tombstones from `low` to `high`, of which `newest` is the newest that counts, 0 = none does.
+    /// Tombstones from `low` to `high` cover the key; `newest` is the newest that counts, or 0 if none does.
     pub fn found_seqno(&mut self, newest: SeqNo, low: Bound<'_>, high: Bound<'_>) {
         self.covered = true;
         if newest > self.newest {
@@ -165,7 +166,7 @@ impl FragmentedTombstones {
         }
     }
 
-    /// [`ends_after`](Self::ends_after), looking around `hint` first.
+    /// As [`ends_after`](Self::ends_after), searching around `hint` first.
     fn ends_after_near(&self, cmp: &UserComparator, bound: Bound<'_>, hint: usize) -> usize {
         let ends_after = |i: usize| self.end(i).compare(cmp, bound).is_gt();
         let fits = |i: usize| (i == 0 || !ends_after(i - 1)) && (i == self.len() || ends_after(i));

@@ -1,4 +1,5 @@
-//! The tombstones that span a whole node of the tree: a list that grows at its head and shares its past.
+//! The tombstones that span a whole node of the tree: a list that grows at its head and shares its older
+//! links.
 
 use std::sync::Arc;
 
@@ -6,10 +7,10 @@ use base::{SeqNo, UserComparator};
 
 use crate::entries::{Entries, Query, append_union};
 
-/// Entries a link of the list holds before a new one is begun: what adding one has to copy.
+/// The maximum number of entries of a link: an addition copies one link.
 const LINK: usize = 64;
 
-/// Tombstones, newest first. Immutable; lists that grew from one another share their older links.
+/// Tombstones, newest first. Immutable; lists derived from one another share their older links.
 #[derive(Debug)]
 pub(super) struct Cover {
     seqnos: Vec<SeqNo>,
@@ -26,7 +27,7 @@ impl Cover {
         }
     }
 
-    /// `entries`, newest first, before `older`, none of which is newer.
+    /// The list of `entries`, newest first, before `older`, none of which is newer.
     fn before(entries: Entries<'_>, mut older: Option<Arc<Cover>>) -> Option<Arc<Cover>> {
         let size = entries.timestamps.len().checked_div(entries.len()).unwrap_or(0);
         for (i, seqnos) in entries.seqnos.chunks(LINK).enumerate().rev() {
@@ -40,8 +41,8 @@ impl Cover {
         older
     }
 
-    /// `list` and `entries`, newest first. Copies one link; more of them where writers ran ahead of one another, so that `entries` are not newer
-    /// than all the list holds.
+    /// The list with `entries` added, newest first. Copies one link; more if writers overtook one another, so
+    /// that `entries` are not newer than the whole list.
     pub fn with(cmp: &UserComparator, list: Option<Arc<Cover>>, entries: Entries<'_>) -> Option<Arc<Cover>> {
         if entries.is_empty() {
             return list;
@@ -84,7 +85,7 @@ impl Cover {
         std::iter::successors(Some(self), |link| link.older.as_deref())
     }
 
-    /// The highest sequence number that counts, 0 without one.
+    /// The highest sequence number that counts, or 0 without one.
     pub fn newest(&self, cmp: &UserComparator, query: &Query<'_>) -> SeqNo {
         self.links()
             .filter(|link| link.seqnos.last().is_some_and(|&oldest| oldest <= query.snapshot))
@@ -93,7 +94,7 @@ impl Cover {
             .unwrap_or(0)
     }
 
-    /// Appends all of it to the two vectors.
+    /// Appends all entries to the two vectors.
     pub fn append_to(&self, seqnos: &mut Vec<SeqNo>, timestamps: &mut Vec<u8>) {
         for link in self.links() {
             seqnos.extend_from_slice(&link.seqnos);
@@ -103,7 +104,7 @@ impl Cover {
 }
 
 impl Drop for Cover {
-    /// One link after the other: a long list must not take the stack with it.
+    /// Drops one link after the other: a recursive drop of a long list would overflow the stack.
     fn drop(&mut self) {
         let mut older = self.older.take();
         while let Some(mut link) = older.and_then(Arc::into_inner) {

@@ -1,4 +1,4 @@
-//! The newest tombstones of a memtable, in the order they came.
+//! The newest tombstones of a memtable, in the order of their addition.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -9,10 +9,11 @@ use crate::bound::{Bound, contains};
 use crate::build::Item;
 use crate::entries::{Entries, Query};
 
-/// Tombstones a tail holds. Readers look at the numbers of each; folding them into the tree is what an addition costs, shared among as many.
+/// The number of tombstones in a tail. Readers compare with each of them; the cost of folding them into the
+/// tree is amortised over as many additions.
 pub(super) const CAPACITY: usize = 32;
 
-/// A tombstone's bytes: start, end and timestamp, one behind the other.
+/// A tombstone's bytes: start, end and timestamp, one after the other.
 #[derive(Debug)]
 struct Bytes {
     all: Box<[u8]>,
@@ -22,10 +23,11 @@ struct Bytes {
 
 /// Slots that are filled once, from first to last.
 ///
-/// Invariant: the slots below `len` are complete and never change. Only `len`'s release by the writer and acquisition by a reader order anything.
+/// Invariant: the slots below `len` are complete and never change. The writer's release and the reader's
+/// acquire of `len` are the only ordering.
 #[derive(Debug)]
 pub(super) struct Tail {
-    /// By what the keys in the tree share, so that most tombstones are ruled out by their numbers alone.
+    /// Ranks by the prefix that the keys in the tree share, so that numbers alone exclude most tombstones.
     rank: KeyRank,
     len: AtomicUsize,
     starts: [AtomicU64; CAPACITY],
@@ -34,7 +36,7 @@ pub(super) struct Tail {
     bytes: [OnceLock<Bytes>; CAPACITY],
 }
 
-/// Bytes a tombstone takes while it is in a tail.
+/// Bytes that a tombstone takes in a tail.
 pub(super) fn memory_of(item: &Item<'_>) -> usize {
     size_of::<[u64; 3]>()
         + size_of::<OnceLock<Bytes>>()
@@ -97,7 +99,7 @@ impl Tail {
         (0..self.len().min(limit)).filter_map(|i| self.item(i))
     }
 
-    /// The newest tombstone over `key` that counts, 0 without one.
+    /// The newest tombstone over `key` that counts, or 0 without one.
     #[inline]
     pub fn newest(&self, cmp: &UserComparator, key: &[u8], query: &Query<'_>) -> SeqNo {
         let len = self.len();
@@ -123,7 +125,7 @@ impl Tail {
 }
 
 impl Item<'_> {
-    /// It alone, as entries.
+    /// This tombstone as a list of entries.
     pub(crate) fn entries(&self) -> Entries<'_> {
         Entries {
             seqnos: std::slice::from_ref(&self.seqno),

@@ -1,46 +1,48 @@
-//! Where in the key space a memtable has range tombstones at all: most keys are under none, and one bit says so.
+//! The places in the key space where a memtable has range tombstones: most keys are under none, and one bit
+//! shows that.
 //!
-//! Keys are given numbers that ascend with them, and the numbers from the first to the last key are cut into buckets. A bucket's bit is set when
-//! a tombstone reaches into it, and never cleared. A key under a tombstone is in a bucket from that of its start to that of its end, so a key whose
-//! bit is not set is under none. Keys beyond the outer ones belong to the outer buckets.
+//! Keys are mapped to numbers in ascending order, and the numbers from the first to the last key are divided
+//! into buckets. A bucket's bit is set when a tombstone extends into it, and never cleared. A key under a
+//! tombstone is in a bucket from that of its start to that of its end, so a key whose bit is not set is under
+//! none. Keys beyond the outer ones belong to the outer buckets.
 //!
-//! Bits are set before the tombstone can be found, so whoever is to see it sees them.
+//! Bits are set before the tombstone can be found, so every reader that must see the tombstone sees them.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use base::UserComparator;
 
-/// Buckets for each tombstone, so that few are touched.
+/// The number of buckets for each tombstone, so that few are touched.
 const BUCKETS_PER_TOMBSTONE: usize = 32;
-/// Fewest buckets.
+/// The minimum number of buckets.
 const MIN_BUCKETS: usize = 1 << 10;
-/// Most buckets: one tombstone may touch all of them.
+/// The maximum number of buckets: one tombstone may touch all of them.
 const MAX_BUCKETS: usize = 1 << 18;
-/// Bytes of a key that count.
+/// The number of bytes of a key that count.
 const MAX_DIGITS: usize = 8;
 
-/// See the module.
+/// The buckets: see the module.
 #[derive(Debug)]
 pub(super) struct Touched {
     scale: Scale,
     /// The number of the first key.
     low: u64,
-    /// A bucket is two to that power numbers.
+    /// The size of a bucket is two to this power.
     shift: u32,
     bits: Box<[AtomicU64]>,
-    /// Tombstones it was made for.
+    /// The number of tombstones it was made for.
     room: usize,
 }
 
 /// Tombstones as pairs of keys without timestamps, first and last, in any order.
 pub(super) trait Spans {
-    /// Shows each of them.
+    /// Calls `visit` with each of them.
     fn each(&self, visit: &mut dyn FnMut(&[u8], &[u8]));
 }
 
 impl Touched {
-    /// Of `tombstones` that `spans` shows, all between the keys `first` and `last`, with room for as many more. `None` where bytes do not order keys.
-    /// Linear.
+    /// Buckets for the `tombstones` of `spans`, all between the keys `first` and `last`, with room for as
+    /// many more. `None` if bytes do not order keys. Linear.
     pub fn new(
         cmp: &UserComparator,
         (first, last): (&[u8], &[u8]),
@@ -69,17 +71,18 @@ impl Touched {
         Some(touched)
     }
 
-    /// False if it is made anew for that many tombstones.
+    /// False if that many tombstones require a larger one.
     pub fn has_room_for(&self, tombstones: usize) -> bool {
         tombstones <= self.room
     }
 
-    /// Bytes it takes in memory.
+    /// The memory it takes, in bytes.
     pub fn memory_usage(&self) -> usize {
         size_of::<Touched>() + self.scale.shared.len() + size_of_val(&*self.bits)
     }
 
-    /// Before the tombstone `[start, end)`, keys without timestamps, can be found.
+    /// Records the tombstone `[start, end)`, keys without timestamps. Must be called before readers can find
+    /// it.
     pub fn touch(&self, start: &[u8], end: &[u8]) {
         let (first, last) = (self.bucket(start), self.bucket(end));
         for word in first / 64..=last / 64 {
@@ -90,7 +93,7 @@ impl Touched {
         }
     }
 
-    /// False if no tombstone is over `key`, which is without timestamp.
+    /// False if no tombstone covers `key`, which has no timestamp.
     #[inline]
     pub fn may_cover(&self, key: &[u8]) -> bool {
         let bucket = self.bucket(key);
@@ -105,8 +108,9 @@ impl Touched {
     }
 }
 
-/// Numbers that ascend with keys, and lie close together where the keys do: the bytes behind those that all have in common are digits, each between
-/// the least and the greatest byte that a key has there. So text leaves no gaps between its few characters.
+/// Maps keys to ascending numbers that are close together where the keys are: the bytes after the common
+/// prefix of all keys are digits, each between the least and the greatest byte that any key has there. So
+/// text leaves no gaps between its few characters.
 #[derive(Debug)]
 struct Scale {
     shared: Box<[u8]>,
@@ -118,7 +122,7 @@ struct Scale {
 struct Digit {
     least: u8,
     greatest: u8,
-    /// What one more of it adds.
+    /// The value of one unit of this digit.
     weight: u64,
 }
 
@@ -153,7 +157,7 @@ impl Scale {
             digits: [Digit::default(); MAX_DIGITS],
             len: 0,
         };
-        // Eight digits of at most 256 values would be one number too many.
+        // Eight digits of 256 values would overflow by one.
         let mut numbers = 1u64;
         for digit in digits.into_iter().map_while(|digit| digit) {
             let Some(more) = numbers.checked_mul(digit.values()) else {
@@ -177,7 +181,7 @@ impl Scale {
             return if key < &*self.shared { 0 } else { u64::MAX };
         };
         let mut number = 0;
-        // What a key has not is less than any byte.
+        // A missing byte is less than any byte.
         for (digit, &byte) in self.digits[..self.len].iter().zip(rest) {
             if byte < digit.least {
                 break;

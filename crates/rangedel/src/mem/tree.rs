@@ -1,4 +1,4 @@
-//! A persistent search tree over the key space, each node answering for the keys between two splits.
+//! A persistent search tree over the key space. Each node is responsible for the keys between two splits.
 //!
 //! ```text
 //! inner   splits      d         m         t          children and what covers all of each
@@ -6,9 +6,9 @@
 //! leaf         a-b c-d   d---h     m-p       t-z      fragments, each with its sequence numbers
 //! ```
 //!
-//! A tombstone that spans all the keys of a child goes into the child's [cover](Cover), not into the fragments below: so it changes at most
-//! two paths and their neighbours. What covers a key is therefore gathered along the way down. The outer children reach to
-//! infinity and are never covered.
+//! A tombstone that spans all the keys of a child goes into the child's [cover](Cover), not into the
+//! fragments below. So it changes at most two paths and their neighbours, and a lookup collects the covers on
+//! the way down. The outer children are unbounded and never covered.
 
 use std::sync::Arc;
 
@@ -22,10 +22,10 @@ use crate::mem::cover::Cover;
 use crate::mem::touched::Spans;
 use crate::source::Probe;
 
-/// Fragments a leaf may have, and entries all of them together; what changing a leaf has to copy.
+/// The maximum number of fragments in a leaf, and of entries in all of them: a change copies the leaf.
 const LEAF_FRAGMENTS: usize = 128;
 const LEAF_ENTRIES: usize = 1024;
-/// Children an inner node may have.
+/// The maximum number of children of an inner node.
 const FANOUT: usize = 16;
 
 #[derive(Debug)]
@@ -36,9 +36,9 @@ pub(super) enum Node {
 
 #[derive(Debug)]
 pub(super) struct Inner {
-    /// One more than there are splits.
+    /// One more than the splits.
     children: Vec<Child>,
-    /// Where each child but the first begins.
+    /// The start of each child but the first.
     splits: Vec<Box<[u8]>>,
     prefixes: KeyPrefixes,
 }
@@ -60,14 +60,14 @@ impl Inner {
         }
     }
 
-    /// The child that answers for `key`.
+    /// The child that is responsible for `key`.
     #[inline]
     fn child_of(&self, cmp: &UserComparator, key: &[u8]) -> usize {
         self.prefixes
             .partition_point(key, |i| compare(cmp, &self.splits[i], key).is_le())
     }
 
-    /// Where child `i` begins and ends, given where the node does.
+    /// The range of child `i`, given that of the node.
     fn range<'a>(&'a self, i: usize, low: Option<&'a [u8]>, high: Option<&'a [u8]>) -> Range<'a> {
         let split = |i: usize| self.splits.get(i).map(|split| &**split);
         let before = i.checked_sub(1);
@@ -83,7 +83,7 @@ fn memory_of(entries: Entries<'_>) -> usize {
     size_of_val(entries.seqnos) + entries.timestamps.len()
 }
 
-/// From the first key to before the second; open without.
+/// From the first key up to the second, exclusive; `None` is unbounded.
 type Range<'a> = (Option<&'a [u8]>, Option<&'a [u8]>);
 
 impl Node {
@@ -96,7 +96,7 @@ impl Node {
         matches!(self, Node::Leaf(fragments) if fragments.is_empty())
     }
 
-    /// The first and the last key it knows, empty ones without.
+    /// The first and the last key it knows, or empty ones.
     pub fn outer_keys(&self) -> (&[u8], &[u8]) {
         (
             self.outer_key(true).unwrap_or_default(),
@@ -121,7 +121,7 @@ impl Node {
         }
     }
 
-    /// The ranges of its tombstones; it answers for the keys of `range`.
+    /// Visits the ranges of its tombstones; the node is responsible for the keys of `range`.
     fn each_span(&self, range: Range<'_>, visit: &mut dyn FnMut(&[u8], &[u8])) {
         match self {
             Node::Leaf(fragments) => {
@@ -157,7 +157,7 @@ impl Node {
         }
     }
 
-    /// The newest tombstone over the stored `key` that counts, 0 without one.
+    /// The newest tombstone over the stored `key` that counts, or 0 without one.
     #[inline]
     pub fn newest(&self, cmp: &UserComparator, key: &[u8], query: &Query<'_>) -> SeqNo {
         let mut newest = 0;
@@ -176,7 +176,8 @@ impl Node {
         }
     }
 
-    /// Narrows `probe` to where the tombstones over its key do not change. The node answers from `low` to `high`.
+    /// Narrows `probe` to the range in which the tombstones over its key do not change. The node is
+    /// responsible for the keys from `low` to `high`.
     pub fn probe(&self, probe: &mut Probe<'_>, low: Option<&[u8]>, high: Option<&[u8]>) {
         match self {
             Node::Leaf(fragments) => fragments.probe(probe, &mut 0),
@@ -194,7 +195,7 @@ impl Node {
         }
     }
 
-    /// Hands everything to `builder` as fragments.
+    /// Passes all tombstones to `builder` as fragments.
     pub fn flatten(&self, cmp: &UserComparator, builder: &mut Builder<'_>) {
         self.flatten_below(cmp, builder, (None, None), Entries::default());
     }
@@ -256,19 +257,19 @@ impl Spans for Node {
     }
 }
 
-/// A node that takes the place of another, or of its part from `low` on.
+/// A node that replaces another, or its part from `low` on.
 struct Piece {
-    /// `None` for the first: it begins where the node replaced began.
+    /// `None` for the first: it begins where the replaced node began.
     low: Option<Box<[u8]>>,
     node: Arc<Node>,
 }
 
-/// One change of a tree: what it copies and what it lets go.
+/// One change of a tree, with the memory it copies and frees.
 pub(super) struct Edit<'a> {
     cmp: &'a UserComparator,
     /// Bytes of new nodes and covers.
     pub added_memory: usize,
-    /// Bytes of nodes replaced.
+    /// Bytes of replaced nodes.
     pub freed_memory: usize,
 }
 
@@ -281,7 +282,7 @@ impl<'a> Edit<'a> {
         }
     }
 
-    /// The tree with `items`.
+    /// The tree with `items` added.
     pub fn apply(&mut self, root: &Arc<Node>, items: &[Item<'_>]) -> Arc<Node> {
         let mut pieces = self.apply_node(root, (None, None), items);
         while pieces.len() > 1 {
@@ -318,7 +319,7 @@ impl<'a> Edit<'a> {
         }
     }
 
-    /// What of `item` lies in `range`, which it overlaps.
+    /// The part of `item` in `range`, which it overlaps.
     fn clip<'i>(&self, item: &Item<'i>, (low, high): (Option<&'i [u8]>, Option<&'i [u8]>)) -> Item<'i> {
         let mut item = *item;
         if let Some(low) = low.filter(|low| compare(self.cmp, item.start.key, low).is_lt()) {
@@ -332,7 +333,7 @@ impl<'a> Edit<'a> {
 
     fn apply_inner(&mut self, inner: &Inner, (low, high): Range<'_>, items: &[Item<'_>]) -> Vec<Piece> {
         let cmp = self.cmp;
-        // For each child: what spans it, and what reaches into it.
+        // For each child: the items that span it, and those that extend into it.
         let mut work: Vec<(Vec<&Item<'_>>, Vec<Item<'_>>)> = Vec::new();
         work.resize_with(inner.children.len(), Default::default);
         for item in items {
@@ -376,7 +377,7 @@ impl<'a> Edit<'a> {
         self.inner_nodes(children)
     }
 
-    /// One inner node, or several where there are too many children for one.
+    /// One inner node, or several if there are too many children for one.
     fn inner_nodes(&mut self, children: Vec<(Option<Box<[u8]>>, Child)>) -> Vec<Piece> {
         let count = children.len().div_ceil(FANOUT);
         let size = children.len().div_ceil(count.max(1)).max(1);
@@ -394,14 +395,14 @@ impl<'a> Edit<'a> {
                 group.push(child);
             }
             let node = self.new_node(Node::Inner(Inner::new(self.cmp, group, splits)));
-            // The first keeps the beginning of the node it replaces, which its parent knows.
+            // The first keeps the start of the node it replaces, which its parent knows.
             let low = low.filter(|_| !pieces.is_empty());
             pieces.push(Piece { low, node });
         }
         pieces
     }
 
-    /// One leaf, or several where there is too much for one.
+    /// One leaf, or several if there are too many entries for one.
     fn leaves(&mut self, fragments: FragmentedTombstones, range: Range<'_>) -> Vec<Piece> {
         if fragments.len() <= LEAF_FRAGMENTS && fragments.num_tombstones() <= LEAF_ENTRIES {
             let node = self.new_node(Node::Leaf(fragments));
@@ -434,7 +435,8 @@ impl<'a> Edit<'a> {
         pieces
     }
 
-    /// A range that many tombstones cover becomes a child of its own, so that they, and those to come, are its cover.
+    /// A range that many tombstones cover becomes a child of its own, so that they, and later ones, are its
+    /// cover.
     fn lone_fragment(&mut self, fragments: &FragmentedTombstones, (low, high): Range<'_>) -> Vec<Piece> {
         let (start, end) = (fragments.start(0).key, fragments.end(0).key);
         let entries = fragments.entries(0);

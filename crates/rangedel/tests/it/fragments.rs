@@ -1,4 +1,4 @@
-//! Fragments and cursors over them.
+//! Tests of fragments and of cursors over them.
 
 use std::sync::Arc;
 
@@ -20,7 +20,8 @@ fn random_tombstones(rng: &mut TestRng, cmp: &UserComparator, most: usize) -> Ve
         .collect()
 }
 
-/// No fragment is empty, meets the next, or is like a neighbour it touches; entries are newest first and each there once.
+/// Checks that no fragment is empty, overlaps the next, or equals a neighbour it adjoins; and that entries
+/// are newest first without duplicates.
 fn check_shape(cmp: &UserComparator, set: &FragmentedTombstones) {
     let whole = |key: &[u8]| with_timestamp(cmp, key, 0);
     let fragments: Vec<_> = set.iter().collect();
@@ -67,7 +68,8 @@ fn check_answers(
             set.covering_seqno(cmp, &key, snapshot),
             covering(cmp, tombstones, &key, snapshot, None)
         );
-        // A Get knows the key and what it reads at, not yet the entry, which may be as old as can be.
+        // A Get knows the key and the read timestamp, but not the entry yet, which may have the oldest
+        // possible timestamp.
         let oldest = with_timestamp(cmp, cmp.strip_timestamp(&key), 0);
         let read_at = (cmp.timestamp_size() > 0).then(|| cmp.timestamp(&key));
         assert_eq!(
@@ -97,7 +99,7 @@ fn built_sets_answer_as_the_list_does() {
                 set.iter().map(|f| f.seqnos[0]).max().unwrap_or(0)
             );
 
-            // What a file would hold of it, in the file's order: the linear way to the same set.
+            // The tombstones as a file would hold them, in the file's order: the linear path to the same set.
             let stored: Vec<_> = set.tombstones().collect();
             assert_eq!(stored.len(), set.num_tombstones());
             assert_eq!(FragmentedTombstones::build(stored, &cmp), set);
@@ -125,7 +127,8 @@ fn merging_is_building_from_all() {
     }
 }
 
-/// A file's bounds and what of `tombstones` lies within them: clipped, or with the flag as an inclusive end.
+/// A file's bounds, and the parts of `tombstones` within them: truncated, or with the flag up to and
+/// including the end.
 fn random_bounds(rng: &mut TestRng, cmp: &UserComparator) -> (Vec<u8>, Vec<u8>, bool) {
     let (mut a, mut b) = (random_key(rng), random_key(rng));
     if cmp
@@ -197,7 +200,8 @@ fn files_that_share_a_user_key_answer_for_it_together() {
     let mut rng = testkit::rng();
     for cmp in comparators() {
         for _ in 0..60 {
-            // Two files of a level, the second beginning with an older version of the key the first ends with, both holding all tombstones.
+            // Two files of a level. The second begins with an older version of the key that the first ends
+            // with; both hold all tombstones.
             let tombstones = random_tombstones(&mut rng, &cmp, 6);
             let whole = FragmentedTombstones::build(tombstones.clone(), &cmp);
             let (low, middle, _) = random_bounds(&mut rng, &cmp);
@@ -232,7 +236,7 @@ fn files_that_share_a_user_key_answer_for_it_together() {
     }
 }
 
-/// Walks a cursor forwards, backwards and by leaps over sorted keys.
+/// Walks a cursor forwards, backwards and by jumps over sorted keys.
 pub fn check_cursor(
     rng: &mut TestRng,
     cmp: &UserComparator,
@@ -345,13 +349,13 @@ fn ends_behind_a_key_are_told() {
         FragmentedTombstones::build([one], cmp)
     };
     let (a, k) = (encode(b"a", 9, Kind::Value), encode(b"k", 9, Kind::Value));
-    // Bytewise the next key has a name.
+    // In bytewise order the next key has a name.
     let cmp = UserComparator::Bytewise;
     let cut = one(&cmp, b"a", b"z").truncate(&cmp, &a, &k);
     let fragment = cut.fragment(0);
     assert_eq!((fragment.start, fragment.end), (&b"a"[..], &b"k\0"[..]));
     assert!(!fragment.end_is_covered && fragment.start_is_covered);
-    // In reverse there is none.
+    // In reverse order it has none.
     let cmp = UserComparator::ReverseBytewise;
     let cut = one(&cmp, b"z", b"a").truncate(&cmp, &encode(b"y", 9, Kind::Value), &k);
     let fragment = cut.fragment(0);
@@ -394,7 +398,8 @@ fn nesting_nobody_vouches_for_is_bounded() {
         set.covering_seqno(&cmp, format!("{key:08}").as_bytes(), snapshot)
     };
     let depths = || (1..DEPTH).step_by(97);
-    // The newest within the others, and around them; each keeps the newest, and some more where there are few places.
+    // The newest within the others, and around them: each fragment keeps the newest, and some more if it is
+    // in few fragments.
     for newest_within in [true, false] {
         let seqno = |i: u32| if newest_within { DEPTH - i } else { i };
         let nested = (1..DEPTH).map(|i| tombstone(100_000 - i, 100_000 + i, seqno(i)));
@@ -404,7 +409,7 @@ fn nesting_nobody_vouches_for_is_bounded() {
             let newest = if newest_within { DEPTH - i } else { DEPTH - 1 };
             assert_eq!(covering(&set, 100_000 - i, MAX_SEQNO), newest.into());
             assert_eq!(covering(&set, 100_000 + i - 1, MAX_SEQNO), newest.into());
-            // A few more are there.
+            // A few more are kept.
             let before = u64::from(newest) - 1;
             let covered = if newest_within {
                 i < DEPTH - 1
@@ -417,7 +422,7 @@ fn nesting_nobody_vouches_for_is_bounded() {
         assert_eq!(covering(&set, 100_000 - DEPTH, MAX_SEQNO), 0);
         assert_eq!(covering(&set, 100_000 + DEPTH, MAX_SEQNO), 0);
     }
-    // Of one age they are one, however many.
+    // Tombstones of one age are one, however many.
     let same = (1..DEPTH).map(|i| tombstone(100_000 - i, 100_000 + i, 7));
     let set = FragmentedTombstones::build_within(same, &cmp, 5).unwrap();
     assert_eq!((set.len(), set.num_tombstones()), (1, 1));
@@ -426,13 +431,9 @@ fn nesting_nobody_vouches_for_is_bounded() {
     let set = FragmentedTombstones::build_within(few.clone(), &cmp, 9).unwrap();
     assert_eq!(set, FragmentedTombstones::build(few.clone(), &cmp));
     let set = FragmentedTombstones::build_within(few, &cmp, 8).unwrap();
-    assert_eq!(
-        (set.len(), set.num_tombstones()),
-        (1, 1),
-        "the newest is over all"
-    );
+    assert_eq!((set.len(), set.num_tombstones()), (1, 1), "the newest covers all");
     assert_eq!(covering(&set, 7, MAX_SEQNO), 3);
-    // An older one with another timestamp may matter to those who read at it.
+    // An older tombstone with another timestamp may matter to those who read at it.
     let stamped = UserComparator::BytewiseU64Ts;
     let nested = (1..100_u8).map(|i| RangeTombstone {
         start: with_timestamp(&stamped, &[100 - i], i.into()),

@@ -19,7 +19,7 @@ fn lookups_and_snapshots_agree_with_the_list() {
             let mut frozen = (mem.source(), 0);
             let most = [20, 100, 400, 1500][round % 4];
             for seqno in 1..=most {
-                // Timestamps grow with sequence numbers, as RocksDB demands.
+                // Timestamps grow with sequence numbers, as RocksDB requires.
                 let one = random_tombstone(&mut rng, &cmp, seqno, (seqno / 4) as u16);
                 mem.add(&one.start, &one.end, seqno);
                 if cmp.compare_without_timestamp(&one.start, &one.end).is_lt() {
@@ -117,7 +117,7 @@ fn sequence_numbers_may_come_out_of_order() {
         }
         let mut tombstones = Vec::new();
         for &seqno in &seqnos {
-            // Wide ones, so that they span nodes of the tree.
+            // Wide tombstones, so that they span nodes of the tree.
             let (start, end) = (rng.u32(..40), rng.u32(900..1000));
             let (start, end) = if rng.one_in(3) {
                 (end, end + 1)
@@ -140,7 +140,8 @@ fn sequence_numbers_may_come_out_of_order() {
     }
 }
 
-/// What trimming a queue leaves behind: every tombstone reaches over all before it. Lists in fragments would take the square of their number.
+/// The pattern of trimming a queue: every tombstone covers all earlier ones. Lists in fragments would take
+/// the square of their number.
 #[test]
 fn nested_tombstones_take_little_memory() {
     let cmp = UserComparator::Bytewise;

@@ -1,4 +1,4 @@
-//! Range tombstones the slow and obvious way, and the orders to try them in.
+//! A simple model of range tombstones, and the orders to test.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use base::{Comparator, SeqNo, UserComparator};
 use rangedel::RangeTombstone;
 use testkit::TestRng;
 
-/// By length, then bytewise: an order in which prefixes of bytes mean nothing.
+/// By length, then bytewise: an order in which prefixes of bytes have no meaning.
 struct ByLength;
 
 impl Comparator for ByLength {
@@ -39,7 +39,7 @@ impl Comparator for ShortTimestamps {
     }
 }
 
-/// All orders there are to try.
+/// All orders to test.
 pub fn comparators() -> Vec<UserComparator> {
     vec![
         UserComparator::Bytewise,
@@ -51,7 +51,7 @@ pub fn comparators() -> Vec<UserComparator> {
     ]
 }
 
-/// A timestamp of the comparator's size; empty without timestamps. Larger is newer.
+/// A timestamp of the comparator's size; empty without timestamps. Larger values are newer.
 pub fn timestamp(cmp: &UserComparator, ts: u16) -> Vec<u8> {
     match cmp.timestamp_size() {
         2 => ts.to_be_bytes().to_vec(),
@@ -60,12 +60,12 @@ pub fn timestamp(cmp: &UserComparator, ts: u16) -> Vec<u8> {
     }
 }
 
-/// `key` with a timestamp where the order has them.
+/// `key` with a timestamp if the order has timestamps.
 pub fn with_timestamp(cmp: &UserComparator, key: &[u8], ts: u16) -> Vec<u8> {
     [key, &timestamp(cmp, ts)].concat()
 }
 
-/// Few keys, many of them alike in their first bytes, so that ranges meet.
+/// Few keys, many with equal first bytes, so that ranges overlap.
 pub fn random_key(rng: &mut TestRng) -> Vec<u8> {
     let mut key = match rng.u8(..8) {
         0 => Vec::new(),
@@ -77,7 +77,7 @@ pub fn random_key(rng: &mut TestRng) -> Vec<u8> {
     key
 }
 
-/// A tombstone over a range of random keys, the right way round but for one in twenty.
+/// A tombstone over a range of random keys, with start and end swapped in one of twenty.
 pub fn random_tombstone(rng: &mut TestRng, cmp: &UserComparator, seqno: SeqNo, ts: u16) -> RangeTombstone {
     let (mut a, mut b) = (
         with_timestamp(cmp, &random_key(rng), ts),
@@ -93,7 +93,7 @@ pub fn random_tombstone(rng: &mut TestRng, cmp: &UserComparator, seqno: SeqNo, t
     }
 }
 
-/// True if `tombstone` lies over the entry `key`, timestamps of both left out of account.
+/// True if the range of `tombstone` contains the entry `key`, timestamps ignored.
 pub fn reaches_over(cmp: &UserComparator, tombstone: &RangeTombstone, key: &[u8]) -> bool {
     cmp.compare_without_timestamp(&tombstone.start, key).is_le()
         && cmp.compare_without_timestamp(key, &tombstone.end).is_lt()
