@@ -1,43 +1,43 @@
-//! What MANIFEST says about one blob file.
+//! The MANIFEST's records of a blob file.
 
 use std::any::Any;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
-/// A blob file comes into being (tag 400).
+/// A new blob file (tag 400).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BlobFileAddition {
-    /// File number.
+    /// The file number.
     pub number: u64,
-    /// Number of records.
+    /// The number of records.
     pub total_blob_count: u64,
     /// Bytes of the records: the file without header and footer.
     pub total_blob_bytes: u64,
-    /// Name of the checksum function over the whole file, empty for none.
+    /// The name of the checksum function over the whole file, empty for none.
     pub checksum_method: String,
-    /// That checksum, empty for none.
+    /// The value of that checksum, empty for none.
     pub checksum_value: Box<[u8]>,
-    /// Fields of later RocksDB releases that may be ignored, to be written again as they came.
+    /// Ignorable fields of later RocksDB releases, which are written back unchanged.
     pub unknown_fields: Vec<(u32, Box<[u8]>)>,
 }
 
-/// Records of a blob file that nothing refers to any more (tag 401). Adds to what was garbage before.
+/// Records of a blob file that are no longer referenced (tag 401). Adds to the earlier garbage.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BlobFileGarbage {
-    /// File number.
+    /// The file number.
     pub number: u64,
-    /// How many records.
+    /// The number of records.
     pub garbage_blob_count: u64,
-    /// Their bytes.
+    /// The bytes of the records.
     pub garbage_blob_bytes: u64,
-    /// Fields of later RocksDB releases that may be ignored, to be written again as they came.
+    /// Ignorable fields of later RocksDB releases, which are written back unchanged.
     pub unknown_fields: Vec<(u32, Box<[u8]>)>,
 }
 
-/// What never changes about a blob file, and what the engine hangs on it while it is live.
+/// The immutable facts of a blob file, and the engine's handle while the file is live.
 pub struct SharedBlobFileMetadata {
-    /// As it was added.
+    /// The record that added the file.
     pub addition: BlobFileAddition,
     /// The open file. Owner: the engine.
     pub handle: OnceLock<Box<dyn Any + Send + Sync>>,
@@ -52,18 +52,18 @@ impl fmt::Debug for SharedBlobFileMetadata {
 /// A blob file in a version.
 #[derive(Clone, Debug)]
 pub struct BlobFileMetadata {
-    /// What all versions share.
+    /// The part that all versions share.
     pub shared: Arc<SharedBlobFileMetadata>,
     /// Numbers of the SSTs whose oldest blob file this is.
     pub linked_ssts: BTreeSet<u64>,
-    /// Records nothing refers to.
+    /// The number of records that are no longer referenced.
     pub garbage_blob_count: u64,
-    /// Their bytes.
+    /// The bytes of those records.
     pub garbage_blob_bytes: u64,
 }
 
 impl BlobFileMetadata {
-    /// A blob file no SST is linked to yet, without garbage.
+    /// A blob file without linked SSTs and without garbage.
     pub fn new(addition: BlobFileAddition) -> BlobFileMetadata {
         BlobFileMetadata {
             shared: Arc::new(SharedBlobFileMetadata {
@@ -76,12 +76,12 @@ impl BlobFileMetadata {
         }
     }
 
-    /// File number.
+    /// The file number.
     pub fn number(&self) -> u64 {
         self.shared.addition.number
     }
 
-    /// Number of records.
+    /// The number of records.
     pub fn total_blob_count(&self) -> u64 {
         self.shared.addition.total_blob_count
     }
@@ -91,12 +91,12 @@ impl BlobFileMetadata {
         self.shared.addition.total_blob_bytes
     }
 
-    /// Size of the file in bytes: records, header of 30 and footer of 32.
+    /// The size of the file in bytes: records, header of 30 and footer of 32.
     pub fn file_size(&self) -> u64 {
         self.total_blob_bytes().saturating_add(30 + 32)
     }
 
-    /// True if nothing refers to any record.
+    /// True if no record is referenced any more.
     pub fn is_all_garbage(&self) -> bool {
         self.garbage_blob_count >= self.total_blob_count()
     }

@@ -1,4 +1,4 @@
-//! Version edits applied to a version.
+//! Applies version edits to a version.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -12,28 +12,29 @@ use crate::edit::VersionEdit;
 use crate::file::FileMetadata;
 use crate::version::{Level, MAX_LEVELS, Version};
 
-/// Applies edits to a version and builds the next one, checking what every version must be:
+/// Applies edits to a version and builds the next one. Checks the invariants of a version:
 ///
-/// * a deleted file was there, an added one was not;
-/// * files below L0 do not overlap, and their bounds stand the right way round;
-/// * L0 files have an order: by epoch number where all files of the family have one, else by sequence numbers that do not nest;
-/// * blob garbage belongs to a blob file that is there, and is not more than the file holds.
+/// * a deleted file existed, and an added one did not;
+/// * files below L0 do not overlap, and no smallest key exceeds the largest;
+/// * L0 files have an order: by epoch number if all files of the family have one, otherwise by sequence
+///   numbers that do not nest;
+/// * blob garbage belongs to an existing blob file, and does not exceed its size.
 ///
-/// Levels no edit touched are shared with the old version, so building costs as much as the levels touched.
-/// After an error the builder is of no further use.
+/// Levels that no edit touches are shared with the old version, so the cost of a build is that of the levels
+/// touched. After an error the builder must be dropped.
 #[derive(Clone, Debug)]
 pub struct VersionBuilder {
     base: Version,
     levels: Vec<LevelChanges>,
-    /// Level of each file an edit touched, `None` = in no level any more.
+    /// The level of each file that an edit touched, `None`: no level any more.
     touched: HashMap<u64, Option<usize>>,
-    /// Blob files an edit touched, as they are now.
+    /// The blob files that an edit touched, in their current state.
     blobs: BTreeMap<u64, BlobFileMetadata>,
 }
 
 #[derive(Clone, Debug, Default)]
 struct LevelChanges {
-    /// Of the base version's files.
+    /// The deleted files of the base version.
     deleted: BTreeSet<u64>,
     added: BTreeMap<u64, Arc<FileMetadata>>,
 }
@@ -49,7 +50,7 @@ fn corruption(message: String) -> Error {
 }
 
 impl VersionBuilder {
-    /// Starts from `base`.
+    /// A builder that starts from `base`.
     pub fn new(base: &Version) -> VersionBuilder {
         VersionBuilder {
             base: base.clone(),
@@ -59,7 +60,7 @@ impl VersionBuilder {
         }
     }
 
-    /// Applies one edit, whatever family it names. Fields that are not about files are left out of account.
+    /// Applies one edit, regardless of the family it names. Fields that do not concern files are ignored.
     pub fn apply(&mut self, edit: &VersionEdit) -> Result<()> {
         for addition in &edit.blob_file_additions {
             self.add_blob_file(addition)?;
@@ -139,7 +140,7 @@ impl VersionBuilder {
         Ok(())
     }
 
-    /// The blob file as it is now, to be changed; `None` if there is none of that number.
+    /// The current state of the blob file, for a change; `None` if there is none of that number.
     fn blob_mut(&mut self, number: u64) -> Option<&mut BlobFileMetadata> {
         if !self.blobs.contains_key(&number) {
             let base = self.base.blob_files().get(&number)?;
@@ -175,7 +176,7 @@ impl VersionBuilder {
         }
     }
 
-    /// Files added so far, for a replay that learns only at the end how to read their bounds.
+    /// The files added so far, for a replay that learns only at the end how to interpret their bounds.
     pub(crate) fn added_files_mut(&mut self) -> impl Iterator<Item = &mut Arc<FileMetadata>> {
         self.levels.iter_mut().flat_map(|level| level.added.values_mut())
     }
@@ -196,7 +197,7 @@ impl VersionBuilder {
         let changes = |level: usize| self.levels.get(level).unwrap_or(&no_changes);
 
         let mut levels = Vec::with_capacity(num_levels);
-        // L0 comes last: how it is sorted depends on every file.
+        // L0 is built last: its order depends on every file.
         levels.push(Arc::clone(&empty_level));
         for level in 1..num_levels {
             levels.push(if changes(level).is_empty() {
@@ -254,7 +255,8 @@ fn build_level0(
     Ok(Level::new(cmp.user(), 0, files, old, |_| None))
 }
 
-/// Files of one epoch come from one ingestion or atomic flush and must not say different things about one key.
+/// Files of one epoch come from one ingestion or atomic flush and must not have different versions of one
+/// key.
 fn check_epochs(cmp: &InternalComparator, newest_first: &[Arc<FileMetadata>]) -> Result<()> {
     for same in newest_first.chunk_by(|a, b| a.epoch_number == b.epoch_number) {
         if same.len() < 2 {
@@ -275,9 +277,9 @@ fn check_epochs(cmp: &InternalComparator, newest_first: &[Arc<FileMetadata>]) ->
     Ok(())
 }
 
-/// Without epoch numbers the sequence numbers alone say which file is newer: a newer file must begin later. Ingested files have one
-/// sequence number for all their entries, and one that nothing newer than they shares. LevelDB's files tell no sequence numbers and go by
-/// file number.
+/// Without epoch numbers only the sequence numbers determine which file is newer: a newer file must begin
+/// later. Ingested files have one sequence number for all their entries, which no newer data shares.
+/// LevelDB's files have no sequence numbers and are ordered by file number.
 fn check_seqnos(newest_first: &[Arc<FileMetadata>]) -> Result<()> {
     for pair in newest_first.windows(2) {
         let (newer, older) = (&pair[0], &pair[1]);
@@ -319,7 +321,7 @@ fn check_bounds(cmp: &InternalComparator, file: &FileMetadata) -> Result<()> {
     Ok(())
 }
 
-/// A level below L0: what is left of the old one merged with the new files, by smallest key.
+/// Builds a level below L0: the remaining old files merged with the new files, by smallest key.
 fn build_level(cmp: &InternalComparator, level: usize, old: &Level, changes: &LevelChanges) -> Result<Level> {
     let mut added: Vec<&Arc<FileMetadata>> = changes.added.values().collect();
     added.sort_by(|a, b| cmp.compare(&a.smallest, &b.smallest));
@@ -367,7 +369,8 @@ fn build_level(cmp: &InternalComparator, level: usize, old: &Level, changes: &Le
     Ok(Level::new(cmp.user(), level, files, old, |i| origins[i]))
 }
 
-/// Blob files stay while some SST refers to them or to an older one, and while not all of their records are garbage.
+/// Blob files are kept while an SST refers to them or to an older one, and while not all of their records are
+/// garbage.
 fn build_blob_files(
     base: &Version,
     changed: BTreeMap<u64, BlobFileMetadata>,

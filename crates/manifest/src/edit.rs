@@ -1,6 +1,7 @@
-//! One change of a database's files: a record of MANIFEST.
+//! A version edit: one change of a database's files, and one record of the MANIFEST.
 //!
-//! Bytes: `docs/format/manifest.md`. A record is a run of fields, each a tag (varint) and what belongs to it, in any order.
+//! Bytes: `docs/format/manifest.md`. A record is a sequence of fields, each a tag (varint) and its value, in
+//! any order.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -13,7 +14,7 @@ use crate::file::FileMetadata;
 mod decode;
 mod encode;
 
-/// Tags of fields. The numbers lie on disk.
+/// The tags of fields. The numbers are part of the format.
 mod tag {
     pub const COMPARATOR: u32 = 1;
     pub const LOG_NUMBER: u32 = 2;
@@ -49,7 +50,7 @@ mod tag {
     pub const LAST_COMPACTED_MANIFEST_FILE_SIZE: u32 = 8203;
 }
 
-/// Tags of the fields within a new file. The numbers lie on disk.
+/// The tags of the fields within a new file. The numbers are part of the format.
 mod file_tag {
     pub const TERMINATE: u32 = 1;
     pub const NEED_COMPACTION: u32 = 2;
@@ -71,75 +72,77 @@ mod file_tag {
     pub const PATH_ID: u32 = 65;
 }
 
-/// Unknown tags within new files and blob files with this bit must be understood.
+/// Unknown tags with this bit, within new files and blob files, must be understood.
 const MUST_UNDERSTAND_MASK: u32 = 1 << 6;
 /// Ends the fields within a blob file.
 const BLOB_TERMINATE: u32 = 0;
-/// Fields of a WAL addition.
+/// The fields of a WAL addition.
 const WAL_TERMINATE: u32 = 1;
 const WAL_SYNCED_SIZE: u32 = 2;
 
-/// A WAL came into being or was synced (tag 8199, `track_and_verify_wals_in_manifest`).
+/// A WAL was created or synced (tag 8199, `track_and_verify_wals_in_manifest`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WalAddition {
-    /// Number of the WAL.
+    /// The number of the WAL.
     pub number: u64,
-    /// Bytes known to be synced, `None` when it was only created.
+    /// Bytes known to be synced, `None` if it was only created.
     pub synced_size: Option<u64>,
 }
 
 /// One change of a database's files. The default changes nothing.
 ///
-/// Fields that stand for absence are not written. Applied in this order, whatever the order of the bytes: blob additions,
-/// blob garbage, deleted files, new files.
+/// Fields that represent absence are not written. The order of application does not depend on the order of
+/// the bytes: blob additions, blob garbage, deleted files, new files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct VersionEdit {
     /// The database's id.
     pub db_id: Option<String>,
-    /// Name of the family's comparator.
+    /// The name of the family's comparator.
     pub comparator: Option<String>,
-    /// WALs with lower numbers hold nothing unflushed for this family.
+    /// WALs with lower numbers hold no unflushed data of this family.
     pub log_number: Option<u64>,
-    /// Always 0 since LevelDB stopped to use it.
+    /// Always 0, since LevelDB stopped using it.
     pub prev_log_number: Option<u64>,
-    /// The number the next new file gets.
+    /// The number that the next new file gets.
     pub next_file_number: Option<u64>,
-    /// Highest family id ever used.
+    /// The highest family id ever used.
     pub max_column_family: Option<u32>,
-    /// WALs with lower numbers are needed by no family.
+    /// No family needs WALs with lower numbers.
     pub min_log_number_to_keep: Option<u64>,
-    /// Highest sequence number in use.
+    /// The highest sequence number in use.
     pub last_sequence: Option<SeqNo>,
-    /// Where round-robin compaction goes on: level, internal key.
+    /// Where round-robin compaction continues: level, internal key.
     pub compact_cursors: Vec<(u32, Box<[u8]>)>,
-    /// Files that leave the version: level, number.
+    /// Files removed from the version: level, number.
     pub deleted_files: BTreeSet<(u32, u64)>,
-    /// Files that join the version, with their levels.
+    /// Files added to the version, with their levels.
     pub new_files: Vec<(u32, Arc<FileMetadata>)>,
     /// New blob files.
     pub blob_file_additions: Vec<BlobFileAddition>,
     /// New garbage in blob files.
     pub blob_file_garbages: Vec<BlobFileGarbage>,
-    /// WALs made or synced. An edit with these must change no files: RocksDB would forget them.
+    /// WALs created or synced. An edit with these must change no files: RocksDB would ignore the changes.
     pub wal_additions: Vec<WalAddition>,
-    /// WALs below this number are gone. An edit with it must change no files: RocksDB would forget them.
+    /// WALs below this number have been deleted. An edit with it must change no files: RocksDB would ignore
+    /// the changes.
     pub wal_deletion: Option<u64>,
-    /// The family concerned, 0 = default.
+    /// The id of the family concerned, 0: default.
     pub column_family: u32,
-    /// The family comes into being, under this name. Such an edit must change no files: RocksDB would forget them.
+    /// The family is created with this name. Such an edit must change no files: RocksDB would ignore the
+    /// changes.
     pub column_family_add: Option<String>,
-    /// The family goes.
+    /// The family is dropped.
     pub column_family_drop: bool,
-    /// Member of a group that is applied as a whole or not at all: how many edits of it follow.
+    /// The edit belongs to a group that is applied atomically: the number of edits of the group that follow.
     pub atomic_group_remaining: Option<u32>,
-    /// Versions of keys older than this timestamp may be gone.
+    /// Versions of keys older than this timestamp may have been dropped.
     pub full_history_ts_low: Option<Box<[u8]>>,
-    /// Whether timestamps lie in the family's files. Only beside [`comparator`](Self::comparator).
+    /// Whether the family's files contain timestamps. Only together with [`comparator`](Self::comparator).
     pub persist_user_defined_timestamps: Option<bool>,
-    /// How far a resumable compaction got; opaque here, and never in a database's MANIFEST.
+    /// The progress of a resumable compaction; opaque here, and never in a database's MANIFEST.
     pub subcompaction_progress: Option<Box<[u8]>>,
-    /// Size of this MANIFEST when it held nothing but the state it began with.
+    /// The size of this MANIFEST when it held only its initial state.
     pub last_compacted_manifest_file_size: Option<u64>,
-    /// Fields of later RocksDB releases that may be ignored, to be written again as they came.
+    /// Ignorable fields of later RocksDB releases, which are written back unchanged.
     pub unknown_fields: Vec<(u32, Box<[u8]>)>,
 }

@@ -1,4 +1,4 @@
-//! What MANIFEST says about one SST.
+//! The MANIFEST's record of an SST.
 
 use std::any::Any;
 use std::cmp::Ordering;
@@ -9,103 +9,109 @@ use std::sync::{Arc, OnceLock};
 use base::internal_key::{self, TRAILER_LEN, pack_trailer};
 use base::{Kind, MAX_SEQNO, SeqNo, Temperature, UserComparator};
 
-/// Highest number a file may have: RocksDB keeps the path id in the two bits above.
+/// The highest file number: RocksDB keeps the path id in the two bits above.
 pub const MAX_FILE_NUMBER: u64 = (1 << 62) - 1;
 
-/// Highest path id a file may have.
+/// The highest path id.
 pub const MAX_PATH_ID: u32 = 3;
 
 /// The trailer of a largest key that is the end of a range tombstone: the key itself is not in the file.
 pub const RANGE_TOMBSTONE_SENTINEL: u64 = pack_trailer(MAX_SEQNO, Kind::RangeDeletion as u8);
 
-/// A checksum over a whole file, as the user's checksum generator made it.
+/// A checksum over a whole file, from the user's checksum generator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileChecksum {
-    /// Name of the function, `Unknown` for none.
+    /// The name of the function, `Unknown` for none.
     pub func_name: String,
-    /// Its bytes, empty for none.
+    /// The checksum's bytes, empty for none.
     pub value: Box<[u8]>,
 }
 
-/// Name of a checksum function that is none. RocksDB 7.8 writes it for every file.
+/// The name that means no checksum function. RocksDB 7.8 writes it for every file.
 pub const UNKNOWN_CHECKSUM_FUNC_NAME: &str = "Unknown";
 
-/// What the properties of an SST tell pickers about its entries. Not in MANIFEST: whoever opens the table fills it in.
+/// Statistics of an SST's entries that pickers use, from its properties. They are not in the MANIFEST: the
+/// code that opens the table fills them in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FileStats {
-    /// All entries, deletions and range deletions included.
+    /// The number of entries, including deletions and range deletions.
     pub num_entries: u64,
-    /// Deletions, range deletions included.
+    /// The number of deletions, including range deletions.
     pub num_deletions: u64,
-    /// Range deletions.
+    /// The number of range deletions.
     pub num_range_deletions: u64,
     /// Bytes of all keys, uncompressed.
     pub raw_key_size: u64,
     /// Bytes of all values, uncompressed.
     pub raw_value_size: u64,
-    /// What its blocks are compressed with, as their trailers say it; `None` if the table does not tell.
+    /// The compression of its blocks, according to their trailers; `None` if the table does not record it.
     pub compression: Option<u8>,
 }
 
-/// An SST: what MANIFEST says of it, and what the engine hangs on it while it is live. Shared in an `Arc` by versions and jobs.
+/// An SST: its record in the MANIFEST, and the engine's state for it while it is live. Shared in an `Arc` by
+/// versions and jobs.
 ///
 /// The default is a file without number, size and bounds, to be filled in.
 pub struct FileMetadata {
-    /// File number.
+    /// The file number.
     pub number: u64,
-    /// Which of the configured paths it lies under; at most [`MAX_PATH_ID`].
+    /// The index of the configured path it is in; at most [`MAX_PATH_ID`].
     pub path_id: u32,
-    /// Exact size in bytes.
+    /// The exact size in bytes.
     pub size: u64,
-    /// Smallest internal key: of a point or of a range tombstone's start.
+    /// The smallest internal key: of a point or of a range tombstone's start.
     pub smallest: Box<[u8]>,
-    /// Largest internal key; with the trailer [`RANGE_TOMBSTONE_SENTINEL`] its user key is not in the file.
+    /// The largest internal key; with the trailer [`RANGE_TOMBSTONE_SENTINEL`] its user key is not in the
+    /// file.
     pub largest: Box<[u8]>,
-    /// Lowest sequence number in the file.
+    /// The lowest sequence number in the file.
     pub smallest_seqno: SeqNo,
-    /// Highest sequence number in the file.
+    /// The highest sequence number in the file.
     pub largest_seqno: SeqNo,
     /// A table property collector asked for its compaction.
     pub marked_for_compaction: bool,
-    /// Lowest number of a blob file its entries refer to.
+    /// The lowest number of a blob file that its entries refer to.
     pub oldest_blob_file_number: Option<u64>,
-    /// Seconds since 1970 of the oldest data that went into it; 0 = unknown.
+    /// Unix seconds of the oldest data that went into it; 0: unknown.
     pub oldest_ancestor_time: u64,
-    /// Seconds since 1970 of its making; 0 = unknown.
+    /// Unix seconds of its creation; 0: unknown.
     pub file_creation_time: u64,
-    /// Checksum over the whole file.
+    /// The checksum over the whole file.
     pub file_checksum: Option<FileChecksum>,
-    /// Storage temperature.
+    /// The storage temperature.
     pub temperature: Temperature,
     /// RocksDB's unique id of the table, from its properties.
     pub unique_id: Option<[u8; 16]>,
-    /// Order of flush or ingestion: in L0 a larger one is newer.
+    /// The order of flushes and ingestions: in L0 a larger number is newer.
     pub epoch_number: Option<u64>,
-    /// Estimated bytes in the next level that its range tombstones cover; 0 = none or unknown.
+    /// Estimated bytes in the next level that its range tombstones cover; 0: none or unknown.
     pub compensated_range_deletion_size: u64,
-    /// Bytes from the end of the data blocks to the end of the file; 0 = unknown. A hint.
+    /// Bytes from the end of the data blocks to the end of the file; 0: unknown. A hint.
     pub tail_size: u64,
-    /// False if timestamps were left out of the file's keys and of the bounds in MANIFEST.
+    /// False if timestamps were left out of the file's keys and of the bounds in the MANIFEST.
     pub user_defined_timestamps_persisted: bool,
-    /// Bytes of timestamp that [`smallest`](Self::smallest) and [`largest`](Self::largest) carry here but not in MANIFEST.
+    /// Bytes of timestamp that [`smallest`](Self::smallest) and [`largest`](Self::largest) have here but not
+    /// in the MANIFEST.
     pub padded_timestamp_size: usize,
-    /// Smallest timestamp in the file; empty = unknown.
+    /// The smallest timestamp in the file; empty: unknown.
     pub min_timestamp: Box<[u8]>,
-    /// Largest timestamp in the file; empty = unknown.
+    /// The largest timestamp in the file; empty: unknown.
     pub max_timestamp: Box<[u8]>,
-    /// What a file system wants back when the file is opened; opaque.
+    /// Opaque data that a file system needs when the file is opened.
     pub file_open_metadata: Box<[u8]>,
-    /// Fields of later RocksDB releases that may be ignored, to be written again as they came.
+    /// Ignorable fields of later RocksDB releases, which are written back unchanged.
     pub unknown_fields: Vec<(u32, Box<[u8]>)>,
 
-    /// The level it lies in, or lay in last: set whenever a version is built that holds it there. 255 before that. Whoever reads
-    /// the file counts by it.
+    /// The level it is in, or was last in: set whenever a version is built that holds it there. 255 before
+    /// that. Readers of the file count by it.
     pub level: Arc<AtomicU8>,
-    /// True while a compaction has it as input. Set and cleared under the database mutex; read without it for display.
+    /// True while it is input of a compaction. Set and cleared under the database mutex; read without the
+    /// mutex for display.
     pub being_compacted: AtomicBool,
-    /// True once a compaction met a row in it that no table of ours may hold. Set under the database mutex, never cleared.
+    /// True once a compaction found a row in it that our tables cannot hold. Set under the database mutex,
+    /// never cleared.
     pub left_alone: AtomicBool,
-    /// Counts of entries, once somebody has read the properties.
+    /// The statistics of its entries, once the properties have been read.
     pub stats: OnceLock<FileStats>,
     /// The open table. Owner: the engine's table cache.
     pub handle: OnceLock<Box<dyn Any + Send + Sync>>,
@@ -147,7 +153,7 @@ impl Default for FileMetadata {
 }
 
 impl Clone for FileMetadata {
-    /// The facts, without what the engine has hung on this one: no open table, in no compaction.
+    /// Clones the facts, without the engine's state: no open table, in no compaction.
     fn clone(&self) -> FileMetadata {
         FileMetadata {
             number: self.number,
@@ -180,7 +186,7 @@ impl Clone for FileMetadata {
 }
 
 impl PartialEq for FileMetadata {
-    /// By what MANIFEST says, not by what the engine has hung on either.
+    /// Compares the MANIFEST's facts, not the engine's state.
     fn eq(&self, other: &FileMetadata) -> bool {
         let words = |file: &FileMetadata| {
             [
@@ -238,7 +244,7 @@ impl fmt::Debug for FileMetadata {
 }
 
 impl FileMetadata {
-    /// True if both tell of the same table: number, size, bounds, sequence numbers and unique id are the same.
+    /// True if both describe the same table: number, size, bounds, sequence numbers and unique id are equal.
     pub fn is_same_table(&self, other: &FileMetadata) -> bool {
         self.number == other.number
             && self.path_id == other.path_id
@@ -249,13 +255,13 @@ impl FileMetadata {
             && self.unique_id == other.unique_id
     }
 
-    /// User key of [`smallest`](Self::smallest).
+    /// The user key of [`smallest`](Self::smallest).
     #[inline]
     pub fn smallest_user_key(&self) -> &[u8] {
         internal_key::user_key(&self.smallest)
     }
 
-    /// User key of [`largest`](Self::largest); see [`largest_is_sentinel`](Self::largest_is_sentinel).
+    /// The user key of [`largest`](Self::largest); see [`largest_is_sentinel`](Self::largest_is_sentinel).
     #[inline]
     pub fn largest_user_key(&self) -> &[u8] {
         internal_key::user_key(&self.largest)
@@ -267,7 +273,7 @@ impl FileMetadata {
         internal_key::trailer(&self.largest) == RANGE_TOMBSTONE_SENTINEL
     }
 
-    /// True if all of the file lies before `user_key`, timestamps left out of account.
+    /// True if all of the file is before `user_key`, timestamps ignored.
     #[inline]
     pub fn is_before(&self, cmp: &UserComparator, user_key: &[u8]) -> bool {
         match cmp.compare_without_timestamp(self.largest_user_key(), user_key) {
@@ -277,47 +283,49 @@ impl FileMetadata {
         }
     }
 
-    /// True if all of the file lies behind `user_key`, timestamps left out of account.
+    /// True if all of the file is after `user_key`, timestamps ignored.
     #[inline]
     pub fn is_after(&self, cmp: &UserComparator, user_key: &[u8]) -> bool {
         cmp.compare_without_timestamp(self.smallest_user_key(), user_key)
             .is_gt()
     }
 
-    /// True if the file has room for a user key from `begin` to `end`, both inclusive, `None` = unbounded; timestamps left out of account.
+    /// True if the file's range overlaps the user keys from `begin` to `end`, both inclusive, `None`:
+    /// unbounded; timestamps ignored.
     pub fn overlaps(&self, cmp: &UserComparator, begin: Option<&[u8]>, end: Option<&[u8]>) -> bool {
         !begin.is_some_and(|begin| self.is_before(cmp, begin))
             && !end.is_some_and(|end| self.is_after(cmp, end))
     }
 
-    /// True while a compaction has it as input.
+    /// True while it is input of a compaction.
     pub fn is_being_compacted(&self) -> bool {
         self.being_compacted.load(atomic::Ordering::Relaxed)
     }
 
-    /// True if compactions that nobody asked for are to leave it where and as it is.
+    /// True if automatic compactions must not touch it.
     pub fn is_left_alone(&self) -> bool {
         self.left_alone.load(atomic::Ordering::Relaxed)
     }
 
-    /// Has compactions that nobody asked for leave it where and as it is. The caller holds the database mutex.
+    /// Excludes it from automatic compactions. The caller holds the database mutex.
     pub fn leave_alone(&self) {
         self.left_alone.store(true, atomic::Ordering::Relaxed);
     }
 
-    /// True if a compaction may pick it by itself.
+    /// True if an automatic compaction may pick it.
     pub fn is_idle(&self) -> bool {
         !self.is_being_compacted() && !self.is_left_alone()
     }
 
-    /// Marks it as input of a compaction, or no longer. The caller holds the database mutex.
+    /// Marks it as input of a compaction, or unmarks it. The caller holds the database mutex.
     pub fn set_being_compacted(&self, being_compacted: bool) {
         self.being_compacted
             .store(being_compacted, atomic::Ordering::Relaxed);
     }
 
-    /// Says that timestamps of `timestamp_size` bytes are in neither the file's keys nor its bounds in MANIFEST, and pads
-    /// bounds that lack them: with the smallest timestamp (zeros), a [sentinel](Self::largest_is_sentinel) with the largest.
+    /// Records that neither the file's keys nor its bounds in the MANIFEST have timestamps, which have
+    /// `timestamp_size` bytes. Pads bounds that lack them: with the smallest timestamp (zeros), and a
+    /// [sentinel](Self::largest_is_sentinel) with the largest.
     pub fn pad_timestamps(&mut self, timestamp_size: usize) {
         let pad = |key: &[u8], byte: u8| -> Box<[u8]> {
             let (user_key, trailer) = key.split_at(key.len() - TRAILER_LEN);
@@ -332,7 +340,7 @@ impl FileMetadata {
         }
     }
 
-    /// Bytes it takes in memory, without the open table.
+    /// The memory it takes in bytes, without the open table.
     pub fn memory_usage(&self) -> usize {
         size_of::<FileMetadata>()
             + self.smallest.len()

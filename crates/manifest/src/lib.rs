@@ -1,4 +1,4 @@
-//! Version edits and versions: what files a database consists of. Pure: edits in, version out.
+//! Version edits and versions, which define the files of a database. Pure: edits in, version out.
 #![forbid(unsafe_code)]
 
 mod blob_file;

@@ -1,14 +1,15 @@
-//! How much of a version is live, estimated from the bounds of its files.
+//! Estimates the live data of a version from the bounds of its files.
 
 use crate::{FileMetadata, Version};
 
 impl Version {
-    /// Bytes of data that nothing newer hides, at a guess: RocksDB's `EstimateLiveDataSize`. From the last level up, each table counts that
-    /// overlaps none which counts already, and of blob files what is not garbage. The less is compacted, the smaller the guess: tables of
-    /// L0 that overlap the levels below count for nothing.
+    /// An estimate of the bytes of data that no newer data hides: RocksDB's `EstimateLiveDataSize`. From the
+    /// last level up, each table counts that overlaps none counted already, and blob files count without
+    /// their garbage. The less is compacted, the smaller the estimate: tables of L0 that overlap the levels
+    /// below do not count.
     pub fn estimate_live_data_size(&self) -> u64 {
         let (below, top) = (1..self.num_levels(), 0);
-        // Those that count, by their largest keys, which is by their smallest as well.
+        // The counted tables by their largest keys, which is also the order of their smallest keys.
         let mut counted: Vec<&FileMetadata> = Vec::new();
         for level in below.rev() {
             // Tables of one level do not overlap.
@@ -17,7 +18,7 @@ impl Version {
                 .filter(|file| self.place_among(&counted, file).is_some())
                 .collect();
             counted.extend(free);
-            // Two runs that are sorted: it merges them.
+            // The sort merges two sorted runs.
             counted.sort_by(|a, b| self.cmp().compare(&a.largest, &b.largest));
         }
         for file in self.files(top) {
@@ -33,7 +34,7 @@ impl Version {
         })
     }
 
-    /// Where `file` belongs among `counted`, whose keys it must not overlap.
+    /// The position of `file` among `counted`; `None` if it overlaps one of them.
     fn place_among(&self, counted: &[&FileMetadata], file: &FileMetadata) -> Option<usize> {
         let cmp = self.cmp();
         let at = counted.partition_point(|other| cmp.compare(&other.largest, &file.smallest).is_lt());

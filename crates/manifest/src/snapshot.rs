@@ -1,4 +1,4 @@
-//! The edits a new MANIFEST begins with: a state told from nothing.
+//! The edits that a new MANIFEST begins with: a complete state.
 
 use std::sync::Arc;
 
@@ -6,10 +6,12 @@ use crate::blob_file::BlobFileGarbage;
 use crate::edit::VersionEdit;
 use crate::state::{FamilyState, ManifestState};
 
-/// The edits that make `state` out of nothing, in RocksDB's order: the database's id; for every family first what it is and then, in an edit
-/// of its own because RocksDB forgets files that come with a new family, what it has; the counters.
+/// The edits that create `state` from nothing, in RocksDB's order: the database's id; for every family its
+/// description and then, in another edit because RocksDB ignores files in an edit that adds a family, its
+/// files; the counters.
 ///
-/// RocksDB from 7.8 reads all of it. [`ManifestState::wals`] is not told: what is told of WALs must be kept exact, and RocksDB asks for none.
+/// RocksDB from 7.8 on reads all of them. [`ManifestState::wals`] is left out: records of WALs must be kept
+/// exact, and RocksDB does not require any.
 pub fn snapshot_edits(state: &ManifestState) -> Vec<VersionEdit> {
     let mut edits = Vec::with_capacity(2 * state.families.len() + 2);
     if state.db_id.is_some() {
@@ -39,7 +41,7 @@ fn family_identity(family: &FamilyState) -> VersionEdit {
         comparator: Some(family.comparator.name().to_owned()),
         column_family: family.id,
         column_family_add: (family.id != 0).then(|| family.name.clone()),
-        // True is what its absence says, and 7.8 does not know it.
+        // True is the meaning of its absence, and 7.8 does not know the field.
         persist_user_defined_timestamps: (!persist).then_some(false),
         ..VersionEdit::default()
     }

@@ -1,4 +1,4 @@
-//! What a whole MANIFEST says: its edits replayed from first to last.
+//! The state that a whole MANIFEST describes: its edits replayed from first to last.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,75 +9,75 @@ use crate::builder::VersionBuilder;
 use crate::edit::VersionEdit;
 use crate::version::{DEFAULT_NUM_LEVELS, Version};
 
-/// Name of the family every database has, with id 0.
+/// The name of the family that every database has, with id 0.
 pub const DEFAULT_COLUMN_FAMILY_NAME: &str = "default";
 
-/// What MANIFEST knows about a column family.
+/// The MANIFEST's state of a column family.
 #[derive(Clone, Debug)]
 pub struct FamilyState {
-    /// Its id, never used again once it is dropped.
+    /// Its id, which is not reused after a drop.
     pub id: u32,
     /// Its name.
     pub name: String,
     /// The order of its keys.
     pub comparator: UserComparator,
-    /// Whether timestamps lie in its files.
+    /// Whether its files contain timestamps.
     pub persist_user_defined_timestamps: bool,
-    /// WALs with lower numbers hold nothing unflushed for it.
+    /// WALs with lower numbers hold no unflushed data of this family.
     pub log_number: u64,
-    /// Versions of keys older than this timestamp may be gone; empty = none are.
+    /// Versions of keys older than this timestamp may have been dropped; empty: none have.
     pub full_history_ts_low: Box<[u8]>,
     /// Its files.
     pub version: Version,
 }
 
-/// What a whole MANIFEST says.
+/// The state that a whole MANIFEST describes.
 #[derive(Clone, Debug)]
 pub struct ManifestState {
     /// The families that are not dropped, by id.
     pub families: BTreeMap<u32, FamilyState>,
-    /// The database's id, where MANIFEST knows it.
+    /// The database's id, if the MANIFEST has it.
     pub db_id: Option<String>,
-    /// A number above those of all files MANIFEST knows of. Files in the directory may have higher ones yet.
+    /// A number above those of all files in the MANIFEST. Files in the directory may have higher ones.
     pub next_file_number: u64,
-    /// Highest sequence number in use when MANIFEST was last written; WALs may hold higher ones.
+    /// The highest sequence number in use when the MANIFEST was last written; WALs may hold higher ones.
     pub last_sequence: SeqNo,
-    /// Highest family id ever used.
+    /// The highest family id ever used.
     pub max_column_family: u32,
-    /// WALs with lower numbers are needed by no family.
+    /// No family needs WALs with lower numbers.
     pub min_log_number_to_keep: u64,
-    /// WALs that `track_and_verify_wals_in_manifest` recorded, and how many bytes of each are synced.
+    /// The WALs that `track_and_verify_wals_in_manifest` recorded, with the synced bytes of each.
     pub wals: BTreeMap<u64, Option<u64>>,
-    /// Size this MANIFEST had when it held nothing but the state it began with.
+    /// The size of this MANIFEST when it held only its initial state.
     pub last_compacted_manifest_file_size: Option<u64>,
-    /// Fields of later RocksDB releases that may be ignored, as the last edits to have them told them.
+    /// Ignorable fields of later RocksDB releases, from the last edits that had them.
     pub unknown_fields: BTreeMap<u32, Box<[u8]>>,
-    /// Edits dropped because their atomic group was not complete at the end of the file.
+    /// The number of edits dropped because their atomic group was incomplete at the end of the file.
     pub incomplete_group_edits: usize,
-    /// What was strange but is taken as RocksDB takes it, one sentence each.
+    /// Irregularities that are handled as RocksDB handles them, one sentence each.
     pub warnings: Vec<String>,
 }
 
 impl ManifestState {
-    /// The family of that name.
+    /// The family called `name`.
     pub fn family(&self, name: &str) -> Option<&FamilyState> {
         self.families.values().find(|family| family.name == name)
     }
 
-    /// WALs with lower numbers hold nothing that a recovery needs.
+    /// A recovery needs no WALs with lower numbers.
     pub fn oldest_needed_wal(&self) -> u64 {
         let families = self.families.values().map(|family| family.log_number).min();
         families.unwrap_or(0).max(self.min_log_number_to_keep)
     }
 
-    /// True if no family has come or gone between the two states of one database. Ids are never used again, so one that came and
-    /// went in between has left the highest of them changed.
+    /// True if no family was created or dropped between the two states of one database. Ids are not reused,
+    /// so a family that was created and dropped in between has raised the highest id.
     pub fn has_families_of(&self, other: &ManifestState) -> bool {
         self.max_column_family == other.max_column_family && self.families.keys().eq(other.families.keys())
     }
 
-    /// Refuses a database with files outside its directory. A MANIFEST tells of each table the number of a directory in `db_paths` or
-    /// `cf_paths`, 0 for the first, and of no directory its name.
+    /// Refuses a database with files outside its directory. The MANIFEST records for each table the number of
+    /// a directory in `db_paths` or `cf_paths`, 0 for the first, but not the directory's name.
     ///
     /// # Errors
     /// `NotSupported`, with the option, the table and the number.
@@ -95,7 +95,7 @@ impl ManifestState {
     }
 }
 
-/// A family in the course of a replay.
+/// A family during a replay.
 #[derive(Clone)]
 struct Pending {
     name: String,
@@ -120,10 +120,11 @@ impl Pending {
     }
 }
 
-/// What decides the order of a family's keys: given the family's name and the name of its comparator in MANIFEST, if it has one.
+/// Chooses the order of a family's keys, from the family's name and the name of its comparator in the
+/// MANIFEST, if there is one.
 pub type ComparatorFor<'a> = dyn FnMut(&str, Option<&str>) -> Result<UserComparator> + 'a;
 
-/// The comparator of a family nobody said anything about: the built-in one of the recorded name, bytewise without a name.
+/// The default comparator of a family: the built-in one of the recorded name, or bytewise without a name.
 pub fn builtin_comparator(family: &str, recorded: Option<&str>) -> Result<UserComparator> {
     match recorded {
         None => Ok(UserComparator::Bytewise),
@@ -135,10 +136,11 @@ pub fn builtin_comparator(family: &str, recorded: Option<&str>) -> Result<UserCo
     }
 }
 
-/// Replays the edits of a MANIFEST, every family whether the caller named it or not.
+/// Replays the edits of a MANIFEST, for every family.
 ///
-/// Feed the records in order to [`apply_record`](Replay::apply_record), then ask [`finish`](Replay::finish) for the state. A replay that
-/// gave an error is of no further use. A clone costs as much as there are files, and shares their metadata.
+/// Pass the records in order to [`apply_record`](Replay::apply_record), then get the state from
+/// [`finish`](Replay::finish). A replay that returned an error must be dropped. A clone costs as much as
+/// there are files, and shares their metadata.
 #[derive(Clone)]
 pub struct Replay {
     families: BTreeMap<u32, Pending>,
@@ -148,13 +150,13 @@ pub struct Replay {
     last_sequence: Option<SeqNo>,
     max_column_family: u32,
     min_log_number_to_keep: u64,
-    /// Highest number of a file or WAL that some edit mentions.
+    /// The highest number of a file or WAL that any edit mentions.
     highest_number: u64,
     wals: BTreeMap<u64, Option<u64>>,
     min_wal: u64,
     last_compacted_manifest_file_size: Option<u64>,
     unknown_fields: BTreeMap<u32, Box<[u8]>>,
-    /// The members of the atomic group being read.
+    /// The edits of the atomic group in progress.
     group: Vec<VersionEdit>,
     warnings: Vec<String>,
 }
@@ -174,7 +176,7 @@ impl Default for Replay {
 }
 
 impl Replay {
-    /// Of a MANIFEST nothing of which is read yet: the default family exists, without files.
+    /// A replay before the first record: the default family exists, without files.
     pub fn new() -> Replay {
         Replay {
             families: BTreeMap::from([(0, Pending::new(DEFAULT_COLUMN_FAMILY_NAME))]),
@@ -199,7 +201,7 @@ impl Replay {
         self.apply(VersionEdit::decode(record)?)
     }
 
-    /// Applies one edit; members of an atomic group once the last of them is there.
+    /// Applies one edit; the edits of an atomic group once the last of them is there.
     pub fn apply(&mut self, edit: VersionEdit) -> Result<()> {
         let Some(remaining) = edit.atomic_group_remaining else {
             if !self.group.is_empty() {
@@ -223,7 +225,7 @@ impl Replay {
         Ok(())
     }
 
-    /// True if edits of an atomic group wait for the last of it.
+    /// True if edits of an atomic group wait for its last edit.
     pub fn is_in_group(&self) -> bool {
         !self.group.is_empty()
     }
@@ -231,8 +233,8 @@ impl Replay {
     fn apply_now(&mut self, edit: &VersionEdit) -> Result<()> {
         self.note_numbers(edit);
         let id = edit.column_family;
-        // RocksDB looks at one of these alone, so an edit that also changes files loses them. Whoever opened the database before
-        // us has not seen those files either.
+        // RocksDB applies only this part of such an edit, so it ignores its file changes. A previous opener
+        // of the database has not seen those files either.
         let forgets_files = if let Some(name) = &edit.column_family_add {
             self.add_family(id, name)?;
             true
@@ -338,7 +340,7 @@ impl Replay {
         }
         if let Some(name) = &edit.comparator {
             family.comparator = Some(name.clone());
-            // Recorded beside the comparator or not at all.
+            // Recorded together with the comparator or not at all.
             family.persist_user_defined_timestamps = edit.persist_user_defined_timestamps.unwrap_or(true);
         }
         if let Some(timestamp) = &edit.full_history_ts_low {
@@ -351,7 +353,8 @@ impl Replay {
             self.db_id = Some(id.clone());
         }
         self.next_file_number = edit.next_file_number.or(self.next_file_number);
-        // Non-decreasing in every MANIFEST RocksDB writes; never let sequence numbers in use become future ones.
+        // The number never decreases in a MANIFEST that RocksDB writes; a used sequence number must never
+        // become a future one.
         self.last_sequence = self.last_sequence.max(edit.last_sequence);
         self.max_column_family = self
             .max_column_family
@@ -365,8 +368,9 @@ impl Replay {
         self.unknown_fields.extend(edit.unknown_fields.iter().cloned());
     }
 
-    /// As [`finish`](Replay::finish), for who asks about files and not about keys, and need know no order: in families whose comparator is
-    /// not a built-in one the keys' order is told to be bytewise, and each file to hold nothing but its number.
+    /// As [`finish`](Replay::finish), for a caller that needs files but not keys, and has no comparators. In
+    /// families whose comparator is not built in, the order of keys is given as bytewise, and each file holds
+    /// only its number.
     pub fn finish_without_keys(mut self) -> Result<ManifestState> {
         for family in self.families.values_mut() {
             let unknown = |name: &str| UserComparator::builtin(name).is_none();
@@ -384,10 +388,10 @@ impl Replay {
         self.finish(&mut builtin_comparator)
     }
 
-    /// The state after the last record. `comparator_for` decides the order of each family's keys.
+    /// The state after the last record. `comparator_for` chooses the order of each family's keys.
     ///
-    /// `Corruption` if an entry every MANIFEST must have is missing, or files do not fit together; `InvalidArgument` if a family is to be opened
-    /// with another comparator than it was written with.
+    /// `Corruption` if a required entry of a MANIFEST is missing, or files do not fit together;
+    /// `InvalidArgument` if a family is to be opened with another comparator than it was written with.
     pub fn finish(mut self, comparator_for: &mut ComparatorFor<'_>) -> Result<ManifestState> {
         let missing: Vec<&str> = [
             (self.has_log_number, "log_file_number"),
@@ -430,7 +434,7 @@ fn changes_files(edit: &VersionEdit) -> bool {
         && edit.blob_file_garbages.is_empty())
 }
 
-/// Ends the names of comparators that expect a timestamp, where the rest is the name of the same order without.
+/// The suffix of names of comparators with timestamps; the rest is the name of the same order without.
 const TIMESTAMP_SUFFIX: &str = ".u64ts";
 
 fn finish_family(id: u32, pending: Pending, comparator_for: &mut ComparatorFor<'_>) -> Result<FamilyState> {

@@ -1,4 +1,4 @@
-//! Which files a column family consists of at one moment.
+//! Versions: the files of a column family at one moment.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -11,23 +11,25 @@ use base::{InternalComparator, KeyPrefixes, UserComparator};
 use crate::blob_file::BlobFileMetadata;
 use crate::file::FileMetadata;
 
-/// Levels a version may have at most. RocksDB's default is 7; the bound keeps a damaged MANIFEST from making us allocate.
+/// The maximum number of levels. RocksDB's default is 7; the bound prevents a corrupt MANIFEST from causing
+/// large allocations.
 pub const MAX_LEVELS: usize = 64;
 
-/// Levels of RocksDB's default options.
+/// The number of levels in RocksDB's default options.
 pub const DEFAULT_NUM_LEVELS: usize = 7;
 
 /// The files of one level. Versions that do not differ in a level share it.
 #[derive(Clone, Debug)]
 pub struct Level {
     files: Vec<Arc<FileMetadata>>,
-    /// Of the smallest and the largest keys, so that most searches look at no file's metadata. Empty for L0, whose files overlap.
+    /// Prefixes of the smallest and the largest keys, so that most searches read no file's metadata. Empty
+    /// for L0, whose files overlap.
     smallest: KeyPrefixes,
     largest: KeyPrefixes,
-    /// Each file's number and place, by number.
+    /// Each file's number and position, by number.
     places: Vec<(u64, usize)>,
     bytes: u64,
-    /// The highest epoch number; `None` if some file has none.
+    /// The highest epoch number; `None` if a file has none.
     highest_epoch: Option<u64>,
 }
 
@@ -50,7 +52,7 @@ impl Level {
         &self.files
     }
 
-    /// Bytes of all files.
+    /// The bytes of all files.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -71,7 +73,7 @@ impl Level {
         self.highest_epoch.is_some()
     }
 
-    /// A level of sorted, checked `files`. `origin(i)` is where file `i` stands in `old`, if it does.
+    /// A level of sorted, checked `files`. `origin(i)` is the position of file `i` in `old`, if it is there.
     pub(crate) fn new(
         cmp: &UserComparator,
         level: usize,
@@ -107,12 +109,13 @@ impl Level {
     }
 }
 
-/// Which files a column family consists of at one moment. Immutable; share it in an `Arc`. Cloning copies a pointer a level.
+/// The files of a column family at one moment. Immutable; share it in an `Arc`. A clone copies one pointer
+/// per level.
 #[derive(Clone)]
 pub struct Version {
     cmp: InternalComparator,
     levels: Vec<Arc<Level>>,
-    /// The level of all files, if that is one below L0.
+    /// The level of all files, if they are in a single level below L0.
     only_level: Option<usize>,
     blob_files: Arc<BTreeMap<u64, Arc<BlobFileMetadata>>>,
 }
@@ -126,7 +129,7 @@ fn only_level_of(levels: &[Arc<Level>]) -> Option<usize> {
 }
 
 impl Version {
-    /// No files, `num_levels` levels (at least 1, at most [`MAX_LEVELS`]).
+    /// No files, in `num_levels` levels (at least 1, at most [`MAX_LEVELS`]).
     pub fn empty(cmp: InternalComparator, num_levels: usize) -> Version {
         let level = Arc::new(Level::default());
         Version {
@@ -137,7 +140,8 @@ impl Version {
         }
     }
 
-    /// The same files in `num_levels` levels, or in as many as have files if those are more. At most [`MAX_LEVELS`].
+    /// The same files in `num_levels` levels, or in as many as have files if those are more. At most
+    /// [`MAX_LEVELS`].
     pub fn with_num_levels(&self, num_levels: usize) -> Version {
         let mut version = self.clone();
         let num_levels = num_levels.clamp(self.num_non_empty_levels().max(1), MAX_LEVELS);
@@ -145,7 +149,7 @@ impl Version {
         version
     }
 
-    /// The same files but those of the last level, in one level less. At least L0 is left.
+    /// The same files without those of the last level, in one level less. At least L0 remains.
     pub fn without_last_level(&self) -> Version {
         let mut version = self.clone();
         version
@@ -155,8 +159,8 @@ impl Version {
         version
     }
 
-    /// The same files, with the metadata `other` has of those that are in both, on whatever level: what the engine hung on it is
-    /// still of use. Costs as much as there are files.
+    /// The same files; files that `other` has too, on whatever level, share its metadata, so that the
+    /// engine's state of them stays useful. Costs as much as there are files.
     pub fn sharing_files_of(&self, other: &Version) -> Version {
         let mut version = self.clone();
         for level in &mut version.levels {
@@ -210,18 +214,18 @@ impl Version {
         &self.cmp
     }
 
-    /// Number of levels, empty ones included.
+    /// The number of levels, including empty ones.
     pub fn num_levels(&self) -> usize {
         self.levels.len()
     }
 
-    /// Number of levels up to the last that has files, 0 without files.
+    /// The number of levels up to the last that has files, or 0 without files.
     pub fn num_non_empty_levels(&self) -> usize {
         let last = self.levels.iter().rposition(|level| !level.files.is_empty());
         last.map_or(0, |last| last + 1)
     }
 
-    /// The level of all files, if that is one below L0: they are one sorted run then.
+    /// The level of all files, if they are in a single level below L0: then they are one sorted run.
     #[inline]
     pub fn only_level(&self) -> Option<usize> {
         self.only_level
@@ -233,7 +237,8 @@ impl Version {
         &self.levels[level]
     }
 
-    /// The files of `level`: in L0 newest first, elsewhere by smallest key and without overlap. None beyond the last level.
+    /// The files of `level`: in L0 newest first, elsewhere by smallest key and without overlap. Empty beyond
+    /// the last level.
     #[inline]
     pub fn files(&self, level: usize) -> &[Arc<FileMetadata>] {
         self.levels.get(level).map_or(&[], |level| &level.files)
@@ -245,17 +250,17 @@ impl Version {
         levels.flat_map(|(number, level)| level.files.iter().map(move |file| (number, file)))
     }
 
-    /// Number of files in all levels.
+    /// The number of files in all levels.
     pub fn num_files(&self) -> usize {
         self.levels.iter().map(|level| level.files.len()).sum()
     }
 
-    /// Bytes of the files of `level`.
+    /// The bytes of the files of `level`.
     pub fn level_bytes(&self, level: usize) -> u64 {
         self.levels.get(level).map_or(0, |level| level.bytes)
     }
 
-    /// Bytes of the files of all levels, blob files not included.
+    /// The bytes of the files of all levels, without blob files.
     pub fn total_bytes(&self) -> u64 {
         self.levels
             .iter()
@@ -272,7 +277,8 @@ impl Version {
         &self.blob_files
     }
 
-    /// In a level below L0: index of the first file whose largest key is not before `internal_key`; the number of files if there is none.
+    /// In a level below L0: the index of the first file whose largest key is not before `internal_key`, or
+    /// the number of files if there is none.
     #[inline]
     pub fn find_file(&self, level: usize, internal_key: &[u8]) -> usize {
         let level = &self.levels[level];
@@ -285,8 +291,8 @@ impl Version {
         })
     }
 
-    /// The sorted runs with room for versions of the internal key's user key at or behind it, the newest first: the level of each, and its files
-    /// from the first that has room on. In L0 each file is a run.
+    /// The sorted runs whose ranges may have versions of the internal key's user key at or after it, the
+    /// newest first: the level of each, and its files from the first such file on. In L0 each file is a run.
     #[inline]
     pub fn runs_of(&self, internal_key: &[u8]) -> impl Iterator<Item = (usize, &[Arc<FileMetadata>])> {
         let user = self.cmp.user();
@@ -302,8 +308,8 @@ impl Version {
         level_0.chain(below)
     }
 
-    /// In a level below L0: its files from the first on that has room for versions of the internal key's user key at or behind it; `None`
-    /// if no file has.
+    /// In a level below L0: its files from the first on whose range may have versions of the internal key's
+    /// user key at or after it; `None` if there is none.
     #[inline]
     pub fn run_of(&self, level: usize, internal_key: &[u8]) -> Option<&[Arc<FileMetadata>]> {
         let files = &self.files(level)[self.find_file(level, internal_key)..];
@@ -312,16 +318,16 @@ impl Version {
         has_room.then_some(files)
     }
 
-    /// In a level below L0: the files that may hold versions of `user_key` (with or without its timestamp: see `has_timestamp`).
-    /// Nearly always none or one; more where versions of one key span files.
+    /// In a level below L0: the files that may hold versions of `user_key` (with or without its timestamp:
+    /// see `has_timestamp`). Nearly always none or one; more if versions of one key span files.
     #[inline]
     pub fn files_for_user_key(&self, level: usize, user_key: &[u8]) -> &[Arc<FileMetadata>] {
         let range = self.overlapping_range(level, Some(user_key), Some(user_key));
         &self.levels[level].files[range]
     }
 
-    /// In a level below L0: indices of the files with room for user keys from `begin` to `end`, both inclusive, `None` = unbounded.
-    /// Timestamps are left out of account.
+    /// In a level below L0: the indices of the files whose ranges overlap the user keys from `begin` to
+    /// `end`, both inclusive, `None`: unbounded. Timestamps are ignored.
     #[inline]
     pub fn overlapping_range(&self, level: usize, begin: Option<&[u8]>, end: Option<&[u8]>) -> Range<usize> {
         let user = self.cmp.user();
@@ -339,7 +345,7 @@ impl Version {
                 Ordering::Equal => !level.files[i].is_after(user, end),
                 Ordering::Greater => false,
             };
-            // Nearly always the run is short, so it is walked before it is halved.
+            // The run is nearly always short, so a linear search comes before the binary one.
             let (mut low, mut high) = (first, level.files.len());
             while low < first + 4 {
                 if low == high || !reaches(low) {
@@ -360,7 +366,8 @@ impl Version {
         first..last
     }
 
-    /// The files of any level with room for user keys from `begin` to `end`, both inclusive, `None` = unbounded, in the level's order.
+    /// The files of any level whose ranges overlap the user keys from `begin` to `end`, both inclusive,
+    /// `None`: unbounded, in the level's order.
     pub fn overlapping(
         &self,
         level: usize,
@@ -377,7 +384,8 @@ impl Version {
         self.levels[level].files[self.overlapping_range(level, begin, end)].to_vec()
     }
 
-    /// True if some file of `level` has room for a user key from `begin` to `end`, both inclusive, `None` = unbounded.
+    /// True if the range of a file of `level` overlaps the user keys from `begin` to `end`, both inclusive,
+    /// `None`: unbounded.
     pub fn overlaps(&self, level: usize, begin: Option<&[u8]>, end: Option<&[u8]>) -> bool {
         if level == 0 {
             return self
@@ -388,8 +396,8 @@ impl Version {
         level < self.num_levels() && !self.overlapping_range(level, begin, end).is_empty()
     }
 
-    /// The epoch number for the next flushed or ingested file: one more than the highest, if every file has one; else `None`,
-    /// which says that new files must not have one either (see `docs/format/manifest.md`).
+    /// The epoch number for the next flushed or ingested file: one more than the highest, if every file has
+    /// one. Otherwise `None`: then new files must not have one either (see `docs/format/manifest.md`).
     pub fn next_epoch_number(&self) -> Option<u64> {
         let mut levels = self.levels.iter();
         let highest = levels.try_fold(0, |highest: u64, level| Some(level.highest_epoch?.max(highest)))?;
@@ -397,15 +405,15 @@ impl Version {
     }
 }
 
-/// The numbers of the blob files that are in `old` and no longer in `new`: no live SST refers to one of their records or to an older
-/// blob file. They may go when `old` and all versions before it have gone.
+/// The numbers of the blob files that are in `old` and no longer in `new`: no live SST refers to one of their
+/// records or to an older blob file. They may be deleted when `old` and all versions before it are released.
 pub fn obsolete_blob_files<'a>(old: &'a Version, new: &'a Version) -> impl Iterator<Item = u64> + 'a {
     let numbers = old.blob_files.keys().copied();
     numbers.filter(|number| !new.blob_files.contains_key(number))
 }
 
 impl fmt::Debug for Version {
-    /// One line a file, as `describe` prints it.
+    /// One line per file, as `describe` prints it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (number, level) in self.levels.iter().enumerate() {
             if level.files.is_empty() {

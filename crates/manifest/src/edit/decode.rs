@@ -1,4 +1,4 @@
-//! Version edits from bytes nobody vouches for.
+//! Decodes version edits from untrusted bytes.
 
 use std::sync::Arc;
 
@@ -13,12 +13,12 @@ use super::{
 use crate::blob_file::{BlobFileAddition, BlobFileGarbage};
 use crate::file::{FileChecksum, FileMetadata, MAX_FILE_NUMBER, MAX_PATH_ID, UNKNOWN_CHECKSUM_FUNC_NAME};
 
-/// A tag this release does not know, and the bytes that belong to it.
+/// A tag that this release does not know, with its bytes.
 type UnknownField = (u32, Box<[u8]>);
 
 impl VersionEdit {
-    /// The edit that `record` holds, which may be empty. `Corruption` with the offset within the record if it is damaged, or says
-    /// something that must be understood and is not.
+    /// The edit in `record`, which may be empty. `Corruption` with the offset within the record if it is
+    /// malformed, or has an unknown field that must be understood.
     pub fn decode(record: &[u8]) -> Result<VersionEdit> {
         let mut edit = VersionEdit::default();
         let mut reader = Reader::new(record);
@@ -113,7 +113,7 @@ impl VersionEdit {
     }
 }
 
-/// Decodes the inside of a length-prefixed field. What it leaves over is for later releases.
+/// Decodes the inside of a length-prefixed field. Trailing bytes belong to later releases and are ignored.
 fn nested<T>(
     reader: &mut Reader<'_>,
     what: &str,
@@ -150,8 +150,8 @@ fn bounded(reader: &mut Reader<'_>, what: &str, highest: u64) -> Result<u64> {
     Ok(value)
 }
 
-/// A bound. Its kind may be any byte: where a range tombstone was cut RocksDB writes one above all kinds it knows, a
-/// different one from release to release. Bounds are only ever compared.
+/// A bound. Its kind may be any byte: where a range tombstone was truncated, RocksDB writes one above all
+/// kinds it knows, which differs from release to release. Bounds are only ever compared.
 fn internal_key(reader: &mut Reader<'_>, what: &str) -> Result<Box<[u8]>> {
     let start = reader.position();
     let key = reader.length_prefixed(what)?;
@@ -171,7 +171,8 @@ fn one_byte(reader: &mut Reader<'_>, what: &str) -> Result<u8> {
     }
 }
 
-/// Number, size and bounds, which every form of a new file has; the path id stands between the first two in one of them.
+/// Number, size and bounds, which every form of a new file has; in one form the path id stands between the
+/// first two.
 fn file_basics(reader: &mut Reader<'_>, with_path_id: bool) -> Result<FileMetadata> {
     let number = file_number(reader, "new file number")?;
     let path_start = reader.position();
@@ -201,7 +202,7 @@ fn legacy_new_file(reader: &mut Reader<'_>, form: u32) -> Result<(u32, FileMetad
     let level = reader.varint32("new file level")?;
     let mut file = file_basics(reader, form == tag::NEW_FILE3)?;
     if form == tag::NEW_FILE {
-        // LevelDB's form says nothing of sequence numbers: the range RocksDB gives it excludes none.
+        // LevelDB's form has no sequence numbers: the range that RocksDB assigns excludes none.
         (file.smallest_seqno, file.largest_seqno) = (MAX_SEQNO, 0);
     } else {
         file.smallest_seqno = seqno(reader, "new file smallest sequence number")?;
@@ -239,7 +240,7 @@ fn new_file4(reader: &mut Reader<'_>, min_log_number_to_keep: &mut Option<u64>) 
                 *min_log_number_to_keep = Some(u64_at(body, 0).min(MAX_FILE_NUMBER));
             }
             file_tag::OLDEST_BLOB_FILE_NUMBER => {
-                // 0 is RocksDB's word for none.
+                // RocksDB encodes "none" as 0.
                 file.oldest_blob_file_number =
                     Some(number("oldest blob file number")?).filter(|&number| number != 0);
             }
@@ -256,12 +257,12 @@ fn new_file4(reader: &mut Reader<'_>, min_log_number_to_keep: &mut Option<u64>) 
             file_tag::MIN_TIMESTAMP => file.min_timestamp = body.into(),
             file_tag::MAX_TIMESTAMP => file.max_timestamp = body.into(),
             file_tag::UNIQUE_ID => match body.try_into() {
-                // All zeros is RocksDB's word for none.
+                // RocksDB encodes "none" as zeros.
                 Ok(id) => file.unique_id = Some(id).filter(|id| id != &[0; 16]),
                 Err(_) => return Err(Error::corruption("invalid unique id").at(start)),
             },
             file_tag::EPOCH_NUMBER => {
-                // 0 is RocksDB's word for unknown.
+                // RocksDB encodes "unknown" as 0.
                 file.epoch_number = Some(number("epoch number")?).filter(|&epoch| epoch != 0);
             }
             file_tag::COMPENSATED_RANGE_DELETION_SIZE => {

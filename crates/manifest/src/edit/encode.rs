@@ -1,4 +1,4 @@
-//! Version edits to bytes, in the order RocksDB writes the fields.
+//! Encodes version edits, with the fields in RocksDB's order.
 
 use base::Temperature;
 use base::coding::{put_length_prefixed, put_u64, put_varint32, put_varint64, varint_len};
@@ -95,7 +95,7 @@ impl VersionEdit {
     }
 }
 
-/// Tag and number, where there is one.
+/// Writes tag and number, if there is one.
 fn put_number(out: &mut Vec<u8>, tag: u32, value: Option<u64>) {
     if let Some(value) = value {
         put_varint32(out, tag);
@@ -103,13 +103,13 @@ fn put_number(out: &mut Vec<u8>, tag: u32, value: Option<u64>) {
     }
 }
 
-/// Tag and length-prefixed bytes.
+/// Writes tag and length-prefixed bytes.
 fn put_bytes(out: &mut Vec<u8>, tag: u32, bytes: &[u8]) {
     put_varint32(out, tag);
     put_length_prefixed(out, bytes);
 }
 
-/// Tag and a number behind its own length.
+/// Writes a tag and a number with its own length prefix.
 fn put_wrapped_number(out: &mut Vec<u8>, tag: u32, value: u64) {
     put_varint32(out, tag);
     put_varint64(out, varint_len(value) as u64);
@@ -122,7 +122,7 @@ fn put_unknown(out: &mut Vec<u8>, fields: &[(u32, Box<[u8]>)]) {
     }
 }
 
-/// An internal key without the timestamp of `padding` bytes that only its copy in memory has.
+/// Writes an internal key without the timestamp of `padding` bytes that only its copy in memory has.
 fn put_bound(out: &mut Vec<u8>, key: &[u8], padding: usize) {
     let (user_key, trailer) = key.split_at(key.len().saturating_sub(TRAILER_LEN));
     let user_key = &user_key[..user_key.len().saturating_sub(padding)];

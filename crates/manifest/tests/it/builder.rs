@@ -1,4 +1,4 @@
-//! Random edits over versions, against a list of files.
+//! Random edits on versions, compared with a list of files.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -97,7 +97,7 @@ fn check(version: &Version, model: &Model, rng: &mut TestRng) {
             .iter()
             .filter(has_room)
             .map(|file| (0, file.number));
-        // Below, versions at or behind the target may lie in no file though one has room for newer ones.
+        // Below L0 a file may overlap the target's user key without holding versions at or after the target.
         let below = (1..version.num_levels()).filter_map(|level| {
             let behind = |file: &&Arc<FileMetadata>| version.cmp().compare(&file.largest, &target).is_ge();
             let first = version.files(level).iter().find(behind)?;
@@ -107,7 +107,7 @@ fn check(version: &Version, model: &Model, rng: &mut TestRng) {
     }
 }
 
-/// RocksDB's estimate, each file compared with all that count.
+/// RocksDB's estimate, computed by comparing each file with all counted ones.
 fn live_data_size(version: &Version) -> u64 {
     let cmp = version.cmp();
     let mut counted: Vec<&Arc<FileMetadata>> = Vec::new();
@@ -125,7 +125,7 @@ fn live_data_size(version: &Version) -> u64 {
     counted.iter().map(|file| file.size).sum()
 }
 
-/// True if `level` has no file where `new` would lie.
+/// True if no file of `level` overlaps `new`.
 fn is_free(model: &Model, level: usize, new: &FileMetadata) -> bool {
     let (low, high) = (new.smallest_user_key(), new.largest_user_key());
     level == 0
@@ -156,7 +156,7 @@ fn random_edits_agree_with_a_list() {
                 .values()
                 .filter(|(_, file)| !model.contains_key(&file.number))
                 .collect();
-            // Some of what was deleted moves to another level, with its number and what hangs on it.
+            // Some deleted files move to another level, with their number and the engine's state.
             let moved = gone.iter().map(|(_, file)| Arc::clone(file));
             let mut candidates: Vec<_> = moved.filter(|_| rng.one_in(3)).collect();
             for _ in 0..rng.usize(..6) {
@@ -180,14 +180,14 @@ fn random_edits_agree_with_a_list() {
                 .build()
                 .unwrap_or_else(|e| panic!("{e}: {edit:?} on {old:?}"));
             check(&version, &model, &mut rng);
-            // Levels the edit does not name are the old version's own.
+            // Levels that the edit does not name are shared with the old version.
             for level in 0..7 {
                 let named = edit.deleted_files.iter().any(|file| file.0 == level)
                     || edit.new_files.iter().any(|file| file.0 == level);
                 let shared = std::ptr::eq(old.level(level as usize), version.level(level as usize));
                 assert!(named || shared);
             }
-            // Moved files are the same metadata, with what hangs on it.
+            // A moved file has the same metadata, with the engine's state.
             for (level, file) in model.values() {
                 let found = version.level(*level).file(file.number).unwrap();
                 assert!(Arc::ptr_eq(found, file));

@@ -1,4 +1,4 @@
-//! What a version must be, and how RocksDB words it when it is not.
+//! The invariants of a version, and RocksDB's error texts for their violations.
 
 use std::sync::Arc;
 
@@ -79,12 +79,12 @@ fn files_come_once_and_go_from_where_they_are() {
         .contains("at most")
     );
     assert!(error(&base, &[adding([(u32::MAX, file(9, b"a", b"c", (1, 2)))])]).contains("at most"));
-    // A move is both in one edit.
+    // A move deletes and adds a file in one edit.
     let mut moving = adding([(6, file(5, b"a", b"c", (1, 2)))]);
     moving.deleted_files.insert((1, 5));
     let moved = build(&base, &[moving]).unwrap();
     assert_eq!((moved.level_of(5), moved.num_files()), (Some(6), 1));
-    // More levels than before are made.
+    // Further levels are created.
     assert_eq!(
         build(&base, &[adding([(9, file(6, b"a", b"c", (1, 2)))])])
             .unwrap()
@@ -97,7 +97,7 @@ fn files_come_once_and_go_from_where_they_are() {
 fn files_below_l0_do_not_overlap() {
     let base = build(&empty(), &[adding([(1, file(5, b"b", b"d", (1, 2)))])]).unwrap();
     for (low, high) in [(b"a", b"b"), (b"c", b"c"), (b"d", b"f"), (b"a", b"z")] {
-        // The bounds are versions of the same keys on both sides, newer ones here.
+        // The bounds are versions of the same keys, newer ones here.
         let error = error(&base, &[adding([(1, file(6, low, high, (1, 2)))])]);
         assert!(
             error.starts_with("Corruption: VersionBuilder: L1 has overlapping ranges: file #"),
@@ -127,9 +127,9 @@ fn l0_goes_by_sequence_numbers_where_epochs_are_missing() {
     ];
     let base = build(&empty(), &[adding(files)]).unwrap();
     assert_eq!(numbers(&base, 0), [8, 6, 7, 9]);
-    // One inside another: which is newer is not known.
+    // Nested sequence numbers: it is unknown which file is newer.
     assert!(error(&base, &[adding([(0, file(10, b"a", b"b", (6, 8)))])]).contains("is not known"));
-    // An ingested file has one sequence number, between those of its neighbours or 0.
+    // An ingested file has one sequence number, between those of its neighbours, or 0.
     assert!(build(&base, &[adding([(0, file(10, b"a", b"b", (13, 13)))])]).is_ok());
     let zeros = [
         (0, file(10, b"a", b"b", (0, 0))),
@@ -162,7 +162,7 @@ fn l0_goes_by_epochs_where_all_files_have_one() {
         error(&base, &[adding([(0, with(4, file(9, b"b", b"c", (20, 21))))])])
             .contains("L0 files of same epoch number but overlapping range #6 vs. file #9")
     );
-    // One file without an epoch, wherever it is, and nobody's counts: then L0 is in order by sequence numbers or not at all.
+    // If one file in any level has no epoch, no epochs count: then L0 must be ordered by sequence numbers.
     let mixed = error(&base, &[adding([(5, file(9, b"a", b"b", (0, 0)))])]);
     assert!(mixed.contains("is not known"), "{mixed}");
     let mut shrunk = adding([(5, file(9, b"a", b"b", (0, 0)))]);
@@ -209,12 +209,12 @@ fn blob_files_live_while_something_may_refer_to_them() {
     start.blob_file_additions = vec![blob_addition(10, 4), blob_addition(11, 4), blob_addition(12, 4)];
     let base = build(&empty(), &[start]).unwrap();
     let live = |version: &Version| version.blob_files().keys().copied().collect::<Vec<_>>();
-    // 12 is nobody's oldest, but those who refer to 10 or 11 may refer to it too.
+    // 12 is no SST's oldest, but SSTs that refer to 10 or 11 may refer to it too.
     assert_eq!(live(&base), [10, 11, 12]);
     assert_eq!(base.blob_files()[&10].linked_ssts, [20].into());
     assert_eq!(base.blob_files()[&10].file_size(), 462);
 
-    // The only SST that refers to 10 goes.
+    // The only SST that refers to 10 is deleted.
     let deleting = |numbers: &[u64]| VersionEdit {
         deleted_files: numbers.iter().map(|&number| (1, number)).collect(),
         ..VersionEdit::default()
@@ -222,12 +222,12 @@ fn blob_files_live_while_something_may_refer_to_them() {
     let next = build(&base, &[deleting(&[20])]).unwrap();
     assert_eq!(live(&next), [11, 12]);
     assert_eq!(obsolete_blob_files(&base, &next).collect::<Vec<_>>(), [10]);
-    // Versions share what they know of the file, with what hangs on it.
+    // Versions share the facts of the file, and the engine's handle.
     assert!(Arc::ptr_eq(
         &base.blob_files()[&11].shared,
         &next.blob_files()[&11].shared
     ));
-    // A file nobody is linked to goes when all of it is garbage; part of it is not enough.
+    // A file without linked SSTs is removed when all of it is garbage; a part is not enough.
     let less = build(&base, &[garbage(12, 3)]).unwrap();
     assert_eq!(
         (live(&less), less.blob_files()[&12].garbage_blob_count),
@@ -235,7 +235,7 @@ fn blob_files_live_while_something_may_refer_to_them() {
     );
     let none = build(&less, &[garbage(12, 1)]).unwrap();
     assert_eq!(live(&none), [10, 11]);
-    // Nobody refers to any blob file: all go.
+    // No SST refers to any blob file: all are removed.
     assert!(live(&build(&base, &[deleting(&[20, 21])]).unwrap()).is_empty());
     // A moved SST stays linked.
     let mut moving = adding([(2, with_blob(20, b"a", b"c", 10))]);
@@ -243,7 +243,7 @@ fn blob_files_live_while_something_may_refer_to_them() {
     let moved = build(&base, &[moving]).unwrap();
     assert_eq!(live(&moved), [10, 11, 12]);
     assert_eq!(moved.blob_files()[&10].linked_ssts, [20].into());
-    // Nothing changed about blob files: they are shared.
+    // Blob files did not change, so they are shared.
     let same = build(&base, &[deleting(&[22])]).unwrap();
     assert!(std::ptr::eq(base.blob_files(), same.blob_files()));
 }
@@ -271,6 +271,6 @@ fn blob_files_and_garbage_fit() {
         error(&base, &[start]),
         "Corruption: VersionBuilder: Blob file #10 already added"
     );
-    // RocksDB takes an SST that refers to a blob file nobody knows.
+    // RocksDB accepts an SST that refers to an unknown blob file.
     assert!(build(&base, &[adding([(2, with_blob(30, b"a", b"c", 9))])]).is_ok());
 }

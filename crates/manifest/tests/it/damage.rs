@@ -1,4 +1,4 @@
-//! Damaged bytes give errors, never panics, and say where.
+//! Corrupt bytes cause errors with their position, never panics.
 
 use manifest::{Replay, VersionEdit, builtin_comparator};
 use testkit::TestRng;
@@ -19,7 +19,7 @@ fn all_records() -> Vec<Vec<u8>> {
     all
 }
 
-/// Decoding what was encoded from what was decoded changes nothing.
+/// Decodes, and checks that encoding and decoding the result changes nothing.
 fn decode(bytes: &[u8]) -> Option<VersionEdit> {
     match VersionEdit::decode(bytes) {
         Ok(edit) => {
@@ -37,7 +37,7 @@ fn decode(bytes: &[u8]) -> Option<VersionEdit> {
     }
 }
 
-/// Applies an edit to what a MANIFEST may have said before it.
+/// Applies an edit after a possible beginning of a MANIFEST.
 fn apply(edit: VersionEdit) {
     let mut replay = Replay::new();
     let start = VersionEdit {
@@ -143,7 +143,7 @@ fn a_manifest_with_damaged_records_is_an_error_or_a_state() {
 
 #[test]
 fn claims_beyond_the_end_allocate_nothing() {
-    // A comparator name, an unknown field and a new file's key that claim 4 GiB each.
+    // A comparator name, an unknown field and a new file's key, each with a length of 4 GiB.
     for start in [
         &[0x01][..],
         &[0xff, 0x7f],

@@ -1,4 +1,4 @@
-//! Fields the vectors have not got: old forms, forms to come, and what must be understood.
+//! Fields that the vectors lack: old forms, future forms, and fields that must be understood.
 
 use std::sync::Arc;
 
@@ -177,7 +177,7 @@ fn deprecated_forms_are_not_length_wrapped() {
         }]
     );
     assert_eq!((edit.wal_deletion, edit.last_sequence), (Some(3), Some(5)));
-    // Written again in today's forms.
+    // Encoded again in the current forms.
     assert_eq!(
         bytes(&edit),
         hex("04059003 0a0564000000 9103 0a011400 8740 04 04022a01 8840 01 03"
@@ -209,13 +209,13 @@ fn what_may_be_ignored_is_kept_and_what_may_not_is_refused() {
     );
     assert!(error("9003 0a 05 64 00 00 40 00 00").contains("forward incompatible"));
     assert!(error("8740 04 04 05 01 01").contains("WalAddition unknown tag 5"));
-    // Unknown temperatures are kept; a temperature of another width is damage.
+    // Unknown temperatures are kept; a temperature of another width is corruption.
     assert_eq!(
         decode(&format!("{file} 09 01 77 01")).new_files[0].1.temperature,
         Temperature(0x77)
     );
     assert!(error(&format!("{file} 09 02 0404 01")).contains("wrong size"));
-    // 0 is RocksDB's word for no epoch, no blob file, no id.
+    // RocksDB encodes no epoch, no blob file and no id as zeros.
     let zeros = decode(&format!("{file} 0d 01 00 04 01 00 0c 10 {} 01", "00".repeat(16)));
     let file_of_zeros = &zeros.new_files[0].1;
     assert_eq!(

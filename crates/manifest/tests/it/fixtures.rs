@@ -51,7 +51,7 @@ fn every_live_file_is_there_with_its_size() {
                 live.insert(blob.number());
             }
         }
-        // Nothing lies about that no version has.
+        // The directory has no file that no version has.
         for entry in std::fs::read_dir(&dir).unwrap() {
             use filename::FileKind::{Blob, Table};
             if let Some(Table(number) | Blob(number)) =
@@ -147,7 +147,7 @@ fn a_snapshot_says_what_the_manifest_said() {
     }
 }
 
-/// Cutting a MANIFEST after any record leaves one that opens, or one that says what it lacks.
+/// A MANIFEST truncated after any record can be opened, or the error names what is missing.
 #[test]
 fn every_prefix_of_a_manifest_is_a_state_or_an_error() {
     for (name, dir) in fixtures() {

@@ -1,4 +1,4 @@
-//! The crate over bytes RocksDB wrote, and over bytes nobody vouches for.
+//! Tests with bytes that RocksDB wrote, and with untrusted bytes.
 
 extern crate esker_manifest as manifest;
 

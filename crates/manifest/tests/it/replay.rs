@@ -1,4 +1,4 @@
-//! Edits of a whole MANIFEST: families, groups, WALs, and what must not be missing.
+//! Edits of a whole MANIFEST: families, groups, WALs, and required entries.
 
 use std::sync::Arc;
 
@@ -330,14 +330,14 @@ fn bounds_without_timestamps_get_them_back() {
     assert_eq!(file.smallest_user_key(), b"k0004\0\0\0\0\0\0\0\0");
     assert_eq!(file.largest_user_key(), [b"k0009", &[0xff; 8][..]].concat());
     assert!(file.largest_is_sentinel());
-    // And lose them again on disk.
+    // Write them without timestamps again.
     let snapshot = manifest::snapshot_edits(&state);
     let mut bytes = Vec::new();
     snapshot.iter().for_each(|edit| edit.encode(&mut bytes));
     let bare = [b"\x0d", &b"k0009"[..], &[0x0f], &[0xff; 7]].concat();
     assert!(bytes.windows(bare.len()).any(|window| window == bare));
 
-    // Timestamps switched on over files that have none.
+    // Timestamps are switched on over files that have none.
     let mut replay = Replay::new();
     replay.apply(start()).unwrap();
     replay.apply(new_file(0, 4)).unwrap();

@@ -20,7 +20,7 @@ fn ldb(dir: &Path, args: &[&str]) -> Option<String> {
     Some(output(command))
 }
 
-/// Puts a MANIFEST that begins with a snapshot in the place of a database's own.
+/// Replaces a database's MANIFEST by one that begins with a snapshot.
 fn rewrite_manifest(dir: &Path) {
     let mut state = replay(&current_manifest(dir)).unwrap();
     let number = state.next_file_number;
@@ -65,7 +65,7 @@ fn rocksdb_7_8_opens_what_we_snapshot() {
             before,
             "{name}"
         );
-        // Opened for writing, its files are neither refused nor thought to be nobody's.
+        // When it is opened for writing, its files are neither refused nor deleted as obsolete.
         assert_eq!(ldb(dir.path(), &["compact"]).unwrap_or_default(), "");
         assert_eq!(
             ldb(dir.path(), &["scan", "--hex"]).unwrap_or_default(),
@@ -77,7 +77,8 @@ fn rocksdb_7_8_opens_what_we_snapshot() {
     }
 }
 
-/// Opens the database for writing, so that RocksDB writes a MANIFEST of its own and deletes what it thinks is nobody's; prints the number of keys.
+/// Opens the database for writing, so that RocksDB writes its own MANIFEST and deletes obsolete files; prints
+/// the number of keys.
 const COUNT_KEYS: &str = "
 import sys, rocksdict
 db = rocksdict.Rdict(sys.argv[1], options=rocksdict.Options(raw_mode=True))

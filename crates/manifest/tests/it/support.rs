@@ -1,4 +1,4 @@
-//! Where the bytes come from.
+//! The sources of test bytes.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -63,7 +63,7 @@ pub fn current_manifest(dir: &Path) -> PathBuf {
     dir.join(current.trim_end())
 }
 
-/// The databases RocksDB 11.9 wrote, with their names.
+/// The databases that RocksDB 11.9 wrote, with their names.
 pub fn fixtures() -> Vec<(String, PathBuf)> {
     let entries = std::fs::read_dir(testdata("rocksdb-11.9")).unwrap();
     let mut dirs: Vec<_> = entries
@@ -76,7 +76,7 @@ pub fn fixtures() -> Vec<(String, PathBuf)> {
     dirs
 }
 
-/// What a MANIFEST says, its families opened by the names of their comparators.
+/// The state of a MANIFEST, with families opened by the names of their comparators.
 pub fn replay(path: &Path) -> base::Result<ManifestState> {
     let mut replay = Replay::new();
     for record in records(path) {

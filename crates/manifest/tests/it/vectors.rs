@@ -1,4 +1,4 @@
-//! Version edits of RocksDB 7.8 and 11.9, byte for byte and field for field.
+//! Version edits of RocksDB 7.8 and 11.9, checked byte by byte and field by field.
 
 use manifest::{FileMetadata, VersionEdit};
 use serde_json::{Value, json};
@@ -16,7 +16,7 @@ fn varint(value: u64) -> String {
     to_hex(&bytes)
 }
 
-/// The custom fields of a file as the vectors tell them, in no order.
+/// The custom fields of a file in the form of the vectors, unordered.
 fn custom_fields(file: &FileMetadata) -> Vec<(u32, String)> {
     let mut fields = vec![
         (5, varint(file.oldest_ancestor_time)),
@@ -42,7 +42,7 @@ fn custom_fields(file: &FileMetadata) -> Vec<(u32, String)> {
     fields
 }
 
-/// An edit told as the vectors tell it, one value a field, in no order.
+/// An edit in the form of the vectors, one value per field, unordered.
 fn tell(edit: &VersionEdit) -> Vec<Value> {
     let mut told: Vec<Value> = [
         edit.db_id.as_ref().map(|id| json!(["DbId", id])),
@@ -92,14 +92,15 @@ fn tell(edit: &VersionEdit) -> Vec<Value> {
         ])
     }));
     told.extend(edit.wal_additions.iter().map(|wal| {
-        let size = wal.synced_size.expect("the vectors tell sizes");
+        let size = wal.synced_size.expect("the vectors have sizes");
         let bytes = [&hex(&varint(wal.number))[..], &[2], &hex(&varint(size)), &[1]].concat();
         json!(["WalAdd2", to_hex(&bytes)])
     }));
     told
 }
 
-/// The vectors' fields in one order, without the copy of MinLogNumberToKeep that RocksDB hides in the first new file.
+/// The vectors' fields in one order, without the copy of MinLogNumberToKeep that RocksDB hides in the first
+/// new file.
 fn normal(fields: &mut [Value]) -> Vec<String> {
     for field in fields.iter_mut() {
         if let Some(custom) = field.get_mut(1).and_then(|file| file.get_mut("custom")) {
