@@ -1,9 +1,10 @@
-//! What the checksum of a block or of a WAL record costs: nanoseconds each, and bytes a second.
+//! The cost of the checksum of a block or of a WAL record: nanoseconds each, and bytes a second.
 //! `cargo bench -p esker-codec --bench checksum [-- FILTER]`.
 //!
-//! `block` is the checksum behind every block of a table, by type, over 4 KiB and 16 KiB; `crc32c_extend` is that of a WAL
-//! record: the type byte, then a payload of 100 bytes to 4 KiB. A reader learns what `verify_checksums` costs a read from
-//! the file, what a checksum type costs a flush, and CRC-32C's part of a Put.
+//! `block` is the checksum of every block of a table, by type, over 4 KiB and 16 KiB; `crc32c_extend` is that
+//! of a WAL record: the type byte, then a payload of 100 bytes to 4 KiB. The results show the cost of
+//! `verify_checksums` for a read from the file, that of a checksum type for a flush, and CRC-32C's part of a
+//! Put.
 
 use divan::counter::BytesCount;
 use divan::{Bencher, black_box};

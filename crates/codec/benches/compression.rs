@@ -1,16 +1,16 @@
-//! What it costs to compress a block and to get it back, for each compression type: nanoseconds a block, and raw bytes a
-//! second. `cargo bench -p esker-codec --bench compression [-- FILTER]`.
+//! The cost of compressing and decompressing a block, for each compression type: nanoseconds a block, and raw
+//! bytes a second. `cargo bench -p esker-codec --bench compression [-- FILTER]`.
 //!
-//! Blocks are of 4 KiB (the default block size) and 16 KiB, half compressible as `db_bench`'s values are, without a dictionary
-//! and at the default level. A reader learns what a compression type adds to each block a flush or compaction writes, and
-//! to each read that misses the block cache.
+//! Blocks have 4 KiB (the default block size) and 16 KiB, half compressible as `db_bench`'s values are,
+//! without a dictionary and at the default level. The results show the cost that a compression type adds to
+//! each block that a flush or compaction writes, and to each read that misses the block cache.
 
 use divan::counter::BytesCount;
 use divan::{Bencher, black_box};
 use esker_codec::{CompressionOptions, CompressionType, Compressor, Decompressor};
 use testkit::bench::half_compressible;
 
-/// The types that differ in what they do.
+/// The types whose cost differs.
 const TYPES: [CompressionType; 7] = [
     CompressionType::None,
     CompressionType::Snappy,

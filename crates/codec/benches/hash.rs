@@ -1,8 +1,8 @@
-//! What the hash of a key costs: nanoseconds each. `cargo bench -p esker-codec --bench hash [-- FILTER]`.
+//! The cost of hashing a key, in nanoseconds. `cargo bench -p esker-codec --bench hash [-- FILTER]`.
 //!
-//! `xxph3_64` is what a filter of format version 5 or later is asked with, `hash32` what older ones are and what the hash
-//! index of a data block is built on; keys are of 8 to 128 bytes. A reader learns the fixed part of a Get that no filter
-//! can save.
+//! `xxph3_64` is the hash of filters of format version 5 and later, `hash32` that of older ones and of the
+//! hash index of a data block; keys have 8 to 128 bytes. The results show the fixed part of a Get that no
+//! filter can save.
 
 use divan::{Bencher, black_box};
 use esker_codec::hash::{BLOOM_SEED, hash32, xxph3_64};

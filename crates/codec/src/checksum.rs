@@ -1,7 +1,7 @@
-//! CRC-32C, and the checksums that stand behind the blocks of an SST.
+//! CRC-32C, and the checksums that follow the blocks of an SST.
 //!
-//! A block's checksum covers its contents as stored and the compression type byte behind them. From format version 6
-//! on a [`context_modifier`] is added, so that a block read from the wrong place does not pass.
+//! A block's checksum covers its stored contents and the compression type byte after them. From format
+//! version 6 on a [`context_modifier`] is added, so that a block read from the wrong place fails the check.
 
 use std::hash::Hasher;
 
@@ -10,13 +10,13 @@ use twox_hash::{XxHash32, XxHash64};
 
 use crate::hash::{xxh3_64, xxh64};
 
-/// CRC-32C (Castagnoli) of `data`. About 7 ns for 150 bytes and 60 ns for 4 KiB where the processor helps.
+/// CRC-32C (Castagnoli) of `data`. About 7 ns for 150 bytes and 60 ns for 4 KiB with hardware support.
 #[inline]
 pub fn crc32c(data: &[u8]) -> u32 {
     crc_fast::crc32_iscsi(data)
 }
 
-/// The CRC-32C of what `crc` is of, followed by `data`.
+/// Extends the CRC-32C `crc` by `data`.
 #[inline]
 pub fn crc32c_extend(crc: u32, data: &[u8]) -> u32 {
     if let [byte] = data {
@@ -48,7 +48,8 @@ const fn byte_table() -> [u32; 256] {
 
 static BYTE_TABLE: [u32; 256] = byte_table();
 
-/// A block's type byte lies apart from its contents; a whole digest for one byte would cost more than the block's own.
+/// A block's type byte is separate from its contents; a whole digest for one byte would cost more than the
+/// block's own.
 #[inline]
 fn extend_by_byte(crc: u32, byte: u8) -> u32 {
     let state = !crc;
@@ -57,20 +58,21 @@ fn extend_by_byte(crc: u32, byte: u8) -> u32 {
 
 const MASK_DELTA: u32 = 0xa282_ead8;
 
-/// The form in which RocksDB stores a CRC-32C: the CRC of bytes that hold their own CRC would be a weak one.
+/// The masked form in which RocksDB stores a CRC-32C: the CRC of bytes that contain their own CRC would be
+/// weak.
 #[inline]
 pub fn mask(crc: u32) -> u32 {
     crc.rotate_right(15).wrapping_add(MASK_DELTA)
 }
 
-/// The CRC-32C behind a stored one.
+/// The CRC-32C of a masked one.
 #[inline]
 pub fn unmask(masked: u32) -> u32 {
     masked.wrapping_sub(MASK_DELTA).rotate_left(15)
 }
 
-/// What is added (mod 2^32) to the checksum of a block at `offset` of a file whose footer holds `base`. Format version 6
-/// and later; 0 where `base` is 0, as it is in all older files.
+/// The value added (mod 2^32) to the checksum of a block at `offset` of a file whose footer holds `base`.
+/// Format version 6 and later; 0 if `base` is 0, as in all older files.
 #[inline]
 pub fn context_modifier(base: u32, offset: u64) -> u32 {
     if base == 0 {
@@ -82,25 +84,25 @@ pub fn context_modifier(base: u32, offset: u64) -> u32 {
 /// Multiplies the type byte before it is mixed into an XXH3 checksum.
 const XXH3_TYPE_BYTE_FACTOR: u32 = 0x6b90_83d9;
 
-/// How the blocks of a file are checked; the number stands in its footer.
+/// The checksum type of a file's blocks; the number is in the file's footer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum ChecksumType {
-    /// Not at all; 0 is stored.
+    /// No checksum; 0 is stored.
     None = 0,
     /// Masked CRC-32C.
     Crc32c = 1,
     /// XXH32.
     XxHash = 2,
-    /// Low half of XXH64.
+    /// The low half of XXH64.
     XxHash64 = 3,
-    /// Low half of XXH3. The default since RocksDB 7.8.
+    /// The low half of XXH3. The default since RocksDB 7.8.
     #[default]
     Xxh3 = 4,
 }
 
 impl ChecksumType {
-    /// All of them.
+    /// All types.
     pub const ALL: [ChecksumType; 5] = [
         ChecksumType::None,
         ChecksumType::Crc32c,
@@ -109,7 +111,7 @@ impl ChecksumType {
         ChecksumType::Xxh3,
     ];
 
-    /// The type a footer names by `byte`.
+    /// The type of a footer's `byte`.
     pub fn from_byte(byte: u8) -> Option<ChecksumType> {
         ChecksumType::ALL.get(usize::from(byte)).copied()
     }
@@ -125,12 +127,12 @@ impl ChecksumType {
         }
     }
 
-    /// The type an OPTIONS file names so.
+    /// The type of a name in an OPTIONS file.
     pub fn parse(name: &str) -> Option<ChecksumType> {
         ChecksumType::ALL.into_iter().find(|ty| ty.name() == name)
     }
 
-    /// Checksum of a block from its stored `contents` and its compression type byte, without the
+    /// The checksum of a block from its stored `contents` and its compression type byte, without the
     /// [`context_modifier`].
     #[inline]
     pub fn block(self, contents: &[u8], type_byte: u8) -> u32 {
@@ -155,8 +157,8 @@ impl ChecksumType {
         }
     }
 
-    /// Checksum of bytes in one piece: a footer, or a block read together with its type byte, for which it gives what
-    /// [`block`](ChecksumType::block) does.
+    /// The checksum of contiguous bytes: a footer, or a block together with its type byte, which gives the
+    /// same as [`block`](ChecksumType::block).
     #[inline]
     pub fn whole(self, bytes: &[u8]) -> u32 {
         match self {

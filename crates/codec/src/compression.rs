@@ -1,4 +1,4 @@
-//! Blocks made smaller and back, framed as RocksDB frames them (format version 2 and later).
+//! Compression and decompression of blocks, in RocksDB's framing (format version 2 and later).
 //!
 //! | type | stored form |
 //! |---|---|
@@ -9,10 +9,11 @@
 //! | LZ4, LZ4HC | varint length, LZ4 block |
 //! | ZSTD | varint length, one zstd frame |
 //!
-//! zlib, LZ4, LZ4HC and ZSTD may use a dictionary, which the reader must have too; Snappy and bzip2 ignore it.
+//! zlib, LZ4, LZ4HC and ZSTD may use a dictionary, which the reader must have too; Snappy and bzip2 ignore
+//! it.
 //!
-//! [`Compressor`] and [`Decompressor`] keep what their libraries can reuse between blocks. A length a stored block claims
-//! is believed only as far as its algorithm could reach from the bytes that are there.
+//! [`Compressor`] and [`Decompressor`] keep the library state that can be reused between blocks. The length
+//! that a stored block claims is trusted only as far as its algorithm could reach from the existing bytes.
 
 mod compressor;
 mod decompressor;
@@ -22,19 +23,19 @@ mod tests;
 pub use compressor::{Compressor, train_dictionary};
 pub use decompressor::Decompressor;
 
-/// How a block is stored; the number is its type byte.
+/// The compression of a block; the number is its type byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum CompressionType {
-    /// As it is.
+    /// Uncompressed.
     None = 0,
-    /// Snappy: fast, small gain. LZ4 does both better.
+    /// Snappy: fast, small gain. LZ4 is better in both.
     Snappy = 1,
     /// Deflate.
     Zlib = 2,
-    /// bzip2: slow both ways.
+    /// bzip2: slow in both directions.
     Bzip2 = 3,
-    /// LZ4: the cheapest to read.
+    /// LZ4: the cheapest to decompress.
     Lz4 = 4,
     /// LZ4 written by a slower compressor; read like LZ4.
     Lz4Hc = 5,
@@ -42,12 +43,12 @@ pub enum CompressionType {
     Xpress = 6,
     /// Zstandard: the best ratio at usable speed.
     Zstd = 7,
-    /// Zstandard under its number of the time before its format was final. Read, and written as asked for.
+    /// Zstandard under its number from before its format was final. Read and written on request.
     ZstdNotFinal = 0x40,
 }
 
 impl CompressionType {
-    /// All of them.
+    /// All types.
     pub const ALL: [CompressionType; 9] = [
         CompressionType::None,
         CompressionType::Snappy,
@@ -114,15 +115,15 @@ impl CompressionType {
         }
     }
 
-    /// The type of an [`options_name`](CompressionType::options_name). `kDisableCompressionOption` is no type: it says
-    /// that an option is not set.
+    /// The type of an [`options_name`](CompressionType::options_name). `kDisableCompressionOption` is not a
+    /// type: it means that an option is not set.
     pub fn from_options_name(name: &str) -> Option<CompressionType> {
         CompressionType::ALL
             .into_iter()
             .find(|ty| ty.options_name() == name)
     }
 
-    /// True where a dictionary makes a difference.
+    /// True if the type uses a dictionary.
     pub fn uses_dictionary(self) -> bool {
         matches!(
             self,
@@ -134,7 +135,8 @@ impl CompressionType {
         )
     }
 
-    /// Most bytes a block may have, before or after. LZ4 counts them in 31 bits; the others' lengths are 32-bit varints.
+    /// The maximum size of a block, raw or compressed. LZ4 uses 31 bits; the others' lengths are 32-bit
+    /// varints.
     fn longest(self) -> usize {
         match self {
             CompressionType::Lz4 | CompressionType::Lz4Hc => 0x7e00_0000,
@@ -142,48 +144,52 @@ impl CompressionType {
         }
     }
 
-    /// True where this engine can write and read it.
+    /// True if this engine can write and read the type.
     pub fn is_supported(self) -> bool {
         self != CompressionType::Xpress
     }
 }
 
-/// How hard to compress, and what with. Nothing of it is needed to read.
+/// The options of compression. None of them is needed for reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CompressionOptions {
-    /// In the library's own scale; [`DEFAULT_LEVEL`](CompressionOptions::DEFAULT_LEVEL) (the default) leaves it to the
-    /// library: zlib 6, LZ4HC 9, ZSTD 3. LZ4: a negative level is the acceleration. Snappy and bzip2 have none.
+    /// The level in the library's own scale; [`DEFAULT_LEVEL`](CompressionOptions::DEFAULT_LEVEL) (the
+    /// default) is the library's: zlib 6, LZ4HC 9, ZSTD 3. LZ4: a negative level is the acceleration. Snappy
+    /// and bzip2 have none.
     pub level: i32,
-    /// zlib: base 2 logarithm of the window, negative as RocksDB has it (-14, the default). RocksDB reads with a window
-    /// of 16 KiB, so larger ones are cut to 14.
+    /// zlib: the base 2 logarithm of the window, negative as in RocksDB (-14, the default). RocksDB reads
+    /// with a window of 16 KiB, so larger ones are reduced to 14.
     pub window_bits: i32,
-    /// zlib's strategy, carried for OPTIONS files: ours always uses the default one, which every reader reads.
+    /// zlib's strategy, kept for OPTIONS files: this engine always uses the default one, which every reader
+    /// supports.
     pub strategy: i32,
-    /// Largest dictionary in bytes; 0 (the default): none.
+    /// The maximum size of a dictionary in bytes; 0 (the default): none.
     pub max_dict_bytes: u32,
-    /// ZSTD: bytes of samples a dictionary is trained from; 0 (the default): samples are the dictionary as they are.
+    /// ZSTD: bytes of samples that a dictionary is trained from; 0 (the default): the raw samples are the
+    /// dictionary.
     pub zstd_max_train_bytes: u32,
-    /// The compressed form is kept if it is no larger than this many bytes for each 1,024; above 1,023 counts as that.
-    /// Default 896.
+    /// The compressed form is kept if it is no larger than this many bytes for each 1,024; values above 1,023
+    /// count as 1,023. Default: 896.
     pub max_compressed_bytes_per_kb: i32,
-    /// Bytes of data blocks held in memory, at most, for a dictionary to be made of; 0 (the default): 64 MiB.
+    /// The maximum bytes of data blocks held in memory to make a dictionary from; 0 (the default): 64 MiB.
     pub max_dict_buffer_bytes: u64,
-    /// ZSTD frames end in a checksum of their contents, which is verified whenever they are read. Default false: blocks have
-    /// checksums of their own.
+    /// Whether ZSTD frames end in a checksum of their contents, which every read verifies. Default: false,
+    /// because blocks have checksums of their own.
     pub checksum: bool,
-    /// Of the options for the last level: they are used in place of those for all levels. Default false.
+    /// For the options of the last level: whether they replace those for all levels. Default: false.
     pub enabled: bool,
-    /// Threads that compress the data blocks of each table, beside the one that makes and writes them. 1: that one does it all. Default 1.
+    /// The number of threads that compress the data blocks of each table, besides the thread that builds and
+    /// writes them. With 1 that thread compresses too. Default: 1.
     pub parallel_threads: u32,
-    /// Carried for OPTIONS files: with `zstd_max_train_bytes` it must be true, the default.
+    /// Kept for OPTIONS files: with `zstd_max_train_bytes` it must be true, the default.
     pub use_zstd_dict_trainer: bool,
 }
 
 impl CompressionOptions {
-    /// The level that stands for the library's own choice.
+    /// The level that means the library's own default.
     pub const DEFAULT_LEVEL: i32 = 32767;
 
-    /// True if `compressed_len` bytes are enough of a gain over `raw_len` to be stored in their place.
+    /// True if `compressed_len` bytes are small enough in relation to `raw_len` to be stored instead.
     #[inline]
     pub fn keeps(&self, raw_len: usize, compressed_len: usize) -> bool {
         let per_kb = self.max_compressed_bytes_per_kb.clamp(0, 1023) as u64;

@@ -2,26 +2,26 @@
 
 use crate::checksum::crc32c_extend;
 
-/// The name under which RocksDB's own function for whole files stands in a MANIFEST.
+/// The name of RocksDB's own whole-file function in a MANIFEST.
 pub const CRC32C_NAME: &str = "FileChecksumCrc32c";
 
-/// RocksDB's own function for whole files: CRC-32C, not masked, its four bytes in big-endian order.
+/// RocksDB's own whole-file function: CRC-32C, not masked, its four bytes in big-endian order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FileCrc32c(u32);
 
 impl FileCrc32c {
-    /// Of no bytes.
+    /// The checksum of no bytes.
     pub fn new() -> FileCrc32c {
         FileCrc32c(0)
     }
 
-    /// Takes in the bytes that follow those before.
+    /// Extends the checksum by `bytes`.
     #[inline]
     pub fn update(&mut self, bytes: &[u8]) {
         self.0 = crc32c_extend(self.0, bytes);
     }
 
-    /// The checksum as the MANIFEST holds it.
+    /// The checksum in the MANIFEST's form.
     pub fn value(self) -> [u8; 4] {
         self.0.to_be_bytes()
     }

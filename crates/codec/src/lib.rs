@@ -1,9 +1,9 @@
-//! Checksums, hashes and compression of RocksDB files, the fastest body chosen at run time.
+//! Checksums, hashes and compression of RocksDB files, with the fastest implementation chosen at run time.
 //!
 //! * [`checksum`]: CRC-32C and the five block checksums
-//! * [`file_checksum`]: the checksum of a whole file that a MANIFEST records
-//! * [`hash`]: XXPH3 and Hash32, which filters and hash indexes are built on, and the published xxHash functions
-//! * [`compression`]: blocks made smaller and back, with RocksDB's framing and dictionaries
+//! * [`file_checksum`]: the whole-file checksum that a MANIFEST records
+//! * [`hash`]: XXPH3 and Hash32, the hashes of filters and hash indexes, and the published xxHash functions
+//! * [`compression`]: compression of blocks, with RocksDB's framing and dictionaries
 #![forbid(unsafe_code)]
 
 pub mod checksum;

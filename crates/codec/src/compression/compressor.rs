@@ -1,4 +1,5 @@
-//! The writing side: one [`Compressor`] a file being written, its library state reused from block to block.
+//! Compression: one [`Compressor`] for each file being written, which reuses the library's state from block
+//! to block.
 
 use std::fmt;
 use std::io::{Cursor, Write};
@@ -19,7 +20,7 @@ const LZ4_HC_LEVEL: i32 = lz4_hc::CLEVEL_DEFAULT;
 /// ZSTD's own default.
 const ZSTD_LEVEL: i32 = zstd::DEFAULT_COMPRESSION_LEVEL;
 
-/// Compresses blocks one after the other, each for itself, in one way.
+/// Compresses blocks one after the other, each independently, with fixed settings.
 pub struct Compressor {
     ty: CompressionType,
     body: Body,
@@ -59,7 +60,7 @@ struct Lz4HcWithDictionary {
 struct Zstd {
     context: CCtx<'static>,
     dictionary: Option<CDict<'static>>,
-    /// Frames end in a checksum.
+    /// Whether frames end in a checksum.
     checksum: bool,
 }
 
@@ -71,15 +72,16 @@ impl fmt::Debug for Compressor {
     }
 }
 
-/// A library refused; blocks of ordinary size and settings of ordinary range never meet this.
+/// The error of a library; blocks of ordinary size with ordinary settings never cause it.
 #[cold]
 fn failed(ty: CompressionType, what: impl fmt::Display) -> Error {
     Error::invalid_argument(format!("cannot compress with {}: {what}", ty.property_name()))
 }
 
 impl Compressor {
-    /// Sets the library up, dictionary included. `NotSupported` for Xpress; `InvalidArgument` if ZSTD cannot use the
-    /// dictionary. Costs from nothing (LZ4) to a megabyte (ZSTD, LZ4HC) of memory, held until dropped.
+    /// Sets up the library and the dictionary. `NotSupported` for Xpress; `InvalidArgument` if ZSTD cannot
+    /// use the dictionary. Takes from nothing (LZ4) to a megabyte (ZSTD, LZ4HC) of memory, held until
+    /// dropped.
     pub fn new(
         ty: CompressionType,
         options: &CompressionOptions,
@@ -105,7 +107,7 @@ impl Compressor {
                 }
             }
             CompressionType::Lz4Hc => {
-                // RocksDB's 0 and the library's agree: both mean the default.
+                // In RocksDB and in the library 0 means the default.
                 let level = options.level_or(LZ4_HC_LEVEL).max(0);
                 match dictionary {
                     None => Body::Lz4Hc { level },
@@ -127,13 +129,14 @@ impl Compressor {
         Ok(Compressor { ty, body })
     }
 
-    /// The type byte that belongs to what [`compress`](Compressor::compress) makes.
+    /// The type byte for the results of [`compress`](Compressor::compress).
     pub fn compression_type(&self) -> CompressionType {
         self.ty
     }
 
-    /// Replaces what is in `out` by the stored form of `raw`, which is at most a little longer than `raw`. Whether it is
-    /// worth storing is [`CompressionOptions::keeps`]' to say. Allocates nothing once `out` has grown.
+    /// Replaces the contents of `out` by the stored form of `raw`, which is at most a little longer than
+    /// `raw`. [`CompressionOptions::keeps`] decides whether it is worth storing. Allocates nothing once `out`
+    /// has grown.
     pub fn compress(&mut self, raw: &[u8], out: &mut Vec<u8>) -> Result<()> {
         out.clear();
         let ty = self.ty;
@@ -158,7 +161,8 @@ impl Compressor {
             Body::Zlib(zlib) => zlib.compress(raw, out).map_err(|error| failed(ty, error)),
             Body::Bzip2 => bzip2(raw, out).map_err(|error| failed(ty, error)),
             Body::Zstd(zstd) => zstd.compress(raw, out).map_err(|error| failed(ty, error)),
-            // An LZ4 block of nothing is one empty token; the bindings would write no byte, which is no block.
+            // The LZ4 block of an empty input is one empty token; the bindings would write no byte, which is
+            // not a valid block.
             _ if raw.is_empty() => {
                 out.push(0);
                 Ok(())
@@ -174,7 +178,7 @@ impl Compressor {
             Body::Lz4Accelerated { acceleration } => done(ty, lz4::compress_to_vec(raw, out, *acceleration)),
             Body::Lz4Hc { level } => done(ty, lz4_hc::compress_to_vec(raw, out, *level)),
             Body::Lz4WithDictionary(lz4) => {
-                // Detaching also forgets the block before; the dictionary stays attached for one block only.
+                // Detaching also clears the previous block; the dictionary stays attached for one block only.
                 lz4.block.attach_dict(None);
                 lz4.block.attach_dict(Some(&mut lz4.dictionary));
                 done(ty, lz4.block.next_to_vec(raw, out, lz4.acceleration))
@@ -196,7 +200,7 @@ impl Zlib {
     fn new(options: &CompressionOptions, dictionary: Option<&[u8]>) -> Zlib {
         let level = options.level_or(ZLIB_LEVEL);
         let level = if level < 0 { ZLIB_LEVEL } else { level.min(9) };
-        // 8 is no window for raw deflate, and RocksDB inflates with 14.
+        // Raw deflate does not support a window of 8, and RocksDB inflates with 14.
         let window_bits = options.window_bits.unsigned_abs().clamp(9, 14) as u8;
         Zlib {
             state: Compress::new_with_window_bits(flate2::Compression::new(level as u32), false, window_bits),
@@ -211,7 +215,7 @@ impl Zlib {
                 .set_dictionary(&self.dictionary)
                 .map_err(|error| error.to_string())?;
         }
-        // zlib's bound for any window: a ninth more, and some.
+        // zlib's bound for any window: a ninth more, plus a constant.
         out.reserve(raw.len() + raw.len() / 8 + raw.len() / 64 + 64);
         loop {
             let rest = &raw[self.state.total_in() as usize..];
@@ -227,7 +231,7 @@ impl Zlib {
     }
 }
 
-/// As RocksDB: blocks of 100 kB, the smallest, whatever the level.
+/// As in RocksDB: blocks of 100 kB, the smallest, whatever the level.
 fn bzip2(raw: &[u8], out: &mut Vec<u8>) -> std::io::Result<()> {
     let mut encoder = bzip2::write::BzEncoder::new(out, bzip2::Compression::new(1));
     encoder.write_all(raw)?;
@@ -262,7 +266,7 @@ impl Zstd {
         tail.set_position(head);
         match &self.dictionary {
             None => self.context.compress2(&mut tail, raw),
-            // The other way heeds no parameters of the context.
+            // The other call ignores the parameters of the context.
             Some(dictionary) if self.checksum => self
                 .context
                 .ref_cdict(dictionary)
@@ -274,9 +278,9 @@ impl Zstd {
     }
 }
 
-/// A ZSTD dictionary of at most `max` bytes from samples laid end to end, `lens` saying where they part. The samples
-/// should be about 100 times `max`. `InvalidArgument` if the lengths do not add up, or if the samples are too few or too
-/// alike to train from; the caller then goes without.
+/// A ZSTD dictionary of at most `max` bytes from concatenated samples with the lengths `lens`. The samples
+/// should have about 100 times `max` bytes. `InvalidArgument` if the lengths do not add up, or if the samples
+/// are too few or too similar to train from; the caller then uses no dictionary.
 pub fn train_dictionary(samples: &[u8], lens: &[usize], max: usize) -> Result<Vec<u8>> {
     let total = lens.iter().try_fold(0usize, |sum, &len| sum.checked_add(len));
     if total != Some(samples.len()) {

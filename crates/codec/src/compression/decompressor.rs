@@ -1,4 +1,4 @@
-//! The reading side: one [`Decompressor`] a file, used by any number of threads at once.
+//! Decompression: one [`Decompressor`] for each file, which any number of threads use at once.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -12,27 +12,27 @@ use zstd::zstd_safe::{self, DCtx, DDict};
 
 use super::CompressionType;
 
-/// Most bytes a byte of each kind can become, rounded up: Snappy copies 64 bytes by a tag of 3, LZ4 adds 255 by a byte
-/// of length, deflate copies 258 bytes by 2 bits.
+/// The maximum number of bytes that one byte can expand to, rounded up: Snappy copies 64 bytes by a tag of 3,
+/// LZ4 adds 255 by a byte of length, deflate copies 258 bytes by 2 bits.
 const SNAPPY_RATIO: u64 = 22;
 const LZ4_RATIO: u64 = 255;
 const ZLIB_RATIO: u64 = 1032;
-/// Most bytes of a block of a zstd frame.
+/// The maximum size of a block of a zstd frame.
 const ZSTD_BLOCK: u64 = 128 << 10;
-/// Below this a claim is not worth doubting.
+/// Claimed lengths below this are not checked.
 const SMALL_CLAIM: u64 = 128 << 10;
 
 thread_local! {
-    // Contexts outlive the files they served: they are what is dear, and a thread uses one at a time.
+    // Contexts outlive the files they served: they are expensive, and a thread uses one at a time.
     static INFLATE: RefCell<Decompress> = RefCell::new(Decompress::new(false));
     static ZSTD: RefCell<DCtx<'static>> = RefCell::new(DCtx::create());
 }
 
-/// Restores blocks, with the dictionary of their file if it has one. Shared by all readers of a file: nothing in it is
-/// locked, and the libraries' working memory belongs to the thread.
+/// Decompresses blocks, with the dictionary of their file if it has one. All readers of a file share it: it
+/// has no locks, and the libraries' working memory is per thread.
 pub struct Decompressor {
     dictionary: Option<Arc<[u8]>>,
-    /// The dictionary as ZSTD wants it, from the first ZSTD block on. Inner `None`: it cannot be used.
+    /// The dictionary in ZSTD's form, from the first ZSTD block on. Inner `None`: it is not usable.
     zstd_dictionary: OnceLock<Option<DDict<'static>>>,
 }
 
@@ -56,12 +56,13 @@ fn bad(ty: CompressionType, what: impl fmt::Display) -> Error {
 fn excessive(ty: CompressionType, claimed: u32, stored: usize) -> Error {
     bad(
         ty,
-        format_args!("{stored} bytes cannot become the {claimed} they claim to be"),
+        format_args!("{stored} bytes cannot decompress to the claimed {claimed}"),
     )
 }
 
 impl Decompressor {
-    /// For blocks written with this dictionary, or with none. Nothing is done with it until a block needs it.
+    /// A decompressor for blocks written with this dictionary, or with none. The dictionary is not processed
+    /// until a block needs it.
     pub fn new(dictionary: Option<Arc<[u8]>>) -> Decompressor {
         Decompressor {
             dictionary: dictionary.filter(|bytes| !bytes.is_empty()),
@@ -69,12 +70,12 @@ impl Decompressor {
         }
     }
 
-    /// Makes `out` the bytes that were stored as `stored` by way of `ty`. What `out` held before does not matter, but
-    /// length it already has need not be zeroed first: reuse it without clearing.
+    /// Decompresses `stored`, of type `ty`, into `out`. The previous contents of `out` do not matter, but its
+    /// existing length need not be zeroed: reuse it without clearing.
     ///
-    /// `Corruption` if the bytes are not such a block, or claim a length they cannot have; then `out` is empty.
-    /// `NotSupported` for Xpress. Takes no lock, allocates nothing beyond `out` (but on a thread's first zlib or ZSTD
-    /// block, and for bzip2).
+    /// `Corruption` if the bytes are not a valid block, or claim an impossible length; then `out` is empty.
+    /// `NotSupported` for Xpress. Takes no lock, and allocates nothing beyond `out` (except on a thread's
+    /// first zlib or ZSTD block, and for bzip2).
     pub fn decompress(&self, ty: CompressionType, stored: &[u8], out: &mut Vec<u8>) -> Result<()> {
         let result = self.decompress_or_leave(ty, stored, out);
         if result.is_err() {
@@ -134,7 +135,7 @@ impl Decompressor {
         }
     }
 
-    /// Appends the frame's content to `out`, as far as its capacity goes, and gives its length.
+    /// Appends the frame's content to `out`, up to its capacity, and returns its length.
     fn zstd(&self, ty: CompressionType, body: &[u8], out: &mut Vec<u8>) -> Result<usize> {
         let dictionary = match &self.dictionary {
             None => None,
@@ -154,7 +155,7 @@ impl Decompressor {
     }
 }
 
-/// Makes `out` that long, whatever is in it: only growth is zeroed, and nothing old is moved.
+/// Sets the length of `out`, whatever its contents: only growth is zeroed, and no old bytes are moved.
 #[inline]
 fn prepare(out: &mut Vec<u8>, len: usize) {
     if out.capacity() < len {
@@ -204,15 +205,16 @@ fn inflate(
     }
     match state.decompress(body, out, FlushDecompress::Finish) {
         Ok(Status::StreamEnd) => Ok(state.total_out() as usize),
-        Ok(_) => Err("does not end where it should".into()),
+        Ok(_) => Err("does not end at its claimed length".into()),
         Err(error) => Err(error.to_string()),
     }
 }
 
-/// bzip2 makes megabytes of a few dozen bytes, so its claim proves nothing: `out` grows with what really comes.
+/// bzip2 can expand a few dozen bytes to megabytes, so its claim proves nothing: `out` grows with the actual
+/// output.
 fn bzip2(body: &[u8], claimed: usize, out: &mut Vec<u8>) -> Result<(), String> {
     out.clear();
-    // One byte more than claimed, so that the end of the stream is met before the end of the room.
+    // One byte more than claimed, so that the end of the stream is reached before the end of the room.
     out.reserve((claimed + 1).min(SMALL_CLAIM as usize));
     let mut state = bzip2::Decompress::new(false);
     loop {
@@ -234,8 +236,8 @@ fn bzip2(body: &[u8], claimed: usize, out: &mut Vec<u8>) -> Result<(), String> {
     }
 }
 
-/// Most bytes the zstd frames in `body` can hold, from the headers of their blocks: a run's length is real however few
-/// bytes it takes. 0 if they are not frames; the decoder will say why.
+/// The maximum size of the content of the zstd frames in `body`, from the headers of their blocks: a run's
+/// length is real however few bytes it takes. 0 if they are not frames; the decoder reports why.
 fn zstd_most(mut body: &[u8]) -> u64 {
     let mut most = 0;
     while !body.is_empty() {
@@ -250,7 +252,7 @@ fn zstd_most(mut body: &[u8]) -> u64 {
 
 const ZSTD_MAGIC: [u8; 4] = 0xfd2f_b528u32.to_le_bytes();
 
-/// The most the frame at the front of `body` can hold, and what follows it.
+/// The maximum size of the content of the first frame in `body`, and the bytes after it.
 fn zstd_frame_most(body: &[u8]) -> Option<(u64, &[u8])> {
     let rest = body.strip_prefix(&ZSTD_MAGIC)?;
     let (&descriptor, rest) = rest.split_first()?;

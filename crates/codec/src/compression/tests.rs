@@ -15,7 +15,7 @@ const SUPPORTED: [CompressionType; 8] = [
     CompressionType::ZstdNotFinal,
 ];
 
-/// Bytes that compress about as real blocks do: words from a small vocabulary, numbers, some noise.
+/// Bytes that compress about as well as real blocks: words from a small vocabulary, numbers, some noise.
 fn block(rng: &mut TestRng, len: usize) -> Vec<u8> {
     let mut out = Vec::with_capacity(len + 32);
     while out.len() < len {
@@ -66,7 +66,7 @@ fn a_dictionary_pays_where_one_is_used() {
         let (mut without, mut with) = (Vec::new(), Vec::new());
         let level = CompressionOptions::DEFAULT_LEVEL;
         compressor(ty, level, None).compress(&raw, &mut without).unwrap();
-        // The second block of a compressor must find the dictionary as the first did.
+        // The second block of a compressor must use the dictionary as the first did.
         let mut compressor = compressor(ty, level, Some(&dictionary));
         compressor.compress(&raw, &mut with).unwrap();
         let first = with.clone();
@@ -181,7 +181,7 @@ fn garbage_is_corruption_and_allocates_no_more_than_it_could_become() {
                 }
                 let mut out = Vec::new();
                 match decompressor.decompress(ty, &bad, &mut out) {
-                    // A flipped literal is for the checksum to find; the length is what is promised here.
+                    // The checksum detects a flipped literal; here only the length is guaranteed.
                     Ok(()) => assert!(out.len() < 6000 || round % 4 == 2),
                     Err(error) => {
                         assert!(error.is_corruption(), "{error}");
@@ -283,7 +283,7 @@ fn xpress_is_known_and_not_supported() {
 
 #[test]
 fn a_malformed_trained_dictionary_is_an_error() {
-    // The magic number of a trained dictionary, and then nothing of one.
+    // The magic number of a trained dictionary, without its contents.
     let dictionary = [0x37, 0xa4, 0x30, 0xec, 9, 9, 9, 9, 9, 9, 9, 9];
     let options = CompressionOptions::default();
     assert!(Compressor::new(CompressionType::Zstd, &options, Some(&dictionary)).is_err());

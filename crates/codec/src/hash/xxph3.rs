@@ -1,5 +1,5 @@
-//! XXPH3: the 64-bit hash of filters. It is XXH3 as it stood in xxHash 0.7, before its publication, which RocksDB froze;
-//! it gives other values than XXH3 for most lengths. Keys are short, so the short lengths are what must be fast.
+//! XXPH3: the 64-bit hash of filters. It is the XXH3 of xxHash 0.7, before its publication, which RocksDB
+//! froze; for most lengths its values differ from XXH3. Keys are short, so the short lengths must be fast.
 //!
 //! | length | scheme |
 //! |---|---|
@@ -18,7 +18,7 @@ const P64_3: u64 = 0x1656_67B1_9E37_79F9;
 const P64_4: u64 = 0x85EB_CA77_C2B2_AE63;
 const P64_5: u64 = 0x27D4_EB2F_1656_67C5;
 
-/// The secret of xxHash, by which input is whitened.
+/// The secret of xxHash, which whitens the input.
 #[rustfmt::skip]
 static SECRET: [u8; 192] = [
     0xb8, 0xfe, 0x6c, 0x39, 0x23, 0xa4, 0x4b, 0xbe, 0x7c, 0x01, 0x81, 0x2c, 0xf7, 0x21, 0xad, 0x1c,
@@ -35,11 +35,11 @@ static SECRET: [u8; 192] = [
     0x45, 0xcb, 0x3a, 0x8f, 0x95, 0x16, 0x04, 0x28, 0xaf, 0xd7, 0xfb, 0xca, 0xbb, 0x4b, 0x40, 0x7e,
 ];
 
-/// Bytes whitened and folded at a time.
+/// The number of bytes whitened and folded at a time.
 const STEP: usize = 16;
-/// Bytes a stripe takes off long input.
+/// The number of bytes of a stripe of long input.
 const STRIPE: usize = 64;
-/// Stripes between two stirrings of the lanes.
+/// The number of stripes between two scrambles of the lanes.
 const STRIPES_PER_BLOCK: usize = 16;
 
 #[inline(always)]
@@ -52,7 +52,7 @@ fn u32_at(data: &[u8], offset: usize) -> u64 {
     u64::from(base::coding::u32_at(data, offset))
 }
 
-/// Both halves of the 128-bit product, one laid over the other.
+/// The exclusive or of both halves of the 128-bit product.
 #[inline(always)]
 fn fold(a: u64, b: u64) -> u64 {
     let product = u128::from(a) * u128::from(b);
@@ -71,8 +71,8 @@ fn mix(step: &[u8; STEP], key: usize) -> u64 {
     fold(u64_at(step, 0) ^ secret(key), u64_at(step, 8) ^ secret(key + 8))
 }
 
-/// XXPH3 of 64 bits with seed 0: what keys are hashed with in the filters of format version 5 and later. 2-3 ns for
-/// a key of 16 to 32 bytes.
+/// 64-bit XXPH3 with seed 0: the hash of keys in the filters of format version 5 and later. 2-3 ns for a key
+/// of 16 to 32 bytes.
 #[inline]
 pub fn xxph3_64(data: &[u8]) -> u64 {
     let len = data.len();
@@ -142,7 +142,7 @@ fn of_129_to_240(data: &[u8]) -> u64 {
     avalanche(sum.wrapping_add(mix(&backs[backs.len() - 1], 119)))
 }
 
-/// Feeds the stripe at the front of `data` to the lanes. Unlike in the published XXH3, each lane adds its own input.
+/// Adds the first stripe of `data` to the lanes. Unlike in the published XXH3, each lane adds its own input.
 #[inline(always)]
 fn accumulate(lanes: &mut [u64; 8], data: &[u8], key: usize) {
     for (i, lane) in lanes.iter_mut().enumerate() {

@@ -1,4 +1,4 @@
-//! The vectors taken from files of real RocksDB, each in both directions where there are two.
+//! Vectors from files of real RocksDB, each in both directions where there are two.
 
 use std::sync::Arc;
 
@@ -146,7 +146,7 @@ fn compressed_blocks_restore_and_go_round() {
             decompressor.decompress(ty, &ours, &mut again).unwrap();
             assert_eq!(again, raw, "round {round} of {}", vector["name"]);
         }
-        // Another library version may pack a little better or worse, never much.
+        // Another library version may compress slightly better or worse, never much.
         assert!(
             ours.len() <= stored.len() + stored.len() / 8,
             "{}: {} bytes where RocksDB had {}",
@@ -154,7 +154,7 @@ fn compressed_blocks_restore_and_go_round() {
             ours.len(),
             stored.len()
         );
-        // A dictionary that is needed and not there must not give some other bytes silently.
+        // Without a required dictionary, decompression must not silently return other bytes.
         if dictionary.is_some() {
             let without = Decompressor::new(None);
             assert!(
