@@ -8,47 +8,47 @@
 //! footer = magic u32 ‖ records u64 ‖ expirations u64 u64 ‖ CRC of these 28 bytes u32
 //! ```
 //!
-//! Every CRC is CRC-32C, masked.
+//! Every CRC is a masked CRC-32C.
 
 use base::coding::{self, Reader};
 use base::{Error, Result};
 use codec::checksum::{crc32c, mask};
 use codec::compression::CompressionType;
 
-/// First bytes of the header and of the footer.
+/// The first bytes of the header and of the footer.
 pub const MAGIC: u32 = 0x0024_8f37;
-/// The only version there is.
+/// The only existing version.
 pub const VERSION: u32 = 1;
-/// Bytes of the file's header.
+/// The length of the file's header in bytes.
 pub const HEADER_LEN: usize = 30;
-/// Bytes of a record before its key.
+/// The length of a record before its key in bytes.
 pub const RECORD_HEADER_LEN: usize = 32;
-/// Bytes of the footer.
+/// The length of the footer in bytes.
 pub const FOOTER_LEN: usize = 32;
 
-/// Bit of the header's flags: values have a time to live.
+/// The bit of the header's flags for values with a time to live.
 const FLAG_TTL: u8 = 1;
 
-/// CRC-32C as blob files store it.
+/// CRC-32C in the form that blob files store.
 pub(crate) fn masked_crc(bytes: &[u8]) -> u32 {
     mask(crc32c(bytes))
 }
 
-/// What a file says about all its values.
+/// The header: properties of all values in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// The family whose tables point here.
+    /// The family whose tables refer to this file.
     pub column_family_id: u32,
-    /// Values have a time to live. RocksDB's integrated blob files never do.
+    /// Whether values have a time to live. RocksDB's integrated blob files never do.
     pub has_ttl: bool,
-    /// Of every value in the file.
+    /// The compression of every value in the file.
     pub compression: CompressionType,
-    /// Lowest and highest expiration, roughly; 0 without a time to live.
+    /// The lowest and the highest expiration, approximately; 0 without a time to live.
     pub expirations: (u64, u64),
 }
 
 impl Header {
-    /// The bytes of the file's start.
+    /// Encodes the header.
     pub fn encode(&self) -> [u8; HEADER_LEN] {
         let mut bytes = [0; HEADER_LEN];
         bytes[..4].copy_from_slice(&MAGIC.to_le_bytes());
@@ -61,7 +61,7 @@ impl Header {
         bytes
     }
 
-    /// Reads the bytes of the file's start. Nothing protects them but their form: `Corruption` if it is wrong.
+    /// Decodes the header. It has no checksum: `Corruption` if its form is wrong.
     pub fn decode(bytes: &[u8; HEADER_LEN]) -> Result<Header> {
         let mut reader = Reader::new(bytes);
         if reader.u32("blob file magic number")? != MAGIC {
@@ -89,21 +89,21 @@ impl Header {
     }
 }
 
-/// What stands before the key of a record.
+/// The header of a record, before its key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecordHeader {
-    /// Bytes of the user key.
+    /// The length of the user key in bytes.
     pub key_len: u64,
-    /// Bytes of the value as stored.
+    /// The length of the stored value in bytes.
     pub value_len: u64,
-    /// Unix seconds after which the value is gone; 0 if it stays.
+    /// Unix seconds after which the value expires; 0: never.
     pub expiration: u64,
-    /// Masked CRC of key and value.
+    /// The masked CRC of key and value.
     pub blob_crc: u32,
 }
 
 impl RecordHeader {
-    /// Appends the 32 bytes.
+    /// Encodes the header, appending 32 bytes to `out`.
     pub fn encode(&self, out: &mut Vec<u8>) {
         let start = out.len();
         coding::put_u64(out, self.key_len);
@@ -114,7 +114,7 @@ impl RecordHeader {
         coding::put_u32(out, self.blob_crc);
     }
 
-    /// Reads the 32 bytes and checks their CRC.
+    /// Decodes the 32 bytes and checks their CRC.
     pub fn decode(bytes: &[u8; RECORD_HEADER_LEN]) -> Result<RecordHeader> {
         let header = RecordHeader {
             key_len: coding::u64_at(bytes, 0),
@@ -128,7 +128,7 @@ impl RecordHeader {
         Ok(header)
     }
 
-    /// Bytes of the whole record, `None` if they do not fit 64 bits.
+    /// The length of the whole record in bytes, `None` if it does not fit 64 bits.
     pub fn record_len(&self) -> Option<u64> {
         self.key_len
             .checked_add(self.value_len)?
@@ -136,17 +136,17 @@ impl RecordHeader {
     }
 }
 
-/// What the last bytes of a finished file say.
+/// The footer of a finished file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Footer {
-    /// Records in the file.
+    /// The number of records in the file.
     pub blob_count: u64,
-    /// Lowest and highest expiration; 0 without a time to live.
+    /// The lowest and the highest expiration; 0 without a time to live.
     pub expirations: (u64, u64),
 }
 
 impl Footer {
-    /// The bytes of the file's end.
+    /// Encodes the footer.
     pub fn encode(&self) -> [u8; FOOTER_LEN] {
         let mut bytes = [0; FOOTER_LEN];
         bytes[..4].copy_from_slice(&MAGIC.to_le_bytes());
@@ -158,8 +158,8 @@ impl Footer {
         bytes
     }
 
-    /// Reads the last bytes of a file. `None` if they do not begin as a footer does: the writer died before it wrote
-    /// one. `Corruption` if they do, and their CRC is wrong.
+    /// Decodes the last bytes of a file. `None` if they do not begin as a footer does: the writer died before
+    /// it wrote one. `Corruption` if they do, and their CRC is wrong.
     pub fn decode(bytes: &[u8; FOOTER_LEN]) -> Result<Option<Footer>> {
         if coding::u32_at(bytes, 0) != MAGIC {
             return Ok(None);

@@ -1,4 +1,5 @@
-//! The blob index: what stands in a table, under [`Kind::BlobIndex`], in place of a value.
+//! The blob index: the value that a table stores, under [`Kind::BlobIndex`], in place of a value in a blob
+//! file.
 //!
 //! ```text
 //! 0 ‖ expiration v64 ‖ value                                                    inlined, with a time to live
@@ -15,40 +16,42 @@ const INLINED_TTL: u8 = 0;
 const BLOB: u8 = 1;
 const BLOB_TTL: u8 = 2;
 
-/// Where a value lies.
+/// The location of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlobLocation {
-    /// Number of the blob file. 0 means the table itself (blobs embedded by RocksDB 11.6's SstFileWriter).
+    /// The number of the blob file. 0 means the table itself (blobs embedded by RocksDB 11.6's
+    /// SstFileWriter).
     pub file_number: u64,
-    /// Offset in the file of the value's first byte: not of its record, which begins with a header and the key.
+    /// The offset in the file of the value's first byte, not of its record, which begins with a header and
+    /// the key.
     pub offset: u64,
-    /// Bytes as stored.
+    /// The length of the stored value in bytes.
     pub size: u64,
-    /// How they are compressed.
+    /// The compression of the value.
     pub compression: CompressionType,
 }
 
 /// A decoded blob index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BlobIndex<'a> {
-    /// The value itself.
+    /// The index contains the value.
     InlinedTtl {
-        /// Unix seconds after which the value is gone.
+        /// Unix seconds after which the value expires.
         expiration: u64,
         /// The value, never compressed.
         value: &'a [u8],
     },
-    /// The value lies in a blob file.
+    /// The value is in a blob file.
     Blob {
-        /// Where.
+        /// The location of the value.
         location: BlobLocation,
-        /// Unix seconds after which the value is gone; `None` if it stays.
+        /// Unix seconds after which the value expires; `None`: never.
         expiration: Option<u64>,
     },
 }
 
 impl<'a> BlobIndex<'a> {
-    /// Decodes the value of an entry. `Corruption` if it is not one whole blob index.
+    /// Decodes the value of an entry. `Corruption` if it is not exactly one blob index.
     pub fn decode(bytes: &'a [u8]) -> Result<BlobIndex<'a>> {
         let mut reader = Reader::new(bytes);
         let kind = reader.u8("blob index type")?;
@@ -87,7 +90,7 @@ impl<'a> BlobIndex<'a> {
         })
     }
 
-    /// Appends the bytes [`decode`](BlobIndex::decode) takes.
+    /// Appends the encoded form, which [`decode`](BlobIndex::decode) reads.
     pub fn encode(&self, out: &mut Vec<u8>) {
         match self {
             BlobIndex::InlinedTtl { expiration, value } => {
@@ -112,8 +115,8 @@ impl<'a> BlobIndex<'a> {
     }
 }
 
-/// Calls `see` with each place in a blob file that an entry refers to: that of its value, of an entity those of its columns. None for
-/// entries of other kinds. `Corruption` for a value that is none of its kind.
+/// Calls `see` with each location in a blob file that an entry refers to: that of its value or, for an
+/// entity, those of its columns. Entries of other kinds have none. `Corruption` for a malformed value.
 pub fn for_each_location(
     kind: Kind,
     value: &[u8],

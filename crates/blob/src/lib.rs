@@ -1,14 +1,15 @@
 //! RocksDB's blob files: values kept outside the tables.
 //!
-//! With key-value separation a table holds, in place of a large value, a [`BlobIndex`]: the file, offset and size of the
-//! value. The values lie in blob files, in the order they were written.
+//! With key-value separation a table holds, in place of a large value, a [`BlobIndex`]: the file, offset and
+//! size of the value. The values are in blob files, in the order they were written.
 //!
 //! * [`index`]: the blob index
 //! * [`mod@format`]: header, records and footer of a blob file
-//! * [`BlobFile`] reads: [`BlobFile::get`] one value, [`BlobFile::records`] all of them, to verify or to collect garbage
+//! * [`BlobFile`] reads: [`BlobFile::get`] one value, [`BlobFile::records`] all of them, to verify or to
+//!   collect garbage
 //! * [`BlobWriter`] writes
 //!
-//! The bytes are drawn in `docs/format/blob.md`.
+//! `docs/format/blob.md` shows the bytes.
 #![forbid(unsafe_code)]
 
 pub mod format;

@@ -10,7 +10,7 @@ use vfs::RandomAccessFile;
 use crate::format::{FOOTER_LEN, Footer, HEADER_LEN, Header, RECORD_HEADER_LEN, RecordHeader, masked_crc};
 use crate::index::BlobLocation;
 
-/// Least bytes read at a time by a walk over all records.
+/// The minimum number of bytes that a walk over all records reads at a time.
 const READAHEAD: usize = 256 << 10;
 
 /// An open blob file. Any number of threads may read at once.
@@ -18,15 +18,16 @@ pub struct BlobFile {
     file: Arc<dyn RandomAccessFile>,
     header: Header,
     footer: Option<Footer>,
-    /// Where the records end: at the footer, or at the end of the file.
+    /// The end of the records: at the footer, or at the end of the file.
     records_end: u64,
     decompressor: Decompressor,
 }
 
 impl BlobFile {
-    /// Reads header and footer. A file without a footer, left by a writer that died, opens too.
+    /// Reads header and footer. A file without a footer, left by a writer that died, can be opened too.
     ///
-    /// Errors: `Corruption` with file and offset for a file that is not a blob file or whose footer is damaged.
+    /// Errors: `Corruption` with file and offset for a file that is not a blob file or whose footer is
+    /// corrupt.
     pub fn open(file: Arc<dyn RandomAccessFile>) -> Result<BlobFile> {
         let len = file.len();
         let in_file = |error: Error| error.in_file(file.path());
@@ -59,7 +60,7 @@ impl BlobFile {
         })
     }
 
-    /// What the file says about all its values.
+    /// The header: properties of all values in the file.
     pub fn header(&self) -> &Header {
         &self.header
     }
@@ -69,8 +70,9 @@ impl BlobFile {
         self.footer.as_ref()
     }
 
-    /// Checks what RocksDB checks of a file that tables of this column family point into: it is that family's, finished, and
-    /// without times to live. The header has no checksum; of what it says, the compression type is compared when a value is read.
+    /// Checks, as RocksDB does, a file that tables of this column family refer to: it belongs to that family,
+    /// is finished, and has no times to live. The header has no checksum; its compression type is compared
+    /// when a value is read.
     ///
     /// Errors: `Corruption` with file and offset.
     pub fn check_of_family(&self, column_family_id: u32) -> Result<()> {
@@ -97,10 +99,11 @@ impl BlobFile {
 
     /// The value of `user_key` at `location`, decompressed. One read.
     ///
-    /// With `verify` the whole record is read, both its CRCs are checked, and the key is compared; without, only the
-    /// value's bytes are, and a wrong location gives wrong bytes.
+    /// With `verify` the whole record is read, both its CRCs are checked, and the key is compared; without,
+    /// only the value's bytes are read, and a wrong location returns wrong bytes.
     ///
-    /// Errors: `Corruption` with file and offset for a location outside the file, and whatever `verify` finds.
+    /// Errors: `Corruption` with file and offset for a location outside the file, and for every mismatch that
+    /// `verify` finds.
     pub fn get(&self, location: &BlobLocation, user_key: &[u8], verify: bool) -> Result<Vec<u8>> {
         if location.compression != self.header.compression {
             return Err(self.bad("Compression type mismatch when reading blob", location.offset));
@@ -117,7 +120,7 @@ impl BlobFile {
         let (Some(start), Some(_)) = (start, end) else {
             return Err(self.bad("Invalid blob offset", location.offset));
         };
-        // The location lies within the file, so its size is no more than the file's.
+        // The location is within the file, so its size is at most the file's.
         let size = location.size as usize;
         if !verify {
             return self.value(self.read(location.offset, size)?, 0, location.offset);
@@ -141,7 +144,7 @@ impl BlobFile {
         self.value(record, before_value, location.offset)
     }
 
-    /// Walks all records from front to back, reading ahead.
+    /// Iterates over all records from front to back, with readahead.
     pub fn records(&self) -> Records<'_> {
         Records {
             file: self,
@@ -152,7 +155,8 @@ impl BlobFile {
         }
     }
 
-    /// Checks every record and the footer's count; gives the number of records. Values are decompressed too.
+    /// Checks every record and the footer's count; returns the number of records. Values are decompressed
+    /// too.
     pub fn verify(&self) -> Result<u64> {
         let mut records = self.records();
         while let Some(record) = records.next()? {
@@ -166,7 +170,7 @@ impl BlobFile {
         Error::corruption(what).in_file(self.file.path()).at(offset)
     }
 
-    /// `len` bytes at `offset`, which the caller knows to be within the file.
+    /// Reads `len` bytes at `offset`, which the caller has checked to be within the file.
     fn read(&self, offset: u64, len: usize) -> Result<Cow<'_, [u8]>> {
         if let Some(bytes) = self
             .file
@@ -180,7 +184,7 @@ impl BlobFile {
         Ok(Cow::Owned(bytes))
     }
 
-    /// The header at the start of `record`, which stands at `offset`.
+    /// Decodes the header at the start of `record`, whose offset in the file is `offset`.
     fn record_header(&self, record: &[u8], offset: u64) -> Result<RecordHeader> {
         let Some(header) = record.first_chunk::<RECORD_HEADER_LEN>() else {
             return Err(self.bad("truncated blob record", offset));
@@ -210,18 +214,18 @@ impl BlobFile {
 /// One record of a blob file.
 pub struct Record<'a> {
     file: &'a BlobFile,
-    /// Offset of the record in the file.
+    /// The offset of the record in the file.
     pub offset: u64,
-    /// Unix seconds after which the value is gone; 0 if it stays.
+    /// Unix seconds after which the value expires; 0: never.
     pub expiration: u64,
     /// The user key.
     pub key: &'a [u8],
-    /// The value as stored.
+    /// The stored value.
     pub stored: &'a [u8],
 }
 
 impl Record<'_> {
-    /// Offset of the value in the file: what a blob index names.
+    /// The offset of the value in the file, as a blob index has it.
     pub fn value_offset(&self) -> u64 {
         self.offset + (RECORD_HEADER_LEN + self.key.len()) as u64
     }
@@ -237,22 +241,22 @@ impl Record<'_> {
     }
 }
 
-/// Walks the records of a blob file; see [`BlobFile::records`].
+/// Iterates over the records of a blob file; see [`BlobFile::records`].
 pub struct Records<'a> {
     file: &'a BlobFile,
-    /// Bytes of the file from `window_at` on.
+    /// The bytes of the file from `window_at` on.
     window: Cow<'a, [u8]>,
     window_at: u64,
-    /// Where the next record begins.
+    /// The start of the next record.
     at: u64,
     count: u64,
 }
 
 impl Records<'_> {
-    /// The next record, both its CRCs checked; `None` after the last.
+    /// The next record, with both its CRCs checked; `None` after the last.
     ///
-    /// Errors: `Corruption` for a damaged or truncated record, for one that claims to reach beyond the file, and, after the
-    /// last, for a footer that counts another number of records.
+    /// Errors: `Corruption` for a corrupt or truncated record, for one that extends beyond the file, and,
+    /// after the last, for a footer with another number of records.
     #[expect(
         clippy::should_implement_trait,
         reason = "the record is borrowed until the next step"
@@ -305,7 +309,7 @@ impl Records<'_> {
         &self.window[(self.at - self.window_at) as usize..]
     }
 
-    /// Makes the window hold `len` bytes from the next record on; the caller knows that there are as many.
+    /// Makes the window hold `len` bytes from the next record on; the caller has checked that they exist.
     fn fill(&mut self, len: usize) -> Result<()> {
         let window_end = self.window_at + self.window.len() as u64;
         if self.at >= self.window_at && self.at + len as u64 <= window_end {

@@ -8,40 +8,42 @@ use vfs::WritableFile;
 use crate::format::{FOOTER_LEN, Footer, HEADER_LEN, Header, RecordHeader};
 use crate::index::{BlobIndex, BlobLocation};
 
-/// What a blob file is written with.
+/// The options of a blob file.
 #[derive(Clone, Debug)]
 pub struct BlobWriterOptions {
-    /// Number of the file: it stands in every blob index.
+    /// The number of the file, which every blob index has.
     pub file_number: u64,
-    /// The family whose tables will point here.
+    /// The family whose tables will refer to the file.
     pub column_family_id: u32,
-    /// Of every value in the file, whether it makes it smaller or not: the format knows no exceptions.
+    /// The compression of every value in the file, whether or not it shrinks the value: the format has no
+    /// exceptions.
     pub compression: CompressionType,
-    /// How to compress. A dictionary is never used.
+    /// The compression options. A dictionary is never used.
     pub compression_options: CompressionOptions,
 }
 
-/// What was written, as the MANIFEST records it.
+/// A summary of the file for the MANIFEST.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlobSummary {
-    /// Number of the file.
+    /// The number of the file.
     pub file_number: u64,
-    /// Records.
+    /// The number of records.
     pub blob_count: u64,
-    /// Bytes of the records: the file without header and footer.
+    /// The bytes of the records: the file without header and footer.
     pub blob_bytes: u64,
-    /// Bytes of the file.
+    /// The size of the file in bytes.
     pub file_size: u64,
 }
 
-/// Writes one blob file, value by value. Dropped unfinished it leaves a file without a footer, which is to be removed.
+/// Writes one blob file, value by value. If it is dropped unfinished it leaves a file without a footer, which
+/// must be removed.
 pub struct BlobWriter {
     file: Box<dyn WritableFile>,
     options: BlobWriterOptions,
-    /// `None` if values are stored raw.
+    /// `None` if values are stored uncompressed.
     compressor: Option<Compressor>,
     compressed: Vec<u8>,
-    /// Header and key of a record on their way to the file.
+    /// A buffer for the header and key of a record.
     head: Vec<u8>,
     blob_count: u64,
 }
@@ -72,7 +74,7 @@ impl BlobWriter {
         })
     }
 
-    /// Writes a value and says where it lies: encode the answer as the value of the key's entry in the table.
+    /// Writes a value and returns its index: encode it as the value of the key's entry in the table.
     pub fn add(&mut self, user_key: &[u8], value: &[u8]) -> Result<BlobIndex<'static>> {
         let stored = match &mut self.compressor {
             None => value,
@@ -105,12 +107,12 @@ impl BlobWriter {
         })
     }
 
-    /// Bytes of the file so far.
+    /// The size of the file so far, in bytes.
     pub fn file_size(&self) -> u64 {
         self.file.len()
     }
 
-    /// Values written so far.
+    /// The number of values written so far.
     pub fn blob_count(&self) -> u64 {
         self.blob_count
     }

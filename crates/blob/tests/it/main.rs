@@ -1,4 +1,4 @@
-//! Blob files against RocksDB's own, and against damage.
+//! Tests of blob files against RocksDB's own, and with corruption.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -260,7 +260,7 @@ fn a_wrong_location_is_corruption() {
     assert_eq!(file.get(&right, b"l", true).unwrap(), [2; 100]);
 }
 
-/// What a whole walk sees: the values it could read, and whether it ended well.
+/// The result of a whole iteration: the values it could read, and whether it ended without an error.
 fn walk(path: &Path) -> (Vec<Vec<u8>>, bool) {
     let Ok(file) = open(path, false) else {
         return (Vec::new(), false);
@@ -299,14 +299,14 @@ fn every_flipped_bit_of_a_record_or_footer_is_found() {
             read.iter().zip(&values).all(|(read, (_, value))| read == value),
             "byte {at}: a wrong value"
         );
-        // Nothing covers the header's flags, its family and its expirations.
+        // The header's flags, family and expirations have no checksum.
         let unprotected = (8..HEADER_LEN).contains(&at) && at != 13;
         assert!(unprotected || !ended_well, "byte {at} of {}", good.len());
         if magic_of_footer.contains(&at) {
             assert_eq!(
                 read.len(),
                 values.len(),
-                "the records before a damaged footer are read"
+                "the records before a corrupt footer are read"
             );
         }
     }
