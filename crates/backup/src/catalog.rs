@@ -1,4 +1,4 @@
-//! What is in a backup directory: the backups, and the files they share.
+//! The contents of a backup directory: the backups, and the files they share.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,16 +10,16 @@ use crate::meta::Meta;
 use crate::names;
 use crate::{BackupEngineOptions, BackupFileInfo, BackupId, BackupInfo};
 
-/// Backups and files.
+/// The backups and files of a directory.
 #[derive(Debug, Default)]
 pub(crate) struct Catalog {
-    /// Good ones.
+    /// The good backups.
     pub backups: BTreeMap<BackupId, Meta>,
-    /// The others.
+    /// The corrupt backups.
     pub corrupt: BTreeMap<BackupId, Corrupt>,
-    /// Every file a good backup names, by its path in the directory.
+    /// Every file that a good backup names, by its path in the directory.
     pub files: BTreeMap<String, FileInfo>,
-    /// The highest number a backup of this directory has had, as far as is known.
+    /// The highest known number that a backup of this directory has had.
     pub latest: BackupId,
 }
 
@@ -27,7 +27,7 @@ pub(crate) struct Catalog {
 #[derive(Debug)]
 pub(crate) struct Corrupt {
     pub error: Error,
-    /// What it names, if its meta file can be read: that is not garbage yet.
+    /// The contents of its meta file, if that can be read: the files it names are not garbage yet.
     pub meta: Option<Meta>,
 }
 
@@ -36,7 +36,7 @@ pub(crate) struct Corrupt {
 pub(crate) struct FileInfo {
     pub size: u64,
     pub crc32c: Option<u32>,
-    /// How many backups name it.
+    /// The number of backups that name it.
     pub refs: usize,
 }
 
@@ -82,15 +82,15 @@ impl Catalog {
         Ok(catalog)
     }
 
-    /// Adds a backup whose files have these sizes. `Corruption` if one is missing, or is not as it says, or as another backup
-    /// says; then nothing was added.
+    /// Adds a backup, given the sizes of files in the directory. `Corruption` if a file is missing, or
+    /// differs from the meta file or from another backup; then nothing was added.
     pub fn add(&mut self, id: BackupId, meta: Meta, sizes: &BTreeMap<String, u64>) -> Result<()> {
         let mut infos = Vec::with_capacity(meta.files.len());
         for file in &meta.files {
             let name = &file.relative;
             let size = *sizes
                 .get(name)
-                .ok_or_else(|| Error::corruption(format!("its file {name} is missing")))?;
+                .ok_or_else(|| Error::corruption(format!("file {name} is missing")))?;
             let known = self.files.get(name);
             for (what, expected) in [
                 ("it", file.size),
@@ -98,7 +98,7 @@ impl Catalog {
             ] {
                 if expected.is_some_and(|expected| expected != size) {
                     return Err(Error::corruption(format!(
-                        "its file {name} has {size} bytes, and {what} says {}",
+                        "file {name} has {size} bytes, but {what} has {}",
                         expected.unwrap_or(0)
                     )));
                 }
@@ -106,7 +106,7 @@ impl Catalog {
             let before = known.and_then(|known| known.crc32c);
             if before.is_some() && file.crc32c.is_some() && before != file.crc32c {
                 return Err(Error::corruption(format!(
-                    "its file {name} has another checksum in another backup"
+                    "file {name} has a different checksum in another backup"
                 )));
             }
             infos.push((name.clone(), size, file.crc32c));
@@ -130,7 +130,8 @@ impl Catalog {
         self.backups.contains_key(&id) || self.corrupt.contains_key(&id)
     }
 
-    /// Takes a backup out and gives the files nobody names any more. What a corrupt one has is left to the garbage collection.
+    /// Removes a backup and returns the files that no backup names any more. Those of a corrupt one are left
+    /// to the garbage collection.
     pub fn remove(&mut self, id: BackupId) -> Vec<String> {
         self.corrupt.remove(&id);
         let Some(meta) = self.backups.remove(&id) else {
@@ -147,12 +148,12 @@ impl Catalog {
                 unnamed.push(file.relative);
             }
         }
-        // A corrupt backup may become a good one when its missing files are brought back.
+        // A corrupt backup may become good again when its missing files are restored.
         unnamed.retain(|name| !self.is_named(name));
         unnamed
     }
 
-    /// True if some backup names the file, or may, because its meta file cannot be read.
+    /// True if a backup names the file, or may name it because its meta file cannot be read.
     pub fn is_named(&self, relative: &str) -> bool {
         let names_it = |corrupt: &Corrupt| {
             corrupt.meta.as_ref().is_none_or(|meta| {
@@ -184,7 +185,7 @@ impl Catalog {
         })
     }
 
-    /// The files of a backup, with what is known of them.
+    /// The files of a backup, with their known sizes and checksums.
     pub fn files_of(&self, meta: &Meta) -> Vec<BackupFileInfo> {
         let info = |relative: &String| {
             let file = self.files.get(relative)?;
@@ -205,7 +206,7 @@ pub(crate) fn not_found(id: BackupId) -> Error {
     Error::new(ErrorKind::NotFound, format!("Backup not found: {id}"))
 }
 
-/// Adds the sizes of the files in a part of the directory, which need not exist.
+/// Adds the sizes of the files in a subdirectory, which need not exist.
 pub(crate) fn sizes_in(
     fs: &dyn FileSystem,
     dir: &Path,

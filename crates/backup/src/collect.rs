@@ -1,4 +1,4 @@
-//! Deleting backups, and what belongs to none.
+//! Deletion of backups, and of files that belong to none.
 
 use base::{Error, Result};
 
@@ -7,14 +7,15 @@ use crate::names;
 use crate::{BackupEngine, BackupId};
 
 impl BackupEngine {
-    /// Deletes a backup, good or corrupt, with all files that no other one needs. `NotFound` if there is none of that number.
+    /// Deletes a backup, good or corrupt, with all files that no other backup needs. `NotFound` if there is
+    /// none of that number.
     pub fn delete_backup(&mut self, id: BackupId) -> Result<()> {
         self.check_writable()?;
         self.delete_without_garbage(id)?;
         self.garbage_collect()
     }
 
-    /// Deletes all but the newest so many good backups. Corrupt ones stay.
+    /// Deletes all good backups except the newest `num_backups_to_keep`. Corrupt ones stay.
     pub fn purge_old_backups(&mut self, num_backups_to_keep: usize) -> Result<()> {
         self.check_writable()?;
         let too_many = self.catalog.backups.len().saturating_sub(num_backups_to_keep);
@@ -25,10 +26,10 @@ impl BackupEngine {
         self.garbage_collect()
     }
 
-    /// Deletes what backups and deletions that were cut off have left. While there is a backup whose meta file cannot be read,
-    /// shared files stay: they may be its.
+    /// Deletes files left by interrupted backups and deletions. While there is a backup whose meta file
+    /// cannot be read, shared files stay, because they may be its.
     ///
-    /// Making a backup calls it, and so does deleting one.
+    /// Creating and deleting a backup call this.
     pub fn garbage_collect(&mut self) -> Result<()> {
         self.check_writable()?;
         let mut first = None;
@@ -60,7 +61,7 @@ impl BackupEngine {
         self.remove_private_of(id)
     }
 
-    /// Makes backup `id` none: what it has besides is garbage then.
+    /// Removes the meta file of backup `id`, which ends the backup: its other files are then garbage.
     pub(crate) fn remove_meta_of(&self, id: BackupId) -> Result<()> {
         let fs = &*self.options.fs;
         let dir = &self.options.backup_dir;
@@ -69,13 +70,13 @@ impl BackupEngine {
             fs.remove(&meta)?;
         }
         if self.options.sync {
-            // Or a loss of power might bring back a backup without its files.
+            // Otherwise a loss of power might restore a backup without its files.
             fs.sync_dir(&dir.join(names::META))?;
         }
         Ok(())
     }
 
-    /// Removes the files of backup `id` alone, and their directory.
+    /// Removes the private files of backup `id`, and their directory.
     pub(crate) fn remove_private_of(&self, id: BackupId) -> Result<()> {
         self.remove_dir(&id.to_string())
     }
@@ -105,7 +106,7 @@ impl BackupEngine {
         }
         for name in fs.list(&dir)? {
             let relative = format!("{part}/{name}");
-            // What no backup would name is somebody else's.
+            // A file that no backup would name is not ours.
             if names::db_file_name(&relative, 0).is_some() && !self.catalog.is_named(&relative) {
                 fs.remove(&dir.join(name))?;
             }
@@ -119,7 +120,7 @@ impl BackupEngine {
             .fs
             .list(&self.options.backup_dir.join(names::PRIVATE))?;
         for name in names {
-            // Releases of long ago made a backup in `ID.tmp`.
+            // Very old releases created a backup in `ID.tmp`.
             let unfinished = name
                 .strip_suffix(".tmp")
                 .is_some_and(|id| names::backup_id(id).is_some());

@@ -1,4 +1,4 @@
-//! Copying files and computing their checksums, several at a time.
+//! Copies files and computes their checksums, several at a time.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -10,10 +10,10 @@ use codec::checksum::crc32c_extend;
 use vfs::rate_limiter::{IoPriority, OpType};
 use vfs::{Access, CreateOptions, FileSystem, OpenOptions, RandomAccessFile, RateLimiter};
 
-/// Bytes read at a time.
+/// The number of bytes per read.
 const PIECE: usize = 1 << 20;
 
-/// What all files of one job have in common.
+/// The settings that all files of one job share.
 pub(crate) struct Copier<'a> {
     pub limiter: Option<Arc<RateLimiter>>,
     pub sync: bool,
@@ -21,8 +21,8 @@ pub(crate) struct Copier<'a> {
 }
 
 impl Copier<'_> {
-    /// Copies the first `size` bytes of a file and gives their CRC-32C. What is at `to` is overwritten; after an error a part is
-    /// left there. The name is not synced.
+    /// Copies the first `size` bytes of a file and returns their CRC-32C. A file at `to` is overwritten;
+    /// after an error a partial file stays there. The name is not synced.
     pub fn copy(
         &self,
         (from_fs, from): (&dyn FileSystem, &Path),
@@ -43,7 +43,7 @@ impl Copier<'_> {
         Ok(crc)
     }
 
-    /// Writes a file of these bytes and gives their CRC-32C.
+    /// Writes a file with these bytes and returns their CRC-32C.
     pub fn write(&self, fs: &dyn FileSystem, to: &Path, bytes: &[u8]) -> Result<u32> {
         self.ask(bytes.len(), OpType::Write);
         let mut writer = fs.create(to, &CreateOptions::default())?;
@@ -61,7 +61,7 @@ impl Copier<'_> {
         self.read(&*open(fs, path)?, size, |_| self.progress.check())
     }
 
-    /// As [`checksum`](Self::checksum), where reading is all there is to do.
+    /// As [`checksum`](Self::checksum), where the read is the whole work and counts as progress.
     pub fn verify(&self, fs: &dyn FileSystem, path: &Path, size: u64) -> Result<u32> {
         self.read(&*open(fs, path)?, size, |bytes| {
             self.progress.advance(bytes.len() as u64)
@@ -92,16 +92,17 @@ impl Copier<'_> {
         Ok(crc)
     }
 
-    /// Waits until so many bytes may be moved. A wish to stop is heard within a refill period.
+    /// Waits until the rate limiter permits that many bytes. A request to stop takes effect within a refill
+    /// period.
     fn ask(&self, bytes: usize, op: OpType) {
         if let Some(limiter) = &self.limiter {
-            // If it is stopped, the next look at the progress says so.
+            // If it is stopped, the next check of the progress reports it.
             limiter.request_while(bytes as u64, IoPriority::Low, op, || !self.progress.is_stopped());
         }
     }
 }
 
-/// Creates a directory and those above it that are missing, and with `sync` makes their names durable.
+/// Creates a directory and its missing parents, and with `sync` makes their names durable.
 pub(crate) fn create_dir(fs: &dyn FileSystem, dir: &Path, sync: bool) -> Result<()> {
     let mut missing = Vec::new();
     for above in dir.ancestors() {
@@ -119,7 +120,8 @@ pub(crate) fn create_dir(fs: &dyn FileSystem, dir: &Path, sync: bool) -> Result<
         _ => fs.sync_dir(Path::new(".")),
     };
     if missing.is_empty() {
-        // Whoever created it may have been killed before this. But not every directory may be opened by us.
+        // The process that created it may have been killed before the sync. But not every directory may be
+        // opened by us.
         let _ = sync_name(dir);
     }
     missing.into_iter().rev().try_for_each(sync_name)
@@ -133,8 +135,8 @@ fn open(fs: &dyn FileSystem, path: &Path) -> Result<Arc<dyn RandomAccessFile>> {
     fs.open_random(path, &options)
 }
 
-/// Does `work` to each item, on so many threads, and gives the results in order. After the first error nothing is begun, and
-/// the error that came first is given.
+/// Applies `work` to each item on several threads, and returns the results in order. After the first error no
+/// further item is started, and that error is returned.
 pub(crate) fn for_all<T: Sync, R: Send>(
     threads: usize,
     items: &[T],
@@ -163,7 +165,7 @@ pub(crate) fn for_all<T: Sync, R: Send>(
     thread::scope(|scope| {
         for _ in 0..others {
             let name = "esker-backup".to_owned();
-            // With fewer threads it takes longer.
+            // With fewer threads it only takes longer.
             let _ = thread::Builder::new().name(name).spawn_scoped(scope, run);
         }
         run();

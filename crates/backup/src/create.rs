@@ -1,4 +1,4 @@
-//! Making a backup.
+//! Creates backups.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -17,7 +17,7 @@ use crate::{
     BackupEngine, BackupEngineOptions, BackupId, CreateBackupOptions, MAX_APP_METADATA, ShareFilesNaming,
 };
 
-/// `InvalidArgument` for options that contradict each other.
+/// `InvalidArgument` for contradictory options.
 pub(crate) fn check(options: &BackupEngineOptions) -> Result<()> {
     if !(1..=2).contains(&options.schema_version) {
         return Err(Error::not_supported(format!(
@@ -40,16 +40,17 @@ pub(crate) fn shared_dir(options: &BackupEngineOptions) -> &'static str {
 }
 
 impl BackupEngine {
-    /// Makes a backup of `db` as it is now, over all column families at once, and gives its number. Writers go on; no file of the
-    /// database is deleted meanwhile.
+    /// Creates a backup of the current state of `db`, consistent over all column families, and returns its
+    /// number. Writers continue; no file of the database is deleted meanwhile.
     ///
-    /// Tables and blob files that an earlier backup has are not copied again. Each file is read once, and its checksum kept; where
-    /// the MANIFEST has one too (`FileChecksumCrc32c`), they must be the same.
+    /// Tables and blob files that an earlier backup has are not copied again. Each file is read once, and its
+    /// checksum is recorded; if the MANIFEST has one too (`FileChecksumCrc32c`), the two must be equal.
     ///
     /// # Errors
-    /// `Aborted` if [`progress`](CreateBackupOptions::progress) was told to stop: shared files that were copied stay, and the next
-    /// backup takes them after comparing their bytes. `Corruption` if a file of the database is not as its MANIFEST says. Those of
-    /// the file systems. There is no backup then, and the others are as they were.
+    /// `Aborted` if [`progress`](CreateBackupOptions::progress) was asked to stop: shared files copied so far
+    /// stay, and the next backup reuses them after comparing their bytes. `Corruption` if a file of the
+    /// database differs from its MANIFEST. Errors of the file systems. In all these cases there is no new
+    /// backup, and the others are unchanged.
     pub fn create_new_backup(&mut self, db: &Db, options: &CreateBackupOptions) -> Result<BackupId> {
         self.check_writable()?;
         if options.app_metadata.len() > MAX_APP_METADATA {
@@ -64,19 +65,19 @@ impl BackupEngine {
         let made = self.create(id, db, options, progress);
         match made {
             Ok(()) => {
-                // It stands, whatever cannot be deleted now.
+                // The backup is complete, even if some garbage cannot be deleted now.
                 let _ = self.garbage_collect();
                 Ok(id)
             }
             Err(error) if error.kind() == ErrorKind::Aborted => {
-                // What failed is what the user is to hear of.
+                // The user should get the original error.
                 let _ = self.remove_private_of(id);
                 let _ = self.remove_temporary();
                 Err(error)
             }
             Err(error) => {
-                // Without its meta file there is no backup, also where putting that in place failed and was done. As long as it
-                // stands its files stay.
+                // Without its meta file the backup does not exist. The rename of the meta file may have
+                // failed after it took effect; as long as the meta file stays, its files stay.
                 if self.remove_meta_of(id).is_ok() {
                     let _ = self.garbage_collect();
                 }
@@ -94,7 +95,7 @@ impl BackupEngine {
     ) -> Result<()> {
         let fs = &*self.options.fs;
         let dir = &*self.options.backup_dir;
-        // What one that was cut off, or failed, has left. Its shared files may be of use.
+        // Leftovers of an interrupted or failed backup. Its shared files may be reused.
         if fs.exists(&names::meta(dir, id))? {
             self.remove_meta_of(id)?;
         }
@@ -112,7 +113,7 @@ impl BackupEngine {
         };
         let mut files = live.files;
         files.retain(|file| self.options.backup_log_files || !is_wal(file));
-        // The largest first, so that several threads end together.
+        // The largest files come first, so that several threads end together.
         files.sort_by_key(|file| std::cmp::Reverse(file.size));
         progress.expect(files.iter().map(|file| file.size).sum());
         let copier = Copier {
@@ -145,7 +146,7 @@ impl BackupEngine {
         self.catalog.add(id, meta, &sizes)
     }
 
-    /// Makes the names of all files durable, then the meta file.
+    /// Makes the names of all files durable, then writes the meta file.
     fn finish(&self, id: BackupId, meta: &Meta) -> Result<()> {
         let fs = &*self.options.fs;
         let dir = &*self.options.backup_dir;
@@ -173,7 +174,7 @@ impl BackupEngine {
     }
 }
 
-/// One backup being made.
+/// The creation of one backup.
 struct Job<'a> {
     engine: &'a BackupEngine,
     id: BackupId,
@@ -190,7 +191,7 @@ impl Job<'_> {
         if shareable {
             let size = self.db_fs.size(&file.path())?;
             if size != file.size {
-                let message = format!("{size} bytes, and the MANIFEST says {}", file.size);
+                let message = format!("{size} bytes, but the MANIFEST has {}", file.size);
                 return Err(Error::corruption(message).in_file(&file.path()));
             }
         }
@@ -211,7 +212,7 @@ impl Job<'_> {
         Ok(meta_file(relative, crc, file))
     }
 
-    /// Copies a file of the database. `Corruption` if the MANIFEST says it had another checksum.
+    /// Copies a file of the database. `Corruption` if the MANIFEST has another checksum.
     fn copy(&self, file: &LiveFileStorageInfo, to: &Path) -> Result<u32> {
         let from = file.path();
         let fs = &*self.engine.options.fs;
@@ -220,7 +221,7 @@ impl Job<'_> {
         Ok(crc)
     }
 
-    /// The CRC-32C of a file of the database: what the MANIFEST says, or else what is in it.
+    /// The CRC-32C of a file of the database: from the MANIFEST, or else computed from its bytes.
     fn crc_of(&self, file: &LiveFileStorageInfo) -> Result<u32> {
         match manifest_crc(file) {
             Some(crc) => Ok(crc),
@@ -261,7 +262,8 @@ impl Job<'_> {
             };
             return self.taken_over(relative, crc, file);
         }
-        // Of a backup that was cut off, or one whose meta file is damaged. It counts if it has the same bytes.
+        // The file belongs to an interrupted backup, or to one whose meta file is corrupt. It is reused if it
+        // has the same bytes.
         if fs.exists(&path)? && fs.size(&path)? == file.size {
             let crc = match crc {
                 Some(crc) => crc,
@@ -277,11 +279,11 @@ impl Job<'_> {
         Ok(meta_file(relative, crc, file))
     }
 
-    /// A file that lies in the backup directory already.
+    /// A file that is in the backup directory already.
     fn taken_over(&self, relative: String, crc: u32, file: &LiveFileStorageInfo) -> Result<MetaFile> {
         let options = &self.engine.options;
         if options.sync {
-            // Whoever copied it may have done without.
+            // The backup that copied it may not have synced it.
             options.fs.sync_file(&options.backup_dir.join(&relative))?;
         }
         check_crc(file, crc)?;
@@ -289,7 +291,7 @@ impl Job<'_> {
         Ok(meta_file(relative, crc, file))
     }
 
-    /// The session that wrote a table, if it is to be named by it.
+    /// The session that wrote a table, if the table is named after it.
     fn session(&self, file: &LiveFileStorageInfo, is_table: bool) -> Result<Option<String>> {
         let naming = self.engine.options.share_files_with_checksum_naming;
         if !is_table || naming == ShareFilesNaming::LegacyCrc32cAndFileSize {
@@ -299,7 +301,7 @@ impl Job<'_> {
     }
 }
 
-/// The session that wrote a table, if it says one that may stand in a name.
+/// The session that wrote a table, if the table has one that is valid in a name.
 pub(crate) fn session_of(fs: &dyn FileSystem, path: &Path) -> Result<Option<String>> {
     let table = fs.open_random(path, &OpenOptions::default())?;
     let session = Table::read_properties(table)?.db_session_id;
@@ -323,7 +325,7 @@ fn manifest_crc(file: &LiveFileStorageInfo) -> Option<u32> {
 fn check_crc(file: &LiveFileStorageInfo, crc: u32) -> Result<()> {
     match manifest_crc(file) {
         Some(expected) if expected != crc => Err(Error::corruption(format!(
-            "checksum of the whole file mismatch: the MANIFEST says {expected:08x}, computed {crc:08x}"
+            "checksum of the whole file mismatch: the MANIFEST has {expected:08x}, computed {crc:08x}"
         ))
         .in_file(&file.path())),
         _ => Ok(()),

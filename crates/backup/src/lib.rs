@@ -19,15 +19,17 @@
 //! assert_eq!(restored.get(b"key").unwrap().as_deref(), Some(&b"value"[..]));
 //! ```
 //!
-//! A backup is a meta file that names its files and their checksums. Tables and blob files lie in one place for all backups, so
-//! that a new one copies what is new; the rest is its own. How files are named stands in `names.rs`, what a meta file holds in
-//! `meta.rs`. RocksDB reads what is written here, and the other way round; both may take turns.
+//! A backup is a meta file that names its files and their checksums. All backups share one directory of
+//! tables and blob files, so that a new backup only copies new ones; its other files are private. `names.rs`
+//! defines the names of files, `meta.rs` the contents of a meta file. RocksDB and Esker read each other's
+//! backup directories, and may use one alternately.
 //!
-//! # What a crash leaves
+//! # The state after a crash
 //!
-//! The meta file comes last, by one rename, when all it names is on the disk; it goes first, and its going is on the disk before
-//! anything else goes. So with [`sync`](BackupEngineOptions::sync) a backup is there as a whole or not at all, whenever the
-//! power fails, and those from before are not touched. Restoring removes CURRENT first and puts it in place last.
+//! The meta file is written last, by one rename, when all files it names are durable. It is deleted first,
+//! and its deletion is durable before any other file is deleted. So with [`sync`](BackupEngineOptions::sync)
+//! a backup exists entirely or not at all, whenever the power fails, and earlier backups are not affected. A
+//! restoration removes CURRENT first and writes it last.
 #![forbid(unsafe_code)]
 
 mod catalog;
@@ -51,39 +53,39 @@ pub use options::{BackupEngineOptions, CreateBackupOptions, RestoreMode, Restore
 /// The number of a backup, from 1.
 pub type BackupId = u32;
 
-/// Bytes a user may keep with a backup.
+/// The maximum number of bytes of metadata that a user may store with a backup.
 pub const MAX_APP_METADATA: usize = 1 << 20;
 
 /// A file of a backup.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BackupFileInfo {
-    /// From the backup directory on.
+    /// The path relative to the backup directory.
     pub relative_filename: String,
-    /// Bytes.
+    /// The size in bytes.
     pub size: u64,
-    /// CRC-32C of the whole file, where the meta file says.
+    /// The CRC-32C of the whole file, if the meta file has it.
     pub crc32c: Option<u32>,
 }
 
 /// A backup.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BackupInfo {
-    /// Its number.
+    /// The backup's number.
     pub backup_id: BackupId,
-    /// When it was made, in seconds since 1970.
+    /// The time of its creation, in Unix seconds.
     pub timestamp: u64,
     /// The sequence number of its last row.
     pub sequence_number: u64,
-    /// What the user gave to be kept with it.
+    /// The user's metadata.
     pub app_metadata: Vec<u8>,
-    /// Its files, those it shares with other backups among them.
+    /// Its files, including those it shares with other backups.
     pub files: Vec<BackupFileInfo>,
-    /// Files it needs that lie in no backup directory we know. Only RocksDB makes such backups.
+    /// Files it needs that are in no known backup directory. Only RocksDB creates such backups.
     pub excluded_files: Vec<String>,
 }
 
 impl BackupInfo {
-    /// Bytes of all files.
+    /// The sum of the sizes of all files, in bytes.
     pub fn size(&self) -> u64 {
         self.files.iter().map(|file| file.size).sum()
     }
@@ -91,7 +93,8 @@ impl BackupInfo {
 
 /// A backup directory.
 ///
-/// One at a time may have it open for writing; the file `LOCK` in it keeps others of us away, but not RocksDB.
+/// Only one engine at a time may have it open for writing; the file `LOCK` in it excludes other Esker
+/// processes, but not RocksDB.
 #[derive(Debug)]
 pub struct BackupEngine {
     options: BackupEngineOptions,
@@ -101,12 +104,13 @@ pub struct BackupEngine {
 }
 
 impl BackupEngine {
-    /// Opens a backup directory for writing, and makes it if there is none. Reads every meta file, and the size of every file
-    /// they name; what is not as they say makes a backup [corrupt](Self::corrupted_backups) and is no error here.
+    /// Opens a backup directory for writing, and creates it if it does not exist. Reads every meta file, and
+    /// the size of every file they name. A mismatch makes a backup [corrupt](Self::corrupted_backups) and is
+    /// not an error here.
     ///
     /// # Errors
-    /// `LockHeld` if somebody has it open for writing; `InvalidArgument` for options that contradict each other; those of the
-    /// file system.
+    /// `LockHeld` if the directory is open for writing elsewhere; `InvalidArgument` for contradictory
+    /// options; errors of the file system.
     pub fn open(options: BackupEngineOptions) -> Result<BackupEngine> {
         create::check(&options)?;
         let fs = &*options.fs;
@@ -125,10 +129,10 @@ impl BackupEngine {
         })
     }
 
-    /// Opens a backup directory to look at it, to verify and to restore. Takes no lock and writes nothing.
+    /// Opens a backup directory to inspect, verify and restore. Takes no lock and writes nothing.
     ///
     /// # Errors
-    /// `NotFound` if there is none.
+    /// `NotFound` if the directory does not exist.
     pub fn open_read_only(options: BackupEngineOptions) -> Result<BackupEngine> {
         Ok(BackupEngine {
             catalog: Catalog::load(&options)?,
@@ -143,18 +147,18 @@ impl BackupEngine {
         ids.filter_map(|&id| self.catalog.info(id).ok()).collect()
     }
 
-    /// One of them. `NotFound` if there is none of that number, `Corruption` if it is a corrupt one.
+    /// The backup `id`. `NotFound` if there is none of that number, `Corruption` if it is corrupt.
     pub fn backup(&self, id: BackupId) -> Result<BackupInfo> {
         self.catalog.info(id)
     }
 
-    /// The number of the newest that is good.
+    /// The number of the newest good backup.
     pub fn latest_backup(&self) -> Option<BackupId> {
         self.catalog.backups.keys().next_back().copied()
     }
 
-    /// Backups that cannot be restored, and why: the meta file is damaged or from a later release, or a file is missing or has
-    /// another size. [`delete_backup`](Self::delete_backup) removes them.
+    /// Backups that cannot be restored, with the reason: the meta file is corrupt or of a later release, or a
+    /// file is missing or has another size. [`delete_backup`](Self::delete_backup) removes them.
     pub fn corrupted_backups(&self) -> Vec<(BackupId, base::Error)> {
         let corrupt = self.catalog.corrupt.iter();
         corrupt

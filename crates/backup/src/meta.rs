@@ -1,4 +1,4 @@
-//! What a backup consists of: the text in `meta/<id>`.
+//! The meta file of a backup: the text in `meta/<id>`.
 //!
 //! ```text
 //! schema_version 2.1                  absent: 1
@@ -11,7 +11,7 @@
 //! // FOOTER                           2.x: fields of later releases follow
 //! ```
 //!
-//! Schema 1 knows no `size`. Fields that begin with `ni::` may not be ignored by who does not know them.
+//! Schema 1 has no `size`. A reader must not ignore unknown fields that begin with `ni::`.
 
 use base::{Error, Result};
 
@@ -25,18 +25,18 @@ pub(crate) struct Meta {
     pub sequence_number: u64,
     pub app_metadata: Vec<u8>,
     pub files: Vec<MetaFile>,
-    /// Files it needs that lie somewhere else.
+    /// Files it needs that are elsewhere.
     pub excluded: Vec<String>,
 }
 
-/// A file in it.
+/// A file of a backup.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct MetaFile {
-    /// From the backup directory on.
+    /// The path relative to the backup directory.
     pub relative: String,
-    /// CRC-32C, where it says.
+    /// The CRC-32C, if the meta file has it.
     pub crc32c: Option<u32>,
-    /// Bytes, where it says.
+    /// The size in bytes, if the meta file has it.
     pub size: Option<u64>,
 }
 
@@ -45,7 +45,7 @@ const FOOTER: &str = "// FOOTER";
 const NOT_IGNORABLE: &str = "ni::";
 
 impl Meta {
-    /// Its text. `schema_version` is 1 or 2.
+    /// Encodes the text. `schema_version` is 1 or 2.
     pub fn encode(&self, schema_version: u32) -> Vec<u8> {
         let mut text = String::new();
         if schema_version >= 2 {
@@ -73,7 +73,8 @@ impl Meta {
         text.into_bytes()
     }
 
-    /// Of backup `id`. `Corruption` with the offset of the line at fault, `NotSupported` for a schema of a later release.
+    /// Decodes the meta file of backup `id`. `Corruption` with the offset of the faulty line, `NotSupported`
+    /// for a schema of a later release.
     pub fn decode(bytes: &[u8], id: BackupId) -> Result<Meta> {
         let mut lines = Lines {
             bytes,
@@ -87,7 +88,7 @@ impl Meta {
 
 struct Lines<'a> {
     bytes: &'a [u8],
-    /// Where the last line began.
+    /// The start of the last line.
     at: usize,
     next: usize,
 }
@@ -110,7 +111,7 @@ impl<'a> Lines<'a> {
 
     fn some(&mut self, what: &str) -> Result<&'a str> {
         self.next()?
-            .ok_or_else(|| Error::corruption(format!("it ends before {what}")))
+            .ok_or_else(|| Error::corruption(format!("the file ends before {what}")))
     }
 }
 
@@ -176,7 +177,9 @@ fn file(line: &str, schema: u32, id: BackupId, meta: &mut Meta) -> Result<()> {
     let mut words = line.split(' ');
     let relative = words.next().unwrap_or_default().to_owned();
     if names::db_file_name(&relative, id).is_none() {
-        return Err(Error::corruption(format!("{relative:?} is no file of a backup")));
+        return Err(Error::corruption(format!(
+            "{relative:?} is not a file of a backup"
+        )));
     }
     let mut file = MetaFile {
         relative,
@@ -228,7 +231,7 @@ fn may_be_ignored(field: &str) -> Result<()> {
 fn number<T: std::str::FromStr>(text: &str) -> Result<T> {
     let digits = text.bytes().all(|byte| byte.is_ascii_digit());
     let parsed = digits.then(|| text.parse().ok()).flatten();
-    parsed.ok_or_else(|| Error::corruption(format!("{text:?} is no number, or too large a one")))
+    parsed.ok_or_else(|| Error::corruption(format!("{text:?} is not a number, or is too large")))
 }
 
 fn from_hex(text: &str) -> Result<Vec<u8>> {
@@ -326,7 +329,7 @@ mod tests {
             assert!(error.is_corruption(), "{to}: {error}");
         }
         for len in 0..good.len() - 1 {
-            // A number that was cut is another number.
+            // A truncated number is another number.
             if let Ok(meta) = Meta::decode(&good.as_bytes()[..len], 3) {
                 assert_eq!(meta.files.len(), 2, "{len}");
             }

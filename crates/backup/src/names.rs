@@ -1,4 +1,4 @@
-//! How the files of a backup directory are named.
+//! The names of files in a backup directory.
 //!
 //! ```text
 //! meta/7                                      what backup 7 consists of
@@ -8,8 +8,8 @@
 //! shared/000009.sst                           tables of backups with `share_files_with_checksum` off
 //! ```
 //!
-//! `.NAME.tmp` beside `NAME` is being written. Names in a meta file come from nobody we know: what is not of these forms is
-//! refused, so that nothing outside of the directory is ever read or deleted.
+//! A file `.NAME.tmp` next to `NAME` is being written. Names in a meta file are untrusted: a name of any
+//! other form is refused, so that no file outside of the directory is ever read or deleted.
 
 use std::path::{Path, PathBuf};
 
@@ -42,7 +42,7 @@ pub(crate) fn shared(name: &str) -> String {
     format!("{SHARED}/{name}")
 }
 
-/// The name of a table by its session, with its size behind it or without.
+/// The name of a table by its session, with or without its size.
 pub(crate) fn by_session(name: &str, session: &str, size: Option<u64>) -> String {
     let size = size.map_or(String::new(), |size| format!("_{size}"));
     within(name, &format!("_s{session}{size}"))
@@ -58,24 +58,24 @@ fn within(name: &str, what: &str) -> String {
     format!("{SHARED_CHECKSUM}/{stem}{what}.{extension}")
 }
 
-/// Where `relative` is written before it gets its name.
+/// The path that a file is written to before it is renamed to `path`.
 pub(crate) fn temporary(path: &Path) -> PathBuf {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     path.with_file_name(format!(".{name}.tmp"))
 }
 
-/// True for what [`temporary`] gives.
+/// True for the results of [`temporary`].
 pub(crate) fn is_temporary(name: &str) -> bool {
     name.starts_with('.') && name.ends_with(".tmp")
 }
 
-/// The number a name is, written as numbers are.
+/// The number in a name, if the name is its canonical form.
 pub(crate) fn backup_id(name: &str) -> Option<BackupId> {
     let id: BackupId = name.parse().ok()?;
     (id > 0 && name == id.to_string()).then_some(id)
 }
 
-/// The name in a database of the file at `relative` of backup `id`; `None` if no backup has a file there.
+/// The name in a database of the file at `relative` of backup `id`; `None` if no backup has such a file.
 pub(crate) fn db_file_name(relative: &str, id: BackupId) -> Option<String> {
     let name = match relative.split('/').collect::<Vec<_>>()[..] {
         [PRIVATE, of, name] if backup_id(of) == Some(id) => name.to_owned(),
@@ -90,7 +90,7 @@ pub(crate) fn db_file_name(relative: &str, id: BackupId) -> Option<String> {
     filename::parse(&name).map(|_| name)
 }
 
-/// The session and size in the name of a table, where it is named by them.
+/// The session and size in the name of a table, if it is named by them.
 pub(crate) fn session_and_size(relative: &str) -> Option<(&str, u64)> {
     let name = relative.strip_prefix(SHARED_CHECKSUM)?.strip_prefix('/')?;
     let (stem, _) = name.rsplit_once('.')?;

@@ -1,4 +1,4 @@
-//! Looking into a backup without restoring it.
+//! Opens a backup for reading without restoring it.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -12,8 +12,8 @@ use crate::names;
 use crate::{BackupEngine, BackupId};
 
 impl BackupEngine {
-    /// Opens a backup for reading only, where it lies. `options` name what cannot be known from the files: comparators, merge
-    /// operators. The backup must not be deleted meanwhile.
+    /// Opens a backup for reading only, in the backup directory. `options` provide settings that are not in
+    /// the files: comparators, merge operators. The backup must not be deleted meanwhile.
     pub fn open_backup(&self, id: BackupId, options: &Options) -> Result<Db> {
         let meta = self.catalog.good(id)?;
         let dir = names::private_dir(&self.options.backup_dir, id);
@@ -37,12 +37,12 @@ impl BackupEngine {
     }
 }
 
-/// Shows all files of a backup in its private directory. Nothing can be changed.
+/// Presents all files of a backup in its private directory. They cannot be changed.
 #[derive(Debug)]
 struct BackupFs {
     inner: Arc<dyn FileSystem>,
     dir: PathBuf,
-    /// By name in the database, where they really lie.
+    /// The real paths, by the file's name in the database.
     files: BTreeMap<String, PathBuf>,
 }
 

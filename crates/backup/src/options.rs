@@ -1,4 +1,4 @@
-//! Options, under RocksDB's names.
+//! Options with RocksDB's names.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -8,10 +8,11 @@ use base::env::{Clock, SystemClock};
 use base::{Progress, Result};
 use vfs::{FileSystem, PosixFs, RateLimiter};
 
-/// How shared tables are named. Whatever is chosen, all names are read, and one directory may have names of every kind.
+/// The naming of shared files. Any setting reads all kinds of names, and one directory may have names of
+/// every kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ShareFilesNaming {
-    /// By CRC-32C and size. A table has to be read as a whole to know whether it is there already.
+    /// By CRC-32C and size. A table must be read entirely to find out whether the directory has it already.
     LegacyCrc32cAndFileSize,
     /// By the session that wrote the table.
     UseDbSessionId,
@@ -20,44 +21,46 @@ pub enum ShareFilesNaming {
     UseDbSessionIdAndFileSize,
 }
 
-/// How a backup directory is kept. The fields are those of RocksDB's `BackupEngineOptions`.
+/// The options of a backup directory. The fields are those of RocksDB's `BackupEngineOptions`.
 #[derive(Clone)]
 pub struct BackupEngineOptions {
-    /// The backup directory. Required; not that of a database.
+    /// The backup directory. Required; it must not be a database's directory.
     pub backup_dir: PathBuf,
-    /// Where the backup directory lies (RocksDB's `backup_env`). Default: the operating system's file system.
+    /// The file system of the backup directory (RocksDB's `backup_env`). Default: the operating system's file
+    /// system.
     pub fs: Arc<dyn FileSystem>,
-    /// Backups share tables and blob files, so that a new one copies only what is new. Default: true.
+    /// Whether backups share tables and blob files, so that a new one only copies new files. Default: true.
     pub share_table_files: bool,
-    /// Shared files are named by what is in them, so that backups of databases that went different ways may lie in one directory.
-    /// Without it a table of the same number and size is taken for the same. Default: true.
+    /// Whether shared files are named by their contents, so that backups of diverged databases may share one
+    /// directory. Without it, a table of the same number and size is assumed to be the same. Default: true.
     pub share_files_with_checksum: bool,
-    /// How they are named. Default: by session and size.
+    /// The naming of shared files. Default: by session and size.
     pub share_files_with_checksum_naming: ShareFilesNaming,
-    /// Everything is on the disk when a call returns, and power may fail at any moment without a backup coming to harm.
-    /// Without it only backups that were synced before are safe. Default: true.
+    /// Whether everything is durable when a call returns, so that a power failure at any moment damages no
+    /// backup. Without it only backups that were synced before are safe. Default: true.
     pub sync: bool,
-    /// WALs are part of a backup. Without them what was not flushed is not in it. Default: true.
+    /// Whether WALs are part of a backup. Without them a backup lacks unflushed rows. Default: true.
     pub backup_log_files: bool,
-    /// Bytes a second that making a backup writes at most; 0: no limit. Default: 0.
+    /// The maximum rate at which creating a backup writes, in bytes a second; 0: no limit. Default: 0.
     pub backup_rate_limit: u64,
-    /// A limiter in place of [`backup_rate_limit`](Self::backup_rate_limit), that others may share and that may count reads too.
-    /// Default: none.
+    /// A limiter that replaces [`backup_rate_limit`](Self::backup_rate_limit). Others may share it, and it
+    /// may count reads too. Default: none.
     pub backup_rate_limiter: Option<Arc<RateLimiter>>,
-    /// Bytes a second that restoring writes at most; 0: no limit. Default: 0.
+    /// The maximum rate at which a restoration writes, in bytes a second; 0: no limit. Default: 0.
     pub restore_rate_limit: u64,
-    /// A limiter in its place. Default: none.
+    /// A limiter that replaces [`restore_rate_limit`](Self::restore_rate_limit). Default: none.
     pub restore_rate_limiter: Option<Arc<RateLimiter>>,
-    /// Threads that copy files or compute checksums. Default: 1.
+    /// The number of threads that copy files or compute checksums. Default: 1.
     pub max_background_operations: usize,
-    /// Of the meta files written: 1, or 2, which RocksDB reads from 6.19 on and which holds the files' sizes. Default: 1.
+    /// The schema of the meta files written: 1, or 2, which includes the files' sizes and which RocksDB reads
+    /// from 6.19 on. Default: 1.
     pub schema_version: u32,
-    /// Tells when a backup was made. Default: the machine's clock.
+    /// The clock of the backups' creation times. Default: the machine's clock.
     pub clock: Arc<dyn Clock>,
 }
 
 impl BackupEngineOptions {
-    /// The defaults, for this directory.
+    /// The default options for this directory.
     pub fn new(backup_dir: impl Into<PathBuf>) -> BackupEngineOptions {
         BackupEngineOptions {
             backup_dir: backup_dir.into(),
@@ -100,41 +103,42 @@ impl fmt::Debug for BackupEngineOptions {
     }
 }
 
-/// How one backup is made.
+/// The options of one backup.
 #[derive(Clone, Debug, Default)]
 pub struct CreateBackupOptions {
-    /// Memtables are flushed first. Without it WALs are copied; rows that no WAL holds are flushed all the same.
-    /// Default: false.
+    /// Whether memtables are flushed first. Otherwise WALs are copied; rows that no WAL holds are flushed in
+    /// any case. Default: false.
     pub flush_before_backup: bool,
-    /// Text, or any bytes, to be kept with the backup: 1 MiB at most. Default: none.
+    /// Text, or any bytes, stored with the backup: at most 1 MiB. Default: none.
     pub app_metadata: Vec<u8>,
-    /// Told how far it is, and asked whether to stop. Default: nobody.
+    /// Gets the progress, and may request a stop. Default: none.
     pub progress: Option<Arc<Progress>>,
 }
 
-/// What is done with the files that lie where a backup is restored to.
+/// The treatment of existing files at the destination of a restoration.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RestoreMode {
-    /// All go, and all of the backup's are copied.
+    /// All are removed, and all files of the backup are copied.
     #[default]
     PurgeAllFiles,
-    /// Tables and blob files that are in the backup too stay if they have its checksums.
+    /// Tables and blob files that are in the backup too are kept if they have its checksums.
     VerifyChecksum,
-    /// Tables stay that name the session they are named by in the backup, and have the size. Their contents are not looked at.
+    /// Tables are kept that have the session in their name in the backup, and the size. Their contents are
+    /// not verified.
     KeepLatestDbSessionIdFiles,
 }
 
-/// How a backup is restored.
+/// The options of a restoration.
 #[derive(Clone)]
 pub struct RestoreOptions {
-    /// WALs that lie there stay, and those in `archive` come back. For backups made without `backup_log_files`.
-    /// Default: false.
+    /// Whether existing WALs are kept, and those in `archive` moved back. For backups created without
+    /// `backup_log_files`. Default: false.
     pub keep_log_files: bool,
-    /// What else stays. Default: nothing.
+    /// The other files that are kept. Default: none.
     pub mode: RestoreMode,
-    /// Where the database is to lie. Default: the operating system's file system.
+    /// The file system of the restored database. Default: the operating system's file system.
     pub fs: Arc<dyn FileSystem>,
-    /// Told how far it is, and asked whether to stop. Default: nobody.
+    /// Gets the progress, and may request a stop. Default: none.
     pub progress: Option<Arc<Progress>>,
 }
 

@@ -1,4 +1,4 @@
-//! Making a database of a backup again.
+//! Restores a database from a backup.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use crate::create::session_of;
 use crate::names;
 use crate::{BackupEngine, BackupFileInfo, BackupId, RestoreMode, RestoreOptions};
 
-/// A file to be restored.
+/// A file to restore.
 struct Item {
     file: BackupFileInfo,
     name: String,
@@ -35,16 +35,17 @@ impl BackupEngine {
         self.restore_db_from_backup(latest, options, db_dir, wal_dir)
     }
 
-    /// Makes `db_dir`, with its WALs in `wal_dir`, the database that backup `id` is of. Database files that lie there go, as
-    /// [`mode`](RestoreOptions::mode) says; files that are no database's stay.
+    /// Restores backup `id` to `db_dir`, with its WALs in `wal_dir`. Database files that exist there are
+    /// removed according to [`mode`](RestoreOptions::mode); other files stay.
     ///
-    /// Every byte that is copied is checked. CURRENT is removed first and put in place last: a restoration that fails, is stopped
-    /// or cut off leaves no database, and may be run again. In the modes that keep files it then goes on where it was.
+    /// Every byte copied is verified. CURRENT is removed first and written last: a restoration that fails, is
+    /// stopped or interrupted leaves no database, and may be run again. In the modes that keep files it then
+    /// continues where it was.
     ///
     /// # Errors
-    /// `LockHeld` if the database there is open, or one that has its WALs in `wal_dir`; `InvalidArgument` if `wal_dir` belongs to another
-    /// database; `Corruption` for a backup or a file of it that is damaged; `NotSupported` for a
-    /// backup that RocksDB made without some of the files; `Aborted` if it was told to stop.
+    /// `LockHeld` if the database there is open, or one that has its WALs in `wal_dir`; `InvalidArgument` if
+    /// `wal_dir` belongs to another database; `Corruption` for a corrupt backup or file; `NotSupported` for a
+    /// backup that RocksDB created without some of its files; `Aborted` if a stop was requested.
     pub fn restore_db_from_backup(
         &self,
         id: BackupId,
@@ -64,8 +65,8 @@ impl BackupEngine {
         for file in self.catalog.files_of(meta) {
             let name = names::db_file_name(&file.relative_filename, id);
             let parsed = name.and_then(|name| filename::parse(&name).map(|kind| (name, kind)));
-            let (name, kind) =
-                parsed.ok_or_else(|| Error::corruption(format!("{} is no file", file.relative_filename)))?;
+            let (name, kind) = parsed
+                .ok_or_else(|| Error::corruption(format!("{} is not a file", file.relative_filename)))?;
             let to = match kind {
                 FileKind::Wal(_) => wal_dir.join(&name),
                 _ => db_dir.join(&name),
@@ -103,7 +104,7 @@ impl BackupEngine {
 struct Restoration<'a> {
     engine: &'a BackupEngine,
     fs: &'a dyn FileSystem,
-    /// Those by which the directory of the WALs is found.
+    /// The options that determine the directory of the WALs.
     database: esker::Options,
     mode: RestoreMode,
     db_dir: &'a Path,
@@ -118,7 +119,7 @@ impl Restoration<'_> {
         create_dir(fs, self.wal_dir, self.copier.sync)?;
         let _lock = fs.lock(&filename::lock(self.db_dir))?;
         let mut wals = WalDir::claim(&self.database, self.db_dir, None)?;
-        // The files there are removed, and the restored database may have another id.
+        // The WALs there are removed, and the restored database may have another id.
         wals.unmark(fs)?;
         let threads = self.engine.options.max_background_operations;
         let stays = for_all(threads, &items, |item| self.stays(item))?;
@@ -147,7 +148,7 @@ impl Restoration<'_> {
         wals.mark_by_files(&self.database, self.db_dir)
     }
 
-    /// True if the file that lies there is the one of the backup.
+    /// True if the existing file is the backup's.
     fn stays(&self, item: &Item) -> Result<bool> {
         let fs = self.fs;
         let may_stay = match self.mode {
@@ -162,7 +163,7 @@ impl Restoration<'_> {
             RestoreMode::KeepLatestDbSessionIdFiles => {
                 match names::session_and_size(&item.file.relative_filename) {
                     Some((session, size)) if size == item.file.size => {
-                        // One that cannot be read is not what it should be.
+                        // A file that cannot be read is not the expected one.
                         session_of(fs, &item.to).is_ok_and(|found| found.as_deref() == Some(session))
                     }
                     _ => false,
@@ -177,7 +178,7 @@ impl Restoration<'_> {
             }
         };
         if same && self.copier.sync {
-            // Whoever wrote it may have been cut off before.
+            // The process that wrote it may have been interrupted before the sync.
             fs.sync_file(&item.to)?;
         }
         Ok(same)
@@ -189,7 +190,7 @@ impl Restoration<'_> {
         self.copier.checksum(&*options.fs, &from, item.file.size)
     }
 
-    /// Removes the database that lies there: CURRENT first, so that there is none from then on.
+    /// Removes the existing database: CURRENT first, so that there is no database from then on.
     fn remove_what_is_there(&self, kept: &BTreeSet<&str>, keep_log_files: bool) -> Result<()> {
         let fs = self.fs;
         for path in [filename::current(self.db_dir), self.current_temporary()] {
@@ -215,7 +216,7 @@ impl Restoration<'_> {
                             fs.rename(&path, &self.wal_dir.join(&name))?;
                         }
                     }
-                    // In a directory of WALs other files are somebody else's.
+                    // In a directory of WALs, other files are not ours.
                     Some(FileKind::Wal(_)) => fs.remove(&path)?,
                     None | Some(FileKind::Lock | FileKind::InfoLog) => {}
                     Some(_) if *dir == self.db_dir && !kept.contains(&*name) => fs.remove(&path)?,

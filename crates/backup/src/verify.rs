@@ -1,4 +1,4 @@
-//! Checking a backup.
+//! Verifies backups.
 
 use base::{Error, Progress, Result};
 
@@ -6,12 +6,12 @@ use crate::copy::{Copier, for_all};
 use crate::{BackupEngine, BackupFileInfo, BackupId};
 
 impl BackupEngine {
-    /// Checks that the files of a backup are there and have their sizes, and with `verify_with_checksum` that they have their
-    /// checksums, which reads all of them, at the rate backups are made at.
+    /// Checks that the files of a backup exist and have their sizes, and with `verify_with_checksum` that
+    /// they have their checksums, which reads all of them, at the rate limit of creating backups.
     ///
     /// # Errors
-    /// `Corruption` with the first file that is not as it should be, and how many are not; `NotFound` for a number nothing has;
-    /// `Aborted` if `progress` was told to stop.
+    /// `Corruption` with the first bad file and the number of bad files; `NotFound` if there is none of that
+    /// number; `Aborted` if `progress` was asked to stop.
     pub fn verify_backup(
         &self,
         id: BackupId,

@@ -1,4 +1,4 @@
-//! Power is lost at every operation on files of making, deleting and restoring backups.
+//! Power is lost at every file operation of creating, deleting and restoring backups.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -11,7 +11,8 @@ use vfs::{Action, FaultFs, FileSystem, MemFs, Op, Rule, UnsyncedPolicy};
 
 use crate::fixtures::*;
 
-/// Runs `work` over `mem`, and `check` on what each loss of power on the way leaves, and one when it is done: then it is told so.
+/// Runs `work` over `mem`, and `check` on the state after each possible loss of power, and after the end,
+/// which a flag tells.
 fn at_every_operation(
     mem: &MemFs,
     work: impl FnOnce(FaultFs),
@@ -63,7 +64,7 @@ fn over(fs: impl FileSystem + 'static) -> BackupEngineOptions {
     }
 }
 
-/// One backup on the disk, and a database in another place that has gone on since.
+/// One backup on the disk, and a database elsewhere that has new rows since.
 fn one_backup() -> (MemFs, MemFs, Db) {
     let (place, backups) = (MemFs::new(), MemFs::new());
     let db = open(&place);
@@ -79,7 +80,7 @@ fn one_backup() -> (MemFs, MemFs, Db) {
     (place, backups, db)
 }
 
-/// From each change on all fail, done or not done; then power is lost or not.
+/// All changes fail from each one on, done or not done; then power is lost or not.
 #[test]
 fn a_backup_is_whole_or_absent_whatever_fails() {
     let (_place, backups, db) = one_backup();
@@ -154,7 +155,7 @@ fn a_backup_is_whole_or_absent_whenever_power_is_lost() {
                 if there == 2 {
                     assert_eq!(rows_of(&engine, image, 2), second);
                 }
-                // What was left is cleared up, and hinders nothing.
+                // The leftovers are removed, and do no harm.
                 let id = engine
                     .create_new_backup(&again, &CreateBackupOptions::default())
                     .unwrap();
@@ -228,7 +229,7 @@ fn a_database_is_restored_as_a_whole_or_not_at_all_whenever_power_is_lost() {
     let first = rows_of(&making, &backups, 1);
     let second = rows_of(&making, &backups, 2);
     drop(making);
-    // The second lies there, and the first comes in its place.
+    // The second backup is there, and the first is restored over it.
     let target = MemFs::new();
     let restore = |fs: Arc<dyn FileSystem>, id| {
         let engine = BackupEngine::open_read_only(over(backups.clone())).unwrap();
@@ -306,7 +307,7 @@ fn a_backup_that_failed_is_none() {
             let failed = fs.fired(rule) > 0;
             fs.clear_rules();
             assert!(failed || made.is_ok(), "{made:?}");
-            // A file that could not be deleted is no reason to fail.
+            // A file that could not be deleted does not fail the backup.
             let expected = 1 + usize::from(made.is_ok());
             assert_eq!(engine.backups().len(), expected, "{action:?} at {step}");
             drop(engine);

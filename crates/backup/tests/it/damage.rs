@@ -1,4 +1,4 @@
-//! Backups that are not as their meta files say.
+//! Backups that differ from their meta files.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use vfs::{FileSystem, MemFs};
 
 use crate::fixtures::*;
 
-/// Three backups, in memory, and their database closed.
+/// Three backups, in memory, and their closed database.
 fn three() -> MemFs {
     let fs = MemFs::new();
     let db = open(&fs);
@@ -60,7 +60,7 @@ fn a_file_that_is_missing_or_cut_makes_its_backups_corrupt_and_no_others() {
         let fs = three();
         let engine = BackupEngine::open_read_only(backup_options(&fs)).unwrap();
         let own = |id: u32| engine.backup(id).unwrap().files;
-        // A table of the third alone.
+        // A table that only the third has.
         let before: Vec<String> = own(2).into_iter().map(|file| file.relative_filename).collect();
         let files = own(3);
         let table = files
@@ -78,7 +78,7 @@ fn a_file_that_is_missing_or_cut_makes_its_backups_corrupt_and_no_others() {
         let error = engine.verify_backup(3, false, None).unwrap_err();
         assert!(error.is_corruption(), "{error}");
 
-        // Schema 1 names no size: such a file is found when it is read, a missing one at once.
+        // Schema 1 has no sizes: a truncated file is found when it is read, a missing one at once.
         let mut again = BackupEngine::open(backup_options(&fs)).unwrap();
         if !cut {
             assert_eq!(again.backups().len(), 2);
@@ -87,7 +87,7 @@ fn a_file_that_is_missing_or_cut_makes_its_backups_corrupt_and_no_others() {
             assert!(corrupt[0].1.is_corruption(), "{}", corrupt[0].1);
         }
         assert!(again.verify_backup(3, true, None).unwrap_err().is_corruption());
-        // Its other files are no garbage: the missing one may be brought back.
+        // Its other files are not garbage: the missing one may be restored.
         again.garbage_collect().unwrap();
         fs.write_file(&path, &whole).unwrap();
         drop(again);
@@ -113,7 +113,7 @@ fn a_damaged_meta_file_costs_no_shared_file() {
     engine.delete_backup(1).unwrap();
     engine.garbage_collect().unwrap();
     assert_eq!(listing(&fs, "private"), ["2", "3"]);
-    // What the first alone had is not known to be: the third may need it.
+    // Files that only the first had cannot be identified: the third may need them.
     let left = listing(&fs, "shared_checksum");
     assert!(left.len() >= shared.len() - 1, "{shared:?} {left:?}");
     drop(engine);
@@ -121,7 +121,7 @@ fn a_damaged_meta_file_costs_no_shared_file() {
     let mut engine = BackupEngine::open(backup_options(&fs)).unwrap();
     engine.verify_backup(3, true, None).unwrap();
 
-    // A new one gets a number of its own, and a damaged one can be deleted.
+    // A new backup gets a new number, and a corrupt one can be deleted.
     fs.write_file(&meta, b"").unwrap();
     drop(engine);
     engine = BackupEngine::open(backup_options(&fs)).unwrap();
@@ -171,7 +171,7 @@ fn a_disk_that_is_full_costs_no_other_backup() {
     fill(&db, 1);
     db.flush(&FlushOptions::default()).unwrap();
     let room = MemFs::new();
-    // The backup directory alone is full.
+    // Only the backup directory is full.
     for name in ["meta", "private", "shared_checksum", "private/1"] {
         room.create_dir_all(&Path::new(BACKUPS).join(name)).unwrap();
         for file in listing(&fs, name) {

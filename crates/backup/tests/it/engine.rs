@@ -1,4 +1,4 @@
-//! What a backup has in it, what it shares, and what becomes of it.
+//! The contents of backups, the files they share, and their deletion.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ fn every_backup_is_the_database_as_it_was() {
                 if round == 2 {
                     db.compact_range(&db.default_column_family(), &Default::default(), None, None)
                         .unwrap();
-                    // In no WAL.
+                    // Rows in no WAL.
                     let unlogged = WriteOptions {
                         disable_wal: true,
                         ..WriteOptions::default()
@@ -64,7 +64,7 @@ fn every_backup_is_the_database_as_it_was() {
                     .unwrap();
                 let restored = Db::open(&options(Arc::new(fs.clone())), RESTORED).unwrap();
                 assert_eq!(&rows(&restored), expected, "backup {id}, restored");
-                // It is a database to go on with.
+                // The restored database can be written to.
                 restored.put(b"new", b"row").unwrap();
                 restored.flush(&FlushOptions::default()).unwrap();
                 restored.close().unwrap();
@@ -132,7 +132,7 @@ fn files_go_when_the_last_backup_that_needs_them_does() {
     db.close().unwrap();
     let files = listing(&fs, "shared_checksum").len();
     engine.delete_backup(2).unwrap();
-    // The tables flushed for it went into the compaction before the third.
+    // The tables flushed for it were compacted before the third backup.
     assert_eq!(listing(&fs, "shared_checksum").len(), files - 2);
     assert_eq!(rows_of(&engine, &fs, 1), expected[0]);
     assert_eq!(engine.delete_backup(2).unwrap_err().kind(), ErrorKind::NotFound);
@@ -280,7 +280,7 @@ fn restoring_keeps_what_it_is_told_to_and_what_is_no_databases() {
         db.close().unwrap();
         drop(db);
 
-        // One table of the backup is damaged there, the other is not.
+        // One table of the backup is corrupt at the destination, the other is not.
         let tables: Vec<String> = engine
             .backup(1)
             .unwrap()
@@ -324,7 +324,7 @@ fn restoring_keeps_what_it_is_told_to_and_what_is_no_databases() {
         };
         assert_eq!(created, expected_created, "{mode:?}\n{calls}");
         if mode == RestoreMode::KeepLatestDbSessionIdFiles {
-            // It does not look inside.
+            // This mode does not verify contents.
             bytes[3] ^= 1;
             fs.write_file(&damaged, &bytes).unwrap();
         }
@@ -402,7 +402,7 @@ fn files_that_are_deleted_meanwhile_stay_until_they_are_copied() {
     fill(&db, 0);
     db.flush(&FlushOptions::default()).unwrap();
     let expected = rows(&db);
-    // In the middle of the backup the database is compacted: its tables are obsolete before they are copied.
+    // The database is compacted in the middle of the backup: its tables are obsolete before they are copied.
     let compacted = std::sync::atomic::AtomicBool::new(false);
     let inside = db.clone();
     let progress = esker::Progress::with_hook(move |_| {
@@ -425,7 +425,7 @@ fn files_that_are_deleted_meanwhile_stay_until_they_are_copied() {
     let id = engine.create_new_backup(&db, &options).unwrap();
     drop(options);
     assert_eq!(rows_of(&engine, &fs, id), expected);
-    // And they go afterwards: the hold was taken back.
+    // They are deleted afterwards: the hold was released.
     assert!(db.pins().file_deletions.is_empty());
     db.close().unwrap();
 }
@@ -485,7 +485,7 @@ fn a_backup_is_not_restored_over_the_wals_of_another_database() {
     db.put(b"b", b"value").unwrap();
     let all = rows(&db);
     let restore = |dir: &str, wals: &str| engine.restore_db_from_backup(1, &restore_options(&fs), dir, wals);
-    // Its own, while it is open and while it lies there, and another one's.
+    // Its own, while it is open and while it exists there, and another one's.
     let held = restore("/new", "/wals").unwrap_err();
     assert_eq!(held.kind(), ErrorKind::LockHeld, "{held}");
     db.close().unwrap();
@@ -508,7 +508,7 @@ fn a_backup_is_not_restored_over_the_wals_of_another_database() {
     };
     assert_eq!(opened("/wals", DB), all);
     assert_eq!(opened("/others", "/other").len(), 1);
-    // In its own place, elsewhere, and in the place of another database, whose id it does not have.
+    // At its own place, elsewhere, and at the place of another database, whose id it does not have.
     restore(DB, "/wals").unwrap();
     assert_eq!(opened("/wals", DB), backed_up);
     restore("/new", "/new_wals").unwrap();
@@ -520,7 +520,7 @@ fn a_backup_is_not_restored_over_the_wals_of_another_database() {
     }
     assert_eq!(opened("/new_wals", "/new"), backed_up);
     assert_eq!(opened("/others", "/other"), backed_up);
-    // A directory that another database left, and its WALs in it.
+    // A directory that another database left, with its WALs.
     fs.remove(&base::filename::current(Path::new("/new"))).unwrap();
     let fourth = put("", "/fourth", b"y");
     fourth.flush(&FlushOptions::default()).unwrap();

@@ -1,4 +1,4 @@
-//! What the tests share: small databases, their rows as text, and backup directories.
+//! Shared test support: small databases, their rows as text, and backup directories.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -12,7 +12,7 @@ pub const DB: &str = "/place/db";
 pub const BACKUPS: &str = "/place/backups";
 pub const RESTORED: &str = "/place/restored";
 
-/// Options of a database in `fs`.
+/// The options of a database in `fs`.
 pub fn options(fs: Arc<dyn FileSystem>) -> Options {
     let mut options = Options {
         fs,
@@ -65,7 +65,7 @@ pub fn rows(db: &Db) -> BTreeMap<(String, Vec<u8>), Vec<u8>> {
     rows
 }
 
-/// The backup directory in `fs`, made durable in every detail.
+/// The options of the backup directory in `fs`, with sync.
 pub fn backup_options(fs: &MemFs) -> BackupEngineOptions {
     BackupEngineOptions {
         fs: Arc::new(fs.clone()),
@@ -84,14 +84,14 @@ pub fn restore_options(fs: &MemFs) -> RestoreOptions {
     }
 }
 
-/// The rows of a backup as its files have them, each of which is checked.
+/// The rows of a backup from its files, each of which is verified.
 pub fn rows_of(engine: &BackupEngine, fs: &MemFs, id: u32) -> BTreeMap<(String, Vec<u8>), Vec<u8>> {
     engine.verify_backup(id, true, None).unwrap();
     let db = engine.open_backup(id, &options(Arc::new(fs.clone()))).unwrap();
     rows(&db)
 }
 
-/// The files in a part of the backup directory.
+/// The files in a subdirectory of the backup directory.
 pub fn listing(fs: &dyn FileSystem, part: &str) -> Vec<String> {
     let dir = Path::new(BACKUPS).join(part);
     match fs.exists(&dir).unwrap() {

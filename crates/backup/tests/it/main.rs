@@ -1,4 +1,4 @@
-//! Backups and restorations: what is kept, what a crash leaves, and what RocksDB says.
+//! Backups and restorations: their contents, the state after crashes, and RocksDB's view.
 
 mod crash;
 mod damage;

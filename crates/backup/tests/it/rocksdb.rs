@@ -1,4 +1,5 @@
-//! One backup directory, RocksDB (`ldb`, 7.8) and us by turns: each restores what the other wrote.
+//! One backup directory, used by RocksDB (`ldb`, 7.8) and Esker alternately: each restores the other's
+//! backups.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -22,7 +23,7 @@ impl Place {
         self.dir.path().join(name)
     }
 
-    /// Runs `ldb --db=DIR ARGS`; what it prints.
+    /// Runs `ldb --db=DIR ARGS`; returns its output.
     fn ldb(&self, db: &Path, args: &[&str]) -> String {
         let mut ldb = oracle::ldb().expect("looked for before");
         let output = ldb
@@ -43,7 +44,7 @@ impl Place {
         format!("--backup_dir={}", self.path("backups").display())
     }
 
-    /// What `ldb` reads of both families.
+    /// The rows that `ldb` reads in both families.
     fn ldb_rows(&self, db: &Path) -> String {
         let default = self.ldb(db, &["scan", "--hex"]);
         let two = self.ldb(db, &["--column_family=two", "scan", "--hex"]);
@@ -66,7 +67,7 @@ impl Place {
         to
     }
 
-    /// The files of a part of the backup directory with their bytes.
+    /// The files of a subdirectory of the backup directory with their bytes.
     fn files(&self, part: &str) -> BTreeMap<String, Vec<u8>> {
         let entries = fs::read_dir(self.path("backups").join(part)).unwrap();
         let file = |entry: fs::DirEntry| {
@@ -107,7 +108,7 @@ fn by_turns_in_one_directory() {
     let mut expected: Vec<String> = Vec::new();
     let mut shared = BTreeMap::new();
     for round in 0..3 {
-        // Ours: tables, and rows in a WAL.
+        // Our backup: tables, and rows in a WAL.
         let db = Db::open(&options, &path).unwrap();
         fill(&db, 2 * round);
         db.flush_cf(&FlushOptions::default(), &db.column_families())
@@ -126,13 +127,13 @@ fn by_turns_in_one_directory() {
         assert_eq!(rows(&opened), ours);
         drop(opened);
 
-        // RocksDB's.
+        // RocksDB's backup.
         place.ldb(&path, &["put", &format!("by ldb {round}"), "in its WAL"]);
         let said = place.ldb(&path, &["backup", &place.backup_dir()]);
         assert!(said.contains("create new backup OK"), "{said}");
         expected.push(place.ldb_rows(&path));
 
-        // What was there is there, as it was.
+        // The earlier files are unchanged.
         let now = place.files("shared_checksum");
         for (name, bytes) in &shared {
             assert!(now.get(name) == Some(bytes), "{name}");
@@ -140,7 +141,7 @@ fn by_turns_in_one_directory() {
         shared = now;
     }
     assert!(expected.iter().all(|rows| rows.lines().count() > 40));
-    // RocksDB restores the newest: by turns its own and ours.
+    // RocksDB restores the newest: alternately its own and ours.
     for id in (1..=expected.len()).rev() {
         let engine = place.engine();
         assert!(

@@ -1,4 +1,4 @@
-//! Work that is stopped at each of its steps, and taken up again.
+//! Work that is stopped at each of its steps, and continued.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use vfs::{FileSystem, LogFs, MemFs};
 
 use crate::fixtures::*;
 
-/// Stops at its `step`th step.
+/// Stops at step `step`.
 fn stopping_at(step: u64) -> Arc<Progress> {
     Arc::new(Progress::with_hook(move |progress| {
         if progress.steps() == step {
@@ -28,7 +28,7 @@ fn a_database(fs: &MemFs) -> Db {
     db
 }
 
-/// Tables that were written, by a log of the calls.
+/// The number of tables that were written, from a log of the calls.
 fn copied(calls: &str) -> usize {
     let is_table = |line: &&str| line.starts_with("create ") && line.contains(".sst");
     calls.lines().filter(is_table).count()
@@ -64,7 +64,7 @@ fn a_backup_that_is_stopped_is_taken_up_where_it_was() {
         assert_eq!(error.kind(), ErrorKind::Aborted, "{error}");
         assert!(engine.backups().is_empty());
         assert!(listing(&fs, "private").is_empty() && listing(&fs, "meta").is_empty());
-        // The same again, by another process.
+        // The same again, in another process.
         drop(engine);
         let mut engine = BackupEngine::open(options).unwrap();
         log.take();
