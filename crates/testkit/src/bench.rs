@@ -1,15 +1,16 @@
-//! What the microbenchmarks under `benches/` share: keys, an order to visit them in, and sizes that are tiny in a test.
+//! Shared support of the microbenchmarks under `benches/`: keys, an order to visit them in, and sizes that
+//! are tiny in a test.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use base::env::Rng;
 
-/// Bytes of a [`key`].
+/// The length of a [`key`] in bytes.
 pub const KEY_LEN: usize = 16;
 
-/// `full` when benchmarks are measured (`cargo bench`), `tiny` when a test only sees that they run.
+/// `full` when benchmarks are measured (`cargo bench`), `tiny` when a test only checks that they run.
 pub fn size(full: usize, tiny: usize) -> usize {
-    // Cargo's own sign, and the one Divan goes by.
+    // Cargo's flag, which Divan also uses.
     if std::env::args().any(|arg| arg == "--bench") {
         full
     } else {
@@ -17,8 +18,8 @@ pub fn size(full: usize, tiny: usize) -> usize {
     }
 }
 
-/// From now on a panic ends the process, once it has said what it has to say. For benchmarks with several threads: Divan's
-/// meet at a barrier, and if one dies the others would wait for it for ever.
+/// Makes every later panic end the process, after its message. For benchmarks with several threads: Divan's
+/// threads meet at a barrier, and if one died the others would wait indefinitely.
 pub fn end_on_panic() {
     let say = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {
@@ -27,15 +28,16 @@ pub fn end_on_panic() {
     }));
 }
 
-/// The `i`th user key in bytewise order, of the shape `db_bench` writes: a big-endian number, filled up with `0`.
+/// The `i`th user key in bytewise order, in the form that `db_bench` writes: a big-endian number, padded with
+/// `0`.
 pub fn key(i: usize) -> [u8; KEY_LEN] {
     let mut key = [b'0'; KEY_LEN];
     key[..8].copy_from_slice(&(i as u64).to_be_bytes());
     key
 }
 
-/// All numbers below some number in an order without a pattern, over and over; the same order every time. Any number of
-/// threads may draw from it.
+/// All numbers below some number in a pattern-free order, repeatedly; the same order in every run. Any number
+/// of threads may draw from it.
 pub struct Shuffled {
     order: Vec<usize>,
     at: AtomicUsize,
@@ -52,13 +54,14 @@ impl Shuffled {
         }
     }
 
-    /// The next one.
+    /// The next number.
     pub fn next(&self) -> usize {
         self.order[self.at.fetch_add(1, Ordering::Relaxed) % self.order.len()]
     }
 }
 
-/// `len` bytes, the same every time, which compress to about half: every second run of 16 bytes repeats the one before it.
+/// `len` bytes, the same in every run, which compress to about half: every second run of 16 bytes repeats the
+/// one before it.
 pub fn half_compressible(len: usize) -> Vec<u8> {
     let mut rng = Rng::with_seed(len as u64);
     let mut bytes = Vec::with_capacity(len + 32);

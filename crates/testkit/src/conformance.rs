@@ -1,4 +1,4 @@
-//! The suite every [`Cursor`] passes: blocks, tables, levels, memtables, merges.
+//! The conformance suite of every [`Cursor`]: blocks, tables, levels, memtables, merges.
 
 use std::cmp::Ordering;
 use std::ops::ControlFlow;
@@ -9,18 +9,18 @@ use base::{BlockwiseCursor, Cursor, InternalComparator, shared_len};
 use crate::keys::{print_entry, print_key};
 use crate::rng::TestRng;
 
-/// Walks a sorted vector: the simplest right cursor. A source for tests of cursors over cursors.
+/// A cursor over a sorted vector: the simplest correct one. A source for tests of cursors over cursors.
 #[derive(Clone, Debug)]
 pub struct VecCursor {
     entries: Vec<(Vec<u8>, Vec<u8>)>,
     cmp: InternalComparator,
     at: Option<usize>,
-    /// Entries of a block; 0: there are none.
+    /// The number of entries in a block; 0: there are no blocks.
     per_block: usize,
 }
 
 impl VecCursor {
-    /// Over internal keys and values, which it sorts.
+    /// A cursor over internal keys and values, which it sorts.
     pub fn new(mut entries: Vec<(Vec<u8>, Vec<u8>)>, cmp: InternalComparator) -> VecCursor {
         entries.sort_by(|a, b| cmp.compare(&a.0, &b.0));
         VecCursor {
@@ -31,12 +31,13 @@ impl VecCursor {
         }
     }
 
-    /// The same, as if so many entries each lay in a block, whose keys no other source had anything between. 0: no blocks.
+    /// The same cursor, as if `per_block` entries each were in a block, and no other source had keys between
+    /// them. 0: no blocks.
     pub fn in_blocks(self, per_block: usize) -> VecCursor {
         VecCursor { per_block, ..self }
     }
 
-    /// Where the block ends at whose beginning it stands.
+    /// The end of the block that the cursor is at the start of.
     fn end_of_block(&self) -> Option<usize> {
         let at = self.at.filter(|_| self.per_block > 0)?;
         at.is_multiple_of(self.per_block)
@@ -134,13 +135,14 @@ fn last_at_or_before(entries: &Entries, cmp: &InternalComparator, target: &[u8])
 /// Whole-range checks cost O(n) each; above this many entries the targets are a random part of all.
 const MOST_TARGETS: usize = 2_000;
 
-/// Panics unless the cursors of `make` do what the contract of [`Cursor`] says over exactly `entries`: internal keys
-/// and values, in strictly ascending order of `cmp`.
+/// Panics unless the cursors of `make` fulfil the contract of [`Cursor`] over exactly `entries`: internal
+/// keys and values, in strictly ascending order of `cmp`.
 ///
-/// Checked, each against the vector: that a new cursor is not valid; full scans both ways; `seek` and `seek_for_prev`
-/// at every key, just around it and outside all keys, each on a cursor already used elsewhere and each followed by a step
-/// in either direction; random walks that turn round, re-seek and run off both ends; `status` after each.
-/// Costs about 20 seeks an entry, bounded for large inputs. `seed` drives what is random and is named on failure.
+/// Each of these is compared with the vector: a new cursor is not valid; full scans in both directions;
+/// `seek` and `seek_for_prev` at every key, just around it and outside all keys, each on a cursor that was
+/// used elsewhere and each followed by a step in either direction; random walks that turn round, seek again
+/// and run off both ends; `status` after each. Costs about 20 seeks an entry, bounded for large inputs.
+/// `seed` drives the random parts and is named on failure.
 pub fn check_cursor<C: Cursor>(
     mut make: impl FnMut() -> C,
     entries: &[(Vec<u8>, Vec<u8>)],
@@ -167,7 +169,7 @@ fn targets(entries: &Entries, rng: &mut TestRng) -> Vec<Vec<u8>> {
     let mut chosen: Vec<&[u8]> = entries.iter().map(|entry| &entry.0[..]).collect();
     if chosen.len() > MOST_TARGETS / 8 {
         rng.shuffle(&mut chosen);
-        // The ends are where off-by-ones live.
+        // Off-by-one errors are most likely at the ends.
         chosen.truncate(MOST_TARGETS / 8 - 2);
         chosen.extend([&entries[0].0[..], &entries[entries.len() - 1].0[..]]);
     }
@@ -194,8 +196,8 @@ fn targets(entries: &Entries, rng: &mut TestRng) -> Vec<Vec<u8>> {
         {
             targets.push([user_key, &neighbour.to_le_bytes()].concat());
         }
-        // User keys next to this one: a longer one, a shorter one, and the last byte one up. Comparators with
-        // timestamps see them as other keys or other timestamps; any order will do.
+        // User keys next to this one: a longer one, a shorter one, and one with the last byte incremented.
+        // Comparators with timestamps see them as other keys or other timestamps; any order is allowed.
         targets.push(seek_target(&[user_key, b"\0"].concat(), base::MAX_SEQNO));
         if let Some((last, head)) = user_key.split_last() {
             targets.push(seek_target(head, base::MAX_SEQNO));
@@ -208,7 +210,7 @@ fn targets(entries: &Entries, rng: &mut TestRng) -> Vec<Vec<u8>> {
     targets
 }
 
-/// A cursor, where it should stand, and how it came there.
+/// A cursor, its expected position, and how it got there.
 struct Checked<'a, C> {
     cursor: C,
     entries: &'a Entries,
@@ -240,7 +242,7 @@ impl<'a, C: Cursor> Checked<'a, C> {
         self.moves.push(text);
     }
 
-    /// The state must be what the vector says.
+    /// Compares the cursor's state with the vector.
     #[track_caller]
     fn check(&self) {
         let found = self
@@ -339,7 +341,7 @@ fn check_seeks<C: Cursor>(
 ) {
     let mut used = Checked::new(make(), entries, cmp);
     for (i, target) in targets.iter().enumerate() {
-        // A fresh cursor now and then: the first move of a cursor has its own paths.
+        // A new cursor now and then: the first move of a cursor has its own code paths.
         if i % 64 == 0 {
             Checked::new(make(), entries, cmp).seek(target);
             Checked::new(make(), entries, cmp).seek_for_prev(target);

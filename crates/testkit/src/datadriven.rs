@@ -1,4 +1,4 @@
-//! Tests whose cases are text, on the crate `datadriven`: a directive, its input, `----`, what came out.
+//! Tests whose cases are text, on the crate `datadriven`: a directive, its input, `----`, and the output.
 //!
 //! ```text
 //! # Comments and blank lines separate cases.
@@ -7,17 +7,19 @@
 //! value
 //! ```
 //!
-//! `REWRITE=1 cargo test` writes what the code does into the files; read the diff before you commit it.
-//! `RUN=name` runs the one file of that name.
+//! `REWRITE=1 cargo test` writes the actual output into the files; read the diff before you commit it.
+//! `RUN=name` runs only the file of that name.
 
 use std::path::Path;
 
 pub use datadriven::TestCase;
 
-/// Runs every case of every file in `dir` (relative to the crate's root), each file with a state of its own from `start`.
+/// Runs every case of every file in `dir` (relative to the crate's root), each file with a new state from
+/// `start`.
 ///
-/// `run` answers a case with its output, to which a missing last newline is added. An argument `run` did not take
-/// appears in the output, so that a misspelt one cannot pass unseen. Panics when there is no case at all.
+/// `run` returns the output of a case, to which a missing final newline is added. An argument that `run` did
+/// not take appears in the output, so that a misspelt one cannot go unnoticed. Panics when there is no case
+/// at all.
 pub fn run<S>(
     dir: &str,
     mut start: impl FnMut(&Path) -> S,

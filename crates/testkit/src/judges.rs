@@ -1,17 +1,17 @@
-//! RocksDB's tools over a database that Esker wrote, called as a user calls them: with the directory and no flag that
-//! passes over anything.
+//! RocksDB's tools over a database that Esker wrote, called as a user calls them: with the directory and
+//! without flags that ignore errors.
 
 use std::path::Path;
 use std::process::Command;
 
 use crate::oracle;
 
-/// Has each of RocksDB's tools that is installed open, list, dump, check and compact the closed database in `dir`.
-/// `families` are all of its families and how many rows each shows. Gives the number of commands that were run: 0 where
-/// there are no tools.
+/// Makes each installed RocksDB tool open, list, dump, check and compact the closed database in `dir`.
+/// `families` are all of its families with the number of rows of each. Returns the number of commands that
+/// were run: 0 if there are no tools.
 ///
-/// `ldb compact` changes the database itself. `sst_dump`, which writes beside the tables it reads, and RocksDB 9 and later, whose
-/// OPTIONS file `ldb` does not read, get copies.
+/// `ldb compact` changes the database itself. `sst_dump`, which writes next to the tables it reads, and
+/// RocksDB 9 and later, whose OPTIONS file `ldb` does not read, get copies.
 ///
 /// # Panics
 /// If a command fails, complains, or shows another number of rows.
@@ -19,7 +19,8 @@ pub fn look_at(dir: &Path, families: &[(&str, usize)]) -> usize {
     sst_dump_reads_tables(dir) + rocksdict_opens(dir, families) + ldb_opens(dir, families)
 }
 
-/// Removes the OPTIONS files of a database that a later RocksDB than `ldb` wrote: they name options that it refuses.
+/// Removes the OPTIONS files of a database that a later RocksDB than `ldb` wrote: they name options that
+/// `ldb` refuses.
 ///
 /// # Panics
 /// If the directory cannot be read, or a file not removed.
@@ -126,7 +127,7 @@ fn sst_dump_reads_tables(dir: &Path) -> usize {
     commands.len()
 }
 
-/// Opens every family with the options that are stored, as RocksDB's library does for a user who gives none.
+/// Opens every family with the stored options, as RocksDB's library does for a user who gives none.
 const SCRIPT: &str = "\
 import sys, rocksdict
 path, families = sys.argv[1], [pair.rsplit('=', 1) for pair in sys.argv[2:]]

@@ -1,4 +1,4 @@
-//! Internal keys, entries and range tombstones as people write them in tests.
+//! Internal keys, entries and range tombstones in a readable form for tests.
 //!
 //! | text | meaning |
 //! |---|---|
@@ -9,9 +9,9 @@
 //! | `d@8#blob:…`, `d@8#wide:…`, `d@8#ts-del`, `d@8#preferred:…` | the other kinds |
 //! | `[a,d)@9` | range tombstone over `a` up to but not including `d` |
 //!
-//! `@max` is [`MAX_SEQNO`]. Bytes that are not printable ASCII, and the characters the syntax uses, are written `\xNN`;
-//! parsing takes `\xNN` anywhere in a key or a value. Items stand one a line or apart by blanks, so keys and values
-//! hold no blank (write `\x20`).
+//! `@max` is [`MAX_SEQNO`]. Bytes that are not printable ASCII, and the characters the syntax uses, are
+//! written `\xNN`; parsing takes `\xNN` anywhere in a key or a value. Items are separated by blanks or
+//! newlines, so keys and values contain no blank (write `\x20`).
 
 use std::fmt;
 
@@ -21,24 +21,25 @@ use base::{Kind, MAX_SEQNO, ParsedInternalKey, SeqNo};
 /// One point entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// What the user wrote to.
+    /// The user key.
     pub user_key: Vec<u8>,
-    /// When.
+    /// The sequence number.
     pub seqno: SeqNo,
-    /// What it does.
+    /// The kind of the entry.
     pub kind: Kind,
     /// The value, the merge operand, or nothing.
     pub value: Vec<u8>,
 }
 
-/// One range tombstone: keys from `start` up to `end`, exclusive, older than `seqno`, are gone.
+/// One range tombstone: deletes the versions older than `seqno` of the keys from `start` up to `end`,
+/// exclusive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tombstone {
-    /// First user key covered.
+    /// The first user key covered.
     pub start: Vec<u8>,
-    /// First user key behind it no longer covered.
+    /// The first user key no longer covered.
     pub end: Vec<u8>,
-    /// When.
+    /// The sequence number.
     pub seqno: SeqNo,
 }
 
@@ -51,7 +52,7 @@ pub enum Item {
     Range(Tombstone),
 }
 
-/// Why a text is no key, entry or tombstone.
+/// Why a text is not a key, entry or tombstone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParseError(String);
 
@@ -90,7 +91,7 @@ pub const KINDS: [Kind; 9] = [
     Kind::ValuePreferredSeqno,
 ];
 
-/// Bytes as text: `\xNN` for what is not printable or belongs to the syntax.
+/// Bytes as text: `\xNN` for bytes that are not printable or have a meaning in the syntax.
 pub fn escape(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len());
     for &byte in bytes {
@@ -140,7 +141,7 @@ fn seqno_text(seqno: SeqNo) -> String {
 }
 
 impl Entry {
-    /// An entry of its parts.
+    /// An entry with these fields.
     pub fn new(user_key: impl Into<Vec<u8>>, seqno: SeqNo, kind: Kind, value: impl Into<Vec<u8>>) -> Entry {
         Entry {
             user_key: user_key.into(),
@@ -150,7 +151,7 @@ impl Entry {
         }
     }
 
-    /// Reads `a@5:value`, `a@5#del`, `a@5#merge:x`.
+    /// Parses `a@5:value`, `a@5#del`, `a@5#merge:x`.
     pub fn parse(text: &str) -> Result<Entry, ParseError> {
         let (key, rest) = text
             .split_once('@')
@@ -174,7 +175,7 @@ impl Entry {
         internal_key::encode(&self.user_key, self.seqno, self.kind)
     }
 
-    /// Internal key and value, as cursors hold them.
+    /// The internal key and the value, as cursors have them.
     pub fn into_pair(self) -> (Vec<u8>, Vec<u8>) {
         (self.internal_key(), self.value)
     }
@@ -194,7 +195,7 @@ impl fmt::Display for Entry {
 }
 
 impl Tombstone {
-    /// A tombstone of its parts.
+    /// A tombstone with these fields.
     pub fn new(start: impl Into<Vec<u8>>, end: impl Into<Vec<u8>>, seqno: SeqNo) -> Tombstone {
         Tombstone {
             start: start.into(),
@@ -203,7 +204,7 @@ impl Tombstone {
         }
     }
 
-    /// Reads `[a,d)@9`.
+    /// Parses `[a,d)@9`.
     pub fn parse(text: &str) -> Result<Tombstone, ParseError> {
         let bad = || ParseError(format!("bad range tombstone {text}"));
         let (span, seqno) = text.split_once('@').ok_or_else(bad)?;
@@ -233,7 +234,7 @@ impl fmt::Display for Tombstone {
 }
 
 impl Item {
-    /// Reads either form.
+    /// Parses either form.
     pub fn parse(text: &str) -> Result<Item, ParseError> {
         if text.starts_with('[') {
             Tombstone::parse(text).map(Item::Range)
@@ -252,7 +253,7 @@ impl fmt::Display for Item {
     }
 }
 
-/// The items of a text, apart by blanks or lines; what follows `//` on a line is a comment.
+/// The items of a text, separated by blanks or newlines; text after `//` on a line is a comment.
 pub fn parse_items(text: &str) -> Result<Vec<Item>, ParseError> {
     text.lines()
         .flat_map(|line| line.split("//").next().unwrap_or(line).split_whitespace())
@@ -260,7 +261,8 @@ pub fn parse_items(text: &str) -> Result<Vec<Item>, ParseError> {
         .collect()
 }
 
-/// Internal keys and values of a text of point entries, in the order given. Panics on anything else: for test constants.
+/// The internal keys and values of a text of point entries, in the given order. Panics on anything else: for
+/// test constants.
 pub fn entries(text: &str) -> Vec<(Vec<u8>, Vec<u8>)> {
     items(text)
         .into_iter()
@@ -271,7 +273,7 @@ pub fn entries(text: &str) -> Vec<(Vec<u8>, Vec<u8>)> {
         .collect()
 }
 
-/// The range tombstones of a text, in the order given. Panics on anything else: for test constants.
+/// The range tombstones of a text, in the given order. Panics on anything else: for test constants.
 pub fn tombstones(text: &str) -> Vec<Tombstone> {
     items(text)
         .into_iter()
@@ -295,7 +297,7 @@ fn items(text: &str) -> Vec<Item> {
     parse_items(text).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// An internal key as text; one that is none (too short, unknown kind) in hexadecimal behind `!`.
+/// An internal key as text; a malformed one (too short, unknown kind) in hexadecimal after `!`.
 pub fn print_key(internal: &[u8]) -> String {
     print_entry(internal, b"")
 }

@@ -1,17 +1,18 @@
-//! Test support that depends on `base` alone, so that the unit tests of every crate may use it.
+//! Test support that only depends on `base`, so that the unit tests of every crate can use it.
 //!
-//! * [`mod@bench`]: keys, orders and sizes the microbenchmarks share
-//! * [`datadriven`]: tests whose cases are text; `REWRITE=1` accepts what the code does
+//! * [`mod@bench`]: keys, orders and sizes of the microbenchmarks
+//! * [`datadriven`]: tests whose cases are text; `REWRITE=1` accepts the actual output
 //! * [`judges`]: RocksDB's tools over a whole database, as a user calls them
-//! * [`keys`]: internal keys, entries and range tombstones as people write them: `a@5:value`, `b@6#del`, `[a,d)@9`
-//! * [`conformance`]: the one suite every [`base::Cursor`] passes
-//! * [`mod@memory`]: bits that turn in this process's memory
-//! * [`model`]: what a database must answer, computed the slow and obvious way
-//! * [`oracle`]: where the real RocksDB is, for tests that ask it
-//! * [`mod@record`]: what a long test has done, for `cargo xtask soak` to add up
-//! * [`mod@rng`]: fixed seeds, printed on failure; fresh ones, or those of a run to replay, by `ESKER_SEED`
-//! * [`mod@skip`]: what a test cannot do on this machine, for the summary of `cargo xtask test`
-//! * [`mod@watchdog`]: the end of a test that hangs, and waiting for a condition
+//! * [`keys`]: internal keys, entries and range tombstones in readable form: `a@5:value`, `b@6#del`,
+//!   `[a,d)@9`
+//! * [`conformance`]: the suite for every [`base::Cursor`]
+//! * [`mod@memory`]: bit flips in this process's memory
+//! * [`model`]: a simple model of a database's results
+//! * [`oracle`]: the installed RocksDB, for tests that use it
+//! * [`mod@record`]: counts of a long test, for `cargo xtask soak` to add up
+//! * [`mod@rng`]: fixed seeds, printed on failure; new ones, or those of a run to replay, by `ESKER_SEED`
+//! * [`mod@skip`]: parts of tests that this machine cannot run, for the summary of `cargo xtask test`
+//! * [`mod@watchdog`]: ends a test that hangs, and waits for conditions
 #![forbid(unsafe_code)]
 
 pub mod bench;

@@ -1,12 +1,13 @@
-//! Turning bits in this process's memory, as a bad module does: behind the back of whoever owns it.
+//! Flips bits in this process's memory, as a faulty memory module does, without the owner's knowledge.
 
 use std::fs::OpenOptions;
 use std::io::{Read, Seek, SeekFrom, Write};
 
-/// Exchanges the byte at `address` for what `change` makes of it, by way of the operating system. False where that has no such
-/// way, or nothing lies there; then nothing is changed.
+/// Replaces the byte at `address` by the result of `change`, through the operating system. False, with
+/// nothing changed, if the system offers no such way or the address is not mapped.
 ///
-/// Whoever reads the byte afterwards must not do so under a reference that the compiler knows from before: ask the database again.
+/// Code that reads the byte later must not do so through a reference that existed before, which the compiler
+/// may have cached: ask the database again.
 pub fn change(address: usize, change: impl FnOnce(u8) -> u8) -> bool {
     let memory = OpenOptions::new().read(true).write(true).open("/proc/self/mem");
     let Ok(mut memory) = memory else {
@@ -21,7 +22,7 @@ pub fn change(address: usize, change: impl FnOnce(u8) -> u8) -> bool {
         .is_ok()
 }
 
-/// A bit that is turned while this lives.
+/// A bit that stays flipped while this value lives.
 #[derive(Debug)]
 pub struct TurnedBit {
     address: usize,
@@ -29,7 +30,8 @@ pub struct TurnedBit {
 }
 
 impl TurnedBit {
-    /// Turns bit `bit`, 0 to 7, of the byte at `address`. `None` where that cannot be done, by which the test is [skipped](fn@crate::skip).
+    /// Flips bit `bit`, 0 to 7, of the byte at `address`. `None` if that is not possible; the test is then
+    /// [skipped](fn@crate::skip).
     pub fn new(address: usize, bit: u8) -> Option<TurnedBit> {
         if !change(address, |byte| byte ^ 1 << bit) {
             crate::skip("memory that can be changed through /proc/self/mem");

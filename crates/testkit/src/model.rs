@@ -1,7 +1,7 @@
-//! What a database must answer, computed the slow and obvious way.
+//! A simple model of a database's results.
 //!
-//! Every operation takes the next sequence number and is kept for ever; a read at a sequence number looks at the
-//! operations up to it. User timestamps are not modelled.
+//! Every operation takes the next sequence number and is kept permanently; a read at a sequence number uses
+//! the operations up to it. User timestamps are not modelled.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -12,26 +12,26 @@ use std::sync::Arc;
 use base::merge::MergeOperator;
 use base::{Error, ErrorKind, Result, SeqNo, UserComparator};
 
-/// Key and value.
+/// A key and a value.
 pub type Row = (Vec<u8>, Vec<u8>);
 
 /// One write to one column family.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Op {
-    /// The key has this value.
+    /// Sets the key to this value.
     Put(Vec<u8>, Vec<u8>),
-    /// The key is gone.
+    /// Deletes the key.
     Delete(Vec<u8>),
-    /// The key is gone. As RocksDB has it, the caller promises that it was written once since it was last deleted and
-    /// never merged; the model then cannot tell it from a deletion.
+    /// Deletes the key. As in RocksDB, the caller guarantees that the key was written once since it was last
+    /// deleted and never merged; the model then treats it as a deletion.
     SingleDelete(Vec<u8>),
-    /// One more operand for the key.
+    /// Adds an operand to the key.
     Merge(Vec<u8>, Vec<u8>),
-    /// Every key from the first up to the second, exclusive, is gone. Empty or inverted ranges do nothing.
+    /// Deletes every key from the first up to the second, exclusive. Empty or inverted ranges do nothing.
     DeleteRange(Vec<u8>, Vec<u8>),
 }
 
-/// What one key went through, oldest first.
+/// The changes of one key, oldest first.
 type Versions = Vec<(SeqNo, Change)>;
 
 enum Change {
@@ -48,7 +48,8 @@ struct Family {
     tombstones: Vec<(Vec<u8>, Vec<u8>, SeqNo)>,
 }
 
-/// A database of column families, by their ids. Family 0 exists from the start, bytewise and without a merge operator.
+/// A database of column families, by their ids. Family 0 exists from the start, bytewise and without a merge
+/// operator.
 pub struct Model {
     families: BTreeMap<u32, Family>,
     last_seqno: SeqNo,
@@ -71,7 +72,7 @@ impl Model {
         model
     }
 
-    /// Adds family `id`, or empties it and gives it another order and operator.
+    /// Adds family `id`, or empties it and changes its order and operator.
     pub fn create_family(&mut self, id: u32, cmp: UserComparator, merge: Option<Arc<dyn MergeOperator>>) {
         self.families.insert(
             id,
@@ -84,17 +85,17 @@ impl Model {
         );
     }
 
-    /// Forgets family `id`.
+    /// Removes family `id`.
     pub fn drop_family(&mut self, id: u32) {
         self.families.remove(&id);
     }
 
-    /// Ids of the families, ascending.
+    /// The ids of the families, ascending.
     pub fn families(&self) -> impl Iterator<Item = u32> + '_ {
         self.families.keys().copied()
     }
 
-    /// The sequence number of the last operation: what a snapshot taken now sees.
+    /// The sequence number of the last operation, which a snapshot taken now sees.
     pub fn last_seqno(&self) -> SeqNo {
         self.last_seqno
     }
@@ -121,7 +122,8 @@ impl Model {
         self.last_seqno
     }
 
-    /// The value of `key` at `seqno`; `MergeFailed` where operands stand and the operator is missing or refuses.
+    /// The value of `key` at `seqno`; `MergeFailed` if there are operands and the operator is missing or
+    /// fails.
     pub fn get(&self, family: u32, key: &[u8], seqno: SeqNo) -> Result<Option<Vec<u8>>> {
         let family = self.family(family);
         match family.find(key) {
@@ -130,7 +132,8 @@ impl Model {
         }
     }
 
-    /// The rows at `seqno` between the bounds, in the family's order. Fails at the first row [`get`](Model::get) fails for.
+    /// The rows at `seqno` between the bounds, in the family's order. Fails at the first row for which
+    /// [`get`](Model::get) fails.
     pub fn scan(
         &self,
         family: u32,
@@ -212,7 +215,7 @@ impl Family {
         self.keys[at].1.push((seqno, change));
     }
 
-    /// The newest range tombstone over `key` that a reader at `seqno` sees; 0 without one.
+    /// The newest range tombstone over `key` that a reader at `seqno` sees; 0 if there is none.
     fn covering_seqno(&self, key: &[u8], seqno: SeqNo) -> SeqNo {
         self.tombstones
             .iter()
@@ -228,7 +231,7 @@ impl Family {
 
     fn value(&self, key: &[u8], versions: &Versions, seqno: SeqNo) -> Result<Option<Vec<u8>>> {
         let covered = self.covering_seqno(key, seqno);
-        // Operands since the last put or deletion, newest first.
+        // The operands since the last put or deletion, newest first.
         let mut operands: Vec<&[u8]> = Vec::new();
         let mut base: Option<&[u8]> = None;
         for (at, change) in versions.iter().rev() {

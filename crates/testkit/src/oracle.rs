@@ -1,8 +1,9 @@
-//! Real RocksDB, where the machine has it: the judge of every file we write.
+//! The real RocksDB, if the machine has it: it checks every file we write.
 //!
-//! `cargo xtask test` installs what is missing and names it in the environment. A test asks for a tool here and returns
-//! early without it, and the summary of the run names it as skipped; with `ESKER_REQUIRE_TOOLS` set (as on CI) a missing tool is a failure
-//! instead, so that no machine passes by skipping.
+//! `cargo xtask test` installs missing tools and names them in the environment. A test asks for a tool here
+//! and returns early without it, and the summary of the run lists the tool as skipped. With
+//! `ESKER_REQUIRE_TOOLS` set (as on CI) a missing tool is a failure instead, so that no machine passes by
+//! skipping.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -10,13 +11,13 @@ use std::process::{Command, Stdio};
 /// When set to anything but `0`, a missing tool fails the test that asks for it.
 pub const REQUIRE_VARIABLE: &str = "ESKER_REQUIRE_TOOLS";
 
-/// Names a Python interpreter that can import `rocksdict`.
+/// The environment variable for a Python interpreter that can import `rocksdict`.
 pub const PYTHON_VARIABLE: &str = "ESKER_ROCKSDICT_PYTHON";
 
-/// Where `cargo xtask test` puts that interpreter, from the root of the workspace.
+/// The path of the interpreter that `cargo xtask test` installs, from the root of the workspace.
 pub const PYTHON_PATH: &str = "target/oracle/bin/python3";
 
-/// The library that [`librocksdb`] is about.
+/// The library that [`librocksdb`] loads.
 pub const LIBROCKSDB: &str = "librocksdb.so.7.8";
 
 /// RocksDB's `ldb` (Debian's `rocksdb-tools`: 7.8).
@@ -34,8 +35,8 @@ pub fn db_bench() -> Option<Command> {
     on_path("db_bench")
 }
 
-/// A Python interpreter that can import `rocksdict` (RocksDB 9 or later): the one named, that of `cargo xtask test`, or
-/// the `python3` on the path if it can.
+/// A Python interpreter that can import `rocksdict` (RocksDB 9 or later): the named one, that of
+/// `cargo xtask test`, or the `python3` on the path if it can.
 pub fn rocksdict() -> Option<Command> {
     let named = std::env::var_os(PYTHON_VARIABLE).map(PathBuf::from);
     let usual = Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -48,7 +49,8 @@ pub fn rocksdict() -> Option<Command> {
         .or_else(|| missing("rocksdict"))
 }
 
-/// A Python interpreter that can load RocksDB's library with its C API (Debian's `librocksdb7.8`): for what its tools do not do.
+/// A Python interpreter that can load RocksDB's library with its C API (Debian's `librocksdb7.8`): for
+/// functions that its tools lack.
 pub fn librocksdb() -> Option<Command> {
     let loads = |python: &PathBuf| {
         let load = Command::new(python)

@@ -1,6 +1,7 @@
-//! What a test that runs for as long as it is given has done, in a line that `cargo xtask soak` adds up.
+//! A record of the work that an open-ended test has done, in a line that `cargo xtask soak` adds up.
 
-/// Prints what `part` has done: counts under their names. Names mean the same in every part; `docs/soak.md` lists them.
+/// Prints the work of `part`: counts with their names. Names mean the same in every part; `docs/soak.md`
+/// lists them.
 pub fn record(part: &str, counts: &[(&str, u64)]) {
     let counts: Vec<String> = counts
         .iter()

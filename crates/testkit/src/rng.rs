@@ -1,18 +1,19 @@
-//! Chance for tests: every random test draws the same numbers in each run, and other numbers where it is asked to.
+//! Random numbers for tests: every random test draws the same numbers in each run, and other numbers on
+//! request.
 
 use std::ops::{Deref, DerefMut};
 use std::panic::Location;
 
 use base::env::Rng;
 
-/// The environment variable that chooses the seeds of random tests: a number (decimal, or hexadecimal behind `0x`) replays a
-/// run, [`RANDOM`] asks for seeds that no run had before. Without it each test has a fixed seed of its own.
+/// The environment variable that chooses the seeds of random tests: a number (decimal, or hexadecimal after
+/// `0x`) replays a run, [`RANDOM`] requests new seeds. Without it each test has its own fixed seed.
 pub const SEED_VARIABLE: &str = "ESKER_SEED";
 
-/// The value of [`SEED_VARIABLE`] that soaking sets.
+/// The value of [`SEED_VARIABLE`] in soak tests.
 pub const RANDOM: &str = "random";
 
-/// Where seeds come from.
+/// The source of seeds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Source {
     Fixed,
@@ -21,7 +22,8 @@ enum Source {
 }
 
 impl Source {
-    /// Panics when the variable is set and is neither a number nor `random`: a replay that silently is none would mislead.
+    /// Panics when the variable is set and is neither a number nor `random`: a replay that silently uses
+    /// another seed would mislead.
     fn asked_for() -> Source {
         match std::env::var(SEED_VARIABLE) {
             Ok(text) => parse(&text)
@@ -50,7 +52,8 @@ fn parse(text: &str) -> Option<Source> {
     seed.map(Source::Given)
 }
 
-/// The seed of a test. libtest names the thread of a test after it; the file stands for threads without a name.
+/// The seed of a test. libtest names the thread of a test after it; the file is used for threads without a
+/// name.
 fn fixed(thread: Option<&str>, file: &str) -> u64 {
     let name = thread.unwrap_or(file);
     // FNV-1a: the same on every machine and in every release of the compiler.
@@ -65,7 +68,7 @@ pub fn seed() -> u64 {
     Source::asked_for().first(Location::caller())
 }
 
-/// The seeds of `count` runs of this test. A number in [`SEED_VARIABLE`] replays one run alone.
+/// The seeds of `count` runs of this test. A number in [`SEED_VARIABLE`] replays only one run.
 #[track_caller]
 pub fn seeds(count: u64) -> impl Iterator<Item = u64> {
     let source = Source::asked_for();
@@ -81,7 +84,8 @@ fn seeds_from(source: Source, first: u64, count: u64) -> impl Iterator<Item = u6
     (0..count).map(move |run| if run == 0 { first } else { rest.u64(..) })
 }
 
-/// How often a test runs that runs `usual` times without being asked: the number in the environment variable `name`.
+/// The number of runs of a test that runs `usual` times by default: the number in the environment variable
+/// `name`.
 pub fn runs(name: &str, usual: u64) -> u64 {
     std::env::var(name).map_or(usual, |text| {
         text.parse()
@@ -89,7 +93,7 @@ pub fn runs(name: &str, usual: u64) -> u64 {
     })
 }
 
-/// A generator that prints its seed when the test it serves panics.
+/// A generator that prints its seed when its test panics.
 #[derive(Debug)]
 pub struct TestRng {
     rng: Rng,
@@ -103,7 +107,7 @@ pub fn rng() -> TestRng {
 }
 
 impl TestRng {
-    /// A generator of a known seed.
+    /// A generator with a given seed.
     pub fn with_seed(seed: u64) -> TestRng {
         TestRng {
             rng: Rng::with_seed(seed),
@@ -111,12 +115,12 @@ impl TestRng {
         }
     }
 
-    /// What it began with.
+    /// The seed.
     pub fn seed(&self) -> u64 {
         self.seed
     }
 
-    /// True once in `n` calls.
+    /// True with a probability of one in `n`.
     pub fn one_in(&mut self, n: u32) -> bool {
         self.rng.u32(..n) == 0
     }
@@ -126,7 +130,7 @@ impl TestRng {
         &choices[self.rng.usize(..choices.len())]
     }
 
-    /// `len` bytes of any value.
+    /// `len` random bytes.
     pub fn bytes(&mut self, len: usize) -> Vec<u8> {
         let mut bytes = vec![0; len];
         self.rng.fill(&mut bytes);

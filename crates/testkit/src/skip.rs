@@ -1,13 +1,14 @@
-//! Tests that cannot do all they should on this machine, and say so.
+//! Tests that skip a part on this machine, and report it.
 
 use std::fs::OpenOptions;
 use std::io::Write;
 
-/// Names the file that collects what was skipped, a line each: the test, a tabulator, what it needs. `cargo xtask test` reads it for
-/// its summary, because libtest shows nothing that a test prints before it passes.
+/// The environment variable for the file that collects what was skipped, one line each: the test, a
+/// tabulator, the missing requirement. `cargo xtask test` reads it for its summary, because libtest shows
+/// nothing that a test prints before it passes.
 pub const FILE_VARIABLE: &str = "ESKER_SKIPPED";
 
-/// This test goes without something because the machine has no `needs`.
+/// Reports that this test skips a part because the machine has no `needs`.
 pub fn skip(needs: &str) {
     let thread = std::thread::current();
     let line = line(
@@ -17,7 +18,7 @@ pub fn skip(needs: &str) {
     );
     eprint!("skipped: {line}");
     if let Some(path) = std::env::var_os(FILE_VARIABLE) {
-        // Whole lines: other tests write there at the same time.
+        // Whole lines, because other tests write to the file at the same time.
         let file = OpenOptions::new().create(true).append(true).open(&path);
         file.and_then(|mut file| file.write_all(line.as_bytes()))
             .unwrap_or_else(|error| panic!("{}: {error}", path.display()));

@@ -1,7 +1,8 @@
-//! The one place in tests that waits by time: the end of a test that hangs, and the pause between two looks at a condition.
+//! The only place in tests that waits by time: it ends a test that hangs, and pauses between checks of a
+//! condition.
 //!
-//! No outcome depends on how long a pause is. A watchdog counts its looks instead of asking a clock: a machine that stood
-//! still meanwhile, as a virtual one may, has not looked.
+//! No outcome depends on the length of a pause. A watchdog counts its checks instead of using a clock: a
+//! machine that was suspended, as a virtual one may be, has not checked meanwhile.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -10,16 +11,17 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-/// How often a watchdog looks.
+/// The time between two checks of a watchdog.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// The pause between two looks at a condition.
+/// The pause between two checks of a condition.
 const PAUSE: Duration = Duration::from_millis(1);
 
-/// Looks at a condition, at least [`PAUSE`] apart, after which it is taken to never hold. Far above what a loaded machine needs.
+/// The number of checks of a condition, at least [`PAUSE`] apart, after which it is assumed never to hold.
+/// Far above the need of a loaded machine.
 const LOOKS: u32 = 120_000;
 
-/// Ends the process if neither a beat nor its end comes in time: a test that hangs must say so.
+/// Ends the process if neither a beat nor the test's end comes in time: a test that hangs must report it.
 #[derive(Debug)]
 pub struct Watchdog {
     shared: Arc<Shared>,
@@ -32,10 +34,10 @@ struct Shared {
 }
 
 impl Watchdog {
-    /// Waits `limit` for the test called `name`; `state` is asked what it was doing.
+    /// Waits `limit` for the test called `name`; `state` returns what it was doing.
     pub fn new(name: &'static str, limit: Duration, state: impl Fn() -> String + Send + 'static) -> Watchdog {
         Watchdog::with_end(limit, move || {
-            // Past the capture of the test's output, which dies with the process.
+            // Bypasses the capture of the test's output, which is lost with the process.
             let _ = writeln!(std::io::stderr(), "{name} hangs: {}", state());
             std::process::abort();
         })
@@ -63,7 +65,7 @@ impl Watchdog {
         Watchdog { shared }
     }
 
-    /// The test goes on: the limit begins anew.
+    /// The test makes progress: the limit starts again.
     pub fn beat(&self) {
         self.shared.beats.fetch_add(1, Ordering::Relaxed);
     }
@@ -75,7 +77,7 @@ impl Drop for Watchdog {
     }
 }
 
-/// Waits until `condition` holds. `what` says what is waited for; the panic after two minutes and more names it.
+/// Waits until `condition` holds. `what` names the condition; the panic after two minutes or more reports it.
 #[track_caller]
 pub fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
     for _ in 0..LOOKS {
@@ -87,7 +89,7 @@ pub fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
     panic!("waited in vain until {what}");
 }
 
-/// Waits for what another thread sends, which must come.
+/// Waits for a message of another thread, which must come.
 #[track_caller]
 pub fn receive<T>(what: &str, from: &Receiver<T>) -> T {
     match from.recv_timeout(PAUSE * LOOKS) {
@@ -97,7 +99,7 @@ pub fn receive<T>(what: &str, from: &Receiver<T>) -> T {
     }
 }
 
-/// Does what must not be over too soon. There is no upper bound: a slow machine breaks none.
+/// Runs an operation that must take at least `least`. There is no upper bound: a slow machine passes.
 #[track_caller]
 pub fn takes_at_least<T>(least: Duration, what: impl FnOnce() -> T) -> T {
     let start = Instant::now();
@@ -107,29 +109,30 @@ pub fn takes_at_least<T>(least: Duration, what: impl FnOnce() -> T) -> T {
     done
 }
 
-/// A thread of this process, for others to look at.
+/// A thread of this process, for others to observe.
 #[derive(Clone, Debug)]
 pub struct Task(PathBuf);
 
-/// Looks in a row, at least [`PAUSE`] apart, at which a thread that waits for another is asleep.
+/// The number of consecutive checks, at least [`PAUSE`] apart, at which a thread must be asleep to count as
+/// waiting for another.
 const ASLEEP: u32 = 50;
 
 impl Task {
-    /// The thread that asks.
+    /// The calling thread.
     pub fn current() -> Task {
         let own = std::fs::read_link("/proc/thread-self").expect("Linux names the thread");
         Task(PathBuf::from("/proc").join(own).join("stat"))
     }
 
-    /// True unless the thread runs, or would if there were a processor for it.
+    /// True unless the thread is running or runnable.
     fn sleeps(&self) -> bool {
         let stat = std::fs::read_to_string(&self.0).unwrap_or_default();
         stat.rsplit_once(") ")
             .is_some_and(|(_, state)| state.starts_with('S'))
     }
 
-    /// Waits until the thread waits for what another thread has to do: until it is found asleep each time. It may wake up now and then to
-    /// look. A thread that only lacks a processor does not sleep.
+    /// Waits until the thread waits for another thread: until each of many checks finds it asleep. It may
+    /// wake up now and then to check a condition. A thread that only lacks a processor does not sleep.
     #[track_caller]
     pub fn wait_until_asleep(&self) {
         let mut looks = 0;
@@ -173,7 +176,7 @@ mod tests {
     fn a_watchdog_that_is_dropped_is_silent() {
         let (bark, barked) = mpsc::channel::<()>();
         drop(Watchdog::with_end(LOOK * 3, move || bark.send(()).unwrap()));
-        // Its thread ends, and with it the sender.
+        // The watchdog's thread ends, and with it the sender.
         assert_eq!(barked.recv(), Err(mpsc::RecvError));
     }
 

@@ -1,4 +1,4 @@
-//! The suite passes a right cursor and catches wrong ones.
+//! The suite accepts a correct cursor and rejects wrong ones.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -50,7 +50,7 @@ fn large_inputs_are_sampled() {
     assert!(targets(&entries, &mut rng).len() <= MOST_TARGETS + 4);
 }
 
-/// What is planted into the cursor under test.
+/// The bug planted into the cursor under test.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Bug {
     SeekIsStrict,
