@@ -1,4 +1,4 @@
-//! parking_lot's locks for threads of a world.
+//! parking_lot's locks for the threads of a world.
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};
@@ -7,24 +7,24 @@ use std::time::Duration;
 
 use crate::world::{Place, place};
 
-/// A mutex with parking_lot's face.
+/// A mutex with parking_lot's interface.
 #[derive(Default)]
 pub struct Mutex<T>(sync::Mutex<T>);
 
 /// Holds a [`Mutex`].
 pub struct MutexGuard<'a, T> {
     mutex: &'a Mutex<T>,
-    /// `None` while the mutex is released for a moment.
+    /// `None` while the mutex is temporarily released.
     held: Option<sync::MutexGuard<'a, T>>,
 }
 
 impl<T> Mutex<T> {
-    /// Holds `value`.
+    /// A mutex over `value`.
     pub const fn new(value: T) -> Mutex<T> {
         Mutex(sync::Mutex::new(value))
     }
 
-    /// Takes the mutex, as soon as nobody else has it.
+    /// Locks the mutex, waiting until it is free.
     pub fn lock(&self) -> MutexGuard<'_, T> {
         MutexGuard {
             mutex: self,
@@ -32,7 +32,7 @@ impl<T> Mutex<T> {
         }
     }
 
-    /// Takes the mutex if nobody has it.
+    /// Locks the mutex if it is free.
     pub fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
         if let Some(place) = place() {
             place.point("");
@@ -44,12 +44,12 @@ impl<T> Mutex<T> {
         })
     }
 
-    /// What it holds.
+    /// The value.
     pub fn into_inner(self) -> T {
         self.0.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What it holds: nobody else can have it.
+    /// The value, by exclusive access.
     pub fn get_mut(&mut self) -> &mut T {
         self.0.get_mut().unwrap_or_else(PoisonError::into_inner)
     }
@@ -67,7 +67,7 @@ impl<T> Mutex<T> {
         }
     }
 
-    /// What those wait on who wait for this mutex: the same for nothing else while it lives.
+    /// The key on which threads wait for this mutex: unique while it lives.
     fn key(&self) -> usize {
         std::ptr::from_ref(self).addr()
     }
@@ -144,26 +144,26 @@ impl<T: fmt::Debug> fmt::Debug for MutexGuard<'_, T> {
     }
 }
 
-/// A condition variable with parking_lot's face: nobody wakes without a reason.
+/// A condition variable with parking_lot's interface: no spurious wake-ups.
 #[derive(Default, Debug)]
 pub struct Condvar {
-    /// For threads of no world.
+    /// For threads outside of a world.
     real: sync::Condvar,
 }
 
-/// How a wait with a limit ended.
+/// The result of a wait with a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WaitTimeoutResult(bool);
 
 impl WaitTimeoutResult {
-    /// True if it was the limit.
+    /// True if the limit ended the wait.
     pub fn timed_out(self) -> bool {
         self.0
     }
 }
 
 impl Condvar {
-    /// Nobody waits yet.
+    /// A condition variable without waiters.
     pub const fn new() -> Condvar {
         Condvar {
             real: sync::Condvar::new(),
@@ -181,7 +181,7 @@ impl Condvar {
         }
     }
 
-    /// As [`wait`](Condvar::wait), for no longer than `limit`.
+    /// As [`wait`](Condvar::wait), for at most `limit`.
     pub fn wait_for<T>(&self, guard: &mut MutexGuard<'_, T>, limit: Duration) -> WaitTimeoutResult {
         match place() {
             Some(place) => WaitTimeoutResult(self.wait_simulated(&place, guard, Some(limit))),
@@ -214,7 +214,7 @@ impl Condvar {
         std::ptr::from_ref(self).addr()
     }
 
-    /// Wakes one that waits. True if there was one.
+    /// Wakes one waiter. True if there was one.
     pub fn notify_one(&self) -> bool {
         match place() {
             Some(place) => place.wake_one(self.key()),
@@ -225,7 +225,7 @@ impl Condvar {
         }
     }
 
-    /// Wakes all that wait.
+    /// Wakes all waiters.
     pub fn notify_all(&self) {
         match place() {
             Some(place) => place.wake(self.key()),
@@ -234,7 +234,7 @@ impl Condvar {
     }
 }
 
-/// A lock for many readers or one writer, with parking_lot's face.
+/// A lock for many readers or one writer, with parking_lot's interface.
 #[derive(Default)]
 pub struct RwLock<T>(sync::RwLock<T>);
 
@@ -251,12 +251,12 @@ pub struct RwLockWriteGuard<'a, T> {
 }
 
 impl<T> RwLock<T> {
-    /// Holds `value`.
+    /// A lock over `value`.
     pub const fn new(value: T) -> RwLock<T> {
         RwLock(sync::RwLock::new(value))
     }
 
-    /// Takes the lock for reading, as soon as nobody writes.
+    /// Locks for reading, waiting until no thread writes.
     pub fn read(&self) -> RwLockReadGuard<'_, T> {
         let held = match place() {
             None => self.0.read().unwrap_or_else(PoisonError::into_inner),
@@ -268,7 +268,7 @@ impl<T> RwLock<T> {
         }
     }
 
-    /// Takes the lock for writing, as soon as nobody else has it.
+    /// Locks for writing, waiting until the lock is free.
     pub fn write(&self) -> RwLockWriteGuard<'_, T> {
         let held = match place() {
             None => self.0.write().unwrap_or_else(PoisonError::into_inner),

@@ -1,4 +1,4 @@
-//! Who goes on.
+//! Schedules: the choice of the next thread.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -6,39 +6,42 @@ use std::str::FromStr;
 
 use fastrand::Rng;
 
-/// How a world chooses who goes on.
+/// How a world chooses the next thread.
 #[derive(Clone, Debug)]
 pub enum Strategy {
-    /// At one point in so many anybody, else whoever runs already. 1 is anybody at each point.
+    /// At one in `one_in` points a random thread, otherwise the current one. 1 chooses at random at every
+    /// point.
     Random {
         /// At least 1.
         one_in: u32,
     },
-    /// The thread of highest priority, which is drawn; at so many points the thread that runs falls behind all others.
-    /// Finds what needs few changes in unlucky places ("probabilistic concurrency testing").
+    /// The thread of the highest priority; priorities are random. At some points the current thread gets the
+    /// lowest priority. Finds bugs that need few switches in unlucky places ("probabilistic concurrency
+    /// testing").
     Priorities {
-        /// How often.
+        /// The number of such points.
         changes: u32,
-        /// Within the first so many points.
+        /// They are within the first this many points.
         within: u64,
     },
-    /// Whoever runs already goes on while it can, then the next in turn, but for these. Whoever was interrupted by one stands
-    /// behind all others for a while.
+    /// The current thread as long as it can run, then the next in turn, except for these turns. A thread that
+    /// a turn interrupted runs only after all others for a while.
     Turns(Vec<Turn>),
 }
 
-/// Somebody else went on than would have gone on by himself.
+/// A switch to another thread than the default one.
 ///
-/// Its text is `thread:mark.count>to`: when `thread`, after it passed mark `mark`, came to its `count`th point, `to` went on.
+/// Its text is `thread:mark.count>to`: when `thread`, after it passed mark `mark`, came to its `count`th
+/// point, `to` was chosen.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Turn {
-    /// Who came to a point.
+    /// The thread that came to a point.
     pub thread: String,
     /// The latest [`mark`](crate::mark) it had passed, 0 before the first.
     pub mark: u64,
-    /// The points it had come to since.
+    /// The number of points it had come to since.
     pub count: u64,
-    /// Who went on.
+    /// The thread that was chosen.
     pub to: String,
 }
 
@@ -67,16 +70,16 @@ impl FromStr for Turn {
     }
 }
 
-/// One that may go on.
+/// A thread that could run next.
 pub(crate) struct Candidate {
     pub thread: usize,
-    /// It sleeps or waits with a limit that is still to come.
+    /// It sleeps or waits with a limit that has not expired.
     pub early: bool,
-    /// It was interrupted a short while ago.
+    /// It was interrupted recently.
     pub behind: bool,
 }
 
-/// A strategy at work.
+/// The state of a strategy.
 #[derive(Debug)]
 pub(crate) enum Scheduler {
     Random {
@@ -92,10 +95,11 @@ pub(crate) enum Scheduler {
     Turns(HashMap<(String, u64, u64), String>),
 }
 
-/// At one point in so many somebody may go on who was interrupted a short while ago: others shall get far meanwhile.
+/// At one in this many points a recently interrupted thread may run: the others should make progress
+/// meanwhile.
 const BEHIND_ONE_IN: u32 = 4;
 
-/// At one point in so many a sleeper is woken before anybody else had to wait for it.
+/// At one in this many points a sleeper is woken although other threads could run.
 const EARLY_ONE_IN: u32 = 8;
 
 impl Scheduler {
@@ -124,7 +128,7 @@ impl Scheduler {
         }
     }
 
-    /// True if there may be something to say about this point: most of the time there is not.
+    /// True if the strategy may choose at this point: most of the time it does not.
     pub fn is_interested(&mut self) -> bool {
         match self {
             Scheduler::Random { rng, one_in } => rng.u32(..*one_in) == 0,
@@ -133,7 +137,8 @@ impl Scheduler {
         }
     }
 
-    /// One of `candidates`, or nobody in particular. `place` is who came to which point, by name, mark and count.
+    /// One of `candidates`, or none in particular. `place` is the thread that came to a point, with name,
+    /// mark and count.
     pub fn choose(
         &mut self,
         candidates: &[Candidate],
@@ -170,7 +175,7 @@ impl Scheduler {
                     .unwrap_or(0)
                     .max(current);
                 while of.len() <= most {
-                    // Above all that were lowered.
+                    // Above all priorities that were lowered.
                     of.push(u64::MAX / 2 + rng.u64(..u64::MAX / 4));
                 }
                 if changes.contains(&point) {

@@ -17,7 +17,7 @@ fn any(seed: u64) -> Settings {
     settings(seed, Strategy::Random { one_in: 2 })
 }
 
-/// Three threads note their steps under a lock; the story tells how they were interleaved.
+/// Three threads record their steps under a lock; the story shows their interleaving.
 fn story(settings: Settings) -> (String, Outcome) {
     let told: Arc<Mutex<String>> = Arc::default();
     let body = {
@@ -91,7 +91,7 @@ fn choices_are_the_turns_there_could_have_been() {
         .flatten()
         .map(|turn| story(settings(0, Strategy::Turns(vec![turn.clone()]))).0)
         .collect();
-    // Whoever is interrupted goes on when the others are done, or waits.
+    // An interrupted thread continues when the others are done, or wait.
     assert!(stories.contains("aabbbbbcccccaaa"), "{stories:?}");
     assert!(stories.contains("aaaaabbbcccccbb"), "{stories:?}");
     let (_, outcome) = story(any(1));

@@ -1,4 +1,4 @@
-//! The standard library's threads, for worlds. What is started by a thread of no world is an ordinary thread.
+//! The standard library's threads, for worlds. A thread started outside of a world is an ordinary thread.
 
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -6,7 +6,7 @@ use std::thread as real;
 
 use crate::world::{Place, place};
 
-/// What a thread returned, or what it panicked with.
+/// The result of a thread, or its panic.
 pub type Result<T> = real::Result<T>;
 
 /// Starts threads.
@@ -39,7 +39,7 @@ pub struct ScopedJoinHandle<'scope, T> {
     place: Option<Place>,
 }
 
-/// Threads that may borrow.
+/// A scope of threads that may borrow.
 pub struct Scope<'scope, 'env> {
     real: &'scope real::Scope<'scope, 'env>,
     started: Arc<Mutex<Vec<Place>>>,
@@ -52,7 +52,7 @@ fn await_end(thread: &Option<Place>) {
 }
 
 impl<T> JoinHandle<T> {
-    /// Waits for it to end.
+    /// Waits for its end.
     pub fn join(self) -> Result<T> {
         await_end(&self.place);
         self.thread.join().and_then(|result| result)
@@ -60,7 +60,7 @@ impl<T> JoinHandle<T> {
 }
 
 impl<T> ScopedJoinHandle<'_, T> {
-    /// Waits for it to end.
+    /// Waits for its end.
     pub fn join(self) -> Result<T> {
         await_end(&self.place);
         self.thread.join().and_then(|result| result)
@@ -75,14 +75,14 @@ fn live<T>(place: Option<Place>, body: impl FnOnce() -> T) -> Result<T> {
 }
 
 impl Builder {
-    /// For a thread without a name.
+    /// A builder of a thread without a name.
     pub fn new() -> Builder {
         Builder {
             name: "thread".to_owned(),
         }
     }
 
-    /// Gives it a name, which the world makes unique.
+    /// Sets the name, which the world makes unique.
     pub fn name(self, name: String) -> Builder {
         Builder { name }
     }
@@ -116,7 +116,7 @@ impl Builder {
         })
     }
 
-    /// Starts a thread that may borrow what outlives the scope.
+    /// Starts a thread that may borrow from outside of the scope.
     pub fn spawn_scoped<'scope, F, T>(
         self,
         scope: &Scope<'scope, '_>,
@@ -148,7 +148,7 @@ where
     F: FnOnce() -> T + Send + 'static,
     T: Send + 'static,
 {
-    Builder::new().spawn(body).expect("a thread is to be had")
+    Builder::new().spawn(body).expect("the system starts a thread")
 }
 
 /// Runs `body`, which may start threads that borrow, and waits for all of them.
@@ -156,7 +156,7 @@ pub fn scope<'env, F, T>(body: F) -> T
 where
     F: for<'scope> FnOnce(&Scope<'scope, 'env>) -> T,
 {
-    /// The standard library waits for them without a world's knowing.
+    /// The standard library's wait for scoped threads is unknown to a world, so this one comes first.
     struct AwaitAll(Arc<Mutex<Vec<Place>>>);
     impl Drop for AwaitAll {
         fn drop(&mut self) {

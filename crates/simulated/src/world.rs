@@ -1,4 +1,4 @@
-//! A world: its threads, its clock, and whose turn it is.
+//! A world: its threads, its clock, and the thread whose turn it is.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -11,41 +11,41 @@ use fastrand::Rng;
 
 use crate::schedule::{Candidate, Scheduler, Strategy, Turn};
 
-/// Told the name of each [`point`] that has one, on the thread that comes to it and before anybody else goes on.
+/// Called with the name of each named [`point`], on its thread and before another thread runs.
 pub type Observer = Arc<dyn Fn(&'static str) + Send + Sync>;
 
-/// How a world runs.
+/// The settings of a world.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Decides everything that is left to chance.
+    /// Determines every random choice.
     pub seed: u64,
-    /// Who goes on.
+    /// How the next thread is chosen.
     pub strategy: Strategy,
-    /// A world that takes more points has failed.
+    /// A world that takes more points fails.
     pub most_points: u64,
-    /// Remember who else could have gone on, while there is a thread that has passed a [`mark`].
+    /// Records the alternatives at each point, while there is a thread that has passed a [`mark`].
     pub keep_choices: bool,
 }
 
-/// What became of a world.
+/// The outcome of a world.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// Why it failed, if it did: a panic, a deadlock, too many points.
     pub failure: Option<String>,
-    /// How many points it took.
+    /// The number of points it took.
     pub points: u64,
-    /// How often somebody else went on.
+    /// The number of switches to another thread.
     pub switches: u64,
-    /// What its clock shows at the end.
+    /// The time of its clock at the end.
     pub time: Duration,
-    /// What [`Strategy::Turns`] needs to run it again.
+    /// The turns with which [`Strategy::Turns`] repeats the run.
     pub turns: Vec<Turn>,
-    /// In the order they came up, if they were to be kept: each point where somebody else could have gone on, as the turns
-    /// that would have let him.
+    /// If they were recorded, in order: for each point with alternatives, the turns that would have chosen
+    /// them.
     pub choices: Vec<Vec<Turn>>,
 }
 
-/// A world whose thread shows no sign of life for so long waits for something outside of it.
+/// A world whose thread makes no progress for so long waits for an event outside of the world.
 const SILENCE: Duration = Duration::from_secs(60);
 
 pub(crate) struct World {
@@ -77,16 +77,16 @@ struct Thread {
     gate: Arc<Gate>,
     mark: u64,
     count: u64,
-    /// Its last wait ended because of its limit.
+    /// The limit ended its last wait.
     timed_out: bool,
-    /// It was interrupted: until that point it goes on by itself only when nobody else could.
+    /// It was interrupted: until that point it runs by default only when no other thread can.
     behind: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Status {
     Ready,
-    /// For whoever wakes those that wait on this, or for a moment of the clock.
+    /// Waits for a wake-up of this key, or for a time of the clock.
     Waiting {
         on: usize,
         until: Option<u64>,
@@ -94,7 +94,7 @@ enum Status {
     Done,
 }
 
-/// Where a thread waits for its turn.
+/// The gate at which a thread waits for its turn.
 #[derive(Default)]
 struct Gate {
     open: Mutex<bool>,
@@ -120,10 +120,11 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Whoever was interrupted stands behind the others for so many points at most: enough to flush and compact what he reads.
+/// The maximum number of points for which an interrupted thread stays behind the others: enough to flush and
+/// compact the data it reads.
 const BEHIND: u64 = 1000;
 
-/// Nobody waits on this but who sleeps.
+/// The key that only sleepers wait on.
 const NOTHING: usize = 0;
 
 thread_local! {
@@ -140,7 +141,7 @@ pub(crate) struct Place {
 
 /// The calling thread's place, if it belongs to a world.
 pub(crate) fn place() -> Option<Place> {
-    // None too while the thread's own variables are dropped.
+    // Also `None` while thread-local variables are dropped.
     CURRENT
         .try_with(|current| current.borrow().clone())
         .ok()
@@ -152,14 +153,16 @@ pub fn is_simulated() -> bool {
     place().is_some()
 }
 
-/// Here somebody else may go on. A name other than "" is told to the [`Observer`]. Nothing outside of a world.
+/// A point at which another thread may run. A name other than "" is passed to the [`Observer`]. Does nothing
+/// outside of a world.
 pub fn point(name: &'static str) {
     if let Some(place) = place() {
         place.point(name);
     }
 }
 
-/// Counts the points of this thread anew from here, under this number: [`Turn`]s stay true when what lies before changes.
+/// Restarts the count of this thread's points at this mark: [`Turn`]s stay valid when the part before it
+/// changes.
 pub fn mark(number: u64) {
     if let Some(place) = place() {
         let mut state = locked(&place.world.state);
@@ -169,50 +172,50 @@ pub fn mark(number: u64) {
     }
 }
 
-/// A number by chance, of the world's seed. `None` outside of a world.
+/// A random number from the world's seed. `None` outside of a world.
 pub fn chance() -> Option<u64> {
     let place = place()?;
     Some(locked(&place.world.state).chance.u64(..))
 }
 
-/// What the world's clock shows. `None` outside of a world.
+/// The time of the world's clock. `None` outside of a world.
 pub fn now() -> Option<Duration> {
     let place = place()?;
     Some(Duration::from_micros(locked(&place.world.state).micros))
 }
 
-/// Points the world took so far: which of two things happened first. `None` outside of a world.
+/// The number of points the world took so far: orders two events. `None` outside of a world.
 pub fn points() -> Option<u64> {
     let place = place()?;
     Some(locked(&place.world.state).points)
 }
 
-/// The calling thread's number in its world: threads are counted as they are started. `None` outside of one.
+/// The calling thread's number in its world, in the order of starts. `None` outside of a world.
 pub fn number() -> Option<usize> {
     place().map(|place| place.thread)
 }
 
-/// The calling thread's name in its world. `None` outside of one.
+/// The calling thread's name in its world. `None` outside of a world.
 pub fn name() -> Option<String> {
     let place = place()?;
     Some(locked(&place.world.state).threads[place.thread].name.clone())
 }
 
-/// Waits until the world's clock has moved on by `time`. Outside of a world returns at once.
+/// Waits until the world's clock has advanced by `time`. Returns at once outside of a world.
 pub fn sleep(time: Duration) {
     if let Some(place) = place() {
         place.wait_on(NOTHING, Some(time));
     }
 }
 
-/// Has `observer` told of named points from now on, or nobody.
+/// Sets the observer of named points, or removes it.
 pub fn observe(observer: Option<Observer>) {
     if let Some(place) = place() {
         locked(&place.world.state).observer = observer;
     }
 }
 
-/// Runs `body` on the first thread of a new world, until all threads it started have ended, too.
+/// Runs `body` on the first thread of a new world, until all threads it started have ended too.
 pub fn run(settings: Settings, body: impl FnOnce() + Send + 'static) -> Outcome {
     static HOOK: Once = Once::new();
     HOOK.call_once(keep_panics);
@@ -246,19 +249,19 @@ pub fn run(settings: Settings, body: impl FnOnce() + Send + 'static) -> Outcome 
     locked(&world.state).open_current();
     let thread = match started {
         Ok(thread) => thread,
-        Err(error) => return world.outcome(Some(format!("no thread to be had: {error}"))),
+        Err(error) => return world.outcome(Some(format!("cannot start a thread: {error}"))),
     };
     let silent = world.watch(&watch);
     let outcome =
-        world.outcome(silent.then(|| "a thread waits for something outside of the simulation".to_owned()));
+        world.outcome(silent.then(|| "a thread waits for an event outside of the simulation".to_owned()));
     if outcome.failure.is_none() {
-        // It has passed its last point; its own variables may still be going.
+        // It has passed its last point; its thread-local variables may still be dropped.
         drop(thread.join());
     }
     outcome
 }
 
-/// Keeps what threads of worlds say when they panic for the world's failure, instead of printing it.
+/// Keeps the panic messages of worlds' threads for the world's failure, instead of printing them.
 fn keep_panics() {
     let before = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info: &PanicHookInfo<'_>| {
@@ -302,7 +305,7 @@ fn register(world: &World, name: &str) -> usize {
 }
 
 impl World {
-    /// Returns when the world has ended: true if it fell silent.
+    /// Returns when the world has ended: true if it made no progress any more.
     fn watch(&self, ended: &Receiver<()>) -> bool {
         let mut seen = 0;
         loop {
@@ -337,7 +340,7 @@ impl State {
         self.threads[self.current].gate.open();
     }
 
-    /// Decides who goes on after `thread` has come to a point. `None` when nobody ever will again.
+    /// Chooses the next thread after `thread` has come to a point. `None` if no thread can ever run again.
     fn next(&mut self, thread: usize) -> Option<usize> {
         self.micros += 1;
         let own = self.threads[thread].status == Status::Ready;
@@ -380,7 +383,7 @@ impl State {
         Some(next)
     }
 
-    /// The turn by which `to` goes on now that `thread` has come to a point.
+    /// The turn that chooses `to` now that `thread` has come to a point.
     fn turn(&self, thread: usize, to: usize) -> Turn {
         let at = &self.threads[thread];
         Turn {
@@ -426,8 +429,8 @@ impl State {
         })
     }
 
-    /// Who goes on when `thread` cannot: the next that is ready, else whoever wakes up first; before all of those that were
-    /// interrupted.
+    /// The next thread when `thread` cannot run: the next ready one, otherwise the one that wakes first.
+    /// Threads that were not interrupted come first.
     fn successor(&self, thread: usize) -> Option<usize> {
         let after = self.alive.partition_point(|&other| other <= thread);
         let (before, after) = self.alive.split_at(after);
@@ -451,10 +454,10 @@ impl State {
         first(false).or_else(|| first(true))
     }
 
-    /// The world has failed: whoever runs it goes on without its threads.
+    /// The world has failed: the caller of `run` returns without its threads.
     fn fail(&mut self, why: String) {
         self.failure.get_or_insert(why);
-        // Nobody may be listening any more.
+        // The receiver may be gone.
         let _ = self.ended.send(());
     }
 
@@ -464,14 +467,14 @@ impl State {
             format!("{} (mark {}, point {})", thread.name, thread.mark, thread.count)
         });
         format!(
-            "deadlock: nobody can go on of {}",
+            "deadlock: no thread can run of {}",
             waiting.collect::<Vec<_>>().join(", ")
         )
     }
 }
 
 impl Place {
-    /// The life of a thread.
+    /// Runs a thread's body.
     pub fn enter<T>(&self, body: impl FnOnce() -> T) -> std::thread::Result<T> {
         self.wait_for_turn();
         CURRENT.with(|current| *current.borrow_mut() = Some(self.clone()));
@@ -487,7 +490,7 @@ impl Place {
         result
     }
 
-    /// A thread of that name, which is to [`enter`](Place::enter).
+    /// A new thread of that name, which must [`enter`](Place::enter).
     pub fn child(&self, name: &str) -> Place {
         Place {
             thread: register(&self.world, name),
@@ -495,7 +498,7 @@ impl Place {
         }
     }
 
-    /// A child that never came to be.
+    /// Removes a child that could not be started.
     pub fn forget(&self) {
         let mut state = locked(&self.world.state);
         state.threads[self.thread].status = Status::Done;
@@ -517,7 +520,8 @@ impl Place {
         self.hand_over(Status::Ready);
     }
 
-    /// Waits until somebody [wakes](Place::wake) those that wait on this, or for `limit`. True if it was the limit.
+    /// Waits until another thread [wakes](Place::wake) this key, or for `limit`. True if the limit ended the
+    /// wait.
     pub fn wait_on(&self, on: usize, limit: Option<Duration>) -> bool {
         let until = limit.map(|limit| {
             let micros = locked(&self.world.state).micros;
@@ -585,17 +589,17 @@ impl Place {
         }
     }
 
-    /// What those wait on who wait for this thread: no address of anything.
+    /// The key on which threads wait for this thread: not the address of anything.
     fn key(&self) -> usize {
         usize::MAX - self.thread
     }
 
-    /// Those that wait on this may go on.
+    /// Wakes all waiters of this key.
     pub fn wake(&self, on: usize) {
         locked(&self.world.state).wake(on);
     }
 
-    /// One that waits on this may go on, the one with the lowest number. True if there was one.
+    /// Wakes the waiter of this key with the lowest number. True if there was one.
     pub fn wake_one(&self, on: usize) -> bool {
         let mut state = locked(&self.world.state);
         let waits = |&thread: &usize| matches!(state.threads[thread].status, Status::Waiting { on: its, .. } if its == on);
@@ -618,7 +622,7 @@ impl State {
     }
 }
 
-/// Where threads of a world that failed stay.
+/// Where threads of a failed world stay.
 fn abandoned() -> ! {
     loop {
         std::thread::park();
