@@ -1,54 +1,57 @@
 //! From the ratios of many rounds to a verdict.
 //!
-//! A round measures A and B back to back and gives one ratio; the machine's moods, which last longer than a round, cancel.
-//! What is left is judged by the Wilcoxon signed-rank interval of the logarithms: sort the averages of all pairs of
-//! logarithms (each with itself too) and cut off, at both ends, as many as the exact distribution of the rank sum allows
-//! for 95%. It assumes nothing of the noise but symmetry of the logarithms, so one round that a neighbour spoiled widens
-//! it instead of moving it, and it draws no random numbers, so a report can be checked by hand. With fewer than six
-//! rounds no such interval exists, and no verdict is given.
+//! A round measures A and B back to back and yields one ratio; variations of the machine that last longer
+//! than a round cancel out. The rest is judged by the Wilcoxon signed-rank interval of the logarithms: sort
+//! the averages of all pairs of logarithms (each with itself too) and cut off, at both ends, as many as the
+//! exact distribution of the rank sum allows for 95%. The interval assumes nothing about the noise except
+//! symmetry of the logarithms, so one round that a neighbour disturbed widens it instead of moving it. It
+//! uses no random numbers, so a report can be checked by hand. With fewer than six rounds no such interval
+//! exists, and no verdict is given.
 //!
-//! A difference is claimed where the whole interval lies beyond the margin, [`MARGIN`] by default: what a program gains
-//! or loses by where its memory and code happened to be put can be repeated, and says nothing about engines. Anything else is "no difference", with the difference that would have been
-//! seen, so that a noisy run cannot pass for an equal one.
+//! A difference is claimed if the whole interval is beyond the margin, [`MARGIN`] by default: effects of the
+//! placement of a program's memory and code are repeatable, but say nothing about engines. Anything else is
+//! "no difference", with the size of the difference that would have been detected, so that a noisy run cannot
+//! pass as an equal one.
 
 use std::fmt;
 
-/// Ratios this close to 1 are no difference.
+/// Ratios this close to 1 count as no difference.
 pub const MARGIN: f64 = 0.02;
 
-/// The share of intervals that hold the true ratio.
+/// The share of intervals that contain the true ratio.
 const CONFIDENCE: f64 = 0.95;
 
-/// What the rounds say.
+/// The verdict of the rounds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Verdict {
-    /// The ratio lies above 1.
+    /// The ratio is above 1.
     Greater,
-    /// The ratio lies below 1.
+    /// The ratio is below 1.
     Less,
-    /// The spread does not tell it from 1. A difference greater than this share would have been seen.
+    /// The spread does not distinguish it from 1. A difference greater than this share would have been
+    /// detected.
     NoDifference(f64),
     /// Fewer than six rounds.
     TooFewRounds,
 }
 
-/// The ratios of all rounds.
+/// The statistics of the ratios of all rounds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Comparison {
     /// The median ratio.
     pub median: f64,
-    /// The least ratio of a round.
+    /// The smallest ratio of a round.
     pub least: f64,
     /// The greatest ratio of a round.
     pub greatest: f64,
-    /// Where the true ratio lies, 95% sure.
+    /// The interval that contains the true ratio with 95% confidence.
     pub interval: Option<(f64, f64)>,
     /// Whether there is a difference.
     pub verdict: Verdict,
 }
 
 impl Comparison {
-    /// Of one ratio a round, each above 0; `None` without rounds.
+    /// The comparison of one ratio per round, each above 0; `None` without rounds.
     pub fn new(ratios: &[f64], margin: f64) -> Option<Comparison> {
         if ratios.is_empty() || ratios.iter().any(|ratio| !(ratio.is_finite() && *ratio > 0.0)) {
             return None;
@@ -69,7 +72,7 @@ impl Comparison {
         })
     }
 
-    /// The verdict in words, of a ratio that is above 1 where `first` is the better one.
+    /// The verdict in words, where a ratio above 1 means that `first` is better.
     pub fn words(&self, first: &str, second: &str) -> String {
         let better = |who: &str, times: f64| format!("{who} is better by {:.0}%", (times - 1.0) * 100.0);
         match self.verdict {
@@ -84,14 +87,14 @@ impl Comparison {
 }
 
 impl fmt::Display for Comparison {
-    /// Median and interval; least and greatest where there is no interval.
+    /// The median and the interval; the smallest and greatest ratio if there is no interval.
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (low, high) = self.interval.unwrap_or((self.least, self.greatest));
         write!(out, "{:.2} ({low:.2}..{high:.2})", self.median)
     }
 }
 
-/// The median; 0 of nothing.
+/// The median; 0 for no samples.
 pub fn median(samples: &[f64]) -> f64 {
     let mut sorted = samples.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -114,11 +117,12 @@ fn interval(ratios: &[f64]) -> Option<(f64, f64)> {
     Some((averages[cut].exp(), averages[averages.len() - 1 - cut].exp()))
 }
 
-/// How many pair averages the interval leaves out at each end: the greatest `k` for which a rank sum below `k` is no more
-/// likely than half of what the confidence leaves, less one. `None` if even the least sum is likelier than that.
+/// The number of pair averages that the interval leaves out at each end: the greatest `k` for which a rank
+/// sum below `k` is at most as likely as half of the complement of the confidence, less one. `None` if even
+/// the smallest sum is more likely than that.
 fn cut_off(rounds: usize) -> Option<usize> {
     let sums = rounds * (rounds + 1) / 2;
-    // Ways to choose ranks 1..=rounds that add up to each sum, as shares of all ways.
+    // The ways to choose ranks 1..=rounds with each sum, as shares of all ways.
     let mut shares = vec![0.0; sums + 1];
     shares[0] = 1.0;
     for rank in 1..=rounds {
@@ -139,7 +143,7 @@ fn cut_off(rounds: usize) -> Option<usize> {
 mod tests {
     use super::*;
 
-    /// A generator of our own: the statistic must not depend on anything else of this workspace.
+    /// Our own generator: the statistic must not depend on anything else of this workspace.
     struct Noise(u64);
 
     impl Noise {
@@ -151,12 +155,12 @@ mod tests {
             (self.0 >> 11) as f64 / (1u64 << 53) as f64
         }
 
-        /// About normal, with this deviation.
+        /// Approximately normal, with this deviation.
         fn normal(&mut self, deviation: f64) -> f64 {
             ((0..12).map(|_| self.uniform()).sum::<f64>() - 6.0) * deviation
         }
 
-        /// Ratios of rounds around `true_ratio`; every tenth round or so was disturbed.
+        /// The ratios of rounds around `true_ratio`; about every tenth round is disturbed.
         fn ratios(&mut self, rounds: usize, true_ratio: f64, deviation: f64) -> Vec<f64> {
             (0..rounds)
                 .map(|_| {

@@ -1,7 +1,7 @@
-//! Measuring two things in turn, and saying honestly whether they differ.
+//! Alternating measurement of two programs, and a sound verdict on whether they differ.
 //!
-//! [`Comparison`] judges the ratios of many rounds, [`run`] runs one program and notes what it cost, [`Line`] reads the
-//! result lines of db_bench, RocksDB's or ours.
+//! [`Comparison`] judges the ratios of many rounds, [`run`] runs one program and records its cost, [`Line`]
+//! parses the result lines of db_bench, RocksDB's or ours.
 #![forbid(unsafe_code)]
 
 mod comparison;

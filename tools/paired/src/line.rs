@@ -1,24 +1,25 @@
-//! db_bench's output, read back: RocksDB's format and ours are one.
+//! Parses db_bench's output: RocksDB's format and ours are the same.
 
-/// A result line: `readrandom   :  1.170 micros/op 854525 ops/sec 0.234 seconds 200000 operations; 94.5 MB/s (5 of 9 found)`.
+/// A result line, for example `readrandom : 1.170 micros/op 854525 ops/sec 0.234 seconds 200000 operations;`
+/// with ` 94.5 MB/s (5 of 9 found)` after it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Line {
-    /// Name of the workload.
+    /// The name of the workload.
     pub name: String,
-    /// Microseconds a thread took for an operation.
+    /// Microseconds per operation of a thread.
     pub micros: f64,
-    /// Operations of all threads a second.
+    /// Operations per second of all threads.
     pub ops_per_second: f64,
-    /// MB of keys and values a second, where they were counted.
+    /// MB of keys and values a second, if they were counted.
     pub mb_per_second: Option<f64>,
-    /// Operations, where the line says so: releases before 7.0 do not.
+    /// The number of operations, if the line has it: releases before 7.0 do not.
     pub operations: Option<u64>,
-    /// Keys found and keys asked for.
+    /// The numbers of keys found and keys requested.
     pub found: Option<(u64, u64)>,
 }
 
 impl Line {
-    /// `None` if the text is no result line.
+    /// Parses a line; `None` if it is not a result line.
     pub fn parse(text: &str) -> Option<Line> {
         let (name, rest) = text.split_once(" : ")?;
         let words: Vec<&str> = rest.split_whitespace().collect();
@@ -49,8 +50,8 @@ pub fn lines(output: &str) -> Vec<Line> {
     output.lines().filter_map(Line::parse).collect()
 }
 
-/// Write amplification from the last statistics in an output: the row `Sum` of RocksDB's compaction statistics, or the
-/// line `Write amplification: 1.00`.
+/// The write amplification in the last statistics of an output: the row `Sum` of RocksDB's compaction
+/// statistics, or the line `Write amplification: 1.00`.
 pub fn write_amplification(output: &str) -> Option<f64> {
     let mut column = None;
     let mut last = None;
@@ -59,7 +60,8 @@ pub fn write_amplification(output: &str) -> Option<f64> {
             last = number.trim().parse().ok().or(last);
             continue;
         }
-        // Units stand in words of their own in the rows (`5.1 MB`) and not in the heading; columns are counted from the end.
+        // Units are separate words in the rows (`5.1 MB`) but not in the heading, so columns are counted from
+        // the end.
         let words: Vec<&str> = text.split_whitespace().collect();
         if words.first() == Some(&"Level") {
             column = words.iter().rev().position(|word| *word == "W-Amp");

@@ -1,38 +1,38 @@
-//! Runs a program and notes what it cost, as the kernel accounts for it under `/proc`.
+//! Runs a program and records its cost, from the kernel's accounting under `/proc`.
 
 use std::io::Read;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// From one look at a running program to the next. Its peak memory may be younger than the last look; the other figures
-/// are exact, for they are read once more when it has ended.
+/// The time between two readings of a running program. Its peak memory may be later than the last reading;
+/// the other figures are exact, because they are read once more after its end.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Ticks of `/proc/PID/stat` a second: USER_HZ, 100 on every Linux.
+/// The ticks of `/proc/PID/stat` in a second: USER_HZ, 100 on every Linux.
 const TICKS: f64 = 100.0;
 
-/// What a process has cost.
+/// The cost of a process.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Cost {
-    /// Seconds of CPU time, of the user and of the kernel for it.
+    /// Seconds of CPU time, user and system.
     pub cpu_seconds: f64,
-    /// Most bytes of memory resident at a time.
+    /// The peak resident memory in bytes.
     pub peak_rss: u64,
-    /// Bytes it caused to be written to storage, a page at a time, those of files since removed included.
+    /// Bytes it caused to be written to storage, in whole pages, including those of files removed since.
     pub written: u64,
     /// Bytes it caused to be read from storage.
     pub read: u64,
 }
 
 impl Cost {
-    /// Of this process, so far.
+    /// The cost of this process so far.
     pub fn of_self() -> Cost {
         let mut cost = Cost::default();
         cost.look("self");
         cost
     }
 
-    /// What was added since `before`; the peak is that of now.
+    /// The cost added since `before`; the peak is the current one.
     pub fn since(&self, before: &Cost) -> Cost {
         Cost {
             cpu_seconds: self.cpu_seconds - before.cpu_seconds,
@@ -42,7 +42,8 @@ impl Cost {
         }
     }
 
-    /// Brings the figures up to date; true if the process has ended and waits to be fetched. What cannot be read stays.
+    /// Updates the figures; true if the process has ended and can be reaped. Figures that cannot be read
+    /// stay.
     fn look(&mut self, process: &str) -> bool {
         let file =
             |name: &str| std::fs::read_to_string(format!("/proc/{process}/{name}")).unwrap_or_default();
@@ -62,7 +63,8 @@ impl Cost {
         self.written = field(&io, "write_bytes:").unwrap_or(self.written);
         self.read = field(&io, "read_bytes:").unwrap_or(self.read);
         let stat = file("stat");
-        // The name of the program, in parentheses, may hold anything; behind it, user and kernel time are fields 12 and 13.
+        // The name of the program, in parentheses, may contain anything; after it, user and system time are
+        // fields 12 and 13.
         let mut times = stat
             .rsplit_once(')')
             .map_or("", |(_, rest)| rest)
@@ -83,11 +85,11 @@ pub struct Finished {
     pub output: String,
     /// Its standard error.
     pub errors: String,
-    /// What it cost.
+    /// Its cost.
     pub cost: Cost,
 }
 
-/// Runs `command` to its end, but no longer than `limit`. Fails, with the last lines it printed, if it does.
+/// Runs `command` to its end, but at most for `limit`. A failure includes the last lines it printed.
 pub fn run(command: &mut Command, limit: Duration) -> Result<Finished, String> {
     let name = command.get_program().to_string_lossy().into_owned();
     let mut child = command
@@ -110,7 +112,7 @@ pub fn run(command: &mut Command, limit: Duration) -> Result<Finished, String> {
         } else {
             &errors
         };
-        // A progress report is one long line that returns to its beginning again and again.
+        // A progress report is one long line with carriage returns.
         let lines: Vec<&str> = text
             .split(['\n', '\r'])
             .filter(|line| !line.trim().is_empty())
@@ -128,7 +130,7 @@ pub fn run(command: &mut Command, limit: Duration) -> Result<Finished, String> {
 fn read(pipe: Option<impl Read>) -> String {
     let mut bytes = Vec::new();
     if let Some(mut pipe) = pipe {
-        // What came before an error is what there is to show.
+        // The output before an error is shown.
         let _ = pipe.read_to_end(&mut bytes);
     }
     String::from_utf8_lossy(&bytes).into_owned()
