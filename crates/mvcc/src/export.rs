@@ -44,8 +44,8 @@ pub struct ExportResult {
     /// Bytes of their keys and values.
     pub bytes: u64,
     /// Range tombstones over the exported span, which the file does not hold: a caller that ingests the file
-    /// must [import](crate::MvccBatch::import_range_tombstones) them too. They have times in the window; only the
-    /// newest, unless all revisions are exported.
+    /// must [import](crate::MvccBatch::import_range_tombstones) them too. They have times in the window; only
+    /// the newest, unless all revisions are exported.
     pub range_tombstones: Vec<RangeTombstone>,
     /// The rest of the span.
     pub resume: Option<ExportResume>,
