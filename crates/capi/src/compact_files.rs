@@ -55,9 +55,6 @@ fn compact(
     level: c_int,
     path_id: c_int,
 ) -> Result<Compacted> {
-    if path_id > 0 {
-        return Err(Error::not_supported("compact_files into a path of its own"));
-    }
     let level = usize::try_from(level)
         .map_err(|_| Error::invalid_argument("Output level for column family must be non-negative"))?;
     let numbers = names
@@ -72,6 +69,7 @@ fn compact(
                 .then_some(options.output_file_size_limit),
             allow_trivial_move: options.allow_trivial_move != 0,
             max_subcompactions: options.max_subcompactions,
+            output_path_id: u32::try_from(path_id).ok(),
         },
         &numbers,
         level,

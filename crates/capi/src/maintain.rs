@@ -91,6 +91,8 @@ unsafe fn compact_range_options(options: *const rocksdb_compactoptions_t) -> Com
         target_level: usize::try_from(fields.target_level).ok(),
         bottommost_level_compaction: bottommost_level_compaction(fields.bottommost_level_compaction as u8),
         max_subcompactions: fields.max_subcompactions as u32,
+        // RocksDB's default is the first directory.
+        target_path_id: Some(fields.target_path_id as u32),
         ..CompactRangeOptions::default()
     }
 }

@@ -69,8 +69,8 @@ pub struct rocksdb_options_t {
     /// A comparator that was loaded by its name.
     pub builtin_comparator: Option<esker::UserComparator>,
     pub partitioner: Option<Arc<dyn esker::SstPartitionerFactory>>,
-    pub db_paths: Vec<PathBuf>,
-    pub cf_paths: Vec<PathBuf>,
+    pub db_paths: Vec<DbPath>,
+    pub cf_paths: Vec<DbPath>,
     pub listeners: Vec<Arc<crate::listener::CallbackListener>>,
     pub compaction_service: Option<Arc<crate::remote_compaction::CallbackCompactionService>>,
     pub wal_filter: Option<Arc<crate::wal_filter::CallbackWalFilter>>,
@@ -125,7 +125,7 @@ impl rocksdb_options_t {
             .collect();
         self.env.apply(&mut options);
         options.column_family = self.family()?;
-        options.db_path = only_path("db_paths", &self.db_paths)?;
+        options.db_paths.clone_from(&self.db_paths);
         // The older way to say how many jobs there are at a time.
         if fields.max_background_compactions > 0 || fields.max_background_flushes > 0 {
             let jobs = fields.max_background_compactions.max(1) + fields.max_background_flushes.max(1);
@@ -148,7 +148,7 @@ impl rocksdb_options_t {
             (None, Some(comparator)) => options.comparator = comparator.clone(),
             (None, None) => {}
         }
-        options.cf_path = only_path("cf_paths", &self.cf_paths)?;
+        options.cf_paths.clone_from(&self.cf_paths);
         options.sst_partitioner_factory = self.partitioner.clone();
         options.merge_operator = self.merge_operator.clone();
         options.compaction_filter_factory = match (&self.compaction_filter, &self.compaction_filter_factory) {
@@ -231,15 +231,6 @@ impl rocksdb_options_t {
                 rocksdb_block_based_table_options_t::default().options()
             }
         }
-    }
-}
-
-/// The one directory of tables, if any is given. Several, filled one after the other, are refused.
-fn only_path(option: &str, paths: &[PathBuf]) -> Result<Option<PathBuf>> {
-    match paths {
-        [] => Ok(None),
-        [path] => Ok(Some(path.clone())),
-        _ => Err(Error::not_supported(format!("{option} of more than one path"))),
     }
 }
 
@@ -494,28 +485,21 @@ api!(
 
 /// `rocksdb_dbpath_t`.
 #[derive(Clone)]
-pub struct rocksdb_dbpath_t {
-    path: PathBuf,
-    _target_size: u64,
-}
+pub struct rocksdb_dbpath_t(DbPath);
 
 api!(
     fn rocksdb_dbpath_create(name: *const c_char, target_size: u64) -> *mut rocksdb_dbpath_t {
-        boxed(rocksdb_dbpath_t {
-            path: path(name),
-            _target_size: target_size,
-        })
+        boxed(rocksdb_dbpath_t(DbPath::new(path(name), target_size)))
     }
 );
 
-unsafe fn paths(list: *const *const rocksdb_dbpath_t, count: usize) -> Vec<PathBuf> {
+unsafe fn paths(list: *const *const rocksdb_dbpath_t, count: usize) -> Vec<DbPath> {
     array(list, count)
         .iter()
-        .map(|path| (&(**path).path).clone())
+        .map(|path| (&(**path).0).clone())
         .collect()
 }
 
-// Tables lie in one directory: a database that is opened with several is refused.
 api!(
     fn rocksdb_options_set_db_paths(
         options: *mut rocksdb_options_t,

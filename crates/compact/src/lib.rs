@@ -30,6 +30,7 @@ mod order;
 pub mod outputs;
 pub mod pace;
 pub mod partitioner;
+pub mod path;
 pub mod picker;
 pub mod plan;
 pub mod score;

@@ -104,6 +104,8 @@ pub struct Plan {
     pub compress: bool,
     /// The temperature of the output; `None`: the options decide by level.
     pub output_temperature: Option<Temperature>,
+    /// The number of the output's directory; `None`: the one that [fits](crate::path).
+    pub output_path_id: Option<u32>,
     /// The blob garbage collection that the caller asked for.
     pub blob_garbage: BlobGarbageRequest,
     /// The caller's flag that cancels this compaction.
@@ -144,6 +146,14 @@ pub(crate) struct Parts<'a> {
 }
 
 impl Plan {
+    /// Has the output written to the directory of that number, if one is named: what lies in another is not moved, but rewritten.
+    pub fn write_to(&mut self, path_id: Option<u32>) {
+        let Some(path_id) = path_id else { return };
+        self.output_path_id = Some(path_id);
+        let stays = self.files().all(|(_, file)| file.path_id == path_id);
+        self.trivial_move &= stays;
+    }
+
     pub(crate) fn new(parts: Parts<'_>) -> Plan {
         let version = parts.version;
         let cmp = version.cmp().user().clone();
@@ -177,6 +187,7 @@ impl Plan {
             deletion: false,
             compress: true,
             output_temperature: None,
+            output_path_id: None,
             blob_garbage: BlobGarbageRequest::default(),
             canceled: None,
             bottommost,

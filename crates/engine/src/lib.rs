@@ -97,7 +97,7 @@ pub use options::file::{OptionsFile, ROCKSDB_VERSION};
 pub use options::{
     BlobGarbageCollectionPolicy, BlockBasedOptions, BottommostLevelCompaction, ColumnFamilyOptions,
     CompactFilesOptions, CompactRangeOptions, CompactionOptionsFifo, CompactionOptionsUniversal,
-    CompactionPri, CompactionStopStyle, CompactionStyle, DataBlockIndexType, FileChecksumGenFactory,
+    CompactionPri, CompactionStopStyle, CompactionStyle, DataBlockIndexType, DbPath, FileChecksumGenFactory,
     FileTemperatureAge, FilterPolicy, FlushOptions, LostOption, MemtableFactory, MetadataCacheOptions,
     OptionLoss, Options, PinningTier, PrepopulateBlobCache, PrepopulateBlockCache, ReadOptions, ReadTier,
     WriteOptions, table as option_table,

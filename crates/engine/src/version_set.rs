@@ -21,6 +21,7 @@ use crate::db::DbInner;
 use crate::db::column_family::Family;
 use crate::db::state::{BEGIN_MANIFEST, DbState, FamilyState, WRITE_MANIFEST};
 use crate::events::Event;
+use crate::options::TablePaths;
 
 /// Numbers files and writes the MANIFEST.
 pub(crate) struct VersionSet {
@@ -211,11 +212,13 @@ impl DbInner {
     /// Remembers the files that `edit` brings: it has failed, and whoever resumes deletes those that no version has.
     pub(crate) fn doubt_files_of(&self, state: &mut DbState, edit: &VersionEdit) {
         let family = state.families.get(&edit.column_family);
-        let dir = family.map_or_else(|| self.dir.clone(), |own| own.family.dir.clone());
+        let paths = family.map(|own| own.family.paths.clone());
+        let paths = paths.unwrap_or_else(|| TablePaths::new(&[], &self.dir));
+        let dir = paths.dir(0);
         let tables = edit.new_files.iter();
-        let tables = tables.map(|(_, file)| filename::table(&dir, file.number));
+        let tables = tables.map(|(_, file)| paths.table(file));
         let blobs = edit.blob_file_additions.iter();
-        let blobs = blobs.map(|blob| filename::blob(&dir, blob.number));
+        let blobs = blobs.map(|blob| filename::blob(dir, blob.number));
         state.files_in_doubt.extend(tables.chain(blobs));
     }
 

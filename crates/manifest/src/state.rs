@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
 
 use base::{Error, InternalComparator, Kind, Result, SeqNo, UserComparator, internal_key};
 
 use crate::builder::VersionBuilder;
 use crate::edit::VersionEdit;
+use crate::file::FileMetadata;
 use crate::version::{DEFAULT_NUM_LEVELS, Version};
 
 /// The name of the family that every database has, with id 0.
@@ -76,20 +78,36 @@ impl ManifestState {
         self.max_column_family == other.max_column_family && self.families.keys().eq(other.families.keys())
     }
 
-    /// Refuses a database with files outside its directory. The MANIFEST records for each table the number of
-    /// a directory in `db_paths` or `cf_paths`, 0 for the first, but not the directory's name.
+    /// Records for every table that it lies in the first directory, as in a copy that has one directory.
     ///
     /// # Errors
-    /// `NotSupported`, with the option, the table and the number.
-    pub fn check_paths(&self) -> Result<()> {
-        for family in self.families.values() {
-            let elsewhere = family.version.all_files().find(|(_, file)| file.path_id != 0);
-            if let Some((_, file)) = elsewhere {
-                return Err(Error::not_supported(format!(
-                    "db_paths or cf_paths of more than one directory: {:06}.sst of column family {} lies in path {} of them",
-                    file.number, family.name, file.path_id
-                )));
+    /// `Corruption` if a version is not what a MANIFEST can say.
+    pub fn put_in_one_directory(&mut self) -> Result<()> {
+        for family in self.families.values_mut() {
+            let old = &family.version;
+            if old.all_files().all(|(_, file)| file.path_id == 0) {
+                continue;
             }
+            let moved = old.all_files().map(|(level, file)| {
+                let mut file = FileMetadata::clone(file);
+                file.path_id = 0;
+                (level as u32, Arc::new(file))
+            });
+            let mut builder = VersionBuilder::new(old);
+            builder.apply(&VersionEdit {
+                column_family: family.id,
+                deleted_files: old
+                    .all_files()
+                    .map(|(level, file)| (level as u32, file.number))
+                    .collect(),
+                ..VersionEdit::default()
+            })?;
+            builder.apply(&VersionEdit {
+                column_family: family.id,
+                new_files: moved.collect(),
+                ..VersionEdit::default()
+            })?;
+            family.version = builder.build()?;
         }
         Ok(())
     }

@@ -17,14 +17,14 @@ use crate::{
 };
 
 impl Options {
-    /// Directories of tables: not implemented, an open with them fails.
+    /// Directories of tables, those of upper levels in the first. Default: the database's own.
     pub fn set_db_paths(&mut self, paths: &[DBPath]) {
-        self.refuse("Options::set_db_paths", !paths.is_empty());
+        self.inner.db_paths = paths.iter().map(|path| path.0.clone()).collect();
     }
 
-    /// Directories of a family's tables: not implemented, an open with them fails.
+    /// Directories of a family's tables. Default: those of the database.
     pub fn set_cf_paths(&mut self, paths: &[DBPath]) {
-        self.refuse("Options::set_cf_paths", !paths.is_empty());
+        self.inner.column_family.cf_paths = paths.iter().map(|path| path.0.clone()).collect();
     }
 
     /// Where files live, and how many threads there are. Default: the machine's.

@@ -232,19 +232,19 @@ pub enum BottommostLevelCompaction {
     ForceOptimized,
 }
 
-/// A directory of tables: options that have some are refused at open.
+/// A directory of tables, and how much it should hold.
 #[derive(Clone, Debug)]
-pub struct DBPath(());
+pub struct DBPath(pub(crate) esker::DbPath);
 
 impl DBPath {
     /// A directory that should hold so many bytes.
     ///
     /// # Errors
     /// A NUL byte in the path.
-    pub fn new<P: AsRef<Path>>(path: P, _target_size: u64) -> Result<DBPath, Error> {
+    pub fn new<P: AsRef<Path>>(path: P, target_size: u64) -> Result<DBPath, Error> {
         match path.as_ref().as_os_str().as_encoded_bytes().contains(&0) {
             true => Err(Error::invalid_argument("a path must not contain NUL")),
-            false => Ok(DBPath(())),
+            false => Ok(DBPath(esker::DbPath::new(path.as_ref(), target_size))),
         }
     }
 }

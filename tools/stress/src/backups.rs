@@ -45,9 +45,8 @@ impl Stress {
     /// The options to open a backup with.
     fn options_of_backup(&self) -> Options {
         Options {
-            wal_dir: String::new(),
             create_if_missing: false,
-            ..self.options.clone()
+            ..self.options_of_copy()
         }
     }
 }

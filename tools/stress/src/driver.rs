@@ -37,6 +37,7 @@ pub fn drive(mut flags: Flags) -> Outcome {
     };
     eprintln!("seed {}, database {}", flags.seed, path.display());
     let mut options = flags.options()?;
+    options.db_paths = flags.db_paths(&path);
     let failed = Arc::new(BackgroundErrors::default());
     options.listeners.push(failed.clone());
     if flags.destroy_db_initially {

@@ -94,8 +94,7 @@ impl Worker<'_> {
     fn import_elsewhere(&mut self, exported: &ExportImportFilesMetaData, seen: &Seen) -> Outcome {
         let path = self.stress.beside(&format!("imported-{:x}", self.seed));
         let options = Options {
-            wal_dir: String::new(),
-            ..self.stress.options.clone()
+            ..self.stress.options_of_copy()
         };
         Db::destroy(&options, &path)?;
         let db = Db::open(&options, &path)?;

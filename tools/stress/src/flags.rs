@@ -1,11 +1,12 @@
 //! The flags of db_stress: RocksDB's names, defaults and meaning, and a few of our own.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use base::{Error, Result};
 use esker::{
     AdmissionPolicy, BlockCache, Cache, CacheOptions, ChecksumType, CollectorContext, ColumnFamilyOptions,
-    CompactOnDeletionCollectorFactory, CompactionStyle, CompressedSecondaryCacheOptions, EntryRole,
+    CompactOnDeletionCollectorFactory, CompactionStyle, CompressedSecondaryCacheOptions, DbPath, EntryRole,
     EntryType, FileChecksumGenFactory, FilterPolicy, MetadataCacheOptions, Options, PinningTier, RateLimiter,
     RateLimiterMode, RateLimiterOptions, RowLimit, SeqNo, SstPartitionerFixedPrefixFactory, Statistics,
     SystemClock, TablePropertiesCollector, TablePropertiesCollectorFactory, TieredCacheOptions,
@@ -37,6 +38,8 @@ flags::flags! {
     reopen: u32 = 10;
     /// Each time the database is opened, its WALs are to lie in its own directory, or in one of two others beside it. Ours.
     change_wal_dir: bool = false;
+    /// Tables lie in so many directories beside the database's, up to four; 0: in its own. Ours.
+    table_paths: usize = 0;
     /// Each lock guards 2 to the power of so many keys.
     log2_keys_per_lock: u32 = 2;
     /// Values have once to three times so many bytes.
@@ -430,6 +433,15 @@ impl Flags {
         self.disable_wal || self.sync_fault_injection || self.manual_wal_flush_one_in > 0
     }
 
+    /// The directories of the tables of a database at `path`: as if the first were small and fast.
+    pub fn db_paths(&self, path: &Path) -> Vec<DbPath> {
+        let beside = (0..self.table_paths).map(|nth| {
+            let directory = format!("{}.tables-{nth}", path.display());
+            DbPath::new(directory, 40_000 << (4 * nth))
+        });
+        beside.collect()
+    }
+
     /// True if what snapshots show may change.
     pub fn changes_snapshots(&self) -> bool {
         self.enable_compaction_filter || self.ingest_behind_one_in > 0
@@ -764,6 +776,7 @@ mod tests {
     /// Flags that RocksDB has not.
     const OURS: &[&str] = &[
         "change_wal_dir",
+        "table_paths",
         "batch_one_in",
         "ascending_run",
         "no_slowdown_one_in",

@@ -163,6 +163,7 @@ impl Life {
         }
         let fs = KillFs::files(self.fs.clone(), keep, rng.u64(..), point);
         options.fs = Arc::new(fs.clone());
+        options.db_paths = flags.db_paths(Path::new(DIR));
         let background = Arc::new(BackgroundErrors::default());
         options.listeners.push(background.clone());
         let (families, keys) = (flags.column_families as usize, flags.max_key);

@@ -89,6 +89,7 @@ impl Stress {
     pub fn options_of_copy(&self) -> Options {
         Options {
             wal_dir: String::new(),
+            db_paths: Vec::new(),
             ..self.options.clone()
         }
     }

@@ -695,6 +695,7 @@ impl<'a> Worker<'a> {
             output_file_size_limit: self.rng.bool().then_some(64 << 10),
             allow_trivial_move: self.rng.bool(),
             max_subcompactions: self.rng.u32(..4),
+            ..CompactFilesOptions::default()
         };
         self.done.count(What::CompactFiles);
         match self

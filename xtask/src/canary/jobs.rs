@@ -3,6 +3,8 @@
 use super::Canary;
 use super::Catcher::Tests;
 
+const DB_PATHS: &[&str] = &["-p", "esker-dbtest", "--test", "it", "db_paths::"];
+
 const ATOMIC_FLUSH: &[&str] = &["-p", "esker-dbtest", "--test", "it", "atomic_flush::"];
 
 pub(super) const CANARIES: &[Canary] = &[
@@ -33,5 +35,33 @@ pub(super) const CANARIES: &[Canary] = &[
         right: "                        self.discard_flushed(&own.family, flushed);\n                    }\n",
         wrong: "                        let _ = (own, flushed);\n                    }\n",
         caught_by: Tests(ATOMIC_FLUSH),
+    },
+    Canary {
+        name: "a table that is obsolete is looked for in the first directory",
+        file: "crates/engine/src/read/table_cache.rs",
+        right: "filename::table(self.paths.dir(self.path_id), self.number)",
+        wrong: "filename::table(self.paths.dir(self.path_id * 0), self.number)",
+        caught_by: Tests(DB_PATHS),
+    },
+    Canary {
+        name: "a file is moved to a level of another directory",
+        file: "crates/engine/src/jobs/compaction.rs",
+        right: "            && file.path_id != self.family.path_of_level(output_level);\n",
+        wrong: "            && file.path_id > self.family.path_of_level(output_level);\n",
+        caught_by: Tests(DB_PATHS),
+    },
+    Canary {
+        name: "the MANIFEST of a copy names directories that it has not",
+        file: "crates/manifest/src/state.rs",
+        right: "                file.path_id = 0;\n",
+        wrong: "",
+        caught_by: Tests(DB_PATHS),
+    },
+    Canary {
+        name: "repair takes every table for one of the first directory",
+        file: "crates/engine/src/db/repair.rs",
+        right: "table.file.path_id = number.ok_or_else(|| elsewhere(&table.path))?;",
+        wrong: "table.file.path_id = number.ok_or_else(|| elsewhere(&table.path))? * 0;",
+        caught_by: Tests(DB_PATHS),
     },
 ];

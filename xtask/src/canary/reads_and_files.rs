@@ -104,9 +104,9 @@ pub const CANARIES: &[Canary] = &[
     },
     Canary {
         name: "tables in other directories are looked for in the database's own",
-        file: "crates/manifest/src/state.rs",
-        right: "find(|(_, file)| file.path_id != 0)",
-        wrong: "find(|(_, file)| file.path_id > 3)",
+        file: "crates/engine/src/db/secondary/manifest_tail.rs",
+        right: "file.path_id as usize >= paths.len()",
+        wrong: "file.path_id as usize >= paths.len() + 3",
         caught_by: Tests(&["-p", "esker", "--test", "it", "numbers::"]),
     },
     Canary {

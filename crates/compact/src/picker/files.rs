@@ -18,6 +18,8 @@ pub struct CompactFilesOptions {
     pub allow_trivial_move: bool,
     /// The number of threads that may write the compaction; 0: the database's option. Default: 0.
     pub max_subcompactions: u32,
+    /// The number of the directory of the output in `cf_paths` or `db_paths`; `None`: the one where compactions put what goes to that level. `None`.
+    pub output_path_id: Option<u32>,
 }
 
 /// The compaction of the files `numbers` to `output_level`, with the further files that are needed so that no

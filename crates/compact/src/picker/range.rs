@@ -236,6 +236,10 @@ pub struct CompactRangeOptions {
     pub bottommost_level_compaction: BottommostLevelCompaction,
     /// The number of threads that may write one compaction; 0: the database's option. Default: 0.
     pub max_subcompactions: u32,
+    /// The number of the output's directory in `cf_paths` or `db_paths`; `None`: the directory that compactions
+    /// choose for each level. RocksDB's default is 0, which moves everything into the first directory however
+    /// small its target size is. Default: `None`.
+    pub target_path_id: Option<u32>,
     /// Whether values of old blob files are relocated, so that those files become obsolete. Files that are
     /// moved and not rewritten keep their values where they are: see `bottommost_level_compaction`. Default:
     /// `UseDefault`.

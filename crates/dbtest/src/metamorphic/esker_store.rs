@@ -243,6 +243,7 @@ impl EskerDatabase {
                     output_file_size_limit: rng.bool().then_some(2000),
                     allow_trivial_move: rng.bool(),
                     max_subcompactions: rng.u32(..4),
+                    output_path_id: None,
                 };
                 let level = rng.usize(lowest..family.options().num_levels as usize);
                 self.db

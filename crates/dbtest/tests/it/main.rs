@@ -26,6 +26,7 @@ mod crash;
 mod crash_faults;
 mod crash_group;
 mod crash_kill;
+mod db_paths;
 mod delete_files;
 mod disk_reads;
 mod file_checksums;

@@ -849,6 +849,7 @@ impl History {
             output_file_size_limit: self.rng.bool().then_some(2000),
             allow_trivial_move: self.rng.bool(),
             max_subcompactions: self.rng.u32(..4),
+            ..CompactFilesOptions::default()
         };
         self.note(format!(
             "compact files {numbers:?} of {} to {output_level} {options:?}",

@@ -9,7 +9,7 @@ use arc_swap::{ArcSwap, Guard};
 use base::env::Clock;
 use base::prefix::PrefixExtractor;
 use base::{Error, ErrorKind, InternalComparator, Result, SeqNo, UserComparator, sync};
-use compact::SstPartitionerFactory;
+use compact::{Plan, SstPartitionerFactory};
 use manifest::Version;
 use memtable::Memtable;
 
@@ -17,7 +17,7 @@ use super::pins::Replaced;
 use super::removals::Removals;
 use super::snapshot::Snapshot;
 use super::state::closing;
-use crate::options::ColumnFamilyOptions;
+use crate::options::{ColumnFamilyOptions, CompactionStyle, TablePaths};
 use crate::read::open_iterators::OpenIterators;
 use crate::read::super_version::SuperVersion;
 use crate::read::table_cache::TableCache;
@@ -30,7 +30,10 @@ pub const DEFAULT_COLUMN_FAMILY: &str = "default";
 pub(crate) struct Family {
     pub id: u32,
     pub name: String,
+    /// The first of its directories, in which blob files lie, and new tables that come from no compaction.
     pub dir: PathBuf,
+    /// The directories of its tables.
+    pub paths: TablePaths,
     /// The options it was opened with. Those that may change are read by [`current`](Self::current).
     pub options: ColumnFamilyOptions,
     /// The last level is left to files that are ingested behind all others; see
@@ -64,6 +67,30 @@ pub(crate) struct Family {
 pub(crate) const CLOSED: u64 = u64::MAX;
 
 impl Family {
+    /// The number of the directory of tables of `level`, where a level has one.
+    pub fn path_of_level(&self, level: usize) -> u32 {
+        match self.paths.len() {
+            1 => 0,
+            _ => compact::path::leveled(self.paths.targets(), &self.current().leveled(), level),
+        }
+    }
+
+    /// The number of the directory of what `plan` writes.
+    pub fn path_of(&self, plan: &Plan) -> u32 {
+        if let Some(asked) = plan.output_path_id {
+            return asked;
+        }
+        let options = self.current();
+        match options.compaction_style {
+            CompactionStyle::Universal => {
+                let bytes = plan.files().map(|(_, file)| file.size).sum();
+                let size_ratio = options.compaction_options_universal.size_ratio;
+                compact::path::universal(self.paths.targets(), size_ratio, bytes)
+            }
+            _ => self.path_of_level(plan.output_level),
+        }
+    }
+
     /// A super version that has all that is visible at the sequence number beside it: that of `snapshot`, or the newest.
     pub fn view(&self, snapshot: Option<&Snapshot>) -> (Arc<SuperVersion>, SeqNo) {
         loop {

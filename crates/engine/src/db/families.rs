@@ -131,10 +131,11 @@ pub(crate) fn assemble(
         (None, false) => Some(shared.block_cache.clone()),
     };
     let fs = &shared.options.fs;
-    let dir = shared.options.table_directory(options, shared.dir);
+    let paths = shared.options.table_paths(options, shared.dir);
+    let dir = paths.dir(0).to_path_buf();
     let tables = TableCache::new(
         fs.clone(),
-        dir.clone(),
+        paths.clone(),
         TableCacheOptions {
             cmp: cmp.clone(),
             prefix_extractor: prefix_extractor.clone(),
@@ -175,6 +176,7 @@ pub(crate) fn assemble(
         id,
         name: name.to_owned(),
         dir: dir.clone(),
+        paths,
         options: options.clone(),
         reserves_last_level: options.can_reserve_last_level()
             && (options.cf_allow_ingest_behind || shared.options.allow_ingest_behind),
@@ -322,10 +324,12 @@ impl DbInner {
     pub(crate) fn add_column_family(&self, name: &str, options: &ColumnFamilyOptions) -> Result<Arc<Family>> {
         crate::db::open::check_family_options(&self.options, name, options)?;
         let mut options = options.clone();
-        options.sanitize(self.options.atomic_flush);
+        for said in options.sanitize(self.options.atomic_flush, &self.options.db_paths) {
+            log_line!(self.log, Warn, "column family {name}: {said}");
+        }
         let options = &options;
-        if let Some(dir) = &options.cf_path {
-            crate::db::open::create_dir(&*self.options.fs, dir)?;
+        for own in &options.cf_paths {
+            crate::db::open::create_dir(&*self.options.fs, &own.path)?;
         }
         // With the write queue's lock no other family comes or goes, and no WAL begins.
         let writer = self.writer.lock();

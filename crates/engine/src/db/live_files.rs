@@ -139,11 +139,13 @@ impl DbInner {
         self.switch_wal(&mut writer)?;
         // Under the write queue's lock nothing is written, no family comes or goes, no WAL is begun.
         let state = self.state.lock();
-        let manifest = manifest_state(&state, writer.last_seqno);
+        let mut manifest = manifest_state(&state, writer.last_seqno);
+        // A copy has everything in one directory.
+        manifest.put_in_one_directory()?;
         let mut files = Vec::new();
         for own in state.families.values() {
             for (_, table) in own.version.all_files() {
-                let path = filename::table(&own.family.dir, table.number);
+                let path = own.family.paths.table(table);
                 let mut file = LiveFileStorageInfo::new(path, table.size);
                 if let Some(checksum) = &table.file_checksum {
                     file.file_checksum_func_name = checksum.func_name.clone();

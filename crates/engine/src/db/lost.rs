@@ -32,11 +32,19 @@ impl<'a> Lost<'a> {
         &self.dir
     }
 
-    /// Moves a file of the database's directory there. Gives its path.
+    /// Moves a file of the database there. Gives its path.
     pub fn take(&self, path: &Path) -> Result<PathBuf> {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let to = free_name(self.fs, &self.dir, &name)?;
-        self.fs.rename(path, &to)?;
+        if let Err(error) = self.fs.rename(path, &to) {
+            if error.kind() == ErrorKind::NoSpace || !self.fs.exists(path)? {
+                return Err(error);
+            }
+            // A directory of tables may be on another file system.
+            copy(self.fs, path, &to, &Progress::new())?;
+            self.fs.sync_dir(&self.dir)?;
+            self.fs.remove(path)?;
+        }
         self.fs.sync_dir(&self.dir)?;
         Ok(to)
     }

@@ -67,6 +67,7 @@ impl Db {
         inner.check_open()?;
         inner.check_owns(&family.0)?;
         family.0.check_writable()?;
+        check_path_id(&family.0, options.output_path_id)?;
         inner.compact_named_files(&family.0, options, numbers, output_level)
     }
 
@@ -84,6 +85,16 @@ impl Db {
         inner.check_open()?;
         inner.obsolete.wait_for_purge();
         Ok(())
+    }
+}
+
+/// `InvalidArgument` for a directory that the family has not.
+fn check_path_id(family: &Family, path_id: Option<u32>) -> Result<()> {
+    match path_id {
+        Some(id) if id as usize >= family.paths.len() => {
+            Err(Error::invalid_argument("Invalid target path ID"))
+        }
+        _ => Ok(()),
     }
 }
 
@@ -286,6 +297,7 @@ impl DbInner {
     ) -> Result<()> {
         family.check_writable()?;
         options.check()?;
+        check_path_id(family, options.target_path_id)?;
         let flush = FlushOptions {
             allow_write_stall: options.allow_write_stall,
             ..FlushOptions::default()

@@ -152,6 +152,7 @@ pub(crate) fn check_family_options(
     let mut wrong = Wrong::default();
     wrong.take_all(wrong_with(family), &of_family(name));
     wrong.take(check_memtables(options, name, family));
+    wrong.take(check_paths(options, family));
     wrong.result()
 }
 
@@ -231,6 +232,32 @@ fn check_memtables(options: &Options, name: &str, family: &ColumnFamilyOptions) 
     Ok(())
 }
 
+/// `NotSupported` for directories of tables that there cannot be so many of.
+fn check_paths(options: &Options, family: &ColumnFamilyOptions) -> Result<()> {
+    let (which, paths) = match family.cf_paths.is_empty() {
+        true => ("DB", &options.db_paths),
+        false => ("CF", &family.cf_paths),
+    };
+    if paths.len() > MOST_PATHS {
+        return Err(Error::not_supported(format!(
+            "More than four {which} paths are not supported yet. "
+        )));
+    }
+    let has_use = matches!(
+        family.compaction_style,
+        CompactionStyle::Level | CompactionStyle::Universal
+    );
+    if paths.len() > 1 && !has_use {
+        return Err(Error::not_supported(format!(
+            "More than one {which} paths are only supported in universal and level compaction styles. "
+        )));
+    }
+    Ok(())
+}
+
+/// Directories that a MANIFEST can tell apart.
+const MOST_PATHS: usize = 4;
+
 /// As [`check_family_options`], of the options of a database and of all its families.
 pub(crate) fn check_options(options: &Options) -> Result<()> {
     let mut wrong = Wrong::default();
@@ -247,6 +274,9 @@ pub(crate) fn check_options(options: &Options) -> Result<()> {
     let pipelined = options.kept_options.get("enable_pipelined_write");
     if options.atomic_flush && pipelined.is_some_and(|value| value == "1" || value == "true") {
         wrong.invalid("atomic_flush is incompatible with enable_pipelined_write");
+    }
+    if options.db_paths.len() > MOST_PATHS {
+        wrong.unsupported("More than four DB paths are not supported yet. ");
     }
     if options.allow_mmap_reads && options.use_direct_reads {
         wrong.invalid("Enable allow_mmap_reads, but reads are direct (use_direct_reads)");
@@ -450,12 +480,12 @@ fn check_live_files(options: &Options, dir: &Path, recorded: &ManifestState) -> 
         other => other.map(drop),
     };
     for family in recorded.families.values() {
-        let dir = options.table_directory(options.family(&family.name), dir);
+        let paths = options.table_paths(options.family(&family.name), dir);
         for (_, file) in family.version.all_files() {
-            check(&filename::table(&dir, file.number), file.size)?;
+            check(&paths.table(file), file.size)?;
         }
         for blob in family.version.blob_files().values() {
-            check(&filename::blob(&dir, blob.number()), blob.file_size())?;
+            check(&filename::blob(paths.dir(0), blob.number()), blob.file_size())?;
         }
     }
     Ok(())

@@ -277,7 +277,7 @@ fn live_file(family: &Family, level: usize, file: &FileMetadata) -> LiveFile {
         column_family: family.name.clone(),
         level,
         number: file.number,
-        path: filename::table(&family.dir, file.number),
+        path: family.paths.table(file),
         size: file.size,
         smallest_key: file.smallest_user_key().to_vec(),
         largest_key: file.largest_user_key().to_vec(),

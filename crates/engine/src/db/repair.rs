@@ -101,9 +101,6 @@ impl Db {
     ) -> Result<RepairReport> {
         let dir = path.as_ref();
         check_options(options)?;
-        if !options.other_table_directories(dir).is_empty() {
-            return Err(Error::not_supported("a repair with tables in db_path or cf_path"));
-        }
         let fs = &*options.fs;
         if Listing::read(options, dir)?.is_empty() {
             return Err(Error::invalid_argument("no table and no WAL to make a database of").in_file(dir));
@@ -152,11 +149,15 @@ impl Listing {
         }
         let mut found = Listing::default();
         let wal_dir = options.wal_directory(dir);
+        let others = options.other_table_directories(dir);
         let mut places = vec![dir];
-        if wal_dir != dir && fs.exists(&wal_dir)? {
-            places.push(&wal_dir);
+        for other in others.iter().map(PathBuf::as_path).chain([&*wal_dir]) {
+            if !places.contains(&other) && fs.exists(other)? {
+                places.push(other);
+            }
         }
         for place in places {
+            let has_tables = place == dir || others.contains(place);
             for name in fs.list(place)? {
                 let path = place.join(&name);
                 let number = match filename::parse(&name) {
@@ -166,16 +167,16 @@ impl Listing {
                         }
                         number
                     }
-                    // In the directory of the WALs other files are somebody else's.
-                    _ if place != dir => continue,
-                    Some(FileKind::Table(number)) => {
+                    // In the directories of WALs and tables other files are somebody else's.
+                    Some(FileKind::Table(number)) if has_tables => {
                         found.tables.insert(number, path);
                         number
                     }
-                    Some(FileKind::Blob(number)) => {
+                    Some(FileKind::Blob(number)) if has_tables => {
                         found.blobs.insert(number, path);
                         number
                     }
+                    _ if place != dir => continue,
                     Some(FileKind::Manifest(number)) => {
                         found.manifests.push(path);
                         number
@@ -238,6 +239,7 @@ impl Repair<'_> {
         let blobs = self.scan_blobs(&files)?;
         let mut families = self.families(tables)?;
         self.number_ingested(&mut families)?;
+        self.number_paths(&files, &mut families)?;
         let wal_families = self.wal_families(&files, &mut families)?;
         let inner = self.assemble(&families, files.highest + 1)?;
         Note {
@@ -250,7 +252,7 @@ impl Repair<'_> {
         for (id, own) in &inner.state.lock().families {
             if let Some(family) = families.get_mut(id) {
                 for (_, file) in own.version.all_files() {
-                    let path = filename::table(self.dir, file.number);
+                    let path = own.family.paths.table(file);
                     family
                         .tables
                         .push(scan::open_written(self.options, &path, file, &family.cmp)?);
@@ -415,6 +417,32 @@ impl Repair<'_> {
             }
         }
         Ok(families)
+    }
+
+    /// Says in which of its family's directories each table lies.
+    fn number_paths(&self, files: &Listing, families: &mut BTreeMap<u32, FoundFamily>) -> Result<()> {
+        for family in families.values_mut() {
+            let paths = self
+                .options
+                .table_paths(self.options.family(&family.name), self.dir);
+            let elsewhere = |path: &Path| {
+                let message = format!(
+                    "it belongs to column family {}, which cannot have it in this directory: see db_paths and cf_paths",
+                    family.name
+                );
+                Error::invalid_argument(message).in_file(path)
+            };
+            let dir_of = |path: &Path| path.parent().map(Path::to_path_buf).unwrap_or_default();
+            for table in &mut family.tables {
+                let number = paths.id_of(&dir_of(&table.path));
+                table.file.path_id = number.ok_or_else(|| elsewhere(&table.path))?;
+                let blobs = table.blobs.iter().filter_map(|number| files.blobs.get(number));
+                if let Some(blob) = blobs.into_iter().find(|blob| dir_of(blob) != paths.dir(0)) {
+                    return Err(elsewhere(blob));
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Ingested tables do not hold their sequence number, MANIFEST did. It came after those of all tables there were, which

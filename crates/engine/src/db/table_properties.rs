@@ -5,7 +5,7 @@ use std::collections::btree_map::Entry;
 use std::fmt::Write;
 use std::path::PathBuf;
 
-use base::{Result, filename};
+use base::Result;
 use manifest::Version;
 use sst::TableProperties;
 
@@ -55,7 +55,7 @@ impl Db {
             );
             for level in 0..version.num_levels() {
                 for file in version.overlapping(level, begin.as_deref(), end.as_deref()) {
-                    let path = filename::table(&family.dir, file.number);
+                    let path = family.paths.table(&file);
                     if let Entry::Vacant(entry) = found.entry(path) {
                         entry.insert(family.tables.table(&file)?.properties().clone());
                     }

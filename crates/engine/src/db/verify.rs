@@ -117,7 +117,7 @@ impl Live {
 
     pub fn path(&self) -> PathBuf {
         match &self.what {
-            What::Table(file) => filename::table(&self.family.dir, file.number),
+            What::Table(file) => self.family.paths.table(file),
             What::Blob(file) => filename::blob(&self.family.dir, file.number()),
         }
     }

@@ -108,7 +108,7 @@ impl DbInner {
         let fs = &*self.options.fs;
         fs.create_dir_all(to)?;
         for (_, file) in version.all_files() {
-            let mut from = filename::table(&family.dir, file.number);
+            let mut from = family.paths.table(file);
             if !fs.exists(&from)? {
                 // LevelDB's name.
                 from.set_extension("ldb");

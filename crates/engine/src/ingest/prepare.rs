@@ -167,7 +167,11 @@ impl DbInner {
         let name = path.file_name().and_then(|name| name.to_str());
         let has_tables = |dir: &Path| {
             let index = self.index.load();
-            dir == self.dir || index.by_id.values().any(|family| family.dir == dir)
+            dir == self.dir
+                || index
+                    .by_id
+                    .values()
+                    .any(|family| family.paths.id_of(dir).is_some())
         };
         path.parent().is_some_and(has_tables)
             && matches!(name.and_then(filename::parse), Some(FileKind::Table(_)))

@@ -123,8 +123,14 @@ impl FileFacts for Facts<'_> {
                 .is_some_and(|operands| operands == 0)
     }
 
-    /// By the file's own compression, not by what is configured for the level it lies in.
+    /// By the file's own compression, not by what is configured for the level it lies in. Not into another directory.
     fn can_move(&self, file: &FileMetadata, output_level: usize) -> bool {
+        let has_place = self.family.paths.len() > 1
+            && self.family.current().compaction_style == CompactionStyle::Level
+            && file.path_id != self.family.path_of_level(output_level);
+        if has_place {
+            return false;
+        }
         if let Some(factory) = &self.family.sst_partitioner_factory {
             let (smallest, largest) = (file.smallest_user_key(), file.largest_user_key());
             let context = PartitionerContext {
@@ -307,6 +313,7 @@ impl DbInner {
                     RangeStep::Compact(mut plan) => {
                         plan.blob_garbage = options.blob_garbage();
                         plan.canceled.clone_from(&options.canceled);
+                        plan.write_to(options.target_path_id);
                         self.run_manual_plan(state, family.id, *plan, options.max_subcompactions)?;
                     }
                     RangeStep::Wait => self.wait_in_line(state, family.id),
@@ -357,6 +364,8 @@ impl DbInner {
                     pick_files(context, numbers, output_level, options)
                 })
                 .ok_or_else(|| Error::new(ErrorKind::ColumnFamilyDropped, family.name.clone()))??;
+            let mut plan = plan;
+            plan.write_to(options.output_path_id);
             self.run_manual_plan(state, family.id, plan, options.max_subcompactions)
         })
     }
@@ -498,7 +507,8 @@ impl DbInner {
             blob_bytes: (written.blob_bytes_read, blob_bytes),
         });
         applied.inspect_err(|error| {
-            self.discard_of_dropped(error, &job.family, done.outputs.iter().copied(), blobs)
+            let tables = written.files.iter().map(|file| job.family.paths.table(file));
+            self.discard_of_dropped(error, &job.family, tables, blobs)
         })
     }
 

@@ -1,6 +1,7 @@
 //! Flush: full memtables become a table of L0, and tables of the streams that need not go there. With `atomic_flush` those of all families
 //! are put in place in one step.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -355,7 +356,7 @@ impl DbInner {
 
     /// Deletes what a flush has written that is not put in place.
     fn discard_flushed(&self, family: &Family, flushed: &Flushed) {
-        let tables = flushed.tables.iter().map(|table| table.file.number);
+        let tables = flushed.tables.iter().map(|table| family.paths.table(&table.file));
         self.discard(family, tables, flushed.blob_files.iter().map(|blob| blob.number));
     }
 
@@ -365,7 +366,7 @@ impl DbInner {
         &self,
         error: &Error,
         family: &Family,
-        tables: impl IntoIterator<Item = u64>,
+        tables: impl IntoIterator<Item = PathBuf>,
         blobs: impl IntoIterator<Item = u64>,
     ) {
         if error.kind() == ErrorKind::ColumnFamilyDropped {
@@ -376,13 +377,12 @@ impl DbInner {
     fn discard(
         &self,
         family: &Family,
-        tables: impl IntoIterator<Item = u64>,
+        tables: impl IntoIterator<Item = PathBuf>,
         blobs: impl IntoIterator<Item = u64>,
     ) {
-        tables.into_iter().for_each(|number| {
-            self.obsolete
-                .add_table(base::filename::table(&family.dir, number), 0)
-        });
+        tables
+            .into_iter()
+            .for_each(|path| self.obsolete.add_table(path, 0));
         blobs
             .into_iter()
             .for_each(|number| self.obsolete.add(base::filename::blob(&family.dir, number)));

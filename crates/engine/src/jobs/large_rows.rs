@@ -43,10 +43,10 @@ impl RefusedRow {
 impl DbInner {
     /// Tells which row `plan` could not write.
     pub(crate) fn tell_of_refused_row(&self, family: &Family, plan: &Plan, row: &RefusedRow, error: &Error) {
-        let number = row
-            .file
-            .or_else(|| plan.files().next().map(|(_, file)| file.number));
-        let path = number.map(|number| base::filename::table(&family.dir, number));
+        let of_row = plan.files().find(|(_, file)| Some(file.number) == row.file);
+        let path = of_row
+            .or_else(|| plan.files().next())
+            .map(|(_, file)| family.paths.table(file));
         self.notify(&Event::RowTooLarge {
             family: family.name.clone(),
             path: path.unwrap_or_default().display().to_string(),

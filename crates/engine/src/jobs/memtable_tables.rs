@@ -1,5 +1,6 @@
 //! From memtables to tables and blob files: what flushes, and recoveries, write.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use base::sync::Mutex;
@@ -75,6 +76,7 @@ impl DbInner {
             flushed: true,
             bottommost: false,
             compression: family.current().compression_for(0, 1, false),
+            path_id: 0,
         };
         let mut outputs = vec![TableOutputs::new(self, family, rest, 0, job)];
         outputs[0].blobs = writer.blobs.clone();
@@ -83,6 +85,7 @@ impl DbInner {
             flushed: true,
             bottommost: placed.bottommost,
             compression: placed.compression,
+            path_id: family.path_of_level(placed.level),
         });
         outputs.extend(destinations.map(|to| TableOutputs::new(self, family, to, 0, job)));
         outputs
@@ -94,9 +97,11 @@ impl DbInner {
                 _ => writer.write_apart(placed, &mut outputs)?,
             }
             outputs[0].finish_blobs()?;
-            // They lie in one directory.
-            let some = outputs.iter().find(|outputs| !outputs.files.is_empty());
-            some.map_or(Ok(()), TableOutputs::sync_dir)
+            let mut synced = BTreeSet::new();
+            let written = outputs.iter().filter(|outputs| !outputs.files.is_empty());
+            written
+                .filter(|outputs| synced.insert(outputs.destination.path_id))
+                .try_for_each(TableOutputs::sync_dir)
         });
         if let Err(error) = written {
             outputs.into_iter().for_each(|outputs| outputs.discard(&error));

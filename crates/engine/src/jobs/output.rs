@@ -59,6 +59,8 @@ pub(crate) struct Destination {
     /// Nothing older of their keys lies anywhere below.
     pub bottommost: bool,
     pub compression: CompressionType,
+    /// The number of the directory.
+    pub path_id: u32,
 }
 
 /// Writes tables one after the other. What was finished is in [`files`](TableOutputs::files); what is unfinished when it is
@@ -191,7 +193,7 @@ impl<'a> TableOutputs<'a> {
     }
 
     fn path_of(&self, number: u64) -> PathBuf {
-        filename::table(&self.family.dir, number)
+        filename::table(self.family.paths.dir(self.destination.path_id), number)
     }
 
     fn reason(&self) -> TableFileCreationReason {
@@ -203,7 +205,8 @@ impl<'a> TableOutputs<'a> {
         if self.files.is_empty() {
             return Ok(());
         }
-        self.db.options.fs.sync_dir(&self.family.dir)
+        let dir = self.family.paths.dir(self.destination.path_id);
+        self.db.options.fs.sync_dir(dir)
     }
 
     /// Queues every file begun for deletion: the job failed with `error`.
@@ -505,6 +508,7 @@ impl OutputSink<MergingCursor> for TableOutputs<'_> {
         let properties = &summary.properties;
         let file = FileMetadata {
             number: open.number,
+            path_id: self.destination.path_id,
             size: summary.file_size,
             smallest: bounds.smallest.into(),
             largest: bounds.largest.into(),

@@ -293,6 +293,7 @@ impl<'a> Rewrite<'a> {
                 flushed: false,
                 bottommost: plan.bottommost,
                 compression: self.compression(),
+                path_id: self.family.path_of(plan),
             },
             self.oldest_ancestor_time,
             self.job,

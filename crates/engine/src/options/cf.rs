@@ -1,6 +1,5 @@
 //! Options of a column family and of its tables.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use base::merge::MergeOperator;
@@ -19,6 +18,7 @@ use sst::{AutoReadahead, BlockCache, BlockPropertyCollectorFactory};
 use super::compaction::{AGE_OF_CHOICE, CompactionStyle};
 use super::metadata_cache::MetadataCacheOptions;
 
+use crate::options::DbPath;
 use crate::options::memtable_factory::MemtableFactory;
 use crate::options::table::{OptionValue, enum_option, option_table};
 use crate::table_properties_collector::TablePropertiesCollectorFactory;
@@ -255,9 +255,8 @@ option_table! {
         uncache_aggressiveness: u32 = 0, domain["0", "0", "1", "300", "10000"];
     }
     components {
-        /// The directory of the family's tables and blob files: RocksDB's `cf_paths` of one path. Must be the same at each open, and no
-        /// other database's. Default: none, that of [`db_path`](crate::Options::db_path) or the database's own.
-        cf_path: Option<PathBuf> = None;
+        /// The directories of the family's tables, as [`db_paths`](crate::Options::db_paths) says. Default: none, those of `db_paths`.
+        cf_paths: Vec<DbPath> = Vec::new();
         /// The order of keys. A family that was created with another order is refused. Default: bytewise.
         comparator: UserComparator = UserComparator::Bytewise;
         /// Resolves merges. Default: the built-in operator the OPTIONS file names, if it names one.
@@ -538,14 +537,26 @@ impl BlockBasedOptions {
 }
 
 impl ColumnFamilyOptions {
-    /// Sets what follows from options of the database, as RocksDB's `SanitizeOptions` does. True if something is another than it was.
-    pub(crate) fn sanitize(&mut self, atomic_flush: bool) -> bool {
+    /// Sets what follows from options of the database, and of each other, as RocksDB's `SanitizeOptions` does.
+    /// Gives what a user is to hear of that.
+    pub(crate) fn sanitize(&mut self, atomic_flush: bool, db_paths: &[DbPath]) -> Vec<&'static str> {
+        let mut said = Vec::new();
         // A memtable that waits for a second one would be left out of the flush of the others.
-        let waits = atomic_flush && self.min_write_buffer_number_to_merge > 1;
-        if waits {
+        if atomic_flush && self.min_write_buffer_number_to_merge > 1 {
             self.min_write_buffer_number_to_merge = 1;
+            said.push("atomic_flush: min_write_buffer_number_to_merge is 1");
         }
-        waits
+        let paths = if self.cf_paths.is_empty() {
+            db_paths
+        } else {
+            &self.cf_paths
+        };
+        // What a level should hold decides in which directory it lies.
+        if self.level_compaction_dynamic_level_bytes && paths.len() > 1 {
+            self.level_compaction_dynamic_level_bytes = false;
+            said.push("several directories of tables: level_compaction_dynamic_level_bytes is off");
+        }
+        said
     }
 
     /// The compression of tables written to `level`, as RocksDB chooses it.

@@ -15,8 +15,8 @@ use crate::db::wal_filter::WalFilter;
 use crate::events::EventListener;
 use crate::jobs::compaction_service::CompactionService;
 use crate::log::{InfoLogLevel, Logger};
-use crate::options::ColumnFamilyOptions;
 use crate::options::table::{OptionValue, enum_option, option_table};
+use crate::options::{ColumnFamilyOptions, DbPath, TablePaths};
 use crate::write::write_buffer_manager::WriteBufferManager;
 
 /// `bytes_per_sync` where a rate limiter paces what is written, and it is 0.
@@ -198,9 +198,12 @@ option_table! {
         column_family: ColumnFamilyOptions = ColumnFamilyOptions::default();
         /// Options of families by name. Families of the database that are not named here are opened all the same.
         column_families: BTreeMap<String, ColumnFamilyOptions> = BTreeMap::new();
-        /// The directory of tables and blob files of families that have no [`cf_path`](ColumnFamilyOptions::cf_path): RocksDB's
-        /// `db_paths` of one path. Must be the same at each open, and no other database's. Default: none, the database's own.
-        db_path: Option<PathBuf> = None;
+        /// The directories of tables of families that have no [`cf_paths`](ColumnFamilyOptions::cf_paths), each with the bytes it should hold: up
+        /// to four, and of several a family makes use with leveled and universal compaction alone. Flushes and ingestions write to the first,
+        /// and so do blob files; compactions put upper levels, or small runs, into the first that have room for what those levels should
+        /// hold, so that the first may be the fastest. `level_compaction_dynamic_level_bytes` is off where there are several. Must be the same, in
+        /// the same order, at each open, and no other database's. Default: none, the database's own directory.
+        db_paths: Vec<DbPath> = Vec::new();
         /// Where files live. Default: the operating system's file system.
         fs: Arc<dyn FileSystem> = Arc::new(PosixFs::new());
         /// Where time comes from. Default: the machine's clock.
@@ -259,27 +262,31 @@ impl Options {
         }
         let atomic_flush = self.atomic_flush;
         let mut said = Vec::new();
-        let named = self.column_families.values_mut();
-        let families = named.chain([&mut self.column_family]);
-        let sanitized = families.map(|family| family.sanitize(atomic_flush));
-        if sanitized.filter(|changed| *changed).count() > 0 {
-            said.push("atomic_flush: min_write_buffer_number_to_merge is 1 in every family".to_owned());
+        for (name, family) in &mut self.column_families {
+            let own = family.sanitize(atomic_flush, &self.db_paths);
+            said.extend(
+                own.into_iter()
+                    .map(|what| format!("column family {name}: {what}")),
+            );
         }
+        let others = self.column_family.sanitize(atomic_flush, &self.db_paths);
+        said.extend(others.into_iter().map(str::to_owned));
         said
     }
 
-    /// The directory of the tables and blob files of a family with these options, of the database in `dir`.
-    pub(crate) fn table_directory(&self, family: &ColumnFamilyOptions, dir: &std::path::Path) -> PathBuf {
-        let own = family.cf_path.as_ref().or(self.db_path.as_ref());
-        own.map_or_else(|| dir.to_path_buf(), Clone::clone)
+    /// The directories of the tables of a family with these options, of the database in `dir`.
+    pub(crate) fn table_paths(&self, family: &ColumnFamilyOptions, dir: &std::path::Path) -> TablePaths {
+        match family.cf_paths.is_empty() {
+            true => TablePaths::new(&self.db_paths, dir),
+            false => TablePaths::new(&family.cf_paths, dir),
+        }
     }
 
     /// Every directory in which tables may lie, the database's own `dir` apart.
     pub(crate) fn other_table_directories(&self, dir: &std::path::Path) -> BTreeSet<PathBuf> {
         let families = self.column_families.values().chain([&self.column_family]);
-        let given = families
-            .filter_map(|family| family.cf_path.clone())
-            .chain(self.db_path.clone());
+        let given = families.flat_map(|family| &family.cf_paths).chain(&self.db_paths);
+        let given = given.map(|given| given.path.clone());
         given.filter(|given| given != dir).collect()
     }
 

@@ -4,6 +4,7 @@ pub(crate) mod cf;
 pub(crate) mod compaction;
 mod compression;
 pub(crate) mod db;
+mod db_path;
 mod fields;
 pub(crate) mod file;
 pub(crate) mod lost;
@@ -26,6 +27,8 @@ pub use compact::{
 };
 pub use compaction::CompactionStyle;
 pub use db::{FileChecksumGenFactory, Options};
+pub use db_path::DbPath;
+pub(crate) use db_path::TablePaths;
 pub use lost::{LostOption, OptionLoss};
 pub use memtable_factory::MemtableFactory;
 pub use metadata_cache::{MetadataCacheOptions, PinningTier};

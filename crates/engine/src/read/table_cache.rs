@@ -1,6 +1,5 @@
 //! Open tables. A file's place for its table hangs on its metadata, so that finding it takes no lock and no hash.
 
-use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -17,6 +16,7 @@ use sst::{
 use vfs::{Access, FileSystem, OpenOptions, RandomAccessFile, RateLimiter};
 
 use crate::jobs::obsolete_files::ObsoleteFiles;
+use crate::options::TablePaths;
 use crate::read::open_limit::{Closable, OpenLimit};
 use crate::read::read_latency::ReadLatency;
 use crate::read::table_place::{OpenTable, TablePlace};
@@ -51,7 +51,7 @@ pub(crate) struct TableCacheOptions {
 /// Opens the tables of one column family and keeps them open.
 pub(crate) struct TableCache {
     fs: Arc<dyn FileSystem>,
-    dir: Arc<Path>,
+    paths: TablePaths,
     options: TableCacheOptions,
     /// Who its tables are to the block cache; 0 without one.
     cache_owner: u32,
@@ -65,8 +65,9 @@ pub(crate) struct TableCache {
 /// A file's place for its table. Lives and dies with the file's metadata.
 struct TableSlot {
     number: u64,
-    /// Where the file lies.
-    dir: Arc<Path>,
+    /// The directories of the family, and the number of the file's.
+    paths: TablePaths,
+    path_id: u32,
     /// Bytes of the file.
     size: u64,
     table: TablePlace,
@@ -100,7 +101,7 @@ impl Drop for TableSlot {
                 }
                 table => drop(table),
             }
-            let path = filename::table(&self.dir, self.number);
+            let path = filename::table(self.paths.dir(self.path_id), self.number);
             self.files.add_table(path, self.size);
         }
     }
@@ -183,10 +184,10 @@ pub(crate) fn check_unique_id(file: &FileMetadata, table: &Table) -> Result<()> 
 }
 
 impl TableCache {
-    /// Of tables in `dir`.
+    /// Of tables in `paths`.
     pub fn new(
         fs: Arc<dyn FileSystem>,
-        dir: PathBuf,
+        paths: TablePaths,
         options: TableCacheOptions,
         limit: Arc<OpenLimit>,
         obsolete: Arc<ObsoleteFiles>,
@@ -195,7 +196,7 @@ impl TableCache {
         let latency = Arc::new(ReadLatency::new(options.num_levels));
         TableCache {
             fs,
-            dir: dir.into(),
+            paths,
             options,
             cache_owner,
             limit,
@@ -295,7 +296,8 @@ impl TableCache {
         let handle = file.handle.get_or_init(|| {
             Box::new(TableSlot {
                 number: file.number,
-                dir: self.dir.clone(),
+                paths: self.paths.clone(),
+                path_id: file.path_id,
                 size: file.size,
                 table: TablePlace::new(self.limit.most().is_some()),
                 cache_id: self
@@ -358,7 +360,7 @@ impl TableCache {
         if self.slot(file).table.get().is_some_and(|table| table.is_loaded()) {
             return Ok(());
         }
-        let path = filename::table(&self.dir, file.number);
+        let path = self.paths.table(file);
         Err(Error::new(ErrorKind::Incomplete, "a table is not open").in_file(&path))
     }
 
@@ -408,7 +410,7 @@ impl TableCache {
             temperature: file.temperature,
             ..*open
         };
-        let path = filename::table(&self.dir, file.number);
+        let path = self.paths.table(file);
         let reader = match self.fs.open_random(&path, open) {
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 let leveldb = path.with_extension("ldb");
@@ -449,7 +451,7 @@ impl TableCache {
     }
 
     fn open_table_in(&self, file: &FileMetadata, open: OpenOptions) -> Result<Arc<Table>> {
-        let path = filename::table(&self.dir, file.number);
+        let path = self.paths.table(file);
         let reader = self.open_file(file, &open)?;
         let slot = self.slot(file);
         let flushed = slot.level_0.load(Ordering::Relaxed) && file.size <= self.options.largest_flushed;

@@ -20,6 +20,7 @@ use super::open_limit::OpenLimit;
 use super::table_cache::{TableCache, TableCacheOptions};
 use crate::events::Listeners;
 use crate::jobs::obsolete_files::ObsoleteFiles;
+use crate::options::TablePaths;
 
 const KEYS: usize = 120;
 const ENTRIES: usize = 60;
@@ -102,7 +103,13 @@ impl Bench {
         };
         let obsolete = Arc::new(ObsoleteFiles::new(fs.clone(), Listeners::none()));
         let limit = Arc::new(OpenLimit::new(11));
-        let tables = Arc::new(TableCache::new(fs.clone(), DIR.into(), options, limit, obsolete));
+        let tables = Arc::new(TableCache::new(
+            fs.clone(),
+            TablePaths::new(&[], DIR.as_ref()),
+            options,
+            limit,
+            obsolete,
+        ));
         Bench {
             fs,
             cmp,

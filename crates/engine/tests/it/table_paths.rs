@@ -1,21 +1,21 @@
-//! Tables in directories of their own: `db_path` and `cf_path`.
+//! Tables in directories of their own: `db_paths` and `cf_paths`.
 
 use std::path::{Path, PathBuf};
 
 use esker::{
-    CheckpointOptions, ColumnFamilyOptions, CompactRangeOptions, Db, ErrorKind, FlushOptions, Options,
-    ReadOptions, WriteOptions,
+    CheckpointOptions, ColumnFamilyOptions, CompactRangeOptions, Db, DbPath, ErrorKind, FlushOptions,
+    Options, ReadOptions, WriteOptions,
 };
 
 fn options(home: &Path) -> Options {
     let mut options = Options {
         create_if_missing: true,
         create_missing_column_families: true,
-        db_path: Some(home.join("tables")),
+        db_paths: vec![DbPath::new(home.join("tables"), u64::MAX)],
         ..Options::default()
     };
     let own = ColumnFamilyOptions {
-        cf_path: Some(home.join("own/tables")),
+        cf_paths: vec![DbPath::new(home.join("own/tables"), u64::MAX)],
         enable_blob_files: true,
         min_blob_size: 100,
         ..ColumnFamilyOptions::default()
@@ -99,14 +99,20 @@ fn tables_live_and_go_in_their_directories() {
     // With other directories the tables are not found, and nothing is lost.
     let error = Db::open(&Options::default(), &path).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Corruption);
-    assert_eq!(
-        Db::repair(&options, &path).unwrap_err().kind(),
-        ErrorKind::NotSupported
-    );
+    // Nor does a repair take them for anything but what they are.
+    std::fs::remove_file(path.join("CURRENT")).unwrap();
+    Db::repair(&options, &path).unwrap();
     assert_eq!(endings(&home.join("tables")), ["sst"]);
+    let db = Db::open(&options, &path).unwrap();
+    let own = db.column_family("own").unwrap();
+    let value = db.get_opt(&ReadOptions::default(), &own, b"a").unwrap();
+    assert_eq!(value.as_deref(), Some(&[2; 200][..]));
+    assert_eq!(db.get(b"b\x01").unwrap().as_deref(), Some(&b"short"[..]));
+    db.close().unwrap();
 
     Db::destroy(&options, &path).unwrap();
-    assert!(!path.exists() && !home.join("own/tables").exists());
+    assert!(endings(&path).is_empty() && !path.join("CURRENT").exists());
+    assert!(!home.join("own/tables").exists());
     assert_eq!(
         std::fs::read_dir(home.join("tables")).unwrap().count(),
         1,

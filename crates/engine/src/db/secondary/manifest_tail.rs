@@ -106,7 +106,7 @@ impl ManifestTail {
             .clone()
             .finish(&mut |family, recorded| comparator_for(options, family, recorded))
             .map_err(|error| error.in_file(&path))?;
-        state.check_paths().map_err(|error| error.in_file(&path))?;
+        check_paths(options, dir, &state).map_err(|error| error.in_file(&path))?;
         self.read = Some(so_far);
         Ok(state)
     }
@@ -131,6 +131,27 @@ fn goes_on(reader: &mut Reader, read: &ReadSoFar) -> bool {
     matches!(reader.read_record(), Ok(Some(record)) if record == read.last)
         && reader.record_offset() == read.last_at
         && reader.dropped().is_empty()
+}
+
+/// `NotSupported` for a database with tables in more directories than `options` name, unless they lie in the last: nothing of such a database
+/// may be written to, let alone deleted.
+fn check_paths(options: &Options, dir: &Path, state: &ManifestState) -> Result<()> {
+    for family in state.families.values() {
+        let paths = options.table_paths(options.family(&family.name), dir);
+        let files = family.version.all_files().map(|(_, file)| file);
+        for file in files.filter(|file| file.path_id as usize >= paths.len()) {
+            if !options.fs.exists(&paths.table(file))? {
+                return Err(Error::not_supported(format!(
+                    "more directories in db_paths or cf_paths than {}: {:06}.sst of column family {} lies in path {} of them",
+                    paths.len(),
+                    file.number,
+                    family.name,
+                    file.path_id
+                )));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// The MANIFEST that CURRENT names.
