@@ -12,6 +12,7 @@ mod reads_and_files;
 mod resume;
 mod rows;
 mod transactions;
+mod ttl;
 mod versions;
 
 pub use plant::{run, stale};
@@ -123,6 +124,7 @@ pub fn canaries() -> impl Iterator<Item = &'static Canary> {
         resume::CANARIES,
         rows::CANARIES,
         entities::CANARIES,
+        ttl::CANARIES,
         reads_and_files::CANARIES,
         panics::CANARIES,
         directories::CANARIES,

@@ -4,7 +4,7 @@ mod builtin;
 
 use crate::user_code;
 
-pub use builtin::{BytesXor, Max, Put, SortList, StringAppend, UInt64Add, builtin, from_text};
+pub use builtin::{BytesXor, Max, Put, SortList, StringAppend, UInt64Add, builtin, field_of, from_text};
 
 /// Combines operands. Must be deterministic: the engine calls it on reads and compactions, in any grouping.
 pub trait MergeOperator: Send + Sync + 'static {

@@ -84,6 +84,11 @@ pub trait CompactionFilterFactory: Send + Sync + 'static {
     /// The factory's name in the OPTIONS file.
     fn name(&self) -> &str;
 
+    /// The factory as text in the OPTIONS file; `None`: the file does not name it. Default: `None`.
+    fn text(&self) -> Option<String> {
+        None
+    }
+
     /// True if rows are filtered when tables are written for this reason. Default: only in compactions.
     fn should_filter_table_file_creation(&self, reason: TableFileCreationReason) -> bool {
         reason == TableFileCreationReason::Compaction

@@ -32,6 +32,7 @@ mod read;
 mod stats;
 mod table_properties_collector;
 mod timed_hooks;
+mod ttl;
 mod version_set;
 mod write;
 
@@ -112,6 +113,7 @@ pub use table_properties_collector::{
     CollectorContext, CompactOnDeletionCollectorFactory, TablePropertiesCollector,
     TablePropertiesCollectorFactory,
 };
+pub use ttl::{DbWithTtl, FamilyTtl, TtlIterator, TtlOptions};
 pub use vfs::io_stats::{self, IoStats};
 pub use vfs::rate_limiter::{IoPriority, OpType, RateLimiter, RateLimiterMode, RateLimiterOptions};
 pub use vfs::{FileOperation, Op as FileOperationType};

@@ -32,8 +32,22 @@ pub fn from_text(text: &str) -> Result<Arc<dyn MergeOperator>, &str> {
     }
 }
 
+/// The value of a field of `{id=ID;...}`, where the text is that of `id`.
+pub fn field_of<'a>(text: &'a str, id: &str, name: &str) -> Option<&'a str> {
+    let inner = text.strip_prefix('{')?.strip_suffix('}')?;
+    (field(inner, "id")? == id).then_some(())?;
+    raw_field(inner, name)
+}
+
 /// The value of a field of `name=value;name={value};...`.
 fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
+    let value = raw_field(text, name)?;
+    let inner = value.strip_prefix('{').and_then(|value| value.strip_suffix('}'));
+    Some(inner.unwrap_or(value))
+}
+
+/// The same with its braces.
+fn raw_field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     let mut depth = 0;
     let parts = text.split(|char| {
         match char {
@@ -44,9 +58,7 @@ fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
         char == ';' && depth == 0
     });
     let mut values = parts.filter_map(|part| part.trim_start().strip_prefix(name)?.strip_prefix('='));
-    let value = values.next()?;
-    let inner = value.strip_prefix('{').and_then(|value| value.strip_suffix('}'));
-    Some(inner.unwrap_or(value))
+    values.next()
 }
 
 const APPEND: &str = "StringAppendOperator";

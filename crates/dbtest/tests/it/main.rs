@@ -87,6 +87,7 @@ mod temperatures;
 mod timestamps;
 mod told_faults;
 mod torn_manifest;
+mod ttl;
 mod wal_dirs;
 mod wal_filter;
 mod wide_columns;

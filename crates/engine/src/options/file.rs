@@ -218,6 +218,12 @@ impl OptionsFile {
         }
     }
 
+    /// The words for the factory of compaction filters of `family`.
+    pub(crate) fn compaction_filter_factory(&self, family: &str) -> Option<&str> {
+        self.section("CFOptions", Some(family))?
+            .get("compaction_filter_factory")
+    }
+
     /// The name of the comparator of `family`.
     pub(crate) fn comparator(&self, family: &str) -> Option<&str> {
         self.section("CFOptions", Some(family))?.get("comparator")
@@ -474,6 +480,9 @@ fn describe(
             ),
             ("table_factory", "BlockBasedTable".to_owned()),
         ];
+        let filter = family.options.compaction_filter_factory.as_ref();
+        let filter = filter.and_then(|factory| Some(("compaction_filter_factory", factory.text()?)));
+        let components: Vec<(&str, String)> = components.into_iter().chain(filter).collect();
         sections.push(Section::of(
             "CFOptions",
             name,

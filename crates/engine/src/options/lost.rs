@@ -163,6 +163,9 @@ impl Section {
             .find(|row| row.section == self.title && row.name == name);
         let (loss, what) = match row {
             Some(row) if row.is_default(value) => return None,
+            Some(_) if name == "compaction_filter_factory" && value.contains("Ttl") => {
+                (OptionLoss::Results, WITHOUT_TTL)
+            }
             Some(row) => (row.loss, row.what),
             None if COMPONENTS.contains(&name) || SAY_NOTHING.contains(&name) => return None,
             None => (OptionLoss::Unknown, "it is kept for releases that know it"),
@@ -181,6 +184,9 @@ impl Section {
 fn takes<S: OptionTable>(name: &str, value: &str) -> bool {
     S::row(name).is_some_and(|row| (row.set)(&mut S::default(), value).is_some())
 }
+
+/// The loss of a database that [`DbWithTtl`](crate::DbWithTtl) opens, or RocksDB's `DBWithTTL`.
+const WITHOUT_TTL: &str = "values end in a time to live, which nothing reads or heeds: the database is to be opened with it (DbWithTtl)";
 
 /// An option that Esker does not have.
 struct Row {

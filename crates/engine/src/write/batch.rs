@@ -306,6 +306,29 @@ impl WriteBatch {
         );
     }
 
+    /// Sets `key` of the family of that id.
+    pub(crate) fn add_put(&mut self, family: u32, key: &[u8], value: &[u8]) {
+        self.counted(tag::PUT, family, &[key], Some(value));
+    }
+
+    /// Adds a merge operand to `key` of the family of that id.
+    pub(crate) fn add_merge(&mut self, family: u32, key: &[u8], operand: &[u8]) {
+        self.counted(tag::MERGE, family, &[key], Some(operand));
+    }
+
+    /// Adds a deletion, or log data; nothing else.
+    pub(crate) fn add_without_value(&mut self, operation: &Operation<'_>) {
+        match *operation {
+            Operation::Delete { family, key } => self.counted(tag::DELETE, family, &[key], None),
+            Operation::SingleDelete { family, key } => self.counted(tag::SINGLE_DELETE, family, &[key], None),
+            Operation::DeleteRange { family, begin, end } => {
+                self.counted(tag::DELETE_RANGE, family, &[begin], Some(end));
+            }
+            Operation::LogData(blob) => self.put_log_data(blob),
+            _ => {}
+        }
+    }
+
     /// Adds bytes that go into the WAL and nowhere else.
     pub fn put_log_data(&mut self, blob: &[u8]) {
         if let Err(error) = RowLimit::MAX.check_value(blob) {

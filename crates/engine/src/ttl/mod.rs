@@ -1,0 +1,361 @@
+//! Databases whose rows have a time to live: RocksDB's `DBWithTTL`, and rows that each have a time of their own.
+//!
+//! The time is a suffix of the value, which the database below knows nothing of:
+//!
+//! ```text
+//! FamilyTtl::RocksDb   value | u32 Unix seconds when it was written
+//! FamilyTtl::PerKey    value | u64 Unix microseconds when it expires; 0: never
+//! ```
+//!
+//! A compaction filter drops expired rows. A family's kind stands in the OPTIONS file, as the name of that filter's factory, so that a
+//! database opened otherwise says so in LOG.
+
+mod hooks;
+mod iterator;
+mod rules;
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use base::{Error, Result, merge};
+
+use crate::db::Db;
+use crate::db::column_family::{ColumnFamily, DEFAULT_COLUMN_FAMILY};
+use crate::db::stats_history::STATS_COLUMN_FAMILY;
+use crate::options::file::OptionsFile;
+use crate::options::{ColumnFamilyOptions, Options, ReadOptions, WriteOptions};
+use crate::write::batch::{Operation, WriteBatch};
+
+pub use iterator::TtlIterator;
+use rules::Rules;
+
+/// How rows of a family expire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FamilyTtl {
+    /// As in RocksDB's `DBWithTTL`, whose databases these are: a row that was written more than so many seconds ago is dropped by the next
+    /// compaction that comes upon it, and is read until then; 0 or less: none is. Merging rows makes them new. Values have 4 bytes more.
+    RocksDb(i32),
+    /// Each row has a time to live of its own, or this one, or with `None` lives for good; from its end on no read returns it, whatever its
+    /// snapshot, and the next compaction that comes upon it drops it. There are no merges. Values have 8 bytes more. Not RocksDB's, which
+    /// shows value and suffix.
+    PerKey(Option<Duration>),
+}
+
+/// An open database whose families have a time to live.
+///
+/// Each family that it has is one of those of [`FamilyTtl`]. Times are those of [`Options::clock`]. What there is no method for here is done by the
+/// [database below](DbWithTtl::db), which shows values with their suffix; rows written there, without one, are `Corruption` here.
+/// Wide-column entities are refused. Cheap to clone; all clones are the same database.
+#[derive(Clone)]
+pub struct DbWithTtl {
+    db: Db,
+    families: Arc<ArcSwap<HashMap<u32, Arc<Rules>>>>,
+}
+
+/// How families of a [`DbWithTtl`] are opened.
+#[derive(Clone, Debug)]
+pub struct TtlOptions {
+    /// The default family, and those that [`families`](TtlOptions::families) does not name.
+    pub default: FamilyTtl,
+    /// Others by their names.
+    pub families: BTreeMap<String, FamilyTtl>,
+    /// As [`Db::open_read_only`].
+    pub read_only: bool,
+}
+
+impl DbWithTtl {
+    /// Opens the database in `path` with all of its families, as RocksDB's `DBWithTTL::Open` of one time to live in seconds. The options'
+    /// compaction filters and merge operators work on values without their suffix.
+    ///
+    /// # Errors
+    /// Those of [`Db::open`]; `InvalidArgument` for a family that was of the other kind when it was opened last.
+    pub fn open(options: &Options, path: impl AsRef<Path>, ttl: i32) -> Result<DbWithTtl> {
+        let ttl = TtlOptions {
+            default: FamilyTtl::RocksDb(ttl),
+            families: BTreeMap::new(),
+            read_only: false,
+        };
+        DbWithTtl::open_with(options, path, &ttl)
+    }
+
+    /// As [`open`](DbWithTtl::open), with a kind and a time for each family.
+    ///
+    /// # Errors
+    /// Those of `open`; `InvalidArgument` for a family with rows of neither kind that is to be [`FamilyTtl::PerKey`].
+    pub fn open_with(options: &Options, path: impl AsRef<Path>, ttl: &TtlOptions) -> Result<DbWithTtl> {
+        let path = path.as_ref();
+        let exists = options.fs.exists(&path.join("CURRENT"))?;
+        let stored = match exists {
+            true => OptionsFile::newest(&*options.fs, path)?.map(|(_, file)| file),
+            false => None,
+        };
+        let existing = match exists {
+            true => Db::list_column_families(options, path)?,
+            false => Vec::new(),
+        };
+        let of = |name: &str| ttl.families.get(name).copied().unwrap_or(ttl.default);
+        for name in &existing {
+            check_kind(name, of(name), stored.as_ref())?;
+        }
+        let mut with_hooks = options.clone();
+        let mut rules = BTreeMap::new();
+        let named = options
+            .column_families
+            .keys()
+            .chain(&existing)
+            .chain(ttl.families.keys());
+        for name in named.filter(|name| *name != STATS_COLUMN_FAMILY && *name != DEFAULT_COLUMN_FAMILY) {
+            let own = Rules::new(of(name), options.clock.clone());
+            let family = hooked(options.family(name), &own, stored_operator(name, stored.as_ref()))?;
+            if existing.contains(name) || options.column_families.contains_key(name) {
+                with_hooks.column_families.insert(name.clone(), family);
+            }
+            rules.insert(name.clone(), own);
+        }
+        let own = Rules::new(of(DEFAULT_COLUMN_FAMILY), options.clock.clone());
+        let operator = stored_operator(DEFAULT_COLUMN_FAMILY, stored.as_ref());
+        let default = hooked(options.family(DEFAULT_COLUMN_FAMILY), &own, operator)?;
+        match with_hooks.column_families.get_mut(DEFAULT_COLUMN_FAMILY) {
+            Some(family) => *family = default,
+            None => with_hooks.column_family = default,
+        }
+        rules.insert(DEFAULT_COLUMN_FAMILY.to_owned(), own);
+        let db = match ttl.read_only {
+            true => Db::open_read_only(&with_hooks, path)?,
+            false => Db::open(&with_hooks, path)?,
+        };
+        let known = |family: ColumnFamily| Some((family.id(), rules.get(family.name())?.clone()));
+        let families = db.column_families().into_iter().filter_map(known).collect();
+        Ok(DbWithTtl {
+            db,
+            families: Arc::new(ArcSwap::from_pointee(families)),
+        })
+    }
+
+    /// The database below, for what has nothing to do with values.
+    pub fn db(&self) -> &Db {
+        &self.db
+    }
+
+    /// Creates a column family: RocksDB's `CreateColumnFamilyWithTtl`. Errors are those of [`Db::create_column_family`].
+    pub fn create_column_family(
+        &self,
+        name: &str,
+        options: &ColumnFamilyOptions,
+        ttl: FamilyTtl,
+    ) -> Result<ColumnFamily> {
+        let rules = Rules::new(ttl, self.db.options().clock.clone());
+        let family = self
+            .db
+            .create_column_family(name, &hooked(options, &rules, None)?)?;
+        self.families.rcu(|families| {
+            let mut families = HashMap::clone(families);
+            families.insert(family.id(), rules.clone());
+            families
+        });
+        Ok(family)
+    }
+
+    /// Sets the time to live of rows of `family`: in [`FamilyTtl::RocksDb`], of all that there are; in [`FamilyTtl::PerKey`], of those that
+    /// are written from now on without one of their own. It holds until the database is closed.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for the other kind, and for a family of another database.
+    pub fn set_ttl(&self, family: &ColumnFamily, ttl: FamilyTtl) -> Result<()> {
+        self.rules(family)?.set(ttl)
+    }
+
+    /// The time to live of rows of `family`. Errors are those of [`set_ttl`](DbWithTtl::set_ttl).
+    pub fn ttl(&self, family: &ColumnFamily) -> Result<FamilyTtl> {
+        Ok(self.rules(family)?.ttl())
+    }
+
+    fn rules(&self, family: &ColumnFamily) -> Result<Arc<Rules>> {
+        self.db.inner().check_owns(&family.0)?;
+        self.rules_by_id(family.id())
+    }
+
+    fn rules_by_id(&self, id: u32) -> Result<Arc<Rules>> {
+        let known = self.families.load().get(&id).cloned();
+        known.ok_or_else(|| {
+            Error::invalid_argument(format!("column family {id} was not opened with a time to live"))
+        })
+    }
+
+    /// Sets `key` to `value`, with the family's time to live.
+    ///
+    /// # Errors
+    /// Those of [`Db::put`].
+    pub fn put(&self, options: &WriteOptions, family: &ColumnFamily, key: &[u8], value: &[u8]) -> Result<()> {
+        let value = self.rules(family)?.stamped(value, None)?;
+        self.db.put_opt(options, family, key, &value)
+    }
+
+    /// Sets `key` to `value` for as long as `ttl`, of a microsecond at least.
+    ///
+    /// # Errors
+    /// `NotSupported` in a family that is not [`FamilyTtl::PerKey`]; those of [`Db::put`].
+    pub fn put_with_ttl(
+        &self,
+        options: &WriteOptions,
+        family: &ColumnFamily,
+        key: &[u8],
+        value: &[u8],
+        ttl: Duration,
+    ) -> Result<()> {
+        let value = self.rules(family)?.stamped(value, Some(ttl))?;
+        self.db.put_opt(options, family, key, &value)
+    }
+
+    /// Adds a merge operand to `key`, with the family's time to live. `NotSupported` in [`FamilyTtl::PerKey`].
+    pub fn merge(
+        &self,
+        options: &WriteOptions,
+        family: &ColumnFamily,
+        key: &[u8],
+        operand: &[u8],
+    ) -> Result<()> {
+        let rules = self.rules(family)?;
+        rules.check_merges()?;
+        self.db
+            .merge(options, family, key, &rules.stamped(operand, None)?)
+    }
+
+    /// Deletes `key`.
+    pub fn delete(&self, options: &WriteOptions, family: &ColumnFamily, key: &[u8]) -> Result<()> {
+        self.db.delete_opt(options, family, key)
+    }
+
+    /// Applies a batch whose values and operands have no suffix yet, with the times to live of their families.
+    ///
+    /// # Errors
+    /// `NotSupported` for operations other than puts, merges, deletions and log data; those of [`Db::write`] and
+    /// [`merge`](DbWithTtl::merge).
+    pub fn write(&self, options: &WriteOptions, batch: &WriteBatch) -> Result<()> {
+        self.write_rows(options, batch, None)
+    }
+
+    /// As [`write`](DbWithTtl::write), with this time to live of all its puts, which are all in families [by key](FamilyTtl::PerKey).
+    pub fn write_with_ttl(&self, options: &WriteOptions, batch: &WriteBatch, ttl: Duration) -> Result<()> {
+        self.write_rows(options, batch, Some(ttl))
+    }
+
+    fn write_rows(&self, options: &WriteOptions, batch: &WriteBatch, ttl: Option<Duration>) -> Result<()> {
+        batch.status()?;
+        let mut stamped = WriteBatch::with_protection(batch.protection_bytes_per_key())?;
+        for operation in batch.operations() {
+            match operation? {
+                Operation::Put { family, key, value } => {
+                    let rules = self.rules_by_id(family)?;
+                    stamped.add_put(family, key, &rules.stamped(value, ttl)?);
+                }
+                Operation::Merge { family, key, operand } => {
+                    let rules = self.rules_by_id(family)?;
+                    rules.check_merges()?;
+                    stamped.add_merge(family, key, &rules.stamped(operand, None)?);
+                }
+                operation @ (Operation::Delete { .. }
+                | Operation::SingleDelete { .. }
+                | Operation::DeleteRange { .. }
+                | Operation::LogData(_)) => stamped.add_without_value(&operation),
+                _ => {
+                    return Err(Error::not_supported(
+                        "an operation that has no place in a database with a time to live",
+                    ));
+                }
+            }
+        }
+        self.db.write(options, stamped)
+    }
+
+    /// The value of `key`, or `None`; in a family [by key](FamilyTtl::PerKey) also if it has expired.
+    ///
+    /// # Errors
+    /// `Corruption` for a value without a suffix; those of [`Db::get`].
+    pub fn get(&self, options: &ReadOptions, family: &ColumnFamily, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        let rules = self.rules(family)?;
+        let found = self.db.get_opt(options, family, key)?;
+        found.map_or(Ok(None), |value| rules.shown(value, rules.now()))
+    }
+
+    /// The values of many keys, as of one moment. As [`get`](DbWithTtl::get) for each.
+    pub fn multi_get<K: AsRef<[u8]>>(
+        &self,
+        options: &ReadOptions,
+        family: &ColumnFamily,
+        keys: &[K],
+    ) -> Vec<Result<Option<Vec<u8>>>> {
+        let rules = match self.rules(family) {
+            Ok(rules) => rules,
+            Err(error) => return keys.iter().map(|_| Err(error.clone())).collect(),
+        };
+        let now = rules.now();
+        let found = self.db.multi_get(options, family, keys).into_iter();
+        found
+            .map(|value| value?.map_or(Ok(None), |value| rules.shown(value, now)))
+            .collect()
+    }
+
+    /// An iterator over `family`, standing nowhere. Rows that expire while it moves are passed over from then on.
+    ///
+    /// # Errors
+    /// Those of [`set_ttl`](DbWithTtl::set_ttl).
+    pub fn iter(&self, options: &ReadOptions, family: &ColumnFamily) -> Result<TtlIterator> {
+        let rules = self.rules(family)?;
+        Ok(TtlIterator::new(self.db.iter_cf(options, family), rules))
+    }
+}
+
+/// The options of a family whose values have a suffix.
+fn hooked(
+    options: &ColumnFamilyOptions,
+    rules: &Arc<Rules>,
+    stored: Option<Arc<dyn merge::MergeOperator>>,
+) -> Result<ColumnFamilyOptions> {
+    let operator = options.merge_operator.clone().or(stored);
+    let merges = rules.check_merges().is_ok();
+    if options.merge_operator.is_some() && !merges {
+        rules.check_merges()?;
+    }
+    Ok(ColumnFamilyOptions {
+        compaction_filter_factory: Some(hooks::filter_factory(
+            options.compaction_filter_factory.clone(),
+            rules,
+        )),
+        merge_operator: operator
+            .filter(|_| merges)
+            .map(|operator| hooks::merge_operator(operator, rules)),
+        ..options.clone()
+    })
+}
+
+/// The operator that the OPTIONS file says works on values without a suffix.
+fn stored_operator(name: &str, stored: Option<&OptionsFile>) -> Option<Arc<dyn merge::MergeOperator>> {
+    let text = stored?.stored(name).merge_operator?;
+    merge::from_text(merge::field_of(&text, hooks::MERGE_OPERATOR, "user_operator")?).ok()
+}
+
+/// `InvalidArgument` unless the values of an existing family have the suffix of `ttl`, as far as the OPTIONS file tells.
+fn check_kind(name: &str, ttl: FamilyTtl, stored: Option<&OptionsFile>) -> Result<()> {
+    let Some(stored) = stored.filter(|_| name != STATS_COLUMN_FAMILY) else {
+        return Ok(());
+    };
+    let factory = stored.compaction_filter_factory(name).unwrap_or_default();
+    let by_key = factory.contains(hooks::PER_KEY_FACTORY);
+    let has_kind = by_key || factory.contains(hooks::ROCKSDB_FACTORY);
+    match ttl {
+        FamilyTtl::RocksDb(_) if by_key => Err(Error::invalid_argument(format!(
+            "rows of column family {name} have a time to live by key: FamilyTtl::PerKey"
+        ))),
+        FamilyTtl::PerKey(_) if has_kind && !by_key => Err(Error::invalid_argument(format!(
+            "column family {name} is one of RocksDB's with a time to live: FamilyTtl::RocksDb"
+        ))),
+        FamilyTtl::PerKey(_) if !by_key => Err(Error::invalid_argument(format!(
+            "column family {name} was created without a time to live by key"
+        ))),
+        _ => Ok(()),
+    }
+}

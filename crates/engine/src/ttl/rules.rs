@@ -1,0 +1,150 @@
+//! The suffix of values: written, read, and when it says that a row has expired.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use base::env::Clock;
+use base::{Error, Result};
+
+use super::FamilyTtl;
+
+/// Unix seconds before which no value of RocksDB's has a time: 9 May 2013.
+const MIN_TIMESTAMP: u32 = 1_368_146_402;
+
+/// What becomes of the values of a family.
+pub(super) struct Rules {
+    by_key: bool,
+    /// Seconds, an `i32`, or by key microseconds; 0: for good.
+    ttl: AtomicU64,
+    clock: Arc<dyn Clock>,
+}
+
+impl Rules {
+    pub fn new(ttl: FamilyTtl, clock: Arc<dyn Clock>) -> Arc<Rules> {
+        Arc::new(Rules {
+            by_key: matches!(ttl, FamilyTtl::PerKey(_)),
+            ttl: AtomicU64::new(encoded(ttl)),
+            clock,
+        })
+    }
+
+    pub fn is_by_key(&self) -> bool {
+        self.by_key
+    }
+
+    pub fn set(&self, ttl: FamilyTtl) -> Result<()> {
+        if self.by_key != matches!(ttl, FamilyTtl::PerKey(_)) {
+            return Err(Error::invalid_argument(
+                "a family keeps its kind of time to live: its values are written so",
+            ));
+        }
+        self.ttl.store(encoded(ttl), Ordering::Relaxed);
+        Ok(())
+    }
+
+    pub fn ttl(&self) -> FamilyTtl {
+        let ttl = self.ttl.load(Ordering::Relaxed);
+        match self.by_key {
+            true => FamilyTtl::PerKey((ttl > 0).then(|| Duration::from_micros(ttl))),
+            false => FamilyTtl::RocksDb((ttl as u32).cast_signed()),
+        }
+    }
+
+    pub fn check_merges(&self) -> Result<()> {
+        match self.by_key {
+            true => Err(Error::not_supported(
+                "merges (merge_operator) in a family whose rows have a time to live by key",
+            )),
+            false => Ok(()),
+        }
+    }
+
+    /// Bytes behind each value.
+    pub fn suffix_len(&self) -> usize {
+        if self.by_key { 8 } else { 4 }
+    }
+
+    /// Unix time: seconds, or by key microseconds.
+    pub fn now(&self) -> u64 {
+        match self.by_key {
+            true => self.clock.unix_micros(),
+            false => self.clock.unix_seconds(),
+        }
+    }
+
+    /// `value` with the suffix that it has if it is written now, with a time to live of its own or the family's.
+    pub fn stamped(&self, value: &[u8], own: Option<Duration>) -> Result<Vec<u8>> {
+        let mut stamped = Vec::with_capacity(value.len() + self.suffix_len());
+        stamped.extend_from_slice(value);
+        if self.by_key {
+            let ttl = match own {
+                Some(own) => micros(own).max(1),
+                None => self.ttl.load(Ordering::Relaxed),
+            };
+            let expires = match ttl {
+                0 => 0,
+                ttl => self.now().saturating_add(ttl).max(1),
+            };
+            stamped.extend_from_slice(&expires.to_le_bytes());
+        } else if own.is_some() {
+            return Err(Error::not_supported(
+                "a row's own time to live in a family that is not FamilyTtl::PerKey",
+            ));
+        } else {
+            stamped.extend_from_slice(&(self.now() as u32).to_le_bytes());
+        }
+        Ok(stamped)
+    }
+
+    /// Splits a value from its suffix.
+    pub fn split<'a>(&self, value: &'a [u8]) -> Result<(&'a [u8], u64)> {
+        if self.by_key {
+            let (value, suffix) = value.split_last_chunk().ok_or_else(too_short)?;
+            return Ok((value, u64::from_le_bytes(*suffix)));
+        }
+        let (value, suffix) = value.split_last_chunk().ok_or_else(too_short)?;
+        let written = u32::from_le_bytes(*suffix);
+        match written < MIN_TIMESTAMP {
+            true => Err(Error::corruption("Error: Timestamp < ttl feature release time!")),
+            false => Ok((value, u64::from(written))),
+        }
+    }
+
+    /// True if a row with that time in its suffix may be dropped.
+    pub fn is_expired(&self, stamp: u64, now: u64) -> bool {
+        if self.by_key {
+            return stamp != 0 && stamp <= now;
+        }
+        let ttl = (self.ttl.load(Ordering::Relaxed) as u32).cast_signed();
+        ttl > 0 && stamp.saturating_add(u64::from(ttl.cast_unsigned())) < now
+    }
+
+    /// True if a row with that time in its suffix is not to be read.
+    pub fn is_hidden(&self, stamp: u64, now: u64) -> bool {
+        self.by_key && self.is_expired(stamp, now)
+    }
+
+    /// What a reader gets of a value as it is stored.
+    pub fn shown(&self, mut value: Vec<u8>, now: u64) -> Result<Option<Vec<u8>>> {
+        let (bare, stamp) = self.split(&value)?;
+        let len = bare.len();
+        value.truncate(len);
+        Ok((!self.is_hidden(stamp, now)).then_some(value))
+    }
+}
+
+fn encoded(ttl: FamilyTtl) -> u64 {
+    match ttl {
+        FamilyTtl::RocksDb(seconds) => u64::from(seconds.cast_unsigned()),
+        FamilyTtl::PerKey(ttl) => ttl.map_or(0, |ttl| micros(ttl).max(1)),
+    }
+}
+
+fn micros(ttl: Duration) -> u64 {
+    u64::try_from(ttl.as_micros()).unwrap_or(u64::MAX)
+}
+
+fn too_short() -> Error {
+    Error::corruption("Error: value's length less than timestamp's")
+}

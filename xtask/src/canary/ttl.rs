@@ -1,0 +1,44 @@
+//! Bugs of rows with a time to live.
+
+use super::Canary;
+use super::Catcher::Tests;
+
+const TESTS: &[&str] = &["-p", "esker-dbtest", "--test", "it", "ttl::"];
+
+pub(super) const CANARIES: &[Canary] = &[
+    Canary {
+        name: "a row is read at the moment when it expires",
+        file: "crates/engine/src/ttl/rules.rs",
+        right: "return stamp != 0 && stamp <= now;",
+        wrong: "return stamp != 0 && stamp < now;",
+        caught_by: Tests(TESTS),
+    },
+    Canary {
+        name: "a row of RocksDB's goes a second early",
+        file: "crates/engine/src/ttl/rules.rs",
+        right: "stamp.saturating_add(u64::from(ttl.cast_unsigned())) < now",
+        wrong: "stamp.saturating_add(u64::from(ttl.cast_unsigned())) <= now",
+        caught_by: Tests(TESTS),
+    },
+    Canary {
+        name: "an iterator shows expired rows",
+        file: "crates/engine/src/ttl/iterator.rs",
+        right: "Ok((bare, stamp)) if !self.rules.is_hidden(stamp, self.rules.now()) => {",
+        wrong: "Ok((bare, stamp)) => {",
+        caught_by: Tests(TESTS),
+    },
+    Canary {
+        name: "a value that a filter has changed loses its suffix",
+        file: "crates/engine/src/ttl/hooks.rs",
+        right: "                changed.extend_from_slice(&value[bare.len()..]);\n",
+        wrong: "                changed.shrink_to_fit();\n",
+        caught_by: Tests(TESTS),
+    },
+    Canary {
+        name: "a database with a time to live does not say so in its OPTIONS file",
+        file: "crates/engine/src/options/file.rs",
+        right: "let components: Vec<(&str, String)> = components.into_iter().chain(filter).collect();",
+        wrong: "let components: Vec<(&str, String)> = components.into_iter().chain(filter.filter(|_| false)).collect();",
+        caught_by: Tests(TESTS),
+    },
+];
