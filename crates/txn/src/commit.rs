@@ -1,11 +1,14 @@
 //! The end of a transaction: it is committed, or rolled back.
 
+use std::sync::Arc;
+
 use base::{Error, ErrorKind, Result};
 use esker::{UnchangedKey, UnchangedRange, WriteBatch, WriteBatchWithIndex};
 
 use crate::key_range::KeyRange;
 use crate::lock::tracker::LockTracker;
 use crate::ranges::TrackedRange;
+use crate::read_set::ReadSet;
 use crate::state::TransactionState;
 use crate::transaction::{Control, Transaction};
 use crate::writes::Tracking;
@@ -14,12 +17,12 @@ impl Transaction {
     /// Makes its writes visible, all of them at once, and ends it.
     ///
     /// With locks it fails, its writes forgotten and its locks given back, where the write does. Prepared, it stays prepared then: it may be
-    /// committed again or rolled back. An optimistic one that fails stays as it is.
+    /// committed again or rolled back. An optimistic one that fails stays as it is, and so does a serializable one whose reads do not hold any more.
     ///
     /// # Errors
     /// `Expired` once its time is over; `InvalidArgument` where it has ended before, was to be prepared first
     /// ([`skip_prepare`](crate::TransactionOptions::skip_prepare)), or has rows in its commit-time batch without having been prepared. `Busy` of an optimistic one where
-    /// another has written a key it tracks; those of [`Db::write`](esker::Db::write).
+    /// another has written a key it tracks, and of a serializable one where another has written what it has read; those of [`Db::write`](esker::Db::write).
     pub fn commit(&mut self) -> Result<()> {
         match &self.control {
             Control::Validation { .. } => self.commit_optimistic(),
@@ -50,8 +53,43 @@ impl Transaction {
         if !self.state.leave_started(TransactionState::AwaitingCommit) {
             return Err(not_in_state(self.state()));
         }
+        if let Some(reads) = self.reads_to_validate() {
+            return self.commit_if_unread(&reads);
+        }
         let batch = std::mem::take(&mut self.batch).into_write_batch();
         let written = self.db.write_sequenced(&self.write_options, batch);
+        self.forget_name();
+        self.clear();
+        written?;
+        self.state.set(TransactionState::Committed);
+        Ok(())
+    }
+
+    /// The reads of a serializable transaction that are to be looked at. None of one that writes nothing and has read as of one moment: that is its place.
+    fn reads_to_validate(&self) -> Option<Arc<ReadSet>> {
+        let reads = self.reads.as_ref()?;
+        let has_its_place = self.batch.is_empty() && reads.lock().is_one_moment();
+        (!has_its_place).then(|| reads.clone())
+    }
+
+    /// Commits a transaction with locks if nothing was written that it has read. If it was, the transaction stays as it is.
+    fn commit_if_unread(&mut self, reads: &ReadSet) -> Result<()> {
+        let mut batch = std::mem::take(&mut self.batch).into_write_batch();
+        let locked = reads.lock();
+        let keys: Vec<UnchangedKey<'_>> = locked.keys().collect();
+        let ranges: Vec<UnchangedRange<'_>> = locked.ranges().collect();
+        let written = self
+            .db
+            .write_if_unchanged(&self.write_options, &mut batch, &keys, &ranges);
+        drop((keys, ranges));
+        drop(locked);
+        if let Err(error) = &written
+            && error.kind() == ErrorKind::Busy
+        {
+            self.batch = WriteBatchWithIndex::from(batch);
+            self.state.set(TransactionState::Started);
+            return written.map(drop);
+        }
         self.forget_name();
         self.clear();
         written?;
@@ -81,13 +119,18 @@ impl Transaction {
         if self.state() != TransactionState::Started {
             return Err(not_in_state(self.state()));
         }
+        let reads = self.reads_to_validate();
         let mut batch = std::mem::take(&mut self.batch).into_write_batch();
-        let keys = unchanged(&self.tracked);
-        let ranges: Vec<UnchangedRange<'_>> = self.ranges.iter().map(TrackedRange::unchanged).collect();
+        let reads = reads.as_ref().map(|reads| reads.lock());
+        let mut keys = unchanged(&self.tracked);
+        keys.extend(reads.iter().flat_map(|reads| reads.keys()));
+        let mut ranges: Vec<UnchangedRange<'_>> = self.ranges.iter().map(TrackedRange::unchanged).collect();
+        ranges.extend(reads.iter().flat_map(|reads| reads.ranges()));
         let written = self
             .db
             .write_if_unchanged(&self.write_options, &mut batch, &keys, &ranges);
         drop((keys, ranges));
+        drop(reads);
         if let Err(error) = written {
             self.batch = WriteBatchWithIndex::from(batch);
             return Err(error);
@@ -97,7 +140,7 @@ impl Transaction {
         Ok(())
     }
 
-    /// Forgets its writes and gives back its locks. It may go on from the beginning then, unless it was prepared.
+    /// Forgets its writes and gives back its locks. It may go on from the beginning then, unless it was prepared. A serializable one takes a new snapshot.
     ///
     /// # Errors
     /// `InvalidArgument` where it has ended before; of a prepared one those of [`Db::write`](esker::Db::write): then it stays prepared.
@@ -105,6 +148,9 @@ impl Transaction {
         match self.state() {
             TransactionState::Started => {
                 self.clear();
+                if self.reads.is_some() {
+                    self.set_snapshot();
+                }
                 Ok(())
             }
             TransactionState::Prepared => self.rollback_prepared(),

@@ -26,12 +26,14 @@
 #![forbid(unsafe_code)]
 
 mod commit;
+mod iterator;
 mod key_range;
 mod lock;
 mod optimistic;
 mod options;
 mod prepared;
 mod ranges;
+mod read_set;
 mod reads;
 mod save_points;
 mod state;
@@ -39,13 +41,16 @@ mod transaction;
 mod transaction_db;
 mod writes;
 
+pub use iterator::TransactionIterator;
 pub use key_range::KeyRange;
 pub use lock::TransactionId;
 pub use lock::deadlock::{DeadlockInfo, DeadlockPath};
 pub use lock::manager::KeyLockInfo;
 pub use lock::range::RangeLockInfo;
 pub use optimistic::OptimisticTransactionDB;
-pub use options::{OptimisticTransactionOptions, TransactionDBOptions, TransactionOptions, TxnDBWritePolicy};
+pub use options::{
+    IsolationLevel, OptimisticTransactionOptions, TransactionDBOptions, TransactionOptions, TxnDBWritePolicy,
+};
 pub use state::TransactionState;
 pub use transaction::{Transaction, TransactionNotifier};
 pub use transaction_db::TransactionDB;

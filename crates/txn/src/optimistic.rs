@@ -41,6 +41,6 @@ impl OptimisticTransactionDB {
         write_options: &WriteOptions,
         options: &OptimisticTransactionOptions,
     ) -> Transaction {
-        Transaction::optimistic(&self.db, write_options, options.set_snapshot)
+        Transaction::optimistic(&self.db, write_options, options)
     }
 }

@@ -14,6 +14,20 @@ pub enum TxnDBWritePolicy {
     WriteUnprepared,
 }
 
+/// The promises of a transaction about its reads.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum IsolationLevel {
+    /// It reads what is committed, when it is read. Keys that it writes, locks or reads for update are kept from others, or looked at when it is committed; with a
+    /// snapshot that is set, and that it reads from, it is isolated by it. RocksDB's transactions are so.
+    #[default]
+    ReadCommitted,
+    /// The committed ones are as if each had been alone, one after the other. The transaction has a snapshot from its beginning, and reads from it unless
+    /// [`ReadOptions::snapshot`](esker::ReadOptions::snapshot) says otherwise. Each key that it reads, found or not, and each range that its iterators pass
+    /// is looked at when it is committed, or prepared: it fails with `Busy` where another has written there since, and is to be rolled back and done again.
+    /// One that writes nothing, and has read as of one moment, does not fail.
+    Serializable,
+}
+
 /// Options of a [`TransactionDB`](crate::TransactionDB).
 #[derive(Clone, Debug)]
 pub struct TransactionDBOptions {
@@ -70,6 +84,8 @@ pub struct TransactionOptions {
     pub skip_prepare: bool,
     /// Takes no locks. Default: false.
     pub skip_concurrency_control: bool,
+    /// Beyond RocksDB. Default: `ReadCommitted`.
+    pub isolation_level: IsolationLevel,
 }
 
 impl Default for TransactionOptions {
@@ -83,6 +99,7 @@ impl Default for TransactionOptions {
             max_write_batch_size: 0,
             skip_prepare: true,
             skip_concurrency_control: false,
+            isolation_level: IsolationLevel::default(),
         }
     }
 }
@@ -92,6 +109,8 @@ impl Default for TransactionOptions {
 pub struct OptimisticTransactionOptions {
     /// Takes a snapshot at the beginning, as [`set_snapshot`](crate::Transaction::set_snapshot). Default: false.
     pub set_snapshot: bool,
+    /// Beyond RocksDB. Default: `ReadCommitted`.
+    pub isolation_level: IsolationLevel,
 }
 
 /// A limit of time in milliseconds; negative: none.

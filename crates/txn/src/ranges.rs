@@ -35,7 +35,7 @@ impl TrackedRange {
 
 impl Transaction {
     /// Keeps others away from the keys of `family` from `begin` on up to `end`, which is none of them, `None`: no bound: those that are not there as
-    /// well, so that none appears. Others may read them for update, and lock ranges over them, where this one is not `exclusive`; nobody but the
+    /// well, so that none appears. Others may read them for update, and lock ranges over them, where this one is not `exclusive`; only the
     /// transaction writes any.
     ///
     /// With a snapshot set, it looks whether a key of the range was written since. An optimistic transaction has the range looked at when it is committed,

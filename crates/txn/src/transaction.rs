@@ -11,8 +11,9 @@ use esker::{ColumnFamily, Db, Snapshot, WriteBatch, WriteBatchWithIndex, WriteOp
 use crate::lock::TransactionId;
 use crate::lock::manager::LockRequest;
 use crate::lock::tracker::LockTracker;
-use crate::options::{TransactionOptions, limit};
+use crate::options::{IsolationLevel, OptimisticTransactionOptions, TransactionOptions, limit};
 use crate::ranges::TrackedRange;
+use crate::read_set::ReadSet;
 use crate::save_points::SavePoint;
 use crate::state::{SharedState, TransactionState};
 use crate::transaction_db::TransactionDbShared;
@@ -73,6 +74,8 @@ pub struct Transaction {
     pub(crate) tracked: LockTracker,
     /// In the order in which they were locked: those since a save point are the last ones.
     pub(crate) ranges: Vec<TrackedRange>,
+    /// Its reads, where it is serializable.
+    pub(crate) reads: Option<Arc<ReadSet>>,
     pub(crate) save_points: Vec<SavePoint>,
     pub(crate) snapshot: Option<Snapshot>,
     pub(crate) snapshot_needed: SnapshotNeeded,
@@ -115,19 +118,28 @@ impl Transaction {
         if expires.is_some() {
             locks.add_expirable(id, transaction.state.clone());
         }
-        if options.set_snapshot {
-            transaction.set_snapshot();
-        }
+        transaction.isolate(options.isolation_level, options.set_snapshot);
         transaction
     }
 
+    fn isolate(&mut self, level: IsolationLevel, set_snapshot: bool) {
+        if level == IsolationLevel::Serializable {
+            self.reads = Some(Arc::default());
+        }
+        if set_snapshot || self.reads.is_some() {
+            self.set_snapshot();
+        }
+    }
+
     /// One without locks.
-    pub(crate) fn optimistic(db: &Db, write_options: &WriteOptions, set_snapshot: bool) -> Transaction {
+    pub(crate) fn optimistic(
+        db: &Db,
+        write_options: &WriteOptions,
+        options: &OptimisticTransactionOptions,
+    ) -> Transaction {
         let id = NEXT_OPTIMISTIC_ID.fetch_add(1, Ordering::Relaxed);
         let mut transaction = Transaction::new(db, Control::Validation { boundary: None }, id, write_options);
-        if set_snapshot {
-            transaction.set_snapshot();
-        }
+        transaction.isolate(options.isolation_level, options.set_snapshot);
         transaction
     }
 
@@ -144,10 +156,19 @@ impl Transaction {
             commit_time_batch: WriteBatch::new(),
             tracked: LockTracker::default(),
             ranges: Vec::new(),
+            reads: None,
             save_points: Vec::new(),
             snapshot: None,
             snapshot_needed: None,
             counts: Counts::default(),
+        }
+    }
+
+    /// Its promises about its reads.
+    pub fn isolation_level(&self) -> IsolationLevel {
+        match self.reads.is_some() {
+            true => IsolationLevel::Serializable,
+            false => IsolationLevel::ReadCommitted,
         }
     }
 
@@ -274,6 +295,10 @@ impl Transaction {
         self.commit_time_batch.clear();
         self.save_points.clear();
         self.counts = Counts::default();
+        if let Some(reads) = &mut self.reads {
+            // Iterators that live on add to one that does not count.
+            *reads = Arc::default();
+        }
     }
 
     /// Gives back its locks.

@@ -3,8 +3,8 @@
 use base::{Error, ErrorKind};
 use esker::{Db, FlushOptions, WriteBatch, WriteOptions};
 use txn::{
-    OptimisticTransactionDB, OptimisticTransactionOptions, Transaction, TransactionDB, TransactionDBOptions,
-    TransactionOptions, TxnDBWritePolicy,
+    IsolationLevel, OptimisticTransactionDB, OptimisticTransactionOptions, Transaction, TransactionDB,
+    TransactionDBOptions, TransactionOptions, TxnDBWritePolicy,
 };
 
 use crate::flags::Flags;
@@ -55,19 +55,28 @@ impl Worker<'_> {
         batch: &WriteBatch,
     ) -> Outcome<bool> {
         let mut options = self.write_options();
+        let isolation_level = match self.one_in(4) {
+            true => IsolationLevel::Serializable,
+            false => IsolationLevel::ReadCommitted,
+        };
         let mut transaction = match transactions {
             Transactions::Locked(db) => {
                 let how = TransactionOptions {
                     set_snapshot: self.rng.bool(),
                     deadlock_detect: self.rng.bool(),
                     lock_timeout: LOCK_TIMEOUT,
+                    isolation_level,
                     ..TransactionOptions::default()
                 };
                 db.begin_transaction(&options, &how)
             }
             Transactions::Optimistic(db) => {
                 let set_snapshot = self.rng.bool();
-                db.begin_transaction(&options, &OptimisticTransactionOptions { set_snapshot })
+                let how = OptimisticTransactionOptions {
+                    set_snapshot,
+                    isolation_level,
+                };
+                db.begin_transaction(&options, &how)
             }
         };
         transaction.rebuild_from_write_batch(batch)?;

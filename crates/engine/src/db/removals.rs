@@ -90,8 +90,8 @@ impl Removals {
         self.len.store(notes.len(), Ordering::Release);
     }
 
-    /// The rows of `range`, which [`begin`](Self::begin) has noted, went before a read as of `seqno` or later; `None`: they have stayed. Of two notes that
-    /// are pending about one range it does not matter which gets the number.
+    /// The rows of `range`, which [`begin`](Self::begin) has noted, went before a read as of `seqno` or later; `None`: they have stayed. Where two notes
+    /// are pending about one range, either may get the number.
     pub fn end(&self, range: &KeyRange, seqno: Option<SeqNo>) {
         let mut notes = self.notes.lock();
         let pending = |note: &Note| {

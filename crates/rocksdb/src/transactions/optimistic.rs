@@ -88,6 +88,7 @@ impl<T: ThreadMode> OptimisticTransactionDB<T> {
     ) -> Transaction<'_, Self> {
         let options = txn::OptimisticTransactionOptions {
             set_snapshot: otxn_opts.snapshot,
+            ..txn::OptimisticTransactionOptions::default()
         };
         let inner = self.inner().inner.begin_transaction(&writeopts.inner, &options);
         Transaction::new(self.engine(), inner)

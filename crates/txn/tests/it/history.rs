@@ -243,7 +243,10 @@ fn optimistic_transactions_are_serializable_as_far_as_they_read_for_update() {
         .map(|seed| {
             let db = open_optimistic(&MemFs::new());
             let begin = |set_snapshot| {
-                let options = OptimisticTransactionOptions { set_snapshot };
+                let options = OptimisticTransactionOptions {
+                    set_snapshot,
+                    ..OptimisticTransactionOptions::default()
+                };
                 db.begin_transaction(&WriteOptions::default(), &options)
             };
             let meanwhile = |rng: &mut TestRng| flush_or_compact(db.db(), rng);

@@ -1,5 +1,6 @@
 //! Transactions over a whole database.
 
+mod anomalies;
 mod common;
 mod history;
 mod optimistic;
@@ -7,6 +8,7 @@ mod pessimistic;
 mod ranges;
 mod removals;
 mod rocksdb;
+mod serializable;
 mod sums;
 mod two_phase;
 mod two_phase_crash;

@@ -133,6 +133,7 @@ fn without_locks() {
     run(db.db(), &|_, rng| {
         let how = OptimisticTransactionOptions {
             set_snapshot: rng.bool(),
+            ..OptimisticTransactionOptions::default()
         };
         db.begin_transaction(&WriteOptions::default(), &how)
     });
