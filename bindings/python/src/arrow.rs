@@ -369,7 +369,7 @@ fn imported(schema: &Bound<'_, PyCapsule>, array: &Bound<'_, PyCapsule>) -> PyRe
 }
 
 /// A column of bytes or text, as the values of its rows.
-pub enum Binary<'a> {
+pub enum Values<'a> {
     Binary(&'a BinaryArray),
     LargeBinary(&'a LargeBinaryArray),
     BinaryView(&'a BinaryViewArray),
@@ -379,34 +379,34 @@ pub enum Binary<'a> {
     Utf8View(&'a StringViewArray),
 }
 
-impl<'a> Binary<'a> {
+impl<'a> Values<'a> {
     /// The column `name` of a batch. `InvalidArgument` if there is none, or it has neither bytes nor text.
-    pub fn of(batch: &'a RecordBatch, name: &str) -> Result<Binary<'a>> {
+    pub fn of(batch: &'a RecordBatch, name: &str) -> Result<Values<'a>> {
         let column = batch.column_by_name(name);
         let column = column.ok_or_else(|| Error::invalid_argument(format!("no column {name:?}")))?;
         let column = column.as_any();
         let found = column
             .downcast_ref()
-            .map(Binary::Binary)
-            .or_else(|| column.downcast_ref().map(Binary::LargeBinary))
-            .or_else(|| column.downcast_ref().map(Binary::BinaryView))
-            .or_else(|| column.downcast_ref().map(Binary::FixedSize))
-            .or_else(|| column.downcast_ref().map(Binary::Utf8))
-            .or_else(|| column.downcast_ref().map(Binary::LargeUtf8))
-            .or_else(|| column.downcast_ref().map(Binary::Utf8View));
+            .map(Values::Binary)
+            .or_else(|| column.downcast_ref().map(Values::LargeBinary))
+            .or_else(|| column.downcast_ref().map(Values::BinaryView))
+            .or_else(|| column.downcast_ref().map(Values::FixedSize))
+            .or_else(|| column.downcast_ref().map(Values::Utf8))
+            .or_else(|| column.downcast_ref().map(Values::LargeUtf8))
+            .or_else(|| column.downcast_ref().map(Values::Utf8View));
         found.ok_or_else(|| Error::invalid_argument(format!("column {name:?} has neither bytes nor text")))
     }
 
     /// The value of a row; `None` for null.
     pub fn get(&self, row: usize) -> Option<&'a [u8]> {
         match self {
-            Binary::Binary(array) => array.is_valid(row).then(|| array.value(row)),
-            Binary::LargeBinary(array) => array.is_valid(row).then(|| array.value(row)),
-            Binary::BinaryView(array) => array.is_valid(row).then(|| array.value(row)),
-            Binary::FixedSize(array) => array.is_valid(row).then(|| array.value(row)),
-            Binary::Utf8(array) => array.is_valid(row).then(|| array.value(row).as_bytes()),
-            Binary::LargeUtf8(array) => array.is_valid(row).then(|| array.value(row).as_bytes()),
-            Binary::Utf8View(array) => array.is_valid(row).then(|| array.value(row).as_bytes()),
+            Values::Binary(array) => array.is_valid(row).then(|| array.value(row)),
+            Values::LargeBinary(array) => array.is_valid(row).then(|| array.value(row)),
+            Values::BinaryView(array) => array.is_valid(row).then(|| array.value(row)),
+            Values::FixedSize(array) => array.is_valid(row).then(|| array.value(row)),
+            Values::Utf8(array) => array.is_valid(row).then(|| array.value(row).as_bytes()),
+            Values::LargeUtf8(array) => array.is_valid(row).then(|| array.value(row).as_bytes()),
+            Values::Utf8View(array) => array.is_valid(row).then(|| array.value(row).as_bytes()),
         }
     }
 }

@@ -10,7 +10,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 
-use crate::arrow::{Binary, batches_of};
+use crate::arrow::{Values, batches_of};
 use crate::bytes::Bytes;
 use crate::call::call;
 use crate::operation::{Keywords, unknown, write_options};
@@ -279,7 +279,7 @@ fn batch_of(
     value: &str,
     family: &esker::ColumnFamily,
 ) -> esker::Result<esker::WriteBatch> {
-    let (keys, values) = (Binary::of(rows, key)?, Binary::of(rows, value)?);
+    let (keys, values) = (Values::of(rows, key)?, Values::of(rows, value)?);
     let mut batch = esker::WriteBatch::new();
     for row in 0..rows.num_rows() {
         let key = keys
