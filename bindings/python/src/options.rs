@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use esker::option_table::{OptionRow, OptionTable};
-use esker::{BlockBasedOptions, ColumnFamilyOptions, Error, Options, UserComparator};
+use esker::{BlockBasedOptions, ColumnFamilyOptions, DbPath, Error, Options, UserComparator};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
@@ -92,12 +92,21 @@ fn set_family(options: &mut ColumnFamilyOptions, name: &str, value: &Bound<'_, P
         "compaction_filter_factory" => {
             options.compaction_filter_factory = compaction_filter::factory_of(value)?;
         }
-        "cf_path" => options.cf_path = value.extract::<Option<PathBuf>>()?,
+        "cf_paths" => options.cf_paths = db_paths(value)?,
         "block_cache" => options.table.block_cache = cache(value)?,
         "blob_cache" => options.blob_cache = cache(value)?,
         _ => return Ok(set_row(options, name, value)? || set_row(&mut options.table, name, value)?),
     }
     Ok(true)
+}
+
+/// Directories and the bytes of tables that each is meant for.
+fn db_paths(value: &Bound<'_, PyAny>) -> PyResult<Vec<DbPath>> {
+    let paths: Vec<(PathBuf, u64)> = value.extract()?;
+    let paths = paths
+        .into_iter()
+        .map(|(path, target_size)| DbPath::new(path, target_size));
+    Ok(paths.collect())
 }
 
 fn cache(value: &Bound<'_, PyAny>) -> PyResult<Option<Arc<esker::BlockCache>>> {
@@ -132,7 +141,7 @@ pub fn invalid(py: Python<'_>, message: String) -> PyErr {
 /// Sets one option of a database. False if there is none of that name.
 fn set_db(options: &mut Options, name: &str, value: &Bound<'_, PyAny>) -> PyResult<bool> {
     match name {
-        "db_path" => options.db_path = value.extract::<Option<PathBuf>>()?,
+        "db_paths" => options.db_paths = db_paths(value)?,
         "statistics" => options.statistics = Statistics::of(value)?,
         "rate_limiter" => options.rate_limiter = RateLimiter::of(value)?,
         "write_buffer_manager" => options.write_buffer_manager = WriteBufferManager::of(value)?,

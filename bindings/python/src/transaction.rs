@@ -111,10 +111,12 @@ impl OptimisticTransactionDB {
         write_options: Option<Keywords<'_, '_>>,
     ) -> PyResult<Transaction> {
         let write = self::write_options(write_options)?;
+        let options = OptimisticTransactionOptions {
+            set_snapshot,
+            ..OptimisticTransactionOptions::default()
+        };
         Transaction::begin(this.as_super(), move |shared| match shared.engine() {
-            Engine::Optimistic(db) => {
-                Ok(db.begin_transaction(&write, &OptimisticTransactionOptions { set_snapshot }))
-            }
+            Engine::Optimistic(db) => Ok(db.begin_transaction(&write, &options)),
             _ => Err(no_transactions()),
         })
     }

@@ -136,6 +136,7 @@ api!(
             set_snapshot: options
                 .as_ref()
                 .is_some_and(|options| options.fields.set_snapshot != 0),
+            ..OptimisticTransactionOptions::default()
         };
         let begun = object
             .transactions

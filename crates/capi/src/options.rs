@@ -1,12 +1,11 @@
 //! `rocksdb_options_t`: options of a database and of a column family in one, as RocksDB's `Options` are.
 
 use std::ffi::{c_char, c_int};
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use esker::{
     BlockBasedOptions, BottommostLevelCompaction, ColumnFamilyOptions, CompactOnDeletionCollectorFactory,
-    CompactionPri, CompactionStyle, Error, InfoLogLevel, Options, PrefixExtractor, PrepopulateBlobCache,
+    CompactionPri, CompactionStyle, DbPath, InfoLogLevel, Options, PrefixExtractor, PrepopulateBlobCache,
     RateLimiter, RecoveryMode, Result, Statistics, StatsLevel, TablePropertiesCollectorFactory, Temperature,
     WriteBufferManager,
 };

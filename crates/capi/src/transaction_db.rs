@@ -80,6 +80,7 @@ unsafe fn transaction_options(options: *const rocksdb_transaction_options_t) -> 
         max_write_batch_size: fields.max_write_batch_size,
         skip_prepare: fields.skip_prepare != 0,
         skip_concurrency_control: fields.skip_concurrency_control != 0,
+        ..TransactionOptions::default()
     }
 }
 

@@ -1,15 +1,15 @@
 //! The engine's options of a database, a family, a read or a write, made of what Java has set.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use esker::{
     BlockBasedOptions, BottommostLevelCompaction, ColumnFamilyOptions, CompactFilesOptions,
     CompactRangeOptions, CompactionFilterFactory, CompactionPri, CompactionStyle, CompressionOptions,
-    CompressionType, Error, FlushOptions, InfoLogLevel, Logger, MergeOperator, Options, PrefixExtractor,
-    PrepopulateBlobCache, RateLimiter, ReadOptions, ReadTier, RecoveryMode, Result, Snapshot,
-    SstPartitionerFactory, Statistics, TableFilter, UserComparator, WriteBufferManager, WriteOptions,
+    CompressionType, DbPath, Error, FlushOptions, InfoLogLevel, Logger, MergeOperator, Options,
+    PrefixExtractor, PrepopulateBlobCache, RateLimiter, ReadOptions, ReadTier, RecoveryMode, Result,
+    Snapshot, SstPartitionerFactory, Statistics, TableFilter, UserComparator, WriteBufferManager,
+    WriteOptions,
 };
 use jni_sys::jlong;
 
@@ -147,7 +147,7 @@ impl Inner {
         if let Some(env) = &parts.env {
             env.apply(&mut options);
         }
-        options.db_path = only_path("db_paths", &parts.db_paths)?;
+        options.db_paths = directories(&parts.db_paths);
         options.column_family = self.family_with(&mut kept)?;
         // The older way to say how many jobs there are at a time.
         let (compactions, flushes) = (
@@ -189,7 +189,7 @@ impl Inner {
         options.prefix_extractor = parts.prefix_extractor.clone();
         options.sst_partitioner_factory = parts.partitioner.clone();
         options.table_properties_collector_factories = parts.collectors.clone();
-        options.cf_path = only_path("cf_paths", &parts.cf_paths)?;
+        options.cf_paths = directories(&parts.cf_paths);
         self.compressions(&mut options)?;
         options.prepopulate_blob_cache = match self.int("prepopulate_blob_cache", 0) {
             1 => PrepopulateBlobCache::FlushOnly,
@@ -399,11 +399,8 @@ pub fn info_log_level(number: i8) -> InfoLogLevel {
     }
 }
 
-/// The one directory of tables, if any is given. Several, filled one after the other, are refused.
-fn only_path(option: &str, paths: &[(String, jlong)]) -> Result<Option<PathBuf>> {
-    match paths {
-        [] => Ok(None),
-        [(path, _)] => Ok(Some(path.into())),
-        _ => Err(Error::not_supported(format!("{option} of more than one path"))),
-    }
+/// Directories of tables. A negative size of Java's counts as 0.
+fn directories(paths: &[(String, jlong)]) -> Vec<DbPath> {
+    let directory = |(path, size): &(String, jlong)| DbPath::new(path, u64::try_from(*size).unwrap_or(0));
+    paths.iter().map(directory).collect()
 }

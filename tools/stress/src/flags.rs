@@ -39,7 +39,7 @@ flags::flags! {
     /// Each time the database is opened, its WALs are to lie in its own directory, or in one of two others beside it. Ours.
     change_wal_dir: bool = false;
     /// Tables lie in so many directories beside the database's, up to four; 0: in its own. Ours.
-    table_paths: usize = 0;
+    table_paths: u32 = 0;
     /// Each lock guards 2 to the power of so many keys.
     log2_keys_per_lock: u32 = 2;
     /// Values have once to three times so many bytes.

@@ -57,9 +57,9 @@ const TABLES: &[Table] = &[
                 "Prefixes that filters index: fixed:N, capped:N or noop. Default: none.",
             ),
             (
-                "cf_path",
-                "Path | None",
-                "The directory of the family's tables. Default: the database's own.",
+                "cf_paths",
+                "list[tuple[Path, int]]",
+                "The directories of the family's tables, each with the bytes it is meant for. Default: those of db_paths.",
             ),
             (
                 "blob_cache",
@@ -95,9 +95,9 @@ const TABLES: &[Table] = &[
                 "Limits the memory of memtables of several databases. Default: none.",
             ),
             (
-                "db_path",
-                "Path | None",
-                "The directory of tables of families without cf_path. Default: the database's own.",
+                "db_paths",
+                "list[tuple[Path, int]]",
+                "The directories of tables, each with the bytes it is meant for; at most four. Default: the database's own directory.",
             ),
         ],
     },

@@ -443,8 +443,8 @@ class ColumnFamilyOptions(BlockBasedOptions, total=False):
     # Prefixes that filters index: fixed:N, capped:N or noop. Default: none.
     prefix_extractor: str | None
 
-    # The directory of the family's tables. Default: the database's own.
-    cf_path: Path | None
+    # The directories of the family's tables, each with the bytes it is meant for. Default: those of db_paths.
+    cf_paths: list[tuple[Path, int]]
 
     # Cache of values of blob files. Default: none.
     blob_cache: Cache | int | None
@@ -670,5 +670,5 @@ class Options(ColumnFamilyOptions, total=False):
     # Limits the memory of memtables of several databases. Default: none.
     write_buffer_manager: WriteBufferManager | None
 
-    # The directory of tables of families without cf_path. Default: the database's own.
-    db_path: Path | None
+    # The directories of tables, each with the bytes it is meant for; at most four. Default: the database's own directory.
+    db_paths: list[tuple[Path, int]]
