@@ -256,10 +256,11 @@ fn microbenchmarks() -> Outcome {
 
 /// Each example, with little to do. The tests are built with them.
 fn examples() -> Outcome {
-    let all: [(&str, &str, &[&str]); 3] = [
+    let all: [(&str, &str, &[&str]); 4] = [
         ("esker", "logical_backup", &["--rows=2000", "--seconds=1"]),
         ("esker-mvcc", "history", &[]),
         ("esker-txn", "bank", &[]),
+        ("esker-txn", "orders", &[]),
     ];
     for (package, example, args) in all {
         let mut command = shell::cargo();

@@ -97,6 +97,20 @@ flags::flags! {
     use_single_deletes: bool = true;
     /// Standard deviation of the keys randomreplacekeys chooses.
     stddev: f64 = 2_000.0;
+    /// randomtransaction by transactions with locks. The database is opened with allow_2pc; other workloads write to it without locks.
+    transaction_db: bool = false;
+    /// randomtransaction by optimistic transactions.
+    optimistic_transaction_db: bool = false;
+    /// Keys that each transaction changes, one of each set of `num`.
+    transaction_sets: u64 = 2;
+    /// Each transaction takes a snapshot when it begins.
+    transaction_set_snapshot: bool = false;
+    /// Microseconds, at most, between the read and the write of a key in a transaction.
+    transaction_sleep: i32 = 0;
+    /// Milliseconds that a transaction with locks waits for one before it is given up.
+    transaction_lock_timeout: u64 = 100;
+    /// Of the transactions with locks, so many of a hundred are committed in two phases. 90 are, as in RocksDB's.
+    transaction_prepare_percent: i32 = 90;
     /// Ids of timeseries.
     key_id_range: i32 = 100_000;
     /// Who removes expired entries of timeseries: none, compaction_filter, delete (threads that read).

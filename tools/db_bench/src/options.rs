@@ -448,6 +448,7 @@ mod tests {
     /// Flags that RocksDB has not.
     const OURS: &[&str] = &[
         "undefok",
+        "transaction_prepare_percent",
         "mixgraph_preset",
         "mixgraph_like_rocksdb",
         "streams",

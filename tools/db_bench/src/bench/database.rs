@@ -8,6 +8,7 @@ use esker::{Db, ReadOptions};
 
 use super::{Bench, Handles};
 use crate::secondary::CatchUp;
+use crate::workloads::transaction::Transactions;
 
 impl Bench {
     /// Closes the database and opens it again.
@@ -26,7 +27,12 @@ impl Bench {
                 None => db.create_column_family(&name, &self.options.column_family)?,
             });
         }
-        self.db = Some(Handles { db, families });
+        let transactions = Transactions::over(&self.flags, &db)?;
+        self.db = Some(Handles {
+            db,
+            families,
+            transactions,
+        });
         Ok(())
     }
 

@@ -24,6 +24,7 @@ use crate::seeds::Seeds;
 use crate::values::{Sizes, Values};
 use crate::workloads::streams::{self, Streams};
 use crate::workloads::timeseries::{self, Expire, ExpiredTimeFilter, Time};
+use crate::workloads::transaction::{self, Transactions};
 use crate::workloads::{self, Run, Threads, Workload};
 use crate::{harness, header, options, options_file};
 
@@ -56,6 +57,8 @@ pub struct Handles {
     pub db: Db,
     /// Families over which keys are spread.
     pub families: Vec<ColumnFamily>,
+    /// With `--transaction_db` or `--optimistic_transaction_db`.
+    pub transactions: Option<Transactions>,
 }
 
 /// What a workload works with: the flags, with what the workload itself changes of them.
@@ -67,6 +70,8 @@ pub struct Params<'a> {
     pub db: &'a Db,
     /// Families over which keys are spread.
     pub families: &'a [ColumnFamily],
+    /// What makes transactions.
+    pub transactions: Option<&'a Transactions>,
     /// Keys written.
     pub num: i64,
     /// Reads a thread does.
@@ -133,7 +138,7 @@ impl Params<'_> {
 impl Bench {
     /// Opens the database at `path` as `flags` say.
     pub fn open(flags: Flags, path: &Path) -> Result<Bench> {
-        let options = match flags.options_file.as_str() {
+        let mut options = match flags.options_file.as_str() {
             "" => options::from_flags(&flags)?,
             _ => {
                 println!("Initializing RocksDB Options from the specified file");
@@ -142,6 +147,8 @@ impl Bench {
                 options
             }
         };
+        // Else no transaction is prepared.
+        options.allow_2pc |= flags.transaction_db;
         let sizes = match flags.value_size_distribution_type.as_str() {
             "fixed" => Sizes::Fixed(flags.value_size.max(0) as usize),
             kind @ ("uniform" | "normal") => {
@@ -391,6 +398,7 @@ impl Bench {
             flags: &flags,
             db: &handles.db,
             families: &handles.families,
+            transactions: handles.transactions.as_ref(),
             num: flags.num,
             reads: or_num(flags.reads),
             writes: or_num(flags.writes),
@@ -516,6 +524,7 @@ fn check(flags: &Flags) -> Result<()> {
     }
     Streams::from_flags(flags)?;
     timeseries::expire_style(flags)?;
+    transaction::check(flags)?;
     if workloads::in_list(&flags.benchmarks, "mixgraph") {
         // Before the workloads in front of it have filled a database for hours.
         Mixgraph::new(flags, 0).map_err(Error::invalid_argument)?;

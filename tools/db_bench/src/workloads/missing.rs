@@ -22,7 +22,6 @@ const MISSING: &[(&[&str], &str)] = &[
     (&["fillembeddedblob"], "blobs embedded in tables"),
     (&["multiscanrandom"], "MultiScan of drawn lengths"),
     (&["approximatememtablestats"], "GetApproximateMemTableStats"),
-    (&["randomtransaction"], "transactions"),
     (
         &["block_cache_entry_stats", "cache_report_problems"],
         "block cache reports",

@@ -12,6 +12,7 @@ mod read;
 mod scan;
 pub mod streams;
 pub mod timeseries;
+pub mod transaction;
 pub mod write;
 
 use base::Result;
@@ -477,6 +478,12 @@ pub const WORKLOADS: &[Workload] = &[
     )
     .on(Threads::One)
     .prepared(backup::prepare_restore),
+    Workload::reading_and_writing(
+        "randomtransaction",
+        "transactions that add to a key of each of `transaction_sets` sets, whose sums are compared at the end",
+        transaction::run,
+    )
+    .then(transaction::verify),
     Workload::alone(
         "compactall",
         "compacts all column families, the bottom level only where it must be",

@@ -419,6 +419,51 @@ fn the_tour_ends_with_a_picture() {
 }
 
 #[test]
+fn transactions_leave_equal_sums() {
+    let line = |flags: &str| {
+        let args =
+            format!("--benchmarks=randomtransaction --num=20 --reads=300 --threads=4 --seed=7 {flags}");
+        let out = stdout(&args);
+        assert_eq!(operations(&out, "randomtransaction"), 1200);
+        assert_eq!(
+            out.contains("RandomTransactionVerify Success."),
+            out.contains("( transactions:300 aborts:"),
+            "{out}"
+        );
+        out.lines()
+            .find(|line| line.starts_with("randomtransaction"))
+            .unwrap()
+            .to_owned()
+    };
+    for flags in [
+        "--transaction_db",
+        "--transaction_db --transaction_set_snapshot --transaction_sets=5 --transaction_prepare_percent=0",
+        "--optimistic_transaction_db --transaction_sleep=5",
+        "--optimistic_transaction_db --transaction_set_snapshot",
+    ] {
+        let line = line(flags);
+        assert!(line.contains("( transactions:300 aborts:"), "{line}");
+    }
+    assert!(line("").contains("( batches:300 )"));
+    for (flags, why) in [
+        ("--transaction_db --optimistic_transaction_db", "not both"),
+        (
+            "--transaction_sets=10000",
+            "--transaction_sets lies between 1 and 9999",
+        ),
+        (
+            "--transaction_db --readonly",
+            "Cannot use readonly flag with transaction_db",
+        ),
+    ] {
+        assert!(
+            stderr(&format!("--benchmarks=randomtransaction {flags}")).contains(why),
+            "{flags}"
+        );
+    }
+}
+
+#[test]
 fn mistakes_are_explained() {
     assert_eq!(
         stderr("--benchmarks=fillsq").trim(),
@@ -431,8 +476,8 @@ fn mistakes_are_explained() {
     assert!(stderr("--benchmarks=fillseq --compression_type=rar").contains("Invalid argument: "));
     assert!(stderr("--benchmarks=mergerandom --num=10").contains("mergerandom needs --merge_operator"));
     assert_eq!(
-        stderr("--benchmarks=fillseq,randomtransaction").trim(),
-        "benchmark 'randomtransaction' needs transactions, which Esker does not have yet"
+        stderr("--benchmarks=fillseq,readtorowcache").trim(),
+        "benchmark 'readtorowcache' needs a row cache, which Esker does not have yet"
     );
     assert!(stderr("--benchmarks=fillseq --num=0").contains("--num must be at least 1"));
     let dir = tempfile::tempdir().expect("a directory");
