@@ -18,6 +18,13 @@ const TABLES: &[(&str, &str)] = &[
          seekrandom20000,seekrandom400000,readseq,readreverse,seekreverse10,readwhilewriting,fwdrangewhilewriting10,\
          revrangewhilewriting10,readwhiledeleting3000,readwhiledeleting20000",
     ),
+    (
+        "transactions",
+        "randomtransaction,randomtransaction@4,randomtransaction@32,randomtransactionhot@4,randomtransactionhot@32,\
+         randomtransaction2pc,randomtransaction2pc@4,randomtransaction2pc@32,randomtransaction2pchot@4,randomtransaction2pchot@32,\
+         randomtransactionoptimistic,randomtransactionoptimistic@4,randomtransactionoptimistic@32,\
+         randomtransactionoptimistichot@4,randomtransactionoptimistichot@32",
+    ),
 ];
 
 /// A workload, and how many threads are to do it.

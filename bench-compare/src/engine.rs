@@ -9,6 +9,7 @@ use std::path::Path;
 use std::str::FromStr;
 
 use crate::data::KEY_SIZE;
+use crate::transaction::{Control, Transactions};
 
 /// Settings all engines get.
 #[derive(Clone, Debug)]
@@ -69,6 +70,10 @@ pub enum Scan<'a> {
 pub trait Engine: Sized + Sync {
     /// Opens or creates the database in `dir`.
     fn open(dir: &Path, settings: &Settings) -> Self;
+    /// The database in `dir`, opened or created for transactions of that kind, if the engine has them.
+    fn transactions(_dir: &Path, _settings: &Settings, _control: Control) -> Option<Box<dyn Transactions>> {
+        None
+    }
     /// Puts a row, as durable as the settings say.
     fn put(&self, key: &[u8], value: &[u8]);
     /// Length of the value, looked at without a copy where the engine can.

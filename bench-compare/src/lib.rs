@@ -4,6 +4,7 @@
 mod burden;
 pub mod data;
 pub mod engine;
+pub mod transaction;
 pub mod worker;
 pub mod workload;
 mod write;

@@ -9,8 +9,8 @@ use clap::{Args, Parser};
 
 use crate::data::Data;
 use crate::engine::{Engine, Kind, Scan, Settings};
-use crate::workload::{self, Pace, Shape, Workload};
-use crate::write;
+use crate::workload::{self, Done, Pace, Shape, Workload};
+use crate::{transaction, write};
 
 /// A run that takes longer has hung.
 const LIMIT: Duration = Duration::from_secs(3_600);
@@ -274,6 +274,11 @@ pub fn run<E: Engine>(task: &Task) -> Sample {
         slow_down: task.slow_down,
         direct: task.common.direct,
     };
+    if let Workload::Transact(control, keys) = task.benchmark {
+        let db = E::transactions(&task.dir, &settings, control);
+        let db = db.unwrap_or_else(|| panic!("{} has no transactions", task.engine));
+        return timed(&transaction::run(&*db, keys, &data, &pace));
+    }
     let (db, done) = match task.benchmark {
         Workload::Recovery(mib) => write::recover::<E>(&task.dir, &settings, &data, mib, &pace),
         benchmark => {
@@ -281,11 +286,6 @@ pub fn run<E: Engine>(task: &Task) -> Sample {
             let done = workload::run(&db, benchmark, &data, &pace);
             (db, done)
         }
-    };
-    let operations = done.operations.max(1) as f64;
-    let nanos = match done.tail {
-        Some(tail) => tail.as_nanos() as f64,
-        None => done.time.as_nanos() as f64 / operations,
     };
     let (write_amplification, live_file_bytes) = if done.written > 0 {
         (db.write_amplification(), db.live_file_bytes())
@@ -302,13 +302,28 @@ pub fn run<E: Engine>(task: &Task) -> Sample {
         bytes as f64 / live.bytes as f64
     });
     Sample {
+        storage_amplification,
+        write_amplification: write_amplification.unwrap_or(f64::NAN),
+        space_amplification: space_amplification.unwrap_or(f64::NAN),
+        ..timed(&done)
+    }
+}
+
+/// The times of it, and nothing of the disk.
+fn timed(done: &Done) -> Sample {
+    let operations = done.operations.max(1) as f64;
+    let nanos = match done.tail {
+        Some(tail) => tail.as_nanos() as f64,
+        None => done.time.as_nanos() as f64 / operations,
+    };
+    Sample {
         nanos,
         found: done.found,
         cpu_nanos: done.cost.cpu_seconds * 1e9 / operations,
         peak_rss: done.cost.peak_rss as f64,
-        storage_amplification,
-        write_amplification: write_amplification.unwrap_or(f64::NAN),
-        space_amplification: space_amplification.unwrap_or(f64::NAN),
+        storage_amplification: f64::NAN,
+        write_amplification: f64::NAN,
+        space_amplification: f64::NAN,
     }
 }
 

@@ -11,6 +11,7 @@ use paired::Cost;
 use crate::burden::Burden;
 use crate::data::{Data, key, missing_key};
 use crate::engine::{Engine, Scan};
+use crate::transaction::{Control, Keys};
 use crate::write::{self, fill_unique_random, fill_unique_random_and};
 
 /// A workload by its name. A number behind a name is one the workload wants.
@@ -46,6 +47,8 @@ pub enum Workload {
     Mixgraph(&'static str),
     /// A database is opened whose WAL holds so many MiB of rows; an operation is a row.
     Recovery(u64),
+    /// Two rows read for update and put by each transaction; an operation is a transaction.
+    Transact(Control, Keys),
     /// Random keys that are there.
     ReadRandom,
     /// Keys between those that are there.
@@ -74,7 +77,7 @@ use Workload::{
     Compact, FillRandom, FillSeq, FillSeqDesc, FillStreams, FillStreamsAndWait, FillStreamsInTurn, FillSync,
     FillUniqueRandomAndWait, FwdRangeWhileWriting, Load, Mixgraph, MultiReadRandom, Overwrite,
     OverwriteAndWait, OverwriteTail, ReadMissing, ReadRandom, ReadReverse, ReadSeq, ReadWhileDeleting,
-    ReadWhileWriting, Recovery, RevRangeWhileWriting, SeekRandom, SeekReverse,
+    ReadWhileWriting, Recovery, RevRangeWhileWriting, SeekRandom, SeekReverse, Transact,
 };
 
 const PLAIN: &[(&str, Workload)] = &[
@@ -92,6 +95,18 @@ const PLAIN: &[(&str, Workload)] = &[
     ("mixgraph_prefix_dist", Mixgraph("prefix_dist")),
     ("mixgraph_all_random", Mixgraph("all_random")),
     ("mixgraph_prefix_random", Mixgraph("prefix_random")),
+    ("randomtransaction", Transact(Control::Locks, Keys::Cold)),
+    ("randomtransactionhot", Transact(Control::Locks, Keys::Hot)),
+    ("randomtransaction2pc", Transact(Control::TwoPhases, Keys::Cold)),
+    ("randomtransaction2pchot", Transact(Control::TwoPhases, Keys::Hot)),
+    (
+        "randomtransactionoptimistic",
+        Transact(Control::Optimistic, Keys::Cold),
+    ),
+    (
+        "randomtransactionoptimistichot",
+        Transact(Control::Optimistic, Keys::Hot),
+    ),
     ("readrandom", ReadRandom),
     ("readmissing", ReadMissing),
     ("readseq", ReadSeq),
@@ -209,6 +224,7 @@ impl Workload {
                 | Compact
                 | Mixgraph(_)
                 | Recovery(_)
+                | Transact(..)
         )
     }
 }

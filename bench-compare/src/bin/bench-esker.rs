@@ -3,9 +3,11 @@
 use std::hint::black_box;
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use bench_worker::data::KEY_SIZE;
 use bench_worker::engine::{Engine, Kind, Scan, Settings, Walked};
+use bench_worker::transaction::{Control, Transactions};
 use bench_worker::worker;
 
 /// Esker with its defaults, the common settings aside.
@@ -15,36 +17,108 @@ pub struct Esker {
     write: esker::WriteOptions,
 }
 
+/// The options that the settings stand for.
+fn options(settings: &Settings) -> esker::Options {
+    let cache = esker::Cache::lru(esker::CacheOptions {
+        capacity: settings.cache_size,
+        ..Default::default()
+    });
+    let table = esker::BlockBasedOptions {
+        filter_policy: esker::FilterPolicy::Bloom(settings.bloom_bits),
+        block_cache: Some(cache),
+        block_align: settings.block_align,
+        ..Default::default()
+    };
+    let column_family = esker::ColumnFamilyOptions {
+        write_buffer_size: settings.write_buffer_size as u64,
+        disable_auto_compactions: settings.disable_auto_compactions,
+        compression: if settings.lz4 {
+            esker::CompressionType::Lz4
+        } else {
+            esker::CompressionType::None
+        },
+        table,
+        ..Default::default()
+    };
+    esker::Options {
+        create_if_missing: true,
+        use_direct_reads: settings.direct,
+        allow_mmap_reads: settings.mmap,
+        column_family,
+        ..Default::default()
+    }
+}
+
+/// Transactions of either kind.
+enum Transactional {
+    Locked {
+        db: txn::TransactionDB,
+        prepares: bool,
+        last: AtomicU64,
+    },
+    Optimistic(txn::OptimisticTransactionDB),
+}
+
+impl Transactional {
+    fn begin(&self, write: &esker::WriteOptions) -> esker::Result<txn::Transaction> {
+        match self {
+            Transactional::Locked { db, prepares, last } => {
+                let mut transaction = db.begin_transaction(write, &txn::TransactionOptions::default());
+                if *prepares {
+                    transaction.set_name(&last.fetch_add(1, Ordering::Relaxed).to_be_bytes())?;
+                }
+                Ok(transaction)
+            }
+            Transactional::Optimistic(db) => {
+                Ok(db.begin_transaction(write, &txn::OptimisticTransactionOptions::default()))
+            }
+        }
+    }
+
+    fn change(
+        &self,
+        write: &esker::WriteOptions,
+        keys: &[[u8; KEY_SIZE]],
+        value: &[u8],
+    ) -> esker::Result<()> {
+        let db = match self {
+            Transactional::Locked { db, .. } => db.db(),
+            Transactional::Optimistic(db) => db.db(),
+        };
+        let family = db.default_column_family();
+        let mut transaction = self.begin(write)?;
+        let read = esker::ReadOptions::default();
+        for key in keys {
+            black_box(transaction.get_for_update(&read, &family, key, true, true)?);
+            transaction.put(&family, key, value)?;
+        }
+        if matches!(self, Transactional::Locked { prepares: true, .. }) {
+            transaction.prepare()?;
+        }
+        transaction.commit()
+    }
+}
+
+/// How its transactions write.
+struct EskerTransactions {
+    transactions: Transactional,
+    write: esker::WriteOptions,
+}
+
+impl Transactions for EskerTransactions {
+    fn change(&self, keys: &[[u8; KEY_SIZE]], value: &[u8]) -> bool {
+        use esker::ErrorKind::{Busy, TimedOut};
+        match self.transactions.change(&self.write, keys, value) {
+            Ok(()) => true,
+            Err(error) if matches!(error.kind(), Busy | TimedOut) => false,
+            Err(error) => panic!("a transaction: {error}"),
+        }
+    }
+}
+
 impl Engine for Esker {
     fn open(dir: &Path, settings: &Settings) -> Esker {
-        let cache = esker::Cache::lru(esker::CacheOptions {
-            capacity: settings.cache_size,
-            ..Default::default()
-        });
-        let table = esker::BlockBasedOptions {
-            filter_policy: esker::FilterPolicy::Bloom(settings.bloom_bits),
-            block_cache: Some(cache),
-            block_align: settings.block_align,
-            ..Default::default()
-        };
-        let column_family = esker::ColumnFamilyOptions {
-            write_buffer_size: settings.write_buffer_size as u64,
-            disable_auto_compactions: settings.disable_auto_compactions,
-            compression: if settings.lz4 {
-                esker::CompressionType::Lz4
-            } else {
-                esker::CompressionType::None
-            },
-            table,
-            ..Default::default()
-        };
-        let options = esker::Options {
-            create_if_missing: true,
-            use_direct_reads: settings.direct,
-            allow_mmap_reads: settings.mmap,
-            column_family,
-            ..Default::default()
-        };
+        let options = options(settings);
         let db = esker::Db::open(&options, dir).expect("open esker");
         Esker {
             family: db.default_column_family(),
@@ -54,6 +128,28 @@ impl Engine for Esker {
                 ..Default::default()
             },
         }
+    }
+
+    fn transactions(dir: &Path, settings: &Settings, control: Control) -> Option<Box<dyn Transactions>> {
+        let options = options(settings);
+        let transactions = match control {
+            Control::Optimistic => Transactional::Optimistic(
+                txn::OptimisticTransactionDB::open(&options, dir).expect("open esker"),
+            ),
+            Control::Locks | Control::TwoPhases => Transactional::Locked {
+                db: txn::TransactionDB::open(&options, &txn::TransactionDBOptions::default(), dir)
+                    .expect("open esker"),
+                prepares: control == Control::TwoPhases,
+                last: AtomicU64::new(0),
+            },
+        };
+        Some(Box::new(EskerTransactions {
+            transactions,
+            write: esker::WriteOptions {
+                sync: settings.sync,
+                ..Default::default()
+            },
+        }))
     }
 
     fn put(&self, key: &[u8], value: &[u8]) {

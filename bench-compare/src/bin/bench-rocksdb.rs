@@ -3,9 +3,11 @@
 use std::hint::black_box;
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use bench_worker::data::KEY_SIZE;
 use bench_worker::engine::{Engine, Kind, Scan, Settings, Walked};
+use bench_worker::transaction::{Control, Transactions};
 use bench_worker::worker;
 
 /// With RocksDB's defaults, but for the size of cache and memtable: no filters, LRU cache.
@@ -21,23 +23,12 @@ struct RocksDb {
 }
 
 impl RocksDb {
-    fn open(dir: &Path, settings: &Settings, mut options: rocksdb::Options) -> RocksDb {
-        options.create_if_missing(true);
-        options.set_use_direct_reads(settings.direct);
-        options.set_allow_mmap_reads(settings.mmap);
-        options.set_write_buffer_size(settings.write_buffer_size);
-        options.set_disable_auto_compactions(settings.disable_auto_compactions);
-        if settings.block_align {
-            options = options
-                .get_options_from_string(ALIGNED)
-                .expect("options of this release");
-        }
+    fn open(dir: &Path, settings: &Settings, options: rocksdb::Options) -> RocksDb {
+        let options = common(settings, options);
         let family = rocksdb::ColumnFamilyDescriptor::new("default", options.clone());
-        let mut write = rocksdb::WriteOptions::default();
-        write.set_sync(settings.sync);
         RocksDb {
             db: rocksdb::DB::open_cf_descriptors(&options, dir, [family]).expect("open rocksdb"),
-            write,
+            write: write_options(settings),
         }
     }
 
@@ -113,7 +104,114 @@ impl RocksDb {
     }
 }
 
-fn default(dir: &Path, settings: &Settings) -> RocksDb {
+/// `options` with the settings that all engines get.
+fn common(settings: &Settings, mut options: rocksdb::Options) -> rocksdb::Options {
+    options.create_if_missing(true);
+    options.set_use_direct_reads(settings.direct);
+    options.set_allow_mmap_reads(settings.mmap);
+    options.set_write_buffer_size(settings.write_buffer_size);
+    options.set_disable_auto_compactions(settings.disable_auto_compactions);
+    if settings.block_align {
+        options = options
+            .get_options_from_string(ALIGNED)
+            .expect("options of this release");
+    }
+    options
+}
+
+fn write_options(settings: &Settings) -> rocksdb::WriteOptions {
+    let mut write = rocksdb::WriteOptions::default();
+    write.set_sync(settings.sync);
+    write
+}
+
+/// Transactions with locks.
+struct Locked {
+    db: rocksdb::TransactionDB,
+    write: rocksdb::WriteOptions,
+    prepares: bool,
+    last: AtomicU64,
+}
+
+/// Transactions without.
+struct Optimistic {
+    db: rocksdb::OptimisticTransactionDB,
+    write: rocksdb::WriteOptions,
+}
+
+/// Has a transaction change the rows.
+fn change<DB>(
+    transaction: &rocksdb::Transaction<'_, DB>,
+    keys: &[[u8; KEY_SIZE]],
+    value: &[u8],
+) -> Result<(), rocksdb::Error> {
+    for key in keys {
+        black_box(transaction.get_pinned_for_update(key, true)?);
+        transaction.put(key, value)?;
+    }
+    Ok(())
+}
+
+/// True if it is done, false if others were in the way.
+fn is_done(done: Result<(), rocksdb::Error>) -> bool {
+    use rocksdb::ErrorKind::{Busy, TimedOut, TryAgain};
+    match done {
+        Ok(()) => true,
+        Err(error) if matches!(error.kind(), Busy | TimedOut | TryAgain) => false,
+        Err(error) => panic!("a transaction: {error}"),
+    }
+}
+
+impl Transactions for Locked {
+    fn change(&self, keys: &[[u8; KEY_SIZE]], value: &[u8]) -> bool {
+        let options = rocksdb::TransactionOptions::default();
+        let transaction = self.db.transaction_opt(&self.write, &options);
+        let prepare = || {
+            let name = self.last.fetch_add(1, Ordering::Relaxed).to_be_bytes();
+            transaction.set_name(&name)?;
+            transaction.prepare()
+        };
+        let changed = change(&transaction, keys, value);
+        let prepared = changed.and_then(|()| match self.prepares {
+            true => prepare(),
+            false => Ok(()),
+        });
+        is_done(prepared.and_then(|()| transaction.commit()))
+    }
+}
+
+impl Transactions for Optimistic {
+    fn change(&self, keys: &[[u8; KEY_SIZE]], value: &[u8]) -> bool {
+        let options = rocksdb::OptimisticTransactionOptions::default();
+        let transaction = self.db.transaction_opt(&self.write, &options);
+        is_done(change(&transaction, keys, value).and_then(|()| transaction.commit()))
+    }
+}
+
+fn transactions(
+    dir: &Path,
+    settings: &Settings,
+    control: Control,
+    options: rocksdb::Options,
+) -> Box<dyn Transactions> {
+    let options = common(settings, options);
+    let write = write_options(settings);
+    match control {
+        Control::Optimistic => Box::new(Optimistic {
+            db: rocksdb::OptimisticTransactionDB::open(&options, dir).expect("open rocksdb"),
+            write,
+        }),
+        Control::Locks | Control::TwoPhases => Box::new(Locked {
+            db: rocksdb::TransactionDB::open(&options, &rocksdb::TransactionDBOptions::default(), dir)
+                .expect("open rocksdb"),
+            write,
+            prepares: control == Control::TwoPhases,
+            last: AtomicU64::new(0),
+        }),
+    }
+}
+
+fn default(settings: &Settings) -> rocksdb::Options {
     let mut table = rocksdb::BlockBasedOptions::default();
     table.set_block_cache(&rocksdb::Cache::new_lru_cache(settings.cache_size));
     let mut options = rocksdb::Options::default();
@@ -121,7 +219,7 @@ fn default(dir: &Path, settings: &Settings) -> RocksDb {
         options.set_compression_type(rocksdb::DBCompressionType::None);
     }
     options.set_block_based_table_factory(&table);
-    RocksDb::open(dir, settings, options)
+    options
 }
 
 /// What the crate has no setter for.
@@ -129,7 +227,7 @@ const ALIGNED: &str = "block_based_table_factory={block_align=true}";
 /// Nor for this: index blocks are searched by interpolation where their keys are spread evenly.
 const TUNED: &str = "block_based_table_factory={index_block_search_type=kAuto;uniform_cv_threshold=0.2}";
 
-fn tuned(dir: &Path, settings: &Settings) -> RocksDb {
+fn tuned(settings: &Settings) -> rocksdb::Options {
     let mut table = rocksdb::BlockBasedOptions::default();
     table.set_block_cache(&rocksdb::Cache::new_hyper_clock_cache(settings.cache_size, 0));
     table.set_bloom_filter(settings.bloom_bits, false);
@@ -144,17 +242,23 @@ fn tuned(dir: &Path, settings: &Settings) -> RocksDb {
     options.set_max_background_jobs(2);
     options.set_level_compaction_dynamic_level_bytes(true);
     options.set_block_based_table_factory(&table);
-    let options = options
+    options
         .get_options_from_string(TUNED)
-        .expect("options of this release");
-    RocksDb::open(dir, settings, options)
+        .expect("options of this release")
 }
 
 macro_rules! engine {
-    ($name:ident, $open:path) => {
+    ($name:ident, $options:path) => {
         impl Engine for $name {
             fn open(dir: &Path, settings: &Settings) -> $name {
-                $name($open(dir, settings))
+                $name(RocksDb::open(dir, settings, $options(settings)))
+            }
+            fn transactions(
+                dir: &Path,
+                settings: &Settings,
+                control: Control,
+            ) -> Option<Box<dyn Transactions>> {
+                Some(transactions(dir, settings, control, $options(settings)))
             }
             fn put(&self, key: &[u8], value: &[u8]) {
                 self.0.put(key, value);
