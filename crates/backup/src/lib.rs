@@ -93,8 +93,8 @@ impl BackupInfo {
 
 /// A backup directory.
 ///
-/// Only one engine at a time may have it open for writing; the file `LOCK` in it excludes other Esker
-/// processes, but not RocksDB.
+/// Only one engine at a time may have it open for writing; the file `BACKUP_LOCK` in it excludes other Esker
+/// processes, but not RocksDB. It may be the directory of a database, whose own `LOCK` is another file.
 #[derive(Debug)]
 pub struct BackupEngine {
     options: BackupEngineOptions,
@@ -121,7 +121,7 @@ impl BackupEngine {
         if options.share_table_files {
             copy::create_dir(fs, &dir.join(create::shared_dir(&options)), options.sync)?;
         }
-        let lock = fs.lock(&dir.join("LOCK"))?;
+        let lock = fs.lock(&dir.join("BACKUP_LOCK"))?;
         Ok(BackupEngine {
             catalog: Catalog::load(&options)?,
             options,

@@ -1,6 +1,7 @@
 //! `rocksdb_cache_t` and `rocksdb_write_buffer_manager_t`: shared by all that are given them.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use esker::{BlockCache, Cache, CacheOptions, CacheType, WriteBufferManager};
 
@@ -11,6 +12,18 @@ use crate::generated::fields::{HyperClockCacheOptionsFields, LruCacheOptionsFiel
 #[derive(Clone)]
 pub struct rocksdb_cache_t {
     pub cache: Arc<BlockCache>,
+    /// The capacity that was asked for; the cache rounds it up to a multiple of its shards.
+    pub capacity: Arc<AtomicUsize>,
+}
+
+impl rocksdb_cache_t {
+    /// A cache of these options.
+    pub fn new(options: CacheOptions) -> rocksdb_cache_t {
+        rocksdb_cache_t {
+            capacity: Arc::new(AtomicUsize::new(options.capacity)),
+            cache: Cache::new(options),
+        }
+    }
 }
 
 /// `rocksdb_lru_cache_options_t`.
@@ -26,27 +39,23 @@ pub struct rocksdb_hyper_clock_cache_options_t {
 }
 
 fn lru(capacity: usize, num_shard_bits: i32, strict_capacity_limit: bool) -> *mut rocksdb_cache_t {
-    boxed(rocksdb_cache_t {
-        cache: Cache::new(CacheOptions {
-            cache_type: CacheType::Lru,
-            capacity,
-            num_shard_bits,
-            strict_capacity_limit,
-            ..CacheOptions::default()
-        }),
-    })
+    boxed(rocksdb_cache_t::new(CacheOptions {
+        cache_type: CacheType::Lru,
+        capacity,
+        num_shard_bits,
+        strict_capacity_limit,
+        ..CacheOptions::default()
+    }))
 }
 
 fn clock(capacity: usize, estimated_entry_charge: usize, num_shard_bits: i32) -> *mut rocksdb_cache_t {
-    boxed(rocksdb_cache_t {
-        cache: Cache::new(CacheOptions {
-            cache_type: CacheType::HyperClock,
-            capacity,
-            num_shard_bits,
-            estimated_entry_charge,
-            ..CacheOptions::default()
-        }),
-    })
+    boxed(rocksdb_cache_t::new(CacheOptions {
+        cache_type: CacheType::HyperClock,
+        capacity,
+        num_shard_bits,
+        estimated_entry_charge,
+        ..CacheOptions::default()
+    }))
 }
 
 api!(
@@ -112,13 +121,15 @@ api!(
 
 api!(
     fn rocksdb_cache_set_capacity(cache: *mut rocksdb_cache_t, capacity: usize) {
-        (*cache).cache.set_capacity(capacity);
+        let cache = &*cache;
+        cache.capacity.store(capacity, Ordering::Relaxed);
+        cache.cache.set_capacity(capacity);
     }
 );
 
 api!(
     fn rocksdb_cache_get_capacity(cache: *const rocksdb_cache_t) -> usize {
-        (*cache).cache.capacity()
+        (*cache).capacity.load(Ordering::Relaxed)
     }
 );
 

@@ -124,6 +124,8 @@ api!(
         state: *mut c_void,
         destructor: Option<unsafe extern "C" fn(*mut c_void)>,
         compare: Option<Compare>,
+        // Timestamps are compared with the keys that they end.
+        _compare_timestamps: Option<Compare>,
         compare_without_timestamp: Option<CompareWithoutTs>,
         name: Option<Name>,
         timestamp_size: usize,

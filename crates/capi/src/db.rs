@@ -2,6 +2,7 @@
 
 use std::ffi::{c_char, c_int};
 use std::sync::Arc;
+use std::sync::atomic::AtomicI64;
 
 use esker::{ColumnFamily, Db, Error, Options, Result};
 
@@ -17,6 +18,8 @@ pub struct rocksdb_t {
     pub default: ColumnFamily,
     /// `inplace_update_support` was asked for: snapshots are empty.
     pub inplace_update: bool,
+    /// How often manual compactions were disabled, less how often they were enabled: below 0, the next disabling means nothing.
+    pub manual_pauses: AtomicI64,
     listeners: Vec<Arc<CallbackListener>>,
 }
 
@@ -27,6 +30,7 @@ impl rocksdb_t {
             default: db.default_column_family(),
             db,
             inplace_update: options.fields.inplace_update_support != 0,
+            manual_pauses: AtomicI64::new(0),
             listeners: options.listeners.clone(),
         });
         options

@@ -1,6 +1,7 @@
 //! Flushes, compactions, background work, and changes of options.
 
 use std::ffi::{c_char, c_int};
+use std::sync::atomic::Ordering;
 
 use esker::{CompactRangeOptions, Error, ErrorKind, Result};
 
@@ -221,13 +222,19 @@ api!(
 
 api!(
     fn rocksdb_disable_manual_compaction(db: *mut rocksdb_t) {
-        (*db).db.disable_manual_compaction();
+        let db = &*db;
+        if db.manual_pauses.fetch_add(1, Ordering::AcqRel) >= 0 {
+            db.db.disable_manual_compaction();
+        }
     }
 );
 
 api!(
     fn rocksdb_enable_manual_compaction(db: *mut rocksdb_t) {
-        if let Err(error) = (*db).db.enable_manual_compaction() {
+        let db = &*db;
+        if db.manual_pauses.fetch_sub(1, Ordering::AcqRel) > 0
+            && let Err(error) = db.db.enable_manual_compaction()
+        {
             complain(&format!(
                 "rocksdb_enable_manual_compaction: {}",
                 error_text(&error)

@@ -2,7 +2,7 @@
 
 use std::ffi::c_int;
 
-use esker::{Cache, CacheOptions, FilterPolicy};
+use esker::{CacheOptions, FilterPolicy};
 
 use crate::block_based::rocksdb_block_based_table_options_t;
 use crate::cache::rocksdb_cache_t;
@@ -20,12 +20,10 @@ api!(
         table.fields.data_block_index_type = 1;
         table.fields.data_block_hash_table_util_ratio = 0.75;
         table.filter_policy = FilterPolicy::Bloom(10.0);
-        table.block_cache = Some(rocksdb_cache_t {
-            cache: Cache::new(CacheOptions {
-                capacity: (cache_mb as usize) << 20,
-                ..CacheOptions::default()
-            }),
-        });
+        table.block_cache = Some(rocksdb_cache_t::new(CacheOptions {
+            capacity: (cache_mb as usize) << 20,
+            ..CacheOptions::default()
+        }));
         (*options).table = TableFactory::BlockBased(table);
         (*options).fields.memtable_prefix_bloom_size_ratio = 0.02;
         (*options).fields.memtable_whole_key_filtering = 1;

@@ -408,7 +408,14 @@ unsafe fn may_exist(
         .db
         .key_may_exist(&rocksdb_readoptions_t::of(options), family, key)
     {
-        Ok(KeyMayExist::No) => 0,
+        // Nothing is left to look for: RocksDB tells that as a value that was found, and is empty.
+        Ok(KeyMayExist::No) => {
+            if !value.is_null() && !found.is_null() {
+                *value = copied(&[], length);
+                *found = 1;
+            }
+            0
+        }
         Ok(KeyMayExist::Yes(there)) => {
             if !value.is_null() {
                 *value = copied(&there, length);

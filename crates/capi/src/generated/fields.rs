@@ -41,7 +41,7 @@ impl Default for BackupEngineOptionsFields {
             share_files_with_checksum: 1,
             callback_trigger_interval_size: 4194304,
             max_valid_backups_to_open: c_int::MAX,
-            share_files_with_checksum_naming: 2,
+            share_files_with_checksum_naming: -2147483646,
             schema_version: 1,
             current_temperatures_override_manifest: 0,
         }
@@ -1198,7 +1198,7 @@ impl Default for OptionsFields {
             error_if_exists: 0,
             paranoid_checks: 1,
             open_files_async: 0,
-            info_log_level: 2,
+            info_log_level: 1,
             write_buffer_size: 67108864,
             db_write_buffer_size: 0,
             max_open_files: -1,

@@ -98,6 +98,11 @@ fn copies_and_tables() {
 }
 
 #[test]
+fn parity() {
+    run("parity.c");
+}
+
+#[test]
 fn misuse() {
     run("misuse.c");
 }
