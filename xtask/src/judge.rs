@@ -10,6 +10,7 @@ mod turns;
 
 use std::path::{Path, PathBuf};
 
+use crate::python;
 use crate::shell::Outcome;
 
 /// Where packages are unpacked and programs built, from the root.
@@ -171,6 +172,24 @@ const JUDGES: &[Judge] = &[
         floor: 20,
         tier: Tier::Nightly,
         run: kvdb_rocksdb::run,
+    },
+    Judge {
+        name: "plyvel",
+        source: "`plyvel` 1.5.1: its own tests, over plyvel's names on the package",
+        over: "the Python package",
+        tests: 0,
+        floor: 0,
+        tier: Tier::Nightly,
+        run: python::judge::plyvel,
+    },
+    Judge {
+        name: "rocksdict-files",
+        source: "ours: `rocksdict`, RocksDB in Python, and Esker in turn over one directory, on 40 seeds",
+        over: "the Python package",
+        tests: 0,
+        floor: 0,
+        tier: Tier::Nightly,
+        run: python::judge::rocksdict_files,
     },
 ];
 

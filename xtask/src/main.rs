@@ -55,6 +55,10 @@ cargo xtask VERB
                     --scale X for other sizes, --peer PATH for another db_bench of RocksDB
   python [ARGS]     build the wheel of bindings/python, install it into a virtual environment, run its tests, and compare its stubs
                     with it; ARGS go to pytest
+  python wheel      build the wheel that is published, have auditwheel and abi3audit look at it, and use it in a fresh environment
+  python bench [ARGS]
+                    get, put, batch and scan beside rocksdict and plyvel
+  python notebook   execute the notebook of bindings/python
   peer [--dry-run]  build RocksDB's own db_bench for comparisons, with clang, ThinLTO, -march=native and jemalloc where they are to
                     be had, into target/peer, and say which compiler and flags it used; --dry-run prints the commands
   soak [--hours H | --minutes N] [--record FILE]

@@ -1,6 +1,8 @@
 //! `python`: the wheel of `bindings/python` built and installed into a fresh virtual environment, its tests, and its stubs compared with it.
 
+pub mod judge;
 pub mod options;
+mod release;
 
 use std::path::{Path, PathBuf};
 
@@ -15,37 +17,63 @@ const OLDEST: &str = "import sys, ensurepip, venv; sys.exit(sys.version_info < (
 /// Packages of the tests.
 const TEST_PACKAGES: &[&str] = &["maturin", "pytest", "hypothesis", "pyarrow", "rocksdict", "mypy"];
 
-/// Builds the wheel and runs every test of the package; `args` go to pytest. A machine without Python skips it by name, CI does not.
+/// Builds the wheel and runs every test of the package; `args` go to pytest, or begin with another thing to do. A machine without Python skips it
+/// by name, CI does not.
 pub fn run(args: &[String]) -> Outcome {
     let Some(environment) = Environment::set_up()? else {
         eprintln!("skipped: the Python package needs Python 3.11 or later with venv");
-        return if shell::on_ci() {
-            Err("no Python 3.11".into())
-        } else {
-            Ok(())
+        return match shell::on_ci() {
+            true => Err("no Python 3.11".into()),
+            false => Ok(()),
         };
     };
+    match args.split_first() {
+        Some((word, args)) if word == "bench" => bench(&environment, args),
+        Some((word, [])) if word == "wheel" => release::wheel(&environment),
+        Some((word, [])) if word == "notebook" => notebook(&environment),
+        _ => tests(&environment, args),
+    }
+}
+
+fn tests(environment: &Environment, args: &[String]) -> Outcome {
     environment.install_wheel(&["--profile", "dev"])?;
     let package = shell::root().join("bindings/python");
-    shell::run(
-        environment
-            .python()
-            .args(["-m", "pytest"])
-            .args(args)
-            .current_dir(&package),
-    )?;
-    shell::run(
-        environment
-            .python()
-            .args(["-m", "mypy", "--strict", "--package", "esker"])
-            .current_dir(&package),
-    )?;
-    shell::run(
-        environment
-            .python()
-            .args(["-m", "mypy.stubtest", "esker", "--allowlist", "stubtest.txt"])
-            .current_dir(&package),
+    let python = |words: &[&str], args: &[String]| {
+        let mut command = environment.python();
+        command.args(words).args(args).current_dir(&package);
+        shell::run(&mut command)
+    };
+    python(&["-m", "pytest"], args)?;
+    python(&["-m", "mypy", "--strict", "--package", "esker"], &[])?;
+    python(
+        &["-m", "mypy.stubtest", "esker", "--allowlist", "stubtest.txt"],
+        &[],
     )
+}
+
+/// The package's own tests, and its notebook. Its judges run with the other judges.
+pub fn nightly() -> Outcome {
+    let environment = Environment::set_up()?.ok_or("no Python 3.11 with venv")?;
+    tests(&environment, &[])?;
+    notebook(&environment)
+}
+
+/// Speed beside rocksdict and plyvel; `args` go to the script.
+fn bench(environment: &Environment, args: &[String]) -> Outcome {
+    environment.install(&["plyvel"])?;
+    environment.install_wheel(&["--release"])?;
+    let script = shell::root().join("bindings/python/bench/compare.py");
+    shell::run(environment.python().arg(script).args(args))
+}
+
+/// Executes the notebooks, each in a directory of its own, and fails where a cell does.
+fn notebook(environment: &Environment) -> Outcome {
+    environment.install(&["nbconvert", "ipykernel", "matplotlib"])?;
+    environment.install_wheel(&["--profile", "dev"])?;
+    let notebook = shell::root().join("bindings/python/notebooks/sizes.ipynb");
+    let mut nbconvert = environment.python();
+    nbconvert.args(["-m", "nbconvert", "--to", "html", "--execute", "--output-dir"]);
+    shell::run(nbconvert.arg(shell::root().join(PLACE)).arg(notebook))
 }
 
 /// A virtual environment with the packages of the tests.
@@ -72,6 +100,13 @@ impl Environment {
         Ok(Some(environment))
     }
 
+    /// The same with the package in it.
+    pub fn with_wheel() -> Result<Environment, String> {
+        let environment = Environment::set_up()?.ok_or("no Python 3.11 with venv")?;
+        environment.install_wheel(&["--profile", "dev"])?;
+        Ok(environment)
+    }
+
     /// Its interpreter.
     pub fn python(&self) -> std::process::Command {
         shell::command(self.dir.join("bin/python"))
@@ -93,7 +128,16 @@ impl Environment {
 
     /// Builds the wheel with these arguments of maturin, and installs it in the place of any other.
     pub fn install_wheel(&self, args: &[&str]) -> Outcome {
+        let wheel = self.build_wheel(args)?;
+        let pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
+        let again = ["--force-reinstall", "--no-deps"];
+        shell::run(self.python().args(pip).args(again).arg(wheel))
+    }
+
+    /// Builds the wheel with these arguments of maturin, and says where it is.
+    fn build_wheel(&self, args: &[&str]) -> Result<PathBuf, String> {
         let wheels = shell::root().join(PLACE).join("wheels");
+        // There is none before the first build.
         let _ = std::fs::remove_dir_all(&wheels);
         let mut maturin = self.python();
         maturin
@@ -101,17 +145,7 @@ impl Environment {
             .arg(&wheels)
             .args(args);
         shell::run(maturin.current_dir(shell::root().join("bindings/python")))?;
-        let wheel = the_wheel(&wheels)?;
-        let pip = [
-            "-m",
-            "pip",
-            "install",
-            "--quiet",
-            "--disable-pip-version-check",
-            "--force-reinstall",
-            "--no-deps",
-        ];
-        shell::run(self.python().args(pip).arg(wheel))
+        the_wheel(&wheels)
     }
 }
 

@@ -12,6 +12,7 @@ const FOLDERS: &[&str] = &[
     "xtask/",
     "fuzz/",
     "bench-compare/",
+    "bindings/",
     "testdata/",
     ".ci/",
     ".config/",

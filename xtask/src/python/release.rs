@@ -1,0 +1,45 @@
+//! The wheel that is published: linked against an old C library, and looked at by the tools that PyPI's users trust.
+
+use super::Environment;
+use crate::shell::{self, Outcome};
+
+/// The oldest C library that the wheel runs with: glibc 2.17.
+const PLATFORM: &str = "manylinux_2_17";
+
+/// The command a new user types first.
+const FIRST_USE: &str = "\
+import sys, esker
+with esker.open(sys.argv[1]) as db:
+    db[b'key'] = b'value'
+    db.flush()
+    assert list(db.items(prefix=b'k')) == [(b'key', b'value')]
+print('used', esker.__file__)
+";
+
+/// Builds the wheel with Zig's linker, has auditwheel and abi3audit look at it, and installs it into an environment that has nothing else.
+pub fn wheel(environment: &Environment) -> Outcome {
+    environment.install(&["ziglang", "auditwheel", "abi3audit"])?;
+    let wheel = environment.build_wheel(&["--release", "--zig", "--compatibility", PLATFORM])?;
+    let tool = |words: &[&str]| {
+        let mut command = environment.python();
+        command.args(words).arg(&wheel);
+        shell::run(&mut command)
+    };
+    tool(&["-m", "auditwheel", "show"])?;
+    tool(&["-m", "abi3audit", "--strict", "--summary"])?;
+
+    let place = shell::root().join(super::PLACE).join("fresh");
+    // An earlier run may have left one.
+    let _ = std::fs::remove_dir_all(&place);
+    shell::run(shell::command("python3").args(["-m", "venv"]).arg(&place))?;
+    let python = place.join("bin/python");
+    let pip = ["-m", "pip", "install", "--quiet", "--no-index"];
+    shell::run(shell::command(&python).args(pip).arg(&wheel))?;
+    shell::run(
+        shell::command(&python)
+            .args(["-c", FIRST_USE])
+            .arg(place.join("db")),
+    )?;
+    println!("{}", wheel.display());
+    Ok(())
+}
