@@ -84,7 +84,7 @@ def _options(options: dict[str, Any]) -> dict[str, Any]:
 
 
 class _Reads:
-    """What a database, a part of one, and a snapshot have in common."""
+    """The reads that a database, a part of one, and a snapshot have in common."""
 
     _db: esker.DB
     _reader: esker.Reader

@@ -60,7 +60,7 @@ impl Column {
     #[inline]
     fn push(&mut self, value: &[u8]) {
         self.bytes.extend_from_slice(value);
-        // What a column takes has its end within 32 bits.
+        // A column takes no value that ends beyond 32 bits.
         self.offsets.push(self.bytes.len() as i32);
     }
 
@@ -221,7 +221,7 @@ impl ArrowStream {
     }
 }
 
-/// Rows of an iterator as batches. Whoever reads the stream may have the GIL or not.
+/// Rows of an iterator as batches. The reader of the stream may have the GIL or not.
 struct Batches {
     shared: Handle,
     /// `None` at the end.

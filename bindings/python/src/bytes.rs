@@ -8,9 +8,9 @@ use pyo3::types::{PyBytes, PyMemoryView};
 
 /// A bytes-like argument. `TypeError` for a `str`, and for all that has no buffer.
 pub enum Bytes<'a> {
-    /// Of a `bytes` object.
+    /// The memory of a `bytes` object.
     Borrowed(&'a [u8]),
-    /// Of a `bytearray`, a `memoryview`, an array.
+    /// A copy of a `bytearray`, a `memoryview`, an array.
     Owned(Vec<u8>),
 }
 

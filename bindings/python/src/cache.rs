@@ -1,4 +1,4 @@
-//! What several databases may share: caches, limits of memory, limits of writing.
+//! Objects that several databases may share: caches, limits of memory, limits of writing.
 
 use std::sync::Arc;
 
@@ -73,7 +73,7 @@ impl WriteBufferManager {
 
 #[pymethods]
 impl WriteBufferManager {
-    /// Of `buffer_size` bytes, charged to `cache` if that is given; with `allow_stall` writes wait beyond.
+    /// A limit of `buffer_size` bytes, charged to `cache` if that is given; with `allow_stall` writes wait beyond.
     #[new]
     #[pyo3(signature = (buffer_size, cache = None, allow_stall = false))]
     fn new(buffer_size: u64, cache: Option<&Bound<'_, Cache>>, allow_stall: bool) -> WriteBufferManager {
@@ -117,7 +117,7 @@ impl RateLimiter {
 
 #[pymethods]
 impl RateLimiter {
-    /// Of so many bytes a second.
+    /// A limit of so many bytes a second.
     #[new]
     fn new(py: Python<'_>, rate_bytes_per_sec: u64) -> PyResult<RateLimiter> {
         let limiter = esker::RateLimiter::new(rate_bytes_per_sec);

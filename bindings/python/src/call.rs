@@ -46,7 +46,7 @@ pub fn call<T: Send>(py: Python<'_>, body: impl FnOnce() -> esker::Result<T> + S
 }
 
 /// As [`call`], with what is behind `mutex`. `Busy` if another thread, or Python code further out on this one, is using it: to wait for it
-/// could be to wait for ever.
+/// could be to wait without end.
 pub fn call_with<S: Send, T: Send>(
     py: Python<'_>,
     mutex: &Mutex<S>,

@@ -1,4 +1,4 @@
-//! What is written to a column family, and what is done to its files.
+//! Writes to a column family, and work on its files.
 
 use arrow_array::RecordBatch;
 use esker::{

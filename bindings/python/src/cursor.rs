@@ -1,4 +1,4 @@
-//! RocksDB's iterator: it stands on a row, and moves where it is told.
+//! RocksDB's iterator: it stands on a row, and moves on demand.
 
 use esker::{DbIterator, Error, Result};
 use parking_lot::Mutex;

@@ -1,4 +1,4 @@
-//! A database: its default family, and what concerns all of it.
+//! A database: its default family, and the methods that concern all of it.
 
 use std::path::PathBuf;
 
@@ -125,7 +125,7 @@ impl DB {
         Ok(DB::of(Shared::open(Engine::Plain(db))))
     }
 
-    /// Where it lies.
+    /// Its directory.
     #[getter]
     fn path(this: &Bound<'_, Self>) -> PathBuf {
         DB::shared(this).db().path().to_path_buf()
@@ -208,7 +208,7 @@ impl DB {
         Py::new(py, ColumnFamily::of(shared.clone(), family))
     }
 
-    /// Drops a column family, by itself or by name. Who still has it reads it as it was.
+    /// Drops a column family, by itself or by name. Objects of it go on reading it as it was.
     fn drop_column_family(this: &Bound<'_, Self>, column_family: &Bound<'_, PyAny>) -> PyResult<()> {
         let shared = DB::shared(this);
         let py = this.py();
@@ -290,7 +290,7 @@ impl DB {
         call(this.py(), || shared.db().verify_checksum())
     }
 
-    /// Of a secondary: reads what the primary has written since.
+    /// Takes a secondary to where the primary is now.
     fn try_catch_up_with_primary(this: &Bound<'_, Self>) -> PyResult<()> {
         let shared = DB::shared(this);
         call(this.py(), || shared.db().try_catch_up_with_primary())
@@ -333,7 +333,7 @@ impl DB {
         Ok(dict)
     }
 
-    /// What was counted, if the database was opened with `statistics`.
+    /// The counts, if the database was opened with `statistics`.
     #[getter]
     fn statistics(this: &Bound<'_, Self>) -> Option<Statistics> {
         let options = DB::shared(this).db().options();
@@ -373,7 +373,7 @@ impl DB {
     }
 }
 
-/// Removes the database in `path`, and nothing else that lies there.
+/// Removes the database in `path`, and nothing else there.
 #[pyfunction]
 #[pyo3(signature = (path, **options))]
 pub fn destroy(py: Python<'_>, path: PathBuf, options: Option<Keywords<'_, '_>>) -> PyResult<()> {
@@ -396,7 +396,7 @@ pub fn list_column_families(py: Python<'_>, path: PathBuf) -> PyResult<Vec<Strin
     call(py, || Db::list_column_families(&Options::default(), &path))
 }
 
-/// What the newest OPTIONS file in `path` says: the options of the database, and those of each family, as texts by name. `None` if there
+/// The contents of the newest OPTIONS file in `path`: the options of the database, and those of each family, as texts by name. `None` if there
 /// is no such file.
 #[pyfunction]
 pub fn load_options(py: Python<'_>, path: PathBuf) -> PyResult<Option<Bound<'_, PyDict>>> {

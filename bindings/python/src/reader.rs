@@ -1,4 +1,4 @@
-//! What is read of a column family, now or at a snapshot.
+//! Reads of a column family, now or at a snapshot.
 
 use esker::{ColumnFamily, DbIterator, KeyMayExist, PinnedValue, ReadOptions};
 use parking_lot::Mutex;
@@ -20,7 +20,7 @@ use crate::shared::{Detached, Handle};
 pub struct Reader {
     pub shared: Handle,
     pub family: ColumnFamily,
-    /// Of a snapshot: what it reads at, until it is closed.
+    /// The moment that a snapshot reads at, until it is closed.
     pub at: Option<Mutex<Option<Detached<esker::Snapshot>>>>,
 }
 
@@ -255,7 +255,7 @@ impl Reader {
 
     /// The rows of a range as a stream of Arrow record batches with the columns `key` and `value`, or one of them. A batch ends at
     /// `batch_rows` rows or `batch_bytes` bytes.
-    #[pyo3(signature = (start = None, stop = None, *, include_start = true, include_stop = false, prefix = None, reverse = false, columns = None, batch_rows = 65536, batch_bytes = 67_108_864, **read_options))]
+    #[pyo3(signature = (start = None, stop = None, *, include_start = true, include_stop = false, prefix = None, reverse = false, columns = None, batch_rows = 8192, batch_bytes = 4_194_304, **read_options))]
     #[expect(clippy::too_many_arguments, reason = "keywords of Python")]
     fn scan_arrow(
         &self,

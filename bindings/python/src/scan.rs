@@ -14,7 +14,7 @@ const MOST_ROWS: usize = 1024;
 /// Bytes from which on no more rows are read at a time.
 const MOST_BYTES: usize = 256 << 10;
 
-/// What of each row is handed out.
+/// The part of each row that is handed out.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Yields {
     Items,
@@ -45,7 +45,7 @@ struct State {
     /// The row handed out next, and where its key begins.
     next: usize,
     begin: usize,
-    /// What ended it, told behind the last row.
+    /// The error that ended it, raised behind the last row.
     error: Option<Error>,
 }
 

@@ -50,7 +50,7 @@ impl<T: Send> Drop for Detached<T> {
     }
 }
 
-/// Who writes to a database, and who has locks to ask for.
+/// A database, and the transactions over it, which may have locks to ask for.
 pub enum Engine {
     Plain(Db),
     Pessimistic(TransactionDB),

@@ -1,4 +1,4 @@
-//! What databases have counted.
+//! The counts of databases.
 
 use std::sync::Arc;
 

@@ -403,7 +403,7 @@ impl Transaction {
         Ok(Cursor::over(self.shared.clone(), iter))
     }
 
-    /// Commits it. Of an optimistic one `Busy` or `TryAgain` if what it has read or written was written meanwhile.
+    /// Commits it. An optimistic one raises `Busy` or `TryAgain` if a key that it has read or written was written meanwhile.
     fn commit(&self, py: Python<'_>) -> PyResult<()> {
         self.end(py, txn::Transaction::commit)
     }

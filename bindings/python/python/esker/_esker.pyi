@@ -1,4 +1,4 @@
-"""The engine. What is public of it stands in `esker` under the same names."""
+"""The engine. Its public names stand in `esker`, too."""
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -129,8 +129,8 @@ class Reader:
         prefix: Buffer | None = None,
         reverse: bool = False,
         columns: Sequence[str] | None = None,
-        batch_rows: int = 65536,
-        batch_bytes: int = 67108864,
+        batch_rows: int = 8192,
+        batch_bytes: int = 4194304,
         **read_options: Unpack[ReadOptions],
     ) -> ArrowStream: ...
     def first(self) -> tuple[bytes, bytes] | None: ...

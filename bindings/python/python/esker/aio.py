@@ -32,7 +32,7 @@ ROWS = 256
 
 
 class Reader:
-    """What is read of a family or of a snapshot."""
+    """Reads of a family or of a snapshot."""
 
     def __init__(self, sync: Any, executor: Executor) -> None:
         self.sync = sync
@@ -184,7 +184,7 @@ class DB(ColumnFamily):
 
 
 class _Opening:
-    """What `open` gives: it is awaited, or entered by `async with`."""
+    """The result of `open`: it is awaited, or entered by `async with`."""
 
     def __init__(self, path: str | os.PathLike[str], threads: int, options: dict[str, Any]) -> None:
         self._path, self._threads, self._options = path, threads, options

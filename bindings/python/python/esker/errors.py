@@ -8,8 +8,8 @@ import builtins
 class Error(Exception):
     """An error of the engine. Its text begins with RocksDB's words for it.
 
-    `kind` is the name of the status, `file` and `offset` say where damage lies, if that is known. What Python code raised on the way
-    (a merge operator, a comparator) is the `__cause__`.
+    `kind` is the name of the status, `file` and `offset` say where the damage is, if that is known. An exception that Python code raised on
+    the way (a merge operator, a comparator) is the `__cause__`.
     """
 
     kind: str = ""

@@ -12,7 +12,7 @@ Decision = (
     | tuple[Literal["skip_until"], bytes]
     | None
 )
-"""What becomes of an entry that is compacted. `None`, `False` and `"keep"`: it stays. `True` and `"remove"`: it is deleted. Bytes: they are
+"""The fate of an entry that is compacted. `None`, `False` and `"keep"`: it stays. `True` and `"remove"`: it is deleted. Bytes: they are
 its value from now on. `"purge"`: as remove, by a single deletion. `("skip_until", key)`: all vanish from it up to `key`, exclusive."""
 
 FullMerge = Callable[[bytes, bytes | None, list[bytes]], bytes | None]
