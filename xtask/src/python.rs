@@ -4,6 +4,7 @@ pub mod judge;
 pub mod options;
 mod release;
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use crate::shell::{self, Outcome};
@@ -112,6 +113,15 @@ impl Environment {
         shell::command(self.dir.join("bin/python"))
     }
 
+    /// The search path with its programs first, among which maturin looks for Zig.
+    fn path(&self) -> Result<OsString, String> {
+        let others = std::env::var_os("PATH").unwrap_or_default();
+        let places = [self.dir.join("bin")]
+            .into_iter()
+            .chain(std::env::split_paths(&others));
+        std::env::join_paths(places).map_err(|error| error.to_string())
+    }
+
     /// Installs packages that are missing.
     pub fn install(&self, packages: &[&str]) -> Outcome {
         let missing: Vec<&&str> = packages.iter().filter(|package| !self.has(package)).collect();
@@ -144,6 +154,7 @@ impl Environment {
             .args(["-m", "maturin", "build", "--quiet", "--out"])
             .arg(&wheels)
             .args(args);
+        maturin.env("PATH", self.path()?);
         shell::run(maturin.current_dir(shell::root().join("bindings/python")))?;
         the_wheel(&wheels)
     }
