@@ -22,11 +22,19 @@ impl rocksdb_writebatch_t {
         rocksdb_writebatch_t { batch, invalid: None }
     }
 
-    /// The batch, to be written.
+    /// A copy of the batch.
     pub fn whole(&self) -> Result<WriteBatch> {
         match &self.invalid {
             Some((_, error)) => Err(error.clone()),
             None => Ok(self.batch.clone()),
+        }
+    }
+
+    /// The batch, to be written where it is.
+    pub fn in_place(&mut self) -> Result<&mut WriteBatch> {
+        match &self.invalid {
+            Some((_, error)) => Err(error.clone()),
+            None => Ok(&mut self.batch),
         }
     }
 }

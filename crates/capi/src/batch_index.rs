@@ -2,9 +2,7 @@
 
 use std::ffi::{c_char, c_int, c_void};
 
-use esker::{
-    ColumnFamily, Error, ErrorKind, MergeOperator, Operation, PinnedValue, Result, WriteBatchWithIndex,
-};
+use esker::{BatchValue, Error, ErrorKind, PinnedValue, Result, WriteBatchWithIndex};
 
 use crate::batch::{FamilyPtr, Visitor, family};
 use crate::comparator::rocksdb_comparator_t;
@@ -70,13 +68,19 @@ api!(
 
 api!(
     fn rocksdb_writebatch_wi_create_with_params(
-        _comparator: *mut rocksdb_comparator_t,
+        comparator: *mut rocksdb_comparator_t,
         _reserved: usize,
         _overwrite: u8,
         _max_bytes: usize,
         _protection: usize,
     ) -> *mut rocksdb_writebatch_wi_t {
-        owned(WriteBatchWithIndex::new())
+        owned(
+            comparator
+                .as_ref()
+                .map_or_else(WriteBatchWithIndex::new, |order| {
+                    WriteBatchWithIndex::with_comparator(order.0.user())
+                }),
+        )
     }
 );
 
@@ -130,73 +134,10 @@ api!(
     }
 );
 
-/// The state of a key by the batch alone.
-enum Outcome {
-    /// This value.
-    Found(Vec<u8>),
-    /// It is deleted.
-    Deleted,
-    /// Operands, oldest first, over a value that the batch does not have.
-    Unfinished,
-    /// Nothing.
-    Absent,
-}
-
-/// Looks for the key in the operations of the batch, the newest last.
-fn look_up(
-    index: &WriteBatchWithIndex,
-    family: u32,
-    key: &[u8],
-    operator: Option<&dyn MergeOperator>,
-) -> Result<Outcome> {
-    let (mut base, mut operands): (Option<Option<Vec<u8>>>, Vec<Vec<u8>>) = (None, Vec::new());
-    for operation in index.write_batch().operations() {
-        let (id, row, value) = match operation? {
-            Operation::Put { family, key, value } => (family, key, Some(value)),
-            Operation::Delete { family, key } | Operation::SingleDelete { family, key } => {
-                (family, key, None)
-            }
-            Operation::Merge {
-                family: id,
-                key: row,
-                operand,
-            } => {
-                if id == family && row == key {
-                    operands.push(operand.to_vec());
-                }
-                continue;
-            }
-            _ => continue,
-        };
-        if id == family && row == key {
-            base = Some(value.map(<[u8]>::to_vec));
-            operands.clear();
-        }
-    }
-    if operands.is_empty() {
-        return Ok(match base {
-            None => Outcome::Absent,
-            Some(None) => Outcome::Deleted,
-            Some(Some(value)) => Outcome::Found(value),
-        });
-    }
-    let Some(base) = base else {
-        return Ok(Outcome::Unfinished);
-    };
-    let Some(operator) = operator else {
-        return Err(Error::invalid_argument("Options::merge_operator must be set"));
-    };
-    let list: Vec<&[u8]> = operands.iter().map(Vec::as_slice).collect();
-    operator
-        .full_merge(key, base.as_deref(), &list)
-        .map(Outcome::Found)
-        .ok_or_else(|| Error::new(ErrorKind::MergeFailed, ""))
-}
-
 unsafe fn get_from_batch(
     b: *mut rocksdb_writebatch_wi_t,
     options: *const rocksdb_options_t,
-    family: u32,
+    cf: FamilyPtr,
     key: &[u8],
     length: *mut usize,
     errptr: *mut *mut c_char,
@@ -206,10 +147,13 @@ unsafe fn get_from_batch(
         let operator = options
             .as_ref()
             .and_then(|options| options.merge_operator.clone());
-        match look_up((*b).index(), family, key, operator.as_deref())? {
-            Outcome::Found(value) => Ok(copied(&value, length)),
-            Outcome::Deleted | Outcome::Absent => Ok(std::ptr::null_mut()),
-            Outcome::Unfinished => Err(Error::new(
+        match (*b)
+            .index()
+            .get_from_batch(family(cf), key, operator.as_deref())?
+        {
+            BatchValue::Value(value) => Ok(copied(&value, length)),
+            BatchValue::Deleted | BatchValue::Absent => Ok(std::ptr::null_mut()),
+            BatchValue::MergeInProgress => Err(Error::new(
                 ErrorKind::Incomplete,
                 "merge without a base in the batch",
             )),
@@ -226,7 +170,7 @@ api!(
         length: *mut usize,
         errptr: *mut *mut c_char,
     ) -> *mut c_char {
-        get_from_batch(b, options, 0, bytes(k, klen), length, errptr)
+        get_from_batch(b, options, std::ptr::null_mut(), bytes(k, klen), length, errptr)
     }
 );
 
@@ -240,14 +184,7 @@ api!(
         length: *mut usize,
         errptr: *mut *mut c_char,
     ) -> *mut c_char {
-        get_from_batch(
-            b,
-            options,
-            family(cf).map_or(0, ColumnFamily::id),
-            bytes(k, klen),
-            length,
-            errptr,
-        )
+        get_from_batch(b, options, cf, bytes(k, klen), length, errptr)
     }
 );
 
@@ -368,10 +305,9 @@ unsafe fn over_base(
     cf: FamilyPtr,
     options: *const rocksdb_readoptions_t,
 ) -> *mut rocksdb_iterator_t {
-    if base.is_null() {
+    let Some(base) = taken(base) else {
         return std::ptr::null_mut();
-    }
-    let base = *Box::from_raw(base);
+    };
     boxed(base.over_batch((*b).index(), family(cf), options.as_ref()))
 }
 

@@ -97,11 +97,7 @@ api!(
         options: *mut rocksdb_block_based_table_options_t,
         policy: *mut rocksdb_filterpolicy_t,
     ) {
-        (*options).filter_policy = if policy.is_null() {
-            FilterPolicy::None
-        } else {
-            Box::from_raw(policy).0
-        };
+        (*options).filter_policy = taken(policy).map_or(FilterPolicy::None, |policy| policy.0);
     }
 );
 

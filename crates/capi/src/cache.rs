@@ -182,6 +182,15 @@ api!(
 );
 
 api!(
+    fn rocksdb_write_buffer_manager_set_allow_stall(
+        manager: *mut rocksdb_write_buffer_manager_t,
+        allow_stall: bool,
+    ) {
+        (*manager).0.set_allow_stall(allow_stall);
+    }
+);
+
+api!(
     fn rocksdb_write_buffer_manager_enabled(manager: *mut rocksdb_write_buffer_manager_t) -> bool {
         (*manager).0.buffer_size() > 0
     }

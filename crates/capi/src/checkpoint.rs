@@ -9,6 +9,7 @@ use crate::column_family::{handle, rocksdb_column_family_handle_t};
 use crate::db::rocksdb_t;
 use crate::ffi::*;
 use crate::generated::objects::rocksdb_import_column_family_options_t;
+use crate::live_files::rocksdb_livefiles_t;
 use crate::options::rocksdb_options_t;
 
 /// `rocksdb_checkpoint_t`.
@@ -67,6 +68,40 @@ api!(
         metadata: *mut rocksdb_export_import_files_metadata_t,
     ) -> *mut c_char {
         copied_string((&(*metadata).0.db_comparator_name).as_bytes())
+    }
+);
+
+api!(
+    fn rocksdb_export_import_files_metadata_create() -> *mut rocksdb_export_import_files_metadata_t {
+        boxed(rocksdb_export_import_files_metadata_t(
+            ExportImportFilesMetaData::default(),
+        ))
+    }
+);
+
+api!(
+    fn rocksdb_export_import_files_metadata_set_db_comparator_name(
+        metadata: *mut rocksdb_export_import_files_metadata_t,
+        name: *const c_char,
+    ) {
+        (*metadata).0.db_comparator_name = string(name);
+    }
+);
+
+api!(
+    fn rocksdb_export_import_files_metadata_get_files(
+        metadata: *mut rocksdb_export_import_files_metadata_t,
+    ) -> *mut rocksdb_livefiles_t {
+        boxed(rocksdb_livefiles_t::of_exported(&(*metadata).0.files))
+    }
+);
+
+api!(
+    fn rocksdb_export_import_files_metadata_set_files(
+        metadata: *mut rocksdb_export_import_files_metadata_t,
+        files: *mut rocksdb_livefiles_t,
+    ) {
+        (*metadata).0.files = (*files).to_import();
     }
 );
 

@@ -83,11 +83,8 @@ impl CompactionFilterFactory for FilterFactory {
                 };
                 // SAFETY: the function was given for this state; what it returns is a filter that it gives away.
                 unsafe {
-                    let filter = create(state.pointer, &mut context);
-                    if filter.is_null() {
-                        return None;
-                    }
-                    Some(Box::new(Applied(Box::from_raw(filter).0)))
+                    let filter = taken(create(state.pointer, &mut context))?;
+                    Some(Box::new(Applied(filter.0)))
                 }
             }
         }
@@ -186,7 +183,7 @@ api!(
         options: *mut rocksdb_options_t,
         factory: *mut rocksdb_compactionfilterfactory_t,
     ) {
-        (*options).compaction_filter_factory = (!factory.is_null()).then(|| Box::from_raw(factory).0);
+        (*options).compaction_filter_factory = taken(factory).map(|factory| factory.0);
     }
 );
 

@@ -27,6 +27,24 @@ impl Default for CompressionFields {
     }
 }
 
+/// Options of the last level that have a setter each.
+#[derive(Clone)]
+pub struct ZstdFields {
+    max_train_bytes: c_int,
+    use_dict_trainer: bool,
+    max_dict_buffer_bytes: u64,
+}
+
+impl Default for ZstdFields {
+    fn default() -> ZstdFields {
+        ZstdFields {
+            max_train_bytes: 0,
+            use_dict_trainer: true,
+            max_dict_buffer_bytes: 0,
+        }
+    }
+}
+
 impl CompressionFields {
     fn base(&self) -> CompressionOptions {
         CompressionOptions {
@@ -50,9 +68,12 @@ impl CompressionFields {
     }
 
     /// The same of the last level, where they are enabled.
-    pub fn bottommost(&self, _fields: &OptionsFields) -> CompressionOptions {
+    pub fn bottommost(&self, zstd: &ZstdFields) -> CompressionOptions {
         CompressionOptions {
             enabled: true,
+            zstd_max_train_bytes: zstd.max_train_bytes.max(0) as u32,
+            use_zstd_dict_trainer: zstd.use_dict_trainer,
+            max_dict_buffer_bytes: zstd.max_dict_buffer_bytes,
             ..self.base()
         }
     }
@@ -98,6 +119,47 @@ api!(
             strategy,
             max_dict_bytes,
         };
+        (*options).bottommost_enabled = enabled != 0;
+    }
+);
+
+api!(
+    fn rocksdb_options_set_bottommost_compression_options_zstd_max_train_bytes(
+        options: *mut rocksdb_options_t,
+        bytes: c_int,
+        enabled: u8,
+    ) {
+        (*options).bottommost_zstd.max_train_bytes = bytes;
+        (*options).bottommost_enabled = enabled != 0;
+    }
+);
+
+api!(
+    fn rocksdb_options_set_bottommost_compression_options_use_zstd_dict_trainer(
+        options: *mut rocksdb_options_t,
+        use_trainer: u8,
+        enabled: u8,
+    ) {
+        (*options).bottommost_zstd.use_dict_trainer = use_trainer != 0;
+        (*options).bottommost_enabled = enabled != 0;
+    }
+);
+
+api!(
+    fn rocksdb_options_get_bottommost_compression_options_use_zstd_dict_trainer(
+        options: *mut rocksdb_options_t,
+    ) -> u8 {
+        u8::from((*options).bottommost_zstd.use_dict_trainer)
+    }
+);
+
+api!(
+    fn rocksdb_options_set_bottommost_compression_options_max_dict_buffer_bytes(
+        options: *mut rocksdb_options_t,
+        bytes: u64,
+        enabled: u8,
+    ) {
+        (*options).bottommost_zstd.max_dict_buffer_bytes = bytes;
         (*options).bottommost_enabled = enabled != 0;
     }
 );

@@ -270,10 +270,9 @@ api!(
 
 api!(
     fn rocksdb_close(db: *mut rocksdb_t) {
-        if db.is_null() {
+        let Some(db) = taken(db) else {
             return;
-        }
-        let db = Box::from_raw(db);
+        };
         // Iterators and snapshots of the caller's that are still there see a closed database from here on.
         if let Err(error) = db.db.close() {
             complain(&format!("rocksdb_close: {}", error_text(&error)));

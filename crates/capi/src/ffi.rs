@@ -10,6 +10,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use esker::{Error, ErrorKind, Result};
 
+use crate::checked;
+
 /// Declares an exported function. A panic in its body writes a line to the standard error output, and the function returns zero.
 macro_rules! api {
     (fn $name:ident($($arg:ident: $type:ty),* $(,)?) $(-> $ret:ty)? $body:block) => {
@@ -260,7 +262,20 @@ pub unsafe fn put_out<T>(to: *mut T, value: T) {
 
 /// An object for the caller, who destroys it.
 pub fn boxed<T>(value: T) -> *mut T {
-    Box::into_raw(Box::new(value))
+    let object = Box::into_raw(Box::new(value));
+    checked::made(object);
+    object
+}
+
+/// Takes an object of [`boxed`] back. NULL is none.
+///
+/// # Safety
+/// The object was not destroyed before.
+pub unsafe fn taken<T>(object: *mut T) -> Option<Box<T>> {
+    if object.is_null() {
+        return None;
+    }
+    checked::taken(object)
 }
 
 /// Destroys an object of [`boxed`]. NULL is none.
@@ -268,9 +283,7 @@ pub fn boxed<T>(value: T) -> *mut T {
 /// # Safety
 /// The object was not destroyed before.
 pub unsafe fn free_box<T>(object: *mut T) {
-    if !object.is_null() {
-        drop(Box::from_raw(object));
-    }
+    drop(taken(object));
 }
 
 /// An object of pointers and numbers that the caller gives to `rocksdb_free`: nothing of it is dropped.

@@ -12,6 +12,7 @@ mod batch;
 mod batch_index;
 mod block_based;
 mod cache;
+mod checked;
 mod checkpoint;
 mod column_family;
 mod compact_files;

@@ -620,8 +620,8 @@ api!(
         options: *mut rocksdb_options_t,
         listener: *mut rocksdb_eventlistener_t,
     ) {
-        if !listener.is_null() {
-            (&mut (*options).listeners).push(Box::from_raw(listener).0);
+        if let Some(listener) = taken(listener) {
+            (&mut (*options).listeners).push(listener.0);
         }
     }
 );

@@ -2,9 +2,10 @@
 
 use std::ffi::{CString, c_char, c_int};
 use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
 
 use base::filename::{self, FileKind};
-use esker::{LiveFile, LiveFilesStorageInfoOptions};
+use esker::{LiveFile, LiveFileMetaData, LiveFilesStorageInfoOptions, Temperature};
 
 use crate::db::rocksdb_t;
 use crate::ffi::*;
@@ -191,26 +192,83 @@ struct Table {
     name: CString,
     family: CString,
     directory: CString,
+    /// An exported table, with what only an import wants to know.
+    exported: Option<LiveFileMetaData>,
 }
 
 /// `rocksdb_livefiles_t`.
 #[derive(Default)]
 pub struct rocksdb_livefiles_t(Vec<Table>);
 
+impl Table {
+    fn of(file: LiveFile, exported: Option<LiveFileMetaData>) -> Table {
+        let name = file.path.file_name().unwrap_or_default();
+        let directory = file.path.parent().unwrap_or(std::path::Path::new(""));
+        Table {
+            // RocksDB's names begin with the separator.
+            name: c_string(&[b"/", name.as_bytes()].concat()),
+            family: c_string(file.column_family.as_bytes()),
+            directory: c_string(directory.as_os_str().as_bytes()),
+            file,
+            exported,
+        }
+    }
+
+    /// The table, for an import.
+    fn to_import(&self) -> LiveFileMetaData {
+        let file = &self.file;
+        LiveFileMetaData {
+            column_family_name: file.column_family.clone(),
+            level: file.level,
+            relative_filename: file
+                .path
+                .file_name()
+                .unwrap_or_default()
+                .to_string_lossy()
+                .into_owned(),
+            directory: file.path.parent().map(Into::into).unwrap_or_default(),
+            size: file.size,
+            smallest_seqno: file.smallest_seqno,
+            largest_seqno: file.largest_seqno,
+            smallestkey: file.smallest_key.clone(),
+            largestkey: file.largest_key.clone(),
+            ..self.exported.clone().unwrap_or_default()
+        }
+    }
+}
+
 impl rocksdb_livefiles_t {
+    /// The list of tables that were exported.
+    pub fn of_exported(files: &[LiveFileMetaData]) -> rocksdb_livefiles_t {
+        let tables = files.iter().map(|exported| {
+            let file = LiveFile {
+                column_family: exported.column_family_name.clone(),
+                level: exported.level,
+                path: exported
+                    .directory
+                    .join(exported.relative_filename.trim_start_matches('/')),
+                size: exported.size,
+                smallest_key: exported.smallestkey.clone(),
+                largest_key: exported.largestkey.clone(),
+                smallest_seqno: exported.smallest_seqno,
+                largest_seqno: exported.largest_seqno,
+                file_checksum: exported.file_checksum.clone(),
+                file_checksum_func_name: exported.file_checksum_func_name.clone(),
+                ..no_file()
+            };
+            Table::of(file, Some(exported.clone()))
+        });
+        rocksdb_livefiles_t(tables.collect())
+    }
+
+    /// The tables, for an import.
+    pub fn to_import(&self) -> Vec<LiveFileMetaData> {
+        self.0.iter().map(Table::to_import).collect()
+    }
+
     /// The list of these tables.
     pub fn of(files: Vec<LiveFile>) -> rocksdb_livefiles_t {
-        let tables = files.into_iter().map(|file| {
-            let name = file.path.file_name().unwrap_or_default();
-            let directory = file.path.parent().unwrap_or(std::path::Path::new(""));
-            Table {
-                // RocksDB's names begin with the separator.
-                name: c_string(&[b"/", name.as_bytes()].concat()),
-                family: c_string(file.column_family.as_bytes()),
-                directory: c_string(directory.as_os_str().as_bytes()),
-                file,
-            }
-        });
+        let tables = files.into_iter().map(|file| Table::of(file, None));
         rocksdb_livefiles_t(tables.collect())
     }
 
@@ -323,5 +381,133 @@ api!(
 api!(
     fn rocksdb_livefiles_deletions(files: *const rocksdb_livefiles_t, index: c_int) -> u64 {
         (*files).at(index).map_or(0, |table| table.file.num_deletions)
+    }
+);
+
+/// A file of which nothing is known.
+fn no_file() -> LiveFile {
+    LiveFile {
+        column_family: String::new(),
+        level: 0,
+        number: 0,
+        path: PathBuf::new(),
+        size: 0,
+        smallest_key: Vec::new(),
+        largest_key: Vec::new(),
+        smallest_seqno: 0,
+        largest_seqno: 0,
+        num_entries: 0,
+        num_deletions: 0,
+        being_compacted: false,
+        temperature: Temperature::UNKNOWN,
+        file_checksum_func_name: String::new(),
+        file_checksum: Vec::new(),
+    }
+}
+
+/// `rocksdb_livefile_t`: a file that a caller describes, for an import.
+pub struct rocksdb_livefile_t {
+    file: LiveFile,
+    name: String,
+    directory: PathBuf,
+}
+
+api!(
+    fn rocksdb_livefile_create() -> *mut rocksdb_livefile_t {
+        boxed(rocksdb_livefile_t {
+            file: no_file(),
+            name: String::new(),
+            directory: PathBuf::new(),
+        })
+    }
+);
+
+api!(
+    fn rocksdb_livefile_destroy(file: *mut rocksdb_livefile_t) {
+        free_box(file)
+    }
+);
+
+api!(
+    fn rocksdb_livefile_set_column_family_name(file: *mut rocksdb_livefile_t, name: *const c_char) {
+        (*file).file.column_family = string(name);
+    }
+);
+
+api!(
+    fn rocksdb_livefile_set_level(file: *mut rocksdb_livefile_t, level: c_int) {
+        (*file).file.level = level.max(0) as usize;
+    }
+);
+
+api!(
+    fn rocksdb_livefile_set_name(file: *mut rocksdb_livefile_t, name: *const c_char) {
+        // RocksDB's names begin with the separator.
+        (*file).name = string(name).trim_start_matches('/').to_owned();
+    }
+);
+
+api!(
+    fn rocksdb_livefile_set_directory(file: *mut rocksdb_livefile_t, directory: *const c_char) {
+        (*file).directory = path(directory);
+    }
+);
+
+api!(
+    fn rocksdb_livefile_set_size(file: *mut rocksdb_livefile_t, size: usize) {
+        (*file).file.size = size as u64;
+    }
+);
+
+api!(
+    fn rocksdb_livefile_set_smallest_key(file: *mut rocksdb_livefile_t, key: *const c_char, length: usize) {
+        (*file).file.smallest_key = bytes(key, length).to_vec();
+    }
+);
+
+api!(
+    fn rocksdb_livefile_set_largest_key(file: *mut rocksdb_livefile_t, key: *const c_char, length: usize) {
+        (*file).file.largest_key = bytes(key, length).to_vec();
+    }
+);
+
+api!(
+    fn rocksdb_livefile_set_smallest_seqno(file: *mut rocksdb_livefile_t, seqno: u64) {
+        (*file).file.smallest_seqno = seqno;
+    }
+);
+
+api!(
+    fn rocksdb_livefile_set_largest_seqno(file: *mut rocksdb_livefile_t, seqno: u64) {
+        (*file).file.largest_seqno = seqno;
+    }
+);
+
+api!(
+    fn rocksdb_livefile_set_num_entries(file: *mut rocksdb_livefile_t, entries: u64) {
+        (*file).file.num_entries = entries;
+    }
+);
+
+api!(
+    fn rocksdb_livefile_set_num_deletions(file: *mut rocksdb_livefile_t, deletions: u64) {
+        (*file).file.num_deletions = deletions;
+    }
+);
+
+api!(
+    fn rocksdb_livefiles_create() -> *mut rocksdb_livefiles_t {
+        boxed(rocksdb_livefiles_t::default())
+    }
+);
+
+api!(
+    fn rocksdb_livefiles_add(files: *mut rocksdb_livefiles_t, file: *mut rocksdb_livefile_t) {
+        let described = &*file;
+        let file = LiveFile {
+            path: described.directory.join(&described.name),
+            ..described.file.clone()
+        };
+        (&mut (*files).0).push(Table::of(file, None));
     }
 );

@@ -436,3 +436,83 @@ api!(
         })
     }
 );
+
+/// Drops the tables whose keys all lie in a range.
+unsafe fn delete_files(
+    db: *mut rocksdb_t,
+    cf: FamilyPtr,
+    from: Option<&[u8]>,
+    to: Option<&[u8]>,
+    errptr: *mut *mut c_char,
+) {
+    fallible(errptr, || {
+        let db = &*db;
+        db.db
+            .delete_files_in_range(family(cf).unwrap_or(&db.default), from, to)
+    })
+}
+
+api!(
+    fn rocksdb_delete_file_in_range(
+        db: *mut rocksdb_t,
+        from: *const c_char,
+        from_len: usize,
+        to: *const c_char,
+        to_len: usize,
+        errptr: *mut *mut c_char,
+    ) {
+        delete_files(
+            db,
+            std::ptr::null_mut(),
+            end(from, from_len),
+            end(to, to_len),
+            errptr,
+        )
+    }
+);
+
+api!(
+    fn rocksdb_delete_file_in_range_cf(
+        db: *mut rocksdb_t,
+        cf: FamilyPtr,
+        from: *const c_char,
+        from_len: usize,
+        to: *const c_char,
+        to_len: usize,
+        errptr: *mut *mut c_char,
+    ) {
+        delete_files(db, cf, end(from, from_len), end(to, to_len), errptr)
+    }
+);
+
+api!(
+    fn rocksdb_increase_full_history_ts_low(
+        db: *mut rocksdb_t,
+        cf: FamilyPtr,
+        ts: *const c_char,
+        tslen: usize,
+        errptr: *mut *mut c_char,
+    ) {
+        fallible(errptr, || {
+            let db = &*db;
+            db.db
+                .increase_full_history_ts_low(family(cf).unwrap_or(&db.default), bytes(ts, tslen))
+        })
+    }
+);
+
+api!(
+    fn rocksdb_get_full_history_ts_low(
+        db: *mut rocksdb_t,
+        cf: FamilyPtr,
+        tslen: *mut usize,
+        errptr: *mut *mut c_char,
+    ) -> *mut c_char {
+        put_out(tslen, 0);
+        fallible(errptr, || {
+            let db = &*db;
+            let low = db.db.full_history_ts_low(family(cf).unwrap_or(&db.default))?;
+            Ok(copied(&low, tslen))
+        })
+    }
+);

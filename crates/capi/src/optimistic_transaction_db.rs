@@ -102,11 +102,9 @@ api!(
 
 api!(
     fn rocksdb_optimistictransactiondb_close(db: *mut rocksdb_optimistictransactiondb_t) {
-        if db.is_null() {
-            return;
+        if let Some(object) = taken(db) {
+            rocksdb_close(object.base);
         }
-        let object = Box::from_raw(db);
-        rocksdb_close(object.base);
     }
 );
 
@@ -153,14 +151,15 @@ api!(
         errptr: *mut *mut c_char,
     ) {
         fallible(errptr, || {
-            let batch = (*batch).whole()?;
+            let batch = (*batch).in_place()?;
             let deletes_range = |operation: Operation<'_>| matches!(operation, Operation::DeleteRange { .. });
             if batch.operations().flatten().any(deletes_range) {
                 return Err(Error::not_supported(
                     "DeleteRange is not supported in OptimisticTransactionDB",
                 ));
             }
-            (*(*db).base).db.write(&write_options(options), batch)
+            let base = &(*(*db).base).db;
+            base.write_in_place(&write_options(options), batch).map(drop)
         })
     }
 );

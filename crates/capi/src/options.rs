@@ -13,7 +13,7 @@ use esker::{
 use crate::block_based::rocksdb_block_based_table_options_t;
 use crate::compaction_filter::{Filter, FilterFactory};
 use crate::comparator::{CallbackComparator, rocksdb_comparator_t};
-use crate::compression::{CompressionFields, compression_type};
+use crate::compression::{CompressionFields, ZstdFields, compression_type};
 use crate::env::{rocksdb_env_t, rocksdb_logger_t};
 use crate::ffi::*;
 use crate::generated::fields::{
@@ -42,6 +42,7 @@ pub struct rocksdb_options_t {
     pub fields: OptionsFields,
     pub compression: CompressionFields,
     pub bottommost_compression: CompressionFields,
+    pub bottommost_zstd: ZstdFields,
     /// True once the caller enabled compression options of the last level.
     pub bottommost_enabled: bool,
     pub compression_per_level: Vec<c_int>,
@@ -168,7 +169,8 @@ impl rocksdb_options_t {
         options.compression_per_level = per_level.collect::<Result<_>>()?;
         options.compression_opts = self.compression.options(fields);
         if self.bottommost_enabled {
-            options.bottommost_compression_opts = self.bottommost_compression.bottommost(fields);
+            options.bottommost_compression_opts =
+                self.bottommost_compression.bottommost(&self.bottommost_zstd);
         }
         options.blob_compression_type = compression_type(fields.blob_compression_type)?;
         options.prepopulate_blob_cache = match fields.prepopulate_blob_cache {
@@ -281,8 +283,8 @@ api!(
         options: *mut rocksdb_options_t,
         operator: *mut CallbackMergeOperator,
     ) {
-        (*options).merge_operator = (!operator.is_null())
-            .then(|| Arc::from(Box::from_raw(operator) as Box<dyn esker::MergeOperator>));
+        (*options).merge_operator =
+            taken(operator).map(|operator| Arc::from(operator as Box<dyn esker::MergeOperator>));
     }
 );
 

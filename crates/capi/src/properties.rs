@@ -2,7 +2,7 @@
 
 use std::ffi::{c_char, c_int};
 
-use esker::{ColumnFamily, Result};
+use esker::{ColumnFamily, Result, SizeApproximationOptions};
 
 use crate::batch::{FamilyPtr, family};
 use crate::db::rocksdb_t;
@@ -57,9 +57,31 @@ api!(
     }
 );
 
-/// Bytes of tables and blob files in ranges.
+/// The options of an estimate; NULL stands for the defaults.
+unsafe fn what(options: *const rocksdb_size_approximation_options_t) -> SizeApproximationOptions {
+    let Some(options) = options.as_ref() else {
+        return SizeApproximationOptions::default();
+    };
+    SizeApproximationOptions {
+        include_memtables: options.fields.include_memtables != 0,
+        include_files: options.fields.include_files != 0,
+        include_blob_files: options.fields.include_blob_files != 0,
+    }
+}
+
+/// RocksDB's flags: memtables, tables, blob files.
+fn what_of_flags(flags: u8) -> SizeApproximationOptions {
+    SizeApproximationOptions {
+        include_memtables: flags & 1 != 0,
+        include_files: flags & 2 != 0,
+        include_blob_files: flags & 4 != 0,
+    }
+}
+
+/// Bytes in ranges.
 unsafe fn sizes(
     db: &rocksdb_t,
+    options: &SizeApproximationOptions,
     family: &ColumnFamily,
     count: c_int,
     from: (*const *const c_char, *const usize),
@@ -69,7 +91,12 @@ unsafe fn sizes(
     let count = count.max(0) as usize;
     let (from, to) = (buffers(from.0, from.1, count), buffers(to.0, to.1, count));
     let ranges: Vec<(&[u8], &[u8])> = from.into_iter().zip(to).collect();
-    for (at, size) in db.db.approximate_sizes(family, &ranges)?.into_iter().enumerate() {
+    for (at, size) in db
+        .db
+        .approximate_sizes_with(options, family, &ranges)?
+        .into_iter()
+        .enumerate()
+    {
         *out.add(at) = size;
     }
     Ok(())
@@ -87,8 +114,16 @@ api!(
         errptr: *mut *mut c_char,
     ) {
         fallible(errptr, || {
-            let db = &*db;
-            sizes(db, &db.default, count, (from, from_len), (to, to_len), out)
+            let (db, options) = (&*db, SizeApproximationOptions::default());
+            sizes(
+                db,
+                &options,
+                &db.default,
+                count,
+                (from, from_len),
+                (to, to_len),
+                out,
+            )
         })
     }
 );
@@ -106,9 +141,10 @@ api!(
         errptr: *mut *mut c_char,
     ) {
         fallible(errptr, || {
-            let db = &*db;
+            let (db, options) = (&*db, SizeApproximationOptions::default());
             sizes(
                 db,
+                &options,
                 family(cf).unwrap_or(&db.default),
                 count,
                 (from, from_len),
@@ -119,11 +155,10 @@ api!(
     }
 );
 
-// Memtables are not counted: what is asked for of them is not added.
 api!(
     fn rocksdb_approximate_sizes_with_options(
         db: *mut rocksdb_t,
-        _options: *const rocksdb_size_approximation_options_t,
+        options: *const rocksdb_size_approximation_options_t,
         count: c_int,
         from: *const *const c_char,
         from_len: *const usize,
@@ -133,8 +168,16 @@ api!(
         errptr: *mut *mut c_char,
     ) {
         fallible(errptr, || {
-            let db = &*db;
-            sizes(db, &db.default, count, (from, from_len), (to, to_len), out)
+            let (db, options) = (&*db, what(options));
+            sizes(
+                db,
+                &options,
+                &db.default,
+                count,
+                (from, from_len),
+                (to, to_len),
+                out,
+            )
         })
     }
 );
@@ -143,7 +186,7 @@ api!(
     fn rocksdb_approximate_sizes_cf_with_options(
         db: *mut rocksdb_t,
         cf: FamilyPtr,
-        _options: *const rocksdb_size_approximation_options_t,
+        options: *const rocksdb_size_approximation_options_t,
         count: c_int,
         from: *const *const c_char,
         from_len: *const usize,
@@ -153,9 +196,10 @@ api!(
         errptr: *mut *mut c_char,
     ) {
         fallible(errptr, || {
-            let db = &*db;
+            let (db, options) = (&*db, what(options));
             sizes(
                 db,
+                &options,
                 family(cf).unwrap_or(&db.default),
                 count,
                 (from, from_len),
@@ -175,14 +219,15 @@ api!(
         from_len: *const usize,
         to: *const *const c_char,
         to_len: *const usize,
-        _flags: u8,
+        flags: u8,
         out: *mut u64,
         errptr: *mut *mut c_char,
     ) {
         fallible(errptr, || {
-            let db = &*db;
+            let (db, options) = (&*db, what_of_flags(flags));
             sizes(
                 db,
+                &options,
                 family(cf).unwrap_or(&db.default),
                 count,
                 (from, from_len),

@@ -229,10 +229,9 @@ impl CompactionService for CallbackCompactionService {
         // SAFETY: what is lent is there until the callback returns; the response is given to us.
         unsafe {
             let response = schedule(self.state.pointer, &info, input.as_ptr().cast(), input.len());
-            if response.is_null() {
+            let Some(response) = taken(response) else {
                 return answer(CompactionServiceJobStatus::Failure);
-            }
-            let response = Box::from_raw(response);
+            };
             CompactionServiceScheduleResponse {
                 scheduled_job_id: response.job,
                 status: status(response.status),
@@ -297,8 +296,11 @@ api!(
         options: *mut rocksdb_options_t,
         service: *mut rocksdb_compactionservice_t,
     ) {
-        if !options.is_null() && !service.is_null() {
-            (*options).compaction_service = Some(Arc::from(Box::from_raw(service)));
+        if options.is_null() {
+            return;
+        }
+        if let Some(service) = taken(service) {
+            (*options).compaction_service = Some(Arc::from(service));
         }
     }
 );

@@ -99,6 +99,6 @@ api!(
         options: *mut rocksdb_options_t,
         transform: *mut rocksdb_slicetransform_t,
     ) {
-        (*options).prefix_extractor = (!transform.is_null()).then(|| Box::from_raw(transform).0);
+        (*options).prefix_extractor = taken(transform).map(|transform| transform.0);
     }
 );

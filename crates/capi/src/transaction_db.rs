@@ -138,11 +138,9 @@ api!(
 
 api!(
     fn rocksdb_transactiondb_close(db: *mut rocksdb_transactiondb_t) {
-        if db.is_null() {
-            return;
+        if let Some(object) = taken(db) {
+            rocksdb_close(object.base);
         }
-        let object = Box::from_raw(db);
-        rocksdb_close(object.base);
     }
 );
 

@@ -176,7 +176,9 @@ api!(
         errptr: *mut *mut c_char,
     ) {
         fallible(errptr, || {
-            (*db).db.write(&write_options(options), (*batch).whole()?)
+            let db = &(*db).db;
+            db.write_in_place(&write_options(options), (*batch).in_place()?)
+                .map(drop)
         })
     }
 );
@@ -189,9 +191,8 @@ api!(
         errptr: *mut *mut c_char,
     ) {
         fallible(errptr, || {
-            (*db)
-                .db
-                .write(&write_options(options), (*batch).index().write_batch().clone())
+            let batch = (*batch).index_mut();
+            batch.write_to(&(*db).db, &write_options(options)).map(drop)
         })
     }
 );

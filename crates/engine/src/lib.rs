@@ -64,6 +64,7 @@ pub use sst::{
 pub use wal::RecoveryMode;
 
 pub use db::Db;
+pub use db::approximate_sizes::SizeApproximationOptions;
 pub use db::checkpoint::CheckpointOptions;
 pub use db::column_family::{ColumnFamily, DEFAULT_COLUMN_FAMILY};
 pub use db::file_deletions::NothingIsDeleted;
@@ -118,7 +119,7 @@ pub use vfs::io_stats::{self, IoStats};
 pub use vfs::rate_limiter::{IoPriority, OpType, RateLimiter, RateLimiterMode, RateLimiterOptions};
 pub use vfs::{FileOperation, Op as FileOperationType};
 pub use write::batch::{Operation, Operations, WriteBatch};
-pub use write::batch_index::WriteBatchWithIndex;
+pub use write::batch_index::{BatchValue, WriteBatchWithIndex};
 pub use write::predecessor::wal_before;
 pub use write::two_phase::RecoveredTransaction;
 pub use write::unchanged::UnchangedKey;

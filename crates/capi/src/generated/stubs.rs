@@ -12,10 +12,6 @@ api!(fn rocksdb_singledelete_with_ts(_0: *mut c_void, _1: *mut c_void, _2: *mut 
 
 api!(fn rocksdb_singledelete_cf_with_ts(_0: *mut c_void, _1: *mut c_void, _2: *mut c_void, _3: *mut c_void, _4: usize, _5: *mut c_void, _6: usize, errptr: *mut *mut c_char) { absent_error("rocksdb_singledelete_cf_with_ts", errptr) });
 
-api!(fn rocksdb_increase_full_history_ts_low(_0: *mut c_void, _1: *mut c_void, _2: *mut c_void, _3: usize, errptr: *mut *mut c_char) { absent_error("rocksdb_increase_full_history_ts_low", errptr) });
-
-api!(fn rocksdb_get_full_history_ts_low(_0: *mut c_void, _1: *mut c_void, _2: *mut c_void, errptr: *mut *mut c_char) -> *mut c_void { absent_error("rocksdb_get_full_history_ts_low", errptr) });
-
 api!(fn rocksdb_open_and_trim_history(_0: *mut c_void, _1: *mut c_void, _2: c_int, _3: *mut c_void, _4: *mut c_void, _5: *mut c_void, _6: *mut c_void, _7: usize, errptr: *mut *mut c_char) -> *mut c_void { absent_error("rocksdb_open_and_trim_history", errptr) });
 
 api!(fn rocksdb_open_column_families_with_ttl(_0: *mut c_void, _1: *mut c_void, _2: c_int, _3: *mut c_void, _4: *mut c_void, _5: *mut c_void, _6: *mut c_void, errptr: *mut *mut c_char) -> *mut c_void { absent_error("rocksdb_open_column_families_with_ttl", errptr) });
@@ -48,21 +44,11 @@ api!(fn rocksdb_table_properties_collector_factory_destroy(_0: *mut c_void) { ab
 
 api!(fn rocksdb_options_add_table_properties_collector_factory(_0: *mut c_void, _1: *mut c_void) { absent("rocksdb_options_add_table_properties_collector_factory") });
 
-api!(fn rocksdb_options_set_bottommost_compression_options_zstd_max_train_bytes(_0: *mut c_void, _1: c_int, _2: u8) { absent("rocksdb_options_set_bottommost_compression_options_zstd_max_train_bytes") });
-
-api!(fn rocksdb_options_set_bottommost_compression_options_use_zstd_dict_trainer(_0: *mut c_void, _1: u8, _2: u8) { absent("rocksdb_options_set_bottommost_compression_options_use_zstd_dict_trainer") });
-
-api!(fn rocksdb_options_get_bottommost_compression_options_use_zstd_dict_trainer(_0: *mut c_void) -> u8 { absent("rocksdb_options_get_bottommost_compression_options_use_zstd_dict_trainer") });
-
-api!(fn rocksdb_options_set_bottommost_compression_options_max_dict_buffer_bytes(_0: *mut c_void, _1: u64, _2: u8) { absent("rocksdb_options_set_bottommost_compression_options_max_dict_buffer_bytes") });
-
 api!(fn rocksdb_readoptions_set_iter_start_ts(_0: *mut c_void, _1: *mut c_void, _2: usize) { absent("rocksdb_readoptions_set_iter_start_ts") });
 
 api!(fn rocksdb_compactoptions_set_full_history_ts_low(_0: *mut c_void, _1: *mut c_void, _2: usize) { absent("rocksdb_compactoptions_set_full_history_ts_low") });
 
 api!(fn rocksdb_cache_get_table_address_count(_0: *mut c_void) -> usize { absent("rocksdb_cache_get_table_address_count") });
-
-api!(fn rocksdb_write_buffer_manager_set_allow_stall(_0: *mut c_void, _1: bool) { absent("rocksdb_write_buffer_manager_set_allow_stall") });
 
 api!(fn rocksdb_sst_file_manager_set_max_allowed_space_usage(_0: *mut c_void, _1: u64) { absent("rocksdb_sst_file_manager_set_max_allowed_space_usage") });
 
@@ -119,48 +105,6 @@ api!(fn rocksdb_start_block_cache_trace(_0: *mut c_void, _1: *mut c_void, _2: *m
 api!(fn rocksdb_start_block_cache_trace_with_options(_0: *mut c_void, _1: *mut c_void, _2: *mut c_void, _3: *mut c_void, _4: *mut c_void, _5: *mut c_void, errptr: *mut *mut c_char) { absent_error("rocksdb_start_block_cache_trace_with_options", errptr) });
 
 api!(fn rocksdb_end_block_cache_trace(_0: *mut c_void, errptr: *mut *mut c_char) { absent_error("rocksdb_end_block_cache_trace", errptr) });
-
-api!(fn rocksdb_livefiles_create() -> *mut c_void { absent("rocksdb_livefiles_create") });
-
-api!(fn rocksdb_livefile_create() -> *mut c_void { absent("rocksdb_livefile_create") });
-
-api!(fn rocksdb_livefile_set_column_family_name(_0: *mut c_void, _1: *mut c_void) { absent("rocksdb_livefile_set_column_family_name") });
-
-api!(fn rocksdb_livefile_set_level(_0: *mut c_void, _1: c_int) { absent("rocksdb_livefile_set_level") });
-
-api!(fn rocksdb_livefile_set_name(_0: *mut c_void, _1: *mut c_void) { absent("rocksdb_livefile_set_name") });
-
-api!(fn rocksdb_livefile_set_directory(_0: *mut c_void, _1: *mut c_void) { absent("rocksdb_livefile_set_directory") });
-
-api!(fn rocksdb_livefile_set_size(_0: *mut c_void, _1: usize) { absent("rocksdb_livefile_set_size") });
-
-api!(fn rocksdb_livefile_set_smallest_key(_0: *mut c_void, _1: *mut c_void, _2: usize) { absent("rocksdb_livefile_set_smallest_key") });
-
-api!(fn rocksdb_livefile_set_largest_key(_0: *mut c_void, _1: *mut c_void, _2: usize) { absent("rocksdb_livefile_set_largest_key") });
-
-api!(fn rocksdb_livefile_set_smallest_seqno(_0: *mut c_void, _1: u64) { absent("rocksdb_livefile_set_smallest_seqno") });
-
-api!(fn rocksdb_livefile_set_largest_seqno(_0: *mut c_void, _1: u64) { absent("rocksdb_livefile_set_largest_seqno") });
-
-api!(fn rocksdb_livefile_set_num_entries(_0: *mut c_void, _1: u64) { absent("rocksdb_livefile_set_num_entries") });
-
-api!(fn rocksdb_livefile_set_num_deletions(_0: *mut c_void, _1: u64) { absent("rocksdb_livefile_set_num_deletions") });
-
-api!(fn rocksdb_livefile_destroy(_0: *mut c_void) { absent("rocksdb_livefile_destroy") });
-
-api!(fn rocksdb_livefiles_add(_0: *mut c_void, _1: *mut c_void) { absent("rocksdb_livefiles_add") });
-
-api!(fn rocksdb_delete_file_in_range(_0: *mut c_void, _1: *mut c_void, _2: usize, _3: *mut c_void, _4: usize, errptr: *mut *mut c_char) { absent_error("rocksdb_delete_file_in_range", errptr) });
-
-api!(fn rocksdb_delete_file_in_range_cf(_0: *mut c_void, _1: *mut c_void, _2: *mut c_void, _3: usize, _4: *mut c_void, _5: usize, errptr: *mut *mut c_char) { absent_error("rocksdb_delete_file_in_range_cf", errptr) });
-
-api!(fn rocksdb_export_import_files_metadata_create() -> *mut c_void { absent("rocksdb_export_import_files_metadata_create") });
-
-api!(fn rocksdb_export_import_files_metadata_set_db_comparator_name(_0: *mut c_void, _1: *mut c_void) { absent("rocksdb_export_import_files_metadata_set_db_comparator_name") });
-
-api!(fn rocksdb_export_import_files_metadata_get_files(_0: *mut c_void) -> *mut c_void { absent("rocksdb_export_import_files_metadata_get_files") });
-
-api!(fn rocksdb_export_import_files_metadata_set_files(_0: *mut c_void, _1: *mut c_void) { absent("rocksdb_export_import_files_metadata_set_files") });
 
 api!(fn rocksdb_transaction_set_commit_timestamp(_0: *mut c_void, _1: u64) { absent("rocksdb_transaction_set_commit_timestamp") });
 

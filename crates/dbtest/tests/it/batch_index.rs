@@ -4,8 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use esker::{
-    ColumnFamily, Db, DbIterator, ErrorKind, FlushOptions, Options, ReadOptions, UserComparator, WriteBatch,
-    WriteBatchWithIndex, WriteOptions,
+    BatchValue, ColumnFamily, Db, DbIterator, ErrorKind, FlushOptions, Options, ReadOptions, UserComparator,
+    WriteBatch, WriteBatchWithIndex, WriteOptions,
 };
 use testkit::rng::{self, TestRng};
 use vfs::MemFs;
@@ -237,4 +237,72 @@ fn a_tailing_iterator_reads_no_batch() {
     };
     let refused = batch.iter_with_base(&db, &options, &db.default_column_family());
     assert_eq!(refused.err().unwrap().kind(), ErrorKind::InvalidArgument);
+}
+
+/// The value of `name` by the batch alone, with what an operator makes of its merges.
+fn alone(batch: &WriteBatchWithIndex, family: Option<&ColumnFamily>, name: &[u8]) -> BatchValue {
+    let operator = base::merge::builtin("stringappend");
+    batch.get_from_batch(family, name, operator.as_deref()).unwrap()
+}
+
+#[test]
+fn a_batch_alone_tells_what_it_can() {
+    let mut rng = rng::rng();
+    for _ in 0..8 {
+        let (db, empty) = (open(|_| ()), open(|_| ()));
+        let family = db.default_column_family();
+        let mut batch = random_batch(&mut rng, &family, 60);
+        for round in 0..2 {
+            // A key that was read with a family is read without one, and the other way round, the same.
+            for number in 0..40 {
+                let name = format!("k{number:02}").into_bytes();
+                let named = alone(&batch, Some(&family), &name);
+                assert_eq!(named, alone(&batch, None, &name));
+                let over_nothing = batch
+                    .get_from_batch_and_db(&db, &ReadOptions::default(), &family, &name)
+                    .unwrap();
+                let (found, wanted) = match named {
+                    BatchValue::Value(value) => (Some(value), over_nothing.map(|value| value.to_vec())),
+                    BatchValue::Absent | BatchValue::Deleted => {
+                        (None, over_nothing.map(|value| value.to_vec()))
+                    }
+                    // Over nothing the operands have a value.
+                    BatchValue::MergeInProgress => (None, over_nothing.is_none().then(Vec::new)),
+                };
+                assert_eq!(found, wanted, "{round}");
+            }
+            for number in 60..80 {
+                operate(&mut rng, &family, &mut batch, number);
+            }
+        }
+        // Written where it is, it stays, and is written again.
+        let count = batch.count();
+        batch.write_to(&db, &WriteOptions::default()).unwrap();
+        batch.write_to(&empty, &WriteOptions::default()).unwrap();
+        assert_eq!(batch.count(), count);
+        let (mut one, mut other) = (
+            db.iter(&ReadOptions::default()),
+            empty.iter(&ReadOptions::default()),
+        );
+        walk(&mut rng, &mut one, &mut other);
+    }
+}
+
+#[test]
+fn merges_without_base_or_operator_are_in_progress() {
+    let mut batch = WriteBatchWithIndex::new();
+    batch.merge(b"m", b"1");
+    assert_eq!(alone(&batch, None, b"m"), BatchValue::MergeInProgress);
+    batch.delete(b"m");
+    batch.merge(b"m", b"2");
+    batch.merge(b"m", b"3");
+    assert_eq!(alone(&batch, None, b"m"), BatchValue::Value(b"2,3".to_vec()));
+    let without = batch.get_from_batch(None, b"m", None).unwrap();
+    assert_eq!(without, BatchValue::MergeInProgress);
+    // A key's order is that of the comparator it was made with.
+    let mut backwards = WriteBatchWithIndex::with_comparator(UserComparator::ReverseBytewise);
+    backwards.put(b"a", b"1");
+    backwards.delete_range(b"z", b"b");
+    assert_eq!(alone(&backwards, None, b"a"), BatchValue::Value(b"1".to_vec()));
+    assert_eq!(alone(&backwards, None, b"c"), BatchValue::Deleted);
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use base::env::ManualClock;
 use dbtest::by_hand::{flush, rewrite_family};
-use esker::{ColumnFamily, Db, Event, Options, ReadOptions};
+use esker::{ColumnFamily, Db, Event, Options, ReadOptions, SizeApproximationOptions};
 use vfs::MemFs;
 
 const DIR: &str = "/db";
@@ -176,4 +176,55 @@ fn options_that_are_kept_for_rocksdb_alone_are_told() {
         "CFOptions \"b\" compaction_options_universal"
     );
     assert_eq!(told().len(), 4);
+}
+
+#[test]
+fn sizes_of_ranges_count_what_is_asked_for() {
+    let mut options = Options {
+        create_if_missing: true,
+        fs: Arc::new(MemFs::new()),
+        ..Options::default()
+    };
+    options.column_family.enable_blob_files = true;
+    options.column_family.min_blob_size = 500;
+    options.column_family.disable_auto_compactions = true;
+    let db = Db::open(&options, DIR).unwrap();
+    let family = db.default_column_family();
+    let size = |memtables, files, blobs, begin: &[u8], end: &[u8]| {
+        let options = SizeApproximationOptions {
+            include_memtables: memtables,
+            include_files: files,
+            include_blob_files: blobs,
+        };
+        db.approximate_sizes_with(&options, &family, &[(begin, end)])
+            .map(|sizes| sizes[0])
+    };
+    for number in 0..1000 {
+        db.put(format!("k{number:04}").as_bytes(), &[b'v'; 100]).unwrap();
+    }
+    // Rows of a memtable: a key of 5 bytes and its 8, and the value.
+    assert_eq!(size(true, false, false, b"k0100", b"k0200").unwrap(), 100 * 113);
+    assert_eq!(size(true, true, true, b"k0100", b"k0200").unwrap(), 100 * 113);
+    assert_eq!(size(true, false, false, b"k0200", b"k0100").unwrap(), 0);
+    assert_eq!(size(false, true, true, b"a", b"z").unwrap(), 0);
+    assert!(size(false, false, false, b"a", b"z").is_err());
+    flush(&db);
+    assert_eq!(size(true, false, false, b"a", b"z").unwrap(), 0);
+    let tables = size(false, true, false, b"a", b"z").unwrap();
+    assert_eq!(db.approximate_sizes(&family, &[(b"a", b"z")]).unwrap(), [tables]);
+    assert!(tables > 0);
+    assert_eq!(size(false, false, true, b"a", b"z").unwrap(), 0);
+    for number in 0..1000 {
+        db.put(format!("l{number:04}").as_bytes(), &[b'v'; 1000]).unwrap();
+    }
+    flush(&db);
+    let blobs = size(false, false, true, b"a", b"z").unwrap();
+    assert!((900_000..1_200_000).contains(&blobs), "{blobs}");
+    let part = size(false, false, true, b"l0000", b"z").unwrap();
+    assert!(part > 0 && part < blobs, "{part}");
+    let (all, tables) = (
+        size(true, true, true, b"a", b"z").unwrap(),
+        size(false, true, false, b"a", b"z").unwrap(),
+    );
+    assert_eq!(all, blobs + tables);
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use base::{SeqNo, UserComparator};
+use base::{Comparator, SeqNo, UserComparator};
 use dbtest::by_hand::everything;
 use dbtest::{files, settings};
 use esker::{Db, FlushOptions, Options, ReadOptions, Snapshot, WriteBatch, WriteOptions};
@@ -278,5 +278,62 @@ fn compare(
             );
         }
     }
+    iter.status().unwrap();
+}
+
+/// Bytewise, then the timestamp, which every key has.
+struct Strict;
+
+impl Comparator for Strict {
+    fn name(&self) -> &str {
+        "test.strict"
+    }
+
+    fn timestamp_size(&self) -> usize {
+        8
+    }
+
+    fn compare(&self, a: &[u8], b: &[u8]) -> std::cmp::Ordering {
+        let stamp = |key: &[u8]| u64::from_le_bytes(key[key.len() - 8..].try_into().unwrap());
+        self.compare_without_timestamp(a, b)
+            .then_with(|| stamp(b).cmp(&stamp(a)))
+    }
+
+    fn compare_without_timestamp(&self, a: &[u8], b: &[u8]) -> std::cmp::Ordering {
+        assert!(a.len() >= 8 && b.len() >= 8, "a key without a timestamp");
+        a[..a.len() - 8].cmp(&b[..b.len() - 8])
+    }
+}
+
+#[test]
+fn a_custom_order_is_asked_about_no_key_without_a_timestamp() {
+    let mut options = Options {
+        create_if_missing: true,
+        fs: Arc::new(MemFs::new()),
+        ..Options::default()
+    };
+    options.column_family.comparator = UserComparator::Custom(Arc::new(Strict));
+    let db = Db::open(&options, "/db").unwrap();
+    let family = db.default_column_family();
+    let put = |key: &[u8]| {
+        let mut batch = WriteBatch::new();
+        batch.put_at(&family, key, &1u64.to_le_bytes(), b"value");
+        db.write(&WriteOptions::default(), batch).unwrap();
+    };
+    put(b"b");
+    let read = ReadOptions {
+        snapshot: Some(db.snapshot()),
+        timestamp: Some(9u64.to_le_bytes().to_vec()),
+        ..ReadOptions::default()
+    };
+    // The iterator meets it first, and does not see it.
+    put(b"a");
+    let mut iter = db.iter(&read);
+    iter.seek_to_first();
+    assert_eq!(iter.key(), b"b");
+    iter.prev();
+    assert!(!iter.valid());
+    iter.seek_to_last();
+    assert_eq!(iter.key(), b"b");
     iter.status().unwrap();
 }

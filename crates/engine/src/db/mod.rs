@@ -1,5 +1,6 @@
 //! The database: the handle users hold, and what it holds.
 
+pub mod approximate_sizes;
 pub mod checkpoint;
 pub(crate) mod close;
 pub mod column_family;
@@ -335,6 +336,12 @@ impl Db {
     /// As [`write`](Db::write), and gives the sequence number of the batch's first row, which tells its place among all writes:
     /// where a crash takes some, it takes those of the highest numbers. Of an empty batch, which is not written: that of the last row.
     pub fn write_sequenced(&self, options: &WriteOptions, mut batch: WriteBatch) -> Result<SeqNo> {
+        self.write_in_place(options, &mut batch)
+    }
+
+    /// As [`write_sequenced`](Db::write_sequenced), of a batch that stays the caller's, to be written again or added to: its operations are as they
+    /// were.
+    pub fn write_in_place(&self, options: &WriteOptions, batch: &mut WriteBatch) -> Result<SeqNo> {
         if batch.is_empty() {
             self.inner().check_open()?;
             return Ok(self.latest_sequence_number());
@@ -342,7 +349,7 @@ impl Db {
         let inner = self.inner();
         inner.stats.count(Ticker::KeysWritten, u64::from(batch.count()));
         let started = inner.stats.start();
-        let written = inner.commit(options, Commit::Batch(&mut batch));
+        let written = inner.commit(options, Commit::Batch(batch));
         inner.stats.stop(started, Histogram::DbWrite);
         written
     }

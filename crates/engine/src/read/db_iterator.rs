@@ -750,7 +750,11 @@ impl DbIterator {
     fn is_saved_key(&self, user_key: &[u8]) -> bool {
         match self.user() {
             UserComparator::Bytewise | UserComparator::ReverseBytewise => user_key == self.saved_key,
-            user => user.compare_without_timestamp(user_key, &self.saved_key).is_eq(),
+            // Before the first move there is none, and a key without its timestamp is nothing to compare.
+            user => {
+                (user.timestamp_size() == 0 || !self.saved_key.is_empty())
+                    && user.compare_without_timestamp(user_key, &self.saved_key).is_eq()
+            }
         }
     }
 

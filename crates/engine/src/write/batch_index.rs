@@ -14,9 +14,12 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use base::{Error, Kind, Result, SeqNo};
+use base::internal_key::InternalComparator;
+use base::merge::MergeOperator;
+use base::{Error, ErrorKind, Kind, MAX_SEQNO, Result, SeqNo, UserComparator};
 use memtable::{Memtable, MemtableOptions};
 
 use super::batch::{HEADER_LEN, WriteBatch};
@@ -24,13 +27,16 @@ use super::pipeline::{check_row, deletion_kind};
 use crate::db::Db;
 use crate::db::column_family::{ColumnFamily, Family};
 use crate::db::get::Answer;
-use crate::options::ReadOptions;
+use crate::options::{ReadOptions, WriteOptions};
 use crate::read::blob_cache::BlobRead;
 use crate::read::db_iterator::DbIterator;
 use crate::read::value::{Columns, PinnedValue};
 
 /// The first sequence number of rows that are not written yet. No database comes this far.
 pub(crate) const UNWRITTEN: SeqNo = 1 << 55;
+
+/// The id of the default family.
+const DEFAULT_FAMILY_ID: u32 = 0;
 
 /// What a batch held for a family at one moment, to be read before what the database holds.
 #[derive(Clone)]
@@ -40,9 +46,24 @@ pub(crate) struct BatchView {
     pub limit: SeqNo,
 }
 
+/// The state of a key by a batch alone: see [`WriteBatchWithIndex::get_from_batch`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BatchValue {
+    /// Nothing.
+    Absent,
+    /// It is deleted.
+    Deleted,
+    /// This is its value.
+    Value(Vec<u8>),
+    /// It has merge operands over a value that the batch does not have, or that no operator is there for.
+    MergeInProgress,
+}
+
 /// The rows of one family.
 struct FamilyIndex {
     table: Arc<Memtable>,
+    /// The family has said that it could take them.
+    is_checked: bool,
     /// Bytes of the batch that were looked at.
     offset: usize,
     /// Operations in them.
@@ -74,6 +95,8 @@ struct FamilyIndex {
 #[derive(Default)]
 pub struct WriteBatchWithIndex {
     batch: WriteBatch,
+    /// The order of the default family's keys where no family is named; `None`: by their bytes.
+    backup_comparator: Option<UserComparator>,
     families: RefCell<HashMap<u32, FamilyIndex>>,
 }
 
@@ -83,9 +106,23 @@ impl WriteBatchWithIndex {
         WriteBatchWithIndex::default()
     }
 
+    /// An empty batch, whose keys of the default family have this order where the batch is read [without a family](Self::get_from_batch): RocksDB's
+    /// `backup_index_comparator`.
+    pub fn with_comparator(backup_comparator: UserComparator) -> WriteBatchWithIndex {
+        WriteBatchWithIndex {
+            backup_comparator: Some(backup_comparator),
+            ..WriteBatchWithIndex::default()
+        }
+    }
+
     /// The operations, as they will be written.
     pub fn write_batch(&self) -> &WriteBatch {
         &self.batch
+    }
+
+    /// Writes the operations to `db`, as [`Db::write_in_place`] does, and keeps them.
+    pub fn write_to(&mut self, db: &Db, options: &WriteOptions) -> Result<SeqNo> {
+        db.write_in_place(options, &mut self.batch)
     }
 
     /// The operations, to be written.
@@ -212,6 +249,66 @@ impl WriteBatchWithIndex {
         self.batch.append(other);
     }
 
+    /// The value of `key` in `family`, or in the default one, by the batch alone; merges are resolved by `operator`. Costs a search in the batch's
+    /// index of that family.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for operations that `family` could not take; `MergeFailed`; `NotSupported` for entities and for families with timestamps.
+    pub fn get_from_batch(
+        &self,
+        family: Option<&ColumnFamily>,
+        key: &[u8],
+        operator: Option<&dyn MergeOperator>,
+    ) -> Result<BatchValue> {
+        let view = match family {
+            Some(family) => self.view(&family.0)?,
+            None => {
+                let user = self.backup_comparator.clone().unwrap_or(UserComparator::Bytewise);
+                self.view_of(DEFAULT_FAMILY_ID, &InternalComparator::new(user), None)?
+            }
+        };
+        let Some(view) = view else {
+            return Ok(BatchValue::Absent);
+        };
+        if view.table.comparator().user().timestamp_size() > 0 {
+            return Err(Error::not_supported("a batch is read alone without timestamps"));
+        }
+        let covering = view.table.range_tombstones().covering_seqno(key, MAX_SEQNO);
+        let mut operands = Vec::new();
+        let mut base = None;
+        let mut refused = None;
+        view.table.get(key, MAX_SEQNO, |seqno, kind, value| {
+            if seqno < covering {
+                return ControlFlow::Break(());
+            }
+            match kind {
+                Kind::Merge => {
+                    operands.push(value.bytes());
+                    return ControlFlow::Continue(());
+                }
+                Kind::Value => base = Some(Some(value.bytes())),
+                kind if kind.is_tombstone() => base = Some(None),
+                _ => refused = Some(Error::not_supported("an entity in a batch that is read alone")),
+            }
+            ControlFlow::Break(())
+        })?;
+        if let Some(error) = refused {
+            return Err(error);
+        }
+        let base = base.or((covering > 0).then_some(None));
+        operands.reverse();
+        match (base, operands.is_empty(), operator) {
+            (None, true, _) => Ok(BatchValue::Absent),
+            (Some(None), true, _) => Ok(BatchValue::Deleted),
+            (Some(Some(value)), true, _) => Ok(BatchValue::Value(value.to_vec())),
+            (None, false, _) | (Some(_), false, None) => Ok(BatchValue::MergeInProgress),
+            (Some(base), false, Some(operator)) => operator
+                .merged(key, base, &operands)
+                .map(BatchValue::Value)
+                .ok_or_else(|| Error::new(ErrorKind::MergeFailed, "")),
+        }
+    }
+
     /// The value that `key` would have if the batch were written over what `options` read of `db`, or `None`.
     ///
     /// # Errors
@@ -277,16 +374,32 @@ impl WriteBatchWithIndex {
 
     /// What it holds for `family` now, if that is anything.
     fn view(&self, family: &Family) -> Result<Option<BatchView>> {
+        self.view_of(family.id, &family.cmp, Some(family))
+    }
+
+    /// The same of the family `id`, which checks its rows where it is known.
+    fn view_of(
+        &self,
+        id: u32,
+        cmp: &InternalComparator,
+        family: Option<&Family>,
+    ) -> Result<Option<BatchView>> {
         if self.batch.is_empty() {
             return Ok(None);
         }
         self.batch.status()?;
         let mut families = self.families.borrow_mut();
+        if families
+            .get(&id)
+            .is_some_and(|index| index.is_checked != family.is_some())
+        {
+            families.remove(&id);
+        }
         let index = families
-            .entry(family.id)
-            .or_insert_with(|| FamilyIndex::new(family));
-        if let Err(error) = index.extend(&self.batch, family) {
-            families.remove(&family.id);
+            .entry(id)
+            .or_insert_with(|| FamilyIndex::new(cmp, family.is_some()));
+        if let Err(error) = index.extend(&self.batch, id, family) {
+            families.remove(&id);
             return Err(error);
         }
         Ok((!index.table.is_empty()).then(|| BatchView {
@@ -297,26 +410,29 @@ impl WriteBatchWithIndex {
 }
 
 impl FamilyIndex {
-    fn new(family: &Family) -> FamilyIndex {
+    fn new(cmp: &InternalComparator, is_checked: bool) -> FamilyIndex {
         FamilyIndex {
-            table: Arc::new(Memtable::new(family.cmp.clone(), MemtableOptions::default())),
+            table: Arc::new(Memtable::new(cmp.clone(), MemtableOptions::default())),
+            is_checked,
             offset: HEADER_LEN,
             operations: 0,
         }
     }
 
     /// Takes in what was added to `batch` since. Of no more use after an error.
-    fn extend(&mut self, batch: &WriteBatch, family: &Family) -> Result<()> {
+    fn extend(&mut self, batch: &WriteBatch, id: u32, family: Option<&Family>) -> Result<()> {
         for operation in batch.operations_from(self.offset) {
             let operation = operation?;
-            if let Some((id, kind, key, value)) = operation.row()
-                && id == family.id
+            if let Some((of, kind, key, value)) = operation.row()
+                && of == id
             {
-                let kind = match kind {
-                    Kind::Deletion => deletion_kind(family),
-                    kind => kind,
+                let kind = match (kind, family) {
+                    (Kind::Deletion, Some(family)) => deletion_kind(family),
+                    (kind, _) => kind,
                 };
-                check_row(family, kind, key, value)?;
+                if let Some(family) = family {
+                    check_row(family, kind, key, value)?;
+                }
                 self.table.add(UNWRITTEN + self.operations, kind, key, value);
             }
             self.operations += 1;
@@ -330,7 +446,7 @@ impl From<WriteBatch> for WriteBatchWithIndex {
     fn from(batch: WriteBatch) -> WriteBatchWithIndex {
         WriteBatchWithIndex {
             batch,
-            families: RefCell::default(),
+            ..WriteBatchWithIndex::default()
         }
     }
 }
