@@ -2,10 +2,15 @@
 //! failure. Nothing that is fetched is committed: it lies under `target/judge`.
 
 mod c_test;
+mod flink;
+mod jvm;
+mod kafka;
 mod kvdb_rocksdb;
 mod package;
 mod rocksdb_crate;
+mod rocksjava;
 mod rockstore;
+mod spark;
 mod turns;
 
 use std::path::{Path, PathBuf};
@@ -72,6 +77,19 @@ impl Fault {
 impl From<String> for Fault {
     fn from(message: String) -> Fault {
         Fault::Broken(message)
+    }
+}
+
+/// The answer to arguments that a judge does not take.
+pub fn not_understood(words: &[&str]) -> Fault {
+    Fault::broken(format!("not understood: {}", words.join(" ")))
+}
+
+/// An error if there are arguments, for judges that take none.
+pub fn no_words(words: &[&str]) -> Result<(), Fault> {
+    match words {
+        [] => Ok(()),
+        _ => Err(not_understood(words)),
     }
 }
 
@@ -172,6 +190,42 @@ const JUDGES: &[Judge] = &[
         floor: 20,
         tier: Tier::Nightly,
         run: kvdb_rocksdb::run,
+    },
+    Judge {
+        name: "kafka",
+        source: "ours: a topology of Kafka Streams 4.3 with every kind of store; its contents over RocksDB and over Esker",
+        over: "`crates/jni` under rocksdbjni 10.1.3",
+        tests: 1,
+        floor: 1,
+        tier: Tier::Nightly,
+        run: kafka::run,
+    },
+    Judge {
+        name: "spark",
+        source: "ours: five stateful queries of Spark 4.2, stopped and continued by RocksDB and by Esker",
+        over: "`crates/jni` under rocksdbjni 9.8.4",
+        tests: 3,
+        floor: 3,
+        tier: Tier::Nightly,
+        run: spark::run,
+    },
+    Judge {
+        name: "flink",
+        source: "ours: a job of Flink 2.3 with every kind of state, restored with another parallelism by RocksDB and by Esker",
+        over: "`crates/jni` under frocksdbjni 8.10.0",
+        tests: 3,
+        floor: 3,
+        tier: Tier::Nightly,
+        run: flink::run,
+    },
+    Judge {
+        name: "rocksjava",
+        source: "`librocksdb-sys` 0.17.3, RocksDB 10.4.2: RocksJava's own tests",
+        over: "`crates/jni` under the jar of that release",
+        tests: 1090,
+        floor: 780,
+        tier: Tier::Nightly,
+        run: rocksjava::run,
     },
     Judge {
         name: "plyvel",

@@ -128,7 +128,7 @@ impl<B: Operations> BatchOf<B> {
         add(&mut limited.batch);
         if limited.batch.batch().data_size() as u64 > limited.max_bytes {
             limited.batch.rollback()?;
-            return Err(Error::new(ErrorKind::Aborted, "Memory limit reached").into());
+            return Err(Error::new(ErrorKind::Aborted, crate::fail::MEMORY_LIMIT).into());
         }
         limited.batch.pop_save_point()?;
         Ok(limited.batch.batch().status()?)

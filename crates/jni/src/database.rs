@@ -22,13 +22,13 @@ pub fn family_name(bytes: Vec<u8>) -> Result<String> {
 }
 
 /// The engine's options of a handle.
-fn database_options(env: &Env<'_>, options: jlong) -> Result<Options> {
+pub fn database_options(env: &Env<'_>, options: jlong) -> Result<Options> {
     crate::release::probe(env);
     Ok(handles::get::<Settings>(options)?.look(|inner| inner.database())?)
 }
 
 /// Takes the options of the families that are named into those of the database.
-fn with_families(
+pub fn with_families(
     env: &Env<'_>,
     options: jlong,
     names: JByteArrays,
@@ -50,7 +50,7 @@ fn with_families(
 }
 
 /// RocksDB wants every family of a database named where it is opened for writing.
-fn check_all_named(options: &Options, path: &Path, names: &[String]) -> Result<()> {
+pub fn check_all_named(options: &Options, path: &Path, names: &[String]) -> Result<()> {
     if !names.iter().any(|name| name == esker::DEFAULT_COLUMN_FAMILY) {
         return Err(Error::invalid_argument("Default column family not specified").into());
     }
@@ -69,16 +69,21 @@ fn check_all_named(options: &Options, path: &Path, names: &[String]) -> Result<(
     Err(Error::invalid_argument(format!("Column families not opened: {}", missing.join(", "))).into())
 }
 
+fn opened(env: &Env<'_>, db: Db, names: &[String]) -> Result<JLongArray> {
+    insert_families(env, Database::new(db), names)
+}
+
 /// The handles of a database and of its families, in the order they were named in.
-pub fn opened(env: &Env<'_>, db: Db, names: &[String]) -> Result<JLongArray> {
+pub fn insert_families(env: &Env<'_>, db: Database, names: &[String]) -> Result<JLongArray> {
     let families = names
         .iter()
         .map(|name| {
-            db.column_family(name)
+            db.db
+                .column_family(name)
                 .ok_or_else(|| Error::invalid_argument(format!("Column family not found: {name}")))
         })
         .collect::<esker::Result<Vec<_>>>()?;
-    let mut list = vec![handles::insert(Database::new(db))];
+    let mut list = vec![handles::insert(db)];
     list.extend(
         families
             .into_iter()

@@ -649,6 +649,15 @@ impl<'a> Env<'a> {
         Ok(())
     }
 
+    /// Adds to a `java.util.List`.
+    pub fn list_add(&self, list: jobject, element: jobject) -> Result<()> {
+        let class = self.class("java/util/List")?;
+        let add = self.method(class, "add", "(Ljava/lang/Object;)Z")?;
+        self.call_bool(list, add, &[jvalue { l: element }])?;
+        self.forget(class);
+        Ok(())
+    }
+
     /// A reference that outlives the method; given back by [`crate::callback::Global`].
     pub fn global(&self, object: jobject) -> Result<jobject> {
         let object = self.not_null(object)?;

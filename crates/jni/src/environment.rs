@@ -35,6 +35,11 @@ impl Environment {
         }
     }
 
+    /// The file system, where it is not the operating system's.
+    pub fn file_system(&self) -> Option<Arc<dyn FileSystem>> {
+        self.fs.clone()
+    }
+
     fn pool(&self, priority: i8) -> &AtomicI32 {
         &self.threads[priority.clamp(0, 3) as usize]
     }

@@ -88,7 +88,7 @@ fn throw_status(env: &Env<'_>, error: &Error) {
 
 /// An `org.rocksdb.Status` of an error.
 pub fn status(env: &Env<'_>, error: &Error) -> Result<jobject> {
-    let (code, subcode) = codes(error.kind());
+    let (code, subcode) = codes(error);
     let state = match state(error) {
         // RocksDB's has no text then, and Java tells the code.
         text if text.is_empty() => JString(std::ptr::null_mut()),
@@ -128,9 +128,17 @@ fn is_of_files(kind: ErrorKind) -> bool {
     )
 }
 
+/// The text of a batch that may not become larger.
+pub const MEMORY_LIMIT: &str = "Memory limit reached";
+
+/// Subcodes of transactions.
+const LOCK_TIMEOUT: i8 = 2;
+const LOCK_LIMIT: i8 = 3;
+const DEADLOCK: i8 = 5;
+
 /// RocksJava's numbers of a status's code and subcode.
-fn codes(kind: ErrorKind) -> (i8, i8) {
-    match kind {
+fn codes(error: &Error) -> (i8, i8) {
+    match error.kind() {
         ErrorKind::NotFound => (1, 0),
         ErrorKind::Corruption | ErrorKind::Panicked => (2, 0),
         ErrorKind::NotSupported => (3, 0),
@@ -140,8 +148,12 @@ fn codes(kind: ErrorKind) -> (i8, i8) {
         ErrorKind::MergeFailed => (2, 0),
         ErrorKind::Incomplete => (7, 0),
         ErrorKind::ShutdownInProgress => (8, 0),
+        ErrorKind::TimedOut if error.message().contains("lock key") => (9, LOCK_TIMEOUT),
         ErrorKind::TimedOut => (9, 0),
+        ErrorKind::Aborted if error.message() == MEMORY_LIMIT => (10, 7),
         ErrorKind::Aborted => (10, 0),
+        ErrorKind::Busy if error.message().contains("max_num_locks") => (11, LOCK_LIMIT),
+        ErrorKind::Busy if error.message() == "Deadlock" => (11, DEADLOCK),
         ErrorKind::Busy => (11, 0),
         ErrorKind::Expired => (12, 0),
         ErrorKind::TryAgain => (13, 0),

@@ -4,11 +4,13 @@
 //! there yet are generated from `options.tsv` and `natives.tsv` by `cargo xtask gen`. The modules `frame`, `env` and `handles` have the
 //! rules of the border: no panic crosses it, a handle that is closed is an exception, and each method is exported under its long name,
 //! by which the JVM tells the shapes of several releases apart.
+mod backup_engine;
 mod batch;
 mod cache;
 mod callback;
 mod checkpoint;
 mod compaction_filter;
+mod compaction_job_info;
 mod comparator;
 mod database;
 mod env;
@@ -33,7 +35,10 @@ mod release;
 mod settings;
 mod slice;
 mod snapshot;
+mod sst_writer;
 mod statistics;
 mod stubs;
 mod table;
+mod transaction;
+mod transaction_db;
 mod write;

@@ -47,7 +47,12 @@ unsafe impl Sync for Method {}
 
 impl Logger for AnyLogger {
     fn log(&self, level: InfoLogLevel, message: &str) {
-        let number = number(level);
+        // RocksDB's headers come to a logger of one's own as any other line.
+        let number = if level == InfoLogLevel::Header {
+            INFO
+        } else {
+            number(level)
+        };
         if number < self.level.load(Ordering::Relaxed) {
             return;
         }
@@ -83,6 +88,8 @@ impl JavaSink {
         result
     }
 }
+
+const INFO: i8 = 1;
 
 fn number(level: InfoLogLevel) -> i8 {
     match level {

@@ -6,6 +6,7 @@ use std::path::Path;
 use esker::{CompactRangeOptions, IngestExternalFileOptions};
 use jni_sys::jlong;
 
+use crate::compaction_job_info::{self, JobInfo};
 use crate::env::{Env, JByteArray, JByteArrays, JLongArray, JStrings, Reference};
 use crate::fail::{Fail, Result};
 use crate::frame::native;
@@ -68,15 +69,28 @@ native!("RocksDB_compactFiles" "JJJ_3Ljava_lang_String_2IIJ" fn(
 ) -> JStrings {
     let db = database(db)?;
     let options = handles::get::<Settings>(options)?.look(|inner| inner.compact_files_options());
-    let inputs = env.strings(inputs)?.iter().map(|name| number(name)).collect::<Result<Vec<_>>>()?;
+    let names = env.strings(inputs)?;
+    let inputs = names.iter().map(|name| number(name)).collect::<Result<Vec<_>>>()?;
     let level = usize::try_from(level).map_err(|_| Fail::argument("the level is below 0"))?;
     let family = Family::of(family)?;
-    let made = db.db.compact_files(family.in_db(&db), &options, &inputs, level)?;
+    let family = family.in_db(&db);
+    let base = db.db.live_files().iter().filter(|file| inputs.contains(&file.number)).map(|file| file.level).min();
+    let made = db.db.compact_files(family, &options, &inputs, level)?;
     let files = db.db.live_files();
     let path = |number: &u64| {
         files.iter().find(|file| file.number == *number).map(|file| file.path.display().to_string())
     };
-    env.string_array(made.iter().filter_map(path))
+    let outputs: Vec<String> = made.iter().filter_map(path).collect();
+    let facts = JobInfo {
+        family: family.name().to_owned(),
+        inputs: names,
+        outputs: outputs.clone(),
+        base_level: base.unwrap_or(0) as i32,
+        output_level: level as i32,
+        compression: family.current_options().compression as u8 as i8,
+    };
+    compaction_job_info::fill(info, facts)?;
+    env.string_array(outputs)
 });
 
 native!("RocksDB_deleteFilesInRanges" "JJ_3_3BZ" fn(env, db: i64, family: i64, ranges: JByteArrays, include_end: bool) {

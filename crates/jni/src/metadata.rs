@@ -1,4 +1,4 @@
-//! Files of databases, told to Java.
+//! Metadata of tables, as objects of Java.
 
 use std::path::Path;
 

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use esker::{ColumnFamily, Db, ReadOptions, WriteOptions};
+use esker::{ColumnFamily, Db, ReadOptions, WriteBatch, WriteOptions};
 use jni_sys::jlong;
+use txn::{OptimisticTransactionDB, TransactionDB};
 
 use crate::fail::Result;
 use crate::handles::{self, Held};
@@ -15,14 +16,66 @@ pub struct Database {
     pub db: Db,
     /// The family of methods that name none.
     pub default: ColumnFamily,
+    /// The transactions that it has.
+    pub transactions: Transactions,
+}
+
+/// The transactions of a database.
+pub enum Transactions {
+    /// None.
+    None,
+    /// With locks: writes without a transaction lock their keys, too.
+    Locks(TransactionDB),
+    /// With validation at commit.
+    Validation(OptimisticTransactionDB),
+}
+
+/// A write, as the database has it or, with locks, its transactions.
+macro_rules! writes {
+    ($($(#[$meta:meta])+ $name:ident, $plain:ident($($arg:ident),*));+ $(;)?) => { $(
+        $(#[$meta])+
+        pub fn $name(&self, options: &WriteOptions, family: &ColumnFamily, $($arg: &[u8]),*) -> esker::Result<()> {
+            match &self.transactions {
+                Transactions::Locks(db) => db.$name(options, family, $($arg),*),
+                Transactions::None | Transactions::Validation(_) => self.db.$plain(options, family, $($arg),*),
+            }
+        }
+    )+ };
 }
 
 impl Database {
     /// Over an open database.
     pub fn new(db: Db) -> Database {
+        Database::with(db, Transactions::None)
+    }
+
+    /// Over one that has transactions.
+    pub fn with(db: Db, transactions: Transactions) -> Database {
         Database {
             default: db.default_column_family(),
             db,
+            transactions,
+        }
+    }
+
+    writes! {
+        /// Sets a key.
+        put, put_opt(key, value);
+        /// Merges an operand.
+        merge, merge(key, value);
+        /// Deletes a key.
+        delete, delete_opt(key);
+        /// Deletes a key that was put once.
+        single_delete, single_delete(key);
+        /// Deletes a range of keys.
+        delete_range, delete_range(key, value);
+    }
+
+    /// Writes a batch.
+    pub fn write(&self, options: &WriteOptions, batch: WriteBatch) -> esker::Result<()> {
+        match &self.transactions {
+            Transactions::Locks(db) => db.write(options, batch),
+            Transactions::None | Transactions::Validation(_) => self.db.write(options, batch),
         }
     }
 }

@@ -31,6 +31,7 @@ pub struct Parts {
     pub collector_handles: Vec<jlong>,
     pub statistics: Option<(Arc<Statistics>, jlong)>,
     pub rate_limiter: Option<Arc<RateLimiter>>,
+    pub restore_rate_limiter: Option<Arc<RateLimiter>>,
     pub write_buffer_manager: Option<Arc<WriteBufferManager>>,
     pub info_log: Option<Arc<dyn Logger>>,
     pub compression: Option<Box<Inner>>,

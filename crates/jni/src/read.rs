@@ -11,7 +11,7 @@ use crate::objects::{Family, database, read_options};
 /// The place of a key in an array.
 type Part = (JByteArray, i32, i32);
 
-/// What a read that found nothing returns in the place of a length.
+/// The number that a read which found nothing returns in the place of a length.
 const NOT_FOUND: i32 = -1;
 
 fn get(env: &Env<'_>, db: jlong, options: jlong, key: Part, family: jlong) -> Result<JByteArray> {
@@ -198,7 +198,7 @@ native!("RocksDB_multiGet" "JJ_3J_3Ljava_nio_ByteBuffer_2_3I_3I_3Ljava_nio_ByteB
         let key = env.element(buffers.0, number)?;
         let value = env.element(values.0, number)?;
         let found = db.db.get_pinned(&options, family.in_db(&db), env.direct(JBuffer(key), *at, *length)?);
-        let told = match found {
+        let outcome = match found {
             Ok(Some(found)) => {
                 found_sizes.push(found.len() as i32);
                 copy_to(&env, JBuffer(value), &found)?;
@@ -214,8 +214,8 @@ native!("RocksDB_multiGet" "JJ_3J_3Ljava_nio_ByteBuffer_2_3I_3I_3Ljava_nio_ByteB
                 status(&env, &error)?
             }
         };
-        env.set_element(statuses.0, number, told)?;
-        [key, value, told].into_iter().for_each(|object| env.forget(object));
+        env.set_element(statuses.0, number, outcome)?;
+        [key, value, outcome].into_iter().for_each(|object| env.forget(object));
     }
     env.set_ints(sizes, &found_sizes)
 });

@@ -1,6 +1,6 @@
 //! Writes of rows.
 
-use esker::{ColumnFamily, Db, WriteOptions};
+use esker::{ColumnFamily, WriteOptions};
 use jni_sys::jlong;
 
 use crate::batch::{BatchObject, IndexedBatch};
@@ -8,19 +8,19 @@ use crate::env::{JBuffer, JByteArray};
 use crate::fail::Result;
 use crate::frame::native;
 use crate::handles;
-use crate::objects::{Family, database, write_options};
+use crate::objects::{Database, Family, database, write_options};
 
 /// Does something to a database, as options and a family say.
 fn write(
     db: jlong,
     options: jlong,
     family: jlong,
-    act: impl FnOnce(&Db, &WriteOptions, &ColumnFamily) -> esker::Result<()>,
+    act: impl FnOnce(&Database, &WriteOptions, &ColumnFamily) -> esker::Result<()>,
 ) -> Result<()> {
     let db = database(db)?;
     let family = Family::of(family)?;
     let options = write_options(options)?;
-    Ok(act(&db.db, &options, family.in_db(&db))?)
+    Ok(act(&db, &options, family.in_db(&db))?)
 }
 
 /// The four shapes of an operation on a key and a value: with and without options, with and without a family.
@@ -55,7 +55,7 @@ macro_rules! pair_operation {
         });
     };
 }
-pair_operation!("RocksDB_put", put_opt);
+pair_operation!("RocksDB_put", put);
 pair_operation!("RocksDB_merge", merge);
 pair_operation!("RocksDB_deleteRange", delete_range);
 
@@ -64,7 +64,7 @@ native!("RocksDB_putDirect" "JJLjava_nio_ByteBuffer_2IILjava_nio_ByteBuffer_2IIJ
     value_length: i32, family: i64
 ) {
     let (key, value) = (env.direct(key, at, length)?, env.direct(value, value_at, value_length)?);
-    write(db, options, family, |db, options, family| db.put_opt(options, family, key, value))
+    write(db, options, family, |db, options, family| db.put(options, family, key, value))
 });
 
 native!("RocksDB_mergeDirect" "JJLjava_nio_ByteBuffer_2IILjava_nio_ByteBuffer_2IIJ" fn(
@@ -77,31 +77,31 @@ native!("RocksDB_mergeDirect" "JJLjava_nio_ByteBuffer_2IILjava_nio_ByteBuffer_2I
 
 native!("RocksDB_delete" "J_3BII" fn(env, db: i64, key: JByteArray, at: i32, length: i32) {
     let key = env.bytes(key, at, length)?;
-    write(db, 0, 0, |db, options, family| db.delete_opt(options, family, &key))
+    write(db, 0, 0, |db, options, family| db.delete(options, family, &key))
 });
 
 native!("RocksDB_delete" "J_3BIIJ" fn(env, db: i64, key: JByteArray, at: i32, length: i32, family: i64) {
     let key = env.bytes(key, at, length)?;
-    write(db, 0, family, |db, options, family| db.delete_opt(options, family, &key))
+    write(db, 0, family, |db, options, family| db.delete(options, family, &key))
 });
 
 native!("RocksDB_delete" "JJ_3BII" fn(env, db: i64, options: i64, key: JByteArray, at: i32, length: i32) {
     let key = env.bytes(key, at, length)?;
-    write(db, options, 0, |db, options, family| db.delete_opt(options, family, &key))
+    write(db, options, 0, |db, options, family| db.delete(options, family, &key))
 });
 
 native!("RocksDB_delete" "JJ_3BIIJ" fn(
     env, db: i64, options: i64, key: JByteArray, at: i32, length: i32, family: i64
 ) {
     let key = env.bytes(key, at, length)?;
-    write(db, options, family, |db, options, family| db.delete_opt(options, family, &key))
+    write(db, options, family, |db, options, family| db.delete(options, family, &key))
 });
 
 native!("RocksDB_deleteDirect" "JJLjava_nio_ByteBuffer_2IIJ" fn(
     env, db: i64, options: i64, key: JBuffer, at: i32, length: i32, family: i64
 ) {
     let key = env.direct(key, at, length)?;
-    write(db, options, family, |db, options, family| db.delete_opt(options, family, key))
+    write(db, options, family, |db, options, family| db.delete(options, family, key))
 });
 
 native!("RocksDB_singleDelete" "J_3BI" fn(env, db: i64, key: JByteArray, length: i32) {

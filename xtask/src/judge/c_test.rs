@@ -23,7 +23,7 @@ pub fn of_10_4(words: &[&str]) -> Result<Count, Fault> {
 fn run(package: &str, generation: &str, words: &[&str]) -> Result<Count, Fault> {
     let each = words == ["--each"];
     if !each && !words.is_empty() {
-        return Err(Fault::broken(format!("not understood: {}", words.join(" "))));
+        return Err(super::not_understood(words));
     }
     let package = fetch("librocksdb-sys", package)?;
     let scratch = shell::root()

@@ -12,9 +12,7 @@ const VERSION: &str = "0.2.0";
 
 /// Runs them.
 pub fn run(words: &[&str]) -> Result<Count, Fault> {
-    if !words.is_empty() {
-        return Err(Fault::broken(format!("not understood: {}", words.join(" "))));
-    }
+    super::no_words(words)?;
     let scratch = shell::root().join(super::SCRATCH).join("rockstore");
     let python = scratch.join("venv/bin/python3");
     if !shell::succeeds(shell::command(&python).args(["-c", "import rockstore, cffi"])) {

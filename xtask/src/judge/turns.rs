@@ -34,7 +34,7 @@ fn run(turns: usize, words: &[&str]) -> Result<Count, Fault> {
         [number] => number
             .parse()
             .map_err(|_| format!("{number} is not a number of turns"))?,
-        _ => return Err(Fault::broken(format!("not understood: {}", words.join(" ")))),
+        _ => return Err(super::not_understood(words)),
     };
     let theirs = theirs()?;
     let scratch = shell::root().join(super::SCRATCH).join("turns");

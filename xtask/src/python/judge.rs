@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use super::Environment;
-use crate::judge::{Count, Fault};
+use crate::judge::{Count, Fault, no_words, not_understood};
 use crate::shell;
 
 /// The release of plyvel whose tests judge.
@@ -15,15 +15,21 @@ const NOT_FOR_ROOT: &str = "test_plyvel.py::test_open_read_only_dir";
 
 /// Runs plyvel's own tests over `bindings/python/judge/plyvel.py`, which has plyvel's names over the package.
 pub fn plyvel(words: &[&str]) -> Result<Count, Fault> {
-    if !words.is_empty() {
-        return Err(Fault::broken(format!("not understood: {}", words.join(" "))));
-    }
+    no_words(words)?;
     let environment = Environment::with_wheel()?;
     let tests = plyvel_tests(&environment)?;
     let adapter = shell::root().join("bindings/python/judge");
     let mut pytest = environment.python();
     pytest
-        .args(["-m", "pytest", "-q", "-rf", "-p", "no:cacheprovider", "test_plyvel.py"])
+        .args([
+            "-m",
+            "pytest",
+            "-q",
+            "-rf",
+            "-p",
+            "no:cacheprovider",
+            "test_plyvel.py",
+        ])
         .current_dir(tests)
         .env("PYTHONPATH", adapter);
     if shell::output(shell::command("id").arg("-u"))?.trim() == "0" {
@@ -103,7 +109,7 @@ pub fn rocksdict_files(words: &[&str]) -> Result<Count, Fault> {
     let rounds = match words {
         [] => "40",
         [rounds] => rounds,
-        _ => return Err(Fault::broken(format!("not understood: {}", words.join(" ")))),
+        _ => return Err(not_understood(words)),
     };
     let environment = Environment::with_wheel()?;
     count(
@@ -121,7 +127,9 @@ mod tests {
 
     #[test]
     fn results_of_pytest_are_counted() {
-        let found = counted("..F.\nFAILED test_a.py::test_b - assert 1 == 2\n1 failed, 3 passed, 2 deselected in 0.2s\n");
+        let found = counted(
+            "..F.\nFAILED test_a.py::test_b - assert 1 == 2\n1 failed, 3 passed, 2 deselected in 0.2s\n",
+        );
         assert_eq!((found.passed, found.ignored), (3, 2));
         assert_eq!(found.failed, ["test_a.py::test_b - assert 1 == 2"]);
         assert_eq!(counted("52 passed in 3.1s\n").passed, 52);

@@ -1,0 +1,99 @@
+//! Parts of the judges on the JVM: the library built and put under its name, a Maven project compiled, Java run.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::{Count, Fault};
+use crate::shell;
+
+/// Builds the library and returns a directory that holds it as `librocksdbjni.so`.
+pub fn library() -> Result<PathBuf, String> {
+    shell::run(shell::cargo().args(["build", "-p", "esker-jni"]))?;
+    let target =
+        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| shell::root().join("target"), PathBuf::from);
+    let dir = scratch("jvm-lib")?;
+    copy(
+        &target.join("debug/libesker_jni.so"),
+        &dir.join("librocksdbjni.so"),
+    )?;
+    Ok(dir)
+}
+
+/// A directory of that name for what is not committed.
+pub fn scratch(name: &str) -> Result<PathBuf, String> {
+    let dir = shell::root().join("target/judge").join(name);
+    std::fs::create_dir_all(&dir).map_err(|error| format!("{}: {error}", dir.display()))?;
+    Ok(dir)
+}
+
+/// An empty directory of that name.
+pub fn empty(name: &str) -> Result<PathBuf, String> {
+    let dir = scratch(name)?;
+    std::fs::remove_dir_all(&dir).map_err(|error| format!("{}: {error}", dir.display()))?;
+    scratch(name)
+}
+
+fn copy(from: &Path, to: &Path) -> Result<(), String> {
+    std::fs::copy(from, to).map_err(|error| format!("{}: {error}", from.display()))?;
+    Ok(())
+}
+
+/// A project under `crates/jni/judges`: where its classes go, and the class path with them and what they need.
+pub struct Project {
+    /// Where its classes lie.
+    pub classes: PathBuf,
+    /// The class path.
+    pub path: String,
+}
+
+/// Fetches what the project needs and compiles its sources, where Maven has any to compile.
+pub fn project(name: &str) -> Result<Project, Fault> {
+    let home = shell::root().join("crates/jni/judges").join(name);
+    let dir = scratch(&format!("jvm-{name}"))?;
+    let list = dir.join("class-path.txt");
+    shell::output(
+        shell::command("mvn")
+            .args(["-q", "-B", "-f"])
+            .arg(home.join("pom.xml"))
+            .arg(format!("-Djudge.build={}", dir.display()))
+            .args(["compile", "dependency:build-classpath"])
+            .arg(format!("-Dmdep.outputFile={}", list.display())),
+    )
+    .map_err(Fault::of_registry)?;
+    let needed = std::fs::read_to_string(&list).map_err(|error| format!("{}: {error}", list.display()))?;
+    let classes = dir.join("classes");
+    std::fs::create_dir_all(&classes).map_err(|error| format!("{}: {error}", classes.display()))?;
+    let path = format!("{}:{}", classes.display(), needed.trim());
+    Ok(Project { classes, path })
+}
+
+/// Java with the project's class path, over the library in `library` or RocksDB's own.
+pub fn java(project: &Project, library: Option<&Path>) -> Command {
+    let mut command = shell::command("java");
+    // Flink looks into classes of the platform.
+    command.args(["--add-opens=java.base/java.util=ALL-UNNAMED"]);
+    command.args(["--add-opens=java.base/java.lang=ALL-UNNAMED"]);
+    if let Some(library) = library {
+        command.arg(format!("-Djava.library.path={}", library.display()));
+    }
+    command.arg("-cp").arg(&project.path);
+    command
+}
+
+/// Compares the facts that two runs print, and counts the comparison as a test.
+pub fn compare(count: &mut Count, name: &str, stock: &str, ours: &str) -> Result<(), Fault> {
+    if stock.trim().is_empty() {
+        return Err(Fault::broken(format!("{name}: RocksDB's run prints nothing")));
+    }
+    if stock == ours {
+        println!("{name}: {} facts, all equal", stock.lines().count());
+        count.passed += 1;
+        return Ok(());
+    }
+    let differing = stock.lines().zip(ours.lines()).filter(|(a, b)| a != b);
+    for (stock, ours) in differing.take(10) {
+        println!("    RocksDB: {stock}\n    Esker:   {ours}");
+    }
+    count.failed.push(name.to_owned());
+    Ok(())
+}

@@ -1,0 +1,89 @@
+//! RocksJava's own tests, which lie in the package `librocksdb-sys` 0.17.3 with the rest of RocksDB 10.4.2, against the jar of that release.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use super::{Count, Fault, jvm, package};
+use crate::shell::{self, Outcome};
+
+/// Seconds that a class of tests may take.
+const CLASS_SECONDS: &str = "300";
+
+/// Runs each class of tests in a JVM of its own. `names`: those classes alone, and no count is asked for.
+pub fn run(names: &[&str]) -> Result<Count, Fault> {
+    let library = jvm::library()?;
+    let project = jvm::project("rocksjava")?;
+    let package = package::fetch("librocksdb-sys", "0.17.3+10.4.2")?;
+    let tests = package.join("rocksdb/java/src/test/java");
+    let mut sources = Vec::new();
+    java_files(&tests, &mut sources)?;
+    sources.sort();
+    let judge = shell::root().join("crates/jni/judges/rocksjava/Judge.java");
+    let mut compiler = shell::command("javac");
+    compiler.args(["-nowarn", "-d"]).arg(&project.classes);
+    compiler.arg("-cp").arg(&project.path).arg(judge).args(&sources);
+    shell::output(&mut compiler)?;
+    let (mut passed, mut failed) = (BTreeSet::new(), BTreeSet::new());
+    for source in &sources {
+        let Some(class) = test_class(&tests, source) else {
+            continue;
+        };
+        let simple = class.rsplit('.').next().unwrap_or(&class);
+        if !names.is_empty() && !names.contains(&simple) {
+            continue;
+        }
+        let mut java = jvm::java(&project, Some(&library));
+        // Some tests expect an assertion of the classes' own to fail.
+        java.args(["-ea", "Judge", &class]);
+        let mut limited = shell::command("timeout");
+        limited
+            .arg(CLASS_SECONDS)
+            .arg(java.get_program())
+            .args(java.get_args());
+        let output = limited.output().map_err(|error| error.to_string())?;
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        for line in text.lines() {
+            let mut words = line.splitn(3, ' ');
+            match (words.next(), words.next(), words.next()) {
+                (Some("PASS"), Some(test), _) => {
+                    passed.insert(test.to_owned());
+                }
+                (Some("FAIL"), Some(test), reason) => {
+                    failed.insert(test.to_owned());
+                    println!("    failed: {test}: {}", reason.unwrap_or(""));
+                }
+                _ => {}
+            }
+        }
+        if !output.status.success() {
+            failed.insert(class.clone());
+            println!("    failed: {class}: {}", output.status);
+        }
+    }
+    passed.retain(|test| !failed.contains(test));
+    Ok(Count {
+        passed: passed.len(),
+        failed: failed.into_iter().collect(),
+        ..Count::default()
+    })
+}
+
+fn java_files(dir: &Path, found: &mut Vec<PathBuf>) -> Outcome {
+    let entries = std::fs::read_dir(dir).map_err(|error| format!("{}: {error}", dir.display()))?;
+    for entry in entries {
+        let path = entry.map_err(|error| error.to_string())?.path();
+        if path.is_dir() {
+            java_files(&path, found)?;
+        } else if path.extension().is_some_and(|extension| extension == "java") {
+            found.push(path);
+        }
+    }
+    Ok(())
+}
+
+/// The class of tests in a source file, if it is one that can be run.
+fn test_class(root: &Path, source: &Path) -> Option<String> {
+    let path = source.strip_prefix(root).ok()?.to_str()?.strip_suffix(".java")?;
+    let is_test = path.ends_with("Test") && !path.ends_with("AbstractTransactionTest");
+    is_test.then(|| path.replace('/', "."))
+}
