@@ -437,7 +437,7 @@ impl Flags {
     pub fn db_paths(&self, path: &Path) -> Vec<DbPath> {
         let beside = (0..self.table_paths).map(|nth| {
             let directory = format!("{}.tables-{nth}", path.display());
-            DbPath::new(directory, 40_000 << (4 * nth))
+            DbPath::new(directory, 40_000 << (4 * u64::from(nth)))
         });
         beside.collect()
     }

@@ -551,7 +551,7 @@ impl ColumnFamilyOptions {
         } else {
             &self.cf_paths
         };
-        // What a level should hold decides in which directory it lies.
+        // Where a level lies follows from the bytes it should hold.
         if self.level_compaction_dynamic_level_bytes && paths.len() > 1 {
             self.level_compaction_dynamic_level_bytes = false;
             said.push("several directories of tables: level_compaction_dynamic_level_bytes is off");

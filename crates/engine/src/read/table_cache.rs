@@ -184,7 +184,7 @@ pub(crate) fn check_unique_id(file: &FileMetadata, table: &Table) -> Result<()> 
 }
 
 impl TableCache {
-    /// Of tables in `paths`.
+    /// For tables in `paths`.
     pub fn new(
         fs: Arc<dyn FileSystem>,
         paths: TablePaths,

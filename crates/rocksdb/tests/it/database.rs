@@ -171,11 +171,6 @@ fn errors_say_what_rocksdb_says() {
     assert_eq!(held.kind(), ErrorKind::IOError);
     assert!(held.to_string().contains("/LOCK:"), "{held}");
     for (name, refused) in [
-        ("Options::set_atomic_flush", {
-            let mut options = created();
-            options.set_atomic_flush(true);
-            options
-        }),
         ("Options::set_wal_ttl_seconds", {
             let mut options = created();
             options.set_wal_ttl_seconds(1);
