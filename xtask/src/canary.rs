@@ -768,8 +768,8 @@ const CANARIES: &[Canary] = &[
     Canary {
         name: "a memtable whose filter lacks the key is not asked for range tombstones",
         file: "crates/engine/src/db/get.rs",
-        right: "    let tombstones = mem.range_tombstones();\n    if !tombstones.is_empty() {\n        context.covering",
-        wrong: "    let tombstones = mem.range_tombstones();\n    if !tombstones.is_empty() && mem.may_contain(context.user_key) != Some(false) {\n        context.covering",
+        right: "    let tombstones = mem.range_tombstones();\n    if !tombstones.is_empty() && !context.ignores_tombstones {\n        context.covering",
+        wrong: "    let tombstones = mem.range_tombstones();\n    if !tombstones.is_empty() && !context.ignores_tombstones && mem.may_contain(context.user_key) != Some(false) {\n        context.covering",
         caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "memtable_filter::"]),
     },
     Canary {

@@ -109,6 +109,7 @@ pub use read::filters::TableFilter;
 pub use read::multi_cf_iterator::MultiCfIterator;
 pub use read::multi_scan::{MultiScan, MultiScanArgs};
 pub use read::value::{Columns, PinnedValue};
+pub use read::versions_iterator::VersionsIterator;
 pub use stats::{StallTotal, Stats};
 pub use table_properties_collector::{
     CollectorContext, CompactOnDeletionCollectorFactory, TablePropertiesCollector,

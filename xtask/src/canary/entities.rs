@@ -1,9 +1,11 @@
-//! Bugs of wide-column entities, of merge operands, and of reads over several families.
+//! Bugs of wide-column entities, of merge operands, of reads over several families and of those with limits.
 
 use super::Canary;
 use super::Catcher::Tests;
 
 const TESTS: &[&str] = &["-p", "esker-dbtest", "--test", "it", "wide_columns::"];
+const LIMITS: &[&str] = &["-p", "esker-dbtest", "--test", "it", "read_limits::"];
+const VERSIONS: &[&str] = &["-p", "esker-dbtest", "--test", "it", "versions::"];
 const OPERATORS: &[&str] = &["-p", "esker-dbtest", "--test", "it", "merge_operators::"];
 const SCRIPTS: &[&str] = &["-p", "esker-dbtest", "--test", "it", "behaviour::"];
 
@@ -63,5 +65,33 @@ pub(super) const CANARIES: &[Canary] = &[
         right: "let next = if a < b { left.next() } else { right.next() };",
         wrong: "let next = if a > b { left.next() } else { right.next() };",
         caught_by: Tests(OPERATORS),
+    },
+    Canary {
+        name: "an iterator moves on after its deadline",
+        file: "crates/engine/src/read/db_iterator.rs",
+        right: "            _ if self.deadline.is_some() => 0,\n",
+        wrong: "",
+        caught_by: Tests(LIMITS),
+    },
+    Canary {
+        name: "a MultiGet reads all of a batch, whatever its limit",
+        file: "crates/engine/src/db/multi_get.rs",
+        right: "                    _ if bytes > limit => Err(over_limit()),\n",
+        wrong: "",
+        caught_by: Tests(LIMITS),
+    },
+    Canary {
+        name: "files of levels show what their range deletions leave, though these are ignored",
+        file: "crates/engine/src/read/sources.rs",
+        right: "version.clone(), level, read, !ignored);",
+        wrong: "version.clone(), level, read, true);",
+        caught_by: Tests(LIMITS),
+    },
+    Canary {
+        name: "a version that was overwritten at its timestamp is shown",
+        file: "crates/engine/src/read/versions_iterator.rs",
+        right: "self.versions.last().is_none_or(|last| last.timestamp != timestamp)",
+        wrong: "self.versions.last().is_none_or(|last| last.timestamp.len() == timestamp.len())",
+        caught_by: Tests(VERSIONS),
     },
 ];

@@ -6,7 +6,9 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
+use base::env::Clock;
 use base::internal_key::ParsedInternalKey;
 use base::statistics::Ticker;
 use base::{Error, ErrorKind, Kind, Result, SeqNo, perf, sync};
@@ -122,6 +124,7 @@ pub(crate) struct GetContext<'a> {
     /// How blobs are read.
     blobs: BlobRead,
     answer: Answer,
+    ignores_tombstones: bool,
     /// A blob that is the answer was left for who asked to read.
     has_deferred: bool,
     outcome: Option<Result<Option<PinnedValue>>>,
@@ -153,9 +156,17 @@ impl<'a> GetContext<'a> {
             operands: Vec::new(),
             blobs,
             answer: Answer::Value,
+            ignores_tombstones: false,
             has_deferred: false,
             outcome: None,
         }
+    }
+
+    /// With [`ReadOptions::ignore_range_deletions`].
+    #[inline]
+    pub fn reading(mut self, options: &ReadOptions) -> GetContext<'a> {
+        self.ignores_tombstones = options.ignore_range_deletions;
+        self
     }
 
     /// Finds `answer` instead of the value.
@@ -353,7 +364,9 @@ impl DbInner {
         if family.cmp.user().timestamp_size() > 0 {
             return self.get_at_timestamp(&super_version, seqno, Some(unwritten), options, family, key);
         }
-        let mut context = GetContext::new(family, key, BlobRead::from(options)).answering(answer);
+        let mut context = GetContext::new(family, key, BlobRead::from(options))
+            .reading(options)
+            .answering(answer);
         search_memtable(&unwritten.table, unwritten.limit, &self.stats, &mut context)?;
         if !context.done() {
             self.search(&super_version, seqno, options, &mut context)?;
@@ -394,7 +407,7 @@ impl DbInner {
                 "the column family has no timestamps, but the read names one",
             ));
         }
-        let mut context = GetContext::new(family, key, BlobRead::from(options));
+        let mut context = GetContext::new(family, key, BlobRead::from(options)).reading(options);
         let lookup = LookupKey::new(key, seqno, family.cmp.user());
         let approached = match super_version.has_rows_in_memory() {
             true => approach_only_run(super_version, &family.tables, &lookup),
@@ -458,7 +471,7 @@ impl DbInner {
         options: &ReadOptions,
         context: &mut GetContext<'_>,
     ) -> Result<()> {
-        may_search_tables(options)?;
+        self.may_search_tables(options)?;
         let version = &super_version.version;
         let read = block_read_options(options);
         let tables = &context.family.tables;
@@ -501,6 +514,7 @@ impl DbInner {
                 if context.done() {
                     return Ok(());
                 }
+                self.check_deadline(options)?;
             }
         }
     }
@@ -555,6 +569,7 @@ impl DbInner {
         let options = ReadOptions {
             iterate_lower_bound: None,
             iterate_upper_bound: None,
+            iter_start_ts: None,
             ..options.clone()
         };
         let mut iter = self.iterator_over(super_version.clone(), seqno, unwritten.cloned(), family, &options);
@@ -611,7 +626,7 @@ fn search_memtable(
         return Ok(());
     }
     let tombstones = mem.range_tombstones();
-    if !tombstones.is_empty() {
+    if !tombstones.is_empty() && !context.ignores_tombstones {
         context.covering = context
             .covering
             .max(tombstones.covering_seqno(context.user_key, seqno));
@@ -671,12 +686,35 @@ fn approach_last(
     }
 }
 
-/// `Incomplete` if the read is to look at memtables alone.
-#[inline]
-pub(super) fn may_search_tables(options: &ReadOptions) -> Result<()> {
-    match options.read_tier {
-        ReadTier::Memtable => Err(Error::new(ErrorKind::Incomplete, "the memtables do not know")),
-        _ => Ok(()),
+impl DbInner {
+    /// `Incomplete` if the read is to look at memtables alone; `TimedOut` if its time is over.
+    #[inline]
+    pub(super) fn may_search_tables(&self, options: &ReadOptions) -> Result<()> {
+        match options.read_tier {
+            ReadTier::Memtable => Err(Error::new(ErrorKind::Incomplete, "the memtables do not know")),
+            _ => self.check_deadline(options),
+        }
+    }
+
+    /// `TimedOut` if the read's time is over.
+    #[inline]
+    pub(super) fn check_deadline(&self, options: &ReadOptions) -> Result<()> {
+        match options.deadline {
+            None => Ok(()),
+            Some(deadline) => check_deadline(&*self.options.clock, deadline),
+        }
+    }
+}
+
+/// `TimedOut` after `deadline`.
+#[cold]
+pub(crate) fn check_deadline(clock: &dyn Clock, deadline: Duration) -> Result<()> {
+    match u128::from(clock.unix_micros()) > deadline.as_micros() {
+        true => Err(Error::new(
+            ErrorKind::TimedOut,
+            "the deadline of the read has passed",
+        )),
+        false => Ok(()),
     }
 }
 
@@ -739,7 +777,7 @@ pub(super) fn cover(
     lookup: &LookupKey,
     context: &mut GetContext<'_>,
 ) {
-    if !table.range_tombstones().is_empty() {
+    if !table.range_tombstones().is_empty() && !context.ignores_tombstones {
         let family = context.family;
         let tombstones = family.tables.tombstones_within_bounds(file, table);
         let covering = tombstones.covering_seqno(family.cmp.user(), context.user_key, lookup.seqno());

@@ -34,7 +34,7 @@ impl Db {
         if super_version.is_closed() {
             return Err(closing());
         }
-        let context = GetContext::new(&family.0, key, BlobRead::from(options));
+        let context = GetContext::new(&family.0, key, BlobRead::from(options)).reading(options);
         let mut context = context.answering(Answer::Operands);
         inner.search(&super_version, seqno, options, &mut context)?;
         let operands = context.into_operands()?;

@@ -128,12 +128,28 @@ impl DbInner {
             order.sort_unstable_by(|&a, &b| user.compare(keys[a].as_ref(), keys[b].as_ref()));
         }
         let mut blobs = Vec::new();
+        let limit = options.value_size_soft_limit;
+        // With a limit the size of a blob is to be known at once.
+        let answer = match answer {
+            Answer::DeferredBlob if limit != u64::MAX => Answer::Value,
+            answer => answer,
+        };
+        let mut bytes: u64 = 0;
         for places in order.chunks(ABREAST) {
+            let over = match bytes > limit {
+                true => Err(over_limit()),
+                false => self.check_deadline(options),
+            };
+            if let Err(error) = over {
+                places.iter().for_each(|&place| found[place] = Err(error.clone()));
+                continue;
+            }
             let lookup = |&place: &usize| LookupKey::new(keys[place].as_ref(), seqno, user);
             let lookups: Vec<LookupKey> = places.iter().map(lookup).collect();
             let underway = |(&place, lookup)| Underway {
                 place,
                 context: GetContext::new(family, keys[place].as_ref(), BlobRead::from(options))
+                    .reading(options)
                     .answering(answer),
                 lookup,
                 ahead: Ahead::new(super_version.version.runs_of(lookup.internal_key())),
@@ -150,9 +166,15 @@ impl DbInner {
                     continue;
                 }
                 found[key.place] = match key.failed {
+                    _ if bytes > limit => Err(over_limit()),
                     Some(error) => Err(error),
                     None => self.conclude(key.context),
                 };
+                if limit != u64::MAX
+                    && let Ok(Some(value)) = &found[key.place]
+                {
+                    bytes += value.len() as u64;
+                }
             }
         }
         if !blobs.is_empty() {
@@ -160,6 +182,14 @@ impl DbInner {
         }
         found
     }
+}
+
+#[cold]
+fn over_limit() -> base::Error {
+    base::Error::new(
+        base::ErrorKind::Aborted,
+        "the values before are more than value_size_soft_limit",
+    )
 }
 
 /// A key on its way down.
@@ -306,7 +336,7 @@ impl DbInner {
         }
         for key in &mut *batch {
             key.step(|key| self.search_memory(super_version, seqno, &mut key.context));
-            key.step(|_| get::may_search_tables(options));
+            key.step(|_| self.may_search_tables(options));
         }
         while self.wave(family, &read, batch) {}
     }

@@ -12,6 +12,7 @@ use crate::options::ReadOptions;
 use crate::read::db_iterator::{DbIterator, TAILING_WITH_SNAPSHOT};
 use crate::read::multi_scan::{MultiScan, MultiScanArgs};
 use crate::read::super_version::SuperVersion;
+use crate::read::versions_iterator::VersionsIterator;
 use crate::write::batch_index::BatchView;
 
 impl Db {
@@ -28,6 +29,52 @@ impl Db {
         let mut iter = self.inner().iterator(&family.0, options);
         iter.keep_open(self);
         iter
+    }
+
+    /// An iterator over all versions of the keys of `family`, which has timestamps, that lie between
+    /// [`ReadOptions::iter_start_ts`] and [`ReadOptions::timestamp`]. Of the other options it heeds the snapshot, the bounds and how blocks are read.
+    ///
+    /// # Errors
+    /// `InvalidArgument` without both, in a family without timestamps, and where history below the first is gone; what cannot be read is its
+    /// [`status`](VersionsIterator::status).
+    pub fn iter_versions(
+        &self,
+        options: &ReadOptions,
+        family: &ColumnFamily,
+    ) -> Result<VersionsIterator, Error> {
+        let inner = self.inner();
+        inner.check_owns(&family.0)?;
+        let (Some(from), Some(to)) = (&options.iter_start_ts, &options.timestamp) else {
+            return Err(Error::invalid_argument(
+                "versions are read from iter_start_ts to timestamp, of which one is missing",
+            ));
+        };
+        let (super_version, seqno) = family.0.view(options.snapshot.as_ref());
+        if super_version.is_closed() {
+            return Err(closing());
+        }
+        if family.0.cmp.user().timestamp_size() == 0 {
+            return Err(Error::invalid_argument("the column family has no timestamps"));
+        }
+        for timestamp in [from, to] {
+            let at = ReadOptions {
+                timestamp: Some(timestamp.clone()),
+                iter_start_ts: None,
+                ..options.clone()
+            };
+            check_timestamp(&family.0, &super_version, &at)?;
+        }
+        let range = (&from[..], &to[..]);
+        let handle = self.0.clone();
+        let family = family.0.clone();
+        Ok(VersionsIterator::new(
+            super_version,
+            family,
+            seqno,
+            options,
+            range,
+            handle,
+        ))
     }
 
     /// Reads many ranges of `family`, in their order and as of one moment, as separate iterators would, but their blocks are read
@@ -121,6 +168,11 @@ fn check_timestamp(
     super_version: &SuperVersion,
     options: &ReadOptions,
 ) -> Result<(), Error> {
+    if options.iter_start_ts.is_some() {
+        return Err(Error::invalid_argument(
+            "iter_start_ts is for Db::iter_versions: an iterator shows one version of a key",
+        ));
+    }
     let user = family.cmp.user();
     let size = user.timestamp_size();
     match &options.timestamp {

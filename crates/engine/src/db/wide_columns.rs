@@ -84,7 +84,9 @@ impl Db {
         }
         let read = BlobRead::from(options);
         let found = inner.observed_get(|| {
-            let mut context = GetContext::new(family, key, read).answering(Answer::Columns);
+            let mut context = GetContext::new(family, key, read)
+                .reading(options)
+                .answering(Answer::Columns);
             inner.search(&super_version, seqno, options, &mut context)?;
             inner.conclude(context)
         })?;

@@ -199,6 +199,36 @@ impl SstFileWriter {
         self.add(key, Kind::Value, value)
     }
 
+    /// Adds `key` as of `timestamp` with `value`, for a family with timestamps: the same as [`put`](SstFileWriter::put) of both in one. Of one
+    /// key the newest timestamp comes first.
+    ///
+    /// # Errors
+    /// Those of `put`; `InvalidArgument` for a timestamp that is not of the family's size.
+    pub fn put_at(&mut self, key: &[u8], timestamp: &[u8], value: &[u8]) -> Result<()> {
+        let key = self.stamped(key, timestamp)?;
+        self.put(&key, value)
+    }
+
+    /// Adds the deletion of `key` as of `timestamp`. As [`put_at`](SstFileWriter::put_at).
+    pub fn delete_at(&mut self, key: &[u8], timestamp: &[u8]) -> Result<()> {
+        let key = self.stamped(key, timestamp)?;
+        self.delete(&key)
+    }
+
+    /// Adds the deletion, as of `timestamp`, of all from `begin` up to `end`, exclusive. As [`put_at`](SstFileWriter::put_at) and
+    /// [`delete_range`](SstFileWriter::delete_range).
+    pub fn delete_range_at(&mut self, begin: &[u8], end: &[u8], timestamp: &[u8]) -> Result<()> {
+        let (begin, end) = (self.stamped(begin, timestamp)?, self.stamped(end, timestamp)?);
+        self.delete_range(&begin, &end)
+    }
+
+    fn stamped(&self, key: &[u8], timestamp: &[u8]) -> Result<Vec<u8>> {
+        match timestamp.len() == self.table.cmp.user().timestamp_size() {
+            true => Ok([key, timestamp].concat()),
+            false => Err(Error::invalid_argument("Timestamp size mismatch")),
+        }
+    }
+
     /// Adds `key` with columns, in any order. As [`put`](SstFileWriter::put); as RocksDB has it `Corruption` if two have one name.
     pub fn put_entity(&mut self, key: &[u8], columns: &[(&[u8], &[u8])]) -> Result<()> {
         let lens = columns.iter().flat_map(|column| [column.0.len(), column.1.len()]);

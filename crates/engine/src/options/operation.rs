@@ -1,6 +1,7 @@
 //! Options of one operation.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use sst::BlockPropertyFilter;
 use vfs::rate_limiter::IoPriority;
@@ -59,6 +60,9 @@ pub struct ReadOptions {
     pub rate_limiter_priority: Option<IoPriority>,
     /// In families with timestamps: reads as of this timestamp. Required there.
     pub timestamp: Option<Vec<u8>>,
+    /// The oldest timestamp of the versions that [`Db::iter_versions`](crate::Db::iter_versions) shows; other reads ignore it, but for
+    /// iterators, which show one version of a key and fail with `InvalidArgument`. Default: none.
+    pub iter_start_ts: Option<Vec<u8>>,
     /// Bytes an iterator, or [`verify_checksum_opt`](crate::Db::verify_checksum_opt), reads beyond each block it must read; 0 reads ahead by
     /// itself once it sees sequential access
     /// ([`initial_auto_readahead_size`](crate::BlockBasedOptions::initial_auto_readahead_size)). Default: 0.
@@ -83,6 +87,15 @@ pub struct ReadOptions {
     /// before, [`value`](crate::DbIterator::value) is empty. Other values are there at once: those in tables and memtables, what a merge makes of
     /// a value in a blob file, and the columns of entities. Default: false.
     pub allow_unprepared_value: bool,
+    /// Until when a read may take, as time since 1970 by [`Options::clock`](crate::Options::clock): after that it fails with `TimedOut`. It is
+    /// looked at before tables are searched and between sorted runs, for each 32 keys of a MultiGet, whose other keys keep their values, and at
+    /// each move of an iterator, which stands nowhere then. A read of the disk that is under way is waited for. Costs a look at the clock each.
+    /// Default: none.
+    pub deadline: Option<Duration>,
+    /// Bytes of values after which a MultiGet gives up: the keys that are left, in their order, fail with `Aborted`. Default: no limit.
+    pub value_size_soft_limit: u64,
+    /// Reads see what range deletions have deleted, as if there were none: of use where it is known that there are none. Default: false.
+    pub ignore_range_deletions: bool,
     /// Iterators do not look into tables for whose properties it is false, but for their range deletions. What is passed over
     /// hides nothing: older versions of its keys, in other tables, may be seen. Default: none, all are looked into.
     pub table_filter: Option<TableFilter>,
@@ -107,12 +120,16 @@ impl Default for ReadOptions {
             max_skippable_internal_keys: 0,
             rate_limiter_priority: None,
             timestamp: None,
+            iter_start_ts: None,
             readahead_size: 0,
             adaptive_readahead: false,
             auto_readahead_size: true,
             async_io: false,
             auto_refresh_iterator_with_snapshot: true,
             allow_unprepared_value: false,
+            deadline: None,
+            value_size_soft_limit: u64::MAX,
+            ignore_range_deletions: false,
             table_filter: None,
             block_property_filter: None,
         }

@@ -14,6 +14,7 @@ mod unprepared;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use base::internal_key::{self, ParsedInternalKey, TRAILER_LEN};
 use base::statistics::Ticker;
@@ -145,8 +146,10 @@ pub struct DbIterator {
     /// The newest super version it moved to, or tried to.
     number: u64,
     /// A super version with a higher number has it look around: a newer one than `number` where it moves to such, else that of the
-    /// closed database.
+    /// closed database; any with a deadline.
     watched: u64,
+    /// [`ReadOptions::deadline`].
+    deadline: Option<Duration>,
     /// Where the family lists it.
     listed: Option<Listed>,
     /// Its moves are counted: there are statistics, or the thread that last sought counts; or they are charged.
@@ -225,6 +228,7 @@ impl DbIterator {
             auto_refresh: options.auto_refresh_iterator_with_snapshot && options.snapshot.is_some(),
             number: super_version.number,
             watched: CLOSED - 1,
+            deadline: options.deadline,
             super_version,
             listed: None,
             observed: false,
@@ -245,6 +249,7 @@ impl DbIterator {
     /// To be called when `auto_refresh` or `number` changed.
     fn watch(&mut self) {
         self.watched = match self.auto_refresh {
+            _ if self.deadline.is_some() => 0,
             true => self.number.min(CLOSED - 1),
             false => CLOSED - 1,
         };
@@ -313,16 +318,6 @@ impl DbIterator {
         self.family.super_version_number.load(Ordering::Relaxed) > self.watched
     }
 
-    /// Before a move where it is [`outdated`](Self::outdated). False, and it has failed, if the database is closed.
-    #[cold]
-    fn may_move(&mut self) -> bool {
-        let closed = self.family.is_closed();
-        if closed {
-            self.fail(closing());
-        }
-        !closed
-    }
-
     /// Moves to the newest super version, if it can: what it reads meanwhile is all there as well.
     #[cold]
     fn move_to_newest(&mut self) {
@@ -355,7 +350,8 @@ impl DbIterator {
         let seqno = self.family.published.load(Ordering::Acquire);
         let newest = &self.family.super_version;
         // If a memtable was switched before, rows up to `seqno` may lie where this super version does not look.
-        if self.broken.is_some() || !Arc::ptr_eq(&self.super_version, &newest.load()) {
+        let moves = self.broken.is_some() || self.sources.ignore_range_deletions;
+        if moves || !Arc::ptr_eq(&self.super_version, &newest.load()) {
             let (super_version, seqno) = self.family.view(None);
             if let Err(error) = self.move_to(super_version, seqno) {
                 self.broken = Some(error);
@@ -634,7 +630,7 @@ impl DbIterator {
         }
         if self.tailing {
             self.catch_up();
-        } else if outdated {
+        } else if outdated && self.has_newer() {
             self.move_to_newest();
         }
         if self.broken.is_some() {
@@ -660,8 +656,11 @@ impl DbIterator {
     fn move_outdated(&mut self, step: impl FnOnce(&mut DbIterator)) {
         assert!(self.valid(), "the iterator is not valid");
         if self.may_move() {
+            let newer = self.has_newer();
             step(self);
-            self.read_on_in_newest();
+            if newer {
+                self.read_on_in_newest();
+            }
         }
     }
 

@@ -76,13 +76,14 @@ impl LevelCursor {
         LevelCursor::walking(tables, Files::Level(version, level), options, with_tombstones)
     }
 
-    /// Over one file, with its tombstones.
+    /// Over one file.
     pub fn over_file(
         tables: Arc<TableCache>,
         file: Arc<FileMetadata>,
         options: BlockReadOptions,
+        with_tombstones: bool,
     ) -> LevelCursor {
-        LevelCursor::walking(tables, Files::Some(vec![file]), options, true)
+        LevelCursor::walking(tables, Files::Some(vec![file]), options, with_tombstones)
     }
 
     /// From now on a seek need not read the block it ends in, where the index tells its first key: the cursor is

@@ -19,6 +19,7 @@ pub(crate) mod table_cache;
 pub(crate) mod table_place;
 pub(crate) mod timed_file;
 pub(crate) mod value;
+pub(crate) mod versions_iterator;
 
 #[cfg(test)]
 mod tests;

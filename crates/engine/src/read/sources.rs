@@ -18,6 +18,8 @@ pub(crate) struct SourceOptions {
     /// How far down.
     pub tier: ReadTier,
     pub read: BlockReadOptions,
+    /// Range tombstones cover nothing.
+    pub ignore_range_deletions: bool,
     /// What of the tables is passed over.
     filters: Option<Arc<Filters>>,
 }
@@ -36,6 +38,7 @@ impl SourceOptions {
                 auto_readahead_size: options.auto_readahead_size,
                 async_io: options.async_io,
             },
+            ignore_range_deletions: options.ignore_range_deletions,
             filters: Filters::of(options),
         }
     }
@@ -53,6 +56,7 @@ pub(crate) fn merged(
     sources: &SourceOptions,
 ) -> (MergingCursor, Option<Error>) {
     let (read, filters) = (sources.read, sources.filters.as_ref());
+    let ignored = sources.ignore_range_deletions;
     let mut error = None;
     let version = &super_version.version;
     let levels = 1..match sources.tier {
@@ -71,13 +75,13 @@ pub(crate) fn merged(
     if let Some(BatchView { table, limit }) = unwritten {
         cursor.see_in_newest(*limit);
         let tombstones = table.range_tombstones();
-        let covered = (!tombstones.is_empty()).then(|| tombstones.source());
+        let covered = (!ignored && !tombstones.is_empty()).then(|| tombstones.source());
         cursor.add(Source::Memtable(table.cursor()), covered);
     }
     for mem in std::iter::once(&super_version.mem).chain(&super_version.immutable) {
         // The memtable written to is looked into even when empty: it may not be when the iterator seeks.
         let tombstones = mem.range_tombstones();
-        let covered = (!tombstones.is_empty()).then(|| tombstones.source());
+        let covered = (!ignored && !tombstones.is_empty()).then(|| tombstones.source());
         cursor.add(Source::Memtable(mem.cursor()), covered);
     }
     if sources.tier == ReadTier::Memtable {
@@ -94,7 +98,7 @@ pub(crate) fn merged(
     for file in version.files(0) {
         match open(file) {
             Ok(table) => {
-                let covered = (!table.range_tombstones().is_empty()).then(|| {
+                let covered = (!ignored && !table.range_tombstones().is_empty()).then(|| {
                     family
                         .tables
                         .tombstones_within_bounds(file, &table)
@@ -104,7 +108,7 @@ pub(crate) fn merged(
                 // A level of its own, which may leave the block unread that a seek ends in.
                 let unread = table.has_first_keys() && defers;
                 if unread || filters.is_some() {
-                    let file = LevelCursor::over_file(family.tables.clone(), file.clone(), read);
+                    let file = LevelCursor::over_file(family.tables.clone(), file.clone(), read, !ignored);
                     let file = file.filtered(filters.cloned());
                     cursor.add(
                         Source::Level(if unread { file.defer_reads() } else { file }),
@@ -119,7 +123,7 @@ pub(crate) fn merged(
     }
     for level in levels {
         if !version.files(level).is_empty() {
-            let level = LevelCursor::new(family.tables.clone(), version.clone(), level, read, true);
+            let level = LevelCursor::new(family.tables.clone(), version.clone(), level, read, !ignored);
             let level = level.filtered(filters.cloned());
             let level = match defers {
                 true => level.defer_reads(),

@@ -1,12 +1,15 @@
 //! How the iterator is moved, and what is counted of that.
 
 use std::mem;
+use std::sync::atomic::Ordering;
 
 use base::perf;
 use base::statistics::{Histogram, Ticker};
 use base::{Error, ErrorKind};
 
 use super::{DbIterator, Place};
+use crate::db::get::check_deadline;
+use crate::db::state::closing;
 use crate::read::charged_reads::ChargedReads;
 
 /// A move under way: one that panics leaves an iterator that stands nowhere.
@@ -47,6 +50,23 @@ impl DbIterator {
         {
             self.broken = Some(error);
         }
+    }
+
+    /// Before a move where it is [`outdated`](Self::outdated). False, and it has failed, if the database is closed, or its time is over.
+    #[cold]
+    pub(super) fn may_move(&mut self) -> bool {
+        let may = match (self.family.is_closed(), self.deadline) {
+            (true, _) => Err(closing()),
+            (false, None) => Ok(()),
+            (false, Some(deadline)) => check_deadline(&*self.family.clock, deadline),
+        };
+        may.map_err(|error| self.fail(error)).is_ok()
+    }
+
+    /// True if there is a newer super version that it is to read.
+    #[cold]
+    pub(super) fn has_newer(&self) -> bool {
+        self.auto_refresh && self.family.super_version_number.load(Ordering::Relaxed) > self.number
     }
 
     /// To the first key, within the bounds.

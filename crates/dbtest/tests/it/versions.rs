@@ -1,0 +1,222 @@
+//! All versions of keys between two timestamps.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use dbtest::by_hand::flush;
+use esker::{
+    ColumnFamily, CompactRangeOptions, Db, ErrorKind, IngestExternalFileOptions, Options, ReadOptions,
+    SstFileWriter, UserComparator, VersionsIterator, WriteBatch, WriteOptions,
+};
+use vfs::MemFs;
+
+/// What was written at each timestamp; a deletion has no value.
+type Model = BTreeMap<(Vec<u8>, Reverse<u64>), Option<Vec<u8>>>;
+type Row = (Vec<u8>, u64, Option<Vec<u8>>);
+
+fn open() -> (Options, Db, ColumnFamily) {
+    let mut options = Options {
+        create_if_missing: true,
+        fs: Arc::new(MemFs::new()),
+        ..Options::default()
+    };
+    options.column_family.comparator = UserComparator::BytewiseU64Ts;
+    let db = Db::open(&options, "/db").unwrap();
+    let family = db.default_column_family();
+    (options, db, family)
+}
+
+fn between(from: u64, to: u64) -> ReadOptions {
+    ReadOptions {
+        iter_start_ts: Some(from.to_le_bytes().to_vec()),
+        timestamp: Some(to.to_le_bytes().to_vec()),
+        ..ReadOptions::default()
+    }
+}
+
+fn row(iter: &VersionsIterator) -> Row {
+    let timestamp = u64::from_le_bytes(iter.timestamp().try_into().unwrap());
+    let value = (!iter.is_deletion()).then(|| iter.value().to_vec());
+    assert!(!iter.is_deletion() || iter.value().is_empty());
+    (iter.key().to_vec(), timestamp, value)
+}
+
+fn rows(model: &Model, options: &ReadOptions) -> Vec<Row> {
+    let number = |bytes: &Option<Vec<u8>>| u64::from_le_bytes(bytes.as_deref().unwrap().try_into().unwrap());
+    let times = number(&options.iter_start_ts)..=number(&options.timestamp);
+    let bounds = (&options.iterate_lower_bound, &options.iterate_upper_bound);
+    model
+        .iter()
+        .filter(|((_, Reverse(at)), _)| times.contains(at))
+        .filter(|((key, _), _)| {
+            bounds.0.as_ref().is_none_or(|lower| key >= lower)
+                && bounds.1.as_ref().is_none_or(|upper| key < upper)
+        })
+        .map(|((key, Reverse(at)), value)| (key.clone(), *at, value.clone()))
+        .collect()
+}
+
+#[test]
+fn all_between_two_timestamps_are_shown_in_both_directions() {
+    let mut rng = testkit::rng();
+    let (_, db, family) = open();
+    let mut model = Model::new();
+    for step in 0..600 {
+        let key = format!("key{:02}", rng.u32(..30)).into_bytes();
+        let at = rng.u64(1..12);
+        let mut batch = WriteBatch::new();
+        let value = match rng.u32(..4) {
+            0 => None,
+            _ => Some(format!("value {step}").into_bytes()),
+        };
+        match &value {
+            Some(value) => batch.put_at(&family, &key, &at.to_le_bytes(), value),
+            None => batch.delete_at(&family, &key, &at.to_le_bytes()),
+        }
+        db.write(&WriteOptions::default(), batch).unwrap();
+        model.insert((key, Reverse(at)), value);
+        match step % 100 {
+            30 => flush(&db),
+            60 => db
+                .compact_range(&family, &CompactRangeOptions::default(), None, None)
+                .unwrap(),
+            _ => {}
+        }
+        if step % 25 != 0 {
+            continue;
+        }
+        let from = rng.u64(..12);
+        let mut options = between(from, from + rng.u64(..12));
+        if rng.bool() {
+            options.iterate_lower_bound = Some(b"key07".to_vec());
+            options.iterate_upper_bound = Some(b"key23".to_vec());
+        }
+        let all = rows(&model, &options);
+        let mut iter = db.iter_versions(&options, &family).unwrap();
+        let mut shown = Vec::new();
+        iter.seek_to_first();
+        while iter.valid() {
+            shown.push(row(&iter));
+            iter.next();
+        }
+        iter.status().unwrap();
+        assert_eq!(shown, all);
+        shown.clear();
+        iter.seek_to_last();
+        while iter.valid() {
+            shown.push(row(&iter));
+            iter.prev();
+        }
+        shown.reverse();
+        assert_eq!(shown, all);
+        let mut at: Option<usize> = None;
+        for _ in 0..60 {
+            let sought = format!("key{:02}", rng.u32(..31)).into_bytes();
+            at = match (rng.u32(..6), at) {
+                (0 | 1, Some(at)) => {
+                    iter.next();
+                    Some(at + 1).filter(|&at| at < all.len())
+                }
+                (2 | 3, Some(at)) => {
+                    iter.prev();
+                    at.checked_sub(1)
+                }
+                (0..5, _) => {
+                    iter.seek(&sought);
+                    all.iter().position(|row| row.0 >= sought)
+                }
+                _ => {
+                    iter.seek_for_prev(&sought);
+                    all.iter().rposition(|row| row.0 <= sought)
+                }
+            };
+            assert_eq!(iter.valid().then(|| row(&iter)), at.map(|at| all[at].clone()));
+        }
+    }
+}
+
+#[test]
+fn a_snapshot_and_history_that_is_gone_are_heeded() {
+    let (_, db, family) = open();
+    let put = |value: &[u8]| {
+        let mut batch = WriteBatch::new();
+        batch.put_at(&family, b"k", &5u64.to_le_bytes(), value);
+        db.write(&WriteOptions::default(), batch).unwrap();
+    };
+    put(b"first");
+    let old = ReadOptions {
+        snapshot: Some(db.snapshot()),
+        ..between(1, 9)
+    };
+    put(b"again");
+    for (options, value) in [(&old, b"first"), (&between(1, 9), b"again")] {
+        let mut iter = db.iter_versions(options, &family).unwrap();
+        iter.seek(b"k");
+        assert_eq!(row(&iter), (b"k".to_vec(), 5, Some(value.to_vec())));
+        iter.next();
+        assert!(!iter.valid());
+    }
+    let refused = |options: &ReadOptions| {
+        let error = db.iter_versions(options, &family).err().unwrap();
+        assert_eq!(error.kind(), ErrorKind::InvalidArgument);
+    };
+    refused(&ReadOptions {
+        timestamp: None,
+        ..between(1, 2)
+    });
+    refused(&ReadOptions {
+        iter_start_ts: None,
+        ..between(1, 2)
+    });
+    refused(&ReadOptions {
+        iter_start_ts: Some(b"short".to_vec()),
+        ..between(1, 2)
+    });
+    assert!(db.iter_cf(&between(1, 9), &family).status().is_err());
+    assert_eq!(
+        db.get_opt(&between(1, 9), &family, b"k").unwrap().unwrap(),
+        b"again"
+    );
+    db.increase_full_history_ts_low(&family, &3u64.to_le_bytes())
+        .unwrap();
+    refused(&between(2, 9));
+    let mut open = db.iter_versions(&between(3, 9), &family).unwrap();
+    db.close().unwrap();
+    open.seek(b"k");
+    assert!(!open.valid() && open.status().is_err());
+}
+
+#[test]
+fn a_file_is_written_at_timestamps() {
+    let (options, db, family) = open();
+    let mut writer = SstFileWriter::new(&options);
+    writer.open("/file.sst").unwrap();
+    let at = |timestamp: u64| timestamp.to_le_bytes();
+    writer.put_at(b"a", &at(7), b"seven").unwrap();
+    writer.put_at(b"a", &at(3), b"three").unwrap();
+    writer.delete_at(b"b", &at(4)).unwrap();
+    let order = writer.put_at(b"b", &at(5), b"newer").unwrap_err();
+    assert_eq!(order.kind(), ErrorKind::InvalidArgument);
+    let short = writer.put_at(b"c", b"short", b"").unwrap_err();
+    assert_eq!(short.kind(), ErrorKind::InvalidArgument);
+    writer.delete_range_at(b"x", b"z", &at(6)).unwrap();
+    writer.finish().unwrap();
+    db.ingest_external_file(&["/file.sst"], &IngestExternalFileOptions::default())
+        .unwrap();
+    let mut iter = db.iter_versions(&between(0, 9), &family).unwrap();
+    let mut shown = Vec::new();
+    iter.seek_to_first();
+    while iter.valid() {
+        shown.push(row(&iter));
+        iter.next();
+    }
+    assert_eq!(
+        shown,
+        [
+            (b"a".to_vec(), 7, Some(b"seven".to_vec())),
+            (b"a".to_vec(), 3, Some(b"three".to_vec())),
+            (b"b".to_vec(), 4, None),
+        ]
+    );
+}
