@@ -1,6 +1,7 @@
 //! Options of single operations.
 
 use std::ffi::c_char;
+use std::time::Duration;
 
 use esker::{FlushOptions, IoPriority, ReadOptions, ReadTier, WriteOptions};
 
@@ -56,6 +57,10 @@ impl rocksdb_readoptions_t {
             max_skippable_internal_keys: fields.max_skippable_internal_keys,
             rate_limiter_priority: priority(fields.rate_limiter_priority),
             timestamp: self.timestamp.clone(),
+            iter_start_ts: None,
+            deadline: (fields.deadline > 0).then(|| Duration::from_micros(fields.deadline)),
+            value_size_soft_limit: fields.value_size_soft_limit,
+            ignore_range_deletions: fields.ignore_range_deletions != 0,
             readahead_size: fields.readahead_size,
             adaptive_readahead: fields.adaptive_readahead != 0,
             auto_readahead_size: fields.auto_readahead_size != 0,
