@@ -244,8 +244,8 @@ pub struct CompactRangeOptions {
     /// moved and not rewritten keep their values where they are: see `bottommost_level_compaction`. Default:
     /// `UseDefault`.
     pub blob_garbage_collection_policy: BlobGarbageCollectionPolicy,
-    /// With `blob_garbage_collection_policy` at `Force`: the part of the blob files that counts as old, from 0
-    /// to 1. `None`: the family's `blob_garbage_collection_age_cutoff`. Default: `None`.
+    /// With `blob_garbage_collection_policy` at `Force`: the part of the blob files that counts as old,
+    /// from 0 to 1. `None`: the family's `blob_garbage_collection_age_cutoff`. Default: `None`.
     pub blob_garbage_collection_age_cutoff: Option<f64>,
 }
 
