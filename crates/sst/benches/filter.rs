@@ -1,12 +1,13 @@
-//! What a filter costs: nanoseconds a key. `cargo bench -p esker-sst --bench filter [-- FILTER]`.
+//! The cost of a filter: nanoseconds a key. `cargo bench -p esker-sst --bench filter [-- FILTER]`.
 //!
-//! * `add`: a key handed to the filter builder while a table is written
-//! * `build`: the filter made of 10,000 keys when the table is finished; the second figure is keys a second
-//! * `may_match`: a key asked for, hash included, that is there or is not; of 10,000 keys (12 KiB: the processor's own cache)
-//!   and of 10 million (12 MiB: a cache miss)
+//! * `add`: a key passed to the filter builder while a table is written
+//! * `build`: the filter of 10,000 keys, built when the table is finished; the second figure is keys a second
+//! * `may_match`: a query for a present or an absent key, including the hash; in filters of 10,000 keys (12
+//!   KiB: in the processor's cache) and of 10 million (12 MiB: a cache miss)
 //!
-//! `bloom` is the cache-local Bloom filter, `legacy` that of format versions below 5, both at 10 bits a key; `ribbon` is as
-//! accurate. A reader learns what a filter adds to a flush, and to each table a Get passes by.
+//! `bloom` is the cache-local Bloom filter, `legacy` that of format versions below 5, both with 10 bits a
+//! key; `ribbon` has the same accuracy. The results show the cost that a filter adds to a flush, and to each
+//! table that a Get skips.
 
 use codec::hash::{hash32, xxph3_64};
 use divan::counter::ItemsCount;
@@ -35,7 +36,7 @@ fn builder(kind: &str) -> FilterBuilder {
     FilterBuilder::new(policy, format_version, UNKNOWN_LEVEL, true, None).expect("a filter of whole keys")
 }
 
-/// With the even ones of the first `2 * keys` keys.
+/// A builder with the even ones of the first `2 * keys` keys.
 fn filled(kind: &str, keys: usize) -> FilterBuilder {
     let mut builder = builder(kind);
     (0..keys).for_each(|i| builder.add(&key(2 * i)));
@@ -71,7 +72,7 @@ mod may_match {
     #[divan::bench(args = KINDS, consts = [FEW, MANY])]
     fn present<const KEYS: usize>(bencher: Bencher, kind: &str) {
         let matched = ask(bencher, kind, KEYS, 0);
-        assert_eq!(matched, 1.0, "a key that is there is never missed");
+        assert_eq!(matched, 1.0, "an added key always matches");
     }
 
     #[divan::bench(args = KINDS, consts = [FEW, MANY])]
@@ -80,7 +81,7 @@ mod may_match {
         assert!(matched <= 1.0);
     }
 
-    /// Asks for keys that are `off` behind those that are there. The part of them that matched.
+    /// Queries keys at a distance of `off` from the added ones. Returns the fraction that matched.
     fn ask(bencher: Bencher, kind: &str, keys: usize, off: usize) -> f64 {
         let keys = size(keys, 100);
         let contents = filled(kind, keys).finish().expect("keys were added");

@@ -1,14 +1,16 @@
-//! What a table and its blocks cost an entry: nanoseconds each. `cargo bench -p esker-sst --bench table [-- FILTER]`.
+//! The cost of a table and its blocks per entry, in nanoseconds.
+//! `cargo bench -p esker-sst --bench table [-- FILTER]`.
 //!
-//! * `block_builder_add`: an entry put into a block while a table is written
-//! * `block_parse`: a block made ready after it was read
-//! * `seek`, `next`, `prev`: the cursor, over a table of one block (what the block itself costs: there is nothing else to
-//!   search) and over one of a million entries (with the index, the block cache and the processor's cache misses)
-//! * `get`, `get_missing`: a point read in a million entries, filter included
+//! * `block_builder_add`: an entry added to a block while a table is written
+//! * `block_parse`: a block parsed after it was read
+//! * `seek`, `next`, `prev`: the cursor, over a table of one block (the cost of the block itself: there is
+//!   nothing else to search) and over one of a million entries (with the index, the block cache and the
+//!   processor's cache misses)
+//! * `get`, `get_missing`: a point read in a million entries, including the filter
 //!
-//! Blocks are of 4 KiB, uncompressed, in the block cache; keys of 16 bytes, values of 100; no file is read while measured. The
-//! block's own cursor is private to the crate, so blocks are measured through the table's. A reader learns the table's
-//! part of a Get and of a Next.
+//! Blocks have 4 KiB, uncompressed, in the block cache; keys have 16 bytes, values 100; no file is read
+//! during the measurement. The block's own cursor is private to the crate, so blocks are measured through the
+//! table's. The results show the table's part of a Get and of a Next.
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -26,7 +28,7 @@ use testkit::bench::{KEY_LEN, Shuffled, key, size};
 use vfs::{CreateOptions, FileSystem, MemFs, OpenOptions};
 
 const VALUE: [u8; 100] = [b'v'; 100];
-/// What fits a block.
+/// The number of entries that fit a block.
 const ONE_BLOCK: usize = 30;
 const MANY_BLOCKS: usize = 1_000_000;
 /// The default.
@@ -68,14 +70,14 @@ fn table(entries: usize) -> Arc<Table> {
         .open_random(path, &OpenOptions::default())
         .expect("the file just written");
     let table = Table::open(file, options).expect("the table just written");
-    // All blocks into the cache, by way of the index entries that remember them.
+    // Loads all blocks into the cache, through the index entries that remember them.
     for i in 0..entries {
         assert!(find(&table, &key(2 * i)));
     }
     table
 }
 
-/// Whether the key is there.
+/// Whether the table has the key.
 #[inline]
 fn find(table: &Table, user_key: &[u8; KEY_LEN]) -> bool {
     let key = LookupKey::new(user_key, MAX_SEQNO, table.comparator().user());

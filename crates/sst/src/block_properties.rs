@@ -1,8 +1,8 @@
-//! What a user's code says of runs of data blocks, kept in the table's properties so that an iterator passes over runs that have
-//! nothing for it.
+//! User-defined properties of runs of data blocks, stored in the table's properties, with which an iterator
+//! skips irrelevant runs.
 //!
-//! RocksDB's format has no room for this beside the blocks, and its readers pass over properties they do not know. The value is drawn in
-//! `docs/format/block_based_table.md`.
+//! RocksDB's format has no place for them besides the blocks, and its readers ignore unknown properties.
+//! `docs/format/block_based_table.md` shows the value.
 
 use std::fmt;
 use std::ops::Range;
@@ -14,56 +14,58 @@ use base::{Error, Result, SeqNo, coding};
 
 use crate::properties::TableProperties;
 
-/// What names of these properties begin with; the collector's name comes behind.
+/// The prefix of the names of these properties; the collector's name follows.
 pub const PREFIX: &str = "esker.block.properties.";
 
-/// Bytes of data blocks, before compression, that have a property together.
+/// Bytes of data blocks, before compression, that share one property.
 const SPAN_BYTES: usize = 64 << 10;
 
 /// The name of a panicking collector in errors.
 const COLLECTOR: &str = "block property collector";
 
-/// Sees the entries of one table as it is written, on one thread, and sums them up: every 64 KiB or so, and at the end.
+/// Sees the entries of one table while it is written, on one thread, and summarises them: every 64 KiB or so,
+/// and at the end.
 pub trait BlockPropertyCollector: Send {
-    /// An entry, in the order of keys: the user key, with its timestamp if it has one. Of a value in a blob file ([`EntryType::BlobIndex`])
-    /// `value` tells where it lies. Range tombstones are not shown.
+    /// Adds an entry, in the order of keys: the user key, with its timestamp if it has one. For a value in a
+    /// blob file ([`EntryType::BlobIndex`]) `value` is its index. Range tombstones are not passed.
     fn add(&mut self, key: &[u8], value: &[u8], entry: EntryType, seqno: SeqNo);
 
-    /// Appends what is to be known of the entries since the last call, and forgets them.
+    /// Appends the property of the entries since the last call, and forgets them.
     fn finish_blocks(&mut self, property: &mut Vec<u8>);
 
-    /// Appends what is to be known of all entries of the table. Comes last.
+    /// Appends the property of all entries of the table. This is the last call.
     fn finish_table(&mut self, property: &mut Vec<u8>);
 }
 
-/// Makes a collector for each table.
+/// Creates a collector for each table.
 pub trait BlockPropertyCollectorFactory: Send + Sync + 'static {
-    /// Its name, by which a [`BlockPropertyFilter`] finds what its collectors wrote.
+    /// Its name, by which a [`BlockPropertyFilter`] finds its collectors' properties.
     fn name(&self) -> &str;
 
     /// The collector of one table.
     fn create(&self) -> Box<dyn BlockPropertyCollector>;
 }
 
-/// Says which tables, and which runs of data blocks, an iterator need not look into.
+/// Decides which tables, and which runs of data blocks, an iterator can skip.
 ///
-/// An entry that is passed over hides nothing: of a key whose newest version lies in such a run, an older one may be seen, even where it
-/// was deleted. So a filter suits keys that are written once, or an iterator whose keys are then read without it. Memtables, range
-/// tombstones, and tables without the property are never passed over.
+/// A skipped entry hides nothing: if the newest version of a key is in a skipped run, an older one may be
+/// visible, even if the key was deleted. So a filter suits keys that are written once, or an iterator whose
+/// keys are then read again without the filter. Memtables, range tombstones, and tables without the property
+/// are never skipped.
 pub trait BlockPropertyFilter: Send + Sync {
     /// The name of the collector.
     fn name(&self) -> &str;
 
-    /// False if no entry of which a collector wrote this is wanted.
+    /// False if no entry with this property is wanted.
     fn may_match(&self, property: &[u8]) -> bool;
 }
 
-/// The blocks of a table that need not be read: ranges of offsets of the file, in their order, apart from each other.
+/// The blocks of a table that can be skipped: disjoint ranges of file offsets, in order.
 #[derive(Debug)]
 pub(crate) struct SkippedBlocks(Vec<Range<u64>>);
 
 impl SkippedBlocks {
-    /// What the filter says of a table. `None`: everything is to be read.
+    /// The blocks of a table that the filter excludes. `None`: everything must be read.
     pub fn of(
         properties: &TableProperties,
         filter: &dyn BlockPropertyFilter,
@@ -105,7 +107,7 @@ impl SkippedBlocks {
         Ok(SkippedBlocks(skipped))
     }
 
-    /// The range that a block at `offset` lies in, if it need not be read.
+    /// The range that contains a block at `offset`, if the block can be skipped.
     pub fn range_of(&self, offset: u64) -> Option<&Range<u64>> {
         let at = self.0.partition_point(|range| range.end <= offset);
         self.0.get(at).filter(|range| range.start <= offset)
@@ -116,21 +118,21 @@ impl SkippedBlocks {
 pub(crate) struct BlockProperties {
     collectors: Vec<Collected>,
     blocks: u64,
-    /// Bytes of blocks of the span.
+    /// Bytes of the blocks of the current span.
     span_bytes: usize,
-    /// Data blocks up to the end of each span.
+    /// The number of data blocks up to the end of each span.
     ends: Vec<u64>,
 }
 
 struct Collected {
     name: String,
     collector: Box<dyn BlockPropertyCollector>,
-    /// What it said of each span, length-prefixed.
+    /// Its properties of the spans, length-prefixed.
     spans: Vec<Vec<u8>>,
 }
 
 impl BlockProperties {
-    /// `None` where nobody gathers anything.
+    /// `None` without collectors.
     pub fn new(factories: &[Arc<dyn BlockPropertyCollectorFactory>]) -> Option<Box<BlockProperties>> {
         if factories.is_empty() {
             return None;
@@ -148,7 +150,7 @@ impl BlockProperties {
         }))
     }
 
-    /// Takes note of an entry of the block that is being built.
+    /// Adds an entry of the current block.
     pub fn add(&mut self, key: &[u8], value: &[u8], entry: EntryType, seqno: SeqNo) {
         for collected in &mut self.collectors {
             let Collected { name, collector, .. } = collected;
@@ -156,7 +158,7 @@ impl BlockProperties {
         }
     }
 
-    /// That block has ended, with so many bytes.
+    /// Ends the current block, which has `bytes` bytes.
     pub fn end_block(&mut self, bytes: usize) {
         self.blocks += 1;
         self.span_bytes += bytes;
@@ -176,7 +178,7 @@ impl BlockProperties {
         }
     }
 
-    /// The properties, by name. `block_ends` are the offsets where the data blocks end.
+    /// The properties, by name. `block_ends` are the offsets at which the data blocks end.
     pub fn finish(mut self, block_ends: &[u64]) -> Vec<(Vec<u8>, Vec<u8>)> {
         if self.span_bytes > 0 {
             self.end_span();

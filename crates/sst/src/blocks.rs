@@ -1,8 +1,9 @@
-//! Many data blocks of a table at once: their reads are coalesced where they are neighbours, and under way side by side.
+//! Many data blocks of a table at once: reads of neighbours are coalesced, and several reads are in flight
+//! together.
 //!
-//! [`Table::start_blocks`] begins the reads, those of several tables best within [`vfs::together`]; [`Table::finish_blocks`] waits
-//! for them and holds the blocks, which are in the cache then if they may be. What could not be read, or is damaged, is not
-//! held: whoever needs it reads it again by itself, and is told.
+//! [`Table::start_blocks`] starts the reads, preferably those of several tables within [`vfs::together`];
+//! [`Table::finish_blocks`] waits for them and holds the blocks, which are then cached if they may be. A
+//! block that could not be read, or is corrupt, is not held: its user reads it again, and gets the error.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -18,23 +19,23 @@ use crate::lookup_key::LookupKey;
 use crate::readahead::{ScanBounds, bytes_of};
 use crate::reader::{Ahead, BlockReadOptions, Located, Table, Value, index_of};
 
-/// Gaps between two blocks that are read along rather than by two reads: RocksDB's `io_coalesce_threshold`, in bytes.
+/// The maximum gap between two blocks that are read by one read: RocksDB's `io_coalesce_threshold`, in bytes.
 pub const IO_COALESCE_THRESHOLD: u64 = 16 << 10;
 
-/// Bytes of one read at most, unless a block has more.
+/// The maximum size of one read, unless a block is larger.
 const MOST: u64 = 1 << 20;
 
 /// Data blocks of one table that are being read.
 #[derive(Default)]
 pub struct BlocksInFlight {
-    /// Of a table whose index lies in the cache, the part of the index that leads to the blocks.
+    /// For a table whose index is in the cache: the part of the index that leads to the blocks.
     part: Option<BlockPin>,
     runs: Vec<Run>,
-    /// Blocks that are in the cache, and were at once.
+    /// Blocks that were in the cache already.
     cached: Vec<(usize, BlockPin)>,
 }
 
-/// Blocks that one read gives.
+/// The blocks of one read.
 struct Run {
     wanted: Vec<usize>,
     bytes: Range<u64>,
@@ -54,12 +55,12 @@ impl HeldBlocks {
         Some(&self.blocks[at].1)
     }
 
-    /// How many.
+    /// The number of blocks.
     pub fn len(&self) -> usize {
         self.blocks.len()
     }
 
-    /// True if it holds none.
+    /// True if it holds no block.
     pub fn is_empty(&self) -> bool {
         self.blocks.is_empty()
     }
@@ -84,29 +85,29 @@ impl fmt::Debug for HeldBlocks {
 }
 
 impl BlocksInFlight {
-    /// Reads under way.
+    /// The number of reads in flight.
     pub fn reads(&self) -> usize {
         self.runs.len()
     }
 }
 
-/// Lookups in a table whose index lies in the cache, whose blocks are being read.
+/// Lookups in a table whose index is in the cache, with their blocks being read.
 #[derive(Debug, Default)]
 pub struct LookupsInFlight {
     parts: Vec<BlocksInFlight>,
     places: Vec<LookupPlace>,
 }
 
-/// The same, once the blocks are held.
+/// Lookups whose blocks are held.
 #[derive(Default)]
 pub struct HeldLookups {
-    /// Parts of the index that lead to blocks, with the blocks.
+    /// Parts of the index, with the blocks that they lead to.
     parts: Vec<(BlockPin, HeldBlocks)>,
-    /// Of each key.
+    /// The place of each key.
     places: Vec<LookupPlace>,
 }
 
-/// Where a key is looked for.
+/// The place where a key is searched.
 #[derive(Clone, Copy, Debug)]
 enum LookupPlace {
     /// Nowhere: the filter or the index excludes it.
@@ -117,22 +118,22 @@ enum LookupPlace {
         partition: usize,
         number: usize,
     },
-    /// That could not be found out, and is told when it is looked for.
+    /// An error prevented the search, which the lookup will report.
     Unknown,
 }
 
-/// Blocks that a cursor will come to, in their order. Those of one read are in memory at a time.
+/// Blocks that a cursor will need, in order. Those of one read at a time are in memory.
 #[derive(Default)]
 pub struct Prepared {
-    /// Each of blocks that one index leads to, or one partition of it.
+    /// The blocks of each run belong to one index, or one partition of it.
     runs: VecDeque<Run>,
     held: HeldBlocks,
-    /// The bytes of the file that what is held lies in: numbers are those of one partition.
+    /// The range of the file that contains the held blocks: block numbers are those of one partition.
     held_bytes: Range<u64>,
 }
 
 impl Prepared {
-    /// True if block `number`, at `offset` of the file, is under way, or held.
+    /// True if block `number`, at `offset` of the file, is in flight or held.
     pub(crate) fn has(&self, number: usize, offset: u64) -> bool {
         let at = self.runs.partition_point(|run| run.bytes.start <= offset);
         let run = at.checked_sub(1).and_then(|at| self.runs.get(at));
@@ -143,7 +144,7 @@ impl Prepared {
         self.held_bytes.contains(&offset) && self.held.get(number).is_some()
     }
 
-    /// Block `number`, if it was prepared, could be read, and the cursor has not gone on beyond it before.
+    /// Block `number`, if it was prepared, could be read, and the cursor has not moved beyond it before.
     pub(crate) fn take(
         &mut self,
         table: &Table,
@@ -169,13 +170,13 @@ impl Prepared {
 }
 
 impl Run {
-    /// True if block `number`, at `offset` of the file, is among what is wanted of it.
+    /// True if block `number`, at `offset` of the file, is among the wanted blocks of this run.
     fn gives(&self, number: usize, offset: u64) -> bool {
         self.bytes.contains(&offset) && self.wanted.binary_search(&number).is_ok()
     }
 }
 
-/// Adds blocks to those to be read, as far as the budget goes. False if that is spent.
+/// Adds blocks to be read, as far as the budget allows. False if it is used up.
 fn spend(index: &Index, range: Range<usize>, blocks: &mut Vec<usize>, budget: &mut u64) -> bool {
     for block in range {
         if blocks.last() == Some(&block) {
@@ -192,11 +193,11 @@ fn spend(index: &Index, range: Range<usize>, blocks: &mut Vec<usize>, budget: &m
 }
 
 impl Table {
-    /// Begins to read those of the blocks, each given once or often and in any order, that are not in the cache. Blocks with no more than
-    /// `coalesce` bytes between them are read by one read.
+    /// Starts to read those of the blocks that are not in the cache; they may be given several times and in
+    /// any order. Blocks with at most `coalesce` bytes between them are read by one read.
     ///
-    /// Reads nothing where the file is mapped, where only the cache may be read, and where the table's index lies in the cache: see
-    /// [`start_lookups`](Table::start_lookups).
+    /// Reads nothing if the file is mapped, if only the cache may be read, or if the table's index is in the
+    /// cache: see [`start_lookups`](Table::start_lookups).
     pub fn start_blocks(
         &self,
         blocks: impl IntoIterator<Item = Located>,
@@ -206,7 +207,7 @@ impl Table {
         if self.caches_parts() {
             return BlocksInFlight::default();
         }
-        // Those located were located by the index.
+        // The index located the blocks of located keys.
         match self.owned_index() {
             Ok(index) => self.begin(
                 true,
@@ -219,8 +220,9 @@ impl Table {
         }
     }
 
-    /// As [`start_blocks`](Table::start_blocks), of a table whose index and filter lie in the cache: of the blocks that may hold these keys,
-    /// which are in their order; what must be read of the index and filter to know them is read at once. Nothing for other tables.
+    /// As [`start_blocks`](Table::start_blocks), for a table whose index and filter are in the cache: starts
+    /// to read the blocks that may hold these keys, which are in order. The parts of the index and filter
+    /// that are needed for that are read at once. Does nothing for other tables.
     pub fn start_lookups<'k>(
         &self,
         keys: impl IntoIterator<Item = &'k LookupKey>,
@@ -269,7 +271,7 @@ impl Table {
         begun
     }
 
-    /// Waits for what [`start_lookups`](Table::start_lookups) began.
+    /// Waits for the reads of [`start_lookups`](Table::start_lookups).
     pub fn finish_lookups(&self, begun: LookupsInFlight, options: &BlockReadOptions) -> HeldLookups {
         let finish = |begun: BlocksInFlight| {
             let part = begun.part.clone()?;
@@ -281,7 +283,7 @@ impl Table {
         }
     }
 
-    /// What [`Table::get`] does for the key that was number `at` of those looked up, from the blocks held where they hold it.
+    /// As [`Table::get`], for key number `at` of those looked up, from the held blocks if they hold it.
     pub fn get_looked_up(
         &self,
         key: &LookupKey,
@@ -311,7 +313,8 @@ impl Table {
         Ok(kept.or(visited.kept))
     }
 
-    /// As [`start_blocks`](Table::start_blocks), by number; unless `now`, each read is done when it is waited for.
+    /// As [`start_blocks`](Table::start_blocks), by number; unless `now`, each read is made when it is waited
+    /// for.
     fn begin(
         &self,
         now: bool,
@@ -373,8 +376,8 @@ impl Table {
         begun
     }
 
-    /// Waits for the reads, and holds the blocks, verified as the options say; those that may be in the cache are. Of what could not be
-    /// read nothing is held.
+    /// Waits for the reads, and holds the blocks, verified according to the options; cacheable ones are in
+    /// the cache afterwards. Blocks that could not be read are not held.
     pub fn finish_blocks(&self, begun: BlocksInFlight, options: &BlockReadOptions) -> HeldBlocks {
         let mut held = HeldBlocks { blocks: begun.cached };
         if begun.runs.is_empty() {
@@ -410,7 +413,7 @@ impl Table {
         if read.is_err() {
             return;
         }
-        // A read that ended early has those that are whole.
+        // A read that ended early has the complete blocks.
         for block in run.wanted {
             if span.holds(index.handle(block))
                 && let Ok(pin) = self.load_block(index, block, options, Ahead::Read(&span))
@@ -420,8 +423,8 @@ impl Table {
         }
     }
 
-    /// Begins to read the blocks of some ranges of internal keys, which follow each other, for a cursor that will walk through them.
-    /// No more than `budget` bytes, which what is begun is taken from.
+    /// Starts to read the blocks of some consecutive ranges of internal keys, for a cursor that will walk
+    /// through them. At most `budget` bytes, from which the started bytes are subtracted.
     pub fn start_ranges(
         &self,
         ranges: &[ScanBounds],
@@ -430,7 +433,7 @@ impl Table {
         budget: &mut u64,
     ) -> Prepared {
         let mut runs = VecDeque::new();
-        // Whatever is wrong with the index fails the cursor.
+        // The cursor will report any error of the index.
         if self.caches_parts() {
             let parts = self.blocks_of_parts(ranges, options, budget).unwrap_or_default();
             vfs::together(|| {
@@ -465,7 +468,7 @@ impl Table {
         }
     }
 
-    /// The blocks of some ranges, by the partitions of the index that lead to them, with the partitions' numbers.
+    /// The blocks of some ranges, grouped by the partitions of the index, with the partitions' numbers.
     fn blocks_of_parts(
         &self,
         ranges: &[ScanBounds],
@@ -495,7 +498,7 @@ impl Table {
                 {
                     break 'ranges;
                 }
-                // It goes on behind the partition.
+                // The range continues in the next partition.
                 if last.is_none_or(|last| last >= index.len()) {
                     let following = self.pin_index_part(partition + 1, options)?;
                     next = following.map(|part| (part, partition + 1, 0));
@@ -505,7 +508,7 @@ impl Table {
         Ok(parts)
     }
 
-    /// As [`Table::get_located`], from the blocks held where they hold it.
+    /// As [`Table::get_located`], from the held blocks if they hold the key.
     pub fn get_held(
         &self,
         key: &LookupKey,

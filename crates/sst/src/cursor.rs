@@ -16,23 +16,24 @@ use crate::index::Index;
 use crate::readahead::{Readahead, ScanBounds};
 use crate::reader::{Ahead, BlockReadOptions, Located, Table, index_of};
 
-/// Where an iterator over a table stands. Holds the table and at most one block.
+/// The position of an iterator in a table. Holds the table and at most one block.
 ///
-/// The methods are those of [`Cursor`], as functions of the type, so that they can be inlined where the type is known.
+/// The methods are those of [`Cursor`], as inherent functions, so that they can be inlined where the type is
+/// known.
 pub struct TableCursor {
     table: Arc<Table>,
     options: BlockReadOptions,
-    /// Where the table keeps its index in the cache: the part of it that leads to the block.
+    /// If the table keeps its index in the cache: the part of it that leads to the block.
     part: Option<BlockPin>,
     /// The number of that part.
     partition: usize,
     block: BlockCursor,
     /// The block's number; meaningful while the block cursor has a block.
     number: usize,
-    /// Made when something is read from the file, or is said about that: a scan of the cache has no use for it, and cursors are
-    /// moved about.
+    /// Created when a block is read from the file, or when options for that are set: a scan of the cache does
+    /// not need it, and cursors are moved.
     readahead: Option<Box<Readahead>>,
-    /// Blocks that are passed over as if they were not there.
+    /// Blocks that are skipped as if they did not exist.
     skipped: Option<Arc<SkippedBlocks>>,
     error: Option<Error>,
 }
@@ -52,46 +53,49 @@ impl TableCursor {
         }
     }
 
-    /// Says between which keys somebody scans, so that nothing outside is read ahead. The cursor goes on to walk over all entries.
+    /// Sets the bounds of a scan, so that nothing outside is read ahead. The cursor still walks over all
+    /// entries.
     pub fn set_bounds(&mut self, bounds: Option<Arc<ScanBounds>>) {
         if bounds.is_some() || self.readahead.is_some() {
             self.readahead().set_bounds(bounds);
         }
     }
 
-    /// Reads data blocks through `file` from now on, another descriptor of the table's file, whose hints are this cursor's own. A window
-    /// at a time, if only of one block; of a mapped table, too.
+    /// Reads data blocks through `file` from now on, another descriptor of the table's file, whose hints are
+    /// only this cursor's. It reads a window at a time, even for one block, and even if the table is mapped.
     pub fn read_through(&mut self, file: Arc<dyn RandomAccessFile>) {
         self.readahead().read_through(file);
     }
 
-    /// Blocks that it will walk through, as [`Table::start_ranges`] of its table began to read them.
+    /// Sets the blocks that it will walk through, as [`Table::start_ranges`] of its table started to read
+    /// them.
     pub fn prepare(&mut self, prepared: Prepared) {
         self.readahead().prepare(Some(Box::new(prepared)));
     }
 
-    /// Passes over the blocks that `filter` does not want. Comes before the first move. Fails with `Corruption` where the table's property
-    /// makes no sense.
+    /// Skips the blocks that `filter` does not want. Must come before the first move. Fails with `Corruption`
+    /// if the table's property is malformed.
     pub fn skip_by(&mut self, filter: &dyn BlockPropertyFilter) -> Result<()> {
         let skipped = SkippedBlocks::of(self.table.properties(), filter);
         self.skipped = skipped.map_err(|error| error.in_file(self.table.path()))?;
         Ok(())
     }
 
-    /// Passes over all blocks.
+    /// Skips all blocks.
     pub fn skip_all(&mut self) {
         self.skipped = Some(Arc::new(SkippedBlocks::all()));
     }
 
-    /// Takes over what `before`, a cursor over the same table, was [prepared](TableCursor::prepare) for.
+    /// Takes over the [prepared](TableCursor::prepare) blocks of `before`, a cursor over the same table.
     pub fn follow_in_table(&mut self, mut before: TableCursor) {
         if let Some(before) = &mut before.readahead {
             self.readahead().prepare(before.take_all_prepared());
         }
     }
 
-    /// Takes over from a cursor that has come to the end of the table before in the same scan: its memory for what is read ahead,
-    /// and with [`adaptive_readahead`](BlockReadOptions::adaptive_readahead) how much that is.
+    /// Takes over from a cursor that has reached the end of the previous table in the same scan: its
+    /// readahead memory and, with [`adaptive_readahead`](BlockReadOptions::adaptive_readahead), its readahead
+    /// size.
     pub fn follow(&mut self, before: TableCursor) {
         let adaptive = self.options.adaptive_readahead;
         if let Some(before) = before.readahead {
@@ -108,7 +112,7 @@ impl TableCursor {
         &self.table
     }
 
-    /// True while it stands on an entry.
+    /// True while it is at an entry.
     #[inline(always)]
     pub fn valid(&self) -> bool {
         self.block.valid()
@@ -126,19 +130,19 @@ impl TableCursor {
         self.block.value()
     }
 
-    /// The value, to keep beyond the cursor's next move: holds its block, copies nothing. Requires
-    /// [`valid`](TableCursor::valid).
+    /// The value as a pin that outlives the cursor's next move: it holds the block and copies nothing.
+    /// Requires [`valid`](TableCursor::valid).
     pub fn value_pin(&self) -> PinnedBytes {
         self.block.value_pin()
     }
 
-    /// To the entry after. Requires [`valid`](TableCursor::valid).
+    /// Moves to the next entry. Requires [`valid`](TableCursor::valid).
     #[inline]
     pub fn next(&mut self) {
         self.step();
     }
 
-    /// As [`next`](TableCursor::next). True if that was the end of a block.
+    /// As [`next`](TableCursor::next). True if the entry was the last of a block.
     #[inline]
     pub fn step(&mut self) -> bool {
         self.block.next();
@@ -149,7 +153,7 @@ impl TableCursor {
         ended
     }
 
-    /// To the entry before. Requires [`valid`](TableCursor::valid).
+    /// Moves to the previous entry. Requires [`valid`](TableCursor::valid).
     #[inline]
     pub fn prev(&mut self) {
         self.block.prev();
@@ -158,7 +162,7 @@ impl TableCursor {
         }
     }
 
-    /// To the first entry.
+    /// Moves to the first entry.
     pub fn seek_to_first(&mut self) {
         self.error = None;
         if self.open_part(0) && self.enter_ahead(0) {
@@ -169,7 +173,7 @@ impl TableCursor {
         }
     }
 
-    /// To the last entry.
+    /// Moves to the last entry.
     pub fn seek_to_last(&mut self) {
         self.error = None;
         let partitions = match self.table.caches_parts() {
@@ -178,7 +182,7 @@ impl TableCursor {
         };
         match partitions {
             Ok(partitions) => {
-                // As if it stood before an entry behind the last.
+                // As if it were before an entry after the last.
                 if self.enter_last_of(partitions) {
                     self.block.seek_to_last();
                     if !self.block.valid() {
@@ -190,7 +194,8 @@ impl TableCursor {
         }
     }
 
-    /// To the first entry at or after the internal key `target`. Cheaper when that is in the block it stands in.
+    /// Moves to the first entry at or after the internal key `target`. Cheaper if that is in the current
+    /// block.
     pub fn seek(&mut self, target: &[u8]) {
         if let Some(place) = self.enter_block_of(target) {
             self.block.seek(&place, &self.table.stored_order);
@@ -201,7 +206,7 @@ impl TableCursor {
         }
     }
 
-    /// Loads the block where `target` is, or what follows it. `None` if all keys are before it, or there was an error.
+    /// Loads the block of `target`, or the next one. `None` if all keys are before it, or after an error.
     #[inline(always)]
     fn enter_block_of<'a>(&mut self, target: &'a [u8]) -> Option<Target<'a>> {
         let place = self.table.target(target);
@@ -209,7 +214,7 @@ impl TableCursor {
         self.enter_ahead(number).then_some(place)
     }
 
-    /// The number in the index of the block where `place` is. `None` if there was an error.
+    /// The number in the index of the block of `place`. `None` after an error.
     #[inline(always)]
     fn sought(&mut self, place: &Target<'_>) -> Option<usize> {
         self.error = None;
@@ -226,9 +231,10 @@ impl TableCursor {
         }
     }
 
-    /// As [`seek`](TableCursor::seek), but where `target` leads to the first key of a block that is not in the cache, and the index tells
-    /// that key, the block is not read: true, and the cursor is to stand on [`deferred_key`](TableCursor::deferred_key) once it is
-    /// [loaded](TableCursor::load_deferred). It is not valid before.
+    /// As [`seek`](TableCursor::seek). But if `target` leads to the first key of a block that is not in the
+    /// cache, and the index has that key, the block is not read: it returns true, and the cursor will be at
+    /// [`deferred_key`](TableCursor::deferred_key) once the block is [loaded](TableCursor::load_deferred). It
+    /// is not valid before.
     pub fn seek_deferring(&mut self, target: &[u8]) -> bool {
         let deferred = match self.table.has_first_keys() && self.skipped.is_none() {
             true => self.unread_block_of(target),
@@ -251,7 +257,7 @@ impl TableCursor {
         let place = table.target(target);
         let number = match table.loaded_index() {
             Some(index) => table.seek_index(index, &place),
-            // What fails here fails in the seek.
+            // The seek will report an error of this.
             None => self.seek_part(&place).ok()?,
         };
         let at_hand = self.number == number && self.block.block().is_some();
@@ -263,7 +269,8 @@ impl TableCursor {
         (self.table.cmp.compare(first_key, target) != std::cmp::Ordering::Less).then_some(number)
     }
 
-    /// The key on which the cursor is to stand; of use after [`seek_deferring`](TableCursor::seek_deferring) alone.
+    /// The key at which the cursor will be; only meaningful after
+    /// [`seek_deferring`](TableCursor::seek_deferring).
     pub fn deferred_key(&self) -> &[u8] {
         let index = self.index();
         index
@@ -271,7 +278,8 @@ impl TableCursor {
             .unwrap_or_default()
     }
 
-    /// To the first entry of the block that was not read. Fails with `Corruption` if that has another key than the index says.
+    /// Loads the deferred block and moves to its first entry. Fails with `Corruption` if its key differs from
+    /// the index's.
     #[cold]
     pub fn load_deferred(&mut self) {
         if !self.enter(self.number) {
@@ -289,14 +297,14 @@ impl TableCursor {
         });
     }
 
-    /// Begins to read the block that [`seek`](TableCursor::seek) to `target` will want, or if `backwards`
-    /// [`seek_for_prev`](TableCursor::seek_for_prev), unless it is in the cache. One of the two must follow. An index that lies in the
-    /// cache, and was evicted, is read now.
+    /// Starts to read the block that [`seek`](TableCursor::seek) to `target`, or with `backwards`
+    /// [`seek_for_prev`](TableCursor::seek_for_prev), will need, unless it is in the cache. One of the two
+    /// must follow. An index that was evicted from the cache is read now.
     pub fn start_seek(&mut self, target: &[u8], backwards: bool) {
         if self.options.cache_only {
             return;
         }
-        // Whatever fails here fails in the seek.
+        // The seek will report any error of this.
         let place = self.table.target(target);
         let Ok(sought) = self.seek_part(&place) else {
             return;
@@ -320,8 +328,9 @@ impl TableCursor {
         }
     }
 
-    /// Asks for the memory that a [`seek`](TableCursor::seek) or [`seek_for_prev`](TableCursor::seek_for_prev) to `target` will read first, if its block is
-    /// in the cache. Worth it where several cursors seek the same: then they wait for memory together.
+    /// Prefetches the memory that a [`seek`](TableCursor::seek) or
+    /// [`seek_for_prev`](TableCursor::seek_for_prev) to `target` will read first, if its block is in the
+    /// cache. Worthwhile if several cursors seek the same target: their cache misses overlap.
     pub fn hint_seek(&self, target: &[u8]) {
         let table = &*self.table;
         if let Some(index) = table.loaded_index() {
@@ -332,7 +341,8 @@ impl TableCursor {
         }
     }
 
-    /// As [`start_seek`](TableCursor::start_seek), of [`seek_within_prefix`](TableCursor::seek_within_prefix).
+    /// As [`start_seek`](TableCursor::start_seek), for
+    /// [`seek_within_prefix`](TableCursor::seek_within_prefix).
     pub fn start_seek_within_prefix(&mut self, target: &[u8]) {
         let may_contain = self.table.may_contain_prefix_of(target, &self.options);
         if may_contain.unwrap_or(false) {
@@ -340,10 +350,10 @@ impl TableCursor {
         }
     }
 
-    /// As [`seek`](TableCursor::seek), but where the filter knows that the table has nothing of `target`'s prefix at or behind it, it
-    /// reads nothing and stands nowhere.
+    /// As [`seek`](TableCursor::seek), but if the filter excludes `target`'s prefix from the table, it reads
+    /// nothing and is not valid.
     pub fn seek_within_prefix(&mut self, target: &[u8]) {
-        // A filter that cannot be read keeps nobody from the rows.
+        // An unreadable filter must not hide rows.
         if self
             .table
             .may_contain_prefix_of(target, &self.options)
@@ -355,7 +365,7 @@ impl TableCursor {
         self.block.clear();
     }
 
-    /// To the last entry at or before the internal key `target`.
+    /// Moves to the last entry at or before the internal key `target`.
     pub fn seek_for_prev(&mut self, target: &[u8]) {
         if self.skipped.is_some() {
             return self.seek_for_prev_skipping(target);
@@ -371,7 +381,7 @@ impl TableCursor {
         }
     }
 
-    /// As [`seek_for_prev`](TableCursor::seek_for_prev), where blocks are passed over.
+    /// As [`seek_for_prev`](TableCursor::seek_for_prev), with skipped blocks.
     #[cold]
     fn seek_for_prev_skipping(&mut self, target: &[u8]) {
         let place = self.table.target(target);
@@ -407,7 +417,7 @@ impl TableCursor {
         self.error = Some(error);
     }
 
-    /// Takes over the error the block cursor met, if it met one.
+    /// Takes the error of the block cursor, if it has one.
     #[inline]
     fn block_failed(&mut self) -> bool {
         match self.block.take_error() {
@@ -423,7 +433,7 @@ impl TableCursor {
         }
     }
 
-    /// The index, or the part of it that it stands in. `None` before it was placed.
+    /// The index, or its current part. `None` before the first move.
     #[inline]
     fn index(&self) -> Option<&Index> {
         match self.table.loaded_index() {
@@ -432,8 +442,8 @@ impl TableCursor {
         }
     }
 
-    /// Sees to it that there is an index to go by: the table's, or partition `partition` of it, which it holds then. False if
-    /// there is none, or it cannot be had.
+    /// Ensures that there is an index to use: the table's, or its partition `partition`, which is then held.
+    /// False if there is none, or it cannot be read.
     #[inline]
     fn open_part(&mut self, partition: usize) -> bool {
         match self.table.loaded_index() {
@@ -474,14 +484,14 @@ impl TableCursor {
 
     fn hold_part(&mut self, part: BlockPin, partition: usize) {
         if self.partition != partition {
-            // Its block's number is one of another part.
+            // The number of its block belongs to another part.
             self.block.clear();
             self.partition = partition;
         }
         self.part = Some(part);
     }
 
-    /// The number of the entry for `target` in the index, whose part it holds then.
+    /// The number of the entry for `target` in the index, whose part is then held.
     #[inline(never)]
     fn seek_part(&mut self, target: &Target<'_>) -> Result<usize> {
         if !self.table.caches_parts() {
@@ -495,13 +505,13 @@ impl TableCursor {
         Ok(number)
     }
 
-    /// To the first block of the part behind, if there is one.
+    /// Moves to the first block of the next part, if there is one.
     #[cold]
     fn enter_part_behind(&mut self) -> bool {
         self.table.caches_parts() && self.open_part(self.partition + 1) && self.enter(0)
     }
 
-    /// To the last block of the last part before part `partition` that has blocks.
+    /// Moves to the last block of the last part before `partition` that has blocks.
     fn enter_last_of(&mut self, partition: usize) -> bool {
         let mut partition = partition;
         while let Some(before) = partition.checked_sub(1) {
@@ -518,8 +528,8 @@ impl TableCursor {
         false
     }
 
-    /// Loads block `number` of the part of the index it stands in, unless it stands in it; where the part ends before, the first
-    /// of the next part. False if there is none, or it cannot be had.
+    /// Loads block `number` of the current part of the index, unless it is loaded; if the part ends before,
+    /// the first block of the next part. False if there is none, or it cannot be read.
     #[inline]
     fn enter(&mut self, number: usize) -> bool {
         let len = self.index().map_or(0, Index::len);
@@ -565,14 +575,14 @@ impl TableCursor {
         }
     }
 
-    /// True if block `number` of `index` is passed over.
+    /// True if block `number` of `index` is skipped.
     #[inline]
     fn skips(&self, index: &Index, number: usize) -> bool {
         let skipped = self.skipped.as_deref();
         skipped.is_some_and(|skipped| skipped.range_of(index.handle(number).offset).is_some())
     }
 
-    /// As [`enter`](TableCursor::enter), of the first block at or behind `number` that is not passed over.
+    /// As [`enter`](TableCursor::enter), for the first block at or after `number` that is not skipped.
     #[inline]
     fn enter_ahead(&mut self, number: usize) -> bool {
         match self.skipped {
@@ -605,7 +615,7 @@ impl TableCursor {
         false
     }
 
-    /// The last block of the part at or before `number` that is not passed over.
+    /// The last block of the part at or before `number` that is not skipped.
     fn unskipped_before(&self, mut number: usize) -> Option<usize> {
         let Some(skipped) = self.skipped.as_deref() else {
             return Some(number);
@@ -617,8 +627,8 @@ impl TableCursor {
         Some(number)
     }
 
-    /// Loads block `number` of the part, or the last before it that is not passed over; where there is none, the last of a part
-    /// before. False if there is none, or it cannot be had.
+    /// Loads block `number` of the part, or the last one before it that is not skipped; if there is none, the
+    /// last of a previous part. False if there is none, or it cannot be read.
     fn enter_back(&mut self, number: Option<usize>) -> bool {
         match number.and_then(|number| self.unskipped_before(number)) {
             Some(number) => self.enter(number),
@@ -630,7 +640,7 @@ impl TableCursor {
         }
     }
 
-    /// After a search: the next one in this block may ask for its memory early.
+    /// After a search: lets the next one in this block prefetch its memory.
     #[inline]
     fn note_place(&self) {
         if let (Some(index), Some(block)) = (self.index(), self.block.block()) {
@@ -638,7 +648,7 @@ impl TableCursor {
         }
     }
 
-    /// To the first entry behind this block.
+    /// Moves to the first entry after this block.
     #[inline(never)]
     fn next_block(&mut self) {
         while !self.block_failed() && self.enter_ahead(self.number + 1) {
@@ -652,7 +662,7 @@ impl TableCursor {
         }
     }
 
-    /// To the last entry before this block.
+    /// Moves to the last entry before this block.
     #[inline(never)]
     fn prev_block(&mut self) {
         while !self.block_failed() {

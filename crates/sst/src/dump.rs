@@ -1,4 +1,4 @@
-//! A table for people: what the inspector prints.
+//! A table in readable form, for the inspector.
 
 use std::sync::Arc;
 
@@ -16,12 +16,12 @@ pub fn footer(table: &Table) -> Footer {
     table.footer
 }
 
-/// The names in the metaindex and where they lead, in order.
+/// The names in the metaindex with their handles, in order.
 pub fn metaindex(table: &Table) -> &[(Vec<u8>, BlockHandle)] {
     &table.metaindex
 }
 
-/// The entries of the properties block as they stand there.
+/// The entries of the properties block in their stored form.
 ///
 /// Errors: those of reading the block.
 pub fn properties(table: &Table) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
@@ -47,17 +47,17 @@ pub fn properties(table: &Table) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
 /// An entry of the index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IndexLine {
-    /// Which partition it stands in; 0 in an index without partitions.
+    /// The number of its partition; 0 in an index without partitions.
     pub partition: usize,
-    /// As stored: a user key or an internal key, as the properties say.
+    /// In its stored form: a user key or an internal key, as the properties define it.
     pub separator: Vec<u8>,
-    /// Where the data block is.
+    /// The handle of the data block.
     pub handle: BlockHandle,
-    /// The block's first internal key, where the index has it.
+    /// The block's first internal key, if the index has it.
     pub first_key: Option<Vec<u8>>,
 }
 
-/// Every entry of the index as it stands in the file.
+/// Every entry of the index in its stored form.
 ///
 /// Errors: those of reading the blocks.
 pub fn index(table: &Table) -> Result<Vec<IndexLine>> {
@@ -83,18 +83,18 @@ pub fn index(table: &Table) -> Result<Vec<IndexLine>> {
     Ok(lines)
 }
 
-/// How a data block is made up, and what is in it.
+/// The storage and the contents of a data block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlockDump {
-    /// Bytes as stored, without the trailer.
+    /// The stored size in bytes, without the trailer.
     pub stored_size: u64,
-    /// The type byte of its trailer: how it is compressed.
+    /// The type byte of its trailer: the compression.
     pub compression_type: u8,
-    /// Bytes uncompressed.
+    /// The uncompressed size in bytes.
     pub size: usize,
-    /// Restart points.
+    /// The number of restart points.
     pub num_restarts: usize,
-    /// Internal keys as they are read, and values.
+    /// Internal keys as they are read, with their values.
     pub entries: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
@@ -131,15 +131,15 @@ pub fn data_block(table: &Table, handle: BlockHandle) -> Result<BlockDump> {
 /// The filter of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FilterDump {
-    /// `FastLocalBloom`, `Standard128Ribbon`, ...; of a partitioned filter that of the first partition.
+    /// `FastLocalBloom`, `Standard128Ribbon`, ...; for a partitioned filter that of the first partition.
     pub kind: &'static str,
-    /// Partitions; 0 for a filter in one block.
+    /// The number of partitions; 0 for a filter in one block.
     pub partitions: usize,
-    /// Bytes it takes in memory.
+    /// The memory it takes, in bytes.
     pub memory_usage: usize,
 }
 
-/// The filter, if the table has one that this engine reads.
+/// The filter, if the table has one that this engine supports.
 ///
 /// Errors: those of reading it.
 pub fn filter(table: &Table) -> Result<Option<FilterDump>> {

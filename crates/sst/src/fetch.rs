@@ -1,4 +1,4 @@
-//! Reads blocks from the file: finds, checks and uncompresses them.
+//! Reads blocks from the file: locates, verifies and uncompresses them.
 
 use std::cell::RefCell;
 use std::ops::Range;
@@ -18,19 +18,19 @@ use vfs::{PendingRead, RandomAccessFile, ReadBuffer};
 use crate::block::Block;
 use crate::format::{self, BLOCK_TRAILER_LEN, BlockHandle, Footer};
 
-/// Reads the blocks of one table. Shared by all who read it.
+/// Reads the blocks of one table. All readers of the table share it.
 pub(crate) struct BlockFetcher {
     file: Arc<dyn RandomAccessFile>,
     checksum: ChecksumType,
     base_context: u32,
-    /// Where the footer begins: no block ends beyond.
+    /// The offset of the footer: no block ends beyond.
     limit: u64,
-    /// The end of the file, read in one go while the table is opened.
+    /// The end of the file, read at once while the table is opened.
     tail: Span,
-    /// With the table's dictionary, which is for data blocks only.
+    /// With the table's dictionary, which is only for data blocks.
     data: Decompressor,
     meta: Decompressor,
-    /// The last data block that was uncompressed did not need to be: the next is read to where it stays.
+    /// The last data block read was not compressed: the next one is read directly into its final memory.
     plain: AtomicBool,
     statistics: Option<Arc<Statistics>>,
 }
@@ -43,33 +43,33 @@ pub(crate) struct Span {
 }
 
 impl Span {
-    /// `len` bytes from `offset` of the file on, if they are all here.
+    /// `len` bytes from `offset` of the file on, if the span has them.
     pub fn get(&self, offset: u64, len: usize) -> Option<&[u8]> {
         let start = offset.checked_sub(self.offset)?;
         self.bytes.get(usize::try_from(start).ok()?..)?.get(..len)
     }
 
-    /// True if the block is here, with its trailer.
+    /// True if the span has the block with its trailer.
     pub fn holds(&self, handle: BlockHandle) -> bool {
         let len = (handle.size as usize).saturating_add(BLOCK_TRAILER_LEN);
         self.get(handle.offset, len).is_some()
     }
 }
 
-/// A block as it stands in its file.
+/// A block in its stored form.
 #[derive(Clone, Copy)]
 pub(crate) struct StoredBlock<'a> {
-    /// Compressed, if it is.
+    /// The contents, compressed if the block is.
     pub contents: &'a [u8],
-    /// The compression, `None`'s where it is stored as it is.
+    /// The compression; that of `None` if it is uncompressed.
     pub type_byte: u8,
-    /// How its checksum is made ...
+    /// The type of its checksum ...
     pub checksum: ChecksumType,
-    /// ... and the checksum, as it would be wherever it stood.
+    /// ... and the checksum, without the part that depends on the block's position.
     pub placeless: u32,
 }
 
-/// Which decompressor a block needs.
+/// The decompressor that a block needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BlockKind {
     Data,
@@ -77,16 +77,16 @@ pub(crate) enum BlockKind {
 }
 
 thread_local! {
-    /// The stored form of a block on its way to be uncompressed.
+    /// A buffer for the stored form of a block that is being uncompressed.
     static STORED: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
-    /// A block uncompressed, on its way to memory of its size.
+    /// A buffer for an uncompressed block, before it is copied to memory of its exact size.
     static PLAIN: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
-/// From here on a type byte means what the compression manager of the database says.
+/// From this type byte on, a custom compression manager of the database defines the compression.
 const FIRST_CUSTOM_COMPRESSION: u8 = 0x80;
 
-/// A thread keeps no more than this for blocks to come.
+/// A thread keeps at most this many bytes for later blocks.
 const KEPT_LIMIT: usize = 256 << 10;
 
 fn shorten(kept: &mut Vec<u8>) {
@@ -110,7 +110,7 @@ impl BlockFetcher {
         }
     }
 
-    /// Counts there from now on.
+    /// Counts in `statistics` from now on.
     pub fn set_statistics(&mut self, statistics: Option<Arc<Statistics>>) {
         self.statistics = statistics;
     }
@@ -124,7 +124,7 @@ impl BlockFetcher {
         self.data = Decompressor::new(Some(dictionary));
     }
 
-    /// Forgets the end of the file.
+    /// Drops the end of the file.
     pub fn drop_tail(&mut self) {
         self.tail = Span::default();
     }
@@ -137,8 +137,8 @@ impl BlockFetcher {
         self.file.path()
     }
 
-    /// An error met in the block of `handle`: names the file and where the block is. An offset it already has counts
-    /// from the start of the uncompressed block, and moves into the text.
+    /// Adds the file and the offset of the block at `handle` to an error in that block. An offset that the
+    /// error already has counts from the start of the uncompressed block, and moves into the text.
     #[cold]
     pub fn in_block(&self, error: Error, handle: BlockHandle) -> Error {
         match error.offset() {
@@ -156,7 +156,7 @@ impl BlockFetcher {
         Error::corruption(message).at(handle.offset).in_file(self.path())
     }
 
-    /// Length of a block as stored with its trailer, if all of it is before the footer.
+    /// The length of a stored block with its trailer, if all of it is before the footer.
     fn stored_len(&self, handle: BlockHandle) -> Result<usize> {
         match handle.end() {
             Some(end) if end <= self.limit => Ok(handle.size as usize + BLOCK_TRAILER_LEN),
@@ -170,7 +170,7 @@ impl BlockFetcher {
         }
     }
 
-    /// The stored bytes of a block where they are in memory anyway.
+    /// The stored bytes of a block if they are in memory already.
     fn in_memory<'a>(&'a self, handle: BlockHandle, len: usize, near: &'a Span) -> Option<&'a [u8]> {
         near.get(handle.offset, len)
             .or_else(|| self.file.mapped()?.get(handle.offset as usize..)?.get(..len))
@@ -183,7 +183,7 @@ impl BlockFetcher {
         }
     }
 
-    /// Reads a block as it is stored.
+    /// Reads a block in its stored form.
     fn read_stored(&self, handle: BlockHandle, stored: &mut [u8]) -> Result<()> {
         perf::count(|cells| &cells.block_read_count, 1);
         perf::count(|cells| &cells.block_read_byte, stored.len() as u64);
@@ -191,7 +191,7 @@ impl BlockFetcher {
         self.file.read_exact_at(handle.offset, stored)
     }
 
-    /// Splits off the trailer and verifies it if asked to: gives contents and type byte.
+    /// Splits off the trailer and verifies it on request; returns contents and type byte.
     fn check<'a>(&self, handle: BlockHandle, stored: &'a [u8], verify: bool) -> Result<(&'a [u8], u8)> {
         let (contents, trailer) = stored
             .split_last_chunk::<BLOCK_TRAILER_LEN>()
@@ -247,8 +247,8 @@ impl BlockFetcher {
         self.with_contents(handle, kind, verify, &self.tail, <[u8]>::to_vec)
     }
 
-    /// What `take` makes of the contents of a block, which lie in memory of the thread, or where they are anyway: in `near`, or in a
-    /// mapping.
+    /// Calls `take` with the contents of a block, which are in memory of the thread, or where they are
+    /// already: in `near`, or in a mapping.
     fn with_contents<R>(
         &self,
         handle: BlockHandle,
@@ -334,12 +334,13 @@ impl BlockFetcher {
 
     /// A parsed meta block.
     ///
-    /// Errors: `Corruption` with file and offset; what the file system says.
+    /// Errors: `Corruption` with file and offset; errors of the file system.
     pub fn meta_block(&self, handle: BlockHandle, verify: bool) -> Result<Block> {
         self.block(handle, BlockKind::Meta, verify, &self.tail, None)
     }
 
-    /// A parsed data block, from `near` if it is there, else from the file. It will lie in `memory`, or on the heap.
+    /// A parsed data block, from `near` if it is there, otherwise from the file. It is stored in `memory`, or
+    /// on the heap.
     ///
     /// Errors: as for [`meta_block`](BlockFetcher::meta_block).
     pub fn data_block(
@@ -375,7 +376,8 @@ impl BlockFetcher {
         Block::parse(contents).map_err(|error| self.in_block(error, handle))
     }
 
-    /// The contents of a data block, which will as a rule not be compressed: then they stay where they are read to.
+    /// Reads the contents of a data block that is probably not compressed: then they stay in the memory they
+    /// are read into.
     fn read_in_place(&self, handle: BlockHandle, verify: bool) -> Result<Buffer> {
         let len = self.stored_len(handle)?;
         let mut type_byte = 0;
@@ -392,7 +394,7 @@ impl BlockFetcher {
         self.uncompress_checked(handle, BlockKind::Data, &stored, type_byte, copy)
     }
 
-    /// A block that lies in a mapping as it is: no copy is made.
+    /// A block that is uncompressed in a mapping: no copy is made.
     fn mapped_block(&self, handle: BlockHandle, verify: bool) -> Result<Option<Block>> {
         let len = self.stored_len(handle)?;
         let Some(stored) = self.in_memory(handle, len, &self.tail) else {
@@ -407,12 +409,13 @@ impl BlockFetcher {
             .map_err(|error| self.in_block(error, handle))
     }
 
-    /// What `take` makes of the contents of a block that is not made of entries: a filter, a dictionary. No copy of them is made first.
+    /// Calls `take` with the contents of a block that does not consist of entries: a filter, a dictionary. No
+    /// copy is made before.
     pub fn raw<R>(&self, handle: BlockHandle, verify: bool, take: impl FnOnce(&[u8]) -> R) -> Result<R> {
         self.with_contents(handle, BlockKind::Meta, verify, &self.tail, take)
     }
 
-    /// The stored contents and the trailer of a block, nothing verified.
+    /// The stored contents and the trailer of a block, unverified.
     pub fn stored(&self, handle: BlockHandle) -> Result<(Vec<u8>, [u8; BLOCK_TRAILER_LEN])> {
         let len = self.stored_len(handle)?;
         let mut stored = match self.in_memory(handle, len, &self.tail) {
@@ -430,8 +433,8 @@ impl BlockFetcher {
         Ok((stored, trailer))
     }
 
-    /// What `take` makes of a block as it is stored, whose checksum was verified: from `near` if it is there, else read from `file`, which
-    /// is the table's through whatever descriptor.
+    /// Calls `take` with a block in its stored form, whose checksum was verified: from `near` if it is there,
+    /// otherwise read from `file`, a descriptor of the table's file.
     pub fn with_stored<R>(
         &self,
         file: &dyn RandomAccessFile,
@@ -463,25 +466,25 @@ impl BlockFetcher {
         })
     }
 
-    /// True if `trailer` is that of `contents` at this handle.
+    /// True if `trailer` matches `contents` at this handle.
     pub fn verifies(&self, handle: BlockHandle, contents: &[u8], trailer: &[u8; BLOCK_TRAILER_LEN]) -> bool {
         format::trailer_verifies(self.checksum, contents, trailer, self.base_context, handle.offset)
     }
 
-    /// Makes `span` the bytes from `offset` on of `file`, which is the table's through whatever descriptor: `len` of them, or those up
-    /// to the footer.
+    /// Fills `span` with the bytes from `offset` on of `file`, a descriptor of the table's file: `len` of
+    /// them, or those up to the footer.
     pub fn fill(&self, file: &dyn RandomAccessFile, span: &mut Span, offset: u64, len: u64) -> Result<()> {
         let len = len.min(self.limit.saturating_sub(offset)) as usize;
         span.offset = offset;
         let read = file.read_exact_at(offset, span.bytes.resize(len));
         if read.is_err() {
-            // Whoever tries again must not take for the file's what was there before.
+            // A retry must not mistake the previous bytes for the file's.
             span.bytes.clear();
         }
         read
     }
 
-    /// Begins to read what [`fill`](BlockFetcher::fill) would; `span` gives its memory for it.
+    /// Starts the read of [`fill`](BlockFetcher::fill); `span` gives its memory for it.
     pub fn start_fill(
         &self,
         file: &dyn RandomAccessFile,
@@ -497,7 +500,7 @@ impl BlockFetcher {
         )
     }
 
-    /// Verifies the checksum of a block and looks no further.
+    /// Only verifies the checksum of a block.
     pub fn verify(&self, handle: BlockHandle) -> Result<()> {
         self.verify_near(handle, &self.tail)
     }

@@ -1,4 +1,5 @@
-//! What frames the blocks of a table: block handles, block trailers, the footer, and the names in the metaindex.
+//! The frame around the blocks of a table: block handles, block trailers, the footer, and the names in the
+//! metaindex.
 //!
 //! ```text
 //! block  = contents ‖ compression type u8 ‖ checksum u32          a handle's size leaves the trailer out
@@ -8,8 +9,8 @@
 //!                                ‖ metaindex size u32 ‖ zeros [24]
 //! ```
 //!
-//! From format version 6 every stored checksum also depends on where it stands ([`context_modifier`]), so that a block
-//! found at the wrong place does not verify.
+//! From format version 6 every stored checksum also depends on where it stands ([`context_modifier`]), so
+//! that a block found at the wrong place does not verify.
 
 use base::coding::{self, Reader};
 use base::{Error, Result};
@@ -26,7 +27,7 @@ const OTHER_MAGICS: [(u64, &str); 3] = [
     (0x9267_89d0_c5f1_7873, "cuckoo table"),
 ];
 
-/// Bytes behind a block's contents: compression type and checksum.
+/// Bytes after a block's contents: compression type and checksum.
 pub const BLOCK_TRAILER_LEN: usize = 5;
 /// Bytes of the footer.
 pub const FOOTER_LEN: usize = 53;
@@ -55,7 +56,7 @@ pub mod meta {
     pub const FULL_FILTER_PREFIX: &str = "fullfilter.";
     /// Prefix of the entry of a partitioned filter's top-level index; the policy's name follows.
     pub const PARTITIONED_FILTER_PREFIX: &str = "partitionedfilter.";
-    /// The name all of RocksDB's built-in filters go by, whatever their inside.
+    /// The name of all built-in filters of RocksDB, whatever their implementation.
     pub const BUILTIN_FILTER: &str = "rocksdb.BuiltinBloomFilter";
     /// A full filter of a built-in policy.
     pub const FULL_FILTER: &str = "fullfilter.rocksdb.BuiltinBloomFilter";
@@ -63,7 +64,7 @@ pub mod meta {
     pub const PARTITIONED_FILTER: &str = "partitionedfilter.rocksdb.BuiltinBloomFilter";
     /// The compression dictionary of the data blocks.
     pub const COMPRESSION_DICT: &str = "rocksdb.compression_dict";
-    /// Hints of a hash index: per prefix its length and blocks.
+    /// Hints of a hash index: for each prefix its length and its blocks.
     pub const HASH_INDEX_METADATA: &str = "rocksdb.hashindex.metadata";
     /// Hints of a hash index: the prefixes themselves.
     pub const HASH_INDEX_PREFIXES: &str = "rocksdb.hashindex.prefixes";
@@ -75,28 +76,29 @@ pub mod meta {
     pub const RANGE_DEL: &str = "rocksdb.range_del";
 }
 
-/// Where a block lies: the offset of its first byte in the file and the size of its contents, trailer left out.
+/// The location of a block: the offset of its first byte in the file and the size of its contents without the
+/// trailer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct BlockHandle {
-    /// Bytes from the start of the file.
+    /// The offset of the first byte, from the start of the file.
     pub offset: u64,
-    /// Bytes as stored, without the trailer.
+    /// The size of the contents as stored, in bytes, without the trailer.
     pub size: u64,
 }
 
 impl BlockHandle {
-    /// At `offset`, `size` bytes of contents.
+    /// A handle of `size` bytes of contents at `offset`.
     pub const fn new(offset: u64, size: u64) -> BlockHandle {
         BlockHandle { offset, size }
     }
 
-    /// Appends two varints.
+    /// Appends the handle as two varints.
     pub fn encode(self, out: &mut Vec<u8>) {
         coding::put_varint64(out, self.offset);
         coding::put_varint64(out, self.size);
     }
 
-    /// Two varints.
+    /// Reads a handle: two varints.
     pub fn decode(reader: &mut Reader<'_>) -> Result<BlockHandle> {
         Ok(BlockHandle {
             offset: reader.varint64("block handle")?,
@@ -104,7 +106,7 @@ impl BlockHandle {
         })
     }
 
-    /// The offset just behind the trailer, `None` if it does not fit 64 bits.
+    /// The offset of the first byte after the trailer. `None` if it does not fit 64 bits.
     pub fn end(self) -> Option<u64> {
         self.offset
             .checked_add(self.size)?
@@ -112,23 +114,23 @@ impl BlockHandle {
     }
 }
 
-/// How the index of a table is built; the number lies in its properties.
+/// The form of a table's index. The properties of the table hold its number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(u32)]
 pub enum IndexType {
-    /// One block of separators.
+    /// One block of separators, found by binary search.
     #[default]
     BinarySearch = 0,
-    /// The same, with hints by prefix in two more blocks.
+    /// One block of separators, with hints by prefix in two more blocks.
     HashSearch = 1,
-    /// A block of separators over partitions.
+    /// A top-level block of separators over partitions.
     TwoLevel = 2,
-    /// One block, each entry with the first internal key of its block.
+    /// One block of separators. Each entry also holds the first internal key of its data block.
     BinarySearchWithFirstKey = 3,
 }
 
 impl IndexType {
-    /// The type of that number.
+    /// The index type with that number.
     pub fn from_u32(number: u32) -> Option<IndexType> {
         Some(match number {
             0 => IndexType::BinarySearch,
@@ -139,7 +141,7 @@ impl IndexType {
         })
     }
 
-    /// RocksDB's name in OPTIONS files.
+    /// The name that RocksDB writes in OPTIONS files.
     pub fn name(self) -> &'static str {
         match self {
             IndexType::BinarySearch => "kBinarySearch",
@@ -150,20 +152,20 @@ impl IndexType {
     }
 }
 
-/// Which separators of an index are made shorter than the keys they come from.
+/// The separators of an index that are made shorter than the keys they come from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum IndexShortening {
-    /// None: a separator is the last key of its block.
+    /// No separator is shortened: each is the last key of its block.
     None,
-    /// Those between two blocks.
+    /// The separators between two blocks are shortened.
     #[default]
     Separators,
-    /// Those, and the one behind the last block.
+    /// The separators between two blocks and the one after the last block are shortened.
     SeparatorsAndSuccessor,
 }
 
-/// The trailer of a block whose contents as stored are `contents`, standing at `offset` of its file.
-/// `base_context` is the footer's, 0 below format version 6.
+/// The trailer of a block at `offset` of its file whose contents as stored are `contents`. `base_context`
+/// comes from the footer; it is 0 below format version 6.
 pub fn block_trailer(
     checksum: ChecksumType,
     contents: &[u8],
@@ -179,13 +181,14 @@ pub fn block_trailer(
     )
 }
 
-/// The checksum in `trailer`, that of a block at `offset` of its file, as it would be if it did not depend on where the block stands:
-/// what [`moved_trailer`] puts to another place.
+/// The checksum in `trailer`, of a block at `offset` of its file, without the part that depends on the
+/// offset. [`moved_trailer`] turns it into the checksum of the same block at another offset.
 pub fn placeless_checksum(trailer: &[u8; BLOCK_TRAILER_LEN], base_context: u32, offset: u64) -> u32 {
     coding::u32_at(trailer, 1).wrapping_sub(context_modifier(base_context, offset))
 }
 
-/// The trailer of a block whose checksum, wherever it stands, is `placeless`, at `offset` of a file.
+/// The trailer at `offset` of a file for a block whose checksum without its place is `placeless`; see
+/// [`placeless_checksum`].
 pub fn moved_trailer(
     type_byte: u8,
     placeless: u32,
@@ -198,8 +201,8 @@ pub fn moved_trailer(
     [type_byte, sum[0], sum[1], sum[2], sum[3]]
 }
 
-/// True if the checksum in `trailer` is that of `contents`. In files without checksums that is 0 whatever they are: another
-/// one tells that the footer names the wrong type.
+/// True if the checksum in `trailer` is that of `contents`. A file without checksums stores 0 for every
+/// block. Another value there shows that the footer names the wrong type.
 pub fn trailer_verifies(
     checksum: ChecksumType,
     contents: &[u8],
@@ -210,14 +213,14 @@ pub fn trailer_verifies(
     *trailer == block_trailer(checksum, contents, trailer[0], base_context, offset)
 }
 
-/// The last bytes of a table: what is needed to read everything else.
+/// The last bytes of a table. A reader needs them to find everything else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Footer {
-    /// 2 to 7.
+    /// The format version, 2 to 7.
     pub format_version: u32,
-    /// Of every block, and from format version 6 of the footer too.
+    /// The checksum type of every block, and from format version 6 of the footer too.
     pub checksum: ChecksumType,
-    /// Mixed into every checksum from format version 6; 0 below, where there is no context.
+    /// The context mixed into every checksum from format version 6. It is 0 below, where there is no context.
     pub base_context_checksum: u32,
     /// The metaindex block.
     pub metaindex: BlockHandle,
@@ -225,11 +228,12 @@ pub struct Footer {
     pub index: Option<BlockHandle>,
 }
 
-/// First bytes of part 2 from format version 6: no metaindex handle of an older version can begin so.
+/// The first bytes of part 2 from format version 6. No metaindex handle of an older version can begin with
+/// them.
 const EXTENDED_MARK: [u8; 4] = [0x3e, 0x00, 0x7a, 0x00];
 
 impl Footer {
-    /// The footer that stands at `footer_offset` of its file.
+    /// The bytes of a footer that stands at `footer_offset` of its file.
     pub fn encode(&self, footer_offset: u64) -> [u8; FOOTER_LEN] {
         let mut part2 = Vec::with_capacity(2 * MAX_HANDLE_LEN);
         if self.format_version >= FV_CONTEXT_CHECKSUMS {
@@ -260,11 +264,11 @@ impl Footer {
             .wrapping_add(context_modifier(self.base_context_checksum, footer_offset))
     }
 
-    /// Reads the footer from `tail`, the last bytes of a file, at least [`FOOTER_LEN`] of them where the file has as
-    /// many. `footer_offset` is the offset of the last [`FOOTER_LEN`] bytes in the file.
+    /// Reads the footer from `tail`, the last bytes of a file: at least [`FOOTER_LEN`] of them if the file is
+    /// that long. `footer_offset` is the offset of the last [`FOOTER_LEN`] bytes in the file.
     ///
-    /// Errors: `Corruption` for bytes that are no footer, `NotSupported` for tables and versions that are not read.
-    /// Offsets in errors are those of the file.
+    /// Errors: `Corruption` for bytes that are no footer, `NotSupported` for kinds of tables and format
+    /// versions that are not read. Offsets in errors are offsets in the file.
     pub fn decode(tail: &[u8], footer_offset: u64) -> Result<Footer> {
         let Some(footer) = tail.last_chunk::<FOOTER_LEN>() else {
             return Err(Error::corruption(format!(
@@ -276,7 +280,7 @@ impl Footer {
         Footer::decode_exact(footer, footer_offset).map_err(|error| error.offset_by(footer_offset))
     }
 
-    /// As [`Footer::decode`], with offsets within the footer.
+    /// As [`Footer::decode`], but for exactly the bytes of a footer, with offsets within it.
     fn decode_exact(bytes: &[u8; FOOTER_LEN], footer_offset: u64) -> Result<Footer> {
         let magic = coding::u64_at(bytes, 45);
         if magic != MAGIC {
@@ -377,7 +381,7 @@ mod tests {
                 assert_eq!(footer.index, handle("index_handle"));
             }
             assert_eq!(footer.encode(offset).to_vec(), bytes);
-            // The same bytes at another offset: only a footer with context notices.
+            // The same bytes at another offset: only a footer with context detects it.
             let moved = Footer::decode(&bytes, offset + 4096);
             assert_eq!(moved.is_err(), footer.base_context_checksum != 0);
         }
@@ -436,7 +440,7 @@ mod tests {
             flipped[0] ^= 1;
             let verifies = trailer_verifies(checksum, &flipped, &trailer, base, offset);
             assert_eq!(verifies, checksum == ChecksumType::None);
-            // One bit of a footer makes 0 of most types.
+            // One flipped bit of a footer turns most types into type 0, no checksum.
             let none = trailer_verifies(ChecksumType::None, &contents, &trailer, base, offset);
             assert_eq!(none, checksum == ChecksumType::None);
         }

@@ -1,16 +1,17 @@
 //! RocksDB's block-based tables, format versions 2 to 7: reader, writer, blocks, indexes, filters.
 //!
-//! A table is a file of blocks: data blocks of sorted entries, an index over them, and meta blocks (filter, properties,
-//! range deletions, compression dictionary). What lies on disk is not what lies in memory: an open table keeps its
-//! index decoded in flat arrays ([`index`]), and a data block in the cache carries a small array to search it by
-//! ([`block`]).
+//! A table is a file of blocks: data blocks of sorted entries, an index over them, and meta blocks (filter,
+//! properties, range deletions, compression dictionary). The form in memory differs from the form on disk. An
+//! open table keeps its index decoded in flat arrays ([`index`]), and a data block in the cache carries a
+//! small array to search it by ([`block`]).
 //!
 //! * [`Table`] reads: [`Table::get`], [`Table::cursor`], [`Table::verify`]
 //! * [`TableWriter`] writes
-//! * [`mod@format`], [`properties`], [`block`], [`index`], [`filter`]: the parts of the format, one module each
-//! * [`dump`]: the same bytes for people
+//! * [`mod@format`], [`properties`], [`block`], [`index`], [`filter`]: the parts of the format, one module
+//!   each
+//! * [`dump`]: the contents of a table as text
 //!
-//! The bytes are drawn in `docs/format/block_based_table.md`.
+//! The layout is drawn in `docs/format/block_based_table.md`.
 #![deny(unsafe_code)]
 
 pub mod block;

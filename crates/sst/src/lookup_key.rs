@@ -1,4 +1,4 @@
-//! What a point lookup carries through memtables and tables.
+//! The key of a point lookup, as memtables and tables need it.
 
 use std::fmt;
 
@@ -8,13 +8,13 @@ use codec::hash::{hash32, xxph3_64};
 
 use crate::filter::LEGACY_SEED;
 
-/// Longest internal key that lies in the value itself.
+/// The longest internal key that is stored inline.
 const INLINE: usize = 128;
 
 /// A user key and the sequence number to read it at, with its hash for filters.
 ///
-/// On the stack for user keys up to 120 bytes; longer ones take one allocation. Making one hashes the key once, for all
-/// the tables it is looked up in.
+/// User keys of up to 120 bytes are on the stack; longer ones take one allocation. The constructor hashes the
+/// key once for all tables in which it is looked up.
 #[derive(Clone)]
 pub struct LookupKey {
     inline: [u8; INLINE],
@@ -26,7 +26,7 @@ pub struct LookupKey {
 }
 
 impl LookupKey {
-    /// Of `user_key`, which ends in its timestamp in families that have them, at `seqno`.
+    /// A lookup of `user_key` at `seqno`. In families with timestamps the user key ends in its timestamp.
     #[inline]
     pub fn new(user_key: &[u8], seqno: SeqNo, order: &UserComparator) -> LookupKey {
         let len = user_key.len() + TRAILER_LEN;
@@ -50,7 +50,8 @@ impl LookupKey {
         key
     }
 
-    /// The seek target: before every version visible at the sequence number, after all newer ones.
+    /// The seek target. It sorts before every version visible at the sequence number and after all newer
+    /// ones.
     #[inline]
     pub fn internal_key(&self) -> &[u8] {
         if self.len <= INLINE {
@@ -78,13 +79,14 @@ impl LookupKey {
         self.seqno
     }
 
-    /// XXPH3-64 of the user key without its timestamp.
+    /// The XXPH3-64 hash of the user key without its timestamp.
     #[inline]
     pub fn filter_hash(&self) -> u64 {
         self.filter_hash
     }
 
-    /// The hash of the same for filters of format versions below 5; computed each time.
+    /// The hash of the user key without its timestamp for filters of format versions below 5. Computed on
+    /// each call.
     pub fn legacy_filter_hash(&self) -> u32 {
         hash32(self.user_key_without_timestamp(), LEGACY_SEED)
     }

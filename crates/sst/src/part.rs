@@ -1,4 +1,4 @@
-//! What of a table lies in the block cache beside its data blocks.
+//! The parts of a table that the block cache can hold besides its data blocks.
 
 use crate::filter::FilterReader;
 use crate::index::Index;
@@ -6,14 +6,14 @@ use crate::index::Index;
 /// A part of a table, decoded.
 #[derive(Debug)]
 pub(crate) enum Part {
-    /// An index, a partition of one, or a top-level index: over partitions of the index or of the filter.
+    /// An index, a partition of one, or a top-level index over partitions of the index or of the filter.
     Index(Index),
     /// A filter, or a partition of one.
     Filter(FilterReader),
 }
 
 impl Part {
-    /// Bytes it can be made of again.
+    /// The bytes from which the part can be restored.
     pub fn save(&self) -> Vec<u8> {
         match self {
             Part::Index(index) => index.save(),

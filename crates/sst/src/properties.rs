@@ -1,8 +1,8 @@
-//! The properties block: what a table says about itself.
+//! The properties block: the metadata of a table.
 //!
-//! An ordinary block of `name -> value`, names strictly ascending bytewise. Every name RocksDB knows is a field here and
-//! is declared once, in the table below, with the form its value has. Every other name is a user property and is kept
-//! as it is, so that properties read and written again lose nothing.
+//! It is an ordinary block of `name -> value`, with names strictly ascending bytewise. Every name that
+//! RocksDB knows is a field here. It is declared once, in the table below, with the form of its value. Every
+//! other name is a user property and is kept as it is, so that reading and writing properties loses nothing.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -12,16 +12,16 @@ use base::{Error, Result};
 
 use crate::format::IndexType;
 
-/// `rocksdb.column.family.id` of a table that belongs to no column family yet.
+/// The `rocksdb.column.family.id` of a table that belongs to no column family yet.
 pub const UNKNOWN_COLUMN_FAMILY: u64 = 0x7fff_ffff;
 
-/// The property that holds the global sequence number: patched in place by old-style ingestion.
+/// The property that holds the global sequence number. Old-style ingestion patches it in place.
 pub const GLOBAL_SEQNO: &str = "rocksdb.external_sst_file.global_seqno";
 
-/// Text that RocksDB writes where there is no merge operator or prefix extractor.
+/// The text that RocksDB writes if there is no merge operator or prefix extractor.
 pub const NONE: &str = "nullptr";
 
-/// How the value of a property is coded, which values are not written at all, and how it is shown.
+/// The form of a property's value: its coding, the values that are not written, and its text.
 trait Form: Sized {
     type Value;
     fn decode(value: &[u8]) -> Result<Self::Value>;
@@ -47,7 +47,7 @@ struct UnlessFalse;
 struct Fixed32;
 /// Eight bytes, left out when not known.
 struct Fixed64;
-/// Four bytes naming an index type.
+/// Four bytes that name an index type.
 struct Index;
 
 fn varint(value: &[u8]) -> Result<u64> {
@@ -207,7 +207,7 @@ impl Form for Index {
     }
 }
 
-/// The type of the field of a form.
+/// The type of the field that holds a value of this form.
 macro_rules! field_type {
     (Varint) => { u64 };
     (NonZero) => { u64 };
@@ -230,22 +230,22 @@ macro_rules! properties {
         #[derive(Clone, Debug, PartialEq, Eq)]
         pub struct TableProperties {
             $($(#[$doc])* #[doc = concat!("`", $name, "`.")] pub $field: field_type!($form),)*
-            /// Every other property, by name.
+            /// The properties that are not RocksDB's own, by name.
             pub user_collected: BTreeMap<Vec<u8>, Vec<u8>>,
         }
 
         impl Default for TableProperties {
-            /// Counts and sizes 0, texts empty, everything optional unknown.
+            /// Properties whose counts and sizes are 0, texts empty, and optional values unknown.
             fn default() -> TableProperties {
                 TableProperties { $($field: $default,)* user_collected: BTreeMap::new() }
             }
         }
 
         impl TableProperties {
-            /// Takes over one entry of a properties block.
+            /// Sets the property of one entry of a properties block.
             ///
-            /// Errors: `Corruption` for a value that does not have its property's form, `NotSupported` for an index
-            /// type nobody has heard of.
+            /// Errors: `Corruption` for a value that does not have its property's form, `NotSupported` for an
+            /// unknown index type.
             pub fn set(&mut self, name: &[u8], value: &[u8]) -> Result<()> {
                 let in_property = |error: Error| {
                     error.context(&format!("property {}", String::from_utf8_lossy(name)))
@@ -258,7 +258,8 @@ macro_rules! properties {
                 Ok(())
             }
 
-            /// The value of the entry `name` for people: numbers in decimal, bytes that are no printable ASCII escaped.
+            /// The value of the entry `name` as text: numbers in decimal, bytes that are not printable ASCII
+            /// escaped.
             pub fn show(name: &[u8], value: &[u8]) -> String {
                 $(if name == $name.as_bytes() && let Ok(value) = $form::decode(value) {
                     return $form::show(&value);
@@ -279,25 +280,26 @@ macro_rules! properties {
 }
 
 properties! {
-    /// How the index is built.
+    /// The form of the index.
     index_type: Index = IndexType::BinarySearch, "rocksdb.block.based.table.index.type";
     /// The filter holds whole keys; unknown means it may.
     whole_key_filtering: Flag = None, "rocksdb.block.based.table.whole.key.filtering";
     /// The filter holds prefixes; unknown means it may.
     prefix_filtering: Flag = None, "rocksdb.block.based.table.prefix.filtering";
-    /// Filter partitions end where they like, not where index partitions do.
+    /// Filter partitions end independently of index partitions.
     decoupled_partitioned_filters: Flag = None, "rocksdb.block.based.table.decoupled.partitioned.filters";
-    /// Id of the column family, [`UNKNOWN_COLUMN_FAMILY`] for external files.
+    /// Id of the column family; [`UNKNOWN_COLUMN_FAMILY`] for external files.
     column_family_id: Varint = UNKNOWN_COLUMN_FAMILY, "rocksdb.column.family.id";
     /// Name of the column family.
     column_family_name: Text = Vec::new(), "rocksdb.column.family.name";
-    /// Name of the order of user keys, unless it is in the other one; see [`comparator_name`](TableProperties::comparator_name).
+    /// Name of the order of user keys. Empty if the name is in `untold_comparator`; see
+    /// [`comparator_name`](TableProperties::comparator_name).
     comparator: Text = Vec::new(), "rocksdb.comparator";
-    /// The same, of an order that RocksDB's programs are not told.
+    /// Name of the order of user keys, if it is an order whose name is withheld from RocksDB's programs.
     untold_comparator: Text = Vec::new(), "esker.comparator";
     /// The compression types in use.
     compression: Text = Vec::new(), "rocksdb.compression";
-    /// How the compressor was set, for people.
+    /// The compressor's options, for people.
     compression_options: Text = Vec::new(), "rocksdb.compression_options";
     /// Id of the database that wrote the file.
     db_id: Text = Vec::new(), "rocksdb.creating.db.identity";
@@ -305,13 +307,13 @@ properties! {
     db_session_id: Text = Vec::new(), "rocksdb.creating.session.identity";
     /// The machine that wrote the file.
     db_host_id: Text = Vec::new(), "rocksdb.creating.host.identity";
-    /// Unix seconds: when the oldest of the data was first written to a file; 0 unknown.
+    /// The time in Unix seconds at which the oldest data was first written to a file; 0 if unknown.
     creation_time: Varint = 0, "rocksdb.creation.time";
-    /// Unix seconds of the oldest key; 0 unknown.
+    /// The time of the oldest key, in Unix seconds; 0 if unknown.
     oldest_key_time: Varint = 0, "rocksdb.oldest.key.time";
-    /// Unix seconds of the newest key; 0 unknown.
+    /// The time of the newest key, in Unix seconds; 0 if unknown.
     newest_key_time: Known = None, "rocksdb.newest.key.time";
-    /// Unix seconds: when this file was made; 0 unknown.
+    /// The time at which this file was written, in Unix seconds; 0 if unknown.
     file_creation_time: NonZero = 0, "rocksdb.file.creation.time";
     /// Bytes from the start of the file to the end of the last data block, trailers and padding included.
     data_size: Varint = 0, "rocksdb.data.size";
@@ -325,17 +327,17 @@ properties! {
     external_sst_file_version: Fixed32 = None, "rocksdb.external_sst_file.version";
     /// The global sequence number, 0 until old-style ingestion writes it here.
     external_sst_file_global_seqno: Fixed64 = None, "rocksdb.external_sst_file.global_seqno";
-    /// What embedded blobs there are.
+    /// The embedded blobs.
     embedded_blob_stats: Text = Vec::new(), "rocksdb.embedded.blob.stats";
-    /// Name of the filter policy, for people: the metaindex says which filter there is.
+    /// Name of the filter policy, for people. The metaindex has the kind of the filter.
     filter_policy: Text = Vec::new(), "rocksdb.filter.policy";
     /// Bytes of the filter's contents, its top-level index included.
     filter_size: Varint = 0, "rocksdb.filter.size";
-    /// Length of every key if they are all of one; 0 otherwise.
+    /// The length of every key if all keys have the same length; 0 otherwise.
     fixed_key_len: Varint = 0, "rocksdb.fixed.key.length";
     /// The format version, 0 before RocksDB 9.8.
     format_version: Varint = 0, "rocksdb.format.version";
-    /// Bytes of the index uncompressed, every partition counted, and one trailer.
+    /// Bytes of the index uncompressed: all partitions and one trailer.
     index_size: Varint = 0, "rocksdb.index.size";
     /// Keys of the index are user keys.
     index_key_is_user_key: Bool = false, "rocksdb.index.key.is.user.key";
@@ -347,7 +349,8 @@ properties! {
     top_level_index_size: Known = None, "rocksdb.top-level.index.size";
     /// Highest sequence number of a key.
     key_largest_seqno: Known = None, "rocksdb.key.largest.seqno";
-    /// Highest sequence number of an entry that is no range tombstone, in tables that have range tombstones. Ours alone.
+    /// Highest sequence number of an entry that is no range tombstone, in tables that have range tombstones.
+    /// RocksDB has no such property.
     entry_largest_seqno: Known = None, "esker.entry.largest.seqno";
     /// Lowest sequence number of a key.
     key_smallest_seqno: Known = None, "rocksdb.key.smallest.seqno";
@@ -359,7 +362,7 @@ properties! {
     num_data_blocks: Varint = 0, "rocksdb.num.data.blocks";
     /// Data blocks stored raw because compression did not pay.
     num_data_blocks_compression_rejected: Known = None, "rocksdb.num.data.blocks.compression.rejected";
-    /// Data blocks stored raw without trying.
+    /// Data blocks stored raw without an attempt to compress them.
     num_data_blocks_compression_bypassed: Known = None, "rocksdb.num.data.blocks.compression.bypassed";
     /// Index blocks with evenly spread keys.
     num_uniform_blocks: Known = None, "rocksdb.num.uniform.blocks";
@@ -387,20 +390,20 @@ properties! {
     separate_key_value_in_data_block: NonZero = 0, "rocksdb.separate.key.value.in.data.block";
     /// Pairs of sequence number and time, delta-coded.
     seqno_to_time_mapping: Text = Vec::new(), "rocksdb.seqno.time.map";
-    /// Where the data blocks end and the meta blocks begin.
+    /// The end of the data blocks and the start of the meta blocks.
     tail_start_offset: Known = None, "rocksdb.tail.start.offset";
     /// Oldest timestamp of a key.
     timestamp_min: Text = Vec::new(), "rocksdb.timestamp_min";
     /// Newest timestamp of a key.
     timestamp_max: Text = Vec::new(), "rocksdb.timestamp_max";
-    /// A user-defined index stands in for the standard one.
+    /// A user-defined index replaces the standard one.
     udi_is_primary_index: NonZero = 0, "rocksdb.udi.is.primary.index";
     /// False if the timestamps were cut off the keys when the file was written.
     user_defined_timestamps_persisted: UnlessFalse = true, "rocksdb.user.defined.timestamps.persisted";
 }
 
 impl TableProperties {
-    /// Name of the order of user keys; empty in tables of old.
+    /// The name of the order of user keys; empty in old tables.
     pub fn comparator_name(&self) -> Cow<'_, str> {
         String::from_utf8_lossy(match self.untold_comparator.is_empty() {
             true => &self.comparator,
@@ -408,9 +411,9 @@ impl TableProperties {
         })
     }
 
-    /// Reads the entries of a properties block in the order they stand there.
+    /// Reads the entries of a properties block, in the order of the block.
     ///
-    /// Errors: as [`TableProperties::set`], and `Corruption` where names do not ascend strictly.
+    /// Errors: as [`TableProperties::set`], and `Corruption` if names do not ascend strictly.
     pub fn from_entries<'a>(
         entries: impl IntoIterator<Item = (&'a [u8], &'a [u8])>,
     ) -> Result<TableProperties> {

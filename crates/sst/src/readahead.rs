@@ -1,9 +1,10 @@
-//! Reads more of a table than was asked for, once reading is sequential: fewer calls of the system, and the disk works ahead.
+//! Readahead: once reading is sequential, a cursor reads more of a table than was asked for. This saves
+//! system calls and lets the disk work ahead.
 //!
-//! A cursor tells of each data block that it is about to read from the file. Where that begins a run, forwards or backwards, a
-//! window of whole blocks is read at once, and the blocks of the run are then taken from it. A window ends
-//! where the cursor has no business any more (at the bounds of the scan, at the end of the data), and where what follows is in
-//! the block cache already.
+//! A cursor announces each data block that it is about to read from the file. If the block belongs to a run,
+//! forwards or backwards, the cursor reads a window of whole blocks at once and takes the following blocks
+//! from the window. A window ends at the bounds of the scan or at the end of the data, and where the
+//! following block is in the block cache already.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -18,15 +19,18 @@ use crate::format::{BLOCK_TRAILER_LEN, BlockHandle};
 use crate::index::Index;
 use crate::reader::{BlockReadOptions, Table};
 
-/// How the cursors over a table read ahead that are not told how much to: nothing at first, and once blocks are read one after the
-/// other a window of [`initial`](AutoReadahead::initial) bytes, which doubles with each window up to [`max`](AutoReadahead::max).
+/// The readahead of cursors that are opened without a readahead size. A cursor reads nothing ahead at first.
+/// Once it reads blocks one after the other, it reads a window of [`initial`](AutoReadahead::initial) bytes,
+/// which doubles with each window up to [`max`](AutoReadahead::max).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AutoReadahead {
-    /// Bytes of the first window beyond the block asked for: `initial_auto_readahead_size`. Default 8 KiB; 0: none is ever read.
+    /// The bytes of the first window beyond the requested block: `initial_auto_readahead_size`. 0 turns
+    /// readahead off. Default: 8 KiB.
     pub initial: u64,
-    /// Bytes of the largest: `max_auto_readahead_size`. Default 256 KiB; 0: none is ever read.
+    /// The bytes of the largest window: `max_auto_readahead_size`. 0 turns readahead off. Default: 256 KiB.
     pub max: u64,
-    /// Blocks read one after the other before the first window: `num_file_reads_for_auto_readahead`. Default 2.
+    /// The number of blocks read one after the other before the first window:
+    /// `num_file_reads_for_auto_readahead`. Default: 2.
     pub after: u64,
 }
 
@@ -40,19 +44,20 @@ impl Default for AutoReadahead {
     }
 }
 
-/// The internal keys between which somebody scans: nothing outside is read ahead.
+/// The internal keys that bound a scan. No block outside is read ahead.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ScanBounds {
-    /// Nothing before it is wanted. Default: none.
+    /// The scan starts at this key. Default: no bound.
     pub lower: Option<Vec<u8>>,
-    /// Nothing at or behind it is wanted. Default: none.
+    /// The scan ends before this key. Default: no bound.
     pub upper: Option<Vec<u8>>,
 }
 
-/// By how much a window shrinks for each block that turned out to be in the cache, with `adaptive_readahead`.
+/// The bytes by which a window shrinks for each block that turned out to be in the cache, with
+/// `adaptive_readahead`.
 const DECREMENT: u64 = 8 << 10;
 
-/// Cached blocks one after the other across which a run goes on, with `adaptive_readahead`.
+/// The maximum number of consecutive cached blocks across which a run continues, with `adaptive_readahead`.
 const MOST_CACHED: usize = 1024;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,53 +66,54 @@ enum Direction {
     Backwards,
 }
 
-/// What one cursor reads ahead.
+/// The readahead state of one cursor.
 #[derive(Default)]
 pub(crate) struct Readahead {
-    /// The block that a reader going forwards would read next; the one that went backwards is two before it.
+    /// The next block of a reader that goes forwards. The next block of a reader that goes backwards is two
+    /// before it.
     expected: usize,
     direction: Option<Direction>,
-    /// Blocks read one after the other.
+    /// The number of blocks read one after the other.
     sequential: u64,
-    /// Bytes of the window read last beyond the block asked for.
+    /// The bytes of the last window beyond the requested block.
     size: u64,
-    /// What was read.
+    /// The last window that was read.
     span: Span,
-    /// The window behind, under way: where it lies.
+    /// The window after `span` that is being read: its range in the file and the read.
     next: Option<(Range<u64>, PendingRead)>,
-    /// Its memory, when it is not.
+    /// The buffer for the next window, while no read uses it.
     spare: Span,
-    /// What of a mapped file the kernel was asked to have ready.
+    /// The range of a mapped file that the kernel was asked to make ready.
     hinted: Range<u64>,
     bounds: Option<Arc<ScanBounds>>,
-    /// What was said to be walked through.
+    /// The blocks that the caller announced it will read.
     prepared: Option<Box<Prepared>>,
-    /// What is read through instead of the table's file.
+    /// The file to read through instead of the table's own.
     own_file: Option<Arc<dyn RandomAccessFile>>,
 }
 
 impl Readahead {
-    /// Nothing outside of `bounds` is read ahead from now on.
+    /// Reads nothing ahead outside of `bounds` from now on.
     pub fn set_bounds(&mut self, bounds: Option<Arc<ScanBounds>>) {
         self.bounds = bounds;
     }
 
-    /// Reads through `file`, another descriptor of the table's, from now on.
+    /// Reads through `file`, another descriptor of the table's file, from now on.
     pub fn read_through(&mut self, file: Arc<dyn RandomAccessFile>) {
         self.own_file = Some(file);
     }
 
-    /// Blocks that will be walked through.
+    /// Sets the blocks that the cursor will read.
     pub fn prepare(&mut self, prepared: Option<Box<Prepared>>) {
         self.prepared = prepared;
     }
 
-    /// What of them is left.
+    /// Takes the announced blocks that were not read yet.
     pub fn take_all_prepared(&mut self) -> Option<Box<Prepared>> {
         self.prepared.take()
     }
 
-    /// Block `number`, if it was prepared.
+    /// Takes block `number`, if it was prepared.
     pub fn take_prepared(
         &mut self,
         table: &Table,
@@ -118,7 +124,8 @@ impl Readahead {
         self.prepared.as_mut()?.take(table, index, number, options)
     }
 
-    /// Goes on behind the last block of the table before: its memory is used again, and if `adaptive` its run goes on too.
+    /// Continues after the last block of the table `before`: takes over its buffers and, if `adaptive`, its
+    /// run.
     pub fn follow(&mut self, before: Readahead, adaptive: bool) {
         (self.span, self.spare) = (before.span, before.spare);
         self.span.bytes.clear();
@@ -129,14 +136,15 @@ impl Readahead {
         }
     }
 
-    /// What was read: blocks may be in it.
+    /// The last window that was read; blocks may be in it.
     pub fn span(&self) -> &Span {
         &self.span
     }
 
-    /// Block `number` is about to be read from the file: reads a window that begins with it, if it is time to.
+    /// Block `number` is about to be read from the file. Reads a window that begins with it, if the block
+    /// belongs to a run.
     ///
-    /// Errors: those of reading.
+    /// Errors: those of reading the file.
     pub fn before_read(
         &mut self,
         table: &Table,
@@ -200,7 +208,7 @@ impl Readahead {
         Ok(())
     }
 
-    /// Begins to read the block at `number`, so that it is under way when it is asked for.
+    /// Starts to read block `number`, so that the read is under way when the block is requested.
     pub fn start_block(&mut self, table: &Table, index: &Index, number: usize) {
         let handle = index.handle(number);
         let file = self.own_file.as_ref().unwrap_or(table.fetcher.file());
@@ -221,8 +229,8 @@ impl Readahead {
         );
     }
 
-    /// Makes the window under way the one at hand, if the block lies in it. One that could not be read is as good as none: the block is
-    /// read by itself, and that tells.
+    /// Makes the pending window the current one, if it holds the block. A window that could not be read is
+    /// dropped: the block is then read by itself, and that read returns the error.
     fn take_next(&mut self, handle: BlockHandle) {
         let Some((range, read)) = self.next.take_if(|(range, _)| covers(range, handle)) else {
             return;
@@ -238,7 +246,7 @@ impl Readahead {
         }
     }
 
-    /// Begins to read the window behind the one at hand.
+    /// Starts to read the window after the current one.
     fn start_next(&mut self, table: &Table, index: &Index, options: &BlockReadOptions, most: u64) {
         let end = self.span.offset + self.span.bytes.len() as u64;
         let backwards = self.direction == Some(Direction::Backwards);
@@ -268,7 +276,7 @@ impl Readahead {
         );
     }
 
-    /// Whether reading goes on from where it was.
+    /// Updates the run: block `number` continues it or starts a new one.
     fn note(&mut self, table: &Table, index: &Index, number: usize, options: &BlockReadOptions) {
         let direction = if number == self.expected {
             Some(Direction::Forwards)
@@ -292,12 +300,13 @@ impl Readahead {
             self.sequential = 1;
             self.size = 0;
         }
-        // The first two blocks tell which way it goes.
+        // The first two blocks determine the direction.
         self.direction = direction.filter(|_| self.sequential > 1);
         self.expected = number + 1;
     }
 
-    /// True if the blocks between the one read last and this one were there to be walked through.
+    /// True if all blocks between the last one read and this one are in the cache, so that the cursor went
+    /// through them.
     fn went_through_cache(&self, table: &Table, index: &Index, number: usize) -> bool {
         self.direction == Some(Direction::Forwards)
             && number > self.expected
@@ -305,13 +314,13 @@ impl Readahead {
             && (self.expected..number).all(|block| table.is_cached(index, block))
     }
 
-    /// True if block `number` lies within the bounds and is not in the cache.
+    /// True if block `number` is within the bounds and is not in the cache.
     fn is_wanted(&self, table: &Table, index: &Index, number: usize, options: &BlockReadOptions) -> bool {
         self.within_bounds(table, index, options).contains(&number)
             && !(options.auto_readahead_size && table.is_cached(index, number))
     }
 
-    /// The blocks that somebody within the bounds reads.
+    /// The blocks of the table that are within the bounds of the scan.
     fn within_bounds(&self, table: &Table, index: &Index, options: &BlockReadOptions) -> Range<usize> {
         let bounds = self.bounds.as_deref().filter(|_| options.auto_readahead_size);
         let seek = |key: &Option<Vec<u8>>| Some(table.seek_index(index, &table.target(key.as_deref()?)));
@@ -320,7 +329,7 @@ impl Readahead {
         lower..upper.map_or(index.len(), |last| (last + 1).min(index.len()))
     }
 
-    /// The blocks to read when block `number` is read: itself, and what follows it within `size` bytes.
+    /// The blocks to read with block `number`: the block itself, and the following ones within `size` bytes.
     fn window(
         &self,
         table: &Table,
@@ -353,13 +362,13 @@ impl Readahead {
         number..end
     }
 
-    /// Asks the kernel to have them ready.
+    /// Asks the kernel to make these bytes ready.
     fn ask_for(&self, table: &Table, bytes: &Range<u64>) {
         let len = bytes.end.saturating_sub(bytes.start);
         self.file(table).prefetch(bytes.start, len);
     }
 
-    /// What is read through.
+    /// The file to read through.
     pub fn file<'a>(&'a self, table: &'a Table) -> &'a dyn RandomAccessFile {
         &**self.own_file.as_ref().unwrap_or(table.fetcher.file())
     }
@@ -369,7 +378,7 @@ fn covers(range: &Range<u64>, handle: BlockHandle) -> bool {
     range.start <= handle.offset && handle.end().is_some_and(|end| end <= range.end)
 }
 
-/// Where a run of blocks, not empty, lies in the file.
+/// The range in the file of a run of blocks, which is not empty.
 pub(crate) fn bytes_of(index: &Index, blocks: &Range<usize>) -> Range<u64> {
     let last = index.handle(blocks.end - 1);
     index.handle(blocks.start).offset..last.end().unwrap_or(u64::MAX)

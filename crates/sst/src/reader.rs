@@ -1,9 +1,9 @@
-//! An open table: what is kept of it in memory, and point lookups.
+//! An open table: its state in memory, and point lookups.
 //!
-//! Opening reads the footer, the metaindex, the properties, the dictionary and the range deletions. The index and the
-//! filter are read and decoded by the first who needs them, and stay: the table owns them, not the cache, and
-//! [`Table::memory_usage`] counts them. With [`TableReadOptions::metadata_caching`] they lie in the cache instead
-//! (`parts`), which bounds what open tables take.
+//! Opening reads the footer, the metaindex, the properties, the dictionary and the range deletions. The first
+//! reader that needs the index or the filter reads and decodes it, and it stays: the table owns it, not the
+//! cache, and [`Table::memory_usage`] counts it. With [`TableReadOptions::metadata_caching`] index and filter
+//! are in the cache instead (`parts`), which bounds the memory of open tables.
 
 mod counted;
 mod filter;
@@ -44,51 +44,53 @@ use parts::CachedParts;
 pub use parts::MetadataCaching;
 pub(crate) use parts::index_of;
 
-/// The cache of blocks, and of indexes and filters where they lie there, shared by all tables of a process or a database.
+/// The cache of blocks, shared by all tables of a process or a database. With
+/// [`TableReadOptions::metadata_caching`] it also holds indexes and filters.
 pub type BlockCache = Cache<Block>;
 
-/// How to open a table.
+/// The options for opening a table.
 #[derive(Clone)]
 pub struct TableReadOptions {
-    /// The order of internal keys: that of the column family. The name in the properties is not compared with it.
+    /// The order of internal keys of the column family. It is not compared with the name in the properties.
     pub cmp: InternalComparator,
-    /// The number of the file, for people.
+    /// The number of the file, for messages.
     pub file_number: u64,
-    /// The highest sequence number of the file by MANIFEST, which is the global one of an ingested file. `None` where
-    /// there is no MANIFEST: then the properties decide.
+    /// The highest sequence number of the file according to the MANIFEST, which is the global sequence number
+    /// of an ingested file. `None` if there is no MANIFEST: the properties decide then.
     pub largest_seqno: Option<SeqNo>,
-    /// Where data blocks are kept. `None`: every access reads the file.
+    /// The cache of data blocks. `None`: every access reads the file.
     pub cache: Option<Arc<BlockCache>>,
-    /// The table's identity in the cache, one of [`Cache::new_id`] of that cache: given again for the same file, what it left
-    /// in the cache is found there. Default: a new one.
+    /// The table's identity in the cache, from [`Cache::new_id`] of that cache. A table that is reopened with
+    /// the same id finds its blocks in the cache. Default: a new one.
     pub cache_id: Option<u64>,
-    /// No table was opened with that `cache_id` before: whatever of this one is in the cache, it put there itself and knows the way to.
-    /// Default false; true of a table that is given none.
+    /// No table was opened with that `cache_id` before. Every block of the table in the cache was then
+    /// inserted by this table, and a slot leads to it. Default: false; true of a table without a `cache_id`.
     pub cache_id_is_new: bool,
-    /// Data blocks go into a full cache when they are read for the first time. If not, when they are asked for again before long:
-    /// [`Cache::admits`]. Default false.
+    /// A full cache takes data blocks when they are read for the first time. If false, it takes them when
+    /// they are read again soon after: [`Cache::admits`]. Default: false.
     pub caches_first_reads: bool,
-    /// Where it is counted what came back from the cache's secondary cache. Default: a count of its own.
+    /// Counts the parts that came back from the secondary cache. Default: a tally of its own.
     pub secondary_tally: Arc<SecondaryTally>,
-    /// Where it is counted what is found in the cache, read, filtered and uncompressed. Default: nowhere.
+    /// Counts cache hits, reads, filter checks and decompression. Default: nothing is counted.
     pub statistics: Option<Arc<Statistics>>,
-    /// Index and filter lie in the cache too, and are read again when they were evicted; without a cache, whenever they are
-    /// needed. Default: the table owns them.
+    /// Index and filter are in the cache too, and are read again after an eviction; without a cache, on every
+    /// use. Default: the table owns them.
     pub metadata_caching: Option<MetadataCaching>,
-    /// The column family's prefix extractor. Prefixes are looked up in the filter only if the table was written with one
-    /// of the same name.
+    /// The prefix extractor of the column family. Prefixes are looked up in the filter only if the table was
+    /// written with an extractor of the same name.
     pub prefix_extractor: Option<Arc<dyn PrefixExtractor>>,
-    /// Verify the checksums of meta blocks, index and filter as they are read. Default true.
+    /// Verify the checksums of meta blocks, index and filter when they are read. Default: true.
     pub verify_checksums: bool,
-    /// Bytes of a checksum for each entry of a data block in memory, made when the block is read and compared whenever the entry
-    /// is: 0, 1, 2, 4 or 8. Default 0: none.
+    /// The bytes of the checksum that protects each entry of a data block in memory: 0, 1, 2, 4 or 8. The
+    /// checksum is computed when the block is read and compared on every access to the entry. Default: 0, no
+    /// checksum.
     pub block_protection_bytes_per_key: u8,
-    /// How cursors read ahead that are not told how much to.
+    /// The readahead of cursors that are opened without a readahead size.
     pub auto_readahead: AutoReadahead,
 }
 
 impl TableReadOptions {
-    /// For tables in that order, with no cache and no prefix extractor.
+    /// Options for tables in that order, without a cache and a prefix extractor.
     pub fn new(cmp: InternalComparator) -> TableReadOptions {
         TableReadOptions {
             cmp,
@@ -109,27 +111,30 @@ impl TableReadOptions {
     }
 }
 
-/// How to read data blocks.
+/// The options for reading data blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockReadOptions {
-    /// Verify the checksum of each block. If not, blocks that are read go into the cache unverified, and the first reader that has them
-    /// verified reads them again. Default true.
+    /// Verify the checksum of each block. If false, blocks go into the cache unverified, and the first reader
+    /// that needs them verified reads them again. Default: true.
     pub verify_checksums: bool,
-    /// Keep blocks read from the file in the cache. Default true.
+    /// Keep blocks read from the file in the cache. Default: true.
     pub fill_cache: bool,
-    /// Even those that a full cache would not take yet. Default false.
+    /// Insert also those blocks that a full cache would not admit on their first read. Default: false.
     pub caches_first_reads: bool,
-    /// Read nothing from the file: what is neither in the cache nor mapped is the error `Incomplete`. Default false.
+    /// Read nothing from the file. A block that is neither in the cache nor mapped is the error `Incomplete`.
+    /// Default: false.
     pub cache_only: bool,
-    /// Bytes a cursor reads beyond a block, into memory of its own, and as many that it asks the file to have ready. 0, the
-    /// default: as the table's [`AutoReadahead`] says.
+    /// The number of bytes that a cursor reads beyond a block into its own memory, and as many again that it
+    /// asks the file to make ready. 0: the table's [`AutoReadahead`] decides. Default: 0.
     pub readahead_size: usize,
-    /// What is read ahead automatically goes on as before in the next table of a level, and through blocks that are in the cache,
-    /// for each of which it becomes 8 KiB less. Default false: it begins anew.
+    /// Automatic readahead continues in the next table of a level, and across blocks that are in the cache.
+    /// Each such block makes the window 8 KiB smaller. If false, it starts again. Default: false.
     pub adaptive_readahead: bool,
-    /// Nothing is read ahead beyond the bounds of the scan, nor at the end of a window what is in the cache. Default true.
+    /// Readahead stops at the bounds of the scan, and before blocks at the end of a window that are in the
+    /// cache. Default: true.
     pub auto_readahead_size: bool,
-    /// A cursor that reads ahead has the next window read while it walks through the one at hand. Default false.
+    /// A cursor that reads ahead starts to read the next window while it goes through the current one.
+    /// Default: false.
     pub async_io: bool,
 }
 
@@ -148,7 +153,7 @@ impl Default for BlockReadOptions {
     }
 }
 
-/// Made once, by the first who needs it.
+/// A value that the first reader that needs it creates, once.
 struct Lazy<T> {
     value: OnceLock<T>,
     making: Mutex<()>,
@@ -182,12 +187,12 @@ impl<T> Lazy<T> {
     }
 }
 
-/// The whole index of a table: the table's own, or read for who asked.
+/// The whole index of a table, owned by the table or by the caller.
 #[derive(Debug)]
 pub enum IndexRef<'a> {
-    /// The table owns it.
+    /// The table owns the index.
     Own(&'a Index),
-    /// Made for who asked, of a table that keeps its index in the cache.
+    /// The index was read for the caller, from a table that keeps its index in the cache.
     Read(Box<Index>),
 }
 
@@ -202,18 +207,18 @@ impl Deref for IndexRef<'_> {
     }
 }
 
-/// Bytes a table keeps in memory outside of the cache.
+/// The bytes that a table keeps in memory outside of the cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TableMemory {
-    /// Its index, if it owns it.
+    /// The index, if the table owns it.
     pub index: usize,
-    /// Its filter, if it owns it.
+    /// The filter, if the table owns it.
     pub filter: usize,
-    /// Range deletions and the rest.
+    /// The range deletions and the rest.
     pub other: usize,
 }
 
-/// A table open for reading. Shared by all who read it; everything in it is immutable but the cache slots.
+/// A table open for reading, shared by all its readers. Everything in it but the cache slots is immutable.
 pub struct Table {
     pub(crate) fetcher: BlockFetcher,
     pub(crate) footer: Footer,
@@ -221,22 +226,23 @@ pub struct Table {
     pub(crate) index_handle: BlockHandle,
     properties: TableProperties,
     pub(crate) cmp: InternalComparator,
-    /// The order of user keys as blocks hold them.
+    /// The order of user keys as stored in blocks.
     pub(crate) stored_order: UserComparator,
     pub(crate) form: KeyForm,
     range_tombstones: Arc<FragmentedTombstones>,
     index: Lazy<Index>,
     filter: Lazy<Option<TableFilter>>,
-    /// Set if index and filter lie in the cache: then the two above stay empty.
+    /// Set if index and filter are in the cache; the two fields above stay empty then.
     parts: Option<Box<CachedParts>>,
     filter_handle: FilterHandle,
-    /// Set if the filter holds prefixes of this extractor and no whole keys can be asked for.
+    /// Set if the filter holds prefixes of this extractor and no whole keys.
     filter_prefixes: Option<Arc<dyn PrefixExtractor>>,
     filter_has_whole_keys: bool,
     has_first_keys: bool,
     cache: Option<Arc<BlockCache>>,
     cache_id: u64,
-    /// A data block that its slot in the index does not lead to is not in the cache, nor in what is below it.
+    /// A data block is in the cache, or in the secondary cache below it, only if its slot in the index leads
+    /// to it.
     slots_tell_all: bool,
     caches_first_reads: bool,
     secondary_tally: Arc<SecondaryTally>,
@@ -257,27 +263,28 @@ impl fmt::Debug for Table {
 }
 
 impl Table {
-    /// What the table says about itself.
+    /// The properties of the table.
     pub fn properties(&self) -> &TableProperties {
         &self.properties
     }
 
-    /// True if its data blocks are compressed with a dictionary of its own.
+    /// True if the data blocks are compressed with the table's own dictionary.
     pub(crate) fn has_dictionary(&self) -> bool {
         let mut names = self.metaindex.iter().map(|(name, _)| &name[..]);
         names.any(|name| name == meta::COMPRESSION_DICT.as_bytes())
     }
 
-    /// The range deletions, in fragments, as they stand in the file: not cut to the bounds the file has in MANIFEST.
+    /// The range deletions, in fragments, as stored in the file. They are not cut to the bounds that the
+    /// MANIFEST has for the file.
     pub fn range_tombstones(&self) -> &Arc<FragmentedTombstones> {
         &self.range_tombstones
     }
 
-    /// No entry has a higher sequence number, range tombstones left out of account where the table tells: the highest there can be where
-    /// neither table nor MANIFEST tell any.
+    /// An upper bound of the sequence numbers of the entries, without range tombstones if the table records
+    /// that. The highest possible number if neither the table nor the MANIFEST has one.
     pub fn largest_entry_seqno(&self) -> SeqNo {
         let told = self.properties.entry_largest_seqno;
-        // An ingested file says what it was written with.
+        // An ingested file has the value of its writer, not of its ingestion.
         let told = told.filter(|_| self.properties.external_sst_file_version.is_none());
         told.or(self.largest_seqno).unwrap_or(base::MAX_SEQNO)
     }
@@ -287,7 +294,7 @@ impl Table {
         self.file_number
     }
 
-    /// Bytes of the file, when it was opened.
+    /// Bytes of the file when it was opened.
     pub fn file_size(&self) -> u64 {
         self.fetcher.file().len()
     }
@@ -297,29 +304,29 @@ impl Table {
         self.fetcher.file()
     }
 
-    /// The path it was opened by.
+    /// The path by which the file was opened.
     pub fn path(&self) -> &Path {
         self.fetcher.path()
     }
 
-    /// 2 to 7.
+    /// The format version, 2 to 7.
     pub fn format_version(&self) -> u32 {
         self.footer.format_version
     }
 
-    /// The order of its keys.
+    /// The order of the table's keys.
     pub fn comparator(&self) -> &InternalComparator {
         &self.cmp
     }
 
-    /// Bytes this keeps in memory outside of the cache: index, filter, properties, range deletions. Grows when index and
-    /// filter are loaded.
+    /// The bytes that the table keeps in memory outside of the cache: index, filter, properties, range
+    /// deletions. They grow when index and filter are loaded.
     pub fn memory_usage(&self) -> usize {
         let TableMemory { index, filter, other } = self.memory();
         index + filter + other
     }
 
-    /// The same, by what it is.
+    /// The bytes of [`memory_usage`](Table::memory_usage), by part.
     pub fn memory(&self) -> TableMemory {
         let filter = self.filter.value.get().and_then(Option::as_ref);
         let names: usize = self.metaindex.iter().map(|entry| entry.0.len()).sum();
@@ -330,8 +337,8 @@ impl Table {
         }
     }
 
-    /// The whole index, decoded. Reads the file the first time; each time if the index lies in the cache, which is neither
-    /// asked nor filled.
+    /// The whole index, decoded. The first call reads the file. If the index is in the cache, every call
+    /// reads the file, and the cache is neither searched nor filled.
     pub fn index(&self) -> Result<IndexRef<'_>> {
         match self.parts {
             None => self.owned_index().map(IndexRef::Own),
@@ -339,25 +346,25 @@ impl Table {
         }
     }
 
-    /// The index of a table that owns it. Reads the file the first time.
+    /// The index of a table that owns it. The first call reads the file.
     #[inline]
     pub(crate) fn owned_index(&self) -> Result<&Index> {
         self.index.get_or_try(|| self.load_index())
     }
 
-    /// The index, if the table owns it and it was read.
+    /// The index, if the table owns it and has loaded it.
     #[inline]
     pub(crate) fn loaded_index(&self) -> Option<&Index> {
         self.index.value.get()
     }
 
-    /// True once index and filter are loaded: from then on lookups read nothing from the file but data blocks. Always true
-    /// where they lie in the cache: then each lookup finds out.
+    /// True once index and filter are loaded: lookups then read nothing but data blocks from the file. Always
+    /// true if index and filter are in the cache, where each lookup has to search for them.
     pub fn is_loaded(&self) -> bool {
         self.caches_parts() || (self.index.value.get().is_some() && self.filter.value.get().is_some())
     }
 
-    /// Loads index and filter now, so that no later lookup has to, unless they are evicted meanwhile.
+    /// Loads index and filter now, so that no later lookup has to, unless they are evicted before.
     pub fn load(&self) -> Result<()> {
         if self.caches_parts() {
             return self.load_parts();
@@ -371,8 +378,9 @@ impl Table {
         self.with_index_handle(|handle| self.load_index_at(handle))
     }
 
-    /// What `read` makes of the index, which lies where it is told. Below format version 6 the footer has no checksum: where the index is not
-    /// where it says, it may have been read wrong when the table was opened, and is read again.
+    /// The result of `read` for the index at its handle. Below format version 6 the footer has no checksum.
+    /// If the index is not at its handle, the footer may have been read wrong when the table was opened, so
+    /// it is read again.
     #[inline]
     fn with_index_handle<R>(&self, read: impl Fn(BlockHandle) -> Result<R>) -> Result<R> {
         let result = read(self.index_handle);
@@ -382,7 +390,7 @@ impl Table {
         }
     }
 
-    /// Where the footer says that the index is, if that is not where it said before.
+    /// The index handle of the footer, read again. `None` if it has not changed.
     #[cold]
     fn index_handle_again(&self) -> Option<BlockHandle> {
         self.footer.index?;
@@ -415,7 +423,8 @@ impl Table {
         Ok(builder.build(&self.stored_order))
     }
 
-    /// The handles in the top-level index at `handle`. Partitions lie apart, so their number is bounded by the file.
+    /// The handles in the top-level index at `handle`. Partitions do not overlap, so the size of the file
+    /// bounds their number.
     pub(crate) fn partitions(&self, handle: BlockHandle) -> Result<Vec<BlockHandle>> {
         let block = self.fetcher.meta_block(handle, self.verify_checksums)?;
         let coding = IndexCoding::of(&self.properties).top_level();
@@ -433,7 +442,8 @@ impl Table {
         Ok(handles)
     }
 
-    /// True if the index tells the first key of each block, so that a cursor may stand there without the block.
+    /// True if the index holds the first key of each block, so that a cursor can stand there without the
+    /// block.
     #[inline]
     pub fn has_first_keys(&self) -> bool {
         self.has_first_keys
@@ -450,15 +460,16 @@ impl Table {
         index.seek(target, &self.stored_order, &self.form)
     }
 
-    /// A cursor over all entries of the table. Not placed yet.
+    /// A cursor over all entries of the table, not positioned yet.
     pub fn cursor(self: &Arc<Self>, options: BlockReadOptions) -> TableCursor {
         TableCursor::new(self.clone(), options)
     }
 
-    /// Up to `most` user keys, without timestamps, that cut the table into parts of about the same size, each with the bytes of
-    /// data blocks between the one before and itself. All but the last stand between two blocks; the last stands behind all.
+    /// Up to `most` user keys, without timestamps, that cut the table into parts of about the same size. Each
+    /// comes with the bytes of data blocks since the previous one. All but the last are between two blocks;
+    /// the last is after all blocks.
     ///
-    /// Errors: those of reading the index, the first time.
+    /// Errors: those of reading the index, on the first call.
     pub fn anchors(&self, most: usize) -> Result<Vec<(Vec<u8>, u64)>> {
         let index = self.index()?;
         let step = index.len().div_ceil(most.max(1)).max(1);
@@ -482,9 +493,10 @@ impl Table {
         Ok(anchors)
     }
 
-    /// About where in the file the entries from `internal_key` on begin, to the precision of a block.
+    /// The approximate offset in the file at which the entries from `internal_key` on begin, to the precision
+    /// of a block.
     ///
-    /// Errors: those of reading the index, the first time.
+    /// Errors: those of reading the index, on the first call.
     pub fn approximate_offset_of(&self, internal_key: &[u8]) -> Result<u64> {
         let target = self.target(internal_key);
         if self.caches_parts() {

@@ -1,5 +1,5 @@
-//! The unique id of a table: RocksDB makes it of three of the table's properties and records it in the MANIFEST, so that a table in
-//! another's place is noticed.
+//! The unique id of a table. RocksDB computes it from three of the table's properties and records it in the
+//! MANIFEST, so that it detects a table that was replaced by another.
 //!
 //! ```text
 //! session = 36-digit number of 13 to 24 digits, the last 12 of them b, the others a
@@ -14,7 +14,7 @@ use crate::TableProperties;
 /// Digits of the second number of a session id.
 const LOW_DIGITS: usize = 12;
 
-/// Both numbers of a session id. `None` unless it is one.
+/// The two numbers of a session id. `None` if the text is no session id.
 fn decode_session(id: &[u8]) -> Option<(u64, u64)> {
     if !(LOW_DIGITS + 1..=2 * LOW_DIGITS).contains(&id.len()) {
         return None;
@@ -35,7 +35,7 @@ fn halves(hash: u128) -> (u64, u64) {
 }
 
 impl TableProperties {
-    /// The unique id as it stands in the MANIFEST. `None` where the properties do not say who wrote the table.
+    /// The unique id as recorded in the MANIFEST. `None` if the properties do not identify the table.
     pub fn unique_id(&self) -> Option<[u8; 16]> {
         if self.db_id.is_empty() || self.orig_file_number == 0 {
             return None;
@@ -43,8 +43,8 @@ impl TableProperties {
         Some(self.unique_id_of(decode_session(&self.db_session_id)?))
     }
 
-    /// True if the MANIFEST may have `recorded` as the unique id of this table. Properties that are no identity have an id for
-    /// this purpose too.
+    /// True if `recorded`, from a MANIFEST, may be the unique id of this table. Properties that do not
+    /// identify the table have an id for this purpose too.
     pub fn has_unique_id(&self, recorded: &[u8; 16]) -> bool {
         let session = decode_session(&self.db_session_id).unwrap_or_else(|| {
             let (upper, lower) = halves(xxh3_128(&self.db_session_id, 0));
@@ -78,7 +78,7 @@ mod tests {
     #[test]
     fn sessions_decode_as_base_36() {
         let digits = |text: &str| decode_session(text.as_bytes());
-        // 2^62 - 1 is 0Z... in twelve digits' place; one more bit comes from the number before.
+        // 2^62 - 1 is 0Z... in the twelve low digits; one more bit comes from the number before.
         assert_eq!(digits("00000000000000000001"), Some((0, 1)));
         assert_eq!(digits("00000001000000000000"), Some((0, 1 << 62)));
         assert_eq!(digits("0000000400000000000z"), Some((1, 35)));

@@ -1,8 +1,8 @@
-//! The bytes RocksDB writes, for tests: `testdata/format_vectors.json`.
+//! Bytes that RocksDB writes, for tests: `testdata/format_vectors.json`.
 
 use serde_json::Value;
 
-/// The vectors under a name, which are a list.
+/// The list of vectors under a name.
 pub(crate) fn vectors(name: &str) -> Vec<Value> {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/format_vectors.json");
     let all: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();

@@ -9,27 +9,28 @@ use crate::index::Index;
 use crate::readahead::bytes_of;
 use crate::reader::Table;
 
-/// What one block turned out to be.
+/// The result of the check of one block.
 #[derive(Debug)]
 pub struct BlockCheck<'a> {
-    /// Where it begins in the file.
+    /// The offset of the block in the file.
     pub offset: u64,
-    /// Bytes as stored, without the trailer.
+    /// The size as stored, in bytes, without the trailer.
     pub size: u64,
-    /// What it is: a name in the metaindex, `data block`, `index partition`, ...
+    /// The kind of the block: a name in the metaindex, `data block`, `index partition`, ...
     pub what: &'a str,
-    /// `Ok` if its checksum is right.
+    /// `Ok` if the checksum is right.
     pub result: Result<()>,
 }
 
 impl Table {
-    /// Reads every block from the file and verifies its checksum: the meta blocks in the metaindex, the partitions of
-    /// index and filter, and all data blocks. `on_block` sees each with the result, and may count or print; the cache is
-    /// neither asked nor filled. Data blocks are read `readahead_size` bytes at a time, or if that is 0 as many as the table's
-    /// cursors read ahead at most. The footer, which has no checksum below format version 6, must be what a writer makes of it;
-    /// `on_block` sees it if it is not.
+    /// Reads every block from the file and verifies its checksum: the meta blocks in the metaindex, the
+    /// partitions of index and filter, and all data blocks. `on_block` receives each block with its result,
+    /// and may count or print. The cache is neither searched nor filled. Data blocks are read
+    /// `readahead_size` bytes at a time; 0 stands for the largest window of the table's cursors. The footer
+    /// has no checksum below format version 6. It must be byte for byte what a writer would write; otherwise
+    /// `on_block` receives it too.
     ///
-    /// Errors: the first one met. Blocks that can still be found are verified after it.
+    /// Errors: the first error found. Blocks after it that can still be located are verified too.
     pub fn verify(&self, readahead_size: usize, on_block: &mut dyn FnMut(BlockCheck<'_>)) -> Result<()> {
         let mut first_error = None;
         if let Err(error) = self.verify_footer() {
@@ -43,7 +44,8 @@ impl Table {
         }
         let nowhere = Span::default();
         let mut check = |handle: BlockHandle, what: &str, near: &Span| {
-            // Old-style ingestion changed the properties and not their checksum; opening the table saw to that.
+            // Old-style ingestion changed the properties and not their checksum. Opening the table handles
+            // that.
             let result = match what {
                 meta::PROPERTIES => self.verify_properties(handle),
                 _ => self.fetcher.verify_near(handle, near),
@@ -90,8 +92,8 @@ impl Table {
         first_error.map_or(Ok(()), Err)
     }
 
-    /// Makes `window` hold data block `i` and what follows it, if it does not hold it yet and they can be read: where they
-    /// cannot, each is read by itself, and tells.
+    /// Makes `window` hold data block `i` and the following blocks, if it does not hold block `i` yet and
+    /// they can be read. If they cannot, each block is read by itself, and that read reports the error.
     fn fill_to_verify(&self, index: &Index, i: usize, readahead_size: u64, window: &mut Span) {
         let handle = index.handle(i);
         let file = &**self.fetcher.file();
@@ -113,8 +115,8 @@ impl Table {
         }
     }
 
-    /// Between which user keys the entries of the data block at `offset` lie: behind the first, `None` for the first block, and
-    /// up to the second. `None` if no data block begins there, or the index cannot be read.
+    /// The bounds of the entries of the data block at `offset`: after the first user key, `None` for the
+    /// first block, and up to the second. `None` if no data block begins there or the index cannot be read.
     pub fn keys_of_block(&self, offset: u64) -> Option<(Option<Vec<u8>>, Vec<u8>)> {
         let index = self.index().ok()?;
         let block = (0..index.len()).find(|&block| index.handle(block).offset == offset)?;
@@ -129,7 +131,8 @@ impl Table {
         self.file_size() - FOOTER_LEN as u64
     }
 
-    /// Handles are followed by zeros, and written in as few bytes as they need: a bit that is not so was not written.
+    /// Checks the bytes that no checksum covers: handles are followed by zeros and use the fewest bytes
+    /// possible. A footer that differs was damaged.
     fn verify_footer(&self) -> Result<()> {
         let offset = self.footer_offset();
         let mut found = [0; FOOTER_LEN];
@@ -141,13 +144,14 @@ impl Table {
             .position(|(found, written)| found != written)
         {
             None => Ok(()),
-            Some(at) => Err(Error::corruption("the footer is not as it was written")
+            Some(at) => Err(Error::corruption("the footer differs from what a writer writes")
                 .at(offset + at as u64)
                 .in_file(self.path())),
         }
     }
 
-    /// Only reading them tells which eight bytes the checksum may leave out of account.
+    /// Verifies the properties by reading them: only their contents show which eight bytes the checksum
+    /// excludes.
     fn verify_properties(&self, handle: BlockHandle) -> Result<()> {
         crate::reader::read_properties(&self.fetcher, handle, true)
             .map(|_| ())

@@ -1,4 +1,4 @@
-//! Builds the contents of a block: entries with the prefixes they share cut off, then the restart array.
+//! Builds the contents of a block: entries without the prefixes they share, then the restart array.
 //!
 //! ```text
 //! entry       = shared v32 ‖ non-shared v32 ‖ value length v32 ‖ key from `shared` on ‖ value
@@ -10,8 +10,8 @@
 //! block       = entry* ‖ value* ‖ offset of a restart point u32 * ‖ [hash index] ‖ offset of the values u32 ‖ number and flags u32
 //! ```
 //!
-//! Every `restart_interval` entries the sharing stops at a restart point, where a search can begin. The first entry is
-//! always one, and a block without entries has it too.
+//! Every `restart_interval` entries the sharing stops at a restart point, where a search can begin. The first
+//! entry is always a restart point, and a block without entries has that one too.
 
 use base::coding::{MAX_VARINT32, put_varint32};
 use base::internal_key::user_key;
@@ -20,28 +20,28 @@ use base::shared_len;
 use super::hash_index::HashIndexBuilder;
 use super::{HASH_INDEX, SEPARATED};
 
-/// Builds one block after another, in buffers it keeps.
+/// Builds one block after another, in reused buffers.
 #[derive(Debug)]
 pub struct BlockBuilder {
     buffer: Vec<u8>,
-    /// Offsets of restart points; the first is 0.
+    /// The offsets of restart points; the first is 0.
     restarts: Vec<u32>,
-    /// Entries since the last restart point.
+    /// The number of entries since the last restart point.
     counter: usize,
     restart_interval: usize,
-    /// The key added last, in this block or, where it is still empty, in the one before.
+    /// The last key added, to this block or, while it is empty, to the previous one.
     last_key: Vec<u8>,
-    /// Keys share what they can with the one before.
+    /// Keys share their prefix with the previous key.
     shares: bool,
     hash_index: Option<HashIndexBuilder>,
-    /// Bytes of that so far.
+    /// The size of the hash index so far.
     hash_index_size: usize,
-    /// The values, where they lie behind all keys.
+    /// The values, if they are stored after all keys.
     values: Option<Vec<u8>>,
 }
 
 impl BlockBuilder {
-    /// A restart point every `restart_interval` entries; 0 is taken for 1.
+    /// A builder with a restart point every `restart_interval` entries; 0 counts as 1.
     pub fn new(restart_interval: usize) -> BlockBuilder {
         BlockBuilder {
             buffer: Vec::new(),
@@ -56,8 +56,8 @@ impl BlockBuilder {
         }
     }
 
-    /// The same for data blocks: their keys, which are internal keys, share nothing unless `use_delta_encoding`, and have a hash
-    /// index of so many keys a bucket.
+    /// A builder of data blocks: their internal keys share prefixes only if `use_delta_encoding`. With a hash
+    /// index, it has the given number of keys per bucket.
     pub fn of_data(
         restart_interval: usize,
         use_delta_encoding: bool,
@@ -72,7 +72,7 @@ impl BlockBuilder {
         }
     }
 
-    /// The same, with values behind all keys of their block.
+    /// The same builder, with values after all keys of their block.
     pub fn with_values_apart(self) -> BlockBuilder {
         BlockBuilder {
             values: Some(Vec::new()),
@@ -80,21 +80,21 @@ impl BlockBuilder {
         }
     }
 
-    /// True if nothing was added since the last [`reset`](BlockBuilder::reset).
+    /// True if no entry was added since the last [`reset`](BlockBuilder::reset).
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.buffer.is_empty()
     }
 
-    /// Bytes the block would take if it were finished now.
+    /// The size of the block if it were finished now.
     #[inline]
     pub fn size(&self) -> usize {
         let values = self.values.as_ref().map_or(0, |values| values.len() + 4);
         self.buffer.len() + 4 * self.restarts.len() + 4 + self.hash_index_size + values
     }
 
-    /// What RocksDB expects [`size`](BlockBuilder::size) to be after an entry of those lengths: a little too much, since
-    /// it knows nothing of the bytes that keys share.
+    /// RocksDB's estimate of [`size`](BlockBuilder::size) after an entry of those lengths: slightly too
+    /// large, because it ignores shared prefixes.
     #[inline]
     pub fn size_after(&self, key_len: usize, value_len: usize) -> usize {
         let restart = if self.counter >= self.restart_interval {
@@ -107,12 +107,12 @@ impl BlockBuilder {
             Some(values) if self.counter == 0 || restart > 0 => base::coding::varint_len(values.len() as u64),
             _ => 0,
         };
-        // Four bytes for the shared length: RocksDB's figure, and where blocks end depends on it.
+        // Four bytes for the shared length: RocksDB's estimate, which determines where blocks end.
         self.size() + key_len + value_len + restart + 4 + lengths + offset
     }
 
-    /// As [`size_after`](BlockBuilder::size_after) an entry of [`add_delta`](BlockBuilder::add_delta), whose whole value has
-    /// `value_len` bytes: RocksDB takes a delta for half of that.
+    /// As [`size_after`](BlockBuilder::size_after) for an entry of [`add_delta`](BlockBuilder::add_delta),
+    /// whose full value has `value_len` bytes: RocksDB estimates a delta at half of that.
     pub fn size_after_delta(&self, key_len: usize, value_len: usize) -> usize {
         let value = if self.counter >= self.restart_interval {
             value_len + 4 + base::coding::varint_len(value_len as u64)
@@ -122,27 +122,27 @@ impl BlockBuilder {
         self.size() + key_len + value + 4 + base::coding::varint_len(key_len as u64)
     }
 
-    /// The key added last, even if that was to the block before.
+    /// The last key added, even if it was added to the previous block.
     #[inline]
     pub fn last_key(&self) -> &[u8] {
         &self.last_key
     }
 
-    /// Takes `key` for the last key, of a block that was made elsewhere; this one must be empty.
+    /// Sets the last key to that of a block that was made elsewhere; this block must be empty.
     pub fn set_last_key(&mut self, key: &[u8]) {
         self.last_key.clear();
         self.last_key.extend_from_slice(key);
     }
 
-    /// Starts a new entry: takes `key` for the last key, of which `common` bytes are those of the one before, and gives what of it the entry
-    /// shares.
+    /// Starts a new entry: makes `key` the last key, which shares `common` bytes with the previous one, and
+    /// returns the number of bytes that the entry shares.
     #[inline]
     fn start_entry(&mut self, key: &[u8], common: usize) -> usize {
         if self.counter == self.restart_interval {
             self.restarts.push(self.buffer.len() as u32);
             self.counter = 0;
         }
-        // Just behind a restart point, and at the start of the block, the counter is 0.
+        // The counter is 0 directly after a restart point, and at the start of the block.
         let shared = if self.counter == 0 || !self.shares {
             0
         } else {
@@ -154,8 +154,9 @@ impl BlockBuilder {
         shared
     }
 
-    /// Adds an entry; its key sorts after those before. The caller keeps the block below 4 GiB. Gives the number of bytes
-    /// that the key has in common with the one before, whether the entry makes use of them or not.
+    /// Adds an entry, whose key sorts after the previous ones. The caller keeps the block below 4 GiB.
+    /// Returns the number of bytes that the key has in common with the previous one, whether or not the entry
+    /// shares them.
     #[inline]
     pub fn add(&mut self, key: &[u8], value: &[u8]) -> usize {
         let common = shared_len(&self.last_key, key);
@@ -163,7 +164,8 @@ impl BlockBuilder {
         common
     }
 
-    /// As [`add`](BlockBuilder::add), where it is known that the key has so many bytes in common with the [one before](BlockBuilder::last_key).
+    /// As [`add`](BlockBuilder::add), for a key that is known to have `common` bytes in common with the
+    /// [previous one](BlockBuilder::last_key).
     #[inline]
     pub fn add_sharing(&mut self, key: &[u8], common: usize, value: &[u8]) {
         let shared = self.start_entry(key, common);
@@ -187,14 +189,14 @@ impl BlockBuilder {
         }
     }
 
-    /// Adds the entry that was started, its value apart from it.
+    /// Adds the started entry, with its value in the values section.
     #[inline(never)]
     fn add_apart(&mut self, key: &[u8], shared: usize, value: &[u8]) {
         let Some(values) = &mut self.values else { return };
         put_varint32(&mut self.buffer, shared as u32);
         put_varint32(&mut self.buffer, (key.len() - shared) as u32);
         put_varint32(&mut self.buffer, value.len() as u32);
-        // The first since the restart point.
+        // The first entry since the restart point.
         if self.counter == 1 {
             put_varint32(&mut self.buffer, values.len() as u32);
         }
@@ -213,8 +215,8 @@ impl BlockBuilder {
         }
     }
 
-    /// Adds an entry to an index block with delta-coded values, which have no length: `full` where the key shares nothing
-    /// with the one before it, `delta` where it does.
+    /// Adds an entry to an index block with delta-coded values, which have no length: `full` if the key
+    /// shares nothing with the previous one, `delta` otherwise.
     pub fn add_delta(&mut self, key: &[u8], full: &[u8], delta: &[u8]) {
         let shared = self.start_entry(key, shared_len(&self.last_key, key));
         put_varint32(&mut self.buffer, shared as u32);
@@ -224,8 +226,8 @@ impl BlockBuilder {
             .extend_from_slice(if shared == 0 { full } else { delta });
     }
 
-    /// Ends the block and gives its contents and its last key. What follows is [`reset`](BlockBuilder::reset); the buffer
-    /// is lent so that a trailer can be put behind the contents, or be kept.
+    /// Ends the block and returns its contents and its last key. Call [`reset`](BlockBuilder::reset) next;
+    /// the buffer is lent so that a trailer can be appended to the contents, or so that it can be kept.
     pub fn finish(&mut self) -> (&mut Vec<u8>, &[u8]) {
         let size = self.size();
         self.buffer.reserve(size - self.buffer.len());
@@ -250,7 +252,7 @@ impl BlockBuilder {
         (&mut self.buffer, &self.last_key)
     }
 
-    /// Begins the next block. The last key stays known.
+    /// Begins the next block. The last key is kept.
     pub fn reset(&mut self) {
         self.buffer.clear();
         self.restarts.clear();

@@ -1,4 +1,4 @@
-//! Walks the entries of one data block, which it holds meanwhile.
+//! A cursor over the entries of one data block, which it holds.
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -15,36 +15,36 @@ use super::{Block, BlockPin, Entry, EntryIndex, KeyForm, PinnedBytes, Target};
 
 /// A cursor over a data block.
 ///
-/// Keys of restart points, and all keys of blocks without prefix compression, are not copied; others are put together in
-/// a buffer, of which each step changes only the end.
+/// Keys of restart points, and all keys of blocks without prefix compression, are not copied; others are
+/// assembled in a buffer, of which each step changes only the end.
 ///
-/// Steps back go through the block's entry index where an entry needs nothing but itself to be understood. Else the
-/// entries since the restart point are decoded once and remembered.
+/// Steps back use the block's entry index if the entry can be decoded alone. Otherwise the entries since the
+/// restart point are decoded once and remembered.
 pub(crate) struct BlockCursor {
     held: HeldEntries,
     form: KeyForm,
-    /// Where the current entry begins.
+    /// The offset of the current entry.
     at: usize,
-    /// The current entry; its end is where the next one begins.
+    /// The current entry; its end is the offset of the next one.
     entry: Entry,
     place: KeyPlace,
-    /// The stored key, where `place` is not `Block`.
+    /// The stored key, if `place` is not `Block`.
     buffer: KeyBuffer,
-    /// The key as it is read, where that is not as it is stored.
+    /// The key as read, if it differs from the stored one.
     rewritten: Vec<u8>,
-    /// Which entry this is, after a step back; forward steps do not keep count.
+    /// The number of this entry, after a step back; forward steps do not maintain it.
     ordinal: Option<usize>,
-    /// Entries before the current one, the nearest last.
+    /// The entries before the current one, the nearest last.
     behind: Interval,
     valid: bool,
-    /// An entry that was reached takes more than its key: it is stored in another form, or has a checksum.
+    /// Entries need more work than their key: they are stored in another form, or have a checksum.
     special: bool,
     /// The form is not plain.
     rewrites: bool,
     error: Option<Error>,
 }
 
-/// Where the current key is to be found.
+/// The location of the current key.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum KeyPlace {
     /// In the block.
@@ -55,7 +55,7 @@ enum KeyPlace {
     Rewritten,
 }
 
-/// Decoded entries that follow each other, with their keys.
+/// Consecutive decoded entries with their keys.
 #[derive(Default)]
 struct Interval {
     keys: Vec<u8>,
@@ -68,15 +68,15 @@ struct Remembered {
     key: Range<usize>,
 }
 
-/// Bytes that hold most internal keys: room for them is made at once.
+/// A size that suffices for most internal keys: it is reserved at once.
 const USUAL_KEY: usize = 64;
 
-/// What a seek asks for around the entry it ends at: nearly always a walk follows, and the processor would see which way only
-/// after it has waited a few times. Walks stay as far ahead.
+/// The number of bytes that a seek prefetches around its entry: a walk nearly always follows, and the
+/// processor would detect its direction only after several misses. Walks prefetch as far ahead.
 const SEEK_PREFETCH: usize = 512;
-/// What a seek asks for on the other side of the entry.
+/// The number of bytes that a seek prefetches on the other side of the entry.
 const SEEK_PREFETCH_ASIDE: usize = 256;
-/// Bytes a step asks for: two lines hold a usual entry.
+/// The number of bytes that a step prefetches: two lines hold a usual entry.
 const STEP_PREFETCH: usize = 128;
 
 const NO_ENTRY: Entry = Entry {
@@ -87,7 +87,7 @@ const NO_ENTRY: Entry = Entry {
 };
 
 impl BlockCursor {
-    /// Without a block, and not valid.
+    /// A cursor without a block, which is not valid.
     pub fn new(form: KeyForm) -> BlockCursor {
         BlockCursor {
             held: HeldEntries::default(),
@@ -106,7 +106,7 @@ impl BlockCursor {
         }
     }
 
-    /// Lets go of the block it had and takes this one. Not valid until placed.
+    /// Releases its block and takes this one. Not valid until positioned.
     #[inline]
     pub fn set_block(&mut self, pin: BlockPin) {
         self.special = self.rewrites || pin.protection().is_some();
@@ -115,7 +115,7 @@ impl BlockCursor {
         self.leave();
     }
 
-    /// Lets go of the block. Not valid.
+    /// Releases the block. Not valid.
     pub fn clear(&mut self) {
         self.held = HeldEntries::default();
         self.behind.entries.clear();
@@ -133,7 +133,7 @@ impl BlockCursor {
         self.valid
     }
 
-    /// True on the first entry.
+    /// True at the first entry.
     #[inline(always)]
     pub fn at_first(&self) -> bool {
         self.at == 0 && self.valid
@@ -169,7 +169,7 @@ impl BlockCursor {
         self.entry.value(self.held.get())
     }
 
-    /// The value, to keep. Requires `valid`.
+    /// The value as a pin. Requires `valid`.
     pub fn value_pin(&self) -> PinnedBytes {
         match self.held.pin() {
             Some(pin) => {
@@ -194,14 +194,14 @@ impl BlockCursor {
         self.error = Some(bad_entry(at));
     }
 
-    /// To the first entry.
+    /// Moves to the first entry.
     #[inline]
     pub fn seek_to_first(&mut self) {
         self.leave();
         self.step(0);
     }
 
-    /// To the last entry.
+    /// Moves to the last entry.
     pub fn seek_to_last(&mut self) {
         self.leave();
         self.at = self.held.get().len();
@@ -209,7 +209,7 @@ impl BlockCursor {
         self.before(true);
     }
 
-    /// To the entry after. Requires `valid`.
+    /// Moves to the next entry. Requires `valid`.
     #[inline(always)]
     pub fn next(&mut self) {
         let ahead = self.held.get().as_ptr().addr() + self.entry.end + SEEK_PREFETCH;
@@ -217,9 +217,9 @@ impl BlockCursor {
         self.step(self.entry.end);
     }
 
-    /// As [`next`](BlockCursor::next). Gives how many bytes the key as it is stored has in common with the one before, and its bytes behind those, from
-    /// where they lie in the block: the key that was put together was written a moment ago, and whoever reads it now waits for that.
-    /// Of use if it is valid.
+    /// As [`next`](BlockCursor::next). Returns the number of bytes that the stored key has in common with the
+    /// previous one, and its other bytes as they are in the block: the assembled key was written a moment
+    /// ago, and a read of it would wait for that write. Meaningful if the cursor is valid.
     #[inline(always)]
     pub fn next_sharing(&mut self) -> (usize, &[u8]) {
         let entries = self.held.get();
@@ -241,13 +241,13 @@ impl BlockCursor {
         (common, rest.unwrap_or_default())
     }
 
-    /// To the entry before. Requires `valid`.
+    /// Moves to the previous entry. Requires `valid`.
     #[inline]
     pub fn prev(&mut self) {
         self.before(false);
     }
 
-    /// To the entry at `at`, which follows the current one, or is a restart point, or is the end.
+    /// Moves to the entry at `at`, which follows the current one, or is a restart point, or is the end.
     #[inline(always)]
     fn step(&mut self, at: usize) {
         let entries = self.held.get();
@@ -286,7 +286,7 @@ impl BlockCursor {
         }
     }
 
-    /// Verifies the entry that was reached, and makes the key that is read.
+    /// Verifies the entry that was reached, and computes the key as read.
     #[inline(never)]
     fn arrive(&mut self) {
         let entries = self.held.get();
@@ -302,7 +302,7 @@ impl BlockCursor {
         }
     }
 
-    /// Makes the key that is read of the one that is stored.
+    /// Computes the key as read from the stored one.
     #[inline(never)]
     fn rewrite(&mut self) {
         if self.place == KeyPlace::Block {
@@ -313,7 +313,7 @@ impl BlockCursor {
         self.place = KeyPlace::Rewritten;
     }
 
-    /// To the entry before `self.at`, which is an entry or the end. `from_end` says which.
+    /// Moves to the entry before `self.at`, which is the offset of an entry or, with `from_end`, the end.
     #[inline]
     fn before(&mut self, from_end: bool) {
         if self.at == 0 {
@@ -352,7 +352,7 @@ impl BlockCursor {
         }
     }
 
-    /// As `before`, by decoding what lies between the restart point and there, unless that was done for an earlier step.
+    /// As `before`, by decoding the entries from the restart point on, unless an earlier step has done that.
     #[inline(never)]
     fn before_by_interval(&mut self) {
         if self
@@ -365,7 +365,7 @@ impl BlockCursor {
             return self.fail(at);
         }
         let Some(last) = self.behind.entries.pop() else {
-            // The entry at `self.at` is no place where an entry ends: the block lies.
+            // No entry ends at `self.at`: the block is corrupt.
             return self.fail(self.at);
         };
         self.buffer.clear();
@@ -381,8 +381,8 @@ impl BlockCursor {
         }
     }
 
-    /// Decodes the entries from the nearest restart point before `self.at` up to there. `Err` is the offset of an entry
-    /// that does not decode.
+    /// Decodes the entries from the nearest restart point before `self.at` up to it. `Err` is the offset of
+    /// an entry that does not decode.
     fn fill_interval(&mut self) -> Result<(), usize> {
         let Interval {
             keys,
@@ -417,7 +417,7 @@ impl BlockCursor {
         Ok(())
     }
 
-    /// To the first entry at or after `target`; not valid if all are before it.
+    /// Moves to the first entry at or after `target`; not valid if all are before it.
     #[inline]
     pub fn seek(&mut self, target: &Target<'_>, stored_order: &UserComparator) {
         self.leave();
@@ -429,7 +429,8 @@ impl BlockCursor {
         }
     }
 
-    /// To the last entry at or before `target`; not valid if all are after it, and then [`prev`](BlockCursor::prev) stays so.
+    /// Moves to the last entry at or before `target`; not valid if all are after it, and then
+    /// [`prev`](BlockCursor::prev) does not change that.
     #[inline]
     pub fn seek_for_prev(&mut self, target: &Target<'_>, stored_order: &UserComparator) {
         self.leave();
@@ -456,7 +457,7 @@ impl BlockCursor {
         }
     }
 
-    /// Where the entry index says that `target` is.
+    /// The position of `target` according to the entry index.
     #[inline(always)]
     fn search(&self, target: &Target<'_>, stored_order: &UserComparator) -> ByIndex {
         match self.held.block() {
@@ -470,7 +471,7 @@ impl BlockCursor {
         }
     }
 
-    /// To entry `i`. Asks for so many bytes before and behind its beginning.
+    /// Moves to entry `i`. Prefetches the given numbers of bytes before and after its start.
     #[inline]
     fn seek_to(&mut self, i: usize, before: usize, behind: usize) {
         let Some(index) = self.held.block().and_then(Block::entry_index) else {
@@ -504,7 +505,7 @@ impl BlockCursor {
         }
     }
 
-    /// By the restart points, then key by key.
+    /// Seeks by the restart points, then key by key.
     #[inline(never)]
     fn seek_by_keys(&mut self, target: &Target<'_>, stored_order: &UserComparator) {
         let Some(block) = self.held.block() else {
@@ -529,7 +530,7 @@ impl BlockCursor {
     }
 }
 
-/// Makes the stored key of entry `i`. False, and nothing done, if that takes the entries before it.
+/// Sets the stored key of entry `i`. False, with nothing done, if that requires the previous entries.
 #[inline(always)]
 fn set_key(
     index: EntryIndex<'_>,
@@ -546,7 +547,7 @@ fn set_key(
     if !index.knows_shared(entry) {
         return false;
     }
-    // Whatever key of this block the buffer holds, it begins as all of them do.
+    // The buffer may hold any key of this block: all of them have the same prefix.
     if buffer.is_empty() {
         buffer.make_room(USUAL_KEY);
         buffer.extend_from_slice(index.common());
@@ -557,13 +558,13 @@ fn set_key(
     true
 }
 
-/// What the entry index says of a target.
+/// The answer of the entry index for a target.
 enum ByIndex {
-    /// The first entry at or after it, and whether it is its very key.
+    /// The first entry at or after it, and whether it is exactly this key.
     At { entry: usize, exact: bool },
     /// All entries are before it.
     End,
-    /// Only whole keys can tell.
+    /// The index cannot decide without whole keys.
     Unknown,
     /// The entry at this offset does not decode.
     Bad(usize),

@@ -1,4 +1,5 @@
-//! Front to back over the entries of a small block, key by key: properties, metaindex, index, range deletions.
+//! A sequential walk over the entries of a small block, key by key: properties, metaindex, index, range
+//! deletions.
 
 use base::{Error, Result};
 
@@ -6,7 +7,7 @@ use base::coding;
 
 use super::{Block, Entry};
 
-/// Walks a block once. Not for data blocks: nothing here is fast.
+/// Walks a block once. Not optimised, so not for data blocks.
 #[derive(Debug)]
 pub struct Entries<'a> {
     entries: &'a [u8],
@@ -14,23 +15,23 @@ pub struct Entries<'a> {
     key: Vec<u8>,
 }
 
-/// One entry: its key, its value, and where the value begins in the block.
+/// One entry: its key, its value, and the offset of the value in the block.
 #[derive(Debug, PartialEq, Eq)]
 pub struct EntryRef<'a, 'k> {
     /// The whole key.
     pub key: &'k [u8],
     /// The value.
     pub value: &'a [u8],
-    /// Offset of the value within the block.
+    /// The offset of the value within the block.
     pub value_offset: usize,
-    /// Offset of the entry within the block.
+    /// The offset of the entry within the block.
     pub offset: usize,
-    /// Bytes the key shares with the one before.
+    /// The number of bytes that the key shares with the previous one.
     pub shared: usize,
 }
 
 impl<'a> Entries<'a> {
-    /// From the first entry on.
+    /// A walk from the first entry on.
     pub fn new(block: &'a Block) -> Entries<'a> {
         Entries {
             entries: block.entries(),
@@ -39,7 +40,7 @@ impl<'a> Entries<'a> {
         }
     }
 
-    /// The next entry, `None` behind the last.
+    /// The next entry, `None` after the last.
     ///
     /// Errors: `Corruption` with the offset within the block.
     pub fn next(&mut self) -> Result<Option<EntryRef<'a, '_>>> {
@@ -62,8 +63,9 @@ impl<'a> Entries<'a> {
         }))
     }
 
-    /// The next key of an index block with delta-coded values: `v32 shared ‖ v32 non_shared ‖ key`, and then the value,
-    /// whose length nobody wrote. `value` gets what follows the key and says how much of it was the value.
+    /// The next key of an index block with delta-coded values: `v32 shared ‖ v32 non_shared ‖ key`, and then
+    /// the value, whose length is not stored. `value` gets the bytes after the key and returns the value and
+    /// its length.
     pub fn next_without_value_len<V>(
         &mut self,
         value: impl FnOnce(&[u8], usize, &mut coding::Reader<'a>) -> Result<V>,
@@ -78,7 +80,9 @@ impl<'a> Entries<'a> {
             let non_shared = reader.varint32("key length")? as usize;
             let suffix = reader.bytes(non_shared, "key")?;
             if shared > self.key.len() {
-                return Err(Error::corruption("bad entry in block: shares more than there is"));
+                return Err(Error::corruption(
+                    "bad entry in block: shares more bytes than the previous key has",
+                ));
             }
             self.key.truncate(shared);
             self.key.extend_from_slice(suffix);

@@ -1,17 +1,18 @@
 //! One entry of a block: `v32 shared ‖ v32 non_shared ‖ v32 value_len ‖ key bytes ‖ value bytes`.
 //!
-//! A key is the first `shared` bytes of the key before, then the entry's own bytes. At a restart point `shared` is 0.
+//! A key is the first `shared` bytes of the previous key, then the entry's own bytes. At a restart point
+//! `shared` is 0.
 
 use base::coding;
 
-/// Where the parts of an entry lie, as offsets within the block. Whoever holds one knows that they lie inside.
+/// The parts of an entry, as offsets within the block. An existing value is known to be within the block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Entry {
-    /// Bytes taken over from the key before.
+    /// The number of bytes taken from the previous key.
     pub shared: usize,
-    /// First byte of the key's own part.
+    /// The first byte of the key's own part.
     pub key: usize,
-    /// First byte of the value: the byte after the key's own part.
+    /// The first byte of the value, directly after the key's own part.
     pub value: usize,
     /// The byte after the value, where the next entry begins.
     pub end: usize,
@@ -22,7 +23,8 @@ impl Entry {
     /// `None` if it does not fit.
     #[inline(always)]
     pub fn decode(entries: &[u8], at: usize) -> Option<Entry> {
-        // Most entries have three lengths below 128, or only the value's above; the rest go the long way.
+        // Most entries have three lengths below 128, or only the value's above; the others take the slow
+        // path.
         let (shared, non_shared, value_len, key) = match entries.get(at..).and_then(<[u8]>::first_chunk::<4>)
         {
             Some(&[shared, non_shared, low, high]) if (shared | non_shared) < 0x80 && (low & high) < 0x80 => {
@@ -82,7 +84,7 @@ impl Entry {
         &entries[self.value..self.end]
     }
 
-    /// Length of the whole key.
+    /// The length of the whole key.
     #[inline(always)]
     pub fn key_len(self) -> usize {
         self.shared + (self.value - self.key)

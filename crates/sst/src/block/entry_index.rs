@@ -1,22 +1,23 @@
-//! The entry index: what a block in the cache carries so that a search touches one entry and not a dozen.
+//! The entry index of a cached block, with which a search touches one entry instead of a dozen.
 //!
-//! Per entry the bytes of its user key behind what all keys of the block have in common, and its offset:
+//! For each entry it has the bytes of its user key after the common prefix of all keys of the block, and its
+//! offset:
 //!
 //! ```text
 //! word u16 or u32 × n, offset i8 or u16 × n, common prefix
 //! ```
 //!
-//! Words are of two bytes where two tell apart all that four would, which they usually do. Offsets are one byte where each is about where
-//! it would be if all entries were of one size: then it is the distance from there. Every byte counts: the cache has it
-//! not for blocks, and a lookup waits for it.
+//! Words have two bytes if two distinguish the same keys as four would, which is usual. Offsets have one byte
+//! if each entry is near the offset that it would have if all entries were of one size: then the byte is the
+//! distance from there. Every byte matters: it takes cache space from blocks, and a lookup waits for it.
 //!
-//! Words of a bytewise order ascend, so the first entry at or after a key is found by counting the words below the
-//! key's own. Entries of equal words need a look at the entry; that is rare, since blocks hold neighbours, which differ
-//! early once their common part is gone.
+//! Words of a bytewise order ascend, so the first entry at or after a key is found by counting the words
+//! below the key's own. Equal words require a look at the entry. That is rare, because the keys of a block
+//! are neighbours, which differ early after their common prefix.
 //!
-//! Prefix compression makes a key depend on the keys before it. Here it seldom does: the shared bytes are the common
-//! prefix and some of the word, unless an entry shares more than those ([`EntryIndex::knows_shared`]). That makes
-//! backward steps as cheap as forward ones.
+//! With prefix compression a key depends on the previous keys. Here it seldom does: the shared bytes are the
+//! common prefix and a part of the word, unless an entry shares more than those
+//! ([`EntryIndex::knows_shared`]). That makes backward steps as cheap as forward ones.
 
 use std::cell::RefCell;
 use std::cmp::Ordering;
@@ -27,48 +28,49 @@ use cache::Buffer;
 
 use super::Entry;
 
-/// Bytes of a user key in a wide word, and in a narrow one.
+/// The number of bytes of a user key in a wide word, and in a narrow one.
 const WIDE: usize = 4;
 const NARROW: usize = 2;
-/// Bytes of an offset, and of a distance.
+/// The number of bytes of an offset, and of a distance.
 const OFFSET: usize = 2;
 const DISTANCE: usize = 1;
-/// In the counts: words are wide. Entries are fewer than 2^15, as each takes three bytes at least.
+/// A bit of the counts: words are wide. There are fewer than 2^15 entries, because each takes at least three
+/// bytes.
 const WIDE_BIT: u32 = 1 << 31;
-/// In the counts: offsets, not distances.
+/// A bit of the counts: offsets, not distances.
 const OFFSETS_BIT: u32 = 1 << 15;
-/// Of what keys have in common, no more counts.
+/// The maximum length of the common prefix; further common bytes are ignored.
 const MAX_COMMON_LEN: usize = 0x7fff;
-/// Offsets are 16 bits.
+/// Offsets have 16 bits.
 const MAX_ENTRIES_LEN: usize = 1 << 16;
-/// Above this the words are first narrowed down by halving, then counted.
+/// Above this number the words are first narrowed down by binary search, then counted.
 const COUNT_LIMIT: usize = 64;
-/// For the estimate only: entries between restarts, and behind the last one, where a block does not tell.
+/// For the estimate only: the assumed number of entries between restarts, and after the last one.
 const USUAL_RESTART_INTERVAL: usize = 16;
 const USUAL_LAST_INTERVAL: usize = 8;
 
-/// See the module. A view of bytes that a block owns.
+/// The entry index: see the module. A view of bytes that a block owns.
 #[derive(Clone, Copy)]
 pub(crate) struct EntryIndex<'a> {
     bytes: &'a [u8],
     len: usize,
     common_len: usize,
-    /// Of a word, in bytes.
+    /// The width of a word in bytes.
     width: usize,
-    /// Of an offset, in bytes.
+    /// The width of an offset in bytes.
     offset_width: usize,
-    /// Where the entries end.
+    /// The end of the entries.
     entries_end: u32,
 }
 
-/// What one pass over the entries remembers of each.
+/// The facts about each entry that one pass over the entries collects.
 #[derive(Clone, Copy)]
 struct Seen {
     at: u16,
     key: u16,
     shared: u16,
     user_key_len: u16,
-    /// The first four bytes behind the common prefix.
+    /// The first four bytes after the common prefix.
     word: u32,
 }
 
@@ -77,7 +79,8 @@ thread_local! {
 }
 
 impl<'a> EntryIndex<'a> {
-    /// The bytes and counts of an index, as [`build`](EntryIndex::build) gave them, of a block whose entries end there.
+    /// A view of an index from the bytes and counts that [`build`](EntryIndex::build) returned, for a block
+    /// whose entries end at `entries_end`.
     #[inline(always)]
     pub fn new(bytes: &'a [u8], counts: u32, entries_end: u32) -> EntryIndex<'a> {
         EntryIndex {
@@ -94,7 +97,8 @@ impl<'a> EntryIndex<'a> {
         }
     }
 
-    /// Of a block whose entries end at `entries_end`, in so many zeros. `None` if it is empty, too large, or damaged.
+    /// Builds the index of a block whose entries end at `entries_end`, in memory that `zeros` provides.
+    /// `None` if the block is empty, too large, or corrupt.
     pub fn build(
         data: &[u8],
         entries_end: usize,
@@ -147,7 +151,8 @@ impl<'a> EntryIndex<'a> {
         })
     }
 
-    /// Bytes that an index usually takes for a block of this shape, without looking at it: with narrow words and distances.
+    /// The usual size of an index for a block of this shape, without looking at it: with narrow words and
+    /// distances.
     pub fn estimate(entries_end: usize, num_restarts: usize) -> usize {
         if entries_end >= MAX_ENTRIES_LEN {
             return 0;
@@ -157,13 +162,13 @@ impl<'a> EntryIndex<'a> {
         (before_last + USUAL_LAST_INTERVAL).min(most) * (NARROW + DISTANCE)
     }
 
-    /// Entries in the block, at least 1.
+    /// The number of entries in the block, at least 1.
     #[inline(always)]
     pub fn len(self) -> usize {
         self.len
     }
 
-    /// What all user keys of the block begin with.
+    /// The common prefix of all user keys of the block.
     #[inline(always)]
     pub fn common(self) -> &'a [u8] {
         &self.bytes[self.len() * (self.width + self.offset_width)..]
@@ -174,7 +179,7 @@ impl<'a> EntryIndex<'a> {
         &self.bytes[..self.len() * self.width]
     }
 
-    /// The word of an entry. What a narrow one has not is zero.
+    /// The word of an entry. The missing bytes of a narrow one are zeros.
     #[inline(always)]
     fn word(self, i: usize) -> u32 {
         let bytes = &self.bytes[i * self.width..][..self.width];
@@ -184,7 +189,7 @@ impl<'a> EntryIndex<'a> {
         }
     }
 
-    /// Where an entry begins.
+    /// The offset of an entry.
     #[inline(always)]
     pub fn offset(self, i: usize) -> usize {
         let bytes = &self.bytes[self.len() * self.width + i * self.offset_width..][..self.offset_width];
@@ -197,7 +202,7 @@ impl<'a> EntryIndex<'a> {
         }
     }
 
-    /// Which entry begins at `offset`, one that does.
+    /// The number of the entry at `offset`, where an entry begins.
     pub fn ordinal(self, offset: usize) -> usize {
         let (mut low, mut high) = (0, self.len());
         while high - low > 1 {
@@ -211,8 +216,8 @@ impl<'a> EntryIndex<'a> {
         low
     }
 
-    /// For a bytewise order: the number of entries whose words say that they are before `user_key`, and whether the
-    /// words of the entry after those cannot tell it from `user_key`.
+    /// For a bytewise order: the number of entries whose words are less than that of `user_key`, and whether
+    /// the next entry's word equals it.
     #[inline(always)]
     pub fn search(self, user_key: &[u8]) -> (usize, bool) {
         let common = self.common();
@@ -231,16 +236,16 @@ impl<'a> EntryIndex<'a> {
         (at, at < self.len() && self.word(at) == word)
     }
 
-    /// After entry `i`, which [`search`](EntryIndex::search) or this could not tell from the key: as `search`, of the
-    /// entry that follows.
+    /// After entry `i`, whose word [`search`](EntryIndex::search) or this method found equal to the key's: as
+    /// `search`, for the next entry.
     #[inline(always)]
     pub fn next_tie(self, i: usize) -> (usize, bool) {
         let next = i + 1;
         (next, next < self.len() && self.word(next) == self.word(i))
     }
 
-    /// For a bytewise order: the user key of entry `i`, whose word is that of `user_key`, compared with it. `None` if
-    /// only the entries before it know.
+    /// For a bytewise order: compares the user key of entry `i`, whose word equals that of `user_key`, with
+    /// it. `None` if that requires the previous entries.
     #[inline(always)]
     pub fn compare(self, entry: &Entry, entries: &[u8], user_key: &[u8]) -> Option<Ordering> {
         if !self.knows_shared(entry) {
@@ -248,13 +253,13 @@ impl<'a> EntryIndex<'a> {
         }
         Some(match user_key.get(entry.shared..) {
             Some(rest) => entries[entry.key..entry.value - TRAILER_LEN].cmp(rest),
-            // The words are equal, so what the entry's key has beyond the end of `user_key` is zeros.
+            // The words are equal, so the bytes of the entry's key beyond the end of `user_key` are zeros.
             None => Ordering::Greater,
         })
     }
 
-    /// Makes `key`, which begins with the common prefix, the bytes that entry `i` takes over from the key before it.
-    /// Requires [`EntryIndex::knows_shared`].
+    /// Sets `key`, which begins with the common prefix, to the bytes that entry `i` shares with the previous
+    /// key. Requires [`EntryIndex::knows_shared`].
     #[inline(always)]
     pub fn set_shared(self, i: usize, entry: &Entry, key: &mut Vec<u8>) {
         if entry.shared > self.common_len {
@@ -264,15 +269,15 @@ impl<'a> EntryIndex<'a> {
         key.truncate(entry.shared);
     }
 
-    /// True if what `entry` shares is part of the common prefix and its word. Shared bytes that reach into a trailer are
-    /// not: words end with the user key.
+    /// True if the shared bytes of `entry` are within the common prefix and its word. Shared bytes of a
+    /// trailer are not: words end with the user key.
     #[inline(always)]
     pub fn knows_shared(self, entry: &Entry) -> bool {
         entry.shared <= self.common_len + self.width && entry.shared + TRAILER_LEN <= entry.key_len()
     }
 }
 
-/// Decodes every entry into `seen` and gives the length of what all user keys begin with.
+/// Decodes every entry into `seen` and returns the length of the common prefix of all user keys.
 fn survey(entries: &[u8], seen: &mut Vec<Seen>) -> Option<usize> {
     let mut at = 0;
     let mut key_len = 0;
@@ -305,21 +310,23 @@ fn survey(entries: &[u8], seen: &mut Vec<Seen>) -> Option<usize> {
     Some(common_len.min(MAX_COMMON_LEN))
 }
 
-/// Where entry `i` of `len` would begin if all were of one size.
+/// The offset that entry `i` of `len` would have if all were of one size.
 #[inline(always)]
 fn even_offset(i: usize, len: usize, entries_end: u32) -> usize {
-    // Fewer than 2^15 entries within 2^16 bytes.
+    // There are fewer than 2^15 entries within 2^16 bytes.
     (i as u32 * entries_end / len as u32) as usize
 }
 
 /// Sets the words.
 fn read_words(data: &[u8], seen: &mut [Seen], common_len: usize) {
-    // The four bytes behind the common prefix of the raw key, trailer not left out: the next entry may share it.
+    // The four bytes after the common prefix of the raw key, including the trailer, which the next entry may
+    // share.
     let mut window = 0u32;
     for entry in seen {
         let keep = usize::from(entry.shared).saturating_sub(common_len).min(WIDE);
         if keep < WIDE {
-            // The key's own bytes go that far: a raw key is at least eight bytes longer than the common prefix.
+            // The key's own bytes extend that far: a raw key is at least eight bytes longer than the common
+            // prefix.
             let own = usize::from(entry.key) + common_len + keep - usize::from(entry.shared);
             let fresh = u64::from(u32_be(data, own)) >> (8 * keep);
             window = (u64::from(window) & !(u64::from(u32::MAX) >> (8 * keep)) | fresh) as u32;
@@ -330,13 +337,14 @@ fn read_words(data: &[u8], seen: &mut [Seen], common_len: usize) {
     }
 }
 
-/// The four bytes at `at`, which may reach into the restart array: it is at least eight bytes long with the packed word.
+/// The four bytes at `at`, which may extend into the restart array: that has at least eight bytes, including
+/// the packed word.
 #[inline(always)]
 fn u32_be(data: &[u8], at: usize) -> u32 {
     u32::from_be_bytes(data[at..at + WIDE].try_into().expect("a slice of four"))
 }
 
-/// The wide word of what follows the common prefix in a key.
+/// The wide word of the bytes after the common prefix of a key.
 #[inline(always)]
 fn word_of(rest: &[u8]) -> u32 {
     match rest.first_chunk::<WIDE>() {
@@ -354,7 +362,7 @@ fn narrow(word: u32) -> u16 {
     (word >> 16) as u16
 }
 
-/// A word as an index holds it.
+/// A word in the form of the index.
 trait Word: Copy + Ord {
     fn read(bytes: &[u8]) -> Self;
 }
@@ -373,8 +381,8 @@ impl Word for u32 {
     }
 }
 
-/// How many of the ascending `words` are below `word`. A damaged block may have them out of order; then the answer is
-/// some number not above their count.
+/// The number of the ascending `words` that are below `word`. In a corrupt block they may be out of order;
+/// then the result is some number up to their count.
 #[inline(always)]
 fn count_below<W: Word>(mut words: &[u8], word: W) -> usize {
     let width = size_of::<W>();
@@ -436,7 +444,7 @@ mod tests {
         let neighbours: Vec<u32> = (1000..1300).collect();
         let (few, far) = (&neighbours[..40], [&neighbours[..40], &[u32::MAX]].concat());
         let prefixed: Vec<Vec<u8>> = (0..50).map(|i| format!("user{:08}", 1980 + i).into()).collect();
-        // Two bytes tell none of these apart, and four no more than two.
+        // Two bytes distinguish none of these, and four only two of them.
         let alike: Vec<Vec<u8>> = (0..30).map(|i| format!("{}same{i:03}", i / 15).into()).collect();
         for (keys, width) in [
             (numbers(few), NARROW),

@@ -1,38 +1,40 @@
-//! The hash index of a data block: which restart point to begin at for a user key, in a byte a bucket.
+//! The hash index of a data block: the restart point at which a search for a user key begins, in one byte per
+//! bucket.
 //!
 //! ```text
 //! bucket = Hash32(user key, 397) mod buckets    holds the number of a restart point, 254 for several, 255 for none
 //! index  = bucket u8 × buckets ‖ buckets u16    behind the restart array
 //! ```
 //!
-//! Written for RocksDB, which begins a Get there. Nothing here reads it: a block in memory has an entry index, which leads to the
-//! entry itself.
+//! It is written for RocksDB, which begins a Get there. Our code does not read it: a block in memory has an
+//! entry index, which leads to the entry itself.
 
 use codec::hash::{DATA_BLOCK_INDEX_SEED, hash32};
 
-/// Several restart points.
+/// The bucket has several restart points.
 const COLLISION: u8 = 254;
-/// None.
+/// The bucket is empty.
 const EMPTY: u8 = 255;
-/// Restart points that a bucket can name.
+/// The number of restart points that a bucket can name.
 const MAX_RESTARTS: usize = 253;
-/// Blocks beyond this size go without.
+/// Larger blocks have no hash index.
 const MAX_BLOCK_SIZE: usize = 64 << 10;
 
 /// Collects the keys of one block after another.
 #[derive(Debug)]
 pub(super) struct HashIndexBuilder {
     buckets_per_key: f64,
-    /// Hash and restart point of each key; of versions of one key only where one of the two changes.
+    /// The hash and the restart point of each key; of the versions of one key only where one of the two
+    /// changes.
     keys: Vec<(u32, u8)>,
-    /// As many as keys, versions counted.
+    /// The number of buckets: proportional to the keys, including versions.
     buckets: f64,
-    /// A key lies behind a restart point that no bucket can name.
+    /// A key is after a restart point that no bucket can name.
     too_many: bool,
 }
 
 impl HashIndexBuilder {
-    /// `util_ratio` keys a bucket; 0 or less is taken for 0.75.
+    /// A builder with `util_ratio` keys per bucket; 0 or less counts as 0.75.
     pub fn new(util_ratio: f64) -> HashIndexBuilder {
         let util_ratio = if util_ratio > 0.0 { util_ratio } else { 0.75 };
         HashIndexBuilder {
@@ -43,7 +45,7 @@ impl HashIndexBuilder {
         }
     }
 
-    /// Adds a user key that lies behind the restart point of that number.
+    /// Adds a user key after the restart point of that number.
     pub fn add(&mut self, user_key: &[u8], restart: usize) {
         if restart > MAX_RESTARTS {
             self.too_many = true;
@@ -60,7 +62,7 @@ impl HashIndexBuilder {
         self.buckets as u16 | 1
     }
 
-    /// Bytes it would take now; 0 if there will be none.
+    /// The size it would have now; 0 if there will be none.
     pub fn size(&self) -> usize {
         match self.too_many {
             true => 0,
@@ -68,7 +70,7 @@ impl HashIndexBuilder {
         }
     }
 
-    /// Puts the index behind a block of `size` bytes, the index counted, if it can have one.
+    /// Appends the index to a block of `size` bytes, including the index, if the block can have one.
     pub fn finish(&self, size: usize, out: &mut Vec<u8>) -> bool {
         if self.too_many || size > MAX_BLOCK_SIZE {
             return false;

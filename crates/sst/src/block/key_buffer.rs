@@ -1,18 +1,18 @@
-//! The memory in which cursors put keys together. Cursors are opened, moved a few steps and dropped by the million: what one leaves the next
-//! one of its thread takes, so that as a rule none asks the allocator.
+//! The memory in which cursors assemble keys. Cursors are opened, moved a few steps and dropped by the
+//! million: a dropped cursor leaves its buffer to the next one of its thread, so that allocations are rare.
 
 use std::cell::Cell;
 use std::mem;
 use std::ops::{Deref, DerefMut};
 
-/// A thread keeps as many, enough for an iterator over many sorted runs ...
+/// A thread keeps at most this many buffers, enough for an iterator over many sorted runs ...
 const MOST: usize = 32;
 
-/// ... none of them larger.
+/// ... and none larger than this.
 const LARGEST: usize = 1 << 10;
 
 thread_local! {
-    /// Empty vectors with room in them.
+    /// Empty vectors with capacity.
     static SPARE: Cell<Vec<Vec<u8>>> = const { Cell::new(Vec::new()) };
 }
 
@@ -21,13 +21,13 @@ thread_local! {
 pub(super) struct KeyBuffer(Vec<u8>);
 
 impl KeyBuffer {
-    /// Empty.
+    /// An empty buffer.
     #[inline]
     pub fn new() -> KeyBuffer {
         KeyBuffer(Vec::new())
     }
 
-    /// Sees to it that there is room for `room` bytes, of which nothing may be in use yet.
+    /// Ensures a capacity of `room` bytes; the buffer must not be in use yet.
     #[inline]
     pub fn make_room(&mut self, room: usize) {
         if self.0.capacity() == 0 {
@@ -37,7 +37,7 @@ impl KeyBuffer {
                 spare.set(list);
                 taken
             };
-            // A thread that ends has none any more.
+            // A thread that ends has no spare buffers any more.
             let taken = SPARE.try_with(take).ok().flatten();
             self.0 = taken.unwrap_or_default();
         }
@@ -102,7 +102,7 @@ mod tests {
             places.retain(|place| *place != buffer.as_ptr());
         }
         drop(second);
-        // Nothing that is unusually large is kept.
+        // Unusually large buffers are not kept.
         drop(filled(LARGEST + 1));
         let kept: Vec<_> = (0..MOST).map(|_| filled(1)).collect();
         assert!(kept.iter().all(|buffer| buffer.capacity() <= LARGEST));

@@ -7,15 +7,16 @@
 //! packed word u32                        bits 0-27 num_restarts, 28 separated sections, 29 a hint (uniform keys), 31 hash index
 //! ```
 //!
-//! * [`Block`]: the bytes, checked once when parsed, and an entry index (`entry_index`) for whoever searches it twice
-//! * `cursor`: walks the entries of a data block, and holds the block while it does
-//! * `search`: the way of a point lookup, which makes no keys
+//! * [`Block`]: the bytes, checked once when parsed, and an entry index (`entry_index`) from the second
+//!   search on
+//! * `cursor`: walks the entries of a data block, and holds the block meanwhile
+//! * `search`: the path of a point lookup, which assembles no keys
 //! * `protection`: checksums of the entries of a block in memory
-//! * `entries`: front to back over the small blocks (properties, metaindex, index, range deletions)
-//! * [`builder`]: makes blocks
+//! * `entries`: a sequential walk over the small blocks (properties, metaindex, index, range deletions)
+//! * [`builder`]: builds blocks
 //!
-//! What a file does to make searching cheaper on disk (the hash index, separated keys and values) is undone or left out
-//! when a block is parsed: the entry index does the same for every file.
+//! Features of a file that make searches cheaper on disk (the hash index, separated keys and values) are
+//! undone or ignored when a block is parsed: the entry index has the same effect for every file.
 
 pub mod builder;
 pub(crate) mod cursor;
@@ -51,52 +52,53 @@ pub(crate) use key_form::{KeyForm, Target};
 pub(crate) use pin::BlockPin;
 pub use pin::PinnedBytes;
 
-/// Bits of the packed word that count restarts.
+/// The bits of the packed word that count restarts.
 const NUM_RESTARTS_MASK: u32 = (1 << 28) - 1;
-/// Keys and values lie in sections of their own.
+/// Keys and values are in separate sections.
 const SEPARATED: u32 = 1 << 28;
 /// Never set.
 const RESERVED: u32 = 1 << 30;
 /// There is a hash index between the restart array and the packed word.
 const HASH_INDEX: u32 = 1 << 31;
 
-/// How much of the next block a walk asks for. The processor would see by itself how a walk goes on, but only after it has
-/// waited a few times, and in each page anew.
+/// The number of bytes of the next block that a walk prefetches. The processor would detect the walk by
+/// itself, but only after several misses, and again in each page.
 const WALK_PREFETCH: usize = 4096;
 
-/// How much of the entry it will end at a lookup asks for: its key, and the beginning of its value.
+/// The number of bytes of its result entry that a lookup prefetches: its key, and the beginning of its value.
 const ENTRY_PREFETCH: usize = 128;
 
-/// Bytes of a restart offset, and of the packed word.
+/// The size of a restart offset, and of the packed word.
 const WORD: usize = 4;
 
-/// A parsed block, uncompressed. The value type of the block cache.
+/// A parsed, uncompressed block. The value type of the block cache.
 ///
-/// 56 bytes, so that with the state word of a cache frame it is one cache line: a hit finds all it needs there.
+/// It has 56 bytes, so that together with the state word of a cache frame it is one cache line: a hit touches
+/// only that line.
 pub struct Block {
     data: Data,
-    /// Where the entries end and the restart array begins.
+    /// The end of the entries, where the restart array begins.
     entries_end: u32,
     num_restarts: u32,
-    /// The bytes of the entry index, once somebody made it. `None` where there can be none.
+    /// The bytes of the entry index, once it has been built. `None` if there can be none.
     index: OnceLock<Option<Buffer>>,
-    /// The counts of the entry index; set before `index` is.
+    /// The counts of the entry index; set before `index`.
     index_counts: AtomicU32,
     searched: AtomicBool,
-    /// Read without a look at its checksum.
+    /// Read without verification of its checksum.
     unverified: bool,
 }
 
 const _: () = assert!(size_of::<Block>() <= 56);
 
-/// Memory that begins with the bytes of a block; there may be more behind them.
+/// Memory that begins with the bytes of a block; more may follow.
 enum Data {
     Owned(Buffer),
     /// One word here, so that the usual case stays small.
     Apart(Box<Apart>),
 }
 
-/// Memory that is not simply our own, or has something beside it.
+/// Memory that is not simply owned, or that has more attached to it.
 struct Apart {
     bytes: Bytes,
     protection: Option<BlockProtection>,
@@ -110,9 +112,9 @@ enum Bytes {
         offset: usize,
         len: usize,
     },
-    /// No block at all: what else of a table lies in the cache.
+    /// Not a block: another part of a table in the cache.
     Part(Part),
-    /// No block at all: a value of a blob file.
+    /// Not a block: a value of a blob file.
     Blob(Vec<u8>),
 }
 
@@ -131,16 +133,16 @@ impl Bytes {
     }
 }
 
-/// The shape of a block, as its last bytes tell it.
+/// The shape of a block, from its last bytes.
 struct Shape {
     entries_end: usize,
     num_restarts: usize,
-    /// Where the values section begins, if there is one; then the entries end there.
+    /// The values section, if there is one; then the entries end where it begins.
     values: Option<Range<usize>>,
 }
 
 impl Shape {
-    /// Checks everything but the entries themselves.
+    /// Checks everything except the entries themselves.
     fn parse(data: &[u8]) -> Result<Shape> {
         let bad =
             |what: &str, at: usize| Error::corruption(format!("bad block contents: {what}")).at(at as u64);
@@ -200,8 +202,8 @@ impl Shape {
 }
 
 impl Block {
-    /// Takes over the contents of a block, uncompressed and without trailer. Looks at every restart point and at no
-    /// entry: entries are checked as they are met.
+    /// Takes the contents of a block, uncompressed and without trailer. Checks every restart point but no
+    /// entry: entries are checked when they are read.
     ///
     /// Errors: `Corruption` with the offset within the block.
     pub fn parse(contents: impl Into<Buffer>) -> Result<Block> {
@@ -213,8 +215,8 @@ impl Block {
         }
     }
 
-    /// As [`Block::parse`] over `len` bytes at `offset` of a mapped file, without a copy. `None` if the file is not
-    /// mapped that far, or has a block there that must be copied.
+    /// As [`Block::parse`] over `len` bytes at `offset` of a mapped file, without a copy. `None` if the file
+    /// is not mapped that far, or the block there must be copied.
     pub(crate) fn parse_mapped(
         file: &Arc<dyn vfs::RandomAccessFile>,
         offset: usize,
@@ -251,7 +253,7 @@ impl Block {
         }
     }
 
-    /// Carries a part of a table where the cache takes blocks. It has no entries.
+    /// Wraps a part of a table for a cache of blocks. It has no entries.
     pub(crate) fn of_part(part: Part) -> Block {
         let apart = Apart {
             bytes: Bytes::Part(part),
@@ -265,7 +267,8 @@ impl Block {
         Block::new(Data::Apart(Box::new(apart)), &shape)
     }
 
-    /// Carries a value of a blob file where the cache takes blocks. It has no entries; its [`data`](Block::data) is the value.
+    /// Wraps a value of a blob file for a cache of blocks. It has no entries; its [`data`](Block::data) is
+    /// the value.
     pub fn of_blob(value: Vec<u8>) -> Block {
         let apart = Apart {
             bytes: Bytes::Blob(value),
@@ -279,7 +282,7 @@ impl Block {
         Block::new(Data::Apart(Box::new(apart)), &shape)
     }
 
-    /// The part of a table it carries, if it is no block.
+    /// The wrapped part of a table, if it is not a block.
     pub(crate) fn part(&self) -> Option<&Part> {
         match &self.data {
             Data::Apart(apart) => match &apart.bytes {
@@ -290,7 +293,7 @@ impl Block {
         }
     }
 
-    /// The bytes of the block; there may be more behind them that are not its.
+    /// The bytes of the block; bytes that do not belong to it may follow.
     #[inline]
     pub fn data(&self) -> &[u8] {
         match &self.data {
@@ -299,20 +302,21 @@ impl Block {
         }
     }
 
-    /// The same block, said to be read without a look at its checksum.
+    /// The same block, marked as read without verification of its checksum.
     pub(crate) fn unverified(mut self) -> Block {
         self.unverified = true;
         self
     }
 
-    /// True for a reader that wants blocks to be verified, or not, if it may have this one.
+    /// True if a reader may use this block, given whether it requires verification.
     #[inline(always)]
     pub(crate) fn serves(&self, verify: bool) -> bool {
         !(self.unverified && verify)
     }
 
-    /// The same block with a checksum of `width` bytes for each of its entries, which every read of the entry compares; 0 for
-    /// none. Searches of it put whole keys together, and it gets no entry index, which would be covered by nothing.
+    /// The same block with a checksum of `width` bytes for each of its entries, which every read of the entry
+    /// verifies; 0 for none. Searches of it assemble whole keys, and it has no entry index, which no checksum
+    /// would cover.
     ///
     /// Errors: `Corruption` with the offset of an entry that does not decode.
     pub(crate) fn protect(mut self, width: u8) -> Result<Block> {
@@ -353,13 +357,14 @@ impl Block {
         &self.data()[..self.entries_end as usize]
     }
 
-    /// Restart points; 0 only in a block without entries.
+    /// The number of restart points; 0 only in a block without entries.
     #[inline]
     pub fn num_restarts(&self) -> usize {
         self.num_restarts as usize
     }
 
-    /// Offset of a restart point: below the end of the entries, but for the one restart of an empty block.
+    /// The offset of a restart point: below the end of the entries, except for the one restart of an empty
+    /// block.
     #[inline]
     pub(crate) fn restart(&self, i: usize) -> usize {
         coding::u32_at(self.data(), self.entries_end as usize + i * WORD) as usize
@@ -371,9 +376,10 @@ impl Block {
         self.entries_end == 0
     }
 
-    /// True if it is laid out as a builder with these options lays blocks out, as far as that can be seen without knowing what would
-    /// have come next: no hash index, a restart point every `restart_interval` entries, prefixes shared or not, and no entry but the last
-    /// ends behind `block_size` bytes. Looks at the entries up to the second restart point.
+    /// True if the block has the layout that a builder with these options would create, as far as that can be
+    /// seen without the next entry: no hash index, a restart point every `restart_interval` entries, prefixes
+    /// shared or not, and no entry but the last ends after `block_size` bytes. Reads the entries up to the
+    /// second restart point.
     pub(crate) fn is_laid_out(&self, restart_interval: usize, shares: bool, block_size: usize) -> bool {
         let entries = self.entries();
         let plain_len = entries.len() + self.num_restarts() * WORD + WORD;
@@ -392,7 +398,7 @@ impl Block {
             match count {
                 0 => first_key = entry.suffix(entries),
                 1 => {
-                    // Bytes that are shared, and the first that is not.
+                    // The number of shared bytes, and the first byte that is not shared.
                     let common = entry.shared.min(first_key.len());
                     let differs = entry.suffix(entries).first() != first_key.get(common);
                     if entry.shared > 0 && !shares || shares && !differs {
@@ -410,7 +416,7 @@ impl Block {
             && (entries.len() <= block_size || self.last_entry().is_some_and(|last| last <= block_size))
     }
 
-    /// Where the last entry begins. `None` if the entries in front of it do not decode.
+    /// The offset of the last entry. `None` if an entry before it does not decode.
     fn last_entry(&self) -> Option<usize> {
         let entries = self.entries();
         let mut last = self.restart(self.num_restarts().checked_sub(1)?);
@@ -436,8 +442,9 @@ impl Block {
         low
     }
 
-    /// The entry index, built now if it is not there yet. Costs two passes over the block once. `None` for blocks that
-    /// cannot have one: larger than 64 KiB, or with an entry that is damaged, which the plain search will report.
+    /// The entry index, built now if it does not exist yet, which costs two passes over the block. `None` for
+    /// blocks that cannot have one: larger than 64 KiB, or with a corrupt entry, which the plain search will
+    /// report.
     #[inline]
     pub(crate) fn entry_index(&self) -> Option<EntryIndex<'_>> {
         match self.index.get() {
@@ -446,8 +453,8 @@ impl Block {
         }
     }
 
-    /// The entry index for a search: built by the second search, so that a block that is searched once and forgotten
-    /// never pays for it; by the first if more are [expected](Block::expect_searches).
+    /// The entry index for a search. The second search builds it, so that a block that is searched once never
+    /// pays for it; the first one does if more are [expected](Block::expect_searches).
     #[inline]
     pub(crate) fn entry_index_for_search(&self) -> Option<EntryIndex<'_>> {
         match self.index.get() {
@@ -460,22 +467,22 @@ impl Block {
         }
     }
 
-    /// Has the next search build the entry index: while the block is in the processor's cache that takes a third of what it takes later. For
-    /// blocks that will be searched again.
+    /// Makes the next search build the entry index: while the block is in the processor's cache that takes a
+    /// third of the later time. For blocks that will be searched again.
     pub(crate) fn expect_searches(&self) {
         self.searched.store(true, Ordering::Relaxed);
     }
 
     #[inline(always)]
     fn view_entry_index<'a>(&self, bytes: &'a Option<Buffer>) -> Option<EntryIndex<'a>> {
-        // Set before `index` is, whose reading orders the two.
+        // Set before `index`, whose load orders the two.
         let counts = self.index_counts.load(Ordering::Relaxed);
         bytes
             .as_deref()
             .map(|bytes| EntryIndex::new(bytes, counts, self.entries_end))
     }
 
-    /// Where the entry index is in memory; 0 while there is none.
+    /// The address of the entry index; 0 while there is none.
     #[inline(always)]
     pub(crate) fn entry_index_address(&self) -> usize {
         match self.index.get() {
@@ -498,7 +505,8 @@ impl Block {
         })
     }
 
-    /// Asks for the entry that a search for `user_key` will end at, if there is an entry index. Keys must be in bytewise order.
+    /// Prefetches the result entry of a search for `user_key`, if there is an entry index. Keys must be in
+    /// bytewise order.
     #[inline]
     pub(crate) fn prefetch_entry(&self, user_key: &[u8]) {
         let Some(index) = self.index.get().and_then(|bytes| self.view_entry_index(bytes)) else {
@@ -512,14 +520,14 @@ impl Block {
         }
     }
 
-    /// Asks for the memory that a walk from the front will read.
+    /// Prefetches the memory that a walk from the front reads.
     #[inline]
     pub(crate) fn prefetch_front(&self) {
         let len = WALK_PREFETCH.min(self.entries_end as usize);
         prefetch(self.data().as_ptr().addr(), len);
     }
 
-    /// Asks for the memory that a walk from the back will read.
+    /// Prefetches the memory that a walk from the back reads.
     #[inline]
     pub(crate) fn prefetch_back(&self) {
         let end = self.entries_end as usize;
@@ -530,7 +538,8 @@ impl Block {
         }
     }
 
-    /// Bytes to charge the block cache with, beyond this value itself: the block's and those of the entry index it may get.
+    /// Bytes to charge to the block cache, besides this value itself: those of the block and of a possible
+    /// entry index.
     pub fn charge(&self) -> usize {
         if let Some(part) = self.part() {
             return size_of::<Apart>() + part.memory_usage();
@@ -563,10 +572,10 @@ impl fmt::Debug for Block {
     }
 }
 
-/// Rewrites a block with separated keys and values as an ordinary one: from here on there is one layout.
+/// Rewrites a block with separated keys and values as an ordinary one: from here on there is only one layout.
 ///
-/// At a restart point an entry has one more varint, the offset of its value in the values section; the values of the
-/// entries in between follow each other.
+/// At a restart point an entry has one more varint, the offset of its value in the values section; the values
+/// of the entries in between follow each other.
 fn join_sections(data: &[u8], shape: &Shape, values: Range<usize>) -> Result<Vec<u8>> {
     let keys = &data[..values.start];
     let restarts = &data[values.end..];

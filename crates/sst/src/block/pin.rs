@@ -1,4 +1,4 @@
-//! What keeps a block in memory while somebody reads it.
+//! Pins that keep a block in memory during reads.
 
 use std::fmt;
 use std::ops::Deref;
@@ -9,7 +9,7 @@ use cache::Handle;
 
 use super::Block;
 
-/// Holds a block: one of the cache's, or one that nobody else has.
+/// Holds a block: a cached one, or one that only the holder has.
 #[derive(Clone)]
 pub(crate) enum BlockPin {
     Cached(Handle<Block>),
@@ -37,7 +37,8 @@ pub(crate) struct HeldEntries {
     entries: Option<NonNull<[u8]>>,
 }
 
-// SAFETY: `entries` is only ever read, and points into bytes that `pin` keeps alive and that are themselves Send and Sync.
+// SAFETY: `entries` is only ever read, and points into bytes that `pin` keeps alive and that are themselves
+// Send and Sync.
 unsafe impl Send for HeldEntries {}
 // SAFETY: as above.
 unsafe impl Sync for HeldEntries {}
@@ -56,9 +57,9 @@ impl HeldEntries {
     #[inline(always)]
     pub fn get(&self) -> &[u8] {
         match self.entries {
-            // SAFETY: it was made of `pin.entries()`, in `new`. The block lies in a cache frame or an `Arc`, which `pin`
-            // holds as long as `self` exists; its bytes lie on the heap or in a mapping, and never move or change
-            // while the block exists. The result borrows `self`.
+            // SAFETY: it comes from `pin.entries()`, in `new`. The block is in a cache frame or an `Arc`,
+            // which `pin` holds as long as `self` exists; its bytes are on the heap or in a mapping, and
+            // never move or change while the block exists. The result borrows `self`.
             Some(entries) => unsafe { entries.as_ref() },
             None => &[],
         }
@@ -70,16 +71,16 @@ impl HeldEntries {
         self.pin.as_deref()
     }
 
-    /// The hold, if there is one.
+    /// The pin, if there is one.
     #[inline(always)]
     pub fn pin(&self) -> Option<&BlockPin> {
         self.pin.as_ref()
     }
 }
 
-/// Bytes that stay where they are while this exists: it keeps their block in memory.
+/// Bytes that stay in place while this value exists: it keeps their block in memory.
 ///
-/// Holding many of them, or for long, keeps as many blocks from being evicted.
+/// Many of these values, or long-lived ones, prevent as many blocks from being evicted.
 #[derive(Clone)]
 pub struct PinnedBytes(Source);
 
@@ -90,7 +91,7 @@ enum Source {
 }
 
 impl PinnedBytes {
-    /// `start..start + len` of the block's bytes, which must be inside.
+    /// The range `start..start + len` of the block's bytes, which must be within the block.
     pub(crate) fn in_block(pin: BlockPin, start: usize, len: usize) -> PinnedBytes {
         PinnedBytes(Source::Block {
             pin,
@@ -99,7 +100,7 @@ impl PinnedBytes {
         })
     }
 
-    /// A copy, where there is nothing to pin.
+    /// A copy, if there is nothing to pin.
     pub fn copied(bytes: &[u8]) -> PinnedBytes {
         PinnedBytes(Source::Copied(bytes.into()))
     }

@@ -1,6 +1,7 @@
-//! Checksums of a block's entries: made when the block comes into memory, compared whenever an entry is read from there.
+//! Checksums of a block's entries: computed when the block is read into memory, verified whenever an entry is
+//! read from there.
 //!
-//! They lie beside the block, so that whatever damages the one does not damage the other.
+//! They are stored outside of the block, so that corruption of one does not affect the other.
 
 use base::internal_key::{trailer, user_key};
 use base::protection::mismatch;
@@ -9,19 +10,20 @@ use base::{Error, Protection, Result};
 use super::entries::{Entries, bad_entry};
 use super::{Block, Entry};
 
-/// What each entry of one block hashes to.
+/// The checksums of the entries of one block.
 #[derive(Debug)]
 pub(crate) struct BlockProtection {
-    /// Bytes of each checksum.
+    /// The size of each checksum in bytes.
     width: usize,
-    /// Where each entry begins, ascending.
+    /// The offset of each entry, ascending.
     offsets: Box<[u32]>,
-    /// One behind the other.
+    /// The checksums, concatenated.
     checksums: Box<[u8]>,
 }
 
 impl BlockProtection {
-    /// Of every entry of a block, in one pass. `Corruption` with the offset of an entry that does not decode.
+    /// Computes the checksum of every entry of a block, in one pass. `Corruption` with the offset of an entry
+    /// that does not decode.
     pub fn new(block: &Block, width: u8) -> Result<BlockProtection> {
         let width = usize::from(width);
         let (mut offsets, mut checksums) = (Vec::new(), Vec::new());
@@ -39,7 +41,7 @@ impl BlockProtection {
         })
     }
 
-    /// `Corruption` unless the entry that was met at `at` is the one that was there: `key` as it is stored, put together.
+    /// `Corruption` unless the entry at `at` is unchanged; `key` is its stored key, assembled.
     pub fn verify(&self, at: usize, key: &[u8], entry: &Entry, entries: &[u8]) -> Result<()> {
         let number = self.offsets.binary_search(&(at as u32)).ok();
         let stored = number.and_then(|number| self.checksums.get(number * self.width..)?.get(..self.width));
@@ -49,7 +51,7 @@ impl BlockProtection {
         Err(damaged(at, key))
     }
 
-    /// Bytes it takes in memory beyond this value.
+    /// The memory it takes besides this value, in bytes.
     pub fn memory_usage(&self) -> usize {
         size_of_val(&*self.offsets) + self.checksums.len()
     }

@@ -1,4 +1,4 @@
-//! Blocks on their way down to a secondary cache, and what stands for them in the cache meanwhile.
+//! The secondary cache's form of blocks, and their placeholder in the primary cache.
 
 use std::borrow::Cow;
 
@@ -8,9 +8,10 @@ use cache::{Buffer, Demote};
 use super::{Block, Bytes, Data, Shape, WORD};
 
 impl Demote for Block {
-    /// The block as it can be parsed again, without what a file put between its restart points and its end; of another part of a
-    /// table, bytes of our own. None of a mapped file: what it needs is in memory anyway, or read at no more cost; nor of a blob's value,
-    /// nor of what was not verified, which could not be told when it comes back.
+    /// The block in a form that can be parsed again, without the bytes that a file has between its restart
+    /// points and its end; for another part of a table, our own encoding. `None` for a block of a mapped
+    /// file, which is in memory or read at no more cost; for a value of a blob file; and for an unverified
+    /// block, because its mark would be lost.
     fn saved(&self) -> Option<Cow<'_, [u8]>> {
         if self.unverified {
             return None;
@@ -36,7 +37,7 @@ impl Demote for Block {
         })
     }
 
-    /// A block without a single byte, which none of a file is.
+    /// A block without a single byte, unlike any block of a file.
     fn placeholder() -> Block {
         let shape = Shape {
             entries_end: 0,

@@ -1,4 +1,4 @@
-//! A point lookup within a data block: finds the versions of one user key and makes no keys on its way.
+//! A point lookup within a data block: finds the versions of one user key without assembling keys on the way.
 
 use std::cell::Cell;
 use std::cmp::Ordering;
@@ -10,17 +10,17 @@ use base::{Result, UserComparator, shared_len};
 use super::entries::bad_entry;
 use super::{Block, Entry, EntryIndex, KeyForm, Target};
 
-/// What a lookup wants to know, the same for every block it goes through.
+/// The parameters of a lookup, which are the same for every block it searches.
 #[derive(Clone, Copy)]
 pub(crate) struct Lookup<'a> {
-    /// Where to begin.
+    /// The start of the search.
     pub target: Target<'a>,
-    /// The user key as the caller knows it, with its timestamp.
+    /// The user key as given by the caller, with its timestamp.
     pub user_key: &'a [u8],
-    /// Versions newer than this are left out.
+    /// Versions newer than this are skipped.
     pub seqno: u64,
     pub form: &'a KeyForm,
-    /// The order of the user keys that blocks hold.
+    /// The order of the stored user keys.
     pub stored_order: &'a UserComparator,
     /// The order of user keys.
     pub order: &'a UserComparator,
@@ -31,11 +31,13 @@ pub(crate) struct Lookup<'a> {
 pub(crate) enum Outcome {
     /// The visitor has enough, or a later user key was met.
     Done,
-    /// Every entry up to the last was before the target or a version of the key: the next block may have more.
+    /// Every entry up to the last was before the target or a version of the key: the next block may have
+    /// more.
     BlockEnd,
 }
 
-/// Shows `visit` the versions of the user key from newest to oldest: internal key, and where in the block the value is.
+/// Calls `visit` with the versions of the user key from newest to oldest: the internal key, and the place of
+/// the value in the block.
 #[inline]
 pub(crate) fn visit_versions(
     block: &Block,
@@ -57,10 +59,10 @@ pub(crate) fn visit_versions(
     visit_by_keys(block, lookup, visit)
 }
 
-/// An entry of the user key sought.
+/// An entry of the sought user key.
 struct Version {
     entry: Entry,
-    /// As stored.
+    /// The stored trailer.
     trailer: [u8; TRAILER_LEN],
 }
 
@@ -70,7 +72,7 @@ enum First {
     Version(Version),
     /// Not a version of the user key.
     None(Outcome),
-    /// Only whole keys can tell.
+    /// The index cannot decide without whole keys.
     Unknown,
 }
 
@@ -79,7 +81,7 @@ fn last_eight(bytes: &[u8]) -> Option<[u8; TRAILER_LEN]> {
     bytes.last_chunk::<TRAILER_LEN>().copied()
 }
 
-/// By the entry index: looks at no entry but those whose words are the target's.
+/// Searches by the entry index: reads only entries whose words equal the target's.
 #[inline(always)]
 fn first_by_index(entries: &[u8], index: EntryIndex<'_>, lookup: &Lookup<'_>) -> Result<First> {
     let target = lookup.target.user_key;
@@ -107,7 +109,8 @@ fn first_by_index(entries: &[u8], index: EntryIndex<'_>, lookup: &Lookup<'_>) ->
     }))
 }
 
-/// By the restart points and then entry by entry, comparing only bytes that the entry before did not have.
+/// Searches by the restart points and then entry by entry, comparing only bytes that the previous entry did
+/// not have.
 fn first_by_restarts(block: &Block, lookup: &Lookup<'_>) -> Result<First> {
     let entries = block.entries();
     let target = lookup.target.user_key;
@@ -120,9 +123,10 @@ fn first_by_restarts(block: &Block, lookup: &Lookup<'_>) -> Result<First> {
         &lookup.target,
         lookup.form,
     )?);
-    // The stored bytes of the entry before, trailer included, begin with this many bytes of the target ...
+    // The stored bytes of the previous entry, including the trailer, share this many bytes with the target
+    // ...
     let mut matched = 0;
-    // ... and this is how they go on, compared with how the target does.
+    // ... and this is how the following bytes compare with the target's.
     let mut beyond = Ordering::Less;
     while at < entries.len() {
         let entry = Entry::decode(entries, at).ok_or_else(|| bad_entry(at))?;
@@ -133,7 +137,7 @@ fn first_by_restarts(block: &Block, lookup: &Lookup<'_>) -> Result<First> {
         if entry.shared <= matched {
             let (own, wanted) = (entry.suffix(entries), &target[entry.shared..]);
             (matched, beyond) = match (own.first(), wanted.first()) {
-                // As a rule it differs at once.
+                // Usually it differs at once.
                 (Some(own), Some(wanted)) if own != wanted => (entry.shared, own.cmp(wanted)),
                 _ => {
                     let equal = shared_len(own, wanted);
@@ -162,7 +166,7 @@ fn first_by_restarts(block: &Block, lookup: &Lookup<'_>) -> Result<First> {
     Ok(First::None(Outcome::BlockEnd))
 }
 
-/// From a first version on: as long as entries are of the same user key.
+/// Visits entries from a first version on, as long as they are of the same user key.
 #[inline(always)]
 fn visit_from(
     entries: &[u8],
@@ -212,15 +216,15 @@ fn visit_from(
     }
 }
 
-/// Bytes of an internal key that are put together on the stack.
+/// The maximum size of an internal key that is assembled on the stack.
 const INLINE_KEY: usize = 128;
 
 thread_local! {
-    /// For keys too long for the stack, and for whole keys; taken while in use.
+    /// For keys too long for the stack, and for whole keys; taken out while in use.
     static KEY: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
 }
 
-/// Puts user key and trailer side by side.
+/// Concatenates user key and trailer.
 #[inline(always)]
 fn with_internal_key<R>(user_key: &[u8], trailer: u64, then: impl FnOnce(&[u8]) -> R) -> R {
     let len = user_key.len() + TRAILER_LEN;
@@ -239,8 +243,8 @@ fn with_internal_key<R>(user_key: &[u8], trailer: u64, then: impl FnOnce(&[u8]) 
     result
 }
 
-/// The last restart point whose key is before the target, or the first: the first entry at or after the target is not
-/// before it. The block must have entries.
+/// The last restart point whose key is before the target, or the first one: the first entry at or after the
+/// target is not before it. The block must have entries.
 pub(crate) fn restart_before_target(
     block: &Block,
     stored_order: &UserComparator,
@@ -265,7 +269,7 @@ pub(crate) fn restart_before_target(
     Ok(low)
 }
 
-/// A stored internal key compared with a target.
+/// Compares a stored internal key with a target.
 #[inline(always)]
 pub(crate) fn compare(
     stored: &[u8],
@@ -277,7 +281,7 @@ pub(crate) fn compare(
     user_keys.then_with(|| target.trailer.cmp(&form.trailer(internal_key::trailer(stored))))
 }
 
-/// For any order, for timestamps, and for blocks with checksums: by whole keys.
+/// Searches by whole keys: for any order, for timestamps, and for blocks with checksums.
 #[inline(never)]
 fn visit_by_keys(
     block: &Block,
@@ -288,7 +292,7 @@ fn visit_by_keys(
     if entries.is_empty() {
         return Ok(Outcome::BlockEnd);
     }
-    // Damaged keys may mislead it, but not past the entry that is damaged, which is verified below.
+    // Corrupt keys may mislead the search, but not past the corrupt entry, which is verified below.
     let restart = restart_before_target(block, lookup.stored_order, &lookup.target, lookup.form)?;
     let protection = block.protection();
     let (mut key, mut rewritten) = (KEY.take(), Vec::new());

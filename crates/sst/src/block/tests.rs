@@ -19,7 +19,7 @@ use crate::vectors::{unhex, vectors};
 
 type Model = Vec<(Vec<u8>, Vec<u8>)>;
 
-/// Longer keys first, then bytewise: nothing that prefixes could stand in for.
+/// Longer keys first, then bytewise: an order that prefixes cannot represent.
 struct ByLength;
 
 impl Comparator for ByLength {
@@ -31,7 +31,7 @@ impl Comparator for ByLength {
     }
 }
 
-/// A block cursor with what a seek needs.
+/// A block cursor with the parameters of a seek.
 struct Subject {
     cursor: BlockCursor,
     form: KeyForm,
@@ -118,18 +118,18 @@ fn user_keys(rng: &mut TestRng, shape: usize) -> BTreeSet<Vec<u8>> {
                 let len = rng.usize(..20);
                 rng.bytes(len)
             }
-            // One is the beginning of another, and zeros that look like the end.
+            // Some keys are prefixes of others, with zeros that look like the end.
             3 => [
                 &b"key"[..],
                 &vec![0; rng.usize(..9)],
                 &vec![rng.u8(..2); rng.usize(..3)],
             ]
             .concat(),
-            // Clusters: far more in common with some than with all.
+            // Clusters: far more in common with some keys than with all.
             4 => [&[rng.u8(..3)][..], &[b'x'; 30], &[rng.u8(..4), rng.u8(..4)]].concat(),
-            // Long.
+            // Long keys.
             5 => [&vec![b'l'; rng.usize(100..400)][..], &rng.bytes(2)].concat(),
-            // The bytes that trailers are made of.
+            // The bytes that trailers consist of.
             _ => (0..rng.usize(..12))
                 .map(|_| [0, 1, 2, 0xff][rng.usize(..4)])
                 .collect(),
@@ -221,7 +221,7 @@ fn check_lookups(
     }
 }
 
-/// Everything there is to check of a block whose entries read as `model`.
+/// All checks of a block whose entries equal `model`.
 fn check_block(
     make: impl Fn() -> Block,
     model: &Model,
@@ -310,7 +310,7 @@ fn keys_are_read_as_their_form_says() {
         for global_seqno in [None, Some(0), Some(77), Some(MAX_SEQNO)] {
             let form = KeyForm::new(global_seqno, order.timestamp_size());
             for shape in 0..7 {
-                // One version of each key: that is how such tables are made.
+                // One version of each key, as such tables have.
                 let stored = entries(&mut rng, shape, 1, &stored_order);
                 let model: Model = stored
                     .iter()
@@ -354,7 +354,7 @@ fn blocks_rocksdb_wrote_hold_what_they_should() {
     }
 }
 
-/// A block with keys and values apart.
+/// A block with separate keys and values.
 fn build_separated(entries: &Model, interval: usize, hash_index: bool) -> Vec<u8> {
     let hash = hash_index.then_some(0.75);
     let mut builder = BlockBuilder::of_data(interval, true, hash).with_values_apart();
@@ -386,17 +386,17 @@ fn shapes_that_cannot_be_are_corruption() {
     let mut bad: Vec<Vec<u8>> = vec![
         vec![],
         vec![0; 3],
-        // More restarts than there are bytes.
+        // More restarts than bytes.
         [&word(0)[..], &word(2)].concat(),
         word(NUM_RESTARTS_MASK).to_vec(),
         // The reserved bit.
         [&word(0)[..], &word(1 | RESERVED)].concat(),
-        // A hash index, or sections, that are not there.
+        // A missing hash index, or missing sections.
         word(HASH_INDEX).to_vec(),
         [&[0xff, 0xff][..], &word(HASH_INDEX)].concat(),
         word(SEPARATED).to_vec(),
         [&word(0)[..], &word(100), &word(1 | SEPARATED)].concat(),
-        // Entries and no restart.
+        // Entries without a restart.
         [&[0, 0, 0][..], &word(0)].concat(),
     ];
     // A first restart that is not 0, and one beyond the entries.
@@ -609,7 +609,7 @@ fn a_block_searched_once_has_no_index_and_the_charge_counts_the_one_it_may_get()
     assert_eq!(index.len(), model.len());
     assert!((0..index.len()).all(|i| index.ordinal(index.offset(i)) == i));
     assert_ne!(block.entry_index_address(), 0);
-    // It is charged as of narrow words and distances, to half a restart interval.
+    // The charge assumes narrow words and distances, with an error of half a restart interval.
     let charged = (block.charge() - block.data().len()).abs_diff(index.len() * 3);
     assert!(charged <= 8 * 3 + Buffer::OVERHEAD, "{charged}");
     assert!(model[0].0.len() >= TRAILER_LEN);

@@ -1,4 +1,4 @@
-//! A data block taken as a whole, its entries looked at and its bytes copied; or many of its entries at once.
+//! Whole data blocks: their entries are examined and their bytes copied; or many entries of a block at once.
 
 use std::ops::ControlFlow;
 
@@ -10,14 +10,14 @@ use crate::block::Block;
 use crate::fetch::StoredBlock;
 use crate::reader::index_of;
 
-/// Bytes that a [prefix] is made of.
+/// The number of bytes of a [prefix].
 const PREFIX_LEN: usize = 8;
 
-/// The [prefix] of a user key, known from the one before.
+/// The [prefix] of a user key, computed from the previous one.
 #[derive(Clone, Copy)]
 struct KeyPrefix {
     value: u64,
-    /// The user key is no shorter.
+    /// The user key is not shorter.
     whole: bool,
 }
 
@@ -29,7 +29,8 @@ impl KeyPrefix {
         }
     }
 
-    /// That of the internal key that has `common` bytes in common with this one, and `rest` behind them. `None` where one of them is short.
+    /// The prefix of the internal key that shares `common` bytes with this one, followed by `rest`. `None` if
+    /// one of them is short.
     #[inline(always)]
     fn next(self, common: usize, rest: &[u8]) -> Option<KeyPrefix> {
         if !self.whole || common + rest.len() < PREFIX_LEN + TRAILER_LEN {
@@ -48,14 +49,14 @@ impl KeyPrefix {
 }
 
 impl TableCursor {
-    /// True on the first entry of a block.
+    /// True at the first entry of a block.
     #[inline(always)]
     pub fn at_block_start(&self) -> bool {
         self.block.at_first()
     }
 
-    /// Where it stands on the first entry of a block whose keys are read as they are stored: a user key at or behind those of the block. No
-    /// entry behind the block is before it.
+    /// At the first entry of a block whose keys are read as stored: a user key at or after all keys of the
+    /// block. No entry after the block is before it.
     pub fn block_bound(&self) -> Option<&[u8]> {
         if !self.at_block_start() || !self.reads_as_stored() {
             return None;
@@ -73,8 +74,9 @@ impl TableCursor {
         self.block.block()
     }
 
-    /// Shows `visit` the key and the value of each entry of the block until it breaks off, and stands on the first again. False if it
-    /// broke off, or an entry was damaged, which a walk entry by entry will tell.
+    /// Calls `visit` with the key and the value of each entry of the block until it breaks, and moves to the
+    /// first entry again. False if it broke, or an entry was corrupt, which a walk entry by entry will
+    /// report.
     pub fn walk_block(&mut self, mut visit: impl FnMut(&[u8], &[u8]) -> ControlFlow<()>) -> bool {
         self.block.seek_to_first();
         let mut whole = true;
@@ -90,9 +92,10 @@ impl TableCursor {
         whole
     }
 
-    /// To the entry after, and on through the block for as long as `visit` takes what it comes to, up to a user key whose prefix is not below
-    /// `stop`. What it stands on then was not taken. True if that is behind the block. `visit` gets the key, how many bytes it has in common with
-    /// the one before, and the value. Requires that keys are [read as they are stored](TableCursor::reads_as_stored).
+    /// Moves to the next entry, and on through the block as long as `visit` accepts the entries, up to a user
+    /// key whose prefix is not below `stop`. The entry at the final position was not accepted. True if that
+    /// is after the block. `visit` gets the key, the number of bytes it shares with the previous one, and the
+    /// value. Requires that keys are [read as stored](TableCursor::reads_as_stored).
     #[inline]
     pub fn run(&mut self, stop: u64, mut visit: impl FnMut(&[u8], usize, &[u8]) -> ControlFlow<()>) -> bool {
         let mut prefix = KeyPrefix::of(self.block.key());
@@ -110,18 +113,19 @@ impl TableCursor {
         }
     }
 
-    /// True if blocks hold the keys that are read.
+    /// True if keys equal the stored bytes.
     #[inline]
     pub fn reads_as_stored(&self) -> bool {
         self.table.form.is_plain()
     }
 
-    /// To the first entry behind the block.
+    /// Moves to the first entry after the block.
     pub fn leave_block(&mut self) {
         self.next_block();
     }
 
-    /// What `take` makes of the block as it is stored. Its checksum is verified, whatever the options say: nobody else will look at its bytes.
+    /// Calls `take` with the block in its stored form. Its checksum is verified, whatever the options say,
+    /// because its bytes are not checked later.
     pub(crate) fn with_stored_block<R>(&mut self, take: impl FnOnce(StoredBlock<'_>) -> R) -> Result<R> {
         let table = &*self.table;
         let index = match table.loaded_index() {
@@ -132,11 +136,11 @@ impl TableCursor {
             },
         };
         let Some(index) = index.filter(|index| self.number < index.len()) else {
-            return Err(Error::invalid_argument("the cursor stands in no block"));
+            return Err(Error::invalid_argument("the cursor is in no block"));
         };
         let handle = index.handle(self.number);
         let readahead = self.readahead.get_or_insert_default();
-        // It may have come from the cache.
+        // The block may have come from the cache.
         if table.fetcher.file().mapped().is_none() && !readahead.span().holds(handle) {
             readahead.before_read(table, index, self.number, &self.options)?;
         }

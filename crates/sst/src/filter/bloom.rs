@@ -1,6 +1,7 @@
-//! FastLocalBloom, the Bloom filter of format version 5 and later, bit for bit.
+//! FastLocalBloom, the Bloom filter of format version 5 and later, compatible bit for bit.
 //!
-//! The low half of a hash picks one line of 64 bytes, the high half picks the bits within it: one cache miss a key.
+//! The low half of a hash chooses one line of 64 bytes, the high half chooses the bits within it: one cache
+//! miss a key.
 //!
 //! ```text
 //! line  = lo32(h) · lines >> 32
@@ -12,21 +13,21 @@ use cache::prefetch;
 
 use super::METADATA_LEN;
 
-/// Bits of a line.
+/// The number of bits of a line.
 const LINE_BITS: usize = 512;
-/// Bytes of a line.
+/// The number of bytes of a line.
 pub(super) const LINE_LEN: usize = LINE_BITS / 8;
-/// Largest filter, in bytes without its trailer.
+/// The size of the largest filter, in bytes without its trailer.
 const MAX_LEN: u64 = 0xffff_ffc0;
-/// Steps from one probe of a key to its next: the golden ratio of 32 bits.
+/// The multiplier from one probe of a key to its next: the golden ratio of 32 bits.
 const STEP: u32 = 0x9e37_79b9;
 
-/// One line, aligned so that it is one line of the processor's cache too.
+/// One line, aligned to a cache line of the processor.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 pub(super) struct Line([u64; LINE_BITS / 64]);
 
-/// `data`, which must be whole lines, laid out in lines.
+/// `data`, which must be whole lines, copied into aligned lines.
 pub(super) fn aligned_lines(data: &[u8]) -> Box<[Line]> {
     let word = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().expect("a chunk of eight"));
     data.chunks_exact(LINE_LEN)
@@ -41,30 +42,31 @@ pub(super) fn aligned_lines(data: &[u8]) -> Box<[Line]> {
 }
 
 impl Line {
-    /// Lowest bit: whether the bit numbered `bit`, below 512, is set. The others are anything.
+    /// The lowest bit of the result: whether bit number `bit`, below 512, is set. The other bits are
+    /// undefined.
     #[inline]
     pub(super) fn bit(&self, bit: u32) -> u64 {
         self.0[(bit >> 6) as usize & 7] >> (bit & 63)
     }
 }
 
-/// The filter, ready to be asked.
+/// The filter in the form for queries.
 #[derive(Debug)]
 pub struct FastLocalBloom {
     lines: Box<[Line]>,
     probes: u32,
 }
 
-/// The number of probes a trailer names; `None` if it is of a kind that does not exist yet.
+/// The number of probes in a trailer; `None` for an unknown kind.
 pub(super) fn probes(metadata: &[u8; METADATA_LEN]) -> Option<u32> {
     let [_, implementation, shape, rest @ ..] = *metadata;
-    // The high bits of the shape are log2(line bytes) - 6, and no line but of 64 bytes was ever written.
+    // The high bits of the shape are log2(line bytes) - 6, and only lines of 64 bytes were ever written.
     let (probes, line_shift) = (u32::from(shape & 31), shape >> 5);
     (implementation == 0 && line_shift == 0 && rest == [0, 0] && (1..=30).contains(&probes)).then_some(probes)
 }
 
 impl FastLocalBloom {
-    /// Over `data`; `None` unless that is one whole line or more.
+    /// The filter over `data`; `None` unless that is at least one line, and whole lines.
     pub(super) fn new(data: &[u8], probes: u32) -> Option<FastLocalBloom> {
         (!data.is_empty() && data.len().is_multiple_of(LINE_LEN) && data.len() as u64 <= MAX_LEN).then(|| {
             FastLocalBloom {
@@ -74,7 +76,7 @@ impl FastLocalBloom {
         })
     }
 
-    /// The bytes it was made of.
+    /// The bytes it was made from.
     pub(super) fn data(&self) -> Vec<u8> {
         let words = self.lines.iter().flat_map(|line| line.0);
         words.flat_map(u64::to_le_bytes).collect()
@@ -85,13 +87,13 @@ impl FastLocalBloom {
         &self.lines[line_index(hash, self.lines.len())]
     }
 
-    /// False if nothing with this hash was added.
+    /// False if no key with this hash was added.
     #[inline]
     pub fn may_match(&self, hash: u64) -> bool {
         let line = self.line(hash);
         let mut x = (hash >> 32) as u32;
         let mut all = 1;
-        // All probes are in the line just loaded: asking the rest after a miss costs less than a branch foretold wrong.
+        // All probes are in the line just loaded: making all of them costs less than a mispredicted branch.
         for _ in 0..self.probes {
             all &= line.bit(x >> 23);
             x = x.wrapping_mul(STEP);
@@ -99,28 +101,28 @@ impl FastLocalBloom {
         all != 0
     }
 
-    /// Starts to load the line of this hash.
+    /// Prefetches the line of this hash.
     #[inline]
     pub fn prefetch(&self, hash: u64) {
         let line = self.line(hash);
         prefetch(std::ptr::from_ref(line).addr(), size_of_val(line));
     }
 
-    /// Bytes on the heap.
+    /// The bytes on the heap.
     pub fn memory_usage(&self) -> usize {
         size_of_val(&*self.lines)
     }
 }
 
-/// The line of a hash among `lines`, which are at most 2^26: a multiplication in place of a division.
+/// The line of a hash among `lines`, which are at most 2^26: a multiplication instead of a division.
 #[inline]
 fn line_index(hash: u64, lines: usize) -> usize {
     ((u64::from(hash as u32) * lines as u64) >> 32) as usize
 }
 
-/// RocksDB's choice of the number of probes at that many bits per key, in thousandths.
+/// RocksDB's number of probes for that many bits per key, in thousandths.
 pub fn num_probes(millibits_per_key: u32) -> u32 {
-    /// Up to which millibits the index plus one is the best number of probes.
+    /// The millibits up to which the index plus one is the best number of probes.
     const UP_TO: [u32; 12] = [
         2080, 3580, 5100, 6640, 8300, 10070, 11720, 14001, 16050, 18300, 22001, 25501,
     ];
@@ -131,21 +133,21 @@ pub fn num_probes(millibits_per_key: u32) -> u32 {
     }
 }
 
-/// Bytes of a filter for `keys` hashes, its trailer included.
+/// The size of a filter for `keys` hashes, including its trailer.
 pub fn size(keys: usize, millibits_per_key: u32) -> usize {
     let bytes = (keys as u128 * u128::from(millibits_per_key)).div_ceil(8000);
     let len = bytes.min(u128::from(MAX_LEN)) as usize;
     len.next_multiple_of(LINE_LEN) + METADATA_LEN
 }
 
-/// Keys of which a filter takes at most `bytes`, about.
+/// The approximate number of keys for which a filter takes at most `bytes`.
 pub fn capacity(bytes: usize, millibits_per_key: u32) -> usize {
     let len = (bytes.saturating_sub(METADATA_LEN) as u64).min(MAX_LEN) / LINE_LEN as u64 * LINE_LEN as u64;
     (len * 8000 / u64::from(millibits_per_key)) as usize
 }
 
-/// The filter of `hashes`, its trailer included. `fitting`: with the number of probes for the bits that keys have in whole lines,
-/// not for those asked for.
+/// The filter of `hashes`, including its trailer. `fitting`: with the number of probes for the bits that keys
+/// get in whole lines, instead of those requested.
 pub fn build(hashes: &[u64], millibits_per_key: u32, fitting: bool) -> Vec<u8> {
     let len = size(hashes.len(), millibits_per_key) - METADATA_LEN;
     let probes = num_probes(match fitting {
@@ -155,7 +157,7 @@ pub fn build(hashes: &[u64], millibits_per_key: u32, fitting: bool) -> Vec<u8> {
     let mut filter = Vec::with_capacity(len + METADATA_LEN);
     filter.resize(len, 0u8);
     let (lines, _) = filter.as_chunks_mut::<LINE_LEN>();
-    // Keys are independent of each other, so the processor has the misses of several under way at once.
+    // Keys are independent of each other, so the processor overlaps their cache misses.
     for &hash in hashes {
         let line = line_index(hash, lines.len());
         let line = &mut lines[line];

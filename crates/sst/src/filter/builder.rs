@@ -1,4 +1,4 @@
-//! Collects the keys of a table and makes its filter of them.
+//! Collects the keys of a table and builds its filter.
 
 use std::sync::Arc;
 
@@ -18,8 +18,8 @@ enum Hashes {
     Hash32(Vec<u32>),
 }
 
-/// Collects hashes while a table is written: 8 bytes for each, and a filter at the end; or one after the other, each over
-/// a range of keys.
+/// Collects hashes while a table is written, 8 bytes for each, and builds a filter at the end; or several
+/// filters, each over a range of keys.
 pub struct FilterBuilder {
     policy: FilterPolicy,
     kind: Kind,
@@ -27,39 +27,39 @@ pub struct FilterBuilder {
     whole_key_filtering: bool,
     prefix_extractor: Option<Arc<dyn PrefixExtractor>>,
     hashes: Hashes,
-    /// Hash of the prefix added last. Whole keys and prefixes come interleaved, so that the last hash alone would not
-    /// tell that a prefix is known already.
+    /// The hash of the last prefix added. Whole keys and prefixes are interleaved, so the last hash alone
+    /// would not show that a prefix was added already.
     last_prefix: Option<u64>,
     partitions: Option<Partitions>,
 }
 
 /// The partitions of a filter.
 struct Partitions {
-    /// Hashes after which a partition is full.
+    /// The number of hashes at which a partition is full.
     keys: usize,
-    /// Partitions end where they are full; else the writer of the table says where.
+    /// Partitions end where they are full; otherwise the table's writer decides.
     decoupled: bool,
-    /// Bytes of zeros that stand for the timestamp in the key of a partition.
+    /// The number of zero bytes that represent the timestamp in the key of a partition.
     timestamp_size: usize,
-    /// The key added last.
+    /// The last key added.
     last_key: Vec<u8>,
     done: Vec<FilterPartition>,
-    /// Hashes and bytes of those.
+    /// The hashes and the bytes of the finished partitions.
     num_done: usize,
     bytes_done: usize,
 }
 
-/// A filter over the keys up to and including one.
+/// A filter over the keys up to and including `last_key`.
 pub struct FilterPartition {
-    /// An internal key at or after all that the filter knows, before those of the partition after.
+    /// An internal key at or after all keys of the filter, and before those of the next partition.
     pub last_key: Vec<u8>,
     /// The filter.
     pub contents: Vec<u8>,
 }
 
 impl FilterBuilder {
-    /// For a table of `format_version`, at `level` or for a flush at -1. `None` if `policy` asks for no filter, or if neither whole keys nor prefixes are
-    /// to be added.
+    /// A builder for a table of `format_version`, at `level`, or -1 for a flush. `None` if `policy` requests
+    /// no filter, or if neither whole keys nor prefixes are to be added.
     pub fn new(
         policy: FilterPolicy,
         format_version: u32,
@@ -85,8 +85,9 @@ impl FilterBuilder {
         })
     }
 
-    /// The same in partitions of `partition_size` bytes. They end where they are full if `decoupled`, and otherwise where
-    /// [`cut`](FilterBuilder::cut) is called. Keys have had timestamps of `timestamp_size` bytes.
+    /// The same builder with partitions of `partition_size` bytes. They end where they are full if
+    /// `decoupled`, and otherwise where [`cut`](FilterBuilder::cut) is called. Keys had timestamps of
+    /// `timestamp_size` bytes.
     pub fn partitioned(self, partition_size: usize, decoupled: bool, timestamp_size: usize) -> FilterBuilder {
         let keys = self.keys_per_partition(partition_size);
         FilterBuilder {
@@ -103,7 +104,7 @@ impl FilterBuilder {
         }
     }
 
-    /// Bloom filters make as many probes as the bits they have, which are whole lines, are best used with.
+    /// Makes Bloom filters use the best number of probes for their actual bits, which are whole lines.
     pub fn optimized_for_memory(self, optimize_for_memory: bool) -> FilterBuilder {
         FilterBuilder {
             optimize_for_memory,
@@ -111,7 +112,7 @@ impl FilterBuilder {
         }
     }
 
-    /// Hashes of which a filter takes about that many bytes.
+    /// The number of hashes for which a filter takes about that many bytes.
     fn capacity(&self, bytes: usize) -> usize {
         match self.kind {
             Kind::LegacyBloom => legacy_bloom::capacity(bytes, self.policy.whole_bits_per_key()),
@@ -120,10 +121,10 @@ impl FilterBuilder {
         }
     }
 
-    /// As RocksDB counts them.
+    /// RocksDB's number of keys in a partition.
     fn keys_per_partition(&self, partition_size: usize) -> usize {
         let mut keys = self.capacity(partition_size);
-        // The size asked for may be less than that of the smallest filter.
+        // The requested size may be less than that of the smallest filter.
         let mut larger = (partition_size + 4).max(16);
         while keys == 0 {
             keys = self.capacity(larger);
@@ -136,8 +137,8 @@ impl FilterBuilder {
         }
     }
 
-    /// Adds a user key without its timestamp. Keys come in order, each once: a caller with several versions of a key adds
-    /// it with the first.
+    /// Adds a user key without its timestamp. Keys come in order, without duplicates: a caller with several
+    /// versions of a key adds it with the first.
     #[inline]
     pub fn add(&mut self, key: &[u8]) {
         if self.partitions.is_some() {
@@ -178,11 +179,12 @@ impl FilterBuilder {
         self.partitions.as_ref().is_some_and(full)
     }
 
-    /// Ends the partition, which may be empty. `last_key` is an internal key at or after all keys added, `next` the user key
-    /// without timestamp of the entry that comes next, if there is one: it may be that of the last.
+    /// Ends the partition, which may be empty. `last_key` is an internal key at or after all keys added.
+    /// `next` is the user key without timestamp of the next entry, if there is one; it may equal the last
+    /// one.
     ///
-    /// A prefix may be asked of any key that begins with it, and so of the partition before the first key that does and of
-    /// that after the last: both know it.
+    /// A prefix may be queried for any key that begins with it: therefore both the partition before the first
+    /// such key and that after the last one include the prefix.
     pub fn cut(&mut self, last_key: Vec<u8>, next: Option<&[u8]>) {
         if let Some(prefix) = next.and_then(|next| self.prefix_hash(next)) {
             match self.whole_key_filtering {
@@ -206,7 +208,7 @@ impl FilterBuilder {
         if let Some(prefix) = last_prefix {
             self.hashes.push(prefix);
         }
-        // Older versions of the last key follow: they are asked of this partition.
+        // Older versions of the last key follow: they are queried in this partition.
         if let Some(next) = next
             && self
                 .partitions
@@ -231,7 +233,7 @@ impl FilterBuilder {
         }
     }
 
-    /// Adds what is not there yet of a key and its prefix, the prefix first.
+    /// Adds a key and its prefix, the prefix first, as far as they were not added yet.
     fn push_with_prefix(&mut self, key: u64, prefix: u64) {
         let last = self.hashes.last();
         let last_prefix = self.last_prefix.replace(prefix);
@@ -243,7 +245,7 @@ impl FilterBuilder {
         }
     }
 
-    /// Hashes added so far: what `rocksdb.num.filter_entries` counts.
+    /// The number of hashes added so far, which `rocksdb.num.filter_entries` reports.
     pub fn num_added(&self) -> usize {
         self.hashes.len()
             + self
@@ -252,7 +254,7 @@ impl FilterBuilder {
                 .map_or(0, |partitions| partitions.num_done)
     }
 
-    /// Bytes the filter of what was added so far would take.
+    /// The size of the filter of the keys added so far.
     pub fn estimated_size(&self) -> usize {
         let done = self
             .partitions
@@ -271,7 +273,7 @@ impl FilterBuilder {
         }
     }
 
-    /// The filter of the hashes there are; nothing matches that of none.
+    /// Builds the filter of the hashes; a filter of no hashes never matches.
     fn build(&self) -> Vec<u8> {
         let millibits = self.policy.millibits_per_key();
         match (self.kind, &self.hashes) {
@@ -284,13 +286,13 @@ impl FilterBuilder {
         }
     }
 
-    /// The contents of the filter block; `None` if nothing was added, for then a table has no filter.
+    /// The contents of the filter block; `None` if nothing was added, because then a table has no filter.
     pub fn finish(&self) -> Option<Vec<u8>> {
         (self.num_added() > 0).then(|| self.build())
     }
 
-    /// The partitions, the last one made now: `last_key` is an internal key at or after all keys. Empty if nothing was added,
-    /// for then a table has no filter; `None` for a filter in one block.
+    /// The partitions, including the last one: `last_key` is an internal key at or after all keys. Empty if
+    /// nothing was added, because then a table has no filter; `None` for a filter in one block.
     pub fn finish_partitions(&mut self, last_key: &[u8]) -> Option<Vec<FilterPartition>> {
         self.partitions.as_ref()?;
         if self.hashes.len() > 0 {
@@ -339,7 +341,7 @@ impl Hashes {
         }
     }
 
-    /// Adds a hash unless it is the last one again.
+    /// Adds a hash unless it equals the last one.
     #[inline]
     fn push(&mut self, hash: u64) {
         match self {

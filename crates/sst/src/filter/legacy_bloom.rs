@@ -6,24 +6,26 @@
 //! trailer: probes u8 ‖ lines u32
 //! ```
 //!
-//! 32 bits of hash make it worse with every key beyond a few millions; nothing but old files is a reason to write it.
+//! 32 bits of hash make it worse with every key beyond a few millions; it is only written for old format
+//! versions.
 
 use super::METADATA_LEN;
 use super::bloom::LINE_LEN;
 
-/// The filter, ready to be asked.
+/// The filter in the form for queries.
 #[derive(Debug)]
 pub struct LegacyBloom {
     data: Box<[u8]>,
     lines: u32,
     probes: u32,
-    /// Log2 of the bytes of a line: 6, but for files from machines with other cache lines.
+    /// The base 2 logarithm of the line size in bytes: 6, except in files from machines with other cache
+    /// lines.
     log2_line_len: u32,
 }
 
 impl LegacyBloom {
-    /// Over `data`; `None` where it is not a whole number of lines of a power of two of bytes: RocksDB takes such a filter
-    /// for one that says "maybe".
+    /// The filter over `data`; `None` if that is not a whole number of lines whose size is a power of two:
+    /// RocksDB treats such a filter as one that always matches.
     pub(super) fn new(data: &[u8], metadata: &[u8; METADATA_LEN]) -> Option<LegacyBloom> {
         let [probes, lines @ ..] = *metadata;
         let lines = u32::from_le_bytes(lines);
@@ -36,12 +38,12 @@ impl LegacyBloom {
         })
     }
 
-    /// The bytes it was made of.
+    /// The bytes it was made from.
     pub(super) fn data(&self) -> &[u8] {
         &self.data
     }
 
-    /// False if nothing with this hash was added.
+    /// False if no key with this hash was added.
     pub fn may_match(&self, hash: u32) -> bool {
         let line_len = 1usize << self.log2_line_len;
         let line = &self.data[(hash % self.lines) as usize * line_len..][..line_len];
@@ -55,36 +57,36 @@ impl LegacyBloom {
         })
     }
 
-    /// Bytes on the heap.
+    /// The bytes on the heap.
     pub fn memory_usage(&self) -> usize {
         self.data.len()
     }
 }
 
-/// Most bits of a filter.
+/// The maximum number of bits of a filter.
 const MAX_BITS: usize = 0xffff_0000;
 
-/// Bytes of a filter for `keys` hashes, its trailer included.
+/// The size of a filter for `keys` hashes, including its trailer.
 pub fn size(keys: usize, bits_per_key: u32) -> usize {
     if keys == 0 {
         return METADATA_LEN;
     }
     let bits = keys.saturating_mul(bits_per_key as usize).min(MAX_BITS);
-    // An odd number of lines lets more bits of the hash take part in the choice of one.
+    // With an odd number of lines, more bits of the hash affect the choice of a line.
     (bits.div_ceil(LINE_LEN * 8) | 1) * LINE_LEN + METADATA_LEN
 }
 
-/// The most keys of which a filter takes at most `bytes`.
+/// The maximum number of keys for which a filter takes at most `bytes`.
 pub fn capacity(bytes: usize, bits_per_key: u32) -> usize {
     let most = bytes.saturating_mul(8).min(MAX_BITS) / bits_per_key as usize + 1;
-    // Sizes go in steps of two lines.
+    // Sizes grow in steps of two lines.
     (1..=most)
         .rev()
         .find(|&keys| size(keys, bits_per_key) <= bytes)
         .unwrap_or(0)
 }
 
-/// The filter of `hashes`, its trailer included.
+/// The filter of `hashes`, including its trailer.
 pub fn build(hashes: &[u32], bits_per_key: u32) -> Vec<u8> {
     let len = size(hashes.len(), bits_per_key) - METADATA_LEN;
     let probes = ((f64::from(bits_per_key) * 0.69) as u32).clamp(1, 30);

@@ -1,8 +1,8 @@
-//! Filters: small blocks that tell which keys a table cannot hold.
+//! Filters: small blocks that show which keys a table cannot hold.
 //!
-//! A filter is fed user keys without timestamps, prefixes of them, or both; each becomes a hash, and only hashes are
-//! stored. Every filter ends in five bytes that say what it is, so that a reader never needs to know how the writer was
-//! set:
+//! A filter gets user keys without timestamps, prefixes of them, or both; each is hashed, and only hashes are
+//! stored. Every filter ends in five bytes that describe it, so that a reader need not know the writer's
+//! options:
 //!
 //! ```text
 //! filter = contents [L] ‖ marker u8 ‖ four bytes of its kind
@@ -13,8 +13,8 @@
 //!   other           of the future: always true
 //! ```
 //!
-//! A filter may say "maybe" wrongly, never "no" wrongly: whatever it does not understand, a reader takes for "maybe".
-//! The bytes are drawn in `docs/format/filter.md`.
+//! A filter may wrongly answer "maybe", but never wrongly "no": a reader treats every unknown filter as
+//! "maybe". `docs/format/filter.md` shows the bytes.
 
 pub mod bloom;
 mod builder;
@@ -33,23 +33,23 @@ use bloom::FastLocalBloom;
 use legacy_bloom::LegacyBloom;
 use ribbon::Ribbon;
 
-/// Bytes at the end of a filter that say what it is.
+/// The number of bytes at the end of a filter that describe it.
 pub const METADATA_LEN: usize = 5;
-/// Seed of Hash32 over the keys of a legacy filter.
+/// The seed of Hash32 for the keys of a legacy filter.
 pub const LEGACY_SEED: u32 = codec::hash::BLOOM_SEED;
 
-/// Marker of the Bloom filters of format version 5.
+/// The marker of the Bloom filters of format version 5.
 const MARKER_BLOOM: i8 = -1;
-/// Marker of Ribbon filters.
+/// The marker of Ribbon filters.
 const MARKER_RIBBON: i8 = -2;
 
-/// A filter ready to be asked.
+/// A filter for queries.
 ///
-/// Owns its bytes, laid out anew so that a probe touches one cache line.
+/// Owns its bytes, laid out so that a probe touches one cache line.
 #[derive(Debug)]
 pub struct FilterReader {
     body: Body,
-    /// What the contents end in.
+    /// The last bytes of the contents.
     metadata: [u8; METADATA_LEN],
 }
 
@@ -63,10 +63,10 @@ enum Body {
 }
 
 impl FilterReader {
-    /// Takes over the contents of a filter block or of a partition of one. Costs one copy.
+    /// Takes the contents of a filter block or of a partition of one. Costs one copy.
     ///
-    /// Errors: `Corruption` for a filter of a known kind whose size cannot be. Kinds nobody knows yet are no error and
-    /// always say "maybe".
+    /// Errors: `Corruption` for a filter of a known kind with an impossible size. Unknown kinds are not an
+    /// error and always match.
     pub fn new(contents: impl AsRef<[u8]>) -> Result<FilterReader> {
         FilterReader::decode(contents.as_ref())
     }
@@ -96,7 +96,7 @@ impl FilterReader {
         Ok(FilterReader { body, metadata })
     }
 
-    /// Contents that a filter with the same answers is made of: those it was made of, but for bytes it has no use for.
+    /// The contents of an equivalent filter: those it was made from, without unused bytes.
     pub(crate) fn contents(&self) -> Vec<u8> {
         let mut contents = match &self.body {
             Body::FastLocalBloom(bloom) => bloom.data(),
@@ -109,10 +109,10 @@ impl FilterReader {
         contents
     }
 
-    /// False if nothing with this hash was added.
+    /// False if no key with this hash was added.
     ///
-    /// `hash` is XXPH3-64 of the key or prefix. `legacy_hash` is called only for filters of format versions below 5, and
-    /// gives Hash32 of the same with seed [`LEGACY_SEED`].
+    /// `hash` is XXPH3-64 of the key or prefix. `legacy_hash` is only called for filters of format versions
+    /// below 5, and returns Hash32 of the same with seed [`LEGACY_SEED`].
     #[inline]
     pub fn may_match(&self, hash: u64, legacy_hash: impl FnOnce() -> u32) -> bool {
         match &self.body {
@@ -124,8 +124,8 @@ impl FilterReader {
         }
     }
 
-    /// Starts to bring the memory that [`may_match`](FilterReader::may_match) of this hash will read into the cache.
-    /// Worth it when several filters are asked for one key: prefetch all, then ask.
+    /// Prefetches the memory that [`may_match`](FilterReader::may_match) of this hash will read. Worthwhile
+    /// when several filters are queried for one key: prefetch all, then query.
     #[inline]
     pub fn prefetch(&self, hash: u64) {
         match &self.body {
@@ -135,7 +135,7 @@ impl FilterReader {
         }
     }
 
-    /// Bytes on the heap.
+    /// The bytes on the heap.
     pub fn memory_usage(&self) -> usize {
         match &self.body {
             Body::FastLocalBloom(bloom) => bloom.memory_usage(),
@@ -145,7 +145,7 @@ impl FilterReader {
         }
     }
 
-    /// What kind of filter it is, for people.
+    /// The name of the filter's kind.
     pub fn kind(&self) -> &'static str {
         match &self.body {
             Body::FastLocalBloom(_) => "FastLocalBloom",

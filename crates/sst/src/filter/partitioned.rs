@@ -1,8 +1,8 @@
-//! A filter in partitions: a top-level index whose entries lead to complete filters, each over a range of keys.
+//! A partitioned filter: a top-level index whose entries lead to complete filters, each over a range of keys.
 //!
-//! The top-level index is coded as the table's own index is. An entry's key is at or after every key of its partition,
-//! and before those of the next. RocksDB adds the prefixes at both ends of a partition to its neighbours, so a prefix may
-//! be asked of the partition of any key that begins with it.
+//! The top-level index has the coding of the table's own index. An entry's key is at or after every key of
+//! its partition, and before those of the next. RocksDB adds the prefixes at both ends of a partition to its
+//! neighbours, so a prefix may be queried in the partition of any key that begins with it.
 
 use base::Result;
 
@@ -11,15 +11,15 @@ use super::FilterReader;
 /// The partitions of a filter, all loaded.
 #[derive(Debug)]
 pub struct PartitionedFilter {
-    /// The keys of the top-level index, back to back.
+    /// The keys of the top-level index, concatenated.
     keys: Box<[u8]>,
-    /// Where each partition's key ends in `keys`.
+    /// The end of each partition's key in `keys`.
     ends: Box<[usize]>,
     partitions: Box<[FilterReader]>,
 }
 
 impl PartitionedFilter {
-    /// Of the entries of the top-level index in order, each key with the filter its handle leads to.
+    /// Built from the entries of the top-level index in order: each key with the filter of its handle.
     pub fn new<K: AsRef<[u8]>>(
         partitions: impl IntoIterator<Item = Result<(K, FilterReader)>>,
     ) -> Result<PartitionedFilter> {
@@ -42,11 +42,11 @@ impl PartitionedFilter {
         &self.keys[start..self.ends[partition]]
     }
 
-    /// The partition that knows about a key: the first whose own key is not before it, or the last where all are before,
-    /// since a prefix of the key may still be there. `None` only if there are no partitions.
+    /// The partition for a key: the first whose own key is not before it, or the last one if all are before,
+    /// because a prefix of the key may still be there. `None` only if there are no partitions.
     ///
-    /// `is_before` tells whether a key of the top-level index sorts before the key sought; the index is of user keys or
-    /// of internal keys, as the table's properties say.
+    /// `is_before` returns whether a key of the top-level index sorts before the sought key; the table's
+    /// properties define whether the index has user keys or internal keys.
     pub fn partition(&self, mut is_before: impl FnMut(&[u8]) -> bool) -> Option<&FilterReader> {
         let (mut low, mut high) = (0, self.partitions.len().checked_sub(1)?);
         while low < high {
@@ -60,7 +60,7 @@ impl PartitionedFilter {
         Some(&self.partitions[low])
     }
 
-    /// Bytes on the heap.
+    /// The bytes on the heap.
     pub fn memory_usage(&self) -> usize {
         self.keys.len()
             + size_of_val(&*self.ends)

@@ -1,33 +1,34 @@
-//! Which filter a table gets.
+//! The choice of a table's filter.
 
 use super::bloom;
 use super::ribbon::RibbonBuilder;
 use crate::format::FV_NEW_FILTERS;
 
-/// Which filter to write. All are read by every release that reads the format version, from RocksDB 6.15 on those of Ribbon.
+/// The filter to write. Every release that reads the format version reads all of them, Ribbon filters from
+/// RocksDB 6.15 on.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum FilterPolicy {
     /// No filter.
     #[default]
     None,
-    /// Bloom filters of so many bits a key. 10 give about 1% false positives; every 5 more divide them by about 10. Below 0.5 there
-    /// is no filter; otherwise at least 1 and at most 100 are used.
+    /// Bloom filters with this many bits a key. 10 give about 1% false positives; every 5 more divide them by
+    /// about 10. Below 0.5 there is no filter; otherwise the value is clamped to 1..=100.
     Bloom(f64),
-    /// Ribbon filters, which are as accurate as Bloom filters of `bits_per_key`, about 30% smaller, and take three to four times
-    /// the time to make and twice the time to ask.
+    /// Ribbon filters, which are as accurate as Bloom filters of `bits_per_key` and about 30% smaller, and
+    /// take three to four times the time to build and twice the time to query.
     Ribbon {
         /// As in [`FilterPolicy::Bloom`].
         bits_per_key: f64,
-        /// Tables of the levels before this one get Bloom filters: they do not live long. A flush counts as level -1; `i32::MAX` makes
-        /// Bloom filters everywhere. RocksDB's default is 0.
+        /// Tables of the levels before this one get Bloom filters, because they do not live long. A flush
+        /// counts as level -1; `i32::MAX` makes Bloom filters everywhere. RocksDB's default is 0.
         bloom_before_level: i32,
     },
 }
 
-/// The level of a table that may come to lie anywhere.
+/// The level of a table that may be put into any level.
 pub const UNKNOWN_LEVEL: i32 = i32::MAX - 1;
 
-/// What is made of the hashes of a table.
+/// The kind of filter built from the hashes of a table.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Kind {
     LegacyBloom,
@@ -43,13 +44,13 @@ impl FilterPolicy {
         }
     }
 
-    /// Bits per key in thousandths, as used; 0 means no filter.
+    /// The bits per key in thousandths, as used; 0 means no filter.
     pub fn millibits_per_key(self) -> u32 {
         match self.bits_per_key() {
             bits if bits < 0.5 => 0,
             bits if bits < 1.0 => 1000,
             bits if bits < 100.0 => (bits * 1000.0 + 0.5) as u32,
-            // Not a number is treated as RocksDB treats it: as too large.
+            // NaN is treated as in RocksDB: as too large.
             _ => 100_000,
         }
     }
@@ -59,7 +60,7 @@ impl FilterPolicy {
         (self.millibits_per_key() + 500) / 1000
     }
 
-    /// RocksDB's name of the policy, which stands in the properties of tables; empty for none.
+    /// RocksDB's name of the policy, as in the properties of tables; empty for none.
     pub fn name(self) -> &'static str {
         match self {
             _ if self.millibits_per_key() == 0 => "",
@@ -69,7 +70,7 @@ impl FilterPolicy {
         }
     }
 
-    /// What filters of tables of `format_version` are that are made for `level`, -1 for those of flushes.
+    /// The kind of filter for tables of `format_version` at `level`, -1 for those of flushes.
     pub(super) fn kind(self, format_version: u32, level: i32) -> Kind {
         match self {
             FilterPolicy::Ribbon {
@@ -83,7 +84,8 @@ impl FilterPolicy {
     }
 }
 
-/// The false positive rate of a Bloom filter of so many thousandths of bits a key, whose probes are all in one line.
+/// The false positive rate of a Bloom filter with that many thousandths of bits a key, whose probes are all
+/// in one line.
 pub(super) fn bloom_false_positive_rate(millibits_per_key: u32) -> f64 {
     let probes = f64::from(bloom::num_probes(millibits_per_key));
     let line_bits = (bloom::LINE_LEN * 8) as f64;

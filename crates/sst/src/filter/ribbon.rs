@@ -1,8 +1,9 @@
-//! Standard128Ribbon: about 30% smaller than Bloom at the same rate of false positives, for more work on both sides.
+//! Standard128Ribbon: about 30% smaller than Bloom at the same rate of false positives, with more work on
+//! both sides.
 //!
-//! The writer solved a linear system over bits so that for every key added the parity of 128 neighbouring slots, picked
-//! by the key's coefficient row, gives the bits of the key's result row. Slots lie in blocks of 128, and within a block
-//! by columns: bit i of 128 slots is one segment of 128 bits.
+//! The writer solved a linear system over bits: for every key added, the parity of 128 neighbouring slots,
+//! selected by the key's coefficient row, gives the bits of the key's result row. Slots are in blocks of 128,
+//! and within a block by columns: bit i of 128 slots is one segment of 128 bits.
 //!
 //! ```text
 //! trailer: fe seed u8 ‖ blocks u24
@@ -17,22 +18,23 @@ use cache::prefetch;
 
 use super::METADATA_LEN;
 
-/// Slots of a block, and bits of a coefficient row.
+/// The number of slots of a block, and of bits of a coefficient row.
 const BLOCK_SLOTS: u64 = 128;
-/// Most columns: a result row has 32 bits.
+/// The maximum number of columns: a result row has 32 bits.
 const MAX_COLUMNS: usize = 32;
-/// Bytes of a segment: one bit of each slot of a block.
+/// The size of a segment: one bit of each slot of a block.
 const SEGMENT_LEN: usize = 16;
 
-/// How a hash is spread over a filter, for one seed and one number of slots.
+/// The mapping of hashes to a filter, for one seed and one number of slots.
 #[derive(Clone, Copy, Debug)]
 struct Hasher {
     raw_seed: u64,
-    /// Places where a coefficient row may start.
+    /// The number of places where a coefficient row may start.
     num_starts: u64,
 }
 
-/// What one hash asks of a filter: the parity of the slots from `start` on that `row` picks is `result`, column by column.
+/// The equation of one hash: the parity of the slots from `start` on that `row` selects is `result`, column
+/// by column.
 struct Equation {
     start: u64,
     row: u128,
@@ -61,7 +63,8 @@ impl Hasher {
     }
 }
 
-/// Columns of the blocks from `upper_start` on, and `upper_start`: the blocks before have one fewer.
+/// The number of columns of the blocks from `upper_start` on, and `upper_start`: the blocks before have one
+/// fewer.
 fn columns(segments: usize, blocks: usize) -> (usize, usize) {
     let columns = segments.div_ceil(blocks);
     match columns > MAX_COLUMNS {
@@ -75,26 +78,27 @@ fn parity(bits: u128) -> u32 {
     bits.count_ones() & 1
 }
 
-/// The filter, ready to be asked.
+/// The filter in the form for queries.
 #[derive(Debug)]
 pub struct Ribbon {
     segments: Box<[u128]>,
     hasher: Hasher,
-    /// Columns of the blocks from `upper_start` on; the blocks before have one fewer.
+    /// The number of columns of the blocks from `upper_start` on; the blocks before have one fewer.
     upper_columns: usize,
     upper_start: usize,
 }
 
-/// Where the segments of a key's first block lie, and what to do with them.
+/// The location and the use of the segments of a key's first block.
 struct Place {
     first_segment: usize,
     columns: usize,
-    /// Slots of the first block that come before the coefficient row.
+    /// The slots of the first block that come before the coefficient row.
     skip: u32,
 }
 
 impl Ribbon {
-    /// Over `data`; `None` if it has fewer than two blocks, which RocksDB takes for a filter that says "maybe".
+    /// The filter over `data`; `None` if it has fewer than two blocks, which RocksDB treats as a filter that
+    /// always matches.
     pub(super) fn new(data: &[u8], metadata: &[u8; METADATA_LEN]) -> Option<Ribbon> {
         let [_, seed, b0, b1, b2] = *metadata;
         let blocks = u32::from_le_bytes([b0, b1, b2, 0]) as usize;
@@ -112,7 +116,7 @@ impl Ribbon {
         })
     }
 
-    /// The segments it was made of, as bytes.
+    /// The segments it was made from, as bytes.
     pub(super) fn data(&self) -> Vec<u8> {
         self.segments
             .iter()
@@ -130,13 +134,13 @@ impl Ribbon {
         }
     }
 
-    /// False if nothing with this hash was added.
+    /// False if no key with this hash was added.
     pub fn may_match(&self, hash: u64) -> bool {
         let Equation { start, row, result } = self.hasher.equation(hash);
         let place = self.place(start);
         let segments = &self.segments[place.first_segment..];
         let (first, next) = segments.split_at(place.columns);
-        // Without slots to skip the row ends with its block, and the last block has none after it.
+        // Without slots to skip the row ends with its block, and the last block has no next one.
         if place.skip == 0 {
             return (0..)
                 .zip(first)
@@ -148,7 +152,7 @@ impl Ribbon {
             .all(|(i, (segment, next))| parity((segment & low) ^ (next & high)) == result >> i & 1)
     }
 
-    /// Starts to load the first segment of this hash.
+    /// Prefetches the first segment of this hash.
     #[inline]
     pub fn prefetch(&self, hash: u64) {
         let place = self.place(self.hasher.equation(hash).start);
@@ -157,7 +161,7 @@ impl Ribbon {
         }
     }
 
-    /// Bytes on the heap.
+    /// The bytes on the heap.
     pub fn memory_usage(&self) -> usize {
         size_of_val(&*self.segments)
     }

@@ -60,7 +60,7 @@ fn keys_2000() -> Vec<Vec<u8>> {
 
 #[test]
 fn small_bloom_filter_is_rocksdbs_to_the_bit() {
-    // 11.9 was asked for 10 bits a key, found that the smallest filter has 64, and made use of them.
+    // 11.9 was asked for 10 bits a key, but the smallest filter has 64, and it used them.
     for (src, optimize_for_memory) in [("7.8.3", false), ("11.9", true)] {
         let vector = filter_vector(src, "FastLocalBloom", "filter_hex");
         let expected = unhex(&vector["filter_hex"]);
@@ -120,7 +120,7 @@ fn ribbon_filter_of_rocksdb_is_read() {
 fn ribbon_filter_is_rocksdbs_to_the_bit() {
     let vector = filter_vector("7.8.3", "Ribbon", "filter_b64");
     let keys: Vec<Vec<u8>> = (0..1000).map(|i| format!("key{i:05}").into_bytes()).collect();
-    // As RocksDB's, whatever the format version.
+    // As in RocksDB, whatever the format version.
     for format_version in [2, 5] {
         let mut builder = full(ribbon(10.0), format_version).unwrap();
         assert!(add_all(&mut builder, &keys) == unbase64(&vector["filter_b64"]));
@@ -222,7 +222,7 @@ fn partitions_hold_what_fits_their_size() {
             assert!(bytes > 3000 * 5 / 8);
             for partition in &partitions[..partitions.len() - 1] {
                 let len = partition.contents.len();
-                // No filter is smaller than a line, and a Ribbon's columns may come out one more.
+                // A filter has at least one line, and a Ribbon may have one more column.
                 assert!(len <= partition_size.max(69) + 64, "{len} of {partition_size}");
                 assert!(
                     partition_size < 1000 || len > partition_size * 2 / 3,
@@ -317,7 +317,7 @@ fn what_is_not_understood_matches_everything() {
         assert!(!matches(&FilterReader::new(empty).unwrap(), b"key"));
     }
     assert!(matches(&FilterReader::new([0; 6]).unwrap(), b"key"));
-    // Those that say one thing to all keep to it.
+    // Filters with a constant answer.
     for contents in [&[][..], &[0; 5], &[0; 6], &[0, 5, 0, 0, 0, 0]] {
         let filter = FilterReader::new(contents).unwrap();
         let again = FilterReader::new(filter.contents()).unwrap();

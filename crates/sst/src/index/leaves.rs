@@ -1,7 +1,7 @@
-//! What an index has of each data block, sixteen blocks at a time.
+//! The part of an index that is kept per data block, in leaves of sixteen blocks.
 //!
-//! A search ends in one leaf, and what is asked for next, where the block lies in memory or in the file, is in the same page: its
-//! address is looked up once.
+//! A search ends in one leaf. The reader then needs the block's place in memory or its handle in the file,
+//! and both are in the same page as the leaf's prefixes, so that one address translation serves all.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -11,21 +11,21 @@ use super::prefixes::{self, GROUP, HIGHEST};
 use crate::block::Block;
 use crate::format::{BLOCK_TRAILER_LEN, BlockHandle};
 
-/// Bytes of a usual entry index: 30 to 40 entries of three bytes, and what their keys have in common.
+/// Bytes of a typical entry index: 30 to 40 entries of three bytes, and the common prefix of their keys.
 const ENTRY_INDEX_PREFETCH: usize = 128;
 
-/// Where a data block was seen in memory.
+/// The last known place of a data block in memory.
 #[derive(Debug, Default)]
 pub(crate) struct Place {
-    /// Where it sits in the cache.
+    /// The slot that leads to the block in the cache.
     pub slot: Slot,
-    /// The address of its entry index when it was last used, 0 if never; there may be nothing by now. Lets a lookup ask
-    /// for that memory before it knows that the block is there.
+    /// The address of the block's entry index when it was last used, 0 if never used. The memory may hold
+    /// something else by now. A lookup prefetches it before it knows that the block is in the cache.
     pub entry_index: AtomicUsize,
 }
 
 impl Place {
-    /// Remembers where the entry index of `block` is.
+    /// Records the address of the entry index of `block`.
     #[inline(always)]
     pub fn note(&self, block: &Block) {
         let address = block.entry_index_address();
@@ -34,7 +34,7 @@ impl Place {
         }
     }
 
-    /// Asks for the memory of the entry index, if the block may be in the cache.
+    /// Prefetches the memory of the entry index, if the block may be in the cache.
     #[inline(always)]
     pub fn prefetch(&self) {
         let address = self.entry_index.load(Ordering::Relaxed);
@@ -44,40 +44,44 @@ impl Place {
     }
 }
 
-/// Sixteen entries. Aligned to its size, so that it lies in one page.
+/// Sixteen entries. A leaf is aligned to its size, so that it is within one page.
 #[derive(Debug)]
 #[repr(C, align(512))]
 struct Leaf {
-    /// The prefixes of the separators, if they are searched by them; the highest there is behind the last.
+    /// The prefixes of the separators, if they are searched by prefix. The entries after the last block hold
+    /// the highest prefix.
     prefixes: [u64; GROUP],
     places: [Place; GROUP],
-    /// Where the blocks begin in the file, the lower half. The bits that alignment leaves at 0 say how much padding is behind the block.
+    /// The lower half of each block's offset in the file. The low bits, which alignment leaves at 0, hold the
+    /// bytes of padding after the block.
     offsets: [u32; GROUP],
-    /// Where the separators end.
+    /// The end of each separator in the index's `keys`.
     key_ends: [u32; GROUP],
 }
 
 const _: () = assert!(size_of::<Leaf>() == 512);
 
-/// See the module.
+/// The leaves of an index; see the module.
 #[derive(Debug)]
 pub(super) struct Leaves {
     leaves: Box<[Leaf]>,
     len: usize,
-    /// Where a block behind the last one would begin.
+    /// The offset at which a block after the last one would begin.
     end: u64,
-    /// Upper half of where the first block of each leaf begins in the file; empty if all are 0. A block whose lower half is below that of
-    /// the first is in the next 4 GiB.
+    /// The upper half of the offset of each leaf's first block; empty if all are 0. A block whose lower half
+    /// is below that of the leaf's first block is in the next 4 GiB.
     highs: Box<[u32]>,
-    /// Of the bits of offsets, those that say how much padding is behind a block: all blocks begin at multiples of the power of two
-    /// above it, and less than that lies between two of them.
+    /// A mask of the bits of `offsets` that hold the padding after a block. All blocks begin at multiples of
+    /// the power of two above the mask, and the padding between two blocks is less than that.
     padding: u32,
-    /// Where each block is, unless what lies between them is padding, and those of a leaf lie within 4 GiB.
+    /// The handles of all blocks, for files in which the gaps between blocks are not just padding or a leaf
+    /// spans more than 4 GiB.
     apart: Option<Box<[BlockHandle]>>,
 }
 
 impl Leaves {
-    /// Of blocks that begin there and have those sizes, and of separators that end there; `prefixes` are of as many, or there are none.
+    /// Builds the leaves of blocks with these offsets and sizes, whose separators have these ends. `prefixes`
+    /// has one entry for each block or is empty.
     pub fn new(prefixes: &[u64], offsets: &[u64], sizes: &[u32], key_ends: &[u32]) -> Leaves {
         let behind = |i: usize| {
             offsets[i]
@@ -123,13 +127,13 @@ impl Leaves {
         }
     }
 
-    /// Data blocks.
+    /// The number of data blocks.
     #[inline(always)]
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Where block `i` begins in the file, and how much padding is behind it, if there is nothing else between blocks.
+    /// The offset of block `i` in the file and the bytes of padding after it, for files without other gaps.
     #[inline(always)]
     fn offset_and_padding(&self, i: usize) -> (u64, u64) {
         let offsets = &self.leaves[i / GROUP].offsets;
@@ -143,7 +147,7 @@ impl Leaves {
         )
     }
 
-    /// Where block `i` is in the file.
+    /// The location of block `i` in the file.
     #[inline]
     pub fn handle(&self, i: usize) -> BlockHandle {
         assert!(i < self.len);
@@ -159,13 +163,13 @@ impl Leaves {
         BlockHandle::new(offset, next.wrapping_sub(offset).wrapping_sub(behind))
     }
 
-    /// Where separator `i` ends.
+    /// The end of separator `i` in the index's `keys`.
     #[inline(always)]
     pub fn key_end(&self, i: usize) -> usize {
         self.leaves[i / GROUP].key_ends[i % GROUP] as usize
     }
 
-    /// Where block `i` is in memory, if it is.
+    /// The last known place of block `i` in memory.
     #[inline(always)]
     pub fn place(&self, i: usize) -> &Place {
         &self.leaves[i / GROUP].places[i % GROUP]
@@ -177,8 +181,8 @@ impl Leaves {
         self.leaves[i / GROUP].prefixes[i % GROUP]
     }
 
-    /// The first entry from leaf `at` on whose prefix is not below `prefix`, if that leaf has one; else some number up to that of
-    /// the entries.
+    /// The first entry of leaf `at` whose prefix is not below `prefix`. If the leaf has none, some number up
+    /// to the number of entries.
     #[inline(always)]
     pub fn lower_bound_in(&self, at: usize, prefix: u64) -> usize {
         match self.leaves.get(at) {
@@ -187,7 +191,8 @@ impl Leaves {
         }
     }
 
-    /// Asks for where the blocks of leaf `at` are in memory; for where they are in the file as well if `in_file`.
+    /// Prefetches the places in memory of the blocks of leaf `at`, and with `in_file` also their offsets in
+    /// the file.
     #[inline(always)]
     pub fn prefetch_places(&self, at: usize, in_file: bool) {
         let Some(leaf) = self.leaves.get(at) else { return };
@@ -200,7 +205,7 @@ impl Leaves {
         }
     }
 
-    /// Asks for where block `i` is in memory; for where it is in the file as well if `in_file`.
+    /// Prefetches the place in memory of block `i`, and with `in_file` also its offset in the file.
     #[inline(always)]
     pub fn prefetch_place(&self, i: usize, in_file: bool) {
         let Some(leaf) = self.leaves.get(i / GROUP) else {
@@ -218,7 +223,7 @@ impl Leaves {
         }
     }
 
-    /// Asks for the prefixes of leaf `at`.
+    /// Prefetches the prefixes of leaf `at`.
     #[inline(always)]
     pub fn prefetch_prefixes(&self, at: usize) {
         if let Some(leaf) = self.leaves.get(at) {
@@ -229,8 +234,8 @@ impl Leaves {
         }
     }
 
-    /// The first block that begins at or behind an offset of the file, or the number of blocks. Of blocks that lie in another order than
-    /// their keys, any.
+    /// The first block that begins at or after an offset of the file, or the number of blocks. If the blocks
+    /// are not in the order of their keys, the result is any block.
     pub fn block_at_or_after(&self, offset: u64) -> usize {
         let (mut low, mut high) = (0, self.len);
         while low < high {

@@ -1,10 +1,11 @@
 //! The index of an open table, decoded: which data block may hold a key.
 //!
-//! On disk an index is one block, or a block over partitions, whose entries must be decoded one after the other. In
-//! memory it is flat arrays over all data blocks: separators, and in `leaves` where each of them ends, the places of the blocks in the file and for
-//! each a cache slot, so that a block in the cache is found by its number alone. For a bytewise order the separators are
-//! searched by eight bytes but for a bit of each (`prefixes`, over the leaves), behind what all of them have in common; whole separators are
-//! compared only where those are equal.
+//! On disk an index is one block, or a block over partitions, whose entries must be decoded one after the
+//! other. In memory it is flat arrays over all data blocks: the separators, and in `leaves` the end of each
+//! separator, the offset of each block in the file and a cache slot for each block. So a block in the cache
+//! is found by its number alone. In a bytewise order the search compares 63 bits of each separator after the
+//! prefix common to all of them (`prefixes`, over the leaves). It compares whole separators only where those
+//! bits are equal.
 //!
 //! | format | handled by |
 //! |---|---|
@@ -35,25 +36,25 @@ use leaves::Leaves;
 pub(crate) use leaves::Place;
 use prefixes::{HIGHEST, PREFIX_BITS, Prefixes};
 
-/// Separators may be this much longer than the blocks they come from, and [`KEYS_SLACK`] more: prefix compression
-/// shortens keys, but a damaged block must not make us allocate without end.
+/// Separators may be this many times as long as the blocks they come from, plus [`KEYS_SLACK`]. Prefix
+/// compression makes keys shorter, but a damaged block must not make the reader allocate without limit.
 const KEYS_FACTOR: usize = 256;
-/// See [`KEYS_FACTOR`].
+/// Additional bytes of separators; see [`KEYS_FACTOR`].
 const KEYS_SLACK: usize = 1 << 20;
 
-/// How the entries of a table's index blocks are coded.
+/// The coding of the entries of a table's index blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IndexCoding {
-    /// Keys are user keys; else internal keys.
+    /// True if keys are user keys; false if they are internal keys.
     pub user_keys: bool,
-    /// Values are deltas where they can be, and have no length.
+    /// Values are deltas where possible, and have no length.
     pub delta: bool,
     /// The first internal key of the block follows its handle.
     pub first_keys: bool,
 }
 
 impl IndexCoding {
-    /// As the properties of a table say.
+    /// The coding that the properties of a table declare.
     pub fn of(properties: &TableProperties) -> IndexCoding {
         IndexCoding {
             user_keys: properties.index_key_is_user_key,
@@ -62,7 +63,8 @@ impl IndexCoding {
         }
     }
 
-    /// That of an index over partitions, of the index itself or of the filter: without first keys.
+    /// The coding of a top-level index, over partitions of the index or of the filter: the same without first
+    /// keys.
     pub fn top_level(self) -> IndexCoding {
         IndexCoding {
             first_keys: false,
@@ -74,17 +76,17 @@ impl IndexCoding {
 /// An entry of an index block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IndexEntry<'a> {
-    /// At or after every key of the block, before every key of the next.
+    /// A key at or after every key of the block and before every key of the next block.
     pub separator: &'a [u8],
-    /// Where the block is.
+    /// The location of the block.
     pub handle: BlockHandle,
-    /// Its first internal key, where the index has them.
+    /// The first internal key of the block, if the index holds first keys.
     pub first_key: Option<&'a [u8]>,
 }
 
-/// Hands every entry of an index block to `on_entry`, in order.
+/// Passes every entry of an index block to `on_entry`, in order.
 ///
-/// Errors: `Corruption` with the offset within the block, and what `on_entry` returns.
+/// Errors: `Corruption` with the offset within the block, and the errors of `on_entry`.
 pub fn decode_block(
     block: &Block,
     coding: IndexCoding,
@@ -135,29 +137,32 @@ pub fn decode_block(
     Ok(())
 }
 
-/// One block in so many tells whether blocks are read past the cache: where half of them are, threads would write what they share all the time.
+/// One block in this many reports whether blocks are read past the cache. If every block reported, and half
+/// of them were read past it, threads would write shared memory all the time.
 const TELLING: usize = 8;
 
-/// The decoded index. See the module.
+/// The decoded index; see the module.
 #[derive(Debug)]
 pub struct Index {
-    /// Separators, back to back.
+    /// The separators, back to back.
     keys: Box<[u8]>,
-    /// Where each block is, in the file and in memory, where its separator ends in `keys`, and the prefix of that.
+    /// For each block its place in the file and in memory, the end of its separator in `keys`, and the prefix
+    /// of the separator.
     leaves: Leaves,
-    /// Lookups read blocks that the cache does not keep, as far as the last of them told: where blocks lie in the file is asked for with their
-    /// places in memory.
+    /// The last block that reported was read past the cache; see [`TELLING`]. Lookups then prefetch the
+    /// offsets of blocks in the file along with their places in memory.
     reads_past_cache: AtomicBool,
     user_keys: bool,
-    /// What all separators begin with, where the order is bytewise. Their prefixes lie behind that.
+    /// The length of the prefix common to all separators, in a bytewise order. The searched prefixes begin
+    /// after it.
     common_len: usize,
-    /// The last prefix of each leaf, where the order is bytewise.
+    /// The last prefix of each leaf, in a bytewise order.
     prefixes: Option<Prefixes>,
-    /// The first internal key of each block, where the index has them.
+    /// The first internal key of each block, if the index holds them.
     first_keys: Option<Box<FirstKeys>>,
 }
 
-/// Keys, back to back, and where each ends.
+/// Keys, back to back, and the end of each.
 #[derive(Debug, Default)]
 struct FirstKeys {
     keys: Vec<u8>,
@@ -165,7 +170,7 @@ struct FirstKeys {
 }
 
 impl Index {
-    /// Data blocks.
+    /// The number of data blocks.
     #[inline]
     pub fn len(&self) -> usize {
         self.leaves.len()
@@ -176,44 +181,46 @@ impl Index {
         self.len() == 0
     }
 
-    /// True if separators are user keys: then no user key is in two blocks.
+    /// True if separators are user keys. No user key is then in two blocks.
     #[inline]
     pub fn has_user_keys(&self) -> bool {
         self.user_keys
     }
 
-    /// The separator behind block `i`.
+    /// The separator after block `i`.
     #[inline]
     pub fn separator(&self, i: usize) -> &[u8] {
         let start = i.checked_sub(1).map_or(0, |before| self.leaves.key_end(before));
         &self.keys[start..self.leaves.key_end(i)]
     }
 
-    /// Where block `i` is.
+    /// The location of block `i` in the file.
     #[inline]
     pub fn handle(&self, i: usize) -> BlockHandle {
         self.leaves.handle(i)
     }
 
-    /// The first internal key of block `i`, as the index has it; `None` where it has none.
+    /// The first internal key of block `i`. `None` if the index does not hold it.
     pub(crate) fn first_key(&self, i: usize) -> Option<&[u8]> {
         let FirstKeys { keys, ends } = self.first_keys.as_deref()?;
         Some(separator(keys, ends, i))
     }
 
-    /// The first block that begins at or behind an offset of the file, or the number of blocks. Of a table whose blocks lie in another
-    /// order than their keys, any.
+    /// The first block that begins at or after an offset of the file, or the number of blocks. If the blocks
+    /// are not in the order of their keys, the result is any block.
     pub(crate) fn block_at_or_after(&self, offset: u64) -> usize {
         self.leaves.block_at_or_after(offset)
     }
 
-    /// True if the last block that told was [read past the cache](Index::note_read): as often as blocks are.
+    /// True if the last block that reported was [read past the cache](Index::note_read): as probable as such
+    /// reads are frequent.
     #[inline]
     pub(crate) fn reads_past_cache(&self) -> bool {
         self.reads_past_cache.load(Ordering::Relaxed)
     }
 
-    /// Takes note that block `i` is read, in the cache or past it. Each [`TELLING`]th block tells, and writes if that is news.
+    /// Records that block `i` is read from the cache or past it. Only every [`TELLING`]th block reports, and
+    /// it writes only a change.
     #[inline(always)]
     pub(crate) fn note_read(&self, i: usize, past_cache: bool) {
         if self.reads_past_cache() != past_cache && i.is_multiple_of(TELLING) {
@@ -221,20 +228,20 @@ impl Index {
         }
     }
 
-    /// Where block `i` is in memory, if it is.
+    /// The last known place of block `i` in memory.
     #[inline]
     pub(crate) fn place(&self, i: usize) -> &Place {
         self.leaves.place(i)
     }
 
-    /// Asks for where block `i` is in memory.
+    /// Prefetches the place of block `i` in memory.
     #[inline]
     pub(crate) fn prefetch_place(&self, i: usize) {
         self.leaves.prefetch_place(i, false);
     }
 
-    /// The first block that can hold an entry at or after the target, or the number of blocks: all entries of the blocks
-    /// before it are before the target.
+    /// The first block that can hold an entry at or after the target, or the number of blocks. All entries of
+    /// earlier blocks are before the target.
     #[inline]
     pub(crate) fn seek(&self, target: &Target<'_>, stored_order: &UserComparator, form: &KeyForm) -> usize {
         match &self.prefixes {
@@ -280,8 +287,8 @@ impl Index {
         self.seek_between(i + 1, end, target, &UserComparator::Bytewise, form)
     }
 
-    /// As [`approach_in_steps`](Index::approach_in_steps), and asks for all that will be waited for besides: worth it where something else is
-    /// waited for first.
+    /// As [`approach_in_steps`](Index::approach_in_steps), and also prefetches everything that the search
+    /// reads next. Worth it if the caller waits for something else first.
     #[inline]
     pub(crate) fn approach(&self, target: &Target<'_>) -> Option<usize> {
         let leaf = self.approach_in_steps(target)?;
@@ -289,7 +296,8 @@ impl Index {
         Some(leaf)
     }
 
-    /// The first step of a [`seek`](Index::seek) in steps: asks for what the [next](Index::seek_from) reads. `None` if there is no such step.
+    /// The first step of a [`seek`](Index::seek) in steps: prefetches the memory that [the
+    /// second](Index::seek_from) reads. `None` if the search has no such step.
     #[inline]
     pub(crate) fn approach_in_steps(&self, target: &Target<'_>) -> Option<usize> {
         let leaf = self.leaf_of(target)?;
@@ -297,8 +305,8 @@ impl Index {
         Some(leaf)
     }
 
-    /// The second step: as [`seek`](Index::seek), from what [the first](Index::approach_in_steps) gave for that target. Asks for the
-    /// [place](Index::place).
+    /// The second step: as [`seek`](Index::seek), from the result of [the first](Index::approach_in_steps)
+    /// for the same target. Prefetches the [place](Index::place).
     #[inline]
     pub(crate) fn seek_from(&self, leaf: usize, target: &Target<'_>, form: &KeyForm) -> usize {
         let i = match (&self.prefixes, self.rest_of(target)) {
@@ -309,7 +317,8 @@ impl Index {
         i
     }
 
-    /// What the user key has behind what all separators begin with; `None` if it begins otherwise.
+    /// The rest of the user key after the prefix common to all separators. `None` if the user key does not
+    /// begin with that prefix.
     #[inline(always)]
     fn rest_of<'a>(&self, target: &Target<'a>) -> Option<&'a [u8]> {
         let common = &self.keys[..self.common_len];
@@ -323,7 +332,7 @@ impl Index {
         Some(prefixes.lower_bound(prefix_of(self.rest_of(target)?)))
     }
 
-    /// Halving `low..high` by whole separators.
+    /// Searches `low..high` by halves, comparing whole separators.
     fn seek_between(
         &self,
         mut low: usize,
@@ -365,7 +374,7 @@ impl Index {
     }
 }
 
-/// Key `i` of keys that lie back to back and end there.
+/// Key `i` of `keys`, which are back to back and end at `ends`.
 #[inline]
 fn separator<'a>(keys: &'a [u8], ends: &[u32], i: usize) -> &'a [u8] {
     let start = if i == 0 { 0 } else { ends[i - 1] as usize };
@@ -394,7 +403,7 @@ pub(crate) fn separator_is_before(
         == cmp::Ordering::Less
 }
 
-/// The first eight bytes but for the last bit, zeros where there are fewer.
+/// The first 63 bits, with zeros for missing bytes.
 #[inline(always)]
 fn prefix_of(rest: &[u8]) -> u64 {
     leading_u64(rest) >> (u64::BITS - PREFIX_BITS)
@@ -404,7 +413,7 @@ fn prefix_of(rest: &[u8]) -> u64 {
 #[derive(Debug)]
 pub struct IndexBuilder {
     user_keys: bool,
-    /// Where the footer begins: no block ends beyond.
+    /// The offset of the footer: no block may end after it.
     limit: u64,
     keys_limit: usize,
     keys: Vec<u8>,
@@ -415,7 +424,7 @@ pub struct IndexBuilder {
 }
 
 impl IndexBuilder {
-    /// For a table whose blocks end before `limit`.
+    /// A builder for a table whose blocks end before `limit`.
     pub fn new(user_keys: bool, limit: u64) -> IndexBuilder {
         IndexBuilder {
             user_keys,
@@ -429,7 +438,7 @@ impl IndexBuilder {
         }
     }
 
-    /// Adds the data blocks that an index block, or a partition of an index, leads to.
+    /// Adds the data blocks of an index block or of a partition of an index.
     ///
     /// Errors: as [`decode_block`], and `Corruption` for a handle beyond the end of the file.
     pub fn add_block(&mut self, block: &Block, coding: IndexCoding) -> Result<()> {
@@ -456,7 +465,7 @@ impl IndexBuilder {
         })?;
         if self.keys.len() + separator.len() > self.keys_limit {
             return Err(Error::corruption(
-                "bad index block: separators longer than they can be",
+                "bad index block: separators are longer than possible",
             ));
         }
         self.keys.extend_from_slice(separator);
@@ -485,9 +494,10 @@ impl IndexBuilder {
         }
     }
 
-    /// What all separators begin with.
+    /// The length of the prefix common to all separators.
     fn common_len(&self) -> usize {
-        // Not of the first and last alone: a damaged index need not be sorted.
+        // All separators are compared, not just the first and the last: those of a damaged index need not be
+        // sorted.
         let common = |common: Option<usize>, i| {
             let first = &self.user_key(0)[..common.unwrap_or(self.user_key(0).len())];
             Some(shared_len(first, self.user_key(i)))
@@ -495,11 +505,11 @@ impl IndexBuilder {
         (0..self.offsets.len()).fold(None, common).unwrap_or(0)
     }
 
-    /// The index, with prefixes if the order of the stored user keys is bytewise.
+    /// The index, with prefixes if the stored user keys are in bytewise order.
     pub fn build(mut self, stored_order: &UserComparator) -> Index {
         self.first_keys.keys.shrink_to_fit();
         self.first_keys.ends.shrink_to_fit();
-        // All blocks have one, or none has.
+        // Either all blocks have a first key, or none is used.
         let has_first_keys = !self.offsets.is_empty() && self.first_keys.ends.len() == self.offsets.len();
         let mut common_len = 0;
         let mut prefixes = Vec::new();

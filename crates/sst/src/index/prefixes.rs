@@ -1,24 +1,24 @@
-//! A static search tree over ascending prefixes of eight bytes but for a bit: finds a place among tens of thousands with four or five loads
-//! that wait for each other, and without a branch that could be guessed wrong.
+//! A static search tree over ascending prefixes of 63 bits. A search finds a place among tens of thousands
+//! with four or five dependent loads, and without an unpredictable branch.
 //!
-//! Level 0 is the prefixes themselves in groups of 16, which is two cache lines. Each level above holds the last prefix
-//! of every group below, down to a level of one group. A search counts the smaller prefixes of one group a level; the
-//! count names the group of the next.
+//! Level 0 is the prefixes themselves in groups of 16, which is two cache lines. Each higher level holds the
+//! last prefix of every group of the level below, up to a level of one group. A search counts the smaller
+//! prefixes of one group per level. The count selects the group of the next level.
 
 /// Prefixes in a group.
 pub(super) const GROUP: usize = 16;
 
-/// Prefixes have 63 bits: the sign of a difference says which of two is lower, and every x86-64 subtracts several at once. Not
-/// all of them compare several.
+/// The bits of a prefix. The sign of a difference of two 63-bit numbers gives their order, and every x86-64
+/// processor subtracts several numbers at once. Not all of them compare several at once.
 pub(super) const PREFIX_BITS: u32 = 63;
-/// The highest prefix there is: what no prefix is above.
+/// The highest possible prefix.
 pub(super) const HIGHEST: u64 = u64::MAX >> (u64::BITS - PREFIX_BITS);
 
 #[derive(Clone, Debug)]
 #[repr(align(64))]
 struct Group([u64; GROUP]);
 
-/// How many of a group are below `prefix`.
+/// The number of prefixes in a group that are below `prefix`.
 #[inline(always)]
 pub(super) fn count_below(group: &[u64; GROUP], prefix: u64) -> usize {
     let mut count = 0;
@@ -28,12 +28,12 @@ pub(super) fn count_below(group: &[u64; GROUP], prefix: u64) -> usize {
     count as usize
 }
 
-/// The tree.
+/// The search tree; see the module.
 #[derive(Debug)]
 pub(super) struct Prefixes {
-    /// Level 0 first; the last group of a level is filled up with the highest prefix there is.
+    /// The groups of all levels, level 0 first. The last group of a level is padded with the highest prefix.
     groups: Box<[Group]>,
-    /// Where each level begins in `groups`, the top level first.
+    /// The start of each level in `groups`, the top level first.
     levels: Box<[usize]>,
     len: usize,
     /// The last prefix.
@@ -41,7 +41,8 @@ pub(super) struct Prefixes {
 }
 
 impl Prefixes {
-    /// Over `prefixes`, which should ascend; if they do not, searches give some number and never fail.
+    /// Builds the tree over `prefixes`, which should ascend. If they do not, searches return some number and
+    /// never fail.
     pub fn new(prefixes: Vec<u64>) -> Prefixes {
         let mut groups: Vec<Group> = Vec::new();
         let mut levels = Vec::new();
@@ -77,8 +78,8 @@ impl Prefixes {
         }
         let mut at = 0;
         for &level in &self.levels {
-            // Some prefix of the group is not below, and the filler never is: `at` stays within the level, unless
-            // the prefixes do not ascend.
+            // Some prefix of the group is not below `prefix`, and padding never is. So `at` stays within the
+            // level, unless the prefixes do not ascend.
             let Some(group) = self.groups.get(level + at) else {
                 return self.len;
             };

@@ -1,5 +1,5 @@
-//! An index as bytes, for the secondary cache: what a table's index block was decoded into, and can be decoded from again at less
-//! cost. Never on disk.
+//! The bytes of a decoded index, for the secondary cache. Restoring them costs less than decoding the table's
+//! index block again. They are never on disk.
 //!
 //! ```text
 //! number varint   then for each block
@@ -15,7 +15,7 @@ use super::{Index, IndexBuilder};
 use crate::format::BlockHandle;
 
 impl Index {
-    /// Itself as bytes; where blocks were seen in the cache is not in them.
+    /// The index as bytes. The places of blocks in memory are not saved.
     pub(crate) fn save(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(self.keys.len() + 8 * self.len());
         coding::put_varint64(&mut out, self.len() as u64);
@@ -33,7 +33,8 @@ impl Index {
         out
     }
 
-    /// What [`save`](Index::save) made bytes of, of a table whose blocks end before `limit`.
+    /// Restores an index from the bytes that [`save`](Index::save) made, for a table whose blocks end before
+    /// `limit`.
     pub(crate) fn restore(
         saved: &[u8],
         user_keys: bool,
@@ -41,7 +42,7 @@ impl Index {
         stored_order: &UserComparator,
     ) -> Result<Index> {
         let mut builder = IndexBuilder::new(user_keys, limit);
-        // It was within its limits when it was read.
+        // The index was within its limits when it was read from the table.
         builder.keys_limit = u32::MAX as usize;
         let mut saved = Reader::new(saved);
         let mut separator: Vec<u8> = Vec::new();

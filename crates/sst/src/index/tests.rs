@@ -1,4 +1,4 @@
-//! Index blocks RocksDB wrote, and searches against a plain one.
+//! Index blocks that RocksDB wrote, and searches compared with a plain search.
 
 use base::{Kind, UserComparator};
 use testkit::rng;
@@ -65,7 +65,7 @@ fn a_seek_finds_what_a_plain_search_finds() {
         let count = *rng.pick(&[0, 1, 2, 17, 300, 3000]);
         let user_key = |rng: &mut testkit::rng::TestRng| match round % 5 {
             0 => format!("{:016}", rng.u32(..100_000)).into_bytes(),
-            // The same eight bytes for most of them.
+            // Most of these keys have the same first eight bytes.
             1 => format!("table/0000000/{:04}", rng.u32(..5000)).into_bytes(),
             2 => format!("{}table/0000000/{:03}", rng.u32(..3), rng.u32(..2000)).into_bytes(),
             3 => {
@@ -118,19 +118,19 @@ fn a_seek_finds_what_a_plain_search_finds() {
                     "{target:02x?}"
                 );
             }
-            // Of a leaf; keys may be empty.
+            // The leaves take 32 bytes an entry; keys may be empty.
             assert!(index.memory_usage() >= index.len() * 32);
         }
     }
 }
 
-/// What is told of a block's place is what was put in, whether blocks lie in a row, with padding or other gaps between, and however far into
-/// the file. Padding costs nothing.
+/// The handle of a block is the one that was put in, whether blocks are back to back, padded, or apart, and
+/// at any offset in the file. Padding costs no memory.
 #[test]
 fn handles_are_as_they_were() {
     let mut rng = rng::rng();
     for count in [0usize, 1, 15, 16, 17, 31, 32, 33, 100] {
-        // The last ones make leaves of more than 4 GiB, and of less in files of more.
+        // The last ones make leaves of more than 4 GiB, and leaves of less in files of more.
         for (gap, alignment, largest) in [
             (0, 1, 5_000),
             (1, 1, 5_000),
@@ -160,7 +160,8 @@ fn handles_are_as_they_were() {
             assert_eq!(found, handles);
             let near_the_front = largest <= 1 << 20 && first < 1 << 31;
             if gap == 0 && near_the_front {
-                // Of leaves of 512 bytes, the separators and what is searched first. Handles would be 16 more.
+                // The memory of leaves of 512 bytes and of the search tree. Stored handles would take 16
+                // bytes more for each block.
                 assert!(index.memory_usage() <= count.next_multiple_of(16) * 40 + 600);
             }
             let near = handles
@@ -204,7 +205,7 @@ fn disorder_and_impossible_handles_do_no_harm() {
 
 #[test]
 fn shared_bytes_cannot_make_separators_without_end() {
-    // One long key, and then a million that are the same but for nothing.
+    // One long key, and then a million empty deltas of it.
     let mut bytes = Vec::new();
     let long = vec![b'k'; 1 << 16];
     for varint in [0, long.len() as u32] {

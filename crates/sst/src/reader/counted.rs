@@ -1,4 +1,5 @@
-//! What a table counts: in the statistics of its database, if there are some, and for the thread that reads, if it asked for it.
+//! The counters of a table: in the statistics of its database, if it has some, and in the perf context of the
+//! reading thread, if that is on.
 
 use std::sync::Arc;
 
@@ -9,7 +10,7 @@ use cache::EntryRole;
 
 use super::Table;
 
-/// Where the tickers of a kind of block are.
+/// The tickers of a kind of block.
 struct Of {
     hit: Ticker,
     miss: Ticker,
@@ -41,19 +42,19 @@ fn of(role: EntryRole) -> Of {
 }
 
 impl Table {
-    /// Where it counts what its readers do.
+    /// The statistics in which the table counts reads.
     #[inline]
     pub fn statistics(&self) -> Option<&Arc<Statistics>> {
         self.fetcher.statistics()
     }
 
-    /// True if somebody wants to know. Where nobody does, this is all it costs.
+    /// True if some counter is on. If none is, this check is the whole cost.
     #[inline(always)]
     fn counts(&self) -> bool {
         self.fetcher.statistics().is_some() || perf::counts()
     }
 
-    /// A block was found in the cache; `charge` tells its bytes.
+    /// Counts a block found in the cache. `charge` returns its bytes.
     #[inline(always)]
     pub(super) fn note_hit(&self, role: EntryRole, charge: impl FnOnce() -> usize) {
         if self.counts() {
@@ -77,7 +78,7 @@ impl Table {
         }
     }
 
-    /// A block was not in the cache.
+    /// Counts a block that was not in the cache.
     pub(super) fn note_miss(&self, role: EntryRole) {
         if let Some(statistics) = self.statistics() {
             statistics.record_tick(Ticker::BlockCacheMiss, 1);
@@ -85,7 +86,7 @@ impl Table {
         }
     }
 
-    /// A block of `charge` bytes was put into the cache, or not taken.
+    /// Counts a block of `charge` bytes that was inserted into the cache, or refused.
     pub(super) fn note_insert(&self, role: EntryRole, charge: usize, taken: bool) {
         let Some(statistics) = self.statistics() else {
             return;
@@ -100,20 +101,20 @@ impl Table {
         statistics.record_tick(of.bytes_insert, charge as u64);
     }
 
-    /// When a block began to be read, if its time is taken.
+    /// Starts the timer of a block read, if reads are timed.
     pub(super) fn start_of_read(&self) -> Option<Stopwatch> {
         let timed = self.statistics().is_some_and(|statistics| statistics.times());
         timed.then(Stopwatch::start)
     }
 
-    /// It was read.
+    /// Records the time of a finished block read.
     pub(super) fn note_read(&self, started: Option<Stopwatch>) {
         if let (Some(started), Some(statistics)) = (started, self.statistics()) {
             statistics.record_in_histogram(Histogram::ReadBlockGetMicros, started.nanos() / 1_000);
         }
     }
 
-    /// A filter was asked, for a whole key or for a prefix, and answered. Gives the answer.
+    /// Counts the answer of a filter for a whole key or for a prefix, and returns it.
     #[inline(always)]
     pub(super) fn note_filtered(&self, whole_key: bool, may_match: bool) -> bool {
         if self.counts() {
@@ -144,7 +145,7 @@ impl Table {
         }
     }
 
-    /// What a lookup found behind a filter over whole keys was there.
+    /// Counts a key that a lookup found after a filter over whole keys let it through.
     pub fn note_true_positive(&self) {
         if let Some(statistics) = self.statistics()
             && self.has_whole_key_filter()

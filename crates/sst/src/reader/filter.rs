@@ -1,4 +1,4 @@
-//! The filter of an open table: which keys it cannot hold.
+//! The filter of an open table: the keys that the table cannot hold.
 
 use base::internal_key;
 use base::{Error, Result};
@@ -26,7 +26,7 @@ impl TableFilter {
     }
 }
 
-/// Where the filter of a table is.
+/// The location of a table's filter.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum FilterHandle {
     None,
@@ -35,10 +35,10 @@ pub(super) enum FilterHandle {
 }
 
 impl Table {
-    /// What filter there is: its kind (that of the first partition), its partitions, 0 for a filter in one block, and the
-    /// bytes it takes in memory. `None` without a filter.
+    /// The filter's kind (that of the first partition), the number of its partitions (0 for a filter in one
+    /// block), and its bytes in memory. `None` without a filter.
     ///
-    /// Errors: those of reading it.
+    /// Errors: those of reading the filter.
     pub(crate) fn describe_filter(&self) -> Result<Option<(&'static str, usize, usize)>> {
         let partitions = match self.filter_handle {
             FilterHandle::Partitioned(handle) => self.partitions(handle)?.len(),
@@ -101,10 +101,10 @@ impl Table {
         })
     }
 
-    /// False if the filter knows that no version of the key is in the table; range deletions are not counted. True where
-    /// there is no filter, or none that can tell.
+    /// False if the filter excludes every version of the key. Range deletions are not considered. True if the
+    /// table has no filter, or none that can decide.
     ///
-    /// Errors: those of reading the filter, the first time.
+    /// Errors: those of reading the filter, on the first call.
     #[inline]
     pub fn may_contain(&self, key: &LookupKey) -> Result<bool> {
         if self.caches_parts() {
@@ -137,10 +137,10 @@ impl Table {
         }
     }
 
-    /// False if the filter knows that no user key at or after the internal key `target` and with `target`'s prefix is in
-    /// the table. True also where the table was not written with this prefix extractor.
+    /// False if the filter excludes every user key at or after the internal key `target` with `target`'s
+    /// prefix. True also if the table was not written with this prefix extractor.
     ///
-    /// Errors: those of reading the filter, the first time.
+    /// Errors: those of reading the filter, on the first call.
     pub fn may_contain_prefix_of(&self, target: &[u8], options: &BlockReadOptions) -> Result<bool> {
         let Some(extractor) = &self.filter_prefixes else {
             return Ok(true);
@@ -185,8 +185,8 @@ impl Table {
             .is_none_or(|partition| partition.may_match(hash, legacy))
     }
 
-    /// Starts to bring the filter's memory for this key into the processor's cache, if the filter is loaded. Of use when
-    /// several tables will be asked for one key.
+    /// Prefetches the filter's memory for this key, if the filter is loaded. Useful if several tables will be
+    /// searched for one key.
     #[inline]
     pub fn prefetch_filter(&self, key: &LookupKey) {
         if let Some(Some(TableFilter::Full(filter))) = self.filter.value.get() {

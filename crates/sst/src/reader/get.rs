@@ -1,4 +1,4 @@
-//! Point lookups, and how a data block is found: by its slot, in the cache, in the file.
+//! Point lookups, and the search for a data block: by its slot, in the cache, in the file.
 
 use std::cell::Cell;
 use std::fmt;
@@ -17,42 +17,44 @@ use crate::index::Index;
 use crate::lookup_key::LookupKey;
 use crate::readahead::Readahead;
 
-/// Where in a table a key must be, if it is in the table. See [`Table::locate`].
+/// The place in a table at which a key must be, if the table holds it; see [`Table::locate`].
 #[derive(Clone, Copy, Debug)]
 pub struct Located {
     pub(crate) block: usize,
 }
 
-/// What is known of where in a table's index a key must be: by default nothing. See [`Table::approach`], [`Table::approach_index`].
+/// The state of an index search after its first step; the default is a search that has not started. See
+/// [`Table::approach`], [`Table::approach_index`].
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Approached {
     leaf: Option<usize>,
 }
 
-/// Where a block may be before it is looked for in the file.
+/// A place that is searched for a block before the file is read.
 pub(crate) enum Ahead<'a> {
     Nothing,
-    /// What a cursor reads ahead, which it does now.
+    /// The readahead of a cursor, which reads ahead now.
     Cursor(&'a mut Readahead),
-    /// What was read before.
+    /// A range of the file that was read before.
     Read(&'a Span),
 }
 
-/// The result of a look for a block in the cache.
+/// The result of a search for a block in the cache.
 enum Found {
     Block(BlockPin),
-    /// One that was not verified, which the reader asks for.
+    /// A block whose checksum was not verified, though the reader asks for that.
     Unverified,
     Nothing,
 }
 
-/// Bytes of a mapped block that are asked for ahead: processors do not have many more lines under way, and read on by themselves.
+/// The bytes of a mapped block that are prefetched. Processors do not support many more outstanding lines,
+/// and prefetch further by themselves.
 const MAPPED_AHEAD: usize = 8 << 10;
-/// How many blocks ahead a walk asks where a block is: there are four places in a line.
+/// The number of blocks ahead for which a walk prefetches the place: a cache line holds four places.
 const PLACES_AHEAD: usize = 6;
-/// In the place of a block's number: the cache is not asked before the last step of the lookup.
+/// Stands for a block number: the cache is not searched before the last step of the lookup.
 const UNLOCATED: usize = usize::MAX;
-/// The same, where the filter is not to be asked.
+/// As [`UNLOCATED`], for a lookup that does not ask the filter.
 const UNLOCATED_UNFILTERED: usize = usize::MAX - 1;
 
 /// A value within a block, borrowed while the visitor runs.
@@ -63,7 +65,7 @@ pub struct Value<'a> {
     kept: &'a Cell<Option<Kept>>,
 }
 
-/// The value to hand out: where it lies in its block.
+/// The place within its block of the value to return.
 #[derive(Clone, Copy)]
 struct Kept {
     start: usize,
@@ -71,29 +73,29 @@ struct Kept {
 }
 
 impl Kept {
-    /// In the block of `pin`.
+    /// The value in the block of `pin`.
     #[inline(always)]
     fn of(self, pin: BlockPin) -> PinnedBytes {
         PinnedBytes::in_block(pin, self.start, self.len)
     }
 }
 
-/// What came of the search of one block.
+/// The result of the search of one block.
 pub(crate) struct Visited {
-    /// The next block has none of what is looked for.
+    /// The next block holds no match.
     pub done: bool,
     pub kept: Option<PinnedBytes>,
 }
 
 impl<'a> Value<'a> {
-    /// The value.
+    /// The bytes of the value.
     #[inline]
     pub fn bytes(&self) -> &'a [u8] {
         self.bytes
     }
 
-    /// Has the lookup hand the value out when it is over: the hold on the block that the lookup has goes over to it, and nothing is
-    /// copied. Of several that are to be kept the last one is.
+    /// Makes the lookup return this value. The lookup's pin of the block passes to the returned value, and
+    /// nothing is copied. If several values are to be kept, the last one is.
     #[inline]
     pub fn keep(&self) {
         self.kept.set(Some(Kept {
@@ -110,13 +112,14 @@ impl fmt::Debug for Value<'_> {
 }
 
 impl Table {
-    /// Looks a key up: shows `visit` the versions of it that are visible at the key's sequence number (and timestamp),
-    /// newest first, until it breaks. Gives the value that `visit` wanted to [keep](Value::keep). The filter is asked first. Range
-    /// deletions are not looked at.
+    /// Looks up a key. Passes the versions that are visible at the key's sequence number (and timestamp) to
+    /// `visit`, newest first, until it breaks. Returns the value that `visit` asked to [keep](Value::keep).
+    /// The filter is asked first. Range deletions are not considered.
     ///
-    /// Nothing is allocated and nothing locked while the block is in the cache.
+    /// While the block is in the cache, the lookup allocates nothing and locks nothing.
     ///
-    /// Errors: `Corruption` with file and offset; what the file system says. Versions shown before an error were there.
+    /// Errors: `Corruption` with file and offset; those of the file system. Versions passed to `visit` before
+    /// an error are valid.
     #[inline]
     pub fn get(
         &self,
@@ -127,7 +130,8 @@ impl Table {
         self.get_approached(key, Approached::default(), options, visit)
     }
 
-    /// As [`Table::get`], with what [`Table::approach`] or [`Table::approach_index`] of this table and key gave.
+    /// As [`Table::get`], with the result of [`Table::approach`] or [`Table::approach_index`] for the same
+    /// table and key.
     #[inline]
     pub fn get_approached(
         &self,
@@ -150,21 +154,23 @@ impl Table {
 
     /// The first step of a [`Table::get`]: asks the filter. False if the key is not in the table.
     ///
-    /// Taking the steps one by one is worth it where many keys are looked up at once: each step for all of them, and they wait for memory
-    /// together. The steps are [`Table::prefetch_filter`], this, [`Table::approach_index`], [`Table::locate`],
-    /// [`Table::prefetch_block_of`], [`Table::prefetch_entry_of`], [`Table::get_located`].
+    /// Separate steps are worth it if many keys are looked up at once: the caller takes each step for all
+    /// keys, and their memory accesses overlap. The steps are [`Table::prefetch_filter`], this,
+    /// [`Table::approach_index`], [`Table::locate`], [`Table::prefetch_block_of`],
+    /// [`Table::prefetch_entry_of`], [`Table::get_located`].
     ///
-    /// Errors: those of reading the filter, the first time.
+    /// Errors: those of reading the filter, on the first call.
     #[inline]
     pub fn passes_filter(&self, key: &LookupKey) -> Result<bool> {
         match self.caches_parts() {
-            // The last step asks.
+            // The last step asks the filter.
             true => Ok(true),
             false => self.owned_filter_may_contain(key),
         }
     }
 
-    /// After [`Table::passes_filter`]: asks for the memory of the index. Does nothing if it is not loaded.
+    /// The step after [`Table::passes_filter`]: prefetches the memory of the index. Does nothing if the index
+    /// is not loaded.
     #[inline]
     pub fn approach_index(&self, key: &LookupKey) -> Approached {
         let index = self.index.value.get();
@@ -173,9 +179,10 @@ impl Table {
         }
     }
 
-    /// With what [`Table::approach_index`] of this table and key gave: searches the index. `None` if the key is not in the table.
+    /// Searches the index with the result of [`Table::approach_index`] for the same table and key. `None` if
+    /// the key is not in the table.
     ///
-    /// Errors: those of reading the index, the first time.
+    /// Errors: those of reading the index, on the first call.
     #[inline]
     pub fn locate(&self, key: &LookupKey, approached: Approached) -> Result<Option<Located>> {
         match self.caches_parts() {
@@ -184,8 +191,9 @@ impl Table {
         }
     }
 
-    /// Before [`Table::get_approached`], where the key may well be in this table: asks for the memory of the filter and of the index, which
-    /// are waited for at once then. Does nothing for what is not loaded.
+    /// A step before [`Table::get_approached`], for a key that is probably in this table: prefetches the
+    /// memory of the filter and of the index, so that both loads overlap. Does nothing for a part that is not
+    /// loaded.
     #[inline]
     pub fn approach(&self, key: &LookupKey) -> Approached {
         self.prefetch_filter(key);
@@ -195,13 +203,14 @@ impl Table {
         }
     }
 
-    /// True if lookups read blocks that the block cache does not keep, as far as is known; as often as they do.
+    /// True if lookups probably read blocks that the block cache does not keep: as probable as such reads are
+    /// frequent.
     #[inline]
     pub fn reads_past_cache(&self) -> bool {
         self.index.value.get().is_some_and(Index::reads_past_cache)
     }
 
-    /// As [`Table::locate`], where the filter is not asked by the next steps either.
+    /// As [`Table::locate`], for a lookup whose later steps do not ask the filter either.
     #[inline]
     pub fn locate_unfiltered(&self, key: &LookupKey) -> Result<Option<Located>> {
         match self.caches_parts() {
@@ -212,7 +221,7 @@ impl Table {
         }
     }
 
-    /// As `locate_in_owned`, and asks for the block's entry index.
+    /// As `locate_in_owned`, and prefetches the block's entry index.
     #[inline]
     fn locate_and_prefetch(&self, key: &LookupKey, approached: Approached) -> Result<Option<Located>> {
         let located = self.locate_in_owned(key, approached)?;
@@ -233,7 +242,7 @@ impl Table {
         Ok((block < index.len()).then_some((index, Located { block })))
     }
 
-    /// After [`Table::locate`], where many keys are looked up at once: asks for the block's frame in the cache, and for
+    /// A step after [`Table::locate`], for many keys at once: prefetches the block's frame in the cache, and
     /// its entry index.
     #[inline]
     pub fn prefetch_block_of(&self, located: Located) {
@@ -244,8 +253,8 @@ impl Table {
         }
     }
 
-    /// After [`Table::prefetch_block_of`]: asks for the entry that the last step will look at. Does nothing where the block
-    /// is not in the cache, or has no entry index.
+    /// The step after [`Table::prefetch_block_of`]: prefetches the entry that the last step reads. Does
+    /// nothing if the block is not in the cache or has no entry index.
     #[inline]
     pub fn prefetch_entry_of(&self, key: &LookupKey, located: Located) {
         let (Some(cache), Some(index)) = (&self.cache, self.index.value.get()) else {
@@ -259,7 +268,7 @@ impl Table {
         }
     }
 
-    /// The last step of [`Table::get`], with what [`Table::locate`] of this table and key gave.
+    /// The last step of [`Table::get`], with the result of [`Table::locate`] for the same table and key.
     #[inline]
     pub fn get_located(
         &self,
@@ -307,7 +316,7 @@ impl Table {
         }
     }
 
-    /// Shows `visit` what it looks for in block `i`.
+    /// Passes the matches in block `i` to `visit`.
     #[inline(always)]
     pub(super) fn visit_block(
         &self,
@@ -343,8 +352,8 @@ impl Table {
         visited.map_err(|error| self.fetcher.in_block(error, index.handle(i)))
     }
 
-    /// Shows `visit` what it looks for in a block that is held meanwhile. Gives whether the next block has none of it, and what is to be
-    /// kept.
+    /// Passes the matches in a pinned block to `visit`. Returns whether the next block holds no match, and
+    /// the value to keep.
     #[inline(always)]
     fn visit_held(
         &self,
@@ -362,12 +371,14 @@ impl Table {
             };
             visit(internal_key, value)
         })?;
-        // A user key that separates blocks is in one of them only, unless it has timestamps: they are part of it.
+        // If separators are user keys, a user key is in one block only. This does not hold with timestamps,
+        // which are part of the separators.
         let one_block = index.has_user_keys() && self.cmp.user().timestamp_size() == 0;
         Ok((outcome == Outcome::Done || one_block, kept.get()))
     }
 
-    /// Data block `i`, to hold, if its slot leads to the cache, and it is verified as the options say.
+    /// A pin of data block `i`, if its slot leads to the cache and the block is verified as the options
+    /// require.
     #[inline]
     pub(crate) fn cached_block(
         &self,
@@ -386,8 +397,9 @@ impl Table {
         Some(BlockPin::Cached(block.into_handle()))
     }
 
-    /// Asks for what a walk through the cache that has come to data block `i` will read: the next block, the frame of the one behind it, and
-    /// where those behind are. Each is found by what was asked for blocks before, so that nothing is waited for.
+    /// Prefetches what a walk through the cache reads after data block `i`: the next block, the frame of the
+    /// block after it, and the places of later ones. Each address comes from memory that was prefetched some
+    /// blocks before, so the walk waits for none.
     #[inline]
     pub(crate) fn prefetch_walk(&self, index: &Index, i: usize, backwards: bool) {
         let Some(cache) = &self.cache else { return };
@@ -411,13 +423,14 @@ impl Table {
         }
     }
 
-    /// True if data block `i` is in the cache and its slot leads there.
+    /// True if data block `i` is in the cache and its slot leads to it.
     pub(crate) fn is_cached(&self, index: &Index, i: usize) -> bool {
         let cache = self.cache.as_ref();
         cache.is_some_and(|cache| cache.get(&index.place(i).slot).is_some())
     }
 
-    /// Data block `i`, to hold, if it is in the cache and verified as the options say; its slot leads there from now on.
+    /// A pin of data block `i`, if it is in the cache and verified as the options require. Its slot leads to
+    /// it from now on.
     pub(crate) fn hold_cached(
         &self,
         index: &Index,
@@ -450,7 +463,7 @@ impl Table {
         }
     }
 
-    /// Data block `i` from the cache, or from what is below it; its slot leads there from now on.
+    /// Data block `i` from the cache or from the secondary cache. Its slot leads to it from now on.
     fn lookup_block(
         &self,
         cache: &Arc<BlockCache>,
@@ -478,7 +491,7 @@ impl Table {
         }
     }
 
-    /// Searches block `i`, which is held.
+    /// Searches block `i`, which is pinned.
     pub(crate) fn search_pin(
         &self,
         index: &Index,
@@ -495,7 +508,8 @@ impl Table {
         visited.map_err(|error| self.fetcher.in_block(error, index.handle(i)))
     }
 
-    /// Bytes of a data block that is not compressed, as its table's properties have it: whole keys, and nothing for lengths.
+    /// The typical bytes of an uncompressed data block according to the table's properties: whole keys, and
+    /// nothing for lengths.
     fn usual_block_len(&self) -> usize {
         let properties = &self.properties;
         let all = properties.raw_key_size.saturating_add(properties.raw_value_size);
@@ -503,7 +517,7 @@ impl Table {
         usize::try_from(one).unwrap_or(usize::MAX)
     }
 
-    /// Data block `i`, whose slot leads nowhere: from the cache, from what was read ahead, or from the file.
+    /// Data block `i`, whose slot leads to nothing: from the cache, from readahead, or from the file.
     #[cold]
     #[inline(never)]
     pub(crate) fn load_block(
@@ -514,8 +528,8 @@ impl Table {
         ahead: Ahead<'_>,
     ) -> Result<BlockPin> {
         let handle = index.handle(i);
-        // All of a mapped block is about to be read, for its checksum if for nothing else: its lines come side by side, and both of its pages'
-        // addresses are looked up, while the cache is asked.
+        // All of a mapped block is about to be read, at least for its checksum. Its first lines load in
+        // parallel and both of its pages are translated while the cache is searched.
         if let Some(mapped) = self.fetcher.file().mapped()
             && let Some(block) = mapped.get(handle.offset as usize..)
         {
@@ -555,7 +569,7 @@ impl Table {
             return Ok(BlockPin::Owned(Arc::new(read(None)?)));
         };
         let key = self.block_key(handle);
-        // One that was not verified makes place for one that is.
+        // A block that was not verified is replaced by a verified one.
         let mut replaces = false;
         if self.slots_tell_all && !index.place(i).slot.is_set() {
             cache.note_absent(key);

@@ -17,21 +17,23 @@ use crate::fetch::{BlockFetcher, Span};
 use crate::format::{BlockHandle, FOOTER_LEN, Footer, IndexType, meta};
 use crate::properties::{GLOBAL_SEQNO, TableProperties};
 
-/// How much of the end of a file is read at once to open it: footer, metaindex, properties and often the index.
+/// The bytes read at once from the end of a file to open it: footer, metaindex, properties and often the
+/// index.
 const TAIL_LEN: u64 = 8 << 10;
 
-/// Tombstones that a range-deletion block of tombstones which overlap is cut into at most, each of its fragments keeping its newest: a
-/// small block of tombstones nested in one another could ask for gigabytes. Fragments, which RocksDB writes, are taken as they are.
-/// A snapshot older than a fragment's newest tombstone would miss those dropped behind it, but files that overlap so are of releases before
-/// 2018: none of their tombstones is newer than a snapshot that somebody has.
+/// The maximum number of tombstones that the overlapping tombstones of a range-deletion block are cut into.
+/// Beyond it each fragment keeps only its newest: a small block of nested tombstones could otherwise take
+/// gigabytes. Tombstones that are fragments already, as RocksDB writes them, are not limited. A snapshot
+/// older than a fragment's newest tombstone would miss the dropped ones. But files with such overlaps come
+/// from releases before 2018, and none of their tombstones is newer than a snapshot that still exists.
 const MOST_TOMBSTONES: usize = 4 << 20;
 
 impl Table {
-    /// Opens a table. Reads its end, usually in one go; index and filter are left for later.
+    /// Opens a table. Reads its end, usually in one read; index and filter are read later.
     ///
-    /// Errors: `Corruption` naming file and offset; `NotSupported` for tables of other kinds, of format versions below
-    /// 2, or with a user-defined index alone; what the file system says. The size of the file is not compared with
-    /// anything: that is for whoever has a MANIFEST.
+    /// Errors: `Corruption` naming file and offset; `NotSupported` for tables of other kinds, of format
+    /// versions below 2, or with only a user-defined index; those of the file system. The size of the file is
+    /// not checked: that is for callers that have a MANIFEST.
     pub fn open(file: Arc<dyn RandomAccessFile>, options: TableReadOptions) -> Result<Arc<Table>> {
         let path = file.path().to_path_buf();
         Table::open_file(file, options)
@@ -39,7 +41,8 @@ impl Table {
             .map_err(|error| error.in_file(&path))
     }
 
-    /// The properties of a table, for who needs nothing else of it: the order of its keys may be unknown.
+    /// The properties of a table, for a caller that needs nothing else: the order of the table's keys may be
+    /// unknown.
     ///
     /// Errors: as [`Table::open`].
     pub fn read_properties(file: Arc<dyn RandomAccessFile>) -> Result<TableProperties> {
@@ -49,8 +52,8 @@ impl Table {
             .map_err(|error| error.in_file(&path))
     }
 
-    /// Where in the file the eight bytes of its global sequence number stand, least significant first; the checksum of their block
-    /// takes them for 0. `None` for a table that has no place for one.
+    /// The offset in the file of the eight bytes of the table's global sequence number, least significant
+    /// byte first. The checksum of their block counts them as 0. `None` if the table has no room for one.
     ///
     /// Errors: as [`Table::open`].
     pub fn global_seqno_offset(&self) -> Result<Option<u64>> {
@@ -135,7 +138,7 @@ impl Table {
             filter_has_whole_keys: properties.whole_key_filtering != Some(false),
             has_first_keys: properties.index_type == IndexType::BinarySearchWithFirstKey && form.is_plain(),
             caches_first_reads: options.caches_first_reads,
-            // Those of parts in the cache go with them.
+            // The slots of parts in the cache are evicted with them.
             slots_tell_all: (options.cache_id.is_none() || options.cache_id_is_new)
                 && options.metadata_caching.is_none()
                 && options.cache.as_ref().is_some_and(|cache| !cache.has_secondary()),
@@ -170,7 +173,7 @@ impl Table {
     }
 }
 
-/// What stands at the end of a table.
+/// The parsed end of a table.
 struct TableEnd {
     fetcher: BlockFetcher,
     footer: Footer,
@@ -206,7 +209,7 @@ fn read_end(file: Arc<dyn RandomAccessFile>, verify: bool) -> Result<TableEnd> {
     })
 }
 
-/// Where the metaindex says a block is.
+/// The location of a block according to the metaindex.
 fn find(metaindex: &[(Vec<u8>, BlockHandle)], name: &str) -> Option<BlockHandle> {
     let entry = metaindex.iter().find(|entry| entry.0 == name.as_bytes());
     entry.map(|entry| entry.1)
@@ -232,8 +235,8 @@ fn read_metaindex(
     read().map_err(|error| fetcher.in_block(error, handle))
 }
 
-/// The properties. Old-style ingestion wrote the global sequence number into them and left the checksum as it was, which
-/// is over zeros in its place.
+/// The properties. Old-style ingestion wrote the global sequence number into them and did not change the
+/// checksum, which covers zeros in its place.
 pub(crate) fn read_properties(
     fetcher: &BlockFetcher,
     handle: BlockHandle,
@@ -271,7 +274,7 @@ pub(crate) fn read_properties(
     TableProperties::from_entries(found.iter().map(|(name, value)| (&name[..], &value[..])))
 }
 
-/// The sequence number all keys of an ingested table have, if it is one.
+/// The sequence number of all keys of an ingested table. `None` if the table was not ingested.
 pub(super) fn global_seqno(
     properties: &TableProperties,
     largest_seqno: Option<SeqNo>,
@@ -299,7 +302,7 @@ pub(super) fn global_seqno(
         Some(largest) if stored == 0 => largest,
         Some(largest) if stored != largest => {
             return Err(Error::corruption(format!(
-                "external sst file has global sequence number {stored}, MANIFEST says {largest}"
+                "external sst file has global sequence number {stored}, MANIFEST has {largest}"
             )));
         }
         _ => stored,
@@ -312,7 +315,7 @@ pub(super) fn global_seqno(
     Ok(Some(seqno))
 }
 
-/// The range deletions of a block, in the order they stand there, which may be any.
+/// The range deletions of a block, in the order of the block, which may be any order.
 fn read_range_deletions(block: &Block, form: &KeyForm) -> Result<Vec<RangeTombstone>> {
     let mut entries = Entries::new(block);
     let mut tombstones = Vec::new();
@@ -339,7 +342,7 @@ fn read_range_deletions(block: &Block, form: &KeyForm) -> Result<Vec<RangeTombst
     Ok(tombstones)
 }
 
-/// The order of keys from which the timestamps were cut off.
+/// The order of keys whose timestamps were stripped.
 fn without_timestamps(order: &UserComparator) -> UserComparator {
     match order {
         UserComparator::BytewiseU64Ts => UserComparator::Bytewise,
@@ -349,8 +352,8 @@ fn without_timestamps(order: &UserComparator) -> UserComparator {
     }
 }
 
-/// A user's order over keys that all have the minimum timestamp and do not hold it. Copies both keys for each comparison:
-/// a user's order knows no other kind of key.
+/// A user's order over stored keys without timestamps, which all have the minimum timestamp. It copies both
+/// keys for each comparison, because a user's order compares only keys with timestamps.
 struct MinimumTimestamps(Arc<dyn Comparator>);
 
 impl Comparator for MinimumTimestamps {

@@ -1,9 +1,10 @@
-//! Tables whose index and filter lie in the block cache: found there, or read from the file and put there, each time
-//! they are needed.
+//! Tables whose index and filter are in the block cache. Each use finds them there, or reads them from the
+//! file and inserts them.
 //!
-//! The table keeps a [`Slot`] for each of the two and nothing else. What lies behind the slot may be evicted at any time
-//! like a data block; who uses it holds it meanwhile. An index in partitions is a top-level index whose places lead to the
-//! partitions, as theirs lead to data blocks; so is a filter.
+//! The table keeps a [`Slot`] for each of the two and nothing else. The part that a slot leads to may be
+//! evicted at any time like a data block; a reader pins it while it uses it. A partitioned index is a
+//! top-level index whose places lead to the partitions, just as the places of a partition lead to data
+//! blocks. A partitioned filter is the same.
 
 use std::ops::ControlFlow;
 
@@ -22,21 +23,21 @@ use crate::index::{Index, IndexBuilder, IndexCoding};
 use crate::lookup_key::LookupKey;
 use crate::part::Part;
 
-/// How index and filter lie in the block cache, for tables that keep them there.
+/// The caching of index and filter, for tables that keep them in the block cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MetadataCaching {
-    /// They have high priority; else that of data blocks.
+    /// Index and filter have high priority; otherwise they have the priority of data blocks.
     pub high_priority: bool,
-    /// The top-level indexes over partitions stay once they were read.
+    /// The top-level indexes over partitions stay in the cache once they were read.
     pub pin_top_level: bool,
-    /// Partitions stay once they were read.
+    /// Partitions stay in the cache once they were read.
     pub pin_partitions: bool,
-    /// An index or filter in one block stays once it was read.
+    /// An index or filter in one block stays in the cache once it was read.
     pub pin_unpartitioned: bool,
 }
 
-/// Which part of a table. Its number keeps the parts' keys in the cache from each other's, and from data blocks', whatever
-/// offsets a damaged file may name.
+/// The kind of a part. Its number separates the cache keys of the kinds from each other and from those of
+/// data blocks, whatever offsets a damaged file names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PartKind {
     Index = 1,
@@ -47,7 +48,7 @@ pub(super) enum PartKind {
     FilterPartition,
 }
 
-/// Offsets are below this: no file is as long.
+/// Offsets are below 2 to the power of this: no file is that long.
 const KIND_SHIFT: u32 = 60;
 
 impl PartKind {
@@ -68,14 +69,14 @@ impl PartKind {
     }
 }
 
-/// Index and filter of a table that keeps them in the cache.
+/// The index and filter of a table that keeps them in the cache.
 pub(super) struct CachedParts {
     caching: MetadataCaching,
-    /// Where the index is, or its top level.
+    /// The slot of the index, or of its top level.
     index: Slot,
-    /// Where the filter is, or its top level.
+    /// The slot of the filter, or of its top level.
     filter: Slot,
-    /// What is to stay in the cache as long as the table is open.
+    /// The pins of the parts that stay in the cache as long as the table is open.
     pins: Mutex<Vec<Handle<Block>>>,
 }
 
@@ -89,12 +90,12 @@ impl CachedParts {
         }
     }
 
-    /// Lets go of what was to stay.
+    /// Releases the pins of the parts that were to stay.
     pub fn unpin(&self) {
         self.pins.lock().clear();
     }
 
-    /// Whether a part of that kind is to stay.
+    /// True if a part of that kind stays in the cache.
     pub fn pins(&self, kind: PartKind) -> bool {
         match kind {
             PartKind::Index | PartKind::Filter => self.caching.pin_unpartitioned,
@@ -104,7 +105,7 @@ impl CachedParts {
     }
 }
 
-/// A part somebody holds for the length of a read.
+/// A part that a reader holds for the length of a read.
 pub(super) enum PartRef<'a> {
     Guard(Guard<'a, Block>),
     Pin(BlockPin),
@@ -118,7 +119,7 @@ impl PartRef<'_> {
         }
     }
 
-    /// The index it is.
+    /// The index that this part is.
     pub fn index(&self) -> Result<&Index> {
         index_of(self.block())
     }
@@ -126,7 +127,7 @@ impl PartRef<'_> {
     fn filter(&self) -> Result<&FilterReader> {
         match self.block().part() {
             Some(Part::Filter(filter)) => Ok(filter),
-            _ => Err(Error::corruption("what the block cache has is no filter")),
+            _ => Err(Error::corruption("the part in the block cache is no filter")),
         }
     }
 }
@@ -135,11 +136,11 @@ impl PartRef<'_> {
 pub(crate) fn index_of(block: &Block) -> Result<&Index> {
     match block.part() {
         Some(Part::Index(index)) => Ok(index),
-        _ => Err(Error::corruption("what the block cache has is no index")),
+        _ => Err(Error::corruption("the part in the block cache is no index")),
     }
 }
 
-/// Where in an index that lies in the cache an entry is.
+/// The place of an entry in an index that is in the cache.
 pub(super) struct PartPlace<'a> {
     /// The index, or the partition of it.
     pub part: PartRef<'a>,
@@ -150,7 +151,7 @@ pub(super) struct PartPlace<'a> {
 }
 
 impl Table {
-    /// True if index and filter lie in the block cache, and not in the table.
+    /// True if index and filter are in the block cache and not owned by the table.
     #[inline]
     pub fn caches_parts(&self) -> bool {
         self.parts.is_some()
@@ -159,7 +160,7 @@ impl Table {
     pub(super) fn cached_parts(&self) -> &CachedParts {
         self.parts
             .as_deref()
-            .expect("asked of tables that keep their parts in the cache")
+            .expect("only tables that keep their parts in the cache have them")
     }
 
     pub(super) fn has_partitioned_index(&self) -> bool {
@@ -217,7 +218,8 @@ impl Table {
             return Ok(PartRef::Pin(BlockPin::Owned(read()?.into())));
         };
         let parts = self.cached_parts();
-        // What is to stay is read by one thread: the second would put its own in the place of the first's.
+        // Only one thread reads a part that is to be pinned: a second one would replace the first one's
+        // entry.
         let mut pins = parts.pins(kind).then(|| parts.pins.lock());
         if pins.is_some()
             && let Some(guard) = cache.get(slot)
@@ -226,7 +228,7 @@ impl Table {
         }
         let key = kind.key(self.cache_id, handle);
         let found = match &pins {
-            // It would come back for this reader alone, and be read again by the next.
+            // The part would be restored for this reader alone, and the next reader would read it again.
             Some(_) => cache.lookup(key).map(Ok),
             None => cache.lookup_or_restore(
                 key,
@@ -284,7 +286,7 @@ impl Table {
         }
     }
 
-    /// A part that comes back from the secondary cache, and its charge.
+    /// A part restored from the secondary cache, and its charge.
     fn restore_part(&self, kind: PartKind, saved: &[u8]) -> Option<(Block, usize)> {
         let part = match kind {
             PartKind::Filter | PartKind::FilterPartition => FilterReader::new(saved).map(Part::Filter),
@@ -347,7 +349,8 @@ impl Table {
         self.part(slot, top.handle(partition), PartKind::IndexPartition, options)
     }
 
-    /// Partition `partition` of the index, the index itself if that is 0 and there are none; `None` behind the last.
+    /// Partition `partition` of the index. Partition 0 of an index in one block is the index itself. `None`
+    /// after the last partition.
     fn index_part(&self, partition: usize, options: &BlockReadOptions) -> Result<Option<PartRef<'_>>> {
         if !self.has_partitioned_index() {
             return match partition {
@@ -362,7 +365,7 @@ impl Table {
         }
     }
 
-    /// As [`index_part`](Table::index_part), to hold beyond a read.
+    /// As [`index_part`](Table::index_part), with a pin that outlives the read.
     pub(crate) fn pin_index_part(
         &self,
         partition: usize,
@@ -372,7 +375,8 @@ impl Table {
         Ok(part.map(|part| self.pin_part(part)))
     }
 
-    /// As [`seek_parts`](Table::seek_parts), to hold beyond a read: the part, its number, and the number of the entry in it.
+    /// As [`seek_parts`](Table::seek_parts), with a pin that outlives the read: the part, its number, and the
+    /// number of the entry in it.
     pub(crate) fn pin_sought_part(
         &self,
         target: &Target<'_>,
@@ -425,7 +429,7 @@ impl Table {
         }))
     }
 
-    /// What [`Table::get`] does, for tables that keep index and filter in the cache.
+    /// [`Table::get`] for tables that keep index and filter in the cache.
     #[inline(never)]
     pub(super) fn get_by_parts(
         &self,
@@ -443,7 +447,7 @@ impl Table {
         }
     }
 
-    /// Goes on with a lookup from entry `number` of `part` on, which is that number among the partitions of the index.
+    /// Continues a lookup at entry `number` of `part`, which is partition `partition` of the index.
     pub(crate) fn walk_parts(
         &self,
         part: BlockPin,
@@ -494,7 +498,7 @@ impl Table {
         }
     }
 
-    /// What [`Table::may_contain`] does, for such tables.
+    /// [`Table::may_contain`] for tables that keep index and filter in the cache.
     #[inline(never)]
     pub(crate) fn parts_may_contain(&self, key: &LookupKey, options: &BlockReadOptions) -> Result<bool> {
         if self.filter_has_whole_keys {
@@ -521,7 +525,7 @@ impl Table {
         Ok(self.note_asked(false, may_match))
     }
 
-    /// The answer of a filter, counted if there is one.
+    /// Counts the answer of a filter, if there is one, and returns it.
     fn note_asked(&self, whole_key: bool, may_match: bool) -> bool {
         match self.filter_handle {
             FilterHandle::None => may_match,
@@ -549,7 +553,7 @@ impl Table {
                 let Some(last) = top.len().checked_sub(1) else {
                     return Ok(true);
                 };
-                // A prefix of a key behind all partitions may still be in the last.
+                // A prefix of a key after all partitions may still be in the last one.
                 let partition = self.seek_index(top, &self.target(internal_key)).min(last);
                 let (slot, handle) = (&top.place(partition).slot, top.handle(partition));
                 let filter = self.part(slot, handle, PartKind::FilterPartition, options)?;
@@ -558,7 +562,7 @@ impl Table {
         }
     }
 
-    /// Reads every part once, those that are not in the cache, and so finds what is damaged in them.
+    /// Reads every part that is not in the cache once, and so finds damage in them.
     pub(super) fn load_parts(&self) -> Result<()> {
         let options = BlockReadOptions::default();
         if self.has_partitioned_index() {

@@ -1,4 +1,4 @@
-//! Whole files RocksDB wrote, a few hundred bytes each.
+//! Whole files that RocksDB wrote, a few hundred bytes each.
 
 use std::path::PathBuf;
 
@@ -121,7 +121,8 @@ fn numbered(number: u32) -> Vec<u8> {
     format!("{number:05}").into_bytes()
 }
 
-/// A file whose range-deletion block holds these, as files of old do: from one key to before another, in this order, whatever it is.
+/// A file whose range-deletion block holds these tombstones, each from one key to before another, in this
+/// order, whatever it is. Old releases wrote such files.
 fn file_of_old(tombstones: &[(u32, u32, u64)]) -> Vec<u8> {
     let fs = MemFs::new();
     let path = Path::new("/old.sst");
@@ -130,7 +131,8 @@ fn file_of_old(tombstones: &[(u32, u32, u64)]) -> Vec<u8> {
     let mut writer = TableWriter::new(file, TableWriterOptions::new(cmp)).unwrap();
     let mut block = BlockBuilder::new(1);
     for (number, (start, end, seqno)) in (0..).zip(tombstones) {
-        // As many, in order and without overlap: the others take their place, and are as long.
+        // The same number of fragments, in order and without overlap. The given tombstones replace them and
+        // have the same length.
         let place = (numbered(2 * number), numbered(2 * number + 1));
         writer.add_range_tombstone(&place.0, &place.1, 1).unwrap();
         block.add(
@@ -185,7 +187,7 @@ fn a_range_deletion_block_in_any_order_is_read() {
     }
 }
 
-/// However deeply they are nested, all that is to be known of them fits.
+/// However deeply tombstones are nested, their fragments stay within the limit.
 #[test]
 fn range_deletions_nested_deeply_are_read() {
     const DEPTH: u32 = 10_000;

@@ -1,5 +1,5 @@
-//! What an obsolete table has in the block cache is taken out of it: nobody will ask for it any more, and it would wait to be
-//! evicted.
+//! Removes the blocks of an obsolete table from the block cache. No reader will ask for them again, and they
+//! would take room until they are evicted.
 
 use cache::CacheKey;
 
@@ -7,10 +7,10 @@ use super::parts::PartKind;
 use super::{BlockCache, BlockReadOptions, FilterHandle, Table};
 use crate::index::Index;
 
-/// Attempts that find nothing and say nothing yet, at most.
+/// The maximum number of attempts that may find nothing before the rule applies.
 const MOST_ALLOWED: u32 = 3;
 
-/// Says how long to go on, by what has been found so far: RocksDB's rule, to the number.
+/// Decides how long to continue, from the results so far. The rule and its numbers are RocksDB's.
 struct Advisor {
     allowance: u32,
     threshold: f64,
@@ -45,12 +45,13 @@ impl Advisor {
 }
 
 impl Table {
-    /// Takes what the table has in the block cache, and in the secondary cache behind it, out of both: for a table whose file is
-    /// obsolete. Pinned blocks stay until they are let go.
+    /// Removes the table's blocks from the block cache and from the secondary cache: for a table whose file
+    /// is obsolete. Pinned blocks stay until they are released.
     ///
-    /// `aggressiveness` is RocksDB's `uncache_aggressiveness`: with 0 nothing is done; else block after block is looked for while the
-    /// share of those found lets expect that the next is there, with a probability of 0.99 to the power of `aggressiveness` - 1 or more.
-    /// Costs a shard's lock for each attempt, and reads nothing: where the index is not in memory, nothing is found.
+    /// `aggressiveness` is RocksDB's `uncache_aggressiveness`. With 0 nothing is done. Otherwise the search
+    /// continues block by block while the share of blocks found makes it likely that the next block is in the
+    /// cache: with a probability of at least 0.99 to the power of `aggressiveness` - 1. Each attempt takes a
+    /// shard's lock. Nothing is read: without an index in memory nothing is found.
     pub fn uncache(&self, aggressiveness: u32) {
         let Some(cache) = &self.cache else { return };
         if aggressiveness == 0 {
@@ -77,7 +78,7 @@ impl Table {
         }
     }
 
-    /// Data blocks that parts in memory lead to, then the parts.
+    /// Removes the data blocks that parts in memory lead to, then the parts.
     fn uncache_parts(&self, cache: &BlockCache, advisor: &mut Advisor, aggressiveness: u32) {
         let in_memory = BlockReadOptions {
             cache_only: true,
@@ -125,7 +126,7 @@ impl Table {
     }
 
     fn uncache_partitions(&self, cache: &BlockCache, top: &Index, kind: PartKind, aggressiveness: u32) {
-        // Those that were pinned are there.
+        // The pinned parts were in the cache.
         let pinned = self.cached_parts().pins(kind);
         let mut advisor = Advisor::new(aggressiveness);
         for partition in 0..top.len() {
@@ -141,7 +142,7 @@ impl Table {
 mod tests {
     use super::*;
 
-    /// Attempts until it gives up, of which each `every`th finds something; `most` at most.
+    /// The number of attempts, at most `most`, of which each `every`th finds a block.
     fn attempts(aggressiveness: u32, every: u32, most: u32) -> u32 {
         let mut advisor = Advisor::new(aggressiveness);
         for i in 0..most {
@@ -155,10 +156,10 @@ mod tests {
 
     #[test]
     fn it_goes_on_as_long_as_it_pays() {
-        // 1: until the first that is not there.
+        // Aggressiveness 1: until the first block that is not in the cache.
         assert_eq!(attempts(1, 1, 1_000), 1_000);
         assert_eq!((attempts(1, 0, 1_000), attempts(1, 2, 1_000)), (1, 1));
-        // 2: while 99 of 100 are there; 69: half; 230: a tenth.
+        // 2: while 99 of 100 blocks are found; 69: half; 230: a tenth.
         assert_eq!(attempts(2, 1, 1_000), 1_000);
         assert!(attempts(2, 2, 1_000) < 10);
         assert_eq!(attempts(100, 2, 1_000), 1_000);

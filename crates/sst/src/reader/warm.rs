@@ -1,4 +1,4 @@
-//! Blocks put into the cache before anybody asks for them.
+//! Loads blocks into the cache before they are requested.
 
 use base::Result;
 use base::internal_key::{KIND_FOR_SEEK, MAX_SEQNO, pack_trailer};
@@ -8,11 +8,12 @@ use crate::index::Index;
 use crate::readahead::Readahead;
 
 impl Table {
-    /// Reads data blocks into the cache: those of which `wants` is true, which is asked for each in order, with an internal key
-    /// about where the block before ends, empty for the first, and one about where the block itself ends. Index and filter too, if they lie in the cache.
-    /// Costs what reading the blocks costs, readahead and all, and evicts what others have there.
+    /// Reads data blocks into the cache: those for which `wants` returns true. It is called for each block in
+    /// order, with an internal key near the end of the previous block, empty for the first, and one near the
+    /// end of the block itself. Index and filter are read too, if they belong in the cache. The cost is that
+    /// of reading the blocks, with readahead, and other entries are evicted.
     ///
-    /// Errors: those of reading.
+    /// Errors: those of reading the file.
     pub fn warm(&self, mut wants: impl FnMut(&[u8], &[u8]) -> bool) -> Result<()> {
         let options = BlockReadOptions {
             readahead_size: WARM_READAHEAD,
@@ -55,7 +56,8 @@ impl Table {
         Ok(())
     }
 
-    /// True if the data block that may hold the internal key `target` is in the cache, and so is what leads to it. Reads nothing.
+    /// True if the data block that may hold the internal key `target` is in the cache, and so are the parts
+    /// that lead to it. Reads nothing.
     pub fn has_cached_block_of(&self, target: &[u8]) -> bool {
         let Some(cache) = &self.cache else {
             return false;
@@ -79,5 +81,5 @@ impl Table {
     }
 }
 
-/// Bytes read at a time.
+/// The bytes read at a time.
 const WARM_READAHEAD: usize = 256 << 10;

@@ -1,8 +1,9 @@
-//! Blocks of other tables that are taken over as they are stored.
+//! Data blocks of other tables that are copied as they are stored.
 //!
-//! What is spared is making them anew and compressing them. Their entries are looked at all the same: the filter, the index and the
-//! properties are made of keys. A block is copied where it could be one of this table's own: laid out and compressed as the options say,
-//! and neither it nor the block it cuts short less than half a block.
+//! Copying saves rebuilding and compressing the block. The writer still reads its entries, because the
+//! filter, the index and the properties depend on its keys. A block is copied if this table could contain it:
+//! it is laid out and compressed as the options require, and neither it nor the block that it cuts short is
+//! smaller than half a block.
 
 use std::cmp::Ordering;
 use std::ops::ControlFlow;
@@ -16,23 +17,23 @@ use crate::cursor::TableCursor;
 use crate::format::BLOCK_TRAILER_LEN;
 use crate::reader::Table;
 
-/// A block as another table stores it, until it is known what comes behind it.
+/// A block as another table stores it, until the entry after it is known.
 #[derive(Default)]
 pub(super) struct CopiedBlock {
-    /// True while it waits to be written.
+    /// True while the block waits to be written.
     pub waits: bool,
-    /// As stored, without trailer.
+    /// The bytes as stored, without trailer.
     pub bytes: Vec<u8>,
     pub type_byte: u8,
-    /// Its checksum, as it would be wherever it stood.
+    /// The block's checksum without the part that depends on its offset.
     pub placeless: u32,
-    /// Bytes uncompressed.
+    /// The bytes of the uncompressed contents.
     pub contents_len: usize,
 }
 
 impl TableWriter {
-    /// True if blocks of `table` may be stored as this table's own would be: how they are compressed and laid out is the same, as far as the
-    /// table tells.
+    /// True if this table may store the blocks of `table` unchanged: as far as its properties show, they are
+    /// compressed and laid out as this table's own.
     pub fn stores_as(&self, table: &Table) -> bool {
         let (options, properties) = (&self.options, table.properties());
         !options.block_align
@@ -43,15 +44,17 @@ impl TableWriter {
             && properties.compression_options == self.compression_options
     }
 
-    /// True if the block that `cursor` stands at the beginning of can be [copied](TableWriter::copy_block), its table being one that
-    /// [`stores_as`](TableWriter::stores_as) this one does. Where the block being made is too small to be ended here its entries are to be
-    /// added one by one; that block then ends so that the next can be copied.
+    /// True if the block at whose first entry `cursor` stands can be [copied](TableWriter::copy_block), in a
+    /// table that this one [`stores_as`](TableWriter::stores_as). If the current block is too small to end
+    /// here, the caller must add the entries one by one; the current block then ends so that the next block
+    /// can be copied.
     pub fn can_copy_block(&mut self, cursor: &TableCursor) -> bool {
         let options = &self.options;
         let Some(block) = cursor.block() else { return false };
         let len = block.entries().len();
         let shares = options.use_delta_encoding;
-        // Only a block that is as long may hold a row that is too large. Rows that are added one by one are looked at.
+        // Only a block of at least that length can hold a row that is too large. Rows that are added one by
+        // one are checked.
         if len < options.block_size / 2
             || len > options.row_limit.bytes()
             || !block.is_laid_out(options.block_restart_interval.max(1), shares, options.block_size)
@@ -63,17 +66,19 @@ impl TableWriter {
             return true;
         }
         if open + len > options.block_size {
-            // Two of more than half the size, and nothing of what comes next in them.
+            // Make two blocks of more than half the size, with no entry of the block after them.
             self.end_block_at((open + len) / 2);
         }
         false
     }
 
-    /// Adds all entries of the block that `cursor` stands at the beginning of, and which [can be copied](TableWriter::can_copy_block), as they
-    /// are stored. `each` hears of them in order. The cursor stays where it is. Gives the bytes of the block in the file; `None`, and nothing
-    /// added, if it is compressed otherwise than its table says.
+    /// Adds all entries of the block at whose first entry `cursor` stands, as they are stored. The block must
+    /// be one that [can be copied](TableWriter::can_copy_block). `each` receives the entries in order. The
+    /// cursor does not move. Returns the bytes of the block in the file. `None`, and nothing is added, if the
+    /// block is compressed otherwise than its table's properties have it.
     ///
-    /// Errors: `Corruption` with file and offset if the block's checksum does not verify, and those of [`add`](TableWriter::add).
+    /// Errors: `Corruption` with file and offset if the block's checksum does not verify, and those of
+    /// [`add`](TableWriter::add).
     pub fn copy_block(
         &mut self,
         cursor: &mut TableCursor,
@@ -94,7 +99,7 @@ impl TableWriter {
             copied.bytes.clear();
             copied.bytes.extend_from_slice(stored.contents);
             copied.type_byte = stored.type_byte;
-            // Whatever happens to the bytes from here on, they no longer verify.
+            // From here on any change of the bytes makes the checksum fail.
             copied.placeless = match stored.checksum == checksum {
                 true => stored.placeless,
                 false => checksum.block(stored.contents, stored.type_byte),
@@ -106,7 +111,7 @@ impl TableWriter {
         }
         copied.contents_len = cursor.block().map_or(0, |block| block.data().len());
         copied.waits = true;
-        // Whatever is added next ends it.
+        // The next entry ends the copied block.
         self.never_full_up_to = 0;
 
         let mut last = std::mem::take(&mut self.copied_key);
@@ -128,13 +133,14 @@ impl TableWriter {
         match failed {
             Some(error) => Err(error.in_file(cursor.table().path())),
             None if !whole => {
-                Err(Error::corruption("bad entry in a block that is copied").in_file(cursor.table().path()))
+                Err(Error::corruption("bad entry in a copied block").in_file(cursor.table().path()))
             }
             None => Ok(Some((self.copied.bytes.len() + BLOCK_TRAILER_LEN) as u64)),
         }
     }
 
-    /// An entry of a copied block, behind `last`, which is empty in front of the first of all.
+    /// Accounts for an entry of a copied block. `last` is the key before it, empty for the first key of the
+    /// table.
     fn note_copied(&mut self, last: &[u8], key: &[u8], value: &[u8]) -> Result<()> {
         let suffix = TRAILER_LEN + self.timestamp_size;
         let kind = kind_byte(key);

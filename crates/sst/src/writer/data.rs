@@ -1,8 +1,8 @@
-//! The data section of a table: blocks on their way to the file, and the index over them.
+//! The data section of a table: the blocks on their way to the file, and the index over them.
 //!
-//! With a compression dictionary the first blocks wait in memory until there is enough to make the dictionary of. Their
-//! separators are in the index by then, and their handles follow when they are written. So do those of blocks that other threads
-//! compress.
+//! With a compression dictionary the first blocks wait in memory until there is enough data to make the
+//! dictionary. Their separators are in the index already, and their handles follow when they are written. The
+//! same is true of blocks that other threads compress.
 
 use base::{InternalComparator, Result};
 use codec::compression::train_dictionary;
@@ -15,17 +15,18 @@ use super::parallel::ParallelCompression;
 use super::sink::{BlockSink, Stored};
 use crate::format::{BlockHandle, IndexType};
 
-/// Blocks are held until they have this many times the bytes of the samples, so that samples come from all over them.
+/// Blocks are held until they have this many times the bytes of the samples, so that the samples come from
+/// all of them.
 const HELD_PER_SAMPLE: usize = 64;
-/// Bytes of blocks held, at least, where the table has as many. RocksDB holds them all.
+/// The minimum bytes of blocks that are held, in tables that have as many. RocksDB holds all blocks.
 const MIN_HELD: usize = 4 << 20;
-/// Bytes of blocks held, at most.
+/// The maximum bytes of blocks that are held.
 const MAX_HELD: usize = 64 << 20;
-/// Samples are taken at steps of this prime modulo the number of blocks: all of them, in an order that is far from
-/// sorted. RocksDB's number.
+/// Samples are taken at steps of this prime modulo the number of blocks. This visits all blocks in an order
+/// far from sorted. The number is RocksDB's.
 const SAMPLE_STEP: u64 = 545_055_921_143;
 
-/// Blocks that wait for the dictionary.
+/// The blocks that wait for the dictionary.
 struct Held {
     blocks: Vec<Vec<u8>>,
     bytes: usize,
@@ -39,15 +40,15 @@ pub(super) struct DataSection {
     compression_opts: CompressionOptions,
     /// `None` while blocks are held, and where nothing is compressed.
     compressor: Option<Compressor>,
-    /// Those who compress in its place, if others do.
+    /// The threads that compress blocks, if the table uses them.
     parallel: Option<ParallelCompression>,
     may_be_parallel: bool,
     held: Option<Held>,
-    /// Empty without one.
+    /// The compression dictionary. Empty if there is none.
     pub dictionary: Vec<u8>,
-    /// What data blocks are aligned to.
+    /// The alignment of data blocks.
     alignment: Option<u64>,
-    /// Where each block ends, if somebody wants to know.
+    /// The end of each block, if the caller asked for the ends.
     pub block_ends: Vec<u64>,
     keeps_ends: bool,
     pub num_blocks: u64,
@@ -55,7 +56,7 @@ pub(super) struct DataSection {
     pub num_bypassed: u64,
 }
 
-/// Bytes of samples a dictionary is made of.
+/// The bytes of samples for a dictionary.
 fn sample_bytes(options: &CompressionOptions) -> usize {
     match options.zstd_max_train_bytes {
         0 => options.max_dict_bytes as usize,
@@ -63,7 +64,7 @@ fn sample_bytes(options: &CompressionOptions) -> usize {
     }
 }
 
-/// False where handing a block over costs about as much as compressing it.
+/// False if passing a block to another thread costs about as much as compressing it.
 fn is_worth_handing_over(compression: CompressionType, options: &CompressionOptions) -> bool {
     match compression {
         CompressionType::Snappy | CompressionType::Lz4 => false,
@@ -92,7 +93,8 @@ impl DataSection {
             _ if held.is_some() => None,
             _ => Some(Compressor::new(compression, opts, None)?),
         };
-        // Partitions of the index end by the handles of blocks, which would come too late.
+        // The ends of index partitions depend on the handles of blocks, which other threads would deliver too
+        // late.
         let may_be_parallel = opts.parallel_threads > 1
             && options.index_type != IndexType::TwoLevel
             && is_worth_handing_over(compression, opts);
@@ -121,7 +123,7 @@ impl DataSection {
         })
     }
 
-    /// Bytes of blocks and index so far, those held not yet compressed.
+    /// The bytes of blocks and index so far. Held blocks count uncompressed.
     #[inline]
     pub fn estimated_size(&self) -> u64 {
         let held = self.held.as_ref().map_or(0, |held| held.bytes);
@@ -129,9 +131,9 @@ impl DataSection {
         self.sink.offset() + (held + on_their_way + self.index.estimated_size()) as u64
     }
 
-    /// Takes over a block, which is in `contents` and lent to be worked in. `first` is the first key of the table, `last` the
-    /// last of the block and `next` the first of the block after it, if there is one. True if the block begins a partition
-    /// of the index.
+    /// Takes over the block in `contents`, a buffer that the section may change. `first` is the first key of
+    /// the table, `last` the last key of the block and `next` the first key of the next block, if there is
+    /// one. Returns true if the block begins a partition of the index.
     pub fn add_block(
         &mut self,
         cmp: &InternalComparator,
@@ -152,7 +154,8 @@ impl DataSection {
         Ok(false)
     }
 
-    /// As [`add_block`](DataSection::add_block), of a block that is stored already, and that nothing is held with.
+    /// As [`add_block`](DataSection::add_block), for a block that is in its stored form and while no blocks
+    /// are held.
     pub fn add_copied(
         &mut self,
         cmp: &InternalComparator,
@@ -162,7 +165,7 @@ impl DataSection {
         next: Option<&[u8]>,
     ) -> Result<bool> {
         self.index.add_separator(cmp, first, last, next);
-        // What is on its way comes before it.
+        // Blocks that are being compressed come before it.
         self.collect(true)?;
         let handle = self
             .sink
@@ -189,7 +192,7 @@ impl DataSection {
         self.written(handle, stored)
     }
 
-    /// Writes blocks that other threads have compressed: those there are too many of, or `all`.
+    /// Writes blocks that other threads have compressed: the ones beyond the limit, or `all`.
     fn collect(&mut self, all: bool) -> Result<()> {
         while let Some(parallel) = &mut self.parallel
             && let Some(finished) = parallel.pop(all)
@@ -208,7 +211,7 @@ impl DataSection {
         Ok(())
     }
 
-    /// A block is in the file. True if it begins a partition of the index.
+    /// Accounts for a block that is in the file. True if it begins a partition of the index.
     fn written(&mut self, handle: BlockHandle, stored: Stored) -> Result<bool> {
         if let Some(alignment) = self.alignment {
             self.sink.pad(alignment)?;
@@ -226,7 +229,7 @@ impl DataSection {
         Ok(begins_partition)
     }
 
-    /// Makes the dictionary of the blocks held, if there are any, and writes them.
+    /// Makes the dictionary from the held blocks, if there are any, and writes them.
     fn release(&mut self) -> Result<()> {
         let Some(held) = self.held.take() else {
             return Ok(());
@@ -249,7 +252,7 @@ impl DataSection {
         Ok(())
     }
 
-    /// Writes what is held, and what is on its way: there are no more data blocks.
+    /// Writes the held blocks and those that are being compressed. No data blocks follow.
     pub fn finish(&mut self) -> Result<()> {
         self.release()?;
         self.collect(true)?;
@@ -257,8 +260,8 @@ impl DataSection {
         Ok(())
     }
 
-    /// The file, the index, and the compressor of index blocks, which never use the dictionary: `None` where nothing is
-    /// compressed.
+    /// The file, the index, and the compressor of index blocks, which never uses the dictionary. The
+    /// compressor is `None` if nothing is compressed.
     pub fn into_parts(self) -> Result<(BlockSink, IndexBuilder, Option<Compressor>)> {
         let compressor = if self.dictionary.is_empty() {
             self.compressor
@@ -270,19 +273,21 @@ impl DataSection {
 }
 
 impl Held {
-    /// A dictionary trained from samples, or the samples themselves. Empty if there is too little to train from.
+    /// A dictionary trained from samples, or the samples themselves. Empty if the samples are too few to
+    /// train from.
     fn dictionary(&self, compression: CompressionType, options: &CompressionOptions) -> Vec<u8> {
         let (samples, lens) = self.samples(sample_bytes(options));
         let is_zstd = matches!(compression, CompressionType::Zstd | CompressionType::ZstdNotFinal);
         if is_zstd && options.zstd_max_train_bytes > 0 {
-            // Samples too few or too much alike are no failure of the table: it goes without a dictionary.
+            // Samples that are too few or too much alike are no failure of the table: it has no dictionary
+            // then.
             train_dictionary(&samples, &lens, options.max_dict_bytes as usize).unwrap_or_default()
         } else {
             samples
         }
     }
 
-    /// `max` bytes of samples, laid end to end, and their lengths.
+    /// Up to `max` bytes of samples, back to back, and their lengths.
     fn samples(&self, max: usize) -> (Vec<u8>, Vec<usize>) {
         let (mut samples, mut lens) = (Vec::new(), Vec::new());
         let num_blocks = self.blocks.len();

@@ -1,10 +1,10 @@
 //! Builds the index of a table: an entry for each data block, in one block or in partitions.
 //!
-//! An entry is a separator, a key at or after every key of its block and before those of the next, and the block's
-//! handle. Whether separators are user keys or whole internal keys is one choice for the table: user keys, unless two
-//! neighbouring blocks meet within the versions of one user key, or the format version is too old to know them. That is
-//! known only when the last block is written; until then separators are kept as internal keys, and the blocks are built at
-//! the end, once.
+//! An entry is a separator and the block's handle. A separator is a key at or after every key of its block
+//! and before every key of the next block. Separators are either all user keys or all internal keys. They are
+//! user keys, unless two neighbouring blocks meet within the versions of one user key, or the format version
+//! is too old for them. This is not known before the last block is written. So separators are kept as
+//! internal keys, and the index blocks are built once, at the end.
 
 use base::internal_key::{TRAILER_LEN, pack_trailer, trailer, user_key};
 use base::{InternalComparator, MAX_SEQNO, Result};
@@ -17,18 +17,18 @@ use crate::format::{
     BlockHandle, FV_DELTA_INDEX, FV_USER_KEY_INDEX, IndexShortening, IndexType, MAX_HANDLE_LEN,
 };
 
-/// Kind byte of shortened separators: RocksDB's highest until 8.10, so that every release knows it. With the highest
-/// sequence number any kind sorts before every entry of its user key.
+/// The kind byte of shortened separators: the highest that RocksDB had until 8.10, so that every release
+/// knows it. With the highest sequence number, any kind sorts before every entry of its user key.
 const SEPARATOR_KIND: u8 = 0x16;
 
-/// About what an entry takes beside its key: lengths, handle, restart point.
+/// The approximate bytes of an entry besides its key: lengths, handle, restart point.
 const ENTRY_OVERHEAD: usize = 12;
 
 /// Keys, back to back.
 #[derive(Default)]
 struct Keys {
     bytes: Vec<u8>,
-    /// Where each ends.
+    /// The end of each key in `bytes`.
     ends: Vec<usize>,
 }
 
@@ -48,15 +48,15 @@ impl Keys {
 }
 
 pub(super) struct IndexBuilder {
-    /// Separators as internal keys.
+    /// The separators, as internal keys.
     separators: Keys,
-    /// The first internal key of each block, where the index holds them.
+    /// The first internal key of each block, if the index holds first keys.
     first_keys: Option<Keys>,
-    /// The first key of the block that comes next.
+    /// The first key of the next block.
     next_first_key: Vec<u8>,
-    /// The handles of the blocks written so far; the block of the last separators may not be.
+    /// The handles of the blocks written so far. The blocks of the last separators may not be written yet.
     handles: Vec<BlockHandle>,
-    /// Where partitions end, where there are any.
+    /// The ends of the partitions, if the index has partitions.
     partitions: Option<Partitions>,
     shortening: IndexShortening,
     coding: BlockCoding,
@@ -64,22 +64,23 @@ pub(super) struct IndexBuilder {
     scratch: Vec<u8>,
 }
 
-/// How the entries of the blocks of an index are coded, those of its top level included, and of a partitioned filter's.
+/// The coding of the entries of index blocks, top-level blocks included, and of the top level of a
+/// partitioned filter.
 #[derive(Clone, Copy)]
 pub(super) struct BlockCoding {
-    /// A user key alone does not tell two neighbouring blocks apart.
+    /// Some two neighbouring blocks are not separated by a user key alone.
     pub internal_keys: bool,
     pub delta: bool,
     pub restart_interval: usize,
 }
 
-/// A finished index and what its reader must be told.
+/// A finished index, with the facts that its reader needs.
 pub(super) struct Index {
-    /// The block the footer or the metaindex leads to.
+    /// The block that the footer or the metaindex leads to.
     pub handle: BlockHandle,
-    /// Bytes of all its blocks, uncompressed and without trailers.
+    /// The bytes of all its blocks, uncompressed and without trailers.
     pub size: usize,
-    /// Partitions, and the bytes of the index over them.
+    /// The number of partitions and the bytes of the top-level index.
     pub partitions: Option<(usize, usize)>,
 }
 
@@ -103,7 +104,7 @@ impl IndexBlock {
         }
     }
 
-    /// Adds an entry of the internal key `separator`, with what stands behind its handle.
+    /// Adds an entry for the internal key `separator`. `first_key` follows the handle.
     pub fn add(&mut self, separator: &[u8], handle: BlockHandle, first_key: Option<&[u8]>) {
         let key = match self.coding.internal_keys {
             true => separator,
@@ -128,12 +129,12 @@ impl IndexBlock {
         self.last_size = handle.size;
     }
 
-    /// The block so far.
+    /// The block builder.
     pub fn builder(&self) -> &BlockBuilder {
         &self.block
     }
 
-    /// Its contents.
+    /// The contents of the finished block.
     pub fn finish(mut self) -> Vec<u8> {
         std::mem::take(self.block.finish().0)
     }
@@ -144,10 +145,10 @@ impl IndexBuilder {
         let first_keys = options.index_type == IndexType::BinarySearchWithFirstKey;
         let coding = BlockCoding {
             internal_keys: options.format_version < FV_USER_KEY_INDEX,
-            // Deltas need every block to follow the one before without a gap.
+            // Deltas need every block to follow the previous one without a gap.
             delta: options.format_version >= FV_DELTA_INDEX && !options.block_align,
             restart_interval: match options.index_type {
-                // Its hints count restart points.
+                // The hints of a hash index count restart points.
                 IndexType::HashSearch => 1,
                 _ => options.index_block_restart_interval,
             },
@@ -164,18 +165,19 @@ impl IndexBuilder {
         }
     }
 
-    /// Data blocks closed so far.
+    /// The number of data blocks closed so far.
     pub fn num_separators(&self) -> usize {
         self.separators.len()
     }
 
-    /// How the blocks will be coded, as far as is known.
+    /// The coding of the blocks, as far as it is known now.
     pub fn coding(&self) -> BlockCoding {
         self.coding
     }
 
-    /// Adds the separator between `last`, the last key of a block, and `next`, the first key of the block after; without
-    /// a block after it is `last` itself, or its successor. All are internal keys; `first` is the first of the table.
+    /// Adds the separator between `last`, the last key of a block, and `next`, the first key of the next
+    /// block. Without a next block the separator is `last` itself, or its successor. All are internal keys.
+    /// `first` is the first key of the table.
     pub fn add_separator(
         &mut self,
         cmp: &InternalComparator,
@@ -221,7 +223,8 @@ impl IndexBuilder {
         }
     }
 
-    /// Adds the handle of the next block. True if the block is the first of a partition, though not of the first.
+    /// Adds the handle of the next block. Returns true if the block is the first of a partition other than
+    /// the first partition.
     #[inline]
     pub fn add_handle(&mut self, handle: BlockHandle) -> bool {
         self.handles.push(handle);
@@ -234,7 +237,7 @@ impl IndexBuilder {
         }
     }
 
-    /// Asks for a partition to begin with the next block.
+    /// Makes the next block begin a partition.
     pub fn request_cut(&mut self) {
         if let Some(partitions) = &mut self.partitions {
             partitions.request_cut();
@@ -246,7 +249,7 @@ impl IndexBuilder {
         self.separators.get(self.handles.len() - 1)
     }
 
-    /// About what the blocks would take if they were finished now.
+    /// The approximate bytes of the blocks if the index were finished now.
     #[inline]
     pub fn estimated_size(&self) -> usize {
         let entries = self.separators.len();
@@ -268,8 +271,8 @@ impl IndexBuilder {
         block.finish()
     }
 
-    /// Builds the blocks and has each written by `write`, the one that leads to the others last. There are as many
-    /// handles as separators.
+    /// Builds the blocks and passes each to `write`, the top-level block last. There must be as many handles
+    /// as separators.
     pub fn finish(&self, mut write: impl FnMut(&mut Vec<u8>) -> Result<BlockHandle>) -> Result<Index> {
         let Some(partitions) = &self.partitions else {
             let mut contents = self.block(0..self.handles.len());

@@ -1,4 +1,5 @@
-//! What comes after the data blocks: filter, index, dictionary, range deletions, properties, metaindex, footer.
+//! The end of a table, after the data blocks: filter, index, dictionary, range deletions, properties,
+//! metaindex, footer.
 
 use std::cmp::Ordering;
 
@@ -22,10 +23,10 @@ use crate::properties::{NONE, TableProperties};
 
 /// The compression manager whose types are those of [`CompressionType`].
 const COMPRESSION_MANAGER: &str = "BuiltinV2";
-/// `rocksdb.external_sst_file.version` of a file with room for a global sequence number.
+/// The `rocksdb.external_sst_file.version` of a file with room for a global sequence number.
 const EXTERNAL_VERSION: u32 = 2;
 
-/// A number that no other file has: from format version 6 it is mixed into every checksum. 0 below.
+/// The number that is mixed into every checksum from format version 6, different in every file. 0 below.
 pub(super) fn base_context_checksum(options: &TableWriterOptions) -> u32 {
     if options.format_version < FV_CONTEXT_CHECKSUMS {
         return 0;
@@ -36,11 +37,11 @@ pub(super) fn base_context_checksum(options: &TableWriterOptions) -> u32 {
         &options.file_number.to_le_bytes(),
     ]
     .concat();
-    // 0 would say that there is no context.
+    // 0 would mean that there is no context.
     (xxh3_64(&identity) as u32).max(1)
 }
 
-/// The smallest and the largest of what a table holds.
+/// The smallest and the largest internal key of a table.
 struct Bounds {
     smallest: Vec<u8>,
     largest: Vec<u8>,
@@ -76,7 +77,7 @@ pub fn tombstone_bounds(cmp: &InternalComparator, tombstone: &RangeTombstone) ->
     ]
 }
 
-/// Ends a table whose data blocks are written.
+/// Finishes a table whose data blocks are written.
 pub(super) fn finish(writer: TableWriter) -> Result<TableSummary> {
     let TableWriter {
         options,
@@ -200,7 +201,7 @@ pub(super) fn finish(writer: TableWriter) -> Result<TableSummary> {
     })
 }
 
-/// Writes the filter, where there is anything in it. Gives its entry in the metaindex.
+/// Writes the filter, if it has entries. Returns its entry in the metaindex.
 fn write_filter(
     sink: &mut BlockSink,
     filter: &mut FilterBuilder,
@@ -232,7 +233,7 @@ fn write_filter(
     Ok(Some((name, sink.write_plain(&mut contents)?)))
 }
 
-/// The properties that come from the options.
+/// Sets the properties that come from the options.
 fn describe(properties: &mut TableProperties, options: &TableWriterOptions) {
     let name = |name: Option<&str>| name.unwrap_or(NONE).as_bytes().to_vec();
     let extractor = options.prefix_extractor.as_deref();
@@ -268,10 +269,10 @@ fn describe(properties: &mut TableProperties, options: &TableWriterOptions) {
     properties.user_collected = options.user_properties.clone();
 }
 
-/// Which compression types a reader must know: below format version 7 one name, from it on a list.
+/// The compression types that a reader must know: below format version 7 one name, from 7 on a list.
 fn compression_property(options: &TableWriterOptions, sink: &BlockSink) -> Vec<u8> {
     if options.format_version < FV_COMPRESSION_MANAGER {
-        // Named even where no block was worth compressing, as RocksDB does.
+        // The type is named even if no block was worth compressing, as in RocksDB.
         return options.compression.property_name().into();
     }
     let manager = match options.compression {
@@ -282,7 +283,7 @@ fn compression_property(options: &TableWriterOptions, sink: &BlockSink) -> Vec<u
     format!("{manager};{types};").into()
 }
 
-/// RocksDB's text of how the compressor was set. For people; no reader takes it apart.
+/// The text in which RocksDB records the compressor's options. It is for people; no reader parses it.
 pub(super) fn compression_options_text(
     options: &CompressionOptions,
     compression: CompressionType,

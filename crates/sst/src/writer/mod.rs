@@ -1,12 +1,12 @@
 //! Writes tables.
 //!
-//! Entries go into the data block being built ([`BlockBuilder`]). A block is closed when the entry after it arrives, and
-//! not before, for two reasons: whether it is full depends on the size of that entry, and its separator in the index is
-//! made of that entry's key. Between its last key "the quick brown fox" and the next key "the who" the separator is
-//! "the r". So the index entry of a block is put off until then: what it is made of waits in the block builder, as the
-//! last key, and nowhere else.
+//! Entries go into the data block being built ([`BlockBuilder`]). A block is closed when the entry after it
+//! arrives, and not before, for two reasons: the size of that entry decides whether the block is full, and
+//! its key determines the block's separator in the index. Between the last key "the quick brown fox" and the
+//! next key "the who" the separator is "the r". So the index entry of a block is added then, from the last
+//! key, which the block builder keeps.
 //!
-//! Files are laid out as RocksDB lays them out:
+//! Files have RocksDB's layout:
 //!
 //! ```text
 //! data block* ‖ filter ‖ index ‖ compression dictionary ‖ range deletions ‖ properties ‖ metaindex ‖ footer
@@ -45,50 +45,53 @@ use sink::BlockSink;
 
 /// Writes one table, in order of its keys.
 ///
-/// After an error the file is of no use: drop or [`abandon`](TableWriter::abandon) the writer and remove it.
+/// After an error the file is useless: drop or [`abandon`](TableWriter::abandon) the writer and remove the
+/// file.
 pub struct TableWriter {
     options: TableWriterOptions,
     data: DataSection,
     block: BlockBuilder,
-    /// Bytes a block should have: the options' `block_size`, or less where the block being made is to end sooner.
+    /// The target size of the current block: the options' `block_size`, or less if the block is to end
+    /// sooner.
     block_size: usize,
-    /// While the block is no larger it cannot be full. 0 while a copied block waits.
+    /// The current block cannot be full while it is no larger than this. 0 while a copied block waits.
     never_full_up_to: usize,
-    /// A block of another table, whose entries are the last that were added; the one being made is empty then.
+    /// A block copied from another table. Its entries are the last that were added, and the current block is
+    /// empty then.
     copied: CopiedBlock,
-    /// Bytes of a block without entries.
+    /// The bytes of a block without entries.
     empty_block: usize,
-    /// Memory for a key.
+    /// A buffer for a key.
     copied_key: Vec<u8>,
-    /// What the properties will say of how blocks are compressed.
+    /// The property that records the compressor's options.
     compression_options: Vec<u8>,
     filter: Option<FilterBuilder>,
-    /// Partitions of the filter end with those of the index.
+    /// True if partitions of the filter end with those of the index.
     coupled_filter: bool,
     /// The prefixes of a hash index.
     prefixes: Option<PrefixBlocks>,
     timestamp_size: usize,
     range_tombstones: Vec<RangeTombstone>,
     block_properties: Option<Box<BlockProperties>>,
-    /// Bytes that the file would take without the block being made.
+    /// The approximate size of the file without the current block.
     estimate: u64,
-    /// User keys are in bytewise order and have no timestamps.
+    /// True if user keys are in bytewise order and have no timestamps.
     plain_order: bool,
-    /// Counts as they stand.
+    /// The properties; their counts are up to date.
     properties: TableProperties,
     first_key: Vec<u8>,
     smallest_seqno: SeqNo,
     largest_seqno: SeqNo,
-    /// Oldest and newest timestamp, in families that have them.
+    /// The oldest and the newest timestamp, in families with timestamps.
     timestamps: Option<(Vec<u8>, Vec<u8>)>,
     failed: bool,
 }
 
 impl TableWriter {
-    /// Writes to `file`, which must be empty.
+    /// A writer to `file`, which must be empty.
     ///
-    /// Errors: `InvalidArgument` for options that contradict each other, `NotSupported` for a compression type that is
-    /// not written.
+    /// Errors: `InvalidArgument` for options that contradict each other, `NotSupported` for a compression
+    /// type that is not written.
     pub fn new(file: Box<dyn WritableFile>, options: TableWriterOptions) -> Result<TableWriter> {
         options.check()?;
         let sink = BlockSink::new(
@@ -116,7 +119,8 @@ impl TableWriter {
         )
         .map(|filter| filter.optimized_for_memory(options.optimize_filters_for_memory));
         let timestamp_size = options.cmp.user().timestamp_size();
-        // Blocks that wait for a dictionary have no handles, by which partitions of the index would end.
+        // Blocks that wait for a dictionary have no handles, and the ends of index partitions depend on
+        // handles.
         let decoupled = options.decouple_partitioned_filters || data.has_dictionary();
         let partitioned = |filter: FilterBuilder| match options.partitions_filter() {
             true => filter.partitioned(options.filter_partition_size(), decoupled, timestamp_size),
@@ -158,27 +162,29 @@ impl TableWriter {
         Ok(writer)
     }
 
-    /// The block being made ends at so many bytes.
+    /// Makes the current block end at that size.
     fn end_block_at(&mut self, block_size: usize) {
         self.block_size = block_size;
-        // An empty block is never closed, however small blocks are to be.
+        // An empty block is never closed, however small the block size.
         self.never_full_up_to = match self.options.block_align {
             true => self.empty_block,
             false => self.options.early_end(block_size).max(self.empty_block),
         };
     }
 
-    /// Adds an entry, which sorts after all before it.
+    /// Adds an entry. It must sort after all earlier ones.
     ///
-    /// Errors: `Corruption` for one that does not: what is merged into a table may come from damaged ones without checksums, and
-    /// must not be lost in a table that cannot be searched. `InvalidArgument` for a key that is no internal key, for a range tombstone, and for keys and values beyond
-    /// [`row_limit`](TableWriterOptions::row_limit); and those of the file.
+    /// Errors: `Corruption` for an entry out of order: entries may come from damaged tables without
+    /// checksums, and must not be lost in a table that cannot be searched. `InvalidArgument` for a key that
+    /// is no internal key, for a range tombstone, and for keys and values beyond
+    /// [`row_limit`](TableWriterOptions::row_limit). Also those of the file.
     pub fn add(&mut self, internal_key: &[u8], value: &[u8]) -> Result<()> {
         let common = shared_len(self.block.last_key(), internal_key);
         self.add_sharing(internal_key, common, value)
     }
 
-    /// As [`add`](TableWriter::add), where it is known that the key has exactly so many bytes in common with the [one before](TableWriter::last_key).
+    /// As [`add`](TableWriter::add), for a key that has exactly `common` leading bytes in common with the
+    /// [previous key](TableWriter::last_key).
     #[inline]
     pub fn add_sharing(&mut self, internal_key: &[u8], common: usize, value: &[u8]) -> Result<()> {
         base::invariant!(common == shared_len(self.block.last_key(), internal_key));
@@ -207,13 +213,15 @@ impl TableWriter {
         }
         let last_len = self.block.last_key().len();
         self.block.add_sharing(internal_key, common, value);
-        // Versions of one key differ only behind the key. The first entry of all has a last key of no bytes at all.
+        // Versions of one key differ only in their suffix. The first entry of a table has an empty previous
+        // key.
         let is_new = common < internal_key.len() - suffix || last_len != internal_key.len();
         self.note_entry(internal_key, value, trailer, is_new);
         Ok(())
     }
 
-    /// True if an entry of this internal key may follow the one before, with which it has `common` bytes in common.
+    /// True if an entry with this internal key may follow the previous one, with which it has `common`
+    /// leading bytes in common.
     #[inline(always)]
     fn comes_after_last(&self, internal_key: &[u8], common: usize) -> bool {
         let last = self.block.last_key();
@@ -224,7 +232,8 @@ impl TableWriter {
         }
     }
 
-    /// An entry is in the block that will be written next. `is_new`: it is the first of its user key.
+    /// Accounts for an entry of the block that is written next. `is_new`: it is the first version of its user
+    /// key.
     #[inline(always)]
     fn note_entry(&mut self, internal_key: &[u8], value: &[u8], trailer: u64, is_new: bool) {
         const DELETIONS: [u8; 3] = [
@@ -258,9 +267,9 @@ impl TableWriter {
         }
     }
 
-    /// Adds a range tombstone: versions below `seqno` of the keys from `start` to before `end`, user keys with their
-    /// timestamps, are gone. Tombstones may come in any order and overlap; they are fragmented at the end. One that covers
-    /// nothing is dropped.
+    /// Adds a range tombstone. It deletes the versions below `seqno` of the keys from `start` to before
+    /// `end`, which are user keys with their timestamps. Tombstones may come in any order and overlap; they
+    /// are fragmented when the table is finished. A tombstone that covers nothing is dropped.
     pub fn add_range_tombstone(&mut self, start: &[u8], end: &[u8], seqno: SeqNo) -> Result<()> {
         if start.len().min(end.len()) < self.timestamp_size {
             return Err(bad_entry(start, end));
@@ -275,7 +284,7 @@ impl TableWriter {
         Ok(())
     }
 
-    /// Bytes the file would take, about, if it were finished now.
+    /// The approximate size in bytes of the file, if it were finished now.
     #[inline]
     pub fn file_size(&self) -> u64 {
         let block = match (self.copied.waits, self.block.is_empty()) {
@@ -291,13 +300,13 @@ impl TableWriter {
         self.block.last_key()
     }
 
-    /// Counts anew what the blocks that are closed take, and what belongs to them.
+    /// Updates the estimated size of the closed blocks and of the metadata for them.
     fn estimate(&mut self) {
         let filter = self.filter.as_ref().map_or(0, FilterBuilder::estimated_size);
         self.estimate = self.data.estimated_size() + filter as u64;
     }
 
-    /// Entries added, and range tombstones as they were added.
+    /// The number of entries added, including each range tombstone as it was added.
     pub fn num_entries(&self) -> u64 {
         self.properties.num_entries + self.range_tombstones.len() as u64
     }
@@ -309,7 +318,7 @@ impl TableWriter {
         if self.failed {
             return Err(Error::new(
                 base::ErrorKind::Aborted,
-                "the table could not be written before it was finished",
+                "an earlier write of the table failed",
             ));
         }
         if self.copied.waits || !self.block.is_empty() {
@@ -323,12 +332,12 @@ impl TableWriter {
         meta::finish(self)
     }
 
-    /// More properties of the user's own, put into the table when it is finished.
+    /// Adds user properties, which are written when the table is finished.
     pub fn add_user_properties(&mut self, properties: impl IntoIterator<Item = (Vec<u8>, Vec<u8>)>) {
         self.options.user_properties.extend(properties);
     }
 
-    /// What is known of when its rows were written: the value of `rocksdb.seqno.time.map`.
+    /// Sets the times at which the table's rows were written: the value of `rocksdb.seqno.time.map`.
     pub fn set_seqno_to_time_mapping(&mut self, mapping: Vec<u8>) {
         self.properties.seqno_to_time_mapping = mapping;
     }
@@ -338,7 +347,7 @@ impl TableWriter {
         drop(self);
     }
 
-    /// RocksDB's rule, so that blocks end where its blocks end.
+    /// Decides by RocksDB's rule, so that blocks end where RocksDB's blocks end.
     #[inline]
     fn block_is_full(&self, key: &[u8], value: &[u8]) -> bool {
         if self.copied.waits {
@@ -352,7 +361,7 @@ impl TableWriter {
         self.block.size() >= self.block_size || size_after > self.block_size
     }
 
-    /// Hands the block over. `next` is the key that comes after it.
+    /// Passes the current block to the data section. `next` is the key that comes after it.
     #[inline(never)]
     fn close_block(&mut self, next: Option<&[u8]>) -> Result<()> {
         if self.coupled_filter && self.filter.as_ref().is_some_and(FilterBuilder::wants_cut) {

@@ -1,4 +1,4 @@
-//! How a table is written, and what is said about it when it is done.
+//! The options for writing a table, and the summary of a finished table.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,103 +13,112 @@ use crate::filter::{FilterPolicy, UNKNOWN_LEVEL};
 use crate::format::{IndexShortening, IndexType, MAX_FORMAT_VERSION, MIN_FORMAT_VERSION};
 use crate::properties::{TableProperties, UNKNOWN_COLUMN_FAMILY};
 
-/// How to write a table. Names, units and defaults are RocksDB's, where not said otherwise.
+/// The options for writing a table. Names, units and defaults are RocksDB's, except as noted.
 #[derive(Clone)]
 pub struct TableWriterOptions {
-    /// Order of the keys.
+    /// The order of the keys.
     pub cmp: InternalComparator,
-    /// Which readers can read the file: 5 (the default) RocksDB 6.6 and later, 6 from 8.6, 7 from 10.4; 2 to 4 older
-    /// ones.
+    /// The format version, which determines the readers of the file: 5 is for RocksDB 6.6 and later, 6 for
+    /// 8.6 and later, 7 for 10.4 and later, 2 to 4 for older releases. Default: 5.
     pub format_version: u32,
-    /// Of every block. Default XXH3, which RocksDB reads from 6.27 on.
+    /// The checksum type of every block. RocksDB reads XXH3 from 6.27 on. Default: XXH3.
     pub checksum: ChecksumType,
-    /// Of data blocks, and of the index if [`enable_index_compression`](TableWriterOptions::enable_index_compression).
-    /// Default LZ4 (RocksDB: Snappy up to 11.4).
+    /// The compression of data blocks, and of the index with
+    /// [`enable_index_compression`](TableWriterOptions::enable_index_compression). Default: LZ4 (RocksDB:
+    /// Snappy up to 11.4).
     pub compression: CompressionType,
-    /// How hard to compress. With `max_dict_bytes` above 0 data blocks are held in memory until there is enough to make
-    /// a dictionary of.
+    /// The options of the compressor. With `max_dict_bytes` above 0, data blocks are held in memory until
+    /// there is enough data to make a dictionary.
     pub compression_opts: CompressionOptions,
-    /// Compress the index too. Default true.
+    /// Compress the index too. Default: true.
     pub enable_index_compression: bool,
-    /// Bytes of a data block before compression. Default 4096.
+    /// The bytes of a data block before compression. Default: 4096.
     pub block_size: usize,
-    /// A block is closed early, this many percent of its size short, where the next entry would not fit. Default 10.
+    /// A block may be this many percent smaller than its size: it is closed early if the next entry would not
+    /// fit. Default: 10.
     pub block_size_deviation: u32,
-    /// Entries between restart points of data blocks. Default 16.
+    /// The number of entries between restart points of data blocks. Default: 16.
     pub block_restart_interval: usize,
-    /// Entries between restart points of the index. Default 1.
+    /// The number of entries between restart points of the index. Default: 1.
     pub index_block_restart_interval: usize,
-    /// Start every data block at a multiple of `block_size` or of 4096, whichever is less. Only without compression, and
-    /// with a block size that is a power of two. Default false.
+    /// Align every data block to a multiple of the lesser of `block_size` and 4096. Only without compression,
+    /// and with a block size that is a power of two. Default: false.
     pub block_align: bool,
-    /// How the index is built. Default one block, searched by halving. With a hash index every entry of it is a restart point.
+    /// The form of the index. In a hash index every entry is a restart point. Default: one block, with binary
+    /// search.
     pub index_type: IndexType,
-    /// Data blocks have a hash index of so many keys a bucket, for RocksDB's Gets; it uses it for user keys without timestamps, in
-    /// orders in which only keys of the same bytes are equal, and other tables get none. Default none.
+    /// Data blocks have a hash index with this ratio of keys to buckets, for RocksDB's Gets. RocksDB uses it
+    /// for user keys without timestamps, in orders in which only keys of the same bytes are equal. Other
+    /// tables get no hash index. Default: none.
     pub data_block_hash_table_util_ratio: Option<f64>,
-    /// Keys of data blocks leave out what they share with the key before. Default true.
+    /// Keys of data blocks leave out the prefix they share with the previous key. Default: true.
     pub use_delta_encoding: bool,
-    /// The values of a data block lie behind all its keys: RocksDB reads such tables from 11.0 on. Default false.
+    /// The values of a data block follow all its keys. RocksDB reads such tables from 11.0 on. Default:
+    /// false.
     pub separate_key_value_in_data_block: bool,
-    /// Which separators of the index are shortened. Default those between blocks.
+    /// The separators of the index that are shortened. Default: those between blocks.
     pub index_shortening: IndexShortening,
-    /// Bytes of a partition of the index, and of the filter. Default 4096.
+    /// The bytes of a partition of the index, and of the filter. Default: 4096.
     pub metadata_block_size: usize,
-    /// The filter in partitions as well as the index, which must be in partitions; else it has no effect. Default false.
+    /// Partition the filter as well as the index. No effect unless the index has partitions. Default: false.
     pub partition_filters: bool,
-    /// Partitions of the filter end where they are full, not with those of the index. So they do also where the table has a
-    /// compression dictionary. Default true.
+    /// Partitions of the filter end when they are full, not with those of the index. This is always so if the
+    /// table has a compression dictionary. Default: true.
     pub decouple_partitioned_filters: bool,
-    /// The filter. Default none.
+    /// The filter policy. Default: none.
     pub filter: FilterPolicy,
-    /// The level the table is for, -1 for that of a flush: a policy may make other filters for some. Default unknown.
+    /// The level that the table is for, -1 for the level of a flush. A policy may make different filters for
+    /// different levels. Default: unknown.
     pub level: i32,
-    /// Bloom filters make as many probes as are best for the bits that keys have in them, and not for those asked for: filters
-    /// are whole lines of 64 bytes, so that in those of a few keys the two differ much. (RocksDB also fits the size of filters to what
-    /// its allocator has; here memory is taken as it is needed.) Default true.
+    /// Bloom filters make the number of probes that is best for the actual bits per key, not for the
+    /// requested number. Filters are multiples of 64 bytes, so that the two differ much in filters of a few
+    /// keys. (RocksDB also fits the size of filters to the allocator's size classes. That does not apply
+    /// here.) Default: true.
     pub optimize_filters_for_memory: bool,
-    /// Add whole keys to the filter. Default true.
+    /// Add whole keys to the filter. Default: true.
     pub whole_key_filtering: bool,
-    /// Add the prefixes it gives to the filter. Default none.
+    /// Add the prefixes of this extractor to the filter. Default: none.
     pub prefix_extractor: Option<Arc<dyn PrefixExtractor>>,
-    /// Id of the column family; unknown by default, as in files made to be ingested.
+    /// The id of the column family. Default: unknown, as in files that are written for ingestion.
     pub cf_id: u32,
-    /// Name of the column family.
+    /// The name of the column family.
     pub cf_name: Vec<u8>,
-    /// Name of the merge operator, if there is one.
+    /// The name of the merge operator, if there is one.
     pub merge_operator: Option<String>,
-    /// Identity of the database.
+    /// The identity of the database.
     pub db_id: String,
-    /// Identity of the session: 20 characters.
+    /// The identity of the session: 20 characters.
     pub session_id: String,
-    /// Name of the machine.
+    /// The name of the machine.
     pub host_id: String,
-    /// Number of the file. With the identities above it makes the file's unique id.
+    /// The number of the file. Together with the identities above it determines the file's unique id.
     pub file_number: u64,
-    /// Unix seconds at which the oldest of the data was first written to a table; 0 if not known.
+    /// The time in Unix seconds at which the oldest data was first written to a table; 0 if unknown.
     pub creation_time: u64,
-    /// Unix seconds at which the oldest key was written; 0 if not known.
+    /// The time in Unix seconds at which the oldest key was written; 0 if unknown.
     pub oldest_key_time: u64,
-    /// Unix seconds at which the newest key was written; 0 if not known.
+    /// The time in Unix seconds at which the newest key was written; 0 if unknown.
     pub newest_key_time: u64,
-    /// Unix seconds of now; 0 if not known.
+    /// The current time in Unix seconds; 0 if unknown.
     pub file_creation_time: u64,
-    /// The file will be ingested: it has room for a global sequence number. Its keys must have sequence number 0.
+    /// The file is written for ingestion: it has room for a global sequence number. Its keys must have
+    /// sequence number 0.
     pub external: bool,
-    /// Further properties, by name.
+    /// Additional user properties, by name.
     pub user_properties: BTreeMap<Vec<u8>, Vec<u8>>,
-    /// Those who say something of its data blocks, for iterators to pass over some. None.
+    /// The collectors that summarize data blocks, so that iterators can skip some. Default: none.
     pub block_property_collectors: Vec<Arc<dyn BlockPropertyCollectorFactory>>,
-    /// Names of those who gather user properties, as `[a,b]`. `[]`.
+    /// The names of the collectors of user properties, as `[a,b]`. Default: `[]`.
     pub property_collectors: String,
-    /// The longest key and value. Default 2 GiB - 1: lengths and offsets within a block are of 32 bits.
+    /// The maximum size of a key and of a value. Lengths and offsets within a block have 32 bits. Default: 2
+    /// GiB - 1.
     pub row_limit: RowLimit,
-    /// Takes the time of each block's compression, if its level is high enough. None.
+    /// Records the time of each block's compression, if its level is high enough. Default: none.
     pub statistics: Option<Arc<Statistics>>,
 }
 
 impl TableWriterOptions {
-    /// The defaults, for keys ordered by `cmp`.
+    /// The default options, for keys ordered by `cmp`.
     pub fn new(cmp: InternalComparator) -> TableWriterOptions {
         TableWriterOptions {
             cmp,
@@ -156,16 +165,16 @@ impl TableWriterOptions {
         }
     }
 
-    /// Of blocks of `block_size` those up to this size are never closed, whatever comes next.
+    /// A block of at most this size is never closed, whatever entry comes next, if blocks have `block_size`.
     pub(super) fn early_end(&self, block_size: usize) -> usize {
-        // RocksDB takes a deviation of the whole block for none.
+        // RocksDB treats a deviation of 100 percent as none.
         let percent = 100 - self.block_size_deviation as usize % 100;
         (block_size * percent)
             .div_ceil(100)
             .min(block_size.saturating_sub(1))
     }
 
-    /// Keys a bucket of the hash indexes of data blocks.
+    /// The ratio of keys to buckets of data blocks' hash indexes.
     pub(super) fn hash_table_util_ratio(&self) -> Option<f64> {
         let is_by_bytes = matches!(
             self.cmp.user(),
@@ -174,18 +183,19 @@ impl TableWriterOptions {
         self.data_block_hash_table_util_ratio.filter(|_| is_by_bytes)
     }
 
-    /// True if the filter is made in partitions.
+    /// True if the filter has partitions.
     pub(super) fn partitions_filter(&self) -> bool {
         self.partition_filters && self.index_type == IndexType::TwoLevel
     }
 
-    /// Bytes of a filter partition.
+    /// The bytes of a filter partition.
     pub(super) fn filter_partition_size(&self) -> usize {
         let percent = 100 - self.block_size_deviation as usize;
         (self.metadata_block_size * percent).div_ceil(100).max(1)
     }
 
-    /// `InvalidArgument` for what cannot be written.
+    /// Checks the options. Errors: `InvalidArgument` for those that contradict each other or cannot be
+    /// written.
     pub(super) fn check(&self) -> Result<()> {
         let invalid = |message: &str| Err(Error::invalid_argument(message));
         if !(MIN_FORMAT_VERSION..=MAX_FORMAT_VERSION).contains(&self.format_version) {
@@ -215,41 +225,43 @@ impl TableWriterOptions {
     }
 }
 
-/// What was written, as the MANIFEST records it.
+/// The result of a finished table, as the MANIFEST records it.
 #[derive(Clone, Debug)]
 pub struct TableSummary {
-    /// Bytes of the file.
+    /// The size of the file in bytes.
     pub file_size: u64,
-    /// The properties that stand in it.
+    /// The properties of the table.
     pub properties: TableProperties,
-    /// Smallest internal key, range tombstones included; empty if the table holds nothing.
+    /// The smallest internal key, range tombstones included; empty if the table is empty.
     pub smallest: Vec<u8>,
-    /// Largest internal key, range tombstones included; empty if the table holds nothing. Where a tombstone reaches
-    /// furthest it is the sentinel of its end: the highest sequence number, kind RangeDeletion, itself not covered.
+    /// The largest internal key, range tombstones included; empty if the table is empty. If a tombstone
+    /// reaches furthest, this is the sentinel of its end: the end key with the highest sequence number and
+    /// kind RangeDeletion. The end key itself is not covered.
     pub largest: Vec<u8>,
-    /// Lowest sequence number; 0 if the table holds nothing.
+    /// The lowest sequence number; 0 if the table is empty.
     pub smallest_seqno: SeqNo,
-    /// Highest sequence number; 0 if the table holds nothing.
+    /// The highest sequence number; 0 if the table is empty.
     pub largest_seqno: SeqNo,
-    /// What was compressed for it; blocks that were copied as another table has them are not among it.
+    /// The compression results. Blocks that were copied from another table do not count.
     pub compressed: CompressionTally,
 }
 
-/// Blocks of data and index: those that were compressed, and are stored so, and those that are not.
+/// The compression results of data and index blocks, by how they are stored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CompressionTally {
-    /// How many.
+    /// The number of blocks that are stored compressed.
     pub blocks: u64,
-    /// Their bytes uncompressed.
+    /// The bytes of these blocks before compression.
     pub bytes_from: u64,
-    /// Their bytes as stored, without trailers.
+    /// The bytes of these blocks as stored, without trailers.
     pub bytes_to: u64,
-    /// Blocks whose compression saved too little, stored as they are.
+    /// The number of blocks that are stored raw because compression saved too little.
     pub rejected_blocks: u64,
-    /// Their bytes.
+    /// The bytes of these blocks.
     pub rejected_bytes: u64,
-    /// Blocks nobody tried to compress: none was asked for, or they are too large.
+    /// The number of blocks that are stored raw without an attempt: compression is off, or they are too
+    /// large.
     pub bypassed_blocks: u64,
-    /// Their bytes.
+    /// The bytes of these blocks.
     pub bypassed_bytes: u64,
 }

@@ -1,8 +1,9 @@
 //! Compression of data blocks by several threads.
 //!
-//! The thread that writes a table makes its blocks and puts them into the file in their order; what others do is compress
-//! them. So many blocks are on their way, and the oldest is waited for when there is one more: what a table looks like, and when
-//! it is full, does not depend on how the threads run.
+//! The thread that writes a table builds its blocks and writes them to the file in order; the other threads
+//! only compress. The number of blocks in flight is fixed: when there is one more, the writer waits for the
+//! oldest. So the contents of a table, and the point at which it is full, do not depend on the threads'
+//! timing.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -15,35 +16,36 @@ use codec::{CompressionOptions, CompressionType, Compressor};
 
 use super::sink::{Stored, compress};
 
-/// Blocks on their way for each thread: one it works on, and some that wait so that it finds the next at once.
+/// The number of blocks in flight for each thread: one that it compresses, and some that wait, so that it
+/// finds the next at once.
 const BLOCKS_PER_THREAD: usize = 4;
 
-/// Threads of a table, at most: the number may come from a file.
+/// The maximum number of threads for a table. The number in the options may come from a file.
 const MOST_THREADS: u32 = 64;
 
-/// A block that was compressed, if that paid.
+/// A block after compression.
 pub(super) struct Finished {
-    /// As it was made.
+    /// The contents before compression.
     pub contents: Vec<u8>,
-    /// Compressed; nothing where it is stored as it is.
+    /// The compressed bytes; empty if the block is stored raw.
     pub compressed: Vec<u8>,
     pub stored: Stored,
 }
 
 enum Slot {
     Waits(Vec<u8>),
-    /// A thread has it.
+    /// A thread is compressing the block.
     Taken,
     Done(Result<Finished>),
 }
 
 #[derive(Default)]
 struct Queue {
-    /// In the order of the file.
+    /// The blocks in flight, in the order of the file.
     slots: VecDeque<Slot>,
-    /// The number of the first.
+    /// The number of the first block in `slots`.
     first: usize,
-    /// Buffers to use again.
+    /// Buffers for reuse.
     spare: Vec<Vec<u8>>,
     closed: bool,
 }
@@ -51,24 +53,24 @@ struct Queue {
 #[derive(Default)]
 struct Shared {
     queue: Mutex<Queue>,
-    /// There is a block to compress, or none will come.
+    /// Signalled when there is a block to compress, or when no more will come.
     work: Condvar,
-    /// A block was compressed.
+    /// Signalled when a block was compressed.
     done: Condvar,
 }
 
-/// The threads of one table.
+/// The compression threads of one table.
 pub(super) struct ParallelCompression {
     shared: Arc<Shared>,
     threads: Vec<JoinHandle<()>>,
     most: usize,
-    /// Bytes of the blocks on their way.
+    /// The bytes of the blocks in flight.
     bytes: usize,
 }
 
 impl ParallelCompression {
-    /// As many threads as the options say; fewer where no more are to be had, and `None` where none is. `statistics` take the time of
-    /// each block's compression.
+    /// Starts the number of threads in the options, or fewer if the system refuses more. `None` if none could
+    /// be started. `statistics` records the time of each block's compression.
     pub fn start(
         compression: CompressionType,
         options: &CompressionOptions,
@@ -96,12 +98,12 @@ impl ParallelCompression {
         Ok(Some(started).filter(|started| started.most > 0))
     }
 
-    /// Bytes of the blocks on their way.
+    /// The bytes of the blocks in flight.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Takes over a block: `contents` is a buffer to make the next one in afterwards.
+    /// Takes over a block. Afterwards `contents` is a buffer for the next one.
     pub fn push(&mut self, contents: &mut Vec<u8>) {
         self.bytes += contents.len();
         let mut queue = self.shared.queue.lock();
@@ -113,7 +115,8 @@ impl ParallelCompression {
         self.shared.work.notify_one();
     }
 
-    /// The oldest block, if there are more on their way than there should be, or any where `all` are wanted. Waits for it.
+    /// The oldest block, if there are more in flight than allowed, or with `all` any block. Waits for its
+    /// compression.
     pub fn pop(&mut self, all: bool) -> Option<Result<Finished>> {
         let mut queue = self.shared.queue.lock();
         if queue.slots.is_empty() || (!all && queue.slots.len() <= self.most) {
@@ -133,7 +136,7 @@ impl ParallelCompression {
         Some(finished)
     }
 
-    /// Takes buffers back that a block was in.
+    /// Takes back the buffers of a block for reuse.
     pub fn give_back(&self, finished: Finished) {
         let mut queue = self.shared.queue.lock();
         for mut buffer in [finished.contents, finished.compressed] {
@@ -149,13 +152,13 @@ impl Drop for ParallelCompression {
         queue.closed = true;
         drop(queue);
         self.shared.work.notify_all();
-        // A panic has printed itself, and who waited for the block was told.
+        // The thread has printed its panic, and the waiter for its block was notified.
         self.threads.drain(..).for_each(|thread| drop(thread.join()));
     }
 }
 
 impl Shared {
-    /// What each thread does until there is nothing left to come.
+    /// The loop of each thread, until no more blocks will come.
     fn work(
         &self,
         mut compressor: Compressor,
@@ -178,11 +181,11 @@ impl Shared {
             };
             let mut compressed = queue.spare.pop().unwrap_or_default();
             drop(queue);
-            // Whoever waits for it must hear of it, come what may.
+            // The thread that waits for the block must be notified even if the compression panics.
             let mut told = Told {
                 shared: self,
                 number,
-                outcome: Err(Error::corruption("a thread that compresses blocks has panicked")),
+                outcome: Err(Error::corruption("a compression thread has panicked")),
             };
             let stored = compress(&mut compressor, options, statistics, &contents, &mut compressed);
             told.outcome = stored.map(|stored| Finished {
@@ -196,7 +199,7 @@ impl Shared {
     }
 }
 
-/// Puts the outcome of a block into its place when it is dropped.
+/// Stores the outcome of a block in its slot when it is dropped.
 struct Told<'a> {
     shared: &'a Shared,
     number: usize,
@@ -205,7 +208,10 @@ struct Told<'a> {
 
 impl Drop for Told<'_> {
     fn drop(&mut self) {
-        let outcome = std::mem::replace(&mut self.outcome, Err(Error::corruption("told already")));
+        let outcome = std::mem::replace(
+            &mut self.outcome,
+            Err(Error::corruption("the outcome was stored already")),
+        );
         let mut queue = self.shared.queue.lock();
         let at = self.number.checked_sub(queue.first);
         if let Some(slot @ Slot::Taken) = at.and_then(|at| queue.slots.get_mut(at)) {

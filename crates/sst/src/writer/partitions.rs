@@ -1,5 +1,5 @@
-//! Where the partitions of an index end, by RocksDB's rule: a partition is closed when its block would grow beyond
-//! `metadata_block_size`, and when the filter asks for it.
+//! The ends of the partitions of an index, by RocksDB's rule: a partition is closed when its block would grow
+//! beyond `metadata_block_size`, and when the filter requests it.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -9,17 +9,18 @@ use super::options::TableWriterOptions;
 use crate::format::{BlockHandle, MAX_HANDLE_LEN};
 
 pub(super) struct Partitions {
-    /// Bytes of a partition's block.
+    /// The target bytes of a partition's block.
     block_size: usize,
-    /// A block up to this size is never closed.
+    /// A block of at most this size is never closed.
     early_end: usize,
-    /// Of the separators whose block has no handle yet: bytes of the last key of their block, `None` for the table's last block.
+    /// For each separator whose block has no handle yet: the length of its block's last key, `None` for the
+    /// table's last block.
     last_key_lens: VecDeque<Option<usize>>,
-    /// The number of each partition's first data block, but of the first partition.
+    /// The number of the first data block of each partition but the first.
     starts: Vec<usize>,
-    /// The block of the partition being filled, as it would stand in the file.
+    /// The block of the current partition, as it would be in the file.
     current: IndexBlock,
-    /// How `current` is coded.
+    /// The coding of `current`.
     coding: BlockCoding,
     cut_requested: bool,
 }
@@ -37,17 +38,17 @@ impl Partitions {
         }
     }
 
-    /// The next separator: how long the last key of its block is, and whether there is a block after it.
+    /// Records the next separator: the length of its block's last key, and whether another block follows.
     pub fn note_separator(&mut self, last_key_len: usize, has_next: bool) {
         self.last_key_lens.push_back(has_next.then_some(last_key_len));
     }
 
-    /// Has the next block begin a partition.
+    /// Makes the next block begin a partition.
     pub fn request_cut(&mut self) {
         self.cut_requested = true;
     }
 
-    /// Takes up the last of `handles`. True if a partition begins with it.
+    /// Accounts for the last of `handles`. Returns true if a partition begins with it.
     pub fn add<'a>(
         &mut self,
         coding: BlockCoding,
@@ -66,7 +67,7 @@ impl Partitions {
             self.cut_requested = false;
         }
         if cut || self.coding.internal_keys != coding.internal_keys {
-            // What went before is coded anew if the keys are internal ones from now on.
+            // The entries so far are coded again when keys become internal keys.
             self.coding = coding;
             self.current = IndexBlock::new(coding);
             let start = self.starts.last().copied().unwrap_or(0);
@@ -92,7 +93,7 @@ impl Partitions {
         builder.size() >= self.block_size || size_after > self.block_size
     }
 
-    /// The data blocks of each partition, of `blocks` altogether.
+    /// The range of data blocks of each partition, for `blocks` data blocks in total.
     pub fn ranges(&self, blocks: usize) -> impl Iterator<Item = Range<usize>> {
         let starts = std::iter::once(0).chain(self.starts.iter().copied());
         let ends = self.starts.iter().copied().chain([blocks]);

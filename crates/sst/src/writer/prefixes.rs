@@ -1,12 +1,12 @@
-//! The hints of a hash index: of each prefix the data blocks that hold it.
+//! The hints of a hash index: for each prefix the data blocks that hold it.
 //!
 //! ```text
 //! rocksdb.hashindex.prefixes   prefix*
 //! rocksdb.hashindex.metadata   (bytes of the prefix v32 ‖ its first data block v32 ‖ data blocks v32) *
 //! ```
 //!
-//! RocksDB looks for a prefix there and, where it finds none, in no block. So a table whose keys do not all have prefixes goes
-//! without hints.
+//! RocksDB searches no block for a prefix that has no hint. So a table in which some key has no prefix has no
+//! hints.
 
 use std::sync::Arc;
 
@@ -19,9 +19,9 @@ pub(super) struct PrefixBlocks {
     metadata: Vec<u8>,
     /// The prefix of the key added last.
     last: Vec<u8>,
-    /// Its blocks; empty before the first key.
+    /// The data blocks of the last prefix; empty before the first key.
     blocks: std::ops::Range<u32>,
-    /// A key has no prefix.
+    /// Some key has no prefix.
     incomplete: bool,
 }
 
@@ -37,7 +37,7 @@ impl PrefixBlocks {
         }
     }
 
-    /// Adds a key of data block `block`, a user key without timestamp. Keys come in order.
+    /// Adds a key of data block `block`: a user key without timestamp. Keys must come in order.
     pub fn add(&mut self, key: &[u8], block: u32) {
         let extractor = self.extractor.clone();
         let Some(prefix) = extractor.prefix_of(key) else {
@@ -66,7 +66,7 @@ impl PrefixBlocks {
         }
     }
 
-    /// The contents of the two blocks, prefixes first. `None` where they would not be complete.
+    /// The contents of the two blocks, prefixes first. `None` if the hints would be incomplete.
     pub fn finish(mut self) -> Option<[Vec<u8>; 2]> {
         self.end_prefix();
         (!self.incomplete).then_some([self.prefixes, self.metadata])
@@ -103,7 +103,7 @@ mod tests {
         assert_eq!(
             blocks(&[("aa", 0), ("b", 0)]),
             None,
-            "a key without a prefix is in no hint"
+            "a key without a prefix has no hint"
         );
     }
 }

@@ -1,4 +1,5 @@
-//! Where blocks go: compressed if that pays, with their trailer, by one append each.
+//! Writes blocks to the file: each is compressed if that saves enough, gets its trailer, and is written with
+//! one append.
 
 use std::sync::Arc;
 
@@ -11,21 +12,21 @@ use vfs::WritableFile;
 use super::options::CompressionTally;
 use crate::format::{BLOCK_TRAILER_LEN, BlockHandle, block_trailer, moved_trailer};
 
-/// Larger blocks are stored as they are, as in RocksDB.
+/// Larger blocks are stored raw, as in RocksDB.
 const MAX_COMPRESSED: usize = i32::MAX as usize;
 
-/// Whether a block was worth compressing.
+/// The form in which a block is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stored {
-    /// The compressed form is in the file.
+    /// The block is stored compressed.
     Compressed,
-    /// It was tried, and saved too little.
+    /// Compression saved too little; the block is stored raw.
     Rejected,
-    /// Nobody tried.
+    /// Compression was not tried; the block is stored raw.
     Raw,
 }
 
-/// Compresses a block, and says how it is to be stored. `statistics` take the time of it, if they are to.
+/// Compresses a block and decides how it is stored. `statistics` records the time, if timers are on.
 pub(super) fn compress(
     compressor: &mut Compressor,
     options: &CompressionOptions,
@@ -48,7 +49,7 @@ pub(super) fn compress(
     })
 }
 
-/// The file being written and what every block of it goes through.
+/// The file being written, and the state that all its blocks share.
 pub(super) struct BlockSink {
     file: Box<dyn WritableFile>,
     offset: u64,
@@ -57,7 +58,7 @@ pub(super) struct BlockSink {
     compression_opts: CompressionOptions,
     statistics: Option<Arc<Statistics>>,
     compressed: Vec<u8>,
-    /// One bit for each type byte that stands in the file.
+    /// One bit for each compression type byte in the file.
     types_used: u128,
     tally: CompressionTally,
 }
@@ -83,23 +84,23 @@ impl BlockSink {
         }
     }
 
-    /// What it has compressed, and what it was not to or not worth it.
+    /// The compression results so far.
     pub fn tally(&self) -> CompressionTally {
         self.tally
     }
 
-    /// Who takes the time of compressing.
+    /// The statistics that record the time of compression.
     pub fn statistics(&self) -> Option<&Arc<Statistics>> {
         self.statistics.as_ref()
     }
 
-    /// Bytes written.
+    /// The bytes written.
     #[inline]
     pub fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// The compression types that stand in the file, ascending, without the type of raw blocks.
+    /// The compression types in the file, ascending, without the type of raw blocks.
     pub fn types_used(&self) -> impl Iterator<Item = CompressionType> {
         let used = self.types_used;
         CompressionType::ALL
@@ -107,14 +108,14 @@ impl BlockSink {
             .filter(move |&ty| ty != CompressionType::None && used >> ty as u8 & 1 != 0)
     }
 
-    /// Writes a block that is never compressed: of filters, of properties. `contents` is a buffer to work in, as in
-    /// [`write`](BlockSink::write).
+    /// Writes a block that is never compressed, such as a filter or the properties. `contents` is a work
+    /// buffer, as in [`write`](BlockSink::write).
     pub fn write_plain(&mut self, contents: &mut Vec<u8>) -> Result<BlockHandle> {
         self.append(contents, CompressionType::None)
     }
 
-    /// Writes a block of data or index. `contents` is a buffer to work in: it holds the contents when this is called, and anything
-    /// after.
+    /// Writes a data or index block. `contents` is a work buffer: it holds the contents at the call, and
+    /// anything afterwards.
     pub fn write(
         &mut self,
         contents: &mut Vec<u8>,
@@ -135,7 +136,8 @@ impl BlockSink {
         Ok((handle?, stored))
     }
 
-    /// Writes a block of which it is known how: `compressed`, by compression `ty`, or as it is. Both are buffers to work in.
+    /// Writes a block whose form is decided: `compressed` with compression `ty`, or raw. The two buffers are
+    /// work space.
     pub fn write_finished(
         &mut self,
         contents: &mut Vec<u8>,
@@ -163,7 +165,7 @@ impl BlockSink {
         }
     }
 
-    /// Appends the bytes of a block and its trailer, which is made in the same buffer.
+    /// Appends the bytes of a block and its trailer, which is built in the same buffer.
     fn append(&mut self, bytes: &mut Vec<u8>, ty: CompressionType) -> Result<BlockHandle> {
         let trailer = block_trailer(
             self.checksum,
@@ -184,7 +186,7 @@ impl BlockSink {
         Ok(handle)
     }
 
-    /// Appends a block that another table had: its bytes and, behind them, what makes up its trailer here.
+    /// Appends a block of another table: its bytes, and the parts of which its trailer in this file is made.
     pub fn append_copied(
         &mut self,
         bytes: &mut Vec<u8>,
@@ -195,12 +197,12 @@ impl BlockSink {
         self.append_with(bytes, trailer)
     }
 
-    /// How checksums are made.
+    /// The checksum type of the file.
     pub fn checksum(&self) -> ChecksumType {
         self.checksum
     }
 
-    /// Adds zeros up to the next multiple of `alignment`, a power of two.
+    /// Writes zeros up to the next multiple of `alignment`, a power of two.
     pub fn pad(&mut self, alignment: u64) -> Result<()> {
         let padding = self.offset.next_multiple_of(alignment) - self.offset;
         self.compressed.clear();
@@ -210,7 +212,7 @@ impl BlockSink {
         Ok(())
     }
 
-    /// Writes the last bytes of the file, syncs and closes it. Gives its size.
+    /// Writes the last bytes of the file, syncs and closes it. Returns its size.
     pub fn finish(mut self, footer: &[u8]) -> Result<u64> {
         self.file.append(footer)?;
         self.file.sync()?;

@@ -1,4 +1,4 @@
-//! Files in memory, fixtures, and ways to read a table from end to end.
+//! Files in memory, fixtures, and functions that read a table from end to end.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -8,12 +8,12 @@ use cache::{Cache, CacheOptions};
 use sst::{BlockCache, BlockReadOptions, Table, TableReadOptions};
 use vfs::RandomAccessFile;
 
-/// A file that is a vector.
+/// A file whose contents are a vector.
 #[derive(Debug)]
 pub struct MemoryFile {
     pub path: PathBuf,
     pub bytes: Vec<u8>,
-    /// Whether it claims to be mapped.
+    /// True if the file claims to be mapped.
     pub mapped: bool,
 }
 
@@ -54,9 +54,9 @@ pub fn mapped_file(name: &str, bytes: Vec<u8>) -> Arc<dyn RandomAccessFile> {
     })
 }
 
-/// A table RocksDB wrote.
+/// A table that RocksDB wrote.
 pub struct Fixture {
-    /// `database/file`.
+    /// The table's name: `database/file`.
     pub name: String,
     pub bytes: Vec<u8>,
     pub order: UserComparator,
@@ -82,7 +82,7 @@ impl Fixture {
     }
 }
 
-/// Every table of the databases in `testdata`.
+/// All tables of the databases in `testdata`.
 pub fn fixtures() -> Vec<Fixture> {
     let root = Path::new(concat!(
         env!("CARGO_MANIFEST_DIR"),
@@ -133,7 +133,7 @@ pub fn new_cache(capacity: usize) -> Arc<BlockCache> {
 
 pub type Entries = Vec<(Vec<u8>, Vec<u8>)>;
 
-/// All entries, front to back.
+/// All entries, in order.
 pub fn forwards(table: &Arc<Table>, options: BlockReadOptions) -> Result<Entries> {
     let mut cursor = table.cursor(options);
     let mut entries = Vec::new();
@@ -146,7 +146,7 @@ pub fn forwards(table: &Arc<Table>, options: BlockReadOptions) -> Result<Entries
     Ok(entries)
 }
 
-/// All entries, back to front.
+/// All entries, in reverse order.
 pub fn backwards(table: &Arc<Table>, options: BlockReadOptions) -> Result<Entries> {
     let mut cursor = table.cursor(options);
     let mut entries = Vec::new();

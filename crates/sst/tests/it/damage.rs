@@ -1,4 +1,4 @@
-//! Damaged files: an answer or `Corruption`, never a panic, a hang, or memory without end.
+//! Damaged files: reads return an answer or `Corruption`, and never panic, hang, or use unlimited memory.
 
 use std::ops::ControlFlow;
 
@@ -9,7 +9,7 @@ use testkit::rng;
 
 use crate::common::{Fixture, file, fixtures, new_cache};
 
-/// Reads everything there is in every way, and gives the first error.
+/// Reads everything in the table in every way, and returns the first error.
 fn read_all(fixture: &Fixture, bytes: Vec<u8>, options: BlockReadOptions) -> base::Result<()> {
     let len = bytes.len();
     let table = Table::open(
@@ -127,7 +127,7 @@ fn a_flipped_bit_is_found_or_harmless() {
             assert!(acceptable(&result), "{} byte {at}: {result:?}", fixture.name);
             found += usize::from(result.is_err());
         }
-        // What no checksum covers is little: unused bytes of an old footer.
+        // Few bytes have no checksum: unused bytes of an old footer.
         let checked = fixture.bytes[fixture.bytes.len() - FOOTER_LEN] != 0;
         assert!(!checked || found >= 25, "{}: {found} of 30 found", fixture.name);
     }

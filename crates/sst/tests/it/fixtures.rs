@@ -1,4 +1,5 @@
-//! The tables of twenty databases written by RocksDB: every format version, index, filter and compression it has.
+//! The tables of twenty databases written by RocksDB: all its format versions, indexes, filters and
+//! compression types.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -22,7 +23,7 @@ const UNCACHED: BlockReadOptions = BlockReadOptions {
     async_io: false,
 };
 
-/// What the properties count must be what is there.
+/// The counts in the properties must be those of the entries.
 fn check_counts(fixture: &Fixture, table: &Table, entries: &Entries) {
     let properties = table.properties();
     let tombstones = table.range_tombstones();
@@ -56,7 +57,7 @@ fn check_counts(fixture: &Fixture, table: &Table, entries: &Entries) {
     }
 }
 
-/// Each version of each key must be found by a lookup at its own sequence number, and nothing else before it.
+/// A lookup of each version of each key at its own sequence number must find it, and nothing before it.
 pub fn check_lookups(fixture: &Fixture, table: &Arc<Table>, entries: &Entries, options: &BlockReadOptions) {
     let order = &fixture.order;
     for (i, (key, value)) in entries.iter().enumerate() {
@@ -87,7 +88,7 @@ pub fn check_lookups(fixture: &Fixture, table: &Arc<Table>, entries: &Entries, o
         }
         assert_eq!((&expected[0].0, &expected[0].1), (key, value));
 
-        // The first version alone, and at the highest sequence number.
+        // The first version alone, looked up at the highest sequence number.
         let newest = LookupKey::new(user_key, MAX_SEQNO, order);
         let mut first = None;
         table
@@ -98,7 +99,7 @@ pub fn check_lookups(fixture: &Fixture, table: &Arc<Table>, entries: &Entries, o
             .unwrap();
         assert!(first.is_some());
 
-        // A neighbour that may not be there.
+        // A neighbouring key that may be absent.
         let mut absent = user_key[..user_key.len() - order.timestamp_size()].to_vec();
         absent.push(b'!');
         absent.extend_from_slice(order.timestamp(user_key));
@@ -157,7 +158,7 @@ fn every_table_reads_the_same_both_ways_and_every_key_is_found() {
 fn cursors_keep_their_contract() {
     let seed = rng::seed();
     for (i, fixture) in fixtures().into_iter().enumerate() {
-        // A cache that holds a few blocks only, one that holds all, none, and a mapping.
+        // A cache that holds only a few blocks, one that holds all, no cache, and a mapped file.
         let table = match i % 4 {
             0 => fixture.open(Some(new_cache(20 << 10))),
             1 => fixture.open(Some(new_cache(1 << 20))),

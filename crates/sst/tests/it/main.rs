@@ -1,4 +1,4 @@
-//! Whole tables: those RocksDB wrote, those we write, and damaged ones.
+//! Whole tables: those that RocksDB wrote, those that we write, and damaged ones.
 
 extern crate esker_sst as sst;
 

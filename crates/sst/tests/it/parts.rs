@@ -1,4 +1,4 @@
-//! Tables whose index and filter lie in the block cache.
+//! Tables whose index and filter are in the block cache.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -32,7 +32,7 @@ const CACHED: BlockReadOptions = BlockReadOptions {
     async_io: false,
 };
 
-/// A file whose bytes can change, and that counts its reads.
+/// A file whose bytes can change and whose reads are counted.
 #[derive(Debug)]
 struct Changing {
     path: PathBuf,
@@ -106,7 +106,7 @@ const PARTS: &[EntryRole] = &[
     EntryRole::FilterMetaBlock,
 ];
 
-/// A key that the filter lets through.
+/// Looks up a key that is in the table, so that the filter lets it through.
 fn look_up(table: &Table, entries: &Entries, options: &BlockReadOptions) -> Result<()> {
     let user_key = base::internal_key::user_key(&entries[entries.len() / 2].0);
     let key = LookupKey::new(user_key, MAX_SEQNO, table.comparator().user());
@@ -119,7 +119,7 @@ fn look_up(table: &Table, entries: &Entries, options: &BlockReadOptions) -> Resu
 fn every_table_reads_as_if_it_owned_them() {
     for fixture in fixtures() {
         let entries = forwards(&fixture.open(None), CACHED).unwrap();
-        // One that keeps nothing, one for a few blocks, one for all.
+        // A cache that keeps nothing, one for a few blocks, one for all.
         for (capacity, caching) in [
             (0, MetadataCaching::default()),
             (8 << 10, PINNED),
@@ -194,7 +194,7 @@ fn they_are_charged_in_their_roles_and_read_again_once_evicted() {
         assert_eq!(
             file.reads.load(Ordering::Relaxed),
             reads,
-            "all it needs is in the cache"
+            "all parts it needs are in the cache"
         );
         cache.erase_unreferenced();
         assert_eq!(cache.usage(), 0, "nothing of the table's is pinned");
@@ -208,7 +208,7 @@ fn they_are_charged_in_their_roles_and_read_again_once_evicted() {
         look_up(&table, &entries, &CACHED).unwrap();
         look_up(&table, &entries, &only).unwrap();
         assert!(file.reads.load(Ordering::Relaxed) > reads);
-        // A cursor holds what it stands in.
+        // A cursor pins the parts that it stands in.
         let mut cursor = table.cursor(CACHED);
         cursor.seek_to_first();
         cache.erase_unreferenced();
@@ -238,7 +238,7 @@ fn what_is_pinned_stays() {
         look_up(&table, &entries, &CACHED).unwrap();
         assert!(
             file.reads.load(Ordering::Relaxed) <= 2,
-            "data blocks alone are read"
+            "only data blocks are read"
         );
         cache.erase_unreferenced();
         assert_eq!((charges(&cache, PARTS), cache.usage()), (pinned, pinned));
@@ -290,7 +290,8 @@ fn a_part_that_rots_later_is_named_and_never_enters_the_cache() {
             .verify(0, &mut |check| {
                 let of_a_lookup = check.what.contains("index") || check.what.contains("filter");
                 if of_a_lookup && check.what != "metaindex" && !check.what.contains("hashindex") {
-                    // A byte of the block, and of its checksum: the block alone is then as it was, and would be taken for good.
+                    // A byte of the block, and one of its checksum. The second leaves the block's contents
+                    // intact, so that only the checksum shows the damage.
                     for changed in [check.offset, check.offset + check.size + 4] {
                         parts.push((changed, check.offset, check.what.to_owned()));
                     }
@@ -316,7 +317,7 @@ fn a_part_that_rots_later_is_named_and_never_enters_the_cache() {
                     errors += 1;
                 }
             }
-            assert!(errors > 0, "{}: nobody needs the {what}", fixture.name);
+            assert!(errors > 0, "{}: no read needs the {what}", fixture.name);
             let charged = charges(&cache, PARTS);
             file.bytes.lock().unwrap()[changed as usize] ^= 1;
             for (key, _) in &entries {

@@ -1,4 +1,4 @@
-//! Which bytes of a table are read when: what cursors read ahead, to the byte.
+//! The reads of a table, to the byte: the ranges that cursors read ahead, and when.
 
 use std::ops::Range;
 use std::path::Path;
@@ -17,13 +17,13 @@ fn key(number: u64) -> Vec<u8> {
     internal_key::encode(format!("key{number:06}").as_bytes(), 1, Kind::Value)
 }
 
-/// A table of entries in blocks of about 1 KiB, and the log of what is read of it.
+/// A table of entries in blocks of about 1 KiB, and the log of the reads of it.
 struct Stage {
     fs: LogFs,
     table: Arc<Table>,
 }
 
-/// One to a block: a block is closed when it has the bytes.
+/// There is one entry to a block: a block is closed when it has its bytes.
 const ENTRIES: u64 = 400;
 
 impl Stage {
@@ -57,7 +57,7 @@ impl Stage {
         Stage { fs, table }
     }
 
-    /// What was done since the last time: `read` and `prefetch`, each with the blocks it took.
+    /// The operations since the last call: `read` and `prefetch`, each with its range of blocks.
     fn blocks(&self) -> Vec<(String, Range<usize>)> {
         let index = self.table.index().unwrap();
         let starts_at = |offset: u64| (0..index.len()).find(|&block| index.handle(block).offset == offset);
@@ -82,7 +82,7 @@ impl Stage {
     }
 }
 
-/// Moves so often, or until the end, and checks that each entry is the right one.
+/// Moves the cursor `times` times, or until the end, and checks that each entry is the right one.
 fn step(cursor: &mut TableCursor, times: u64, backwards: bool) {
     for _ in 0..times {
         if !cursor.valid() {
@@ -108,7 +108,7 @@ fn a_scan_reads_ahead_after_two_reads_and_doubles() {
     let mut cursor = stage.table.cursor(uncached());
     cursor.seek_to_first();
     step(&mut cursor, 40, false);
-    // Blocks are 1013 bytes: 8 fit into 8 KiB beside the one asked for.
+    // Blocks are 1013 bytes: 8 fit into 8 KiB besides the requested one.
     let expected = [
         ("read", 0..1),
         ("read", 1..2),
@@ -125,7 +125,7 @@ fn a_scan_reads_ahead_after_two_reads_and_doubles() {
     );
     step(&mut cursor, ENTRIES, false);
     let rest = stage.reads();
-    // 64 KiB, 128 KiB, and what is left of 256 KiB.
+    // Windows of 64 KiB, 128 KiB, and the rest of the file, which is less than 256 KiB.
     assert_eq!(rest, [61..126, 126..256, 256..400]);
 }
 
@@ -136,7 +136,7 @@ fn backwards_too() {
     cursor.seek_to_last();
     step(&mut cursor, 30, true);
     assert_eq!(stage.reads(), [399..400, 398..399, 389..398, 372..389, 339..372]);
-    // Whoever turns round takes what is left of the window, and begins anew.
+    // A cursor that turns round uses the rest of its window, and starts again.
     step(&mut cursor, 60, false);
     assert_eq!(stage.reads(), [372..381, 381..398, 398..400]);
 }
@@ -170,7 +170,7 @@ fn what_is_read_ahead_can_be_chosen() {
         reads(auto(2048, 4096, 0), uncached()),
         [0..3, 3..8, 8..13, 13..18, 18..23]
     );
-    // More at first than at most is the most.
+    // An initial size above the maximum is the maximum.
     assert_eq!(
         reads(auto(8192, 2048, 4), uncached())[..5],
         [0..1, 1..2, 2..3, 3..4, 4..7]
@@ -210,7 +210,7 @@ fn nothing_is_read_ahead_beyond_the_bounds() {
         let beyond = |reads: &[Range<usize>]| reads.iter().any(|read| read.end > 116 || read.start < 95);
         let forward_reads: Vec<_> = forwards.iter().map(|(_, blocks)| blocks.clone()).collect();
         if trimmed {
-            // The block the bound is in tells that the scan is over.
+            // The block with the bound shows that the scan is over.
             let expected = [
                 ("read", 100..101),
                 ("read", 101..102),
@@ -237,7 +237,7 @@ fn what_is_in_the_cache_is_not_read_again() {
     let mut cursor = stage.table.cursor(uncached());
     cursor.seek_to_first();
     step(&mut cursor, 30, false);
-    // The window ends before what is in the cache; behind that it begins anew.
+    // The window ends before the cached blocks; after them readahead starts again.
     let reads = stage.reads();
     assert_eq!(reads, [0..1, 1..2, 2..7, 17..18, 18..19, 19..28, 28..45]);
     let mut cursor = stage.table.cursor(BlockReadOptions {
@@ -246,7 +246,7 @@ fn what_is_in_the_cache_is_not_read_again() {
     });
     cursor.seek_to_first();
     step(&mut cursor, 30, false);
-    // Or goes on, having become less.
+    // The adaptive window continues after them, smaller.
     assert_eq!(stage.reads(), [0..1, 1..2, 2..7, 17..34]);
 }
 
@@ -332,7 +332,7 @@ fn the_next_window_is_under_way_while_one_is_walked_through() {
     assert_eq!(stage.blocks(), named(&first));
     step(&mut cursor, 9, false);
     assert_eq!(stage.blocks(), named(&[("start_read", 28..61)]));
-    // Whoever jumps away begins anew.
+    // A cursor that jumps away starts again.
     cursor.seek(&key(300));
     step(&mut cursor, 3, false);
     let jumped = [
@@ -343,7 +343,7 @@ fn the_next_window_is_under_way_while_one_is_walked_through() {
     ];
     assert_eq!(stage.blocks(), named(&jumped));
     step(&mut cursor, ENTRIES, false);
-    // And all to the end, with nothing read twice.
+    // The cursor reads all to the end, and no block twice.
     assert_eq!(
         stage.blocks(),
         named(&[("start_read", 328..361), ("start_read", 361..400)])
@@ -365,7 +365,7 @@ fn the_next_window_is_under_way_while_one_is_walked_through() {
     cursor.seek(&key(50));
     step(&mut cursor, 0, false);
     assert!(cursor.valid() && stage.blocks().is_empty());
-    // Another seek than was said.
+    // The seek differs from the announced one.
     cursor.start_seek(&key(60), false);
     cursor.seek(&key(70));
     assert!(cursor.valid());

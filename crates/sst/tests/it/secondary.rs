@@ -1,4 +1,5 @@
-//! Tables over a block cache that holds next to nothing, and a compressed secondary cache that holds all.
+//! Tables over a block cache that holds next to nothing and a compressed secondary cache that holds
+//! everything.
 
 use std::sync::Arc;
 
@@ -24,7 +25,8 @@ fn small_cache(cache_type: CacheType) -> Arc<BlockCache> {
     cache
 }
 
-/// Every table of every format: all of it says the same, whether it was read or came back, its data, index and filter.
+/// Every table of every format reads the same from the file and from the secondary cache: data, index and
+/// filter.
 #[test]
 fn tables_of_which_everything_comes_back_read_the_same() {
     for (part, cache_type, caching, protection) in [
@@ -46,7 +48,7 @@ fn tables_of_which_everything_comes_back_read_the_same() {
             let table = Table::open(file(&fixture.name, fixture.bytes.clone()), options).unwrap();
             let read = BlockReadOptions::default();
             let entries = forwards(&plain, read).unwrap();
-            // Each as often as it takes to go down, to come back alone, and to be inserted again.
+            // As many rounds as it takes to go down, to come back alone, and to be inserted again.
             for _ in 0..3 {
                 assert_eq!(forwards(&table, read).unwrap(), entries, "{}", fixture.name);
                 let back = backwards(&table, read).unwrap();
@@ -62,7 +64,7 @@ fn tables_of_which_everything_comes_back_read_the_same() {
                 "{tally:?}"
             );
         }
-        // All of them at once over the one cache: none has another's.
+        // All tables at once over the one cache: none reads another's blocks.
         for (name, table, entries) in &tables {
             assert_eq!(
                 forwards(table, BlockReadOptions::default()).unwrap(),
@@ -73,7 +75,7 @@ fn tables_of_which_everything_comes_back_read_the_same() {
     }
 }
 
-/// What is in memory below is read where nothing may be read from the file.
+/// A read that may not read the file still reads the secondary cache, which is in memory.
 #[test]
 fn what_is_below_is_in_memory() {
     let cache = small_cache(CacheType::Lru);

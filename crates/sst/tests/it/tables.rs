@@ -1,4 +1,4 @@
-//! Tables of our own making, for what no fixture shows.
+//! Tables that the tests write, for cases that no fixture has.
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ fn cmp(order: &UserComparator) -> InternalComparator {
     InternalComparator::new(order.clone())
 }
 
-/// Small blocks, and a filter.
+/// Options with small blocks and a filter.
 fn options(order: &UserComparator) -> TableWriterOptions {
     TableWriterOptions {
         block_size: 512,
@@ -70,7 +70,7 @@ fn get(table: &Table, user_key: &[u8], seqno: u64, options: &BlockReadOptions) -
         })
         .unwrap();
     assert_eq!(kept.as_deref(), found.last().map(|(_, value)| &value[..]));
-    // The same with the index searched in two steps.
+    // The same lookup with the index searched in two steps.
     let mut again = Vec::new();
     let approached = table.approach_index(&key);
     table
@@ -86,7 +86,7 @@ fn get(table: &Table, user_key: &[u8], seqno: u64, options: &BlockReadOptions) -
 #[test]
 fn versions_of_one_key_over_many_blocks() {
     let order = UserComparator::Bytewise;
-    // A thousand versions of `m` do not fit a block, so that the index is of internal keys.
+    // A thousand versions of `m` do not fit into a block, so that the index holds internal keys.
     let mut entries = numbered(20);
     for seqno in (1..=1000u64).rev() {
         entries.push((
@@ -270,7 +270,7 @@ fn fastrand_of(thread: u64) -> testkit::TestRng {
     testkit::TestRng::with_seed(rng::seed() ^ thread)
 }
 
-/// Counts what is asked of a file.
+/// Counts the operations on a file.
 #[derive(Debug)]
 struct Counting {
     file: Arc<dyn RandomAccessFile>,
@@ -334,7 +334,7 @@ fn sequential_readers_read_ahead_and_others_do_not() {
     assert_eq!(counting.prefetched.load(Ordering::Relaxed), 0);
 }
 
-/// Whether the block before was compressed says where the next is read to, and nothing else.
+/// The range that is read for a block depends only on whether the previous block was compressed.
 #[test]
 fn blocks_compressed_and_not_stand_side_by_side() {
     let order = UserComparator::Bytewise;
@@ -363,7 +363,7 @@ fn blocks_compressed_and_not_stand_side_by_side() {
     for _ in 0..4000 {
         look_up(&table, &entries[rng.usize(..entries.len())]);
     }
-    // Read in place or not, damage is met.
+    // Damage is detected whether the block is read in place or not.
     bytes[7] ^= 1;
     for before in [40, 90] {
         let table = open(&bytes);
@@ -473,7 +473,7 @@ fn verify_names_the_block_and_goes_on() {
     assert_eq!(bad, [damaged[0].offset, damaged[1].offset]);
     assert_eq!(error.offset(), Some(damaged[0].offset));
     assert_eq!(good, table.index().unwrap().len() - 2 + 4);
-    // A cursor stops at the damage, says where, and can go on elsewhere.
+    // A cursor stops at the damage, reports its offset, and can continue elsewhere.
     let mut cursor = table.cursor(BlockReadOptions::default());
     cursor.seek_to_first();
     while cursor.valid() {
@@ -488,7 +488,7 @@ fn verify_names_the_block_and_goes_on() {
     assert!(cursor.valid() && cursor.status().is_ok());
 }
 
-/// A cursor that stands on a first key of the index alone is none other than one that read the block.
+/// A cursor that stands on a first key of the index behaves as one that read the block.
 #[test]
 fn first_keys_stand_for_blocks_that_are_not_read() {
     let order = UserComparator::Bytewise;
@@ -514,7 +514,8 @@ fn first_keys_stand_for_blocks_that_are_not_read() {
         assert_eq!((cursor.key(), cursor.value()), (&key[..], &value[..]));
     }
     assert!(firsts.len() > 20);
-    // Between two blocks the seek leads to the first key of the next; behind all it leads nowhere.
+    // Between two blocks the seek leads to the first key of the next block; after all blocks it leads
+    // nowhere.
     let between = internal_key::encode(internal_key::user_key(&firsts[7]), MAX_SEQNO, Kind::Value);
     assert!(cursor.seek_deferring(&between));
     assert_eq!(cursor.deferred_key(), firsts[7]);
@@ -524,7 +525,7 @@ fn first_keys_stand_for_blocks_that_are_not_read() {
     let behind = internal_key::encode(b"l", MAX_SEQNO, Kind::Value);
     assert!(!cursor.seek_deferring(&behind) && !cursor.valid());
     cursor.status().unwrap();
-    // An index that does not tell the truth is found out when the block is read.
+    // A wrong first key in the index is detected when the block is read.
     let mut damaged = bytes;
     let at = damaged
         .windows(firsts[7].len())

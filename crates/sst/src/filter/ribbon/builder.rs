@@ -1,4 +1,4 @@
-//! Makes Ribbon filters: solves the equations of the hashes, one after the other as they come, and lays the solution out
+//! Builds Ribbon filters: solves the equations of the hashes, one after the other, and arranges the solution
 //! in columns.
 //!
 //! ```text
@@ -6,30 +6,30 @@
 //! a new equation: where its first slot has a row, that is subtracted and the first slot is now a later one, until it has none
 //! ```
 //!
-//! Where nothing is left of the coefficients and something of the result, the equations contradict each other, and the next
-//! seed is tried. How many slots a number of hashes needs so that this is rare is RocksDB's table.
+//! If no coefficients are left but a part of the result is, the equations contradict each other, and the next
+//! seed is tried. RocksDB's table defines the number of slots for which this is rare.
 
 use super::super::policy::bloom_false_positive_rate;
 use super::super::{MARKER_RIBBON, METADATA_LEN, bloom};
 use super::{BLOCK_SLOTS, Equation, Hasher, MAX_COLUMNS, SEGMENT_LEN, columns, parity};
 
-/// Beyond so many hashes a Bloom filter is made: the number of blocks has 24 bits.
+/// Beyond this number of hashes a Bloom filter is built: the number of blocks has 24 bits.
 const MAX_HASHES: usize = 950_000_000;
-/// Below so many slots a Bloom filter is made if it is smaller.
+/// Below this number of slots a Bloom filter is built if it is smaller.
 const SMALL_SLOTS: u32 = 1024;
-/// Log2 of the smallest and of the largest number of slots in [`FITTING`].
+/// The base 2 logarithms of the smallest and of the largest number of slots in [`FITTING`].
 const FITTING_LOG2: std::ops::RangeInclusive<u32> = 8..=17;
-/// How many hashes fit 2^8, 2^9, ... slots so that one seed in twenty fails.
+/// The numbers of hashes that fit 2^8, 2^9, ... slots so that one seed in twenty fails.
 const FITTING: [f64; 10] = [
     248.851, 499.532, 1001.26, 2003.97, 4005.59, 8000.39, 15966.6, 31828.1, 63447.3, 126_506.0,
 ];
 /// Beyond that the slots for each hash grow by this with each doubling.
 const GROWTH_PER_DOUBLING: f64 = 0.0038;
-/// 1 / ln 2, to the digits RocksDB has of it: sizes depend on them.
+/// 1 / ln 2, with RocksDB's digits: sizes depend on them.
 #[expect(clippy::approx_constant, reason = "RocksDB's digits")]
 const LOG2_E: f64 = 1.442_695_040_9;
 
-/// How many hashes fit `2^log2_slots` slots; 0 where there are too few slots for any.
+/// The number of hashes that fit `2^log2_slots` slots; 0 if there are too few slots for any.
 fn fitting(log2_slots: u32) -> f64 {
     match log2_slots.checked_sub(*FITTING_LOG2.start()) {
         None => 0.0,
@@ -38,14 +38,14 @@ fn fitting(log2_slots: u32) -> f64 {
     }
 }
 
-/// For large numbers of slots.
+/// The slots for each hash, for large numbers of slots.
 fn slots_per_hash(log2_slots: f64) -> f64 {
     let last = *FITTING_LOG2.end();
     let at_last = f64::from(1u32 << last) / FITTING[FITTING.len() - 1];
     at_last - f64::from(last) * GROWTH_PER_DOUBLING + log2_slots * GROWTH_PER_DOUBLING
 }
 
-/// Slots for so many hashes, whole blocks and two at least.
+/// The slots for that many hashes: whole blocks, and at least two.
 fn slots(hashes: u32) -> u32 {
     let blocks = |slots: u32| slots.div_ceil(BLOCK_SLOTS as u32).max(2) * BLOCK_SLOTS as u32;
     if hashes == 0 {
@@ -67,7 +67,7 @@ fn slots(hashes: u32) -> u32 {
     blocks((portion * slots + slots + 0.999_999_999) as u32)
 }
 
-/// The most hashes for which so many slots are taken.
+/// The maximum number of hashes for that many slots.
 fn hashes_in(slots: u32) -> u32 {
     if slots == 0 {
         return 0;
@@ -82,26 +82,26 @@ fn hashes_in(slots: u32) -> u32 {
     }
 }
 
-/// What Ribbon filters are made like.
+/// The parameters of Ribbon filters.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(in crate::filter) struct RibbonBuilder {
-    /// How many keys that are not there go for one that seems to be.
+    /// The number of absent keys for each false positive.
     one_in: f64,
-    /// Of the Bloom filter that is made where a Ribbon is not worth it.
+    /// The bits of the Bloom filter that is built where a Ribbon is not worthwhile.
     bloom_millibits_per_key: u32,
 }
 
-/// How large a filter will be.
+/// The size of a filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::filter) enum Shape {
     /// A Bloom filter of that many bytes.
     Bloom(usize),
-    /// Slots, and bytes with the trailer.
+    /// The number of slots, and of bytes with the trailer.
     Ribbon(u32, usize),
 }
 
 impl RibbonBuilder {
-    /// As accurate as a Bloom filter of so many bits a key.
+    /// A builder of filters as accurate as a Bloom filter with that many bits a key.
     pub fn like_bloom(millibits_per_key: u32) -> RibbonBuilder {
         RibbonBuilder {
             one_in: 1.0 / bloom_false_positive_rate(millibits_per_key),
@@ -109,8 +109,8 @@ impl RibbonBuilder {
         }
     }
 
-    /// Bytes of `slots`, without the trailer. Columns are whole: `bias` says where between fewer and more false positives than
-    /// asked for.
+    /// The size of `slots` in bytes, without the trailer. Columns are whole: `bias` chooses between fewer and
+    /// more false positives than requested.
     fn bytes(&self, slots: u32, bias: u32) -> usize {
         let rate = 1.0 / self.one_in;
         if !(self.one_in > 1.0 && rate < 1.0) {
@@ -130,7 +130,8 @@ impl RibbonBuilder {
         (blocks as usize * lower_columns + (blocks - upper_start) as usize) * SEGMENT_LEN
     }
 
-    /// Of a filter of so many hashes; the first of them makes the choice between sizes that are both near enough.
+    /// The size of a filter of that many hashes; the first hash chooses between sizes that are both near
+    /// enough.
     pub fn shape(&self, hashes: usize, first: u64) -> Shape {
         let bloom_len = bloom::size(hashes, self.bloom_millibits_per_key);
         if hashes > MAX_HASHES {
@@ -144,7 +145,7 @@ impl RibbonBuilder {
         }
     }
 
-    /// Hashes of which a filter takes at most `bytes`, about.
+    /// The approximate number of hashes for which a filter takes at most `bytes`.
     pub fn capacity(&self, bytes: usize) -> usize {
         let len = bytes.saturating_sub(METADATA_LEN) / SEGMENT_LEN * SEGMENT_LEN;
         let bits_per_slot = if self.one_in <= 1.0 || self.one_in.is_nan() {
@@ -176,7 +177,8 @@ impl RibbonBuilder {
         }
     }
 
-    /// The filter of `hashes`, its trailer included. `None` where a Bloom filter is to be made: it is smaller, or no seed fits.
+    /// The filter of `hashes`, including its trailer. `None` if a Bloom filter is to be built: it is smaller,
+    /// or no seed fits.
     pub fn build(&self, hashes: &[u64]) -> Option<Vec<u8>> {
         let first = *hashes.first()?;
         let Shape::Ribbon(slots, len) = self.shape(hashes.len(), first) else {
@@ -186,7 +188,7 @@ impl RibbonBuilder {
     }
 }
 
-/// The filter of `hashes` in `slots` slots and so many segments, with the first seed that fits.
+/// The filter of `hashes` in `slots` slots and `segments` segments, with the first seed that fits.
 fn solve(hashes: &[u64], slots: u32, segments: usize) -> Option<Vec<u8>> {
     let mut banding = Banding::new(slots);
     let (start, blocks) = (*hashes.first()? as u8, slots / BLOCK_SLOTS as u32);
@@ -200,9 +202,9 @@ fn solve(hashes: &[u64], slots: u32, segments: usize) -> Option<Vec<u8>> {
     Some(filter)
 }
 
-/// Equations, one at most for each slot as their first: 20 bytes a slot.
+/// Equations, at most one for each slot as their first: 20 bytes a slot.
 struct Banding {
-    /// Coefficients, the lowest bit that of the slot itself; 0 where there is no equation.
+    /// The coefficients, with the lowest bit for the slot itself; 0 if there is no equation.
     rows: Vec<u128>,
     results: Vec<u32>,
 }
@@ -215,7 +217,7 @@ impl Banding {
         }
     }
 
-    /// Takes up all equations, after forgetting those before. False if they contradict each other.
+    /// Adds all equations, after removing the previous ones. False if they contradict each other.
     fn solve(&mut self, mut equations: impl Iterator<Item = Equation>) -> bool {
         self.rows.fill(0);
         equations.all(|equation| self.add(equation))
@@ -238,7 +240,7 @@ impl Banding {
             row ^= at_slot;
             result ^= self.results[slot];
             if row == 0 {
-                // The sum of others: a hash that was there before, or a contradiction.
+                // The equation is a sum of others: a hash that was there before, or a contradiction.
                 return result == 0;
             }
             let zeros = row.trailing_zeros();
@@ -252,7 +254,7 @@ impl Banding {
         let blocks = self.rows.len() / BLOCK_SLOTS as usize;
         let (upper_columns, upper_start) = columns(segments, blocks);
         let mut filter = vec![0; segments * SEGMENT_LEN];
-        // Of each column the 128 slots from the current one on.
+        // For each column, the 128 slots from the current one on.
         let mut state = vec![0u128; upper_columns];
         let mut segment = upper_columns * blocks - upper_start;
         for block in (0..blocks).rev() {
@@ -263,7 +265,7 @@ impl Banding {
                 for (column, state) in state[..columns].iter_mut().enumerate() {
                     let shifted = *state << 1;
                     let bit = parity(shifted & row) ^ (result >> column & 1);
-                    // Where no equation says anything the slot is 0.
+                    // A slot that no equation determines is 0.
                     *state = shifted | u128::from(bit);
                 }
             }
@@ -282,13 +284,13 @@ mod tests {
     use super::*;
     use crate::filter::FilterReader;
 
-    /// No filter is made of equations that contradict each other: the next seed is tried.
+    /// Contradictory equations give no filter: the next seed is tried.
     #[test]
     fn a_seed_that_does_not_fit_is_passed_over() {
         let mut rng = testkit::rng();
         let (mut passed_over, mut solved) = (0, 0);
         for _ in 0..100 {
-            // More than RocksDB's table has 256 slots hold.
+            // More than 256 slots hold according to RocksDB's table.
             let hashes: Vec<u64> = (0..254).map(|_| rng.u64(..)).collect();
             let Some(filter) = solve(&hashes, 256, 2 * 7) else {
                 continue;

@@ -19,7 +19,7 @@ fn options(format_version: u32) -> TableWriterOptions {
     }
 }
 
-/// The blocks of the index, laid one after the other from `offset` on, and what is told about it.
+/// The blocks of the index, written back to back from `offset` on, and the finished index.
 fn finish(builder: &IndexBuilder, offset: u64) -> (Vec<Vec<u8>>, Index) {
     let (mut blocks, mut offset) = (Vec::new(), offset);
     let index = builder.finish(|contents| {
@@ -63,7 +63,7 @@ fn an_index_block_is_rocksdbs_to_the_byte() {
             let entry = entries.get(i)?;
             Some(match has_first_keys {
                 true => unhex(&entry["first_internal_key_hex"]),
-                // Only that there is a next block matters.
+                // Only the existence of a next block matters.
                 false => internal(&entry["key_hex"]),
             })
         };
@@ -100,7 +100,7 @@ fn an_index_in_partitions_is_rocksdbs_to_the_byte() {
         metadata_block_size: 64,
         ..options(5)
     });
-    // The data blocks of the other vectors.
+    // The entries of the other vectors' data blocks.
     let entries = vectors("index_block")[2]["entries"].as_array().unwrap().clone();
     let internal = |entry: &serde_json::Value| [unhex(&entry["key_hex"]), vec![0; TRAILER_LEN]].concat();
     let mut starts = Vec::new();
@@ -127,7 +127,8 @@ fn an_index_in_partitions_is_rocksdbs_to_the_byte() {
     assert_eq!(blocks.len(), partitions.len());
 }
 
-/// Separators, and where partitions begin, of an index rebuilt from the first and last keys of the data blocks.
+/// An index rebuilt from the first and last keys of RocksDB's data blocks has RocksDB's separators and
+/// partitions.
 #[test]
 fn separators_and_partitions_of_the_fixtures_are_rocksdbs() {
     let dir = std::path::Path::new(FIXTURES).join("ribbon_partitioned_zstd_dict");
@@ -180,7 +181,8 @@ fn separators_and_partitions_of_the_fixtures_are_rocksdbs() {
     assert!(partitions > 20, "{partitions}");
 }
 
-/// Separators of a table whose blocks end and begin with the keys of `neighbours`, and whether they are user keys.
+/// The separators of a table whose blocks end and begin with the keys of `neighbours`, and whether they are
+/// user keys.
 fn separators(format_version: u32, neighbours: &[(&[u8], &[u8])]) -> (Vec<Vec<u8>>, bool) {
     let mut builder = IndexBuilder::new(&options(format_version));
     for (last, next) in neighbours {

@@ -1,4 +1,4 @@
-//! Blocks taken over from other tables.
+//! Blocks copied from other tables.
 
 use codec::CompressionOptions;
 use testkit::oracle;
@@ -22,7 +22,7 @@ fn rows(rng: &mut TestRng, count: usize) -> Entries {
     (0..count).map(row).collect()
 }
 
-/// Adds what `cursor` has, by whole blocks where that is possible. Gives how many entries came in blocks.
+/// Adds the entries of `cursor`, by whole blocks if possible. Returns the number of entries in copied blocks.
 fn add_all(writer: &mut TableWriter, cursor: &mut TableCursor) -> usize {
     let mut copied = 0;
     cursor.seek_to_first();
@@ -94,7 +94,7 @@ fn a_table_copied_block_by_block_is_the_same_to_the_byte() {
         let [expected, found] = [&from, &to].map(|scratch| std::fs::read(scratch.path()).unwrap());
         assert!(expected == found, "round {round}");
 
-        // Under another name every checksum is another from format version 6 on.
+        // In a table with another identity every checksum differs from format version 6 on.
         let elsewhere = Scratch::new();
         let checksum = *rng.pick(&ChecksumType::ALL);
         let mut writer = elsewhere.writer(TableWriterOptions {
@@ -129,7 +129,7 @@ fn blocks_and_entries_mix_and_no_block_gets_small() {
         let from = Scratch::new();
         from.write(written.clone(), &below);
         let table = from.open(bytewise());
-        // Between some of those, more or less close together.
+        // Keys between some of those, more or less close together.
         let rarely = rng.u32(5..200);
         let mut above = Entries::new();
         for i in 0..below.len() {
@@ -303,7 +303,7 @@ fn a_damaged_block_is_not_copied() {
         scratch.write(written.clone(), &rows(&mut rng, 100));
         let handle = dump::index(&scratch.open(bytewise())).unwrap()[1].handle;
         let mut bytes = std::fs::read(scratch.path()).unwrap();
-        // In the last value, so that every key is as it was.
+        // Damage in the last value leaves every key as it was.
         let at = match compression {
             CompressionType::None => handle.offset + handle.size - 20,
             _ => handle.offset + handle.size + 2,

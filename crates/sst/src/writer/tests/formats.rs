@@ -1,4 +1,4 @@
-//! Every kind of index and filter: no row is lost, and RocksDB reads the same.
+//! Tables with every kind of index and filter: no row is lost, and RocksDB reads the same.
 
 use std::collections::BTreeMap;
 
@@ -72,7 +72,7 @@ fn random_options(rng: &mut TestRng, cmp: InternalComparator) -> TableWriterOpti
     written
 }
 
-/// Whether the table has a row at or behind `target` with its prefix.
+/// True if the table has a row at or after `target` with `target`'s prefix.
 fn has_prefix_behind(entries: &Entries, prefixes: &dyn base::prefix::PrefixExtractor, target: &[u8]) -> bool {
     let Some(prefix) = prefixes.prefix(target) else {
         return true;
@@ -130,7 +130,8 @@ fn no_format_loses_a_row() {
         for (key, first) in &firsts {
             assert_eq!(get(&table, key).as_ref(), Some(*first), "{said}");
         }
-        // Every version, which may lie in another block, and in another partition, than the newest of its key.
+        // Look up every version: an older one may be in another block, and in another partition, than the
+        // newest of its key.
         for entry in &entries {
             let key = LookupKey::new(
                 user_key(&entry.0),
@@ -149,7 +150,7 @@ fn no_format_loses_a_row() {
         let cmp = bytewise();
         let mut cursor = table.cursor(BlockReadOptions::default());
         for _ in 0..100 {
-            // A key, a piece of one, one a little behind.
+            // A target is a key, a prefix of one, or a key slightly after one.
             let mut target = rng.pick(&entries).0.clone();
             target.truncate(rng.usize(..=target.len() - TRAILER_LEN));
             if rng.bool() {
@@ -171,7 +172,7 @@ fn no_format_loses_a_row() {
                     table
                         .may_contain_prefix_of(&internal, &BlockReadOptions::default())
                         .unwrap(),
-                    "{said}: {} is behind none",
+                    "{said}: {} is after none",
                     target.escape_ascii()
                 );
             }
@@ -216,7 +217,7 @@ fn a_filter_in_partitions_keeps_out_what_is_not_there() {
         );
         let table = scratch.open(bytewise());
         let filter = dump::filter(&table).unwrap().unwrap();
-        // 10 bits a key make 358 keys of the 460 bytes to which partitions are to be filled.
+        // At 10 bits a key, the 460 bytes to which partitions are filled hold 358 keys.
         assert!((9..20).contains(&filter.partitions), "{filter:?}");
         assert!(properties.filter_size > 3000 * 10 / 8);
         let absent = |i: u32| LookupKey::new(format!("key{i:06}x").as_bytes(), 9, &UserComparator::Bytewise);
@@ -227,7 +228,7 @@ fn a_filter_in_partitions_keeps_out_what_is_not_there() {
     }
 }
 
-/// A key sought between two partitions lands in the one before, where the first key of its prefix is not.
+/// A seek between two partitions leads to the earlier one, which does not hold the first key of the prefix.
 #[test]
 fn a_prefix_is_known_to_the_partitions_on_both_sides_of_it() {
     let entries: Entries = (0..400)
@@ -270,7 +271,7 @@ fn a_prefix_is_known_to_the_partitions_on_both_sides_of_it() {
                     .may_contain_prefix_of(&target, &BlockReadOptions::default())
                     .unwrap()
             };
-            // Backwards, from behind the last key of the prefix, too.
+            // The same backwards, from after the last key of the prefix.
             assert!(
                 may_contain("") && may_contain("/3") && may_contain("/5") && may_contain("/7"),
                 "{i}"

@@ -25,7 +25,8 @@ fn bytewise() -> InternalComparator {
     InternalComparator::new(UserComparator::Bytewise)
 }
 
-/// Small blocks, so that small tables have many; a filter; the names a table of a database has.
+/// Options with small blocks, so that small tables have many of them, a filter, and the names that a table of
+/// a database has.
 fn options(cmp: InternalComparator) -> TableWriterOptions {
     TableWriterOptions {
         block_size: 512,
@@ -41,7 +42,7 @@ fn options(cmp: InternalComparator) -> TableWriterOptions {
     }
 }
 
-/// A file in a directory of its own, gone with the value.
+/// A file in a directory of its own, which is removed when this value is dropped.
 struct Scratch {
     dir: TempDir,
 }
@@ -107,7 +108,7 @@ fn verify(table: &Table) {
         .unwrap();
 }
 
-/// The newest version of a key, filter asked first.
+/// The newest version of a key; the filter is asked first.
 fn get(table: &Table, user_key: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
     let key = LookupKey::new(user_key, base::MAX_SEQNO, table.comparator().user());
     let mut found = None;
@@ -120,7 +121,7 @@ fn get(table: &Table, user_key: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
     found
 }
 
-/// Entries of every kind, several versions of some keys, values that compress and values that do not.
+/// Entries of every kind: several versions of some keys, values that compress and values that do not.
 fn sample(rng: &mut TestRng, keys: usize) -> Entries {
     let kinds = [
         Kind::Value,

@@ -1,11 +1,11 @@
-//! What RocksDB says about our tables.
+//! RocksDB's tools over our tables.
 
 use std::collections::BTreeMap;
 use std::process::Command;
 
 use super::*;
 
-/// The output of `sst_dump` over a whole directory of tables.
+/// The output of `sst_dump` for a whole directory of tables.
 pub(super) fn sst_dump(mut tool: Command, dir: &Path, arguments: &[&str]) -> String {
     let file = format!("--file={}", dir.display());
     let output = tool.arg(file).args(arguments).output().unwrap();
@@ -15,7 +15,7 @@ pub(super) fn sst_dump(mut tool: Command, dir: &Path, arguments: &[&str]) -> Str
     text
 }
 
-/// Lines of output by the table they are about.
+/// The lines of the output, by table.
 pub(super) fn by_table(output: &str) -> BTreeMap<&str, Vec<&str>> {
     let mut tables: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     let mut lines = None;

@@ -1,4 +1,4 @@
-//! Tables whose blocks several threads compress are those that one compresses.
+//! Tables compressed by several threads are equal to tables compressed by one.
 
 use codec::CompressionOptions;
 
@@ -62,7 +62,7 @@ fn many_threads_write_what_one_writes() {
                     found == expected,
                     "{compression:?}, {threads} threads, {count} entries"
                 );
-                // The size that files are cut by is the same whatever the threads have done by then.
+                // The size that decides where files are cut does not depend on the threads' progress.
                 assert_eq!(largest, table(&entries, written(threads)).1);
             }
         }

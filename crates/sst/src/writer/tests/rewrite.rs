@@ -1,4 +1,4 @@
-//! Tables of RocksDB written again: what we make of their entries is what RocksDB made of them.
+//! Tables of RocksDB, written again from their entries: the result is equal to RocksDB's.
 
 use super::*;
 use crate::dump;
@@ -10,7 +10,8 @@ use crate::vectors::{unbase64, vectors};
 
 const FIXTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/rocksdb-11.9");
 
-/// The options a table was written with, as far as it tells, but without compression and filter.
+/// The options that a table was written with, as far as its properties show, but without compression and
+/// filter.
 fn options_of(table: &Table) -> TableWriterOptions {
     let properties = table.properties();
     TableWriterOptions {
@@ -43,7 +44,7 @@ fn rewrite(table: &Arc<Table>, options: TableWriterOptions) -> (Scratch, TableSu
     (scratch, summary)
 }
 
-/// Contents of the data blocks, uncompressed.
+/// The contents of the data blocks, uncompressed.
 fn data_blocks(table: &Table) -> Vec<Vec<u8>> {
     dump::index(table)
         .unwrap()
@@ -55,7 +56,7 @@ fn data_blocks(table: &Table) -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// Contents of a meta block that is not made of entries, uncompressed.
+/// The contents of a meta block that is not made of entries, uncompressed.
 fn meta_block(table: &Table, name: &str) -> Vec<u8> {
     let entries = dump::metaindex(table);
     let (_, handle) = entries.iter().find(|entry| entry.0 == name.as_bytes()).unwrap();
@@ -68,7 +69,8 @@ fn fixtures_written_again_have_the_same_blocks_and_counts() {
     for entry in std::fs::read_dir(FIXTURES).unwrap() {
         let dir = entry.unwrap().path();
         let name = dir.file_name().unwrap().to_string_lossy().into_owned();
-        // Keys read from ingested files carry the global sequence number, and do not stand so in the file.
+        // Keys read from ingested files carry the global sequence number, which is not the number in the
+        // file.
         if !dir.is_dir() || name == "ingested_global_seqno" {
             continue;
         }
@@ -108,7 +110,7 @@ fn fixtures_written_again_have_the_same_blocks_and_counts() {
                 ]
             };
             assert_eq!(points(ours), points(theirs), "{place}");
-            // RocksDB leaves fragments cut where tombstones ended that are gone; we join them again.
+            // RocksDB leaves fragments cut at the ends of tombstones that are gone; we join them again.
             assert!(ours.num_range_deletions <= theirs.num_range_deletions, "{place}");
             if ours.num_range_deletions == theirs.num_range_deletions {
                 assert_eq!(ours.raw_key_size, theirs.raw_key_size, "{place}");
@@ -168,7 +170,7 @@ fn whole_tables_of_rocksdb_are_written_to_the_byte() {
                 ..options_of(&theirs)
             },
         );
-        // The properties of 7.8.3 are fewer; all before them is the same.
+        // RocksDB 7.8.3 writes fewer properties; all bytes before them are equal.
         let written = std::fs::read(again.path()).unwrap();
         let properties_at = |table: &Table| {
             let entries = dump::metaindex(table);
@@ -191,7 +193,7 @@ fn whole_tables_of_rocksdb_are_written_to_the_byte() {
     }
 }
 
-/// The last keys of the partitions of a filter, and the kinds.
+/// The last key and the kind of each partition of a filter.
 fn filter_partitions(table: &Table) -> Vec<(Vec<u8>, &'static str)> {
     let name = meta::PARTITIONED_FILTER.as_bytes();
     let entries = dump::metaindex(table);
@@ -225,7 +227,7 @@ fn partitions_of_filters_end_where_rocksdbs_end() {
             &theirs,
             TableWriterOptions {
                 block_size: 1024,
-                // Flushed tables have Bloom filters.
+                // Tables written by a flush have Bloom filters.
                 level: match theirs_partitions[0].1 {
                     "FastLocalBloom" => -1,
                     _ => 0,

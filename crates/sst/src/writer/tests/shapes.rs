@@ -1,4 +1,4 @@
-//! Tables of unusual shape, and what cannot be written.
+//! Tables of unusual shape, and input that cannot be written.
 
 use std::sync::Arc;
 
@@ -49,7 +49,7 @@ fn a_table_of_range_tombstones_alone_has_an_empty_index() {
         writer.add_range_tombstone(b"x", b"x", 77).unwrap();
         assert_eq!(writer.num_entries(), 3);
         let summary = writer.finish().unwrap();
-        // Cut where they overlap: [a,c)@4 [c,d)@9 [c,d)@4 [d,f)@9.
+        // Fragments, cut at overlaps: [a,c)@4 [c,d)@9 [c,d)@4 [d,f)@9.
         let properties = &summary.properties;
         assert_eq!(properties.num_entries, 4);
         assert_eq!(properties.num_deletions, 4);
@@ -236,7 +236,7 @@ fn aligned_blocks_begin_at_multiples() {
 
 #[test]
 fn dictionaries_are_made_stored_and_used() {
-    // Rows that share nothing within a block but much with other blocks.
+    // Rows that share nothing with rows of their block but much with rows of other blocks.
     let mut rng = testkit::rng();
     let words: Vec<Vec<u8>> = (0..200).map(|_| rng.bytes(40)).collect();
     let entries: Entries = (0..3000u64)
@@ -252,7 +252,7 @@ fn dictionaries_are_made_stored_and_used() {
         for (key, value) in &entries {
             writer.add(key, value).unwrap();
         }
-        assert!(writer.file_size() > 10_000, "blocks that are held count");
+        assert!(writer.file_size() > 10_000, "held blocks count");
         let summary = writer.finish().unwrap();
         let table = scratch.open(bytewise());
         let has_dictionary = dump::metaindex(&table)
@@ -313,7 +313,10 @@ fn blocks_held_for_a_dictionary_are_released_when_there_are_enough() {
     for (key, value) in &entries {
         writer.add(key, value).unwrap();
     }
-    assert!(writer.data.sink.offset() > 4 << 20, "most is in the file");
+    assert!(
+        writer.data.sink.offset() > 4 << 20,
+        "most of the table is in the file"
+    );
     writer.finish().unwrap();
     let table = scratch.open(bytewise());
     assert_eq!(scan(&table), entries);
@@ -416,7 +419,7 @@ fn what_is_no_entry_is_refused_and_leaves_no_trace() {
     assert_eq!(scan(&scratch.open(bytewise())).len(), 2);
 }
 
-/// A disk that is full after so many bytes.
+/// A disk that is full after a number of bytes.
 #[derive(Debug, Default)]
 struct FullDisk {
     free: usize,
