@@ -7,6 +7,7 @@ mod docs;
 mod exceptions;
 mod layout;
 mod modules;
+mod prose;
 mod rust;
 mod source;
 mod text;
@@ -129,6 +130,7 @@ fn findings(tree: &Tree, root: &Path) -> Vec<Finding> {
     let sources = tree.sources_by(&modules);
     for source in &sources {
         found.extend(rust::check(source));
+        found.extend(prose::check(source));
     }
     found.extend(layout::check(tree, &sources));
     found.extend(docs::check(tree));

@@ -1,0 +1,219 @@
+//! Rules for the English of comments, in the folders whose comments follow CONTRIBUTING.md, "Prose".
+
+use super::Finding;
+use super::source::{Source, word_at};
+
+/// The folders that are done. A folder is added when every comment in it has been read and rewritten.
+const DONE: &[&str] = &[
+    "crates/backup/",
+    "crates/blob/",
+    "crates/cache/",
+    "crates/codec/",
+    "crates/compact/",
+    "crates/manifest/",
+    "crates/memtable/",
+    "crates/mvcc/",
+    "crates/rangedel/",
+    "crates/simulated/",
+    "crates/sst/",
+    "crates/testkit/",
+    "crates/vfs/",
+    "crates/wal/",
+    "tools/esker/",
+    "tools/paired/",
+];
+
+/// Words that a sentence must not begin with: they stand for a subject that the sentence should name.
+const OPENINGS: &[&str] = &["What", "Who", "Whoever", "Of", "Both"];
+
+/// Words that comments do not use, and the words to use instead.
+const WORDS: &[(&str, &str)] = &[
+    ("nobody", "no thread, no reader, no process"),
+    ("somebody", "a caller, another thread, a user"),
+    ("whoever", "the thread that, the caller that"),
+    ("for ever", "permanently, indefinitely"),
+];
+
+/// Columns that a line of comment may have, its indentation included.
+const COLUMNS: usize = 110;
+
+/// A run of comment lines, joined into paragraphs; tables, code and headings are left out.
+struct Paragraph {
+    /// The first line, counted from 1.
+    line: usize,
+    text: String,
+}
+
+pub fn check(source: &Source) -> Vec<Finding> {
+    if !DONE.iter().any(|folder| source.path.starts_with(folder)) {
+        return Vec::new();
+    }
+    let mut found = Vec::new();
+    let mut add = |line, message: String| found.push(Finding::new("prose", &source.path, line, message));
+    for line in long_lines(source) {
+        add(line, format!("a comment line of more than {COLUMNS} columns"));
+    }
+    for Paragraph { line, text } in paragraphs(source) {
+        let text = without_code(&text);
+        for opening in sentences(&text).filter_map(bad_opening) {
+            add(
+                line,
+                format!("a sentence begins with {opening:?}: begin with the subject"),
+            );
+        }
+        let lower = text.to_lowercase();
+        for (word, instead) in WORDS {
+            if word_at(&lower, word).is_some() {
+                add(line, format!("{word:?}: name the subject ({instead})"));
+            }
+        }
+    }
+    found
+}
+
+/// The text of a comment line without its mark; `None` for a line without a comment.
+fn text_of(comment: &str) -> Option<&str> {
+    let text = comment.strip_prefix("//")?;
+    let text = text.strip_prefix(['/', '!']).unwrap_or(text);
+    Some(text.strip_prefix(' ').unwrap_or(text))
+}
+
+/// True for a line that is not prose: a row of a table, a heading, a link target.
+fn is_layout(text: &str) -> bool {
+    text.starts_with(['|', '#', '[']) && !text.starts_with("[`") || text.starts_with("    ")
+}
+
+fn long_lines(source: &Source) -> Vec<usize> {
+    let mut fenced = false;
+    let mut found = Vec::new();
+    for (at, (line, raw)) in source.lines.iter().zip(source.text.split('\n')).enumerate() {
+        let Some(text) = text_of(&line.comment) else {
+            fenced = false;
+            continue;
+        };
+        let is_fence = text.starts_with("```");
+        fenced ^= is_fence;
+        let is_prose = !fenced && !is_fence && !text.starts_with('|');
+        if is_prose && line.code.trim().is_empty() && raw.chars().count() > COLUMNS {
+            found.push(at + 1);
+        }
+    }
+    found
+}
+
+fn paragraphs(source: &Source) -> Vec<Paragraph> {
+    let mut found: Vec<Paragraph> = Vec::new();
+    let (mut fenced, mut open) = (false, false);
+    for (at, line) in source.lines.iter().enumerate() {
+        let Some(text) = text_of(&line.comment) else {
+            (fenced, open) = (false, false);
+            continue;
+        };
+        if text.starts_with("```") {
+            (fenced, open) = (!fenced, false);
+            continue;
+        }
+        if fenced || text.trim().is_empty() || is_layout(text) {
+            open = false;
+            continue;
+        }
+        let item = text.strip_prefix("* ").or_else(|| text.strip_prefix("- "));
+        let alone = !line.code.trim().is_empty();
+        match found.last_mut().filter(|_| open && item.is_none() && !alone) {
+            Some(last) => {
+                last.text.push(' ');
+                last.text.push_str(text.trim());
+            }
+            None => found.push(Paragraph {
+                line: at + 1,
+                text: item.unwrap_or(text).trim().to_owned(),
+            }),
+        }
+        open = !alone;
+    }
+    found
+}
+
+/// The text with each piece of code between backquotes replaced by a backquote.
+fn without_code(text: &str) -> String {
+    let pieces = text.split('`').step_by(2);
+    pieces.collect::<Vec<_>>().join("`")
+}
+
+fn sentences(text: &str) -> impl Iterator<Item = &str> {
+    text.split_inclusive(". ")
+        .flat_map(|sentence| sentence.split_inclusive("? "))
+        .map(str::trim)
+}
+
+/// The word that a sentence must not begin with, if it does. A question may begin with it.
+fn bad_opening(sentence: &str) -> Option<&'static str> {
+    let first = sentence.split(|c: char| !c.is_alphanumeric()).next()?;
+    let is_question = sentence.ends_with('?');
+    OPENINGS
+        .iter()
+        .find(|opening| **opening == first && !is_question)
+        .copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(text: &str) -> Vec<String> {
+        let source = Source::new("crates/cache/src/a.rs", text, false);
+        check(&source)
+            .iter()
+            .map(|found| format!("{}: {}", found.line, found.message))
+            .collect()
+    }
+
+    #[test]
+    fn a_sentence_begins_with_its_subject() {
+        for opening in OPENINGS {
+            let text = format!("/// Fine. {opening} waits here.\nfn f() {{}}\n");
+            assert_eq!(found(&text).len(), 1, "{text}");
+            let text = format!("let a = 1; // {opening} waits.\n");
+            assert_eq!(found(&text).len(), 1, "{text}");
+            let text = format!("//! * a\n//! * {opening} waits,\n//!   in an item\n");
+            assert_eq!(found(&text).len(), 1, "{text}");
+        }
+        let fine =
+            "// What is this? A question.\n/// The reader of what follows, of both.\n/// `Of` is code.\n";
+        assert_eq!(found(fine), Vec::<String>::new());
+    }
+
+    #[test]
+    fn old_words_are_refused_across_lines() {
+        assert_eq!(
+            found("// No thread\n// waits for\n// ever, and nobody sleeps.\n").len(),
+            2
+        );
+        assert_eq!(
+            found("let nobody = \"somebody\"; // a user, `whoever`\n"),
+            Vec::<String>::new()
+        );
+    }
+
+    #[test]
+    fn lines_of_prose_have_their_width() {
+        let long = "word ".repeat(23);
+        assert_eq!(found(&format!("// {long}\n")).len(), 1);
+        let quoted = format!("//! ```text\n//! {long}\n//! ```\n//! | {long}|\n");
+        assert_eq!(found(&quoted), Vec::<String>::new());
+    }
+
+    #[test]
+    fn other_folders_are_not_done() {
+        let source = Source::new("crates/other/src/a.rs", "/// Both.\n", false);
+        assert_eq!(check(&source), Vec::new());
+    }
+
+    #[test]
+    fn every_folder_that_is_done_exists() {
+        let root = crate::shell::root();
+        for folder in DONE {
+            assert!(root.join(folder).is_dir(), "{folder}");
+        }
+    }
+}
