@@ -7,9 +7,9 @@ use clap::{Parser, Subcommand};
 
 use crate::top::Sort;
 
-/// Looks into RocksDB's and Esker's databases.
+/// Inspects RocksDB's and Esker's databases.
 ///
-/// Reading never changes a directory, and takes no lock: a database that is in use is read as it is at that moment.
+/// Reading never changes a directory, and takes no lock: a database in use is read in its current state.
 #[derive(Parser, Debug)]
 #[command(name = "esker", version, rename_all = "snake_case", max_term_width = 100)]
 pub struct Args {
@@ -22,9 +22,10 @@ pub struct Args {
 pub enum Command {
     /// Prints rows in order: key, tab, value; with --all_column_families the family's name comes first
     ///
-    /// A row of a wide-column entity has a further field `columns`, and then one `name=value` a column.
+    /// A row of a wide-column entity has a further field `columns`, and then one `name=value` for each
+    /// column.
     Scan(ScanArgs),
-    /// Prints the value of a key; exit status 1 if there is none
+    /// Prints the value of a key; exit status 1 if the key does not exist
     Get(GetArgs),
     /// Sets a key to a value
     Put(PutArgs),
@@ -34,51 +35,53 @@ pub enum Command {
     Deleterange(DeleteRangeArgs),
     /// Checks every checksum of every file; prints file and offset of each bad block, and then exits with 1
     ///
-    /// Tables and blob files are also compared with what the MANIFEST says of them.
+    /// Tables and blob files are also compared with the MANIFEST's records of them.
     Verify(VerifyArgs),
-    /// Shows what a table is made of: footer, properties, index, blocks, entries
+    /// Shows the parts of a table: footer, properties, index, blocks, entries
     Sst(SstArgs),
-    /// Shows every edit of a MANIFEST, and what they come to
+    /// Shows every edit of a MANIFEST, and the resulting state
     Manifest(ManifestArgs),
-    /// Shows the write batches in WALs, and the physical records they lie in
+    /// Shows the write batches in WALs, and their physical records
     Wal(WalArgs),
-    /// Draws the levels: files, the keys they span, sizes
+    /// Draws the levels: files, their key ranges, sizes
     Lsm(LsmArgs),
     /// Prints the engine's properties of a column family, or the value of one
     Properties(PropertiesArgs),
-    /// Shows a database that is in use, again and again: levels, WALs, jobs, stalls, the process
+    /// Shows a database in use, repeatedly: levels, WALs, jobs, stalls, the process
     ///
-    /// Jobs, stalls and the block cache are as the process's LOG tells them. Keys: q quits, s sorts, f goes to the next family, a shows all.
+    /// Jobs, stalls and the block cache come from the process's LOG. Keys: q quits, s sorts, f goes to the
+    /// next family, a shows all.
     Top(TopArgs),
-    /// Tells who holds back memory and files of a database that is in use: iterators, snapshots, backups, with their age
+    /// Shows the iterators, snapshots and backups that hold memory and files of a database in use, with their
+    /// age
     ///
-    /// As the process's LOG last told, which it does every stats_dump_period_sec.
+    /// The information is that of the process's LOG, which it writes every stats_dump_period_sec.
     Pins(PinsArgs),
-    /// Makes a second database of the same files, as the database is now
+    /// Creates a second database from the same files, in the current state
     ///
-    /// Tables are linked where the file system can. The database must not be in use.
+    /// Tables are linked where the file system supports it. The database must not be in use.
     Checkpoint(CheckpointArgs),
-    /// Makes a backup of a database in a backup directory; or lists, verifies or deletes those there are
+    /// Creates a backup of a database in a backup directory; or lists, verifies or deletes existing ones
     ///
-    /// Tables and blob files that an earlier backup has are not copied again. RocksDB reads the directory, and we read RocksDB's.
-    /// The database must not be in use.
+    /// Tables and blob files that an earlier backup has are not copied again. RocksDB and Esker read each
+    /// other's backup directories. The database must not be in use.
     Backup(BackupArgs),
-    /// Makes a database of a backup
+    /// Restores a database from a backup
     Restore(RestoreArgs),
-    /// Makes a database open again whose MANIFEST or CURRENT is gone or damaged, from its tables and WALs
+    /// Repairs a database whose MANIFEST or CURRENT is missing or corrupt, from its tables and WALs
     ///
-    /// What cannot be read, and old MANIFESTs and WALs, move to the directory `lost` in it; nothing is deleted. Exit status 1
-    /// if anything is lost.
+    /// Unreadable files, and old MANIFESTs and WALs, move to the subdirectory `lost`; nothing is deleted.
+    /// Exit status 1 if any data is lost.
     Repair(RepairArgs),
-    /// Copies all that can be read of a damaged database into a new one, and names the keys of what cannot
+    /// Copies all readable data of a corrupt database into a new one, and names the keys of unreadable data
     ///
-    /// The database itself is only read. Exit status 1 if anything is lost.
+    /// The database itself is only read. Exit status 1 if any data is lost.
     Salvage(SalvageArgs),
-    /// Shows what is dangerous in an OPTIONS file, and what changed between two
+    /// Shows dangerous settings in an OPTIONS file, and the changes between two
     Options(OptionsArgs),
 }
 
-/// Which database.
+/// The database.
 #[derive(clap::Args, Debug)]
 #[command(rename_all = "snake_case")]
 pub struct Database {
@@ -90,36 +93,37 @@ pub struct Database {
     pub wal_dir: Option<PathBuf>,
 }
 
-/// How long work is followed.
+/// The progress report of long work.
 #[derive(clap::Args, Debug)]
 #[command(rename_all = "snake_case")]
 pub struct WorkingArgs {
-    /// Tells on standard error how far it is, a line a second [default: if that is a terminal]
+    /// Reports progress on standard error, a line a second [default: if that is a terminal]
     #[arg(long)]
     pub progress: bool,
 }
 
-/// How a database is read.
+/// The way a database is read.
 #[derive(clap::Args, Debug)]
 #[command(rename_all = "snake_case")]
 pub struct Reading {
-    /// Reads as a secondary that has this directory for its own, as RocksDB's ldb does
+    /// Reads as a secondary with this directory of its own, as RocksDB's ldb does
     #[arg(long, value_name = "DIR")]
     pub secondary_path: Option<PathBuf>,
 }
 
-/// Which rows of it.
+/// The column family and the form of keys.
 #[derive(clap::Args, Debug)]
 #[command(rename_all = "snake_case")]
 pub struct Keys {
     /// The column family [default: default]
     #[arg(long, value_name = "NAME")]
     pub column_family: Option<String>,
-    /// Keys and values are in hexadecimal. Otherwise they are text, in which `\\` is a backslash, `\t`, `\n` and `\r` stand
-    /// for control characters, and `\xNN` for any byte
+    /// Keys and values are in hexadecimal. Otherwise they are text, in which `\\` is a backslash, `\t`, `\n`
+    /// and `\r` are control characters, and `\xNN` is any byte
     #[arg(long)]
     pub hex: bool,
-    /// Reads as of this timestamp, or writes at it, in column families with timestamps [default for reading: the newest]
+    /// Reads as of this timestamp, or writes at it, in column families with timestamps [default for reading:
+    /// the newest]
     #[arg(long, value_name = "N")]
     pub timestamp: Option<u64>,
 }
@@ -142,10 +146,10 @@ pub struct ScanArgs {
     /// Ends before this key
     #[arg(long, value_name = "KEY", allow_hyphen_values = true)]
     pub to: Option<OsString>,
-    /// Prints no more rows than this
+    /// Prints at most this many rows
     #[arg(long, value_name = "N")]
     pub limit: Option<u64>,
-    /// Last row first; --from and --to bound the same keys
+    /// Prints the last row first; --from and --to bound the same keys
     #[arg(long)]
     pub reverse: bool,
 }
@@ -162,11 +166,11 @@ pub struct GetArgs {
     pub key: OsString,
 }
 
-/// How to write.
+/// The options of a write.
 #[derive(clap::Args, Debug)]
 #[command(rename_all = "snake_case")]
 pub struct Writing {
-    /// Returns only when the row lies on the disk, not just in the kernel's memory
+    /// Returns only when the row is on the disk, not only in the kernel's memory
     #[arg(long)]
     pub sync: bool,
 }
@@ -180,7 +184,7 @@ pub struct PutArgs {
     pub keys: Keys,
     #[command(flatten)]
     pub writing: Writing,
-    /// Creates the database if there is none
+    /// Creates the database if it does not exist
     #[arg(long)]
     pub create_if_missing: bool,
     /// The key
@@ -209,9 +213,9 @@ pub struct DeleteRangeArgs {
     pub keys: Keys,
     #[command(flatten)]
     pub writing: Writing,
-    /// The first key to go
+    /// The first key to delete
     pub begin: OsString,
-    /// The first key to stay
+    /// The first key to keep
     pub end: OsString,
 }
 
@@ -220,23 +224,23 @@ pub struct DeleteRangeArgs {
 pub struct VerifyArgs {
     #[command(flatten)]
     pub database: Database,
-    /// Prints no line for files that are good
+    /// Prints no line for good files
     #[arg(long)]
     pub quiet: bool,
-    /// Notes in FILE which tables and blob files are good, and passes over those noted there by a run that was stopped. When
-    /// all is checked FILE is removed
+    /// Records in FILE which tables and blob files are good, and skips those that an interrupted run recorded
+    /// there. FILE is removed when everything has been checked
     #[arg(long, value_name = "FILE")]
     pub resume: Option<PathBuf>,
     #[command(flatten)]
     pub working: WorkingArgs,
 }
 
-/// Files to look into: named, or those of their kind in a database.
+/// Files to inspect: named, or those of their kind in a database.
 #[derive(clap::Args, Debug)]
 #[command(rename_all = "snake_case")]
 #[group(required = true, multiple = false)]
 pub struct Source {
-    /// The directory of a database, to look into all its files of this kind
+    /// The directory of a database, to inspect all its files of this kind
     #[arg(long, value_name = "DIR")]
     pub db: Option<PathBuf>,
     /// Files
@@ -255,10 +259,10 @@ pub struct SstArgs {
     /// Shows the properties
     #[arg(long)]
     pub properties: bool,
-    /// Shows the index: an entry a data block
+    /// Shows the index: one entry for each data block
     #[arg(long)]
     pub index: bool,
-    /// Shows how each data block is stored
+    /// Shows the storage of each data block
     #[arg(long)]
     pub blocks: bool,
     /// Shows the entries, range deletions first
@@ -270,13 +274,13 @@ pub struct SstArgs {
     /// Keys and values in hexadecimal
     #[arg(long)]
     pub hex: bool,
-    /// Entries from this user key on
+    /// Shows entries from this user key on
     #[arg(long, value_name = "KEY", allow_hyphen_values = true)]
     pub from: Option<OsString>,
-    /// Entries before this user key
+    /// Shows entries before this user key
     #[arg(long, value_name = "KEY", allow_hyphen_values = true)]
     pub to: Option<OsString>,
-    /// No more entries of a table than this
+    /// Shows at most this many entries of a table
     #[arg(long, value_name = "N")]
     pub limit: Option<u64>,
 }
@@ -286,7 +290,7 @@ pub struct SstArgs {
 pub struct ManifestArgs {
     #[command(flatten)]
     pub source: Source,
-    /// Shows what the edits come to and not the edits
+    /// Shows the resulting state and not the edits
     #[arg(long)]
     pub summary: bool,
     /// Keys in hexadecimal
@@ -302,7 +306,7 @@ pub struct WalArgs {
     /// Shows the physical records too
     #[arg(long)]
     pub physical: bool,
-    /// Shows one line a batch and not its operations
+    /// Shows one line for each batch and not its operations
     #[arg(long)]
     pub headers: bool,
     /// Keys and values in hexadecimal
@@ -333,7 +337,7 @@ pub struct TopArgs {
     /// The directory of its LOG [default: that of the database]
     #[arg(long, value_name = "DIR")]
     pub db_log_dir: Option<PathBuf>,
-    /// This column family alone [default: all]
+    /// Shows only this column family [default: all]
     #[arg(long, value_name = "NAME")]
     pub column_family: Option<String>,
     /// The order of the families
@@ -342,12 +346,12 @@ pub struct TopArgs {
     /// Seconds between two frames
     #[arg(long, value_name = "SECONDS", default_value_t = 1.0, value_parser = seconds)]
     pub interval: f64,
-    /// Prints one frame and ends; so does whoever prints to no terminal
+    /// Prints one frame and ends; also the default if the output is not a terminal
     #[arg(long)]
     pub once: bool,
 }
 
-/// A time one may wait.
+/// Parses an interval.
 fn seconds(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(seconds) if (0.05..=86_400.0).contains(&seconds) => Ok(seconds),
@@ -364,13 +368,13 @@ pub struct LsmArgs {
     /// The column family [default: all]
     #[arg(long, value_name = "NAME")]
     pub column_family: Option<String>,
-    /// Lists the files under the picture
+    /// Lists the files below the picture
     #[arg(long)]
     pub files: bool,
     /// Keys in hexadecimal
     #[arg(long)]
     pub hex: bool,
-    /// Characters a line may have [default: $COLUMNS, or 80]
+    /// Characters per line [default: $COLUMNS, or 80]
     #[arg(long, value_name = "N")]
     pub width: Option<usize>,
 }
@@ -385,7 +389,8 @@ pub struct PropertiesArgs {
     /// The column family [default: all]
     #[arg(long, value_name = "NAME")]
     pub column_family: Option<String>,
-    /// One property, with or without `rocksdb.` before it: its value alone is printed, a line a column family
+    /// One property, with or without `rocksdb.` before it: only its value is printed, a line for each column
+    /// family
     pub name: Option<String>,
 }
 
@@ -394,10 +399,10 @@ pub struct PropertiesArgs {
 pub struct CheckpointArgs {
     #[command(flatten)]
     pub database: Database,
-    /// The directory to make; there must be none of that name
+    /// The directory to create; it must not exist
     #[arg(long, value_name = "DIR")]
     pub to: PathBuf,
-    /// Copies WALs of fewer bytes than this, and flushes what is in larger ones
+    /// Copies WALs of fewer bytes than this, and flushes the rows of larger ones
     #[arg(long, value_name = "BYTES", default_value_t = 0)]
     pub log_size_for_flush: u64,
     #[command(flatten)]
@@ -410,37 +415,37 @@ pub struct BackupArgs {
     /// The directory of backups
     #[arg(long, value_name = "DIR")]
     pub backup_dir: PathBuf,
-    /// The database to make a backup of
+    /// The database to back up
     #[arg(long, value_name = "DIR")]
     pub db: Option<PathBuf>,
     /// The directory of its WALs [default: that of the database]
     #[arg(long, value_name = "DIR", requires = "db")]
     pub wal_dir: Option<PathBuf>,
-    /// Writes what is in WALs to tables first. Without it WALs are part of the backup
+    /// Flushes the rows of WALs to tables first. Otherwise WALs are part of the backup
     #[arg(long, requires = "db")]
     pub flush_before_backup: bool,
-    /// Kept with the backup, and listed
+    /// Text stored with the backup, and listed
     #[arg(long, value_name = "TEXT", requires = "db")]
     pub metadata: Option<String>,
-    /// Lists the backups; exit status 1 if there is a corrupt one
+    /// Lists the backups; exit status 1 if one is corrupt
     #[arg(long, group = "action")]
     pub list: bool,
-    /// Reads every file of the backups, or of that one, and compares sizes and checksums
+    /// Reads every file of all backups, or of one, and compares sizes and checksums
     #[arg(long, group = "action")]
     pub verify: bool,
     /// Deletes a backup, and the files that no other one needs
     #[arg(long, value_name = "ID", group = "action")]
     pub delete: Option<u32>,
-    /// Deletes all backups but the newest N
+    /// Deletes all backups except the newest N
     #[arg(long, value_name = "N", group = "action")]
     pub purge: Option<usize>,
-    /// Which backup to verify [default: all]
+    /// The backup to verify [default: all]
     #[arg(long, value_name = "ID", requires = "verify")]
     pub backup_id: Option<u32>,
-    /// Threads that copy, or compute checksums
+    /// Number of threads that copy, or compute checksums
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub num_threads: usize,
-    /// Writes no more bytes a second than this; 0: no limit
+    /// Writes at most this many bytes a second; 0: no limit
     #[arg(long, value_name = "BYTES", default_value_t = 0)]
     pub backup_rate_limit: u64,
     /// Lists metadata in hexadecimal
@@ -451,7 +456,7 @@ pub struct BackupArgs {
 }
 
 impl BackupArgs {
-    /// The database, if one is named.
+    /// The database, if one is given.
     pub fn database(&self) -> Option<Database> {
         Some(Database {
             db: self.db.clone()?,
@@ -460,14 +465,14 @@ impl BackupArgs {
     }
 }
 
-/// What stays of the files that lie where a backup is restored to.
+/// The existing files that a restoration keeps.
 #[derive(clap::ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// Tables and blob files that have the backup's checksums
     Verify,
-    /// Nothing
+    /// No files
     Purge,
-    /// Tables of the session and size of the backup's, whatever is in them
+    /// Tables with the session and size of the backup's, unverified
     Session,
 }
 
@@ -479,22 +484,22 @@ pub struct RestoreArgs {
     pub backup_dir: PathBuf,
     #[command(flatten)]
     pub database: Database,
-    /// Which backup [default: the newest good one]
+    /// The backup to restore [default: the newest good one]
     #[arg(long, value_name = "ID")]
     pub backup_id: Option<u32>,
-    /// Puts it in the place of the database that lies there
+    /// Replaces a database that exists there
     #[arg(long)]
     pub overwrite: bool,
-    /// What stays of it
+    /// The existing files to keep
     #[arg(long, value_enum, default_value_t = Mode::Verify)]
     pub mode: Mode,
-    /// WALs that lie there stay too
+    /// Keeps existing WALs too
     #[arg(long)]
     pub keep_log_files: bool,
-    /// Threads that copy
+    /// Number of threads that copy
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub num_threads: usize,
-    /// Writes no more bytes a second than this; 0: no limit
+    /// Writes at most this many bytes a second; 0: no limit
     #[arg(long, value_name = "BYTES", default_value_t = 0)]
     pub restore_rate_limit: u64,
     #[command(flatten)]
@@ -513,7 +518,7 @@ pub struct RepairArgs {
 pub struct SalvageArgs {
     #[command(flatten)]
     pub database: Database,
-    /// The directory to make; there must be none of that name, unless it is one that was stopped on the way
+    /// The directory to create; it must not exist, unless an interrupted run created it
     #[arg(long, value_name = "DIR")]
     pub to: PathBuf,
     /// Keys in hexadecimal
@@ -525,9 +530,9 @@ pub struct SalvageArgs {
 
 #[derive(clap::Args, Debug)]
 pub struct OptionsArgs {
-    /// An OPTIONS file, or the directory of a database, whose newest is meant
+    /// An OPTIONS file, or the directory of a database, whose newest one is used
     pub file: PathBuf,
-    /// Another, to show what changed from the first one to this, and what is dangerous in this
+    /// Another one, to show the changes from the first one to it, and the dangers in it
     #[arg(value_name = "FILE2")]
     pub newer: Option<PathBuf>,
 }

@@ -15,7 +15,7 @@ use crate::open;
 use crate::output::{Failure, Out};
 use crate::text::{Form, count, show_size};
 
-/// What is asked for.
+/// The requested action.
 enum Action {
     Create,
     List,
@@ -40,7 +40,7 @@ impl BackupArgs {
                 "--db DIR is missing: the database to back up".to_owned(),
             )),
             false => Err(Failure::Usage(
-                "--db goes with none of --list, --verify, --delete, --purge".to_owned(),
+                "--db cannot be combined with --list, --verify, --delete or --purge".to_owned(),
             )),
         }
     }
@@ -54,7 +54,7 @@ impl BackupArgs {
     }
 }
 
-/// Makes a backup, or does what else is asked for.
+/// Creates a backup, or does the requested action.
 pub fn backup(args: &BackupArgs, out: &mut Out, progress: &Arc<Progress>) -> Result<(), Failure> {
     let action = args.action()?;
     if !matches!(action, Action::Create) {
@@ -69,12 +69,12 @@ pub fn backup(args: &BackupArgs, out: &mut Out, progress: &Arc<Progress>) -> Res
     }
 }
 
-/// `InvalidArgument` unless there are backups in `dir`: looking for some makes none.
+/// `InvalidArgument` unless `dir` is a backup directory: listing must not create one.
 fn check_is_backup_dir(dir: &std::path::Path) -> Result<(), Error> {
     match directory::fs().exists(&dir.join("meta"))? {
         true => Ok(()),
         false => {
-            Err(Error::invalid_argument("not a backup directory: there is no directory meta").in_file(dir))
+            Err(Error::invalid_argument("not a backup directory: it has no subdirectory meta").in_file(dir))
         }
     }
 }
@@ -84,7 +84,7 @@ fn create(args: &BackupArgs, out: &mut Out, progress: &Arc<Progress>) -> Result<
         return Ok(());
     };
     let db = open::writable(&database, false)?;
-    // The database first: what cannot be opened leaves no directory behind.
+    // The database is opened first: if that fails, no backup directory is created.
     let mut engine = BackupEngine::open(args.options())?;
     let options = CreateBackupOptions {
         flush_before_backup: args.flush_before_backup,
@@ -134,7 +134,7 @@ fn describe(info: &BackupInfo, hex: bool) -> String {
     line
 }
 
-/// Seconds since 1970 as a date, in UTC.
+/// A Unix time as a date in UTC.
 fn show_date(seconds: u64) -> String {
     let utc = base::date::Utc::from_unix(seconds);
     format!(
@@ -169,13 +169,13 @@ fn verify(args: &BackupArgs, out: &mut Out, progress: &Arc<Progress>) -> Result<
     first.map_or(Ok(()), |error| Err(error.into()))
 }
 
-/// Makes a database of a backup.
+/// Restores a database from a backup.
 pub fn restore(args: &RestoreArgs, out: &mut Out, progress: &Arc<Progress>) -> Result<(), Failure> {
     check_is_backup_dir(&args.backup_dir)?;
     let dir = &*args.database.db;
     if !args.overwrite && directory::fs().exists(&filename::current(dir))? {
         return Err(Error::invalid_argument(
-            "a database lies there; --overwrite puts the backup in its place",
+            "a database exists there; --overwrite replaces it by the backup",
         )
         .in_file(dir)
         .into());

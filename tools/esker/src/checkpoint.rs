@@ -1,4 +1,4 @@
-//! A second database of the same files.
+//! Creates a second database from the same files.
 
 use std::io::Write;
 
@@ -9,10 +9,10 @@ use crate::args::CheckpointArgs;
 use crate::open;
 use crate::output::{Failure, Out};
 
-/// Makes a checkpoint.
+/// Creates a checkpoint.
 pub fn checkpoint(args: &CheckpointArgs, out: &mut Out, progress: &Progress) -> Result<(), Failure> {
     if args.to.exists() {
-        // Before the database is opened, which writes to it.
+        // Checked before the database is opened, because the open writes to it.
         return Err(Error::invalid_argument("Directory exists")
             .in_file(&args.to)
             .into());

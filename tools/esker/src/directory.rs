@@ -1,4 +1,5 @@
-//! A database's directory as files, and what its MANIFEST says: for looking at databases the engine may refuse.
+//! A database's directory as files, and the state in its MANIFEST: to inspect databases that the engine may
+//! refuse.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,12 +17,12 @@ pub struct DbFile {
     pub kind: FileKind,
 }
 
-/// The disk.
+/// The file system of the disk.
 pub fn fs() -> PosixFs {
     PosixFs::new()
 }
 
-/// Opens a file to be read from front to back.
+/// Opens a file for reading from front to back.
 pub fn open(path: &Path) -> Result<Arc<dyn RandomAccessFile>> {
     let options = OpenOptions {
         access: Access::Sequential,
@@ -38,12 +39,12 @@ pub fn wal_number(path: &Path) -> Option<u64> {
     }
 }
 
-/// `InvalidArgument` unless `dir` is a directory that holds a database.
+/// `InvalidArgument` unless `dir` is the directory of a database.
 pub fn check_is_database(dir: &Path) -> Result<()> {
     let names = list(dir)?;
     match names.iter().any(|name| name == "CURRENT") {
         true => Ok(()),
-        false => Err(Error::invalid_argument("not a database: there is no CURRENT").in_file(dir)),
+        false => Err(Error::invalid_argument("not a database: CURRENT is missing").in_file(dir)),
     }
 }
 
@@ -54,7 +55,8 @@ fn list(dir: &Path) -> Result<Vec<String>> {
     })
 }
 
-/// The database files in `dir`, and the WALs in `wal_dir`, by kind and number. `InvalidArgument` if there are none.
+/// The database files in `dir`, and the WALs in `wal_dir`, by kind and number. `InvalidArgument` if there are
+/// none.
 pub fn files(dir: &Path, wal_dir: Option<&Path>) -> Result<Vec<DbFile>> {
     let mut found = Vec::new();
     let wal_dir = wal_dir.filter(|wal_dir| *wal_dir != dir);
@@ -63,7 +65,7 @@ pub fn files(dir: &Path, wal_dir: Option<&Path>) -> Result<Vec<DbFile>> {
             let Some(kind) = filename::parse(&name) else {
                 continue;
             };
-            // In a directory of WALs other files are somebody else's.
+            // In a directory of WALs, other files are not ours.
             if place == dir || matches!(kind, FileKind::Wal(_)) {
                 found.push(DbFile {
                     path: place.join(&name),
@@ -76,14 +78,14 @@ pub fn files(dir: &Path, wal_dir: Option<&Path>) -> Result<Vec<DbFile>> {
     found.sort_by_key(|file| (rank(&file.kind), file.path.clone()));
     match found.iter().any(|file| rank(&file.kind) < NOT_CHECKED) {
         true => Ok(found),
-        false => Err(Error::invalid_argument("not a database: there is no file of one").in_file(dir)),
+        false => Err(Error::invalid_argument("not a database: it has no database files").in_file(dir)),
     }
 }
 
-/// From this [`rank`] on a file says nothing about rows.
+/// Files of this [`rank`] and above contain no information about rows.
 const NOT_CHECKED: u8 = 7;
 
-/// The order in which files are looked at.
+/// The order in which files are checked.
 fn rank(kind: &FileKind) -> u8 {
     match kind {
         FileKind::Current => 0,
@@ -106,7 +108,7 @@ pub fn current_manifest(dir: &Path) -> Result<PathBuf> {
     let name = name
         .strip_suffix('\n')
         .ok_or_else(|| bad("CURRENT file does not end with newline"))?;
-    // RocksDB takes a slash before the name.
+    // RocksDB allows a slash before the name.
     let name = name.strip_prefix('/').unwrap_or(name);
     match filename::parse(name) {
         Some(FileKind::Manifest(_)) => Ok(dir.join(name)),
@@ -116,7 +118,7 @@ pub fn current_manifest(dir: &Path) -> Result<PathBuf> {
 
 /// Calls `on_edit` with the offset of each record of a MANIFEST and its edit.
 ///
-/// Errors: damage, with file and offset, and those of `on_edit`.
+/// Errors: corruption, with file and offset, and those of `on_edit`.
 pub fn for_each_edit<E: From<Error>>(
     path: &Path,
     on_edit: &mut dyn FnMut(u64, VersionEdit) -> Result<(), E>,
@@ -132,14 +134,14 @@ pub fn for_each_edit<E: From<Error>>(
     }
     match reader.dropped().first() {
         Some(cut) if wal::dump::is_finished(&**reader.file(), cut.offset)? => {
-            let error = Error::corruption("a record's length is damaged");
+            let error = Error::corruption("the length of a record is corrupt");
             Err(error.at(cut.offset).in_file(path).into())
         }
         _ => Ok(()),
     }
 }
 
-/// What the MANIFEST at `path` says. Orders of keys must be built-in ones.
+/// The state in the MANIFEST at `path`. Comparators must be built-in ones.
 pub fn manifest_state(path: &Path) -> Result<ManifestState> {
     let mut replay = Replay::new();
     for_each_edit(path, &mut |offset, edit| {

@@ -1,8 +1,10 @@
-//! Whether a WAL or a MANIFEST is whole: damage told apart from what a file may end in.
+//! Checks whether a WAL or a MANIFEST is intact, distinguishing corruption from the regular ways in which a
+//! file may end.
 //!
-//! A log may end in zeros, which were claimed ahead, and a recycled one in what it held in its former life: whole records of a lower
-//! log number, or the middle of one. All else that is no good record is damage. What a writer that died leaves at the end is,
-//! too: recovery drops it, and whoever verifies wants to know.
+//! A log may end in zeros, which were claimed ahead, and a recycled one in its former contents: whole records
+//! of a lower log number, or the middle of one. Everything else that is not an intact record is corruption.
+//! That includes the unfinished end that a dead writer leaves: recovery drops it, but a verification reports
+//! it.
 
 use std::sync::Arc;
 
@@ -13,26 +15,26 @@ use wal::RecordType;
 use wal::dump::{PhysicalRecord, PhysicalRecords, RecordState};
 use wal::format::{BLOCK_SIZE, HEADER_LEN, RECYCLABLE_HEADER_LEN};
 
-/// What a walk over the physical records of a log found.
+/// The result of a walk over the physical records of a log.
 #[derive(Debug, Default)]
 pub struct LogCheck {
-    /// Good records.
+    /// The number of intact records.
     pub records: u64,
-    /// What is damaged, in order.
+    /// The corruption found, in order.
     pub damage: Vec<Error>,
-    /// Where the log ends before the file does.
+    /// The end of the log, if the file is longer.
     pub former_life: Option<u64>,
 }
 
 /// Checks every physical record of a log. `number` is that of a WAL, `None` for a MANIFEST.
 ///
-/// Errors: those of reading the file. Damage is no error but a result.
+/// Errors: those of reading the file. Corruption is not an error but a result.
 pub fn check(file: &Arc<dyn RandomAccessFile>, number: Option<u64>) -> Result<LogCheck> {
     let first = walk(file, number)?;
     if first.damage.is_empty() {
         return Ok(first);
     }
-    // Somebody may be appending: half a record at the end is whole a moment later.
+    // Another process may be appending: a partial record at the end is complete a moment later.
     let mut second = walk(file, number)?;
     let seen_before = |error: &Error| {
         first
@@ -60,15 +62,15 @@ fn walk(file: &Arc<dyn RandomAccessFile>, number: Option<u64>) -> Result<LogChec
     Ok(walk.finish())
 }
 
-/// Zeros up to this many may end a block, for they are too few for a header.
+/// At most this many zeros may end a block, because they are too few for a header.
 const LONGEST_FILL: u64 = RECYCLABLE_HEADER_LEN as u64 - 1;
 
 struct Walk<'a> {
     file: &'a Arc<dyn RandomAccessFile>,
     log_number: Option<u32>,
-    /// True once a good recyclable record of this log was met.
+    /// True once an intact recyclable record of this log was met.
     recyclable: bool,
-    /// What is damage if good records of this log follow, and its end if none do.
+    /// A record that is corruption if intact records of this log follow, and the end of the log if none do.
     pending: Option<Pending>,
     check: LogCheck,
 }
@@ -90,7 +92,9 @@ impl Walk<'_> {
             RecordState::Good => {
                 match self.pending.take() {
                     Some(Pending::Zeros(at)) => self.damaged(at, "zeros where records should be"),
-                    Some(Pending::FormerLife(at)) => self.damaged(at, "no record, and good ones after it"),
+                    Some(Pending::FormerLife(at)) => {
+                        self.damaged(at, "not a record, but intact records follow it")
+                    }
                     None => {}
                 }
                 self.recyclable |= record.log_number.is_some();
@@ -116,22 +120,22 @@ impl Walk<'_> {
                 } else if record.end() > self.file.len() {
                     self.damaged(offset, "record cut off by the end of the file");
                 } else {
-                    self.damaged(offset, "record runs beyond its block");
+                    self.damaged(offset, "record extends beyond its block");
                 }
             }
         }
         Ok(true)
     }
 
-    /// A good record, but of the file's former life.
+    /// True for an intact record of the file's former contents.
     fn is_of_former_life(&self, record: &PhysicalRecord) -> bool {
         record
             .log_number
             .is_some_and(|number| Some(number) != self.log_number)
     }
 
-    /// True if a bad record of a recycled log bears no mark of this log: neither its number nor, with one field of its header put
-    /// right, its checksum.
+    /// True if a bad record of a recycled log has no sign of this log: neither its number nor, with one field
+    /// of its header corrected, its checksum.
     fn may_be_former_life(&self, record: &PhysicalRecord) -> Result<bool> {
         let Some(log_number) = self.log_number.filter(|_| self.recyclable) else {
             return Ok(false);
@@ -162,7 +166,7 @@ impl Walk<'_> {
         Ok(checksums.all(|checksum| checksum != stored))
     }
 
-    /// Notes damage, once a block: behind a bad record a reader gets lost up to the next.
+    /// Records corruption, once per block: after a bad record a reader is out of step up to the next block.
     fn damaged(&mut self, offset: u64, what: &str) {
         let block = |offset: u64| offset / BLOCK_SIZE as u64;
         let last = self.check.damage.last().and_then(Error::offset);

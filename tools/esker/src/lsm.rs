@@ -1,7 +1,7 @@
-//! A picture of the levels: where in the order of keys the files of each level lie.
+//! A picture of the levels: the positions of each level's files in the order of keys.
 //!
-//! The axis is data, not keys: each file is given room by its size, so that a level that holds twice as much looks twice as full,
-//! whatever the keys are and however they are ordered.
+//! The axis represents data, not keys: each file gets room by its size, so that a level with twice the data
+//! looks twice as full, whatever the keys and their order are.
 
 use std::io::Write;
 use std::path::Path;
@@ -17,18 +17,18 @@ use crate::directory;
 use crate::output::{Failure, Out};
 use crate::text::{Form, count, show_size};
 
-/// L0 files drawn one by one; older ones share a row.
+/// The number of L0 files that are drawn one by one; older ones share a row.
 const MOST_L0_ROWS: usize = 8;
-/// Characters beside the strip: level, files, size.
+/// Characters next to the strip: level, files, size.
 const BESIDE: usize = 30;
-/// Characters of a strip at least, and at most.
+/// The minimum and the maximum number of characters of a strip.
 const WIDTHS: (usize, usize) = (20, 160);
-/// Characters of a line where nobody says.
+/// The default number of characters per line.
 const DEFAULT_WIDTH: usize = 80;
-/// Bytes of a key shown under the picture.
+/// The maximum number of bytes of a key shown below the picture.
 const KEY_SHOWN: usize = 24;
 
-/// Draws.
+/// Draws the levels.
 pub fn lsm(args: &LsmArgs, out: &mut Out) -> Result<(), Failure> {
     directory::check_is_database(&args.db)?;
     let manifest = directory::current_manifest(&args.db)?;
@@ -71,7 +71,7 @@ fn heading(dir: &Path, manifest: &Path, state: &ManifestState, out: &mut Out) ->
     }
     writeln!(
         out,
-        "{}  {}, last sequence {}, {} of {} beside the tables",
+        "{}  {}, last sequence {}, {} of {} besides the tables",
         dir.display(),
         manifest.file_name().unwrap_or_default().display(),
         state.last_sequence,
@@ -81,12 +81,12 @@ fn heading(dir: &Path, manifest: &Path, state: &ManifestState, out: &mut Out) ->
     Ok(())
 }
 
-/// Where on the axis files begin and end.
+/// The positions of files on the axis.
 struct Axis {
     order: UserComparator,
-    /// Every smallest and largest user key, ascending, once each.
+    /// All smallest and largest user keys, ascending, without duplicates.
     bounds: Vec<Box<[u8]>>,
-    /// Part of the data before each bound, 0 to 1.
+    /// The part of the data before each bound, 0 to 1.
     places: Vec<f64>,
 }
 
@@ -105,7 +105,7 @@ impl Axis {
             order,
             bounds,
         };
-        // What a file holds of the data is spread over the gaps between its bounds as wide as they are.
+        // A file's data is spread over the gaps between its bounds in proportion to their widths.
         let mut gaps = vec![0.0; axis.bounds.len()];
         for file in files {
             let (from, to) = axis.bounds_of(file);
@@ -136,8 +136,9 @@ impl Axis {
         (from, find(file.largest_user_key()).max(from))
     }
 
-    /// How far apart neighbours of the bounds `from..=to` are: numbers of eight digits behind what all of them begin with, in the base of
-    /// the bytes in use there. Even where that says nothing, as in orders that are not those of bytes.
+    /// The distances between neighbours of the bounds `from..=to`: numbers of eight digits after the common
+    /// prefix, in the base of the bytes in use there. Equal distances if that is meaningless, as in orders
+    /// other than bytewise.
     fn widths(&self, from: usize, to: usize) -> Vec<f64> {
         let bounds = &self.bounds[from..=to];
         let (first, last) = (&bounds[0], &bounds[bounds.len() - 1]);
@@ -151,7 +152,7 @@ impl Axis {
         let base = f64::from(high - low) + 2.0;
         let place = |bound: &[u8]| {
             let digits = digits(bound);
-            // No byte comes before every byte.
+            // A missing byte sorts before every byte.
             let digit = |i| digits.get(i).map_or(0.0, |byte| f64::from(byte - low) + 1.0);
             (0..8).fold(0.0, |place, i| place * base + digit(i))
         };
@@ -176,7 +177,8 @@ impl Axis {
         start..column(to).max(start + 1)
     }
 
-    /// Draws files that do not overlap side by side: neighbours differ, and where several share a character it says so.
+    /// Draws files that do not overlap in one strip: neighbours differ, and a character that several files
+    /// share is marked.
     fn strip(&self, files: &[&FileMetadata], width: usize) -> String {
         let mut cells = vec![' '; width];
         for (i, file) in files.iter().enumerate() {
@@ -225,7 +227,7 @@ fn picture(family: &FamilyState, width: usize, form: Form, out: &mut Out) -> Res
         }
         let size = show_size(version.level_bytes(level));
         let label = format!("L{level:<5} {:>5} {size:>10}", files.len());
-        // Files of L0 overlap: newest first, a row each.
+        // Files of L0 overlap: newest first, one row each.
         let rows: Vec<String> = match level {
             0 => {
                 let split = if files.len() > MOST_L0_ROWS {

@@ -1,10 +1,10 @@
-//! The inspector: looks into databases without changing them, and writes single rows for those who ask.
+//! The inspector: inspects databases without changing them, and writes single rows on request.
 //!
-//! The commands that read rows go through the engine, opened for reading only. `verify` and the dumps read the files
-//! themselves, so that they also work on databases the engine refuses.
+//! The commands that read rows use the engine, opened for reading only. `verify` and the dumps read the files
+//! themselves, so that they also work on databases that the engine refuses.
 //!
-//! Results go to standard output, an error as one line to standard error. The exit status is 0, 1 for an error or for
-//! damage found, 2 for a wrong command line, 130 where long work was stopped.
+//! Results go to standard output, an error as one line to standard error. The exit status is 0, 1 for an
+//! error or if corruption was found, 2 for a wrong command line, 130 if long work was stopped.
 #![forbid(unsafe_code)]
 
 mod args;
@@ -77,14 +77,14 @@ fn main() -> ExitCode {
     let args = match Args::try_parse() {
         Ok(args) => args,
         Err(error) => {
-            // Nobody is left to tell if this cannot be written.
+            // If this cannot be written, there is no other place to report it.
             let _ = error.print();
             return ExitCode::from(if error.use_stderr() { 2 } else { 0 });
         }
     };
     let mut out = Out::new();
     let result = run(&args.command, &mut out);
-    // What came out before an error is shown before it.
+    // Output from before an error is shown before it.
     let result = match (result, out.finish()) {
         (Ok(()), flushed) => flushed,
         (failed, _) => failed,
@@ -93,11 +93,11 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     };
     let (message, status) = match failure {
-        // Whoever read our output has seen enough.
+        // The reader of our output has closed it.
         Failure::PipeClosed => return ExitCode::SUCCESS,
         Failure::Usage(message) => (message, 2),
         Failure::Error(error) if error.kind() == ErrorKind::Aborted => {
-            (format!("{error}; the same command goes on from here"), STOPPED)
+            (format!("{error}; the same command continues from here"), STOPPED)
         }
         Failure::Error(error) => (error.to_string(), 1),
     };

@@ -1,7 +1,7 @@
-//! What an earlier run of the same command has done, so that this one need not do it again.
+//! A record of the work that an earlier run of the same command has completed.
 //!
-//! A text file: what it is about in the first line, then a line for each thing that is done. A line without its end was being
-//! written when the process died, and does not count.
+//! It is a text file: its subject in the first line, then one line for each completed item. A line without
+//! its end was being written when the process died, and does not count.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use vfs::{CreateOptions, FileSystem, WritableFile};
 
 use crate::directory;
 
-/// Notes in a file, or none.
+/// Notes in a file, or no notes.
 #[derive(Default)]
 pub struct Notes {
     done: BTreeSet<String>,
@@ -20,9 +20,9 @@ pub struct Notes {
 }
 
 impl Notes {
-    /// The notes at `path`, which is created if there are none.
+    /// The notes at `path`, which is created if it does not exist.
     ///
-    /// `InvalidArgument` if there is a file that is something else, or notes of other work: those are not overwritten.
+    /// `InvalidArgument` if the file is something else, or has notes of other work: it is not overwritten.
     pub fn open(path: &Path, about: &str) -> Result<Notes> {
         let fs = directory::fs();
         let about = format!("{about}\n");
@@ -31,7 +31,7 @@ impl Notes {
             let bytes = fs.read_file(path)?;
             let text = String::from_utf8_lossy(&bytes);
             let lines = text.strip_prefix(&about).ok_or_else(|| {
-                let message = format!("it holds no notes of this work ({})", about.trim_end());
+                let message = format!("the file does not hold notes of this work ({})", about.trim_end());
                 Error::invalid_argument(message).in_file(path)
             })?;
             let whole = lines
@@ -56,12 +56,12 @@ impl Notes {
         })
     }
 
-    /// True if it is done.
+    /// True if the item is completed.
     pub fn has(&self, line: &str) -> bool {
         self.done.contains(line)
     }
 
-    /// It is done.
+    /// Records a completed item.
     pub fn add(&mut self, line: &str) -> Result<()> {
         if let Some(file) = &mut self.file
             && self.done.insert(line.to_owned())
@@ -72,7 +72,7 @@ impl Notes {
         Ok(())
     }
 
-    /// All is done.
+    /// Removes the notes: all work is completed.
     pub fn remove(mut self) -> Result<()> {
         match self.file.take() {
             Some(_) => directory::fs().remove(&self.path),

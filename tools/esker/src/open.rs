@@ -10,10 +10,10 @@ use crate::args::{Database, Reading};
 use crate::directory;
 use crate::log;
 
-/// Levels a database may have, whatever it was written with.
+/// The maximum number of levels, whatever the database was written with.
 const MOST_LEVELS: i32 = manifest::MAX_LEVELS as i32;
 
-/// The option `wal_dir`.
+/// The value of the option `wal_dir`.
 pub fn wal_dir(database: &Database) -> Result<String> {
     let dir = database.wal_dir.as_deref().unwrap_or(Path::new(""));
     let text = dir
@@ -25,12 +25,12 @@ pub fn wal_dir(database: &Database) -> Result<String> {
 /// A database open for reading only.
 pub struct ReadOnly {
     pub db: Db,
-    /// Damage at which recovery stops, so that rows behind it are not seen.
+    /// The corruption at which recovery stops, so that later rows are not visible.
     damage: Option<Error>,
 }
 
 impl ReadOnly {
-    /// To be asked when the rows there are have been shown: an error if others may be lost.
+    /// Must be called after the existing rows have been shown: an error if other rows may be lost.
     pub fn check(self) -> Result<()> {
         self.damage.map_or(Ok(()), Err)
     }
@@ -41,7 +41,7 @@ pub fn read_only(database: &Database, reading: &Reading) -> Result<ReadOnly> {
     directory::check_is_database(&database.db)?;
     let mut options = Options {
         wal_dir: wal_dir(database)?,
-        // A reader sees committed rows only.
+        // A reader only sees committed rows.
         allow_2pc: true,
         ..Options::default()
     };
@@ -59,14 +59,14 @@ pub fn read_only(database: &Database, reading: &Reading) -> Result<ReadOnly> {
         None => Db::open_read_only(&options, &database.db)?,
     };
     let damage = match damage(database) {
-        // Whoever has the database open has begun another MANIFEST or WAL since.
+        // The process that has the database open has begun another MANIFEST or WAL since.
         Err(error) if error.kind() == ErrorKind::NotFound => None,
         result => result?,
     };
     Ok(ReadOnly { db, damage })
 }
 
-/// The first damage in the MANIFEST in force or in a WAL with rows that may be in no table.
+/// The first corruption in the current MANIFEST, or in a WAL whose rows may be in no table.
 fn damage(database: &Database) -> Result<Option<Error>> {
     let manifest = directory::current_manifest(&database.db)?;
     let damage_of = |path: &Path, number| {
@@ -96,7 +96,7 @@ fn damage(database: &Database) -> Result<Option<Error>> {
     Ok(None)
 }
 
-/// Opens a database for writing, with the options it was last opened with.
+/// Opens a database for writing, with its last options.
 pub fn writable(database: &Database, create_if_missing: bool) -> Result<Db> {
     let exists = directory::check_is_database(&database.db);
     let mut options = match (&exists, create_if_missing) {
@@ -118,7 +118,7 @@ fn stored_options(dir: &Path) -> Result<Options> {
     options.create_missing_column_families = false;
     let families = Db::list_column_families(&Options::default(), dir)?;
     options.column_families.retain(|name, _| families.contains(name));
-    // A family whose compaction is not ours to do is not to be compacted in another way because of one row.
+    // If the family's compaction style is unknown here, writing one row must not compact it in another style.
     if unknown.iter().any(|(_, name)| name == "compaction_style") {
         options.column_family.compaction_style = CompactionStyle::None;
         let others = options.column_families.values_mut();
@@ -127,7 +127,7 @@ fn stored_options(dir: &Path) -> Result<Options> {
     Ok(options)
 }
 
-/// The family of that name, or the default one.
+/// The family called `name`, or the default one.
 pub fn column_family(db: &Db, name: Option<&str>) -> Result<ColumnFamily> {
     let Some(name) = name else {
         return Ok(db.default_column_family());

@@ -1,4 +1,4 @@
-//! OPTIONS files: what is dangerous in one, what of it has no effect in Esker, and what changed between two.
+//! OPTIONS files: dangerous settings, options without effect in Esker, and the changes between two files.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
@@ -13,7 +13,7 @@ use crate::directory;
 use crate::output::{Failure, Out};
 use crate::text::{count, show_size};
 
-/// Shows what is dangerous in the last file, and if there are two, what changed.
+/// Shows the dangerous settings in the last file, and if there are two, the changes.
 pub fn options(args: &OptionsArgs, out: &mut Out) -> Result<(), Failure> {
     let file = Loaded::open(&args.file)?;
     let Some(newer) = &args.newer else {
@@ -84,18 +84,18 @@ fn show_lost(lost: &[LostOption], out: &mut Out) -> Result<(), Failure> {
     Ok(())
 }
 
-/// An OPTIONS file, and what lies beside it.
+/// An OPTIONS file, and the tables next to it.
 struct Loaded {
     path: PathBuf,
     sections: BTreeMap<String, BTreeMap<String, String>>,
     /// Options in it that have no effect in Esker.
     lost: Vec<LostOption>,
-    /// Tables in its directory.
+    /// The number of tables in its directory.
     tables: u64,
 }
 
 impl Loaded {
-    /// The file at `path`, or the newest one in the directory there.
+    /// The file at `path`, or the newest one in that directory.
     fn open(path: &Path) -> Result<Loaded> {
         let fs = directory::fs();
         let (path, file) = if path.is_dir() {
@@ -131,7 +131,7 @@ impl Loaded {
         })
     }
 
-    /// Every option by section and name. What the file says of itself is none.
+    /// Every option by section and name, without the file's own header.
     fn all(&self) -> BTreeMap<(&str, &str), &str> {
         let sections = self.sections.iter().filter(|(section, _)| *section != "Version");
         sections
@@ -163,7 +163,7 @@ impl Loaded {
     }
 }
 
-/// The options of one section. What it does not name is not judged.
+/// The options of one section. Missing options are not judged.
 #[derive(Clone, Copy)]
 struct View<'a>(&'a BTreeMap<String, String>);
 
@@ -180,7 +180,7 @@ impl<'a> View<'a> {
         self.text(name)?.parse().ok()
     }
 
-    /// True if both are there and `test` holds of them.
+    /// True if both exist and `test` holds for them.
     fn both(self, a: &str, b: &str, test: impl Fn(i128, i128) -> bool) -> bool {
         self.number(a)
             .zip(self.number(b))
@@ -188,16 +188,16 @@ impl<'a> View<'a> {
     }
 }
 
-/// What is in danger.
+/// The kind of danger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Risk {
-    /// Rows.
+    /// Loss of rows.
     Data,
-    /// Writing: it stops, or waits for long.
+    /// Writes stop or wait for long.
     Stall,
-    /// Memory, descriptors or room on the disk.
+    /// Too much memory, descriptors or disk space.
     Room,
-    /// Time.
+    /// Slow operations.
     Slow,
 }
 
@@ -212,16 +212,17 @@ impl Risk {
     }
 }
 
-/// Something dangerous.
+/// A dangerous setting.
 struct Danger {
     risk: Risk,
     section: String,
-    /// Names and values.
+    /// The options with their values.
     what: String,
     reason: String,
 }
 
-/// A rule about options of one section: where `applies` holds, the options named are dangerous for that reason.
+/// A rule about the options of one section: if `applies` holds, the named options are dangerous for that
+/// reason.
 struct Rule {
     risk: Risk,
     names: &'static [&'static str],
@@ -248,25 +249,25 @@ const DB_RULES: &[Rule] = &[
         Risk::Data,
         &["paranoid_checks"],
         |o| o.is("paranoid_checks", "false"),
-        "the database opens, and takes writes, with damage it has met",
+        "the database opens, and accepts writes, despite corruption that it has found",
     ),
     rule(
         Risk::Data,
         &["wal_recovery_mode"],
         |o| o.is("wal_recovery_mode", "kSkipAnyCorruptedRecords"),
-        "after damage in a WAL later rows come back without the earlier ones they may rest on",
+        "after corruption in a WAL, later rows are recovered without earlier ones that they may depend on",
     ),
     rule(
         Risk::Data,
         &["best_efforts_recovery"],
         |o| o.is("best_efforts_recovery", "true"),
-        "where files are missing the database opens as it once was, and says nothing; WALs are not replayed",
+        "if files are missing, the database silently opens in an older state; WALs are not replayed",
     ),
     rule(
         Risk::Data,
         &["manual_wal_flush"],
         |o| o.is("manual_wal_flush", "true"),
-        "rows stay in the memory of the process until FlushWAL: what was acknowledged is lost when it dies",
+        "rows stay in the memory of the process until FlushWAL: acknowledged rows are lost when it dies",
     ),
     rule(
         Risk::Data,
@@ -294,37 +295,37 @@ const DB_RULES: &[Rule] = &[
                 && (o.is("wal_recovery_mode", "kAbsoluteConsistency")
                     || o.is("wal_recovery_mode", "kTolerateCorruptedTailRecords"))
         },
-        "the old bytes behind a recycled WAL's end cannot be told from damage in this mode; RocksDB turns recycling off",
+        "in this mode the old bytes after a recycled WAL's end cannot be distinguished from corruption; RocksDB turns recycling off",
     ),
     rule(
         Risk::Data,
         &["verify_sst_unique_id_in_manifest"],
         |o| o.is("verify_sst_unique_id_in_manifest", "false"),
-        "a table put in another's place, say by a restore, is not noticed",
+        "a table that replaces another one, for example after a wrong restore, is not detected",
     ),
     rule(
         Risk::Data,
         &["flush_verify_memtable_count"],
         |o| o.is("flush_verify_memtable_count", "false"),
-        "a flush that loses rows is not noticed",
+        "a flush that loses rows is not detected",
     ),
     rule(
         Risk::Data,
         &["compaction_verify_record_count"],
         |o| o.is("compaction_verify_record_count", "false"),
-        "a compaction that loses rows is not noticed",
+        "a compaction that loses rows is not detected",
     ),
     rule(
         Risk::Stall,
         &["wal_recovery_mode"],
         |o| o.is("wal_recovery_mode", "kAbsoluteConsistency"),
-        "after a power failure the database does not open, since the last WAL ends in the middle of a record",
+        "after a power failure the database does not open, because the last WAL ends in the middle of a record",
     ),
     rule(
         Risk::Stall,
         &["allow_mmap_reads"],
         |o| o.is("allow_mmap_reads", "true"),
-        "a disk that cannot be read kills the process (SIGBUS) instead of giving an error",
+        "a disk that cannot be read kills the process (SIGBUS) instead of causing an error",
     ),
     rule(
         Risk::Stall,
@@ -342,7 +343,7 @@ const FAMILY_RULES: &[Rule] = &[
         Risk::Data,
         &["compaction_style", "compaction_options_fifo"],
         |o| o.is("compaction_style", "kCompactionStyleFIFO"),
-        "the oldest tables are deleted, rows and all, once there are more bytes than max_table_files_size, or ttl is over",
+        "the oldest tables are deleted with their rows once there are more bytes than max_table_files_size, or ttl has passed",
     ),
     rule(
         Risk::Data,
@@ -354,7 +355,7 @@ const FAMILY_RULES: &[Rule] = &[
         Risk::Data,
         &["force_consistency_checks"],
         |o| o.is("force_consistency_checks", "false"),
-        "tables that overlap where they must not are read as if they did not: old rows come back",
+        "overlapping tables of one level are read as if they did not overlap: old rows reappear",
     ),
     rule(
         Risk::Stall,
@@ -381,7 +382,7 @@ const FAMILY_RULES: &[Rule] = &[
                 |stop, slowdown| stop < slowdown,
             )
         },
-        "writes stop before they are slowed",
+        "writes stop before they are slowed down",
     ),
     rule(
         Risk::Stall,
@@ -393,19 +394,19 @@ const FAMILY_RULES: &[Rule] = &[
                 |stop, begin| stop <= begin,
             )
         },
-        "writes stop as soon as a compaction of L0 is due, or before: they may stop for good",
+        "writes stop as soon as a compaction of L0 is due, or before: they may stop permanently",
     ),
     rule(
         Risk::Stall,
         &["disable_auto_compactions"],
         |o| o.is("disable_auto_compactions", "true"),
-        "tables gather in L0 until writes stop, and every read asks all of them",
+        "tables accumulate in L0 until writes stop, and every read searches all of them",
     ),
     rule(
         Risk::Stall,
         &["max_write_buffer_number"],
         |o| o.number("max_write_buffer_number").is_some_and(|most| most < 2),
-        "writes stop during every flush: there is no second memtable to go to",
+        "writes stop during every flush, because there is no second memtable",
     ),
     rule(
         Risk::Stall,
@@ -432,7 +433,7 @@ const FAMILY_RULES: &[Rule] = &[
                 |hard, soft| hard > 0 && hard < soft,
             )
         },
-        "writes stop before they are slowed",
+        "writes stop before they are slowed down",
     ),
     rule(
         Risk::Room,
@@ -447,7 +448,7 @@ const FAMILY_RULES: &[Rule] = &[
             o.is("level_compaction_dynamic_level_bytes", "false")
                 && o.is("compaction_style", "kCompactionStyleLevel")
         },
-        "the last level may be hardly larger than the one above: up to twice the room of the rows",
+        "the last level may be hardly larger than the one above: up to twice the space of the rows",
     ),
     rule(
         Risk::Slow,
@@ -482,7 +483,7 @@ const FAMILY_RULES: &[Rule] = &[
             base.zip(l0)
                 .is_some_and(|(base, (bytes, files))| base.saturating_mul(4) < bytes.saturating_mul(files))
         },
-        "L1 is far smaller than what comes out of L0 at a time: each compaction goes on to L2",
+        "L1 is far smaller than the output of one L0 compaction: each compaction continues to L2",
     ),
     rule(
         Risk::Slow,
@@ -503,19 +504,19 @@ const TABLE_RULES: &[Rule] = &[
         Risk::Data,
         &["checksum"],
         |o| o.is("checksum", "kNoChecksum"),
-        "damage on the disk is read as rows",
+        "corrupt bytes on the disk are returned as rows",
     ),
     rule(
         Risk::Slow,
         &["filter_policy"],
         |o| o.is("filter_policy", "nullptr"),
-        "no filter: a get reads a block of every level, also for keys that are not there",
+        "no filter: a get reads a block of every level, even for missing keys",
     ),
     rule(
         Risk::Slow,
         &["no_block_cache"],
         |o| o.is("no_block_cache", "true"),
-        "every read of a block goes to the file and decompresses it",
+        "every read of a block reads the file and decompresses it",
     ),
     rule(
         Risk::Slow,
@@ -533,7 +534,7 @@ const TABLE_RULES: &[Rule] = &[
             o.is("cache_index_and_filter_blocks", "true")
                 && o.is("pin_l0_filter_and_index_blocks_in_cache", "false")
         },
-        "data blocks push indexes and filters of L0 out of the cache, which every get needs",
+        "data blocks evict the indexes and filters of L0, which every get needs, from the cache",
     ),
     rule(
         Risk::Slow,
@@ -543,12 +544,12 @@ const TABLE_RULES: &[Rule] = &[
     ),
 ];
 
-/// Tables from which on holding them all open is worth a word.
+/// The number of tables from which keeping all of them open is reported.
 const MANY_TABLES: u64 = 5_000;
-/// Bytes of memtables from which on they are worth a word.
+/// The bytes of memtables from which they are reported.
 const LARGE_MEMTABLES: i128 = 4 << 30;
 
-/// All that is dangerous in a file, the worst first.
+/// All dangers in a file, the worst first.
 fn dangers(file: &Loaded) -> Vec<Danger> {
     let mut found = Vec::new();
     let mut apply = |section: &str, rules: &[Rule]| {
@@ -576,7 +577,7 @@ fn dangers(file: &Loaded) -> Vec<Danger> {
     found
 }
 
-/// What only several sections, or the files beside, tell.
+/// Dangers that depend on several sections, or on the tables next to the file.
 fn dangers_of_several(file: &Loaded) -> Vec<Danger> {
     let mut found = Vec::new();
     let families = file.families();
@@ -605,7 +606,7 @@ fn dangers_of_several(file: &Loaded) -> Vec<Danger> {
                 Risk::Room,
                 "max_total_wal_size=0".to_owned(),
                 format!(
-                    "with {} a WAL stays until the idlest of them is flushed: WALs grow to four times all memtables, {}, and opening replays them",
+                    "with {} a WAL stays until the idlest of them is flushed: WALs grow to four times the size of all memtables, {}, and an open replays them",
                     count(families.len() as u64, "column family"),
                     size(memtables.saturating_mul(4))
                 ),
@@ -616,7 +617,7 @@ fn dangers_of_several(file: &Loaded) -> Vec<Danger> {
                 Risk::Room,
                 "db_write_buffer_size=0".to_owned(),
                 format!(
-                    "nothing limits memtables together: they may take {}",
+                    "the total size of memtables is not limited: they may take {}",
                     size(memtables)
                 ),
             );
@@ -626,7 +627,7 @@ fn dangers_of_several(file: &Loaded) -> Vec<Danger> {
                 Risk::Room,
                 format!("max_open_files={limit}"),
                 format!(
-                    "{} beside it, each held open with its index and filter in memory: descriptors and memory for all of them",
+                    "{} next to it, each kept open with its index and filter in memory: descriptors and memory for all of them",
                     count(file.tables, "table")
                 ),
             ),
@@ -634,7 +635,7 @@ fn dangers_of_several(file: &Loaded) -> Vec<Danger> {
                 Risk::Slow,
                 format!("max_open_files={limit}"),
                 format!(
-                    "{} beside it: reads open tables again, with index and filter, that others have pushed out",
+                    "{} next to it: reads reopen evicted tables, with index and filter",
                     count(file.tables, "table")
                 ),
             ),
@@ -653,12 +654,12 @@ fn dangers_of_several(file: &Loaded) -> Vec<Danger> {
             (
                 "whole_key_filtering",
                 "false",
-                "filters hold prefixes alone, and there is no prefix_extractor: they hold nothing",
+                "filters only hold prefixes, but there is no prefix_extractor: they are empty",
             ),
             (
                 "index_type",
                 "kHashSearch",
-                "there is no prefix_extractor to hash by: RocksDB does not open such tables",
+                "the hash index needs a prefix_extractor: RocksDB does not open such tables",
             ),
         ] {
             if table.is(name, value) {

@@ -1,4 +1,4 @@
-//! Standard output, and how a command ends.
+//! Standard output, and the ways a command ends.
 
 use std::io::{self, BufWriter, IsTerminal, Write};
 
@@ -7,11 +7,11 @@ use base::{Error, ErrorKind};
 /// Why a command ended early.
 #[derive(Debug)]
 pub enum Failure {
-    /// Something is wrong with the database or the machine.
+    /// An error of the database or the machine.
     Error(Error),
-    /// Something is wrong with the command line, beyond what its grammar says.
+    /// An error in the command line, beyond its grammar.
     Usage(String),
-    /// Nobody reads standard output any more.
+    /// The reader of standard output has closed it.
     PipeClosed,
 }
 
@@ -22,7 +22,8 @@ impl From<Error> for Failure {
 }
 
 impl From<io::Error> for Failure {
-    /// Of writing to standard output: commands read and write files through `vfs`, which names them.
+    /// The error of writing to standard output: commands read and write files through `vfs`, which names
+    /// them.
     fn from(error: io::Error) -> Failure {
         match error.kind() {
             io::ErrorKind::BrokenPipe => Failure::PipeClosed,
@@ -40,13 +41,13 @@ impl From<io::Error> for Failure {
     }
 }
 
-/// Standard output, in pieces of some size whatever it leads to.
+/// Buffered standard output, whatever it leads to.
 pub struct Out {
     writer: BufWriter<Box<dyn Write>>,
     terminal: bool,
 }
 
-/// Bytes gathered before they are handed on.
+/// The size of the buffer in bytes.
 const BUFFER: usize = 64 << 10;
 
 impl Out {
@@ -58,7 +59,7 @@ impl Out {
         }
     }
 
-    /// Into a file, for tests.
+    /// Output into a file, for tests.
     #[cfg(test)]
     pub fn to(file: std::fs::File) -> Out {
         Out {
@@ -67,12 +68,12 @@ impl Out {
         }
     }
 
-    /// True if people look at it as it comes.
+    /// True if the output is a terminal.
     pub fn is_terminal(&self) -> bool {
         self.terminal
     }
 
-    /// Hands on what was gathered.
+    /// Flushes the buffer.
     pub fn finish(&mut self) -> Result<(), Failure> {
         Ok(self.writer.flush()?)
     }

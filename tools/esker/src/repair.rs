@@ -1,4 +1,4 @@
-//! A MANIFEST from tables and WALs alone.
+//! Rebuilds a MANIFEST from tables and WALs.
 
 use std::io::Write;
 
@@ -12,7 +12,7 @@ use crate::open;
 use crate::output::{Failure, Out};
 use crate::text::count;
 
-/// Repairs a database. What is lost is told, and the status tells that there is some.
+/// Repairs a database. Lost data is reported, and makes the command fail.
 pub fn repair(args: &RepairArgs, out: &mut Out, progress: &Progress) -> Result<(), Failure> {
     let dir = &*args.database.db;
     directory::files(dir, args.database.wal_dir.as_deref())?;
@@ -34,7 +34,7 @@ pub fn repair(args: &RepairArgs, out: &mut Out, progress: &Progress) -> Result<(
     }
 }
 
-/// The options it was last opened with, as far as they can be read; nothing of it is to stop a repair.
+/// The last options, as far as they can be read; unreadable ones must not prevent a repair.
 fn stored_options(args: &RepairArgs) -> Options {
     let Ok(Some((_, file))) = OptionsFile::newest(&directory::fs(), &args.database.db) else {
         return Options::default();

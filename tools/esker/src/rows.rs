@@ -11,7 +11,7 @@ use crate::open;
 use crate::output::{Failure, Out};
 use crate::text::Form;
 
-/// Bytes of the timestamps that `--timestamp` can express.
+/// The length of timestamps that `--timestamp` can express.
 const TIMESTAMP_LEN: usize = 8;
 
 impl Keys {
@@ -23,7 +23,8 @@ impl Keys {
         self.form().parse(text).map_err(Failure::Usage)
     }
 
-    /// The timestamp to read `family` at: the newest unless one is given. `None` in families without.
+    /// The timestamp at which `family` is read: the newest unless one is given. `None` in families without
+    /// timestamps.
     fn read_timestamp(&self, family: &ColumnFamily) -> Result<Option<Vec<u8>>> {
         Ok(match has_timestamps(family)? {
             true => Some(self.timestamp.unwrap_or(u64::MAX).to_le_bytes().to_vec()),
@@ -41,7 +42,7 @@ impl Keys {
         };
         match (has_timestamps(family)?, self.timestamp) {
             (true, Some(timestamp)) => Ok(Some(timestamp.to_le_bytes())),
-            (true, None) => bad("has timestamps: write at one, with --timestamp"),
+            (true, None) => bad("has timestamps: give one with --timestamp"),
             (false, Some(_)) => bad("has no timestamps, but --timestamp is given"),
             (false, None) => Ok(None),
         }
@@ -86,7 +87,7 @@ pub fn scan(args: &ScanArgs, out: &mut Out) -> Result<(), Failure> {
         };
         let mut prefix = Vec::new();
         if args.all_column_families {
-            // Names are not coded in hexadecimal, but neither may they break a line.
+            // Names are not encoded in hexadecimal, but must not break a line either.
             Form::Escaped.append(family.name().as_bytes(), &mut prefix);
             prefix.push(b'\t');
         }
@@ -169,7 +170,7 @@ pub fn get(args: &GetArgs, out: &mut Out) -> Result<(), Failure> {
     Ok(opened.check()?)
 }
 
-/// Opens the database, applies what `fill` puts into a batch, and closes it.
+/// Opens the database, applies the batch that `fill` fills, and closes it.
 fn write(
     database: &Database,
     create_if_missing: bool,

@@ -1,4 +1,4 @@
-//! What can still be read of a damaged database, in a new one; and the keys of what cannot.
+//! Copies the readable data of a corrupt database into a new one, and names the keys of the rest.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
@@ -21,12 +21,12 @@ use crate::notes::Notes;
 use crate::output::{Failure, Out};
 use crate::text::{Form, count};
 
-/// Copies what can be read, and tells what cannot.
+/// Copies the readable data, and reports the rest.
 pub fn salvage(args: &SalvageArgs, out: &mut Out, progress: &Progress) -> Result<(), Failure> {
     salvage_within(args, RowLimit::MAX, out, progress)
 }
 
-/// As [`salvage`]; rows that are written anew keep to `row_limit`.
+/// As [`salvage`]; rows that are rewritten must respect `row_limit`.
 fn salvage_within(
     args: &SalvageArgs,
     row_limit: RowLimit,
@@ -61,7 +61,7 @@ fn salvage_within(
     let state = match state {
         Ok(state) => Some(state),
         Err(error) => {
-            salvage.lost(&error, "which files are the database: all are taken")?;
+            salvage.lost(&error, "the list of the database's files: all files are used")?;
             None
         }
     };
@@ -70,15 +70,15 @@ fn salvage_within(
     salvage.finish()
 }
 
-/// The file in the new database that says which files are copied, until it is one.
+/// The file in the new database that lists the copied files, until the database is complete.
 const NOTES: &str = "SALVAGE";
 
-/// What is noted of a copy.
+/// The note of a copied file.
 fn note_of(path: &Path, size: u64) -> String {
     format!("{} {size}", path.file_name().unwrap_or_default().display())
 }
 
-/// What MANIFEST says of a table.
+/// The MANIFEST's record of a table.
 struct Live {
     file: Arc<FileMetadata>,
     cmp: UserComparator,
@@ -86,35 +86,36 @@ struct Live {
 
 struct Salvage<'a> {
     to: &'a Path,
-    /// Files that were copied whole, by this run or one that was stopped.
+    /// Files that were copied whole, by this run or an interrupted one.
     notes: Notes,
     progress: &'a Progress,
     form: Form,
     row_limit: RowLimit,
     out: &'a mut Out,
-    /// By number; empty if there is no MANIFEST to tell.
+    /// By number; empty if there is no MANIFEST.
     live: BTreeMap<u64, Live>,
-    /// Blob files of which not everything can be read: none of it, where there is no file.
+    /// Blob files that are not entirely readable: not at all if there is no file.
     bad_blobs: BTreeMap<u64, Option<BlobFile>>,
-    /// Entries written anew.
+    /// The number of entries rewritten.
     rows: u64,
-    /// Faults.
+    /// The number of faults.
     lost: u64,
     first: Option<Error>,
 }
 
-/// What a look at a table gives.
+/// The result of an inspection of a table.
 enum Look {
-    /// It can be taken over as it is.
+    /// It can be copied unchanged.
     Good,
-    /// What it has left is to be written anew.
+    /// Its readable part must be rewritten.
     Rewrite(Arc<Table>),
     /// Nothing can be read.
     Bad(Error),
 }
 
 impl Salvage<'_> {
-    /// Removes what a run that was stopped has left, but for files that were copied whole: the others are told of again.
+    /// Removes the leftovers of an interrupted run, except files that were copied whole: the others are
+    /// reported again.
     fn clear(&self) -> Result<()> {
         let fs = directory::fs();
         let lost = self.to.join("lost");
@@ -146,7 +147,7 @@ impl Salvage<'_> {
                 .min()
                 .unwrap_or(0);
             if state.min_log_number_to_keep > 0 {
-                // An older one may hold what a transaction has prepared and committed in a later one.
+                // An older WAL may hold a transaction that was prepared there and committed in a later one.
                 first_wal = first_wal.min(state.min_log_number_to_keep);
             }
             for family in state.families.values() {
@@ -170,8 +171,8 @@ impl Salvage<'_> {
         for number in blobs {
             let path = filename::blob(dir, number);
             self.lost(
-                &Error::corruption("it is not there").in_file(&path),
-                "its values, named below",
+                &Error::corruption("the file is missing").in_file(&path),
+                "its values, which are named below",
             )?;
             self.bad_blobs.insert(number, None);
         }
@@ -188,7 +189,7 @@ impl Salvage<'_> {
         }
         for number in missing {
             let path = filename::table(dir, number);
-            self.whole_table(&Error::corruption("it is not there").in_file(&path), number)?;
+            self.whole_table(&Error::corruption("the file is missing").in_file(&path), number)?;
         }
         if let Some((path, _)) = OptionsFile::newest(&fs, dir).unwrap_or_default() {
             self.copy(&path)?;
@@ -196,7 +197,7 @@ impl Salvage<'_> {
         self.assemble(files)
     }
 
-    /// Makes a database of what was copied. Damage in WALs shows here.
+    /// Builds a database from the copied files. Corruption in WALs shows here.
     fn assemble(&mut self, files: &[DbFile]) -> Result<(), Failure> {
         let fs = directory::fs();
         let options = match OptionsFile::newest(&fs, self.to) {
@@ -214,7 +215,7 @@ impl Salvage<'_> {
         };
         let report = Db::repair_with_progress(&options, self.to, self.progress)?;
         for lost in &report.lost {
-            // Where it was copied from.
+            // The original path of the file.
             let name = lost.path.file_name().unwrap_or_default();
             let from = files.iter().find(|file| file.path.file_name() == Some(name));
             let mut error = Error::new(lost.error.kind(), lost.error.message());
@@ -226,7 +227,7 @@ impl Salvage<'_> {
             self.lost(
                 &error,
                 match lost.error.is_corruption() {
-                    true => "the rows there; which keys they had cannot be known",
+                    true => "the rows there; their keys are unknown",
                     false => "that row, which the WAL there still holds",
                 },
             )?;
@@ -234,7 +235,7 @@ impl Salvage<'_> {
         for warning in &report.warnings {
             writeln!(self.out, "note {warning}")?;
         }
-        // Copies of what lies where it lay.
+        // The files in `lost` are copies of files that still exist.
         let lost = self.to.join("lost");
         for name in fs.list(&lost)? {
             fs.remove(&lost.join(name))?;
@@ -250,7 +251,7 @@ impl Salvage<'_> {
         Ok(())
     }
 
-    /// Tells of a fault, and what it costs.
+    /// Reports a fault, and what is lost by it.
     fn lost(&mut self, error: &Error, what: &str) -> Result<(), Failure> {
         self.lost += 1;
         self.first.get_or_insert_with(|| error.clone());
@@ -271,7 +272,7 @@ impl Salvage<'_> {
 
     fn whole_table(&mut self, error: &Error, number: u64) -> Result<(), Failure> {
         let what = match self.live.get(&number) {
-            None => "all keys of the table, which cannot be known".to_owned(),
+            None => "all keys of the table, which are unknown".to_owned(),
             Some(live) => {
                 let file = &live.file;
                 format!(
@@ -292,7 +293,7 @@ impl Salvage<'_> {
     fn table(&mut self, file: &DbFile, number: u64) -> Result<(), Failure> {
         let copied = note_of(&file.path, directory::fs().size(&file.path)?);
         if self.bad_blobs.is_empty() && self.notes.has(&copied) {
-            // Only good tables are copied.
+            // Only intact tables are copied.
             return self.copy(&file.path);
         }
         match self.look(file, number) {
@@ -330,7 +331,7 @@ impl Salvage<'_> {
         Look::Rewrite(table)
     }
 
-    /// Writes the entries of all blocks that can be read to a table of the same number.
+    /// Writes the entries of all readable blocks to a table of the same number.
     fn rewrite(&mut self, table: &Arc<Table>, number: u64) -> Result<(), Failure> {
         let path = filename::table(self.to, number);
         let mut bad = Vec::new();
@@ -349,7 +350,7 @@ impl Salvage<'_> {
         let mut writer = TableWriter::new(file, options)?;
         let mut written = 0u64;
         let index = table.index()?;
-        // The last key that was read in front of a block, where there is one.
+        // The last key read before the block, if there is one.
         let mut last: Option<Vec<u8>> = None;
         for block in 0..index.len() {
             let handle = index.handle(block);
@@ -376,7 +377,7 @@ impl Salvage<'_> {
                 Err(error) => {
                     let before = last.take().or_else(|| block.checked_sub(1).map(separator));
                     let first = self.live.get(&number).map(|live| live.file.smallest_user_key());
-                    // A key may have older rows in the next block, and newer ones in the block before.
+                    // A key may have older rows in the next block, and newer ones in the previous block.
                     let from = match (before, first) {
                         (Some(key), _) if index.has_user_keys() => format!("behind {}", self.form.show(&key)),
                         (Some(key), _) => {
@@ -408,7 +409,7 @@ impl Salvage<'_> {
         Ok(())
     }
 
-    /// An error if the entry's value lies in a blob file and cannot be read.
+    /// An error if the entry's value is in a blob file and cannot be read.
     fn value(&self, key: &[u8], value: &[u8]) -> Result<()> {
         let parsed = base::ParsedInternalKey::parse(key)?;
         if parsed.kind != Kind::BlobIndex {
@@ -438,7 +439,7 @@ impl Salvage<'_> {
             });
         match opened {
             Err(error) => {
-                self.lost(&error, "its values, named below")?;
+                self.lost(&error, "its values, which are named below")?;
                 self.bad_blobs.insert(number, None);
                 Ok(())
             }

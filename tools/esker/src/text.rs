@@ -1,4 +1,4 @@
-//! Bytes as text, both ways.
+//! Bytes as text, and text as bytes.
 
 use std::ffi::OsStr;
 use std::fmt;
@@ -7,12 +7,13 @@ use std::os::unix::ffi::OsStrExt;
 use base::Kind;
 use base::internal_key::{self, TRAILER_LEN};
 
-/// How keys and values are written.
+/// The textual form of keys and values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// UTF-8 as it is; backslash, control characters and bytes that are no UTF-8 as `\\`, `\t`, `\n`, `\r`, `\xNN`.
+    /// UTF-8 unchanged; backslash, control characters and bytes that are not UTF-8 as `\\`, `\t`, `\n`, `\r`,
+    /// `\xNN`.
     Escaped,
-    /// Two digits a byte.
+    /// Two hexadecimal digits per byte.
     Hex,
 }
 
@@ -43,12 +44,12 @@ impl Form {
         }
     }
 
-    /// `bytes` to be formatted.
+    /// `bytes` in a form that can be formatted.
     pub fn show(self, bytes: &[u8]) -> Shown<'_> {
         Shown { bytes, form: self }
     }
 
-    /// The bytes that `text` stands for; the other way round than [`append`](Form::append).
+    /// The bytes of `text`; the inverse of [`append`](Form::append).
     pub fn parse(self, text: &OsStr) -> Result<Vec<u8>, String> {
         match self {
             Form::Hex => parse_hex(text.as_bytes()),
@@ -128,7 +129,7 @@ fn parse_escaped(text: &[u8]) -> Result<Vec<u8>, String> {
 
 fn bad_escape(text: &[u8]) -> String {
     format!(
-        "{}: a backslash stands before another, t, n, r, or x and two hexadecimal digits (--hex takes all bytes)",
+        "{}: a backslash must precede another, t, n, r, or x and two hexadecimal digits (--hex takes all bytes)",
         String::from_utf8_lossy(text)
     )
 }
@@ -147,7 +148,7 @@ impl fmt::Display for Shown<'_> {
     }
 }
 
-/// An internal key for people: `key @ 12 Value`. One that is none is shown as it is.
+/// An internal key in readable form: `key @ 12 Value`. A malformed one is shown as bytes.
 pub fn show_internal_key(form: Form, key: &[u8]) -> String {
     if key.len() < TRAILER_LEN {
         return format!("{} (no internal key)", form.show(key));
@@ -161,7 +162,7 @@ pub fn show_internal_key(form: Form, key: &[u8]) -> String {
     )
 }
 
-/// A number of bytes for people.
+/// A number of bytes in readable form.
 pub fn show_size(bytes: u64) -> String {
     const UNITS: [&str; 5] = ["KiB", "MiB", "GiB", "TiB", "PiB"];
     if bytes < 1024 {

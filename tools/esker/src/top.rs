@@ -1,6 +1,7 @@
-//! A live view of a database that another process has open: what its MANIFEST, WALs and LOG tell, again and again.
+//! A live view of a database that another process has open, from its MANIFEST, WALs and LOG, repeatedly.
 //!
-//! Nothing is locked, and nothing written. What only the process itself knows (the block cache, running jobs) is as its LOG last told.
+//! Nothing is locked or written. Information that only the process has (the block cache, running jobs) is
+//! that of its last LOG lines.
 
 mod frame;
 mod info_log;
@@ -25,10 +26,10 @@ use frame::View;
 use info_log::InfoLog;
 use observe::Observer;
 
-/// Characters of a line where nobody says.
+/// The default number of characters per line.
 const DEFAULT_WIDTH: usize = 100;
 
-/// Prints who holds back memory and files of an open database, as its LOG last told.
+/// Prints the holders of memory and files of an open database, from its LOG.
 pub fn pins(args: &PinsArgs, out: &mut Out) -> Result<(), Failure> {
     directory::check_is_database(&args.db)?;
     let path = info_log::path_of(&args.db, args.db_log_dir.as_deref());
@@ -37,8 +38,8 @@ pub fn pins(args: &PinsArgs, out: &mut Out) -> Result<(), Failure> {
     let told = log.told();
     let Some(dumped) = told.dumped.as_ref().filter(|_| !told.pins.is_empty()) else {
         let why = match told.exists {
-            true => "tells nothing of pins yet: an open database of Esker does every stats_dump_period_sec",
-            false => "is not there",
+            true => "has no pins yet: an open database of Esker writes them every stats_dump_period_sec",
+            false => "does not exist",
         };
         return Err(Error::new(ErrorKind::NotFound, why).in_file(&path).into());
     };
@@ -53,7 +54,7 @@ pub fn pins(args: &PinsArgs, out: &mut Out) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Shows frame after frame until told to stop; one with `--once`, or where nobody looks on.
+/// Shows frame after frame until it is quit; only one with `--once`, or if the output is not a terminal.
 pub fn top(args: &TopArgs, out: &mut Out) -> Result<(), Failure> {
     directory::check_is_database(&args.db)?;
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());

@@ -1,4 +1,4 @@
-//! Checks every checksum of every file of a database, and that its files are those its MANIFEST names.
+//! Checks every checksum of every file of a database, and that its files match its MANIFEST.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -21,14 +21,14 @@ use crate::notes::Notes;
 use crate::output::{Failure, Out};
 use crate::text::{Form, count, show_size};
 
-/// What checking one file gave.
+/// The result of checking one file.
 #[derive(Debug, Default)]
 struct FileCheck {
-    /// Pieces checked, and what a piece is called.
+    /// The number of pieces checked, and the name of a piece.
     pieces: (u64, &'static str),
-    /// Something worth saying that is no damage.
+    /// A remark that is not corruption.
     note: Option<String>,
-    /// The number of the WAL that comes before this one, by its first record.
+    /// The number of the preceding WAL, from the first record of this one.
     wal_before: Option<u64>,
     damage: Vec<Error>,
 }
@@ -41,14 +41,15 @@ impl FileCheck {
         }
     }
 
-    /// Of a file that the next open for writing deletes: no row is in it, so nothing about it is damage.
+    /// Turns the result into that of an obsolete file, which the next open for writing deletes: no row is in
+    /// it, so nothing about it is corruption.
     fn left_over(&mut self, why: &str) {
         let first = self.damage.drain(..).next();
         let not_whole = first.map_or_else(String::new, |error| format!(", not whole: {}", error.message()));
         self.note = Some(format!("{why}{not_whole}"));
     }
 
-    /// Takes note of what a check found, naming file and, where it is not known, the file's start.
+    /// Records an error of a check, with the file and, if no offset is known, the file's start.
     fn take<T>(&mut self, result: Result<T>, path: &Path) -> Option<T> {
         result
             .map_err(|error| self.damage.push(error.in_file(path).at(0)))
@@ -56,29 +57,29 @@ impl FileCheck {
     }
 }
 
-/// What the MANIFEST in force says of the files beside it.
+/// The current MANIFEST's records of the files next to it.
 #[derive(Default)]
 struct Promised {
-    /// By number.
+    /// The tables by number.
     tables: BTreeMap<u64, PromisedFile>,
-    /// By number.
+    /// The blob files by number.
     blobs: BTreeMap<u64, PromisedFile>,
-    /// Bytes known to be synced.
+    /// The WALs' bytes known to be synced.
     wals: BTreeMap<u64, u64>,
     db_id: Option<String>,
 }
 
-/// What a MANIFEST says of a file.
+/// The MANIFEST's record of a file.
 #[derive(Clone, Debug)]
 struct PromisedFile {
     size: u64,
-    /// Id of its column family.
+    /// The id of its column family.
     family: u32,
-    /// Of a table.
+    /// Only for a table.
     largest_seqno: Option<SeqNo>,
-    /// Of a table, where the MANIFEST has it.
+    /// Only for a table, if the MANIFEST has it.
     unique_id: Option<[u8; 16]>,
-    /// Name of the function, and the checksum of the whole file by it.
+    /// The name of the function, and its checksum of the whole file.
     checksum: (String, Box<[u8]>),
 }
 
@@ -107,12 +108,12 @@ impl PromisedFile {
         }
     }
 
-    /// An error if the file is not as long as the MANIFEST says, or has another checksum.
+    /// An error if the file's length or checksum differs from the MANIFEST's.
     fn check(&self, path: &Path) -> Result<()> {
         let file = directory::open(path)?;
         let (size, promised) = (file.len(), self.size);
         if size != promised {
-            let message = format!("{size} bytes, and the MANIFEST says {promised}");
+            let message = format!("{size} bytes, but the MANIFEST has {promised}");
             return Err(Error::corruption(message).at(size.min(promised)));
         }
         let (function, checksum) = &self.checksum;
@@ -124,7 +125,7 @@ impl PromisedFile {
             return Ok(());
         }
         Err(Error::corruption(format!(
-            "checksum of the whole file mismatch: the MANIFEST says {}, computed {}",
+            "checksum of the whole file mismatch: the MANIFEST has {}, computed {}",
             Form::Hex.show(checksum),
             Form::Hex.show(&computed)
         )))
@@ -163,7 +164,7 @@ impl Promised {
         }
     }
 
-    /// The files that should be there and are not.
+    /// The files in the MANIFEST that do not exist.
     fn missing(&self, dir: &Path, wal_dir: &Path) -> Result<Vec<PathBuf>> {
         let tables = self.tables.keys().map(|&number| filename::table(dir, number));
         let blobs = self.blobs.keys().map(|&number| filename::blob(dir, number));
@@ -206,7 +207,7 @@ pub fn verify(args: &VerifyArgs, out: &mut Out, progress: &Progress) -> Result<(
     if files.iter().all(|file| file.kind != FileKind::Current) {
         missing.take(current.clone(), &filename::current(dir));
     }
-    // A MANIFEST that cannot be replayed is found damaged below; then files are checked each by itself.
+    // A MANIFEST that cannot be replayed is reported as corrupt below; then files are checked independently.
     let state = current.clone().and_then(|path| directory::manifest_state(&path));
     let promised = state.as_ref().map(Promised::new).unwrap_or_default();
     let left_over = |file: &DbFile| match file.kind {
@@ -216,10 +217,10 @@ pub fn verify(args: &VerifyArgs, out: &mut Out, progress: &Progress) -> Result<(
         FileKind::Manifest(_) => current
             .as_ref()
             .is_ok_and(|path| *path != file.path)
-            .then_some("not in force"),
+            .then_some("not current"),
         _ => None,
     };
-    // WALs, and those they say come before them.
+    // WALs, each with the WAL that it names as its predecessor.
     let mut wals = Vec::new();
     for file in &files {
         progress.check()?;
@@ -237,7 +238,7 @@ pub fn verify(args: &VerifyArgs, out: &mut Out, progress: &Progress) -> Result<(
             progress.advance(size)?;
             continue;
         }
-        // What is not there any more is not needed by whoever has the database open.
+        // A file that no longer exists is not needed by the process that has the database open.
         if let Some(mut check) = check_file(file, dir, &promised)
             && directory::fs().exists(&file.path)?
         {
@@ -268,9 +269,10 @@ pub fn verify(args: &VerifyArgs, out: &mut Out, progress: &Progress) -> Result<(
     if !missing_files(&promised)?.is_empty()
         && let Ok(state) = directory::current_manifest(dir).and_then(|path| directory::manifest_state(&path))
     {
-        // Asked again, for whoever has the database open may have compacted it meanwhile.
+        // The state is read again, because the process that has the database open may have compacted it
+        // meanwhile.
         for path in missing_files(&Promised::new(&state))? {
-            let error = Error::corruption("the MANIFEST names it, and it is not there");
+            let error = Error::corruption("the file is missing, but the MANIFEST names it");
             missing.damage.push(error.in_file(&path));
         }
     }
@@ -279,7 +281,7 @@ pub fn verify(args: &VerifyArgs, out: &mut Out, progress: &Progress) -> Result<(
     report.finish()
 }
 
-/// The WALs that others say come before them, that may hold rows that are in no table, and that are not there.
+/// The WALs that others name as predecessors, that may hold rows that are in no table, and that do not exist.
 fn missing_wals(wals: &[(u64, u64)], state: &ManifestState, wal_dir: &Path) -> Result<Vec<Error>> {
     let needed = state.oldest_needed_wal();
     let mut missing = Vec::new();
@@ -288,7 +290,7 @@ fn missing_wals(wals: &[(u64, u64)], state: &ManifestState, wal_dir: &Path) -> R
         let is_recorded = state.wals.contains_key(&before);
         if (needed..number).contains(&before) && !is_recorded && !directory::fs().exists(&path)? {
             let message = format!(
-                "Missing WAL {before:06}.log: {number:06}.log comes behind it, and the MANIFEST does not say that its rows are in tables"
+                "Missing WAL {before:06}.log: {number:06}.log follows it, and the MANIFEST does not record that its rows are in tables"
             );
             missing.push(Error::corruption(message).in_file(&path));
         }
@@ -300,7 +302,8 @@ fn size_of(file: &DbFile) -> Option<u64> {
     directory::fs().size(&file.path).ok()
 }
 
-/// What a file's being good depends on, of tables and blob files, which never change: their sizes and when they were written.
+/// The state on which the validity of a note about a table or blob file, which never changes, depends: its
+/// size and modification time.
 fn state_of(file: &DbFile) -> Option<String> {
     let written = match file.kind {
         FileKind::Table(_) | FileKind::Blob(_) => directory::fs().modified_seconds(&file.path).ok()?,
@@ -309,11 +312,11 @@ fn state_of(file: &DbFile) -> Option<String> {
     Some(format!("{} {} {written}", file.name, size_of(file)?))
 }
 
-/// Prints results as they come, and counts them.
+/// Prints and counts results.
 struct Report<'a> {
     out: &'a mut Out,
     quiet: bool,
-    /// False once nobody reads the output: the exit status still tells.
+    /// False once the output is closed: the exit status is still right.
     listening: bool,
     files: u64,
     bad_files: u64,
@@ -398,7 +401,7 @@ impl Report<'_> {
     }
 }
 
-/// Checks a file by its kind; `None` for one that says nothing about rows.
+/// Checks a file by its kind; `None` for a file without information about rows.
 fn check_file(file: &DbFile, dir: &Path, promised: &Promised) -> Option<FileCheck> {
     Some(match file.kind {
         FileKind::Current => check_current(file, dir),
@@ -438,7 +441,7 @@ fn check_identity(file: &DbFile, promised: &Promised) -> FileCheck {
             .as_deref()
             .filter(|promised| *promised != id.trim_end())
         {
-            let error = Error::corruption(format!("the MANIFEST says that the database's id is {promised}"));
+            let error = Error::corruption(format!("the database's id in the MANIFEST is {promised}"));
             check.take(Err::<(), _>(error), &file.path);
         }
     }
@@ -449,7 +452,7 @@ fn check_options(file: &DbFile) -> FileCheck {
     let mut check = FileCheck::default();
     let text = directory::fs().read_file(&file.path).and_then(|bytes| {
         String::from_utf8(bytes)
-            .map_err(|error| Error::corruption("no UTF-8 text").at(error.utf8_error().valid_up_to() as u64))
+            .map_err(|error| Error::corruption("not UTF-8 text").at(error.utf8_error().valid_up_to() as u64))
     });
     let parsed = text.and_then(|text| OptionsFile::parse(&text));
     if let Some(options) = check.take(parsed, &file.path) {
@@ -461,7 +464,7 @@ fn check_options(file: &DbFile) -> FileCheck {
     check
 }
 
-/// The physical records of a log.
+/// Checks the physical records of a log.
 fn check_log(file: &DbFile, number: Option<u64>) -> FileCheck {
     let mut check = FileCheck::of(0, "record");
     let walked = directory::open(&file.path).and_then(|open| log::check(&open, number));
@@ -470,7 +473,7 @@ fn check_log(file: &DbFile, number: Option<u64>) -> FileCheck {
         check.damage = walked.damage;
         check.note = walked
             .former_life
-            .map(|offset| format!("what it held before it was recycled from {offset} on"));
+            .map(|offset| format!("contents from before it was recycled from {offset} on"));
     }
     check
 }
@@ -502,7 +505,7 @@ fn check_wal(file: &DbFile, number: u64, promised: &Promised) -> FileCheck {
             .size(&file.path)
             .and_then(|size| match size < synced {
                 true => {
-                    let message = format!("{size} bytes, and the MANIFEST says that {synced} were synced");
+                    let message = format!("{size} bytes, but the MANIFEST has {synced} as synced");
                     Err(Error::corruption(message).at(size))
                 }
                 false => Ok(()),
@@ -512,7 +515,8 @@ fn check_wal(file: &DbFile, number: u64, promised: &Promised) -> FileCheck {
     check
 }
 
-/// Decodes every batch of a WAL whose physical records are good. Gives the number of the WAL that it says comes before it.
+/// Decodes every batch of a WAL whose physical records are intact. Returns the number of the WAL that it
+/// names as its predecessor.
 fn check_batches(file: &DbFile, number: u64, recycled: bool) -> Result<Option<u64>> {
     let options = ReaderOptions {
         log_number: Some(number),
@@ -528,7 +532,7 @@ fn check_batches(file: &DbFile, number: u64, recycled: bool) -> Result<Option<u6
                 .try_for_each(|operation| operation.map(drop))?;
             operations.check_count()
         });
-        // Offsets within a batch are not those of the file where records are split or compressed.
+        // Offsets within a batch are not offsets in the file if records are split or compressed.
         let offset = reader.record_offset();
         decoded.map_err(|error| Error::corruption(error.message()).at(offset))?;
     }
@@ -542,7 +546,7 @@ fn check_table(file: &DbFile, number: u64, promised: &Promised) -> FileCheck {
     let mut check = FileCheck::of(0, "block");
     let live = promised.tables.get(&number);
     check.take(live.map_or(Ok(()), |live| live.check(&file.path)), &file.path);
-    // The order of keys does not matter to checksums.
+    // Checksums do not depend on the order of keys.
     let mut options = TableReadOptions::new(InternalComparator::new(UserComparator::Bytewise));
     options.file_number = number;
     options.largest_seqno = live.and_then(|live| live.largest_seqno);
@@ -554,7 +558,7 @@ fn check_table(file: &DbFile, number: u64, promised: &Promised) -> FileCheck {
     if let Some(id) = live.and_then(|live| live.unique_id)
         && !table.properties().has_unique_id(&id)
     {
-        let other = Error::corruption("Mismatch in unique ID: it is not the table the MANIFEST means");
+        let other = Error::corruption("Mismatch in unique ID: it is not the table in the MANIFEST");
         check.take::<()>(Err(other), &file.path);
     }
     let mut seen = Vec::new();
@@ -568,7 +572,7 @@ fn check_table(file: &DbFile, number: u64, promised: &Promised) -> FileCheck {
     if check.damage.is_empty() {
         check.take(verified, &file.path);
     }
-    // Only behind good checksums does it tell anything that entries do not decode.
+    // Undecodable entries are meaningful only if the checksums are right.
     if check.damage.is_empty()
         && let Some(order) = UserComparator::builtin(&table.properties().comparator_name())
     {
@@ -579,7 +583,7 @@ fn check_table(file: &DbFile, number: u64, promised: &Promised) -> FileCheck {
     check
 }
 
-/// Walks the entries of a table: each must decode and come after the one before.
+/// Iterates over the entries of a table: each must decode and sort after the previous one.
 fn check_order(table: &std::sync::Arc<Table>) -> Result<()> {
     let cmp = table.comparator().clone();
     let mut cursor = table.cursor(BlockReadOptions::default());
@@ -619,7 +623,7 @@ fn check_blob(file: &DbFile, number: u64, promised: &Promised) -> FileCheck {
         match record.and_then(|record| record.map(|record| record.value().map(drop)).transpose()) {
             Ok(None) => break,
             Ok(Some(())) => check.pieces.0 += 1,
-            // Behind a record whose length cannot be trusted there is no way on.
+            // After a record whose length cannot be trusted the walk cannot continue.
             Err(error) if last_bad == Some(error.offset()) => break,
             Err(error) => {
                 last_bad = Some(error.offset());

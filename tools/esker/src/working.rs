@@ -1,4 +1,4 @@
-//! Long work: lines that tell how far it is, and Ctrl-C, which stops it where it can be taken up again.
+//! Long work: lines of progress, and Ctrl-C, which stops it where it can be continued.
 
 use std::io::{self, IsTerminal, Write};
 use std::sync::Arc;
@@ -13,12 +13,12 @@ use crate::args::WorkingArgs;
 use crate::output::Failure;
 use crate::text::show_size;
 
-/// Between two lines.
+/// The time between two lines.
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// Does long work. Ctrl-C (or a wish to end, `SIGTERM`) asks it to stop at its next step, a second one ends the process.
+/// Runs long work. Ctrl-C (or `SIGTERM`) asks it to stop at its next step, a second one ends the process.
 ///
-/// How far it is stands on standard error, a line a second: if that is a terminal, or if it is asked for.
+/// The progress is printed on standard error, a line a second: if that is a terminal, or on request.
 pub fn watched<T>(
     what: &'static str,
     args: &WorkingArgs,
@@ -33,7 +33,7 @@ pub fn watched<T>(
     let result = thread::scope(|scope| {
         let report = || tell(what, &progress, &over);
         let reporter = thread::Builder::new().name("esker-progress".to_owned());
-        // Without it the work is done all the same, in silence.
+        // Without the thread the work is done silently.
         let _ = reporter.spawn_scoped(scope, report);
         let _end = OverAtEnd(&over);
         work(&progress)
@@ -44,14 +44,14 @@ pub fn watched<T>(
     result
 }
 
-/// Whether the work is over.
+/// Whether the work has ended.
 #[derive(Default)]
 struct Over {
     yes: Mutex<bool>,
     changed: Condvar,
 }
 
-/// Says that it is, when dropped: also by a panic.
+/// Marks the end when dropped, even by a panic.
 struct OverAtEnd<'a>(&'a Over);
 
 impl Drop for OverAtEnd<'_> {
@@ -73,11 +73,12 @@ fn tell(what: &str, progress: &Progress, over: &Over) {
 
 fn line(what: &str, progress: &Progress, elapsed: Duration) {
     let text = describe(progress.done(), progress.total(), elapsed);
-    // Nobody is left to tell if this cannot be written.
+    // If this cannot be written, there is no other place to report it.
     let _ = writeln!(io::stderr(), "{what}: {text}");
 }
 
-/// How far it is after `elapsed`, and how long it will take; of work that is over (no time) without the latter.
+/// The progress after `elapsed`, and an estimate of the remaining time; for completed work (no time) without
+/// the estimate.
 fn describe(done: u64, total: u64, elapsed: Duration) -> String {
     let total = total.max(done);
     let percent = (u128::from(done) * 100)
@@ -105,7 +106,7 @@ fn show_time(time: Duration) -> String {
     }
 }
 
-/// The exit status of a process that ended by Ctrl-C.
+/// The exit status of a process that Ctrl-C ended.
 pub const STOPPED: u8 = 130;
 
 fn stop_on_signal(progress: &Arc<Progress>) -> Result<(), Error> {

@@ -1,4 +1,4 @@
-//! A MANIFEST: every edit, and what they come to.
+//! Dumps a MANIFEST: every edit, and the resulting state.
 
 use std::io::Write;
 use std::path::Path;
@@ -61,7 +61,7 @@ fn dump_file(path: &Path, args: &ManifestArgs, out: &mut Out) -> Result<(), Fail
     }
     match replay.finish(&mut manifest::builtin_comparator) {
         Ok(state) => Ok(summary(edits, &state, out)?),
-        // What the edits come to is known only to who knows the order of keys; the edits are shown all the same.
+        // The resulting state requires the comparators; the edits are shown in any case.
         Err(error) if error.kind() == ErrorKind::InvalidArgument => Ok(writeln!(out, "state: {error}")?),
         Err(error) => Err(error.in_file(path).into()),
     }
@@ -278,7 +278,7 @@ fn summary(edits: u64, state: &ManifestState, out: &mut Out) -> std::io::Result<
     if state.incomplete_group_edits > 0 {
         writeln!(
             out,
-            "  {} edits of an incomplete atomic group are left out",
+            "  {} edits of an incomplete atomic group are ignored",
             state.incomplete_group_edits
         )?;
     }

@@ -1,4 +1,4 @@
-//! The dumps: what files hold, decoded as far as they can be.
+//! The dumps: the contents of files, decoded as far as possible.
 
 pub mod manifest;
 pub mod sst;
@@ -13,7 +13,7 @@ use crate::args::Source;
 use crate::directory;
 
 impl Source {
-    /// The files to look into: those named, or those of the database that `belongs` picks.
+    /// The files to inspect: the named ones, or those of the database that `belongs` selects.
     fn paths(&self, what: &str, belongs: fn(&FileKind) -> bool) -> Result<Vec<PathBuf>> {
         let Some(dir) = &self.db else {
             return Ok(self.files.clone());
@@ -31,12 +31,12 @@ impl Source {
     }
 }
 
-/// What the name of a file says it is.
+/// The kind of a file according to its name.
 fn kind(path: &std::path::Path) -> Option<FileKind> {
     filename::parse(path.file_name()?.to_str()?)
 }
 
-/// Of several files: goes on after an error, and gives the first in the end.
+/// Dumps several files: continues after an error, and returns the first one at the end.
 fn each(
     paths: &[PathBuf],
     mut dump: impl FnMut(&PathBuf) -> Result<(), crate::output::Failure>,

@@ -1,4 +1,4 @@
-//! A table: footer, properties, index, blocks, entries.
+//! Dumps a table: footer, properties, index, blocks, entries.
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -39,7 +39,7 @@ pub fn dump(args: &SstArgs, out: &mut Out) -> Result<(), Failure> {
     })
 }
 
-/// Which entries to show.
+/// The range of entries to show.
 struct Range {
     from: Option<Vec<u8>>,
     to: Option<Vec<u8>>,
@@ -51,7 +51,7 @@ fn dump_file(path: &Path, args: &SstArgs, range: &Range, out: &mut Out) -> Resul
     let nothing_asked = !(args.footer || args.properties || args.index || args.blocks || args.entries);
     let asked = |flag: bool| flag || args.all;
     if asked(args.footer || nothing_asked) {
-        // Of a table that does not open the footer may still be readable.
+        // If a table cannot be opened, its footer may still be readable.
         footer(path, out)?;
     }
     let table = open(path)?;
@@ -77,7 +77,7 @@ fn dump_file(path: &Path, args: &SstArgs, range: &Range, out: &mut Out) -> Resul
     Ok(first_bad?)
 }
 
-/// Opens a table in the order its properties name; in bytewise order where that is not a built-in one.
+/// Opens a table with the comparator that its properties name, or bytewise if that is not built in.
 fn open(path: &Path) -> Result<Arc<Table>> {
     let mut options = TableReadOptions::new(InternalComparator::new(UserComparator::Bytewise));
     if let Some(FileKind::Table(number)) = super::kind(path) {
@@ -171,7 +171,7 @@ fn index(table: &Table, form: Form, out: &mut Out) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Shows how data blocks are stored. Goes on behind a bad one, and gives the first error in the end.
+/// Shows the storage of data blocks. Continues after a bad one, and returns the first error at the end.
 fn blocks(table: &Table, out: &mut Out) -> Result<Result<()>, Failure> {
     let mut first_bad = Ok(());
     writeln!(out, "data blocks")?;
@@ -227,7 +227,7 @@ fn entries(table: &Arc<Table>, form: Form, range: &Range, out: &mut Out) -> Resu
     let mut cursor = table.cursor(BlockReadOptions::default());
     match &range.from {
         Some(from) => {
-            // With the newest timestamp, where keys have one: before all versions of the key.
+            // With the newest timestamp, if keys have one: before all versions of the key.
             let newest = vec![0xff; order.timestamp_size()];
             let mut target = Vec::new();
             internal_key::set_seek_target(&mut target, &[from, &newest[..]].concat(), MAX_SEQNO);

@@ -1,4 +1,4 @@
-//! A WAL: its batches, and the physical records they lie in.
+//! Dumps a WAL: its batches, and their physical records.
 
 use std::io::Write;
 use std::path::Path;
@@ -36,12 +36,12 @@ fn dump_file(path: &Path, args: &WalArgs, out: &mut Out) -> Result<(), Failure> 
     if let Some(offset) = check.former_life {
         writeln!(
             out,
-            "what the file held before it was recycled begins at {offset}"
+            "the contents from before the file was recycled begin at {offset}"
         )?;
     }
     match (check.damage.into_iter().next(), check.former_life) {
         (Some(damage), _) => Err(damage.into()),
-        // Recovery stops there as at damage.
+        // Recovery stops there as at corruption.
         (None, Some(_)) => match logical {
             Err(Failure::Error(error)) if error.is_corruption() => Ok(()),
             other => other,
@@ -50,7 +50,7 @@ fn dump_file(path: &Path, args: &WalArgs, out: &mut Out) -> Result<(), Failure> 
     }
 }
 
-/// The log number of the first record, where the file's name does not tell.
+/// The log number of the first record, for a file whose name has none.
 fn first_log_number(path: &Path) -> Option<u64> {
     let first = PhysicalRecords::new(directory::open(path).ok()?).next()?.ok()?;
     first.log_number.map(u64::from)
@@ -83,7 +83,7 @@ fn physical(path: &Path, out: &mut Out) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Shows batches up to the end or the first damage.
+/// Shows batches up to the end or the first corruption.
 fn batches(path: &Path, log_number: Option<u64>, args: &WalArgs, out: &mut Out) -> Result<(), Failure> {
     let options = ReaderOptions {
         log_number,
@@ -119,7 +119,7 @@ fn batches(path: &Path, log_number: Option<u64>, args: &WalArgs, out: &mut Out) 
     if let Some(predecessor) = reader.predecessor() {
         writeln!(
             out,
-            "the WAL before: {:06}, {} bytes, last seqno {}",
+            "the preceding WAL: {:06}, {} bytes, last seqno {}",
             predecessor.log_number, predecessor.size, predecessor.last_seqno
         )?;
     }

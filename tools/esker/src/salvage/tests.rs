@@ -6,14 +6,15 @@ use tempfile::TempDir;
 use super::*;
 use crate::args::{Database, WorkingArgs};
 
-/// Bytes of a row that no limit of the tests allows.
+/// The size of a row above all limits in the tests.
 const LARGE: usize = 9000;
 
 fn key(number: u32) -> Vec<u8> {
     format!("key{number:04}").into_bytes()
 }
 
-/// A database of a table with a large row and a damaged block, and rows in a WAL, a large one among them.
+/// A database with a table that has a large row and a corrupt block, and rows in a WAL, including a large
+/// one.
 fn damaged(dir: &Path) {
     let mut options = Options {
         create_if_missing: true,
@@ -59,12 +60,12 @@ fn salvaged(dir: &Path, to: &Path, limit: RowLimit) -> (String, Option<String>) 
     let error = match result {
         Ok(()) => None,
         Err(Failure::Error(error)) => Some(error.to_string()),
-        Err(_) => panic!("no error of salvage's"),
+        Err(_) => panic!("not an error of salvage"),
     };
     (fs::read_to_string(printed).unwrap(), error)
 }
 
-/// A row that is longer than a database takes is named and left out, wherever it lies; all others come along.
+/// A row longer than the limit is named and left out, wherever it is; all others are copied.
 #[test]
 fn rows_beyond_the_limit_are_named_and_left_out() {
     let place = TempDir::new().unwrap();

@@ -1,4 +1,4 @@
-//! One frame: what was observed, as text.
+//! One frame: an observation as text.
 
 use std::fmt::Write;
 
@@ -7,10 +7,10 @@ use clap::ValueEnum;
 use super::observe::{Family, Observation};
 use crate::text::{count, show_size};
 
-/// Jobs that have ended, the newest, that are shown one by one.
+/// The number of completed jobs, the newest, that are shown one by one.
 const SHOWN_DONE: usize = 3;
 
-/// Families are shown in this order.
+/// The order of families in a frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Sort {
     /// By id.
@@ -20,7 +20,7 @@ pub enum Sort {
     Name,
     /// The largest first.
     Size,
-    /// The one most in need of compaction first.
+    /// The one that most needs compaction first.
     Score,
 }
 
@@ -35,19 +35,19 @@ impl Sort {
     }
 }
 
-/// What of it is shown, and how.
+/// The parts of an observation to show, and their form.
 #[derive(Clone, Debug)]
 pub struct View {
-    /// This family alone.
+    /// Only this family.
     pub family: Option<String>,
     pub sort: Sort,
-    /// Characters of a line at most.
+    /// The maximum number of characters per line.
     pub width: usize,
-    /// Lines at most.
+    /// The maximum number of lines.
     pub height: Option<usize>,
 }
 
-/// Draws `now`. Rates are those since `before`, where there is one.
+/// Draws `now`. Rates are those since `before`, if there is one.
 pub fn draw(now: &Observation, before: Option<&Observation>, view: &View) -> String {
     let mut out = String::new();
     // Writing to a string does not fail.
@@ -84,7 +84,7 @@ fn sections(
         )
     )?;
     match &now.process {
-        None => writeln!(out, "nobody holds the lock, or the kernel does not say who")?,
+        None => writeln!(out, "no process holds the lock, or the kernel does not report it")?,
         Some(process) => {
             let io = process.io.map_or(String::new(), |(read, written)| {
                 format!("  read {}  written {}", show_size(read), show_size(written))
@@ -174,7 +174,7 @@ fn wals(out: &mut String, now: &Observation) -> std::fmt::Result {
         show_size(bytes)
     )?;
     for wal in &now.wals {
-        // Whoever holds the oldest one back is to be flushed.
+        // The family that holds back the oldest WAL must be flushed.
         let held = now
             .families
             .iter()
@@ -208,7 +208,7 @@ fn families_named<'a>(families: impl Iterator<Item = &'a Family>) -> String {
 
 fn jobs(out: &mut String, now: &Observation, before: Option<&Observation>) -> std::fmt::Result {
     if !now.log.exists {
-        return writeln!(out, "\nno LOG: jobs, stalls and the block cache are not told");
+        return writeln!(out, "\nno LOG: jobs, stalls and the block cache are unknown");
     }
     let since = before.map_or(0, |before| before.unix_seconds * 1_000_000);
     let done = |compaction: bool| {
@@ -234,7 +234,7 @@ fn jobs(out: &mut String, now: &Observation, before: Option<&Observation>) -> st
         if before.is_some() {
             " since the last frame"
         } else {
-            " as far as LOG tells"
+            " according to LOG"
         },
         show_size(bytes),
         rate(before.map(|_| bytes), now, before)
@@ -281,12 +281,12 @@ fn log(out: &mut String, now: &Observation) -> std::fmt::Result {
         writeln!(out, "\nwrites to {family} are stalled: {}", said(line))?;
     }
     if !now.log.errors.is_empty() {
-        writeln!(out, "\nerrors told last")?;
+        writeln!(out, "\nlast errors")?;
     }
     for error in &now.log.errors {
         writeln!(out, "  {error}")?;
     }
-    writeln!(out, "\nstalls told last")?;
+    writeln!(out, "\nlast stalls")?;
     if now.log.stalls.is_empty() {
         writeln!(out, "  none")?;
     }
@@ -302,12 +302,12 @@ fn log(out: &mut String, now: &Observation) -> std::fmt::Result {
     Ok(())
 }
 
-/// A line without the time and the place it came from.
+/// A line without its time and source location.
 fn said(line: &str) -> &str {
     line.rsplit_once("] ").map_or(line, |(_, said)| said)
 }
 
-/// `amount` a second, behind a comma.
+/// `amount` per second, after a comma.
 fn rate(amount: Option<u64>, now: &Observation, before: Option<&Observation>) -> String {
     let seconds = before.map_or(0, |before| now.unix_seconds.saturating_sub(before.unix_seconds));
     match amount {

@@ -1,4 +1,4 @@
-//! What a LOG in RocksDB's form tells: running jobs, what they did, stalls, and the last dump of statistics.
+//! Parses a LOG in RocksDB's form: running and completed jobs, stalls, and the last dump of statistics.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
@@ -7,59 +7,59 @@ use base::date::Utc;
 use base::{ErrorKind, Result, filename};
 use vfs::{FileSystem, OpenOptions};
 
-/// Bytes from the end of a LOG that are read when it is first looked at.
+/// The number of bytes from the end of a LOG that are read the first time.
 const LOOK_BACK: u64 = 8 << 20;
 
-/// Jobs remembered for rates.
+/// The number of jobs remembered for rates.
 const MOST_JOBS: usize = 1000;
 
-/// Lines about stalls and about errors remembered.
+/// The number of lines remembered about stalls and about errors.
 const MOST_LINES: usize = 5;
 
-/// What lines of a dump of statistics begin with that are kept.
+/// The beginnings of the lines to keep of a dump of statistics.
 const OF_MEMORY: [&str; 2] = ["Block cache", "Memory of "];
 
-/// Stands in front of those that tell who holds what back, up to the next line with a time.
+/// The header of the lines about pins, which extend up to the next line with a time.
 const PINS: &str = "** Pins **";
 
-/// A LOG read so far.
+/// The part of a LOG read so far.
 pub struct InfoLog {
     path: PathBuf,
     offset: u64,
-    /// The first bytes: another file begins otherwise.
+    /// The first bytes: another file begins with others.
     head: Vec<u8>,
-    /// A line whose end was not there yet.
+    /// A line that is not complete yet.
     partial: Vec<u8>,
     told: Told,
 }
 
-/// What a LOG has told so far.
+/// The information in a LOG so far.
 #[derive(Clone, Debug, Default)]
 pub struct Told {
-    /// There is a LOG.
+    /// A LOG exists.
     pub exists: bool,
-    /// Jobs that have begun and not ended.
+    /// Jobs that have started and not ended.
     pub running: BTreeMap<u64, Job>,
     /// Jobs that have ended, the oldest first.
     pub done: VecDeque<Done>,
-    /// When WALs were begun, in seconds since 1970, by number. RocksDB does not tell.
+    /// The times at which WALs were begun, in Unix seconds, by number. RocksDB's LOG does not have them.
     pub wals: BTreeMap<u64, u64>,
-    /// Lines about stalled writes with the time they begin with, the oldest first.
+    /// Lines about stalled writes with their time, the oldest first.
     pub stalls: VecDeque<String>,
     /// Lines about errors, the oldest first.
     pub errors: VecDeque<String>,
-    /// Families whose writes are stalled now, with the line that said so. RocksDB does not say when they go on, so of its databases this
-    /// is empty.
+    /// Families whose writes are stalled now, with the line that reported it. RocksDB does not report the end
+    /// of a stall, so for its databases this is empty.
     pub stalled: BTreeMap<String, String>,
-    /// Lines of the last dump of statistics: of memory and the block cache.
+    /// The lines of the last dump of statistics about memory and the block cache.
     pub cache: Vec<String>,
-    /// Lines of it: who holds what back.
+    /// Its lines about pins.
     pub pins: Vec<String>,
-    /// When that was dumped.
+    /// The time of that dump.
     pub dumped: Option<String>,
     /// A dump is being read.
     dumping: bool,
-    /// What follows tells who holds what back.
+    /// The next lines are about pins.
     pins_follow: bool,
 }
 
@@ -67,7 +67,7 @@ pub struct Told {
 pub struct Job {
     pub family: String,
     pub compaction: bool,
-    /// Files it reads, by level.
+    /// The number of files it reads, by level.
     pub inputs: BTreeMap<usize, usize>,
     pub begun_micros: u64,
 }
@@ -77,16 +77,16 @@ pub struct Done {
     pub id: u64,
     pub family: String,
     pub compaction: bool,
-    /// When it ended, since 1970.
+    /// The time it ended, in Unix microseconds.
     pub micros: u64,
-    /// How long it took, if its beginning was told.
+    /// Its duration, if its start was in the LOG.
     pub took_micros: Option<u64>,
     pub output_level: u64,
     pub output_bytes: u64,
 }
 
 impl Told {
-    /// Files of `family` that compactions read now, by level.
+    /// The numbers of files of `family` that compactions read now, by level.
     pub fn compacting(&self, family: &str) -> BTreeMap<usize, usize> {
         let mut levels = BTreeMap::new();
         for job in self.running.values().filter(|job| job.family == family) {
@@ -98,7 +98,8 @@ impl Told {
     }
 }
 
-/// The second since 1970 that a line of Esker's LOG begins with, which is in UTC: `2026/11/22-07:30:00.000000`.
+/// The Unix second of the time at the beginning of a line of Esker's LOG, which is in UTC:
+/// `2026/11/22-07:30:00.000000`.
 pub fn moment(stamp: &str) -> Option<u64> {
     let (date, time) = stamp.split('.').next()?.split_once('-')?;
     let three = |text: &str, separator: char| -> Option<[u64; 3]> {
@@ -117,7 +118,7 @@ pub fn moment(stamp: &str) -> Option<u64> {
     utc.unix()
 }
 
-/// Where the LOG of the database in `dir` is: there, or in `log_dir` under a name made of `dir`.
+/// The path of the LOG of the database in `dir`: there, or in `log_dir` with a name derived from `dir`.
 pub fn path_of(dir: &Path, log_dir: Option<&Path>) -> PathBuf {
     let absolute = std::path::absolute(dir).unwrap_or_else(|_| dir.to_path_buf());
     match log_dir {
@@ -141,7 +142,7 @@ impl InfoLog {
         &self.told
     }
 
-    /// Reads what was added. A LOG that is not there is not told of.
+    /// Reads the lines added since the last call. A missing LOG is not an error.
     pub fn read_on(&mut self, fs: &dyn FileSystem) -> Result<()> {
         let file = match fs.open_random(&self.path, &OpenOptions::default()) {
             Err(error) if error.kind() == ErrorKind::NotFound => {
@@ -154,7 +155,7 @@ impl InfoLog {
         let read = file.read_at(0, &mut head)?;
         head.truncate(read);
         if self.offset > file.len() || !head.starts_with(&self.head) {
-            // The process has begun another one.
+            // The process has begun another LOG.
             *self = InfoLog::new(std::mem::take(&mut self.path));
         }
         if self.offset == 0 {
@@ -182,7 +183,7 @@ impl InfoLog {
 
 impl Told {
     fn take(&mut self, line: &str) {
-        // It begins with a date, so what was told before is complete.
+        // The line begins with a date, so the lines about pins are complete.
         self.pins_follow &= line.as_bytes().get(4) != Some(&b'/');
         if let Some((_, json)) = line.split_once("EVENT_LOG_v1 ") {
             self.take_event(json);
@@ -192,7 +193,7 @@ impl Told {
             self.dumped = Some(line.split(' ').next().unwrap_or_default().to_owned());
             self.dumping = true;
         } else if line.contains("Stalling writes") || line.contains("Stopping writes") {
-            // Esker's says when it is over.
+            // Esker reports the end of a stall.
             if line.contains(".rs:") {
                 self.stalled
                     .extend(family_of(line).map(|family| (family, line.to_owned())));
@@ -257,12 +258,12 @@ impl Told {
             Some("wal_created") => {
                 self.wals
                     .extend(number(json, "wal").map(|wal| (wal, micros / 1_000_000)));
-                // A few more than may be in use.
+                // More than may be in use.
                 while self.wals.len() > MOST_JOBS {
                     self.wals.pop_first();
                 }
             }
-            // Of a process that died while they ran nobody says that they ended.
+            // The jobs of a process that died while they ran have no end in the LOG.
             Some("recovery_started") => self.running.clear(),
             _ => {}
         }
@@ -276,7 +277,7 @@ fn remember(lines: &mut VecDeque<String>, line: &str) {
     }
 }
 
-/// The family a line is about: `... [/place.rs:7] [default] Stalling writes ...`.
+/// The family that a line is about: `... [/place.rs:7] [default] Stalling writes ...`.
 fn family_of(line: &str) -> Option<String> {
     let before = line
         .split_once("] Stalling writes")
@@ -286,7 +287,7 @@ fn family_of(line: &str) -> Option<String> {
     Some(family.to_owned())
 }
 
-/// What stands behind `"name": `.
+/// The value after `"name": `.
 fn value<'a>(json: &'a str, name: &str) -> Option<&'a str> {
     let (_, rest) = json.split_once(&format!("\"{name}\": "))?;
     Some(rest)
@@ -302,7 +303,7 @@ fn text<'a>(json: &'a str, name: &str) -> Option<&'a str> {
     value(json, name)?.strip_prefix('"')?.split('"').next()
 }
 
-/// How many members the list has.
+/// The number of members of the list.
 fn list(json: &str, name: &str) -> Option<usize> {
     let inside = value(json, name)?.strip_prefix('[')?.split(']').next()?;
     Some(

@@ -1,4 +1,4 @@
-//! What can be seen of a database from outside, at one moment.
+//! The state of a database at one moment, observed from outside.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ use wal::Reader;
 use super::info_log::{self, InfoLog, Told};
 use super::process::{self, Process};
 
-/// Looks at one database again and again.
+/// Observes one database repeatedly.
 pub struct Observer {
     fs: Arc<dyn FileSystem>,
     clock: Arc<dyn Clock>,
@@ -27,21 +27,21 @@ pub struct Observer {
     log: InfoLog,
 }
 
-/// A MANIFEST read so far.
+/// The part of a MANIFEST read so far.
 struct Manifest {
     name: String,
     replay: Replay,
     /// The first record.
     first: Vec<u8>,
-    /// The last record, and where it begins.
+    /// The last record, and its offset.
     last: Vec<u8>,
     last_at: u64,
     edits: u64,
 }
 
 impl Manifest {
-    /// True if `reader`, of a file of this name, reads what was read before, and stands behind it. A database that was made anew gives its
-    /// files the numbers that those of the old one had.
+    /// True if `reader`, of a file of this name, returns the records read before, and is positioned after
+    /// them. A database that was created again may use the same file numbers as the old one.
     fn goes_on(&self, reader: &mut Reader) -> bool {
         let mut reads = |record: &[u8]| matches!(reader.read_record(), Ok(Some(found)) if found == record);
         if !reads(&self.first) {
@@ -56,15 +56,15 @@ impl Manifest {
 #[derive(Clone, Debug)]
 pub struct Observation {
     pub dir: PathBuf,
-    /// Seconds since 1970.
+    /// The time in Unix seconds.
     pub unix_seconds: u64,
     pub manifest: String,
-    /// Edits in the MANIFEST.
+    /// The number of edits in the MANIFEST.
     pub edits: u64,
     pub manifest_bytes: u64,
     pub last_sequence: u64,
     pub families: Vec<Family>,
-    /// Oldest first.
+    /// The WALs, oldest first.
     pub wals: Vec<Wal>,
     pub log: Told,
     pub process: Option<Process>,
@@ -85,9 +85,9 @@ pub struct Level {
     pub level: usize,
     pub files: usize,
     pub bytes: u64,
-    /// From 1 on it is to be compacted.
+    /// From 1 on the level is to be compacted.
     pub score: Option<f64>,
-    /// Files that a compaction reads now.
+    /// The number of files that a compaction reads now.
     pub compacting: usize,
 }
 
@@ -95,9 +95,9 @@ pub struct Level {
 pub struct Wal {
     pub number: u64,
     pub bytes: u64,
-    /// Seconds since 1970 when it was begun, if the LOG tells.
+    /// The time it was begun in Unix seconds, if the LOG has it.
     pub begun: Option<u64>,
-    /// Seconds since 1970 when it was last written to.
+    /// The time of the last write in Unix seconds.
     pub written: u64,
     /// Some family may have rows in it that no table has.
     pub needed: bool,
@@ -122,7 +122,8 @@ impl Observer {
         }
     }
 
-    /// Looks now. Costs two records of the MANIFEST, what was added to MANIFEST and LOG since the last time, and the number of files.
+    /// Observes the current state. Costs two records of the MANIFEST, the additions to MANIFEST and LOG since
+    /// the last time, and the number of files.
     pub fn look(&mut self) -> Result<Observation> {
         let state = self.manifest_state()?;
         self.log.read_on(&*self.fs)?;
@@ -155,7 +156,7 @@ impl Observer {
         })
     }
 
-    /// What the MANIFEST in force says, read from where it was read to last.
+    /// The state in the current MANIFEST, read from the end of the last reading on.
     fn manifest_state(&mut self) -> Result<ManifestState> {
         let current = filename::current(&self.dir);
         let text = self.fs.read_file(&current)?;
@@ -211,7 +212,7 @@ impl Observer {
             let path = self.wal_dir.join(name);
             let (bytes, written) = match (self.fs.size(&path), self.fs.modified_seconds(&path)) {
                 (Ok(bytes), Ok(written)) => (bytes, written),
-                // It was deleted meanwhile.
+                // The file was deleted meanwhile.
                 (Err(error), _) | (_, Err(error)) if error.kind() == ErrorKind::NotFound => continue,
                 (Err(error), _) | (_, Err(error)) => return Err(error),
             };

@@ -1,22 +1,22 @@
-//! The process that has a database open: who holds its lock, and what the kernel says of it.
+//! The process that has a database open: the holder of its lock, and the kernel's data about it.
 
 use std::path::Path;
 
 use rustix::fs::{major, minor, stat};
 use vfs::{FileSystem, OpenOptions};
 
-/// A process, as the kernel sees it.
+/// A process, as the kernel describes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Process {
     pub id: u64,
     pub name: String,
     /// Bytes of memory in use.
     pub resident: u64,
-    /// Bytes it had read from and written to disks; `None` where the kernel does not tell us.
+    /// Bytes read from and written to disks; `None` if the kernel does not reveal them.
     pub io: Option<(u64, u64)>,
 }
 
-/// The process that holds a lock on the file `lock`, if the kernel tells.
+/// The process that holds a lock on the file `lock`, if the kernel reveals it.
 pub fn holder(fs: &dyn FileSystem, lock: &Path) -> Option<Process> {
     let status = stat(lock).ok()?;
     let file = format!(
@@ -32,7 +32,7 @@ pub fn holder(fs: &dyn FileSystem, lock: &Path) -> Option<Process> {
     Some(described(id, &status, io.as_deref()))
 }
 
-/// The process that `/proc/locks` has with a lock on `file`, which is device and inode.
+/// The process that `/proc/locks` lists with a lock on `file`, given as device and inode.
 pub fn holder_in(locks: &str, file: &str) -> Option<u64> {
     let mut lines = locks
         .lines()
@@ -41,7 +41,7 @@ pub fn holder_in(locks: &str, file: &str) -> Option<u64> {
     line.get(4)?.parse().ok()
 }
 
-/// From `/proc/ID/status` and `/proc/ID/io`.
+/// A process from its `/proc/ID/status` and `/proc/ID/io`.
 pub fn described(id: u64, status: &str, io: Option<&str>) -> Process {
     let field = |text: &str, name: &str| {
         let line = text
@@ -58,7 +58,7 @@ pub fn described(id: u64, status: &str, io: Option<&str>) -> Process {
     }
 }
 
-/// The text of a file of the kernel's, which says of itself that it is empty.
+/// The text of a kernel file, whose reported size is 0.
 fn read(fs: &dyn FileSystem, path: &str) -> Option<String> {
     let file = fs.open_random(Path::new(path), &OpenOptions::default()).ok()?;
     let mut bytes = Vec::new();

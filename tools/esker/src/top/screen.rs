@@ -1,4 +1,4 @@
-//! A terminal: frame after frame, and keys.
+//! A terminal: frames, and keys.
 
 use std::io::{Write, stdin};
 use std::time::Duration;
@@ -13,15 +13,15 @@ use super::frame::{View, draw};
 use super::observe::Observer;
 use crate::output::{Failure, Out};
 
-/// Another screen, without the cursor; and back.
+/// The sequences that switch to another screen without the cursor, and back.
 const ENTER: &str = "\x1b[?1049h\x1b[?25l";
 const LEAVE: &str = "\x1b[?25h\x1b[?1049l";
 
-/// The terminal, as it was when this was made, comes back when it drops.
+/// Raw mode; dropping it restores the previous mode.
 struct Raw(Termios);
 
 impl Raw {
-    /// Keys come one by one and are not shown.
+    /// Makes keys available one by one and invisible.
     fn enter() -> std::io::Result<Raw> {
         let before = tcgetattr(stdin())?;
         let mut raw = before.clone();
@@ -35,7 +35,7 @@ impl Raw {
 
 impl Drop for Raw {
     fn drop(&mut self) {
-        // Nothing is left to be done for a terminal that is gone.
+        // If the terminal is gone, nothing remains to be restored.
         let _ = tcsetattr(stdin(), OptionalActions::Flush, &self.0);
     }
 }
@@ -54,7 +54,7 @@ fn frames(observer: &mut Observer, view: &mut View, interval: f64, out: &mut Out
     let mut before = None;
     loop {
         let now = observer.look();
-        // A terminal that does not know its size says 0.
+        // A terminal that does not know its size reports 0.
         if let Ok(size) = tcgetwinsize(stdin())
             && size.ws_col > 0
         {
@@ -69,7 +69,7 @@ fn frames(observer: &mut Observer, view: &mut View, interval: f64, out: &mut Out
                 before = Some(now);
                 names
             }
-            // The next look may find it well: its writer may be at work on it.
+            // The next observation may succeed: another process may be writing the file.
             Err(error) => {
                 writeln!(out, "{error}")?;
                 Vec::new()

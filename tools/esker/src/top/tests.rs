@@ -1,4 +1,4 @@
-//! Frames of databases that stand still, at a time that does.
+//! Frames of databases that do not change, at a fixed time.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -33,7 +33,7 @@ impl State {
         }
     }
 
-    /// Takes over a database RocksDB wrote.
+    /// Copies a database that RocksDB wrote.
     fn copy(&self, name: &str) {
         let from = Path::new(env!("CARGO_MANIFEST_DIR"))
             .join("../../testdata/rocksdb-11.9")
@@ -55,19 +55,19 @@ fn frames() {
         "testdata/top",
         |_| State::new(),
         |state, case| match case.directive.as_str() {
-            // A database RocksDB wrote, by the name of its directory.
+            // A database that RocksDB wrote, by the name of its directory.
             "copy" => {
                 state.copy(case.input.trim());
                 String::new()
             }
-            // The directory is empty again.
+            // Empties the directory.
             "remove" => {
                 for name in state.fs.list(Path::new(DIR)).unwrap() {
                     state.fs.remove(&Path::new(DIR).join(name)).unwrap();
                 }
                 String::new()
             }
-            // These lines are added to LOG.
+            // Adds these lines to LOG.
             "log" => {
                 let path = Path::new(DIR).join("LOG");
                 let mut bytes = state.fs.read_file(&path).unwrap_or_default();
@@ -75,7 +75,7 @@ fn frames() {
                 state.fs.write_file(&path, &bytes).unwrap();
                 String::new()
             }
-            // LOG begins anew with these lines.
+            // Begins a new LOG with these lines.
             "new_log" => {
                 let path = Path::new(DIR).join("LOG");
                 state.fs.write_file(&path, case.input.as_bytes()).unwrap();

@@ -7,7 +7,7 @@ use esker::FileChecksumGenFactory;
 
 use super::*;
 
-/// Why nobody can tell that a bit of this byte was flipped; `None` where it must be found.
+/// Why a flip of this bit cannot be detected; `None` if it must be.
 fn untold(file: &DbFile, good: &[u8], at: usize, checksums: FileChecksumGenFactory) -> Option<&'static str> {
     let format_version_at = good.len().saturating_sub(sst::format::FOOTER_LEN) + 41;
     match file.kind {
@@ -30,13 +30,13 @@ fn flip_every_byte(checksums: FileChecksumGenFactory) {
     }
     let state = directory::manifest_state(&directory::current_manifest(dir).unwrap()).unwrap();
     let promised = Promised::new(&state);
-    // By the name's letters: flipped, and found.
+    // By kind: the numbers of bits flipped and found.
     let mut tally: BTreeMap<String, (u32, u32)> = BTreeMap::new();
     for file in directory::files(dir, None).unwrap() {
         let good = fs::read(&file.path).unwrap();
         let found = |check: Option<FileCheck>| check.is_some_and(|check| !check.damage.is_empty());
         assert!(!found(check_file(&file, dir, &promised)), "{}", file.name);
-        // A byte at a time, in place: file systems sync a file that is written anew.
+        // One byte at a time, in place: file systems sync a file that is rewritten.
         let bad = fs::File::options().write(true).open(&file.path).unwrap();
         for at in 0..good.len() {
             let bits = match std::env::var_os("ESKER_ALL_BITS") {
@@ -97,7 +97,7 @@ fn a_table_in_anothers_place_is_found() {
                 .damage
         };
         assert!(damage(&promised).is_empty(), "{}", file.name);
-        // The MANIFEST means another.
+        // The MANIFEST names another table.
         let Some(live) = promised.tables.get_mut(&number) else {
             continue;
         };

@@ -1,4 +1,4 @@
-//! Long work is stopped at each of its steps, and the same command ends it.
+//! Long work is stopped at each of its steps, and the same command completes it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -36,7 +36,7 @@ fn how_far_it_is() {
             60,
             "1.0 MiB of 100.0 MiB, 1%, 17.1 KiB/s, 1 h 39 min left",
         ),
-        // More than was thought.
+        // More than expected.
         (
             11 * mib,
             10 * mib,
@@ -86,7 +86,7 @@ fn rows(dir: &Path) -> Vec<(Vec<u8>, Vec<u8>)> {
     rows
 }
 
-/// Runs a command line; what it prints.
+/// Runs a command line; returns its output.
 fn run(line: &[&str], progress: &Arc<Progress>) -> Result<String, Failure> {
     let printed = TempDir::new().unwrap();
     let path = printed.path().join("out");
@@ -99,14 +99,15 @@ fn run(line: &[&str], progress: &Arc<Progress>) -> Result<String, Failure> {
         Command::Checkpoint(args) => checkpoint::checkpoint(args, &mut out, progress),
         Command::Backup(args) => backup::backup(args, &mut out, progress),
         Command::Restore(args) => backup::restore(args, &mut out, progress),
-        other => panic!("{other:?} is no long work"),
+        other => panic!("{other:?} is not long work"),
     };
     out.finish().unwrap();
     result.map(|()| fs::read_to_string(&path).unwrap())
 }
 
-/// Runs a command on `prepare`d places, stopped at its first step, its second, and so on, and each time a second time to its
-/// end; `check` sees the place, what the second run printed, and at which step the first one was stopped.
+/// Runs a command on `prepare`d places, stopped at its first step, its second, and so on, and each time a
+/// second time to its end. `check` gets the place, the output of the second run, and the step at which the
+/// first one was stopped.
 fn at_each_step(
     least: u64,
     prepare: impl Fn(&Path),
@@ -205,7 +206,8 @@ fn verifying() {
         |place, printed, step| {
             assert!(!place.join("notes").exists());
             assert!(printed.contains("all good"), "{printed}");
-            // CURRENT, IDENTITY, MANIFEST, OPTIONS and the WAL come first, and are always read. LOCK comes last.
+            // CURRENT, IDENTITY, MANIFEST, OPTIONS and the WAL come first, and are always read. LOCK comes
+            // last.
             let before = printed.matches("checked before").count() as u64;
             let tables = printed.lines().filter(|line| line.contains(".sst")).count() as u64;
             let others = printed.lines().count() as u64 - tables - 1;
@@ -234,7 +236,7 @@ fn verifying() {
     fs::write(&table, bytes).unwrap();
     let error = run(&words, &Arc::default()).unwrap_err();
     assert!(matches!(error, Failure::Error(error) if error.is_corruption()));
-    // And notes of something else are left alone.
+    // Notes of something else are not changed.
     let notes = place.path().join("notes");
     fs::write(&notes, "dear diary\n").unwrap();
     run(&words, &Arc::default()).unwrap_err();
@@ -256,7 +258,7 @@ fn salvaging() {
             assert!(!place.join("new/SALVAGE").exists() && !place.join("new/lost").exists());
         },
     );
-    // What is damaged is named by the run that ends it, wherever the one before was stopped.
+    // The run that completes it reports all corruption, wherever the one before was stopped.
     for step in [1, 3, 5, 7, 9, 11] {
         let place = TempDir::new().unwrap();
         let dir = database(place.path());

@@ -1,4 +1,4 @@
-//! `esker backup` and `esker restore`: backups of every kind of database, and what is said of them.
+//! `esker backup` and `esker restore`: backups of every kind of database, and their output.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
@@ -68,7 +68,7 @@ fn backups_are_listed_verified_and_deleted() {
     let to = place.path().join("new");
     restore(&dir, &to, &["--backup_id=1"]).good();
     assert_same("1", &scan("cfs_fv7_lz4", &to).good(), &expected("cfs_fv7_lz4"));
-    // It does not go over a database unasked.
+    // It does not overwrite a database without the flag.
     let error = restore(&dir, &to, &[]).bad();
     assert!(error.contains("--overwrite"), "{error}");
     assert!(esker("get", &to, &["new"]).status == 1);
@@ -81,7 +81,7 @@ fn backups_are_listed_verified_and_deleted() {
     let error = restore(&dir, &to, &["--overwrite", "--backup_id=2"]).bad();
     assert!(error.contains("Backup not found: 2"), "{error}");
 
-    // Damage is named, and nothing is put in the place of a database from a backup that is not whole.
+    // Corruption is reported, and no database is replaced from an incomplete backup.
     let meta = fs::read_to_string(dir.join("meta/3")).unwrap();
     let table = meta.lines().find(|line| line.contains(".sst")).unwrap();
     let table = dir.join(table.split(' ').next().unwrap());
@@ -161,7 +161,7 @@ fn wals_of_another_directory() {
     assert_eq!(esker("get", &name("new"), &[&to, "key"]).good(), "in a WAL\n");
 }
 
-/// A megabyte, in tables.
+/// Writes a megabyte, in tables.
 fn megabyte(dir: &Path) {
     let options = Options {
         create_if_missing: true,

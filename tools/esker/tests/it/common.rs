@@ -1,4 +1,4 @@
-//! What the tests share: the binary, the databases, and a look at a directory before and after.
+//! Shared test support: the binary, the databases, and a comparison of a directory before and after.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,10 +8,10 @@ use std::time::SystemTime;
 
 use tempfile::TempDir;
 
-/// The timestamp at which the rows of `user_timestamps` were written down.
+/// The timestamp at which the rows of `user_timestamps` were recorded.
 pub const TIMESTAMP: u64 = 400;
 
-/// The databases RocksDB wrote, by name.
+/// The databases that RocksDB wrote, by name.
 pub fn fixtures() -> Vec<String> {
     let mut names: Vec<String> = fs::read_dir(root())
         .unwrap()
@@ -28,7 +28,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/rocksdb-11.9")
 }
 
-/// Where fixture `name` lies. Only to be read.
+/// The path of fixture `name`. It must only be read.
 pub fn fixture(name: &str) -> PathBuf {
     root().join(name)
 }
@@ -47,12 +47,12 @@ pub fn copy_into(from: &Path, to: &Path) {
     }
 }
 
-/// The rows of fixture `name`, as RocksDB told them.
+/// The rows of fixture `name`, as RocksDB read them.
 pub fn expected(name: &str) -> String {
     fs::read_to_string(root().join(format!("{name}.expected.tsv"))).unwrap()
 }
 
-/// How a run of the binary ended.
+/// The result of a run of the binary.
 pub struct Ran {
     /// Its arguments, for messages.
     pub command: String,
@@ -62,7 +62,8 @@ pub struct Ran {
 }
 
 impl Ran {
-    /// Checks what holds for every run: it ended by itself, did not panic, and said one line at most on standard error.
+    /// Checks the invariants of every run: it ended by itself, did not panic, and printed at most one line on
+    /// standard error.
     pub fn new(command: &Command, output: Output) -> Ran {
         let command = format!("{command:?}");
         let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -92,13 +93,13 @@ impl Ran {
         ran
     }
 
-    /// What it printed; it must have gone well.
+    /// Its output; the run must have succeeded.
     pub fn good(self) -> String {
         assert_eq!(self.status, 0, "{}: {}", self.command, self.stderr);
         self.stdout
     }
 
-    /// What it complained of; it must have failed.
+    /// Its error; the run must have failed.
     pub fn bad(self) -> String {
         assert_eq!(self.status, 1, "{}: {}", self.command, self.stderr);
         assert!(
@@ -138,7 +139,7 @@ pub fn look(verb: &str, file: &Path, args: &[&str]) -> Ran {
     run(command)
 }
 
-/// Scans everything in hexadecimal, fixture `name` at the timestamp its rows were written down at.
+/// Scans everything in hexadecimal, fixture `name` at the timestamp of its recorded rows.
 pub fn scan(name: &str, dir: &Path) -> Ran {
     let timestamp = format!("--timestamp={TIMESTAMP}");
     let mut args = vec!["--all_column_families", "--hex"];
@@ -148,7 +149,7 @@ pub fn scan(name: &str, dir: &Path) -> Ran {
     esker("scan", dir, &args)
 }
 
-/// Every file of a directory: name, bytes, when it was written to.
+/// Every file of a directory: name, bytes, modification time.
 pub type Listing = BTreeMap<String, (Vec<u8>, SystemTime)>;
 
 pub fn listing(dir: &Path) -> Listing {
@@ -163,7 +164,7 @@ pub fn listing(dir: &Path) -> Listing {
         .collect()
 }
 
-/// Says where two texts part, without printing megabytes.
+/// Shows where two texts differ, without printing megabytes.
 pub fn assert_same(what: &str, got: &str, expected: &str) {
     if got == expected {
         return;

@@ -1,4 +1,4 @@
-//! Copies of every kind of file with bits flipped and ends cut off, looked at from outside.
+//! Copies of every kind of file with flipped bits and truncated ends, inspected from outside.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,12 +18,12 @@ use wal::dump::{PhysicalRecords, RecordState};
 
 use crate::common::*;
 
-/// What is done to a file.
+/// A modification of a file.
 #[derive(Clone, Copy, Debug)]
 pub enum Damage {
-    /// The bit at this offset and of this number is flipped.
+    /// Flips the bit of this number at this offset.
     Flip(u64, u32),
-    /// The file ends here.
+    /// Truncates the file here.
     Truncate(u64),
 }
 
@@ -94,12 +94,12 @@ fn records(file: Arc<dyn RandomAccessFile>, number: Option<u64>) -> Vec<Range<u6
         .collect()
 }
 
-/// True for a table whose writer was told to make no checksums: what it says when damaged nobody can know.
+/// True for a table whose writer was configured without checksums: its results with corruption are undefined.
 pub fn is_unprotected(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "sst") && covered(path).is_empty()
 }
 
-/// Bytes of a block's trailer.
+/// The length of a block's trailer.
 const TRAILER: u64 = 5;
 
 fn blocks(file: Arc<dyn RandomAccessFile>) -> Vec<Range<u64>> {
@@ -125,13 +125,13 @@ fn blocks(file: Arc<dyn RandomAccessFile>) -> Vec<Range<u64>> {
     covered
 }
 
-/// An offset somewhere in `ranges`, every range as likely as any other, so that small ones are met too.
+/// An offset in `ranges`, with equal probability for each range, so that small ones are met too.
 pub fn offset_in(rng: &mut TestRng, ranges: &[Range<u64>]) -> u64 {
     let range = rng.pick(ranges).clone();
     rng.u64(range)
 }
 
-/// Two flips and a cut for a file of `len` bytes.
+/// Two flips and a truncation for a file of `len` bytes.
 fn damages(rng: &mut TestRng, path: &Path, len: u64) -> Vec<Damage> {
     let covered = covered(path);
     let mut damages = vec![
@@ -172,7 +172,7 @@ fn damage_is_found_and_named_and_reading_changes_nothing() {
     }
 }
 
-/// Checks what `verify` and `scan` make of a database one file of which is damaged.
+/// Checks the results of `verify` and `scan` for a database with one corrupt file.
 fn look_at_damage(
     what: &str,
     name: &str,
@@ -186,7 +186,7 @@ fn look_at_damage(
     let before = listing(dir);
     let verified = esker("verify", dir, &[]);
     let scanned = scan(name, dir);
-    // Dumps show what can be shown. That they end, with an error or without, is checked where they are run.
+    // The dumps show what they can. Each run checks that they end, with or without an error.
     match kind {
         "table" | "unprotected" => drop(look("sst", path, &["--all"])),
         "manifest" => {
@@ -208,7 +208,7 @@ fn look_at_damage(
         assert!(names_it(&verified.stdout), "{what}: {}", verified.stdout);
     }
     match kind {
-        // Neither has a checksum; and options say how merges are resolved.
+        // Neither has a checksum; and options determine how merges are resolved.
         "options" | "unprotected" => {}
         "identity" => assert_same(what, &scanned.good(), &expected(name)),
         "current" if scanned.status == 0 => assert_same(what, &scanned.stdout, &expected(name)),
@@ -217,20 +217,20 @@ fn look_at_damage(
             "{what}: {}",
             scanned.stderr
         ),
-        // A file cut between two records is as whole as one that was never longer.
+        // A file truncated between two records is as intact as one that was never longer.
         "wal" | "manifest"
             if scanned.status == 0 && verified.status == 0 && matches!(damage, Damage::Truncate(_)) => {}
         _ if scanned.status == 0 => {
             assert!(!cut_blocks, "{what}");
             assert_same(what, &scanned.stdout, &expected(name));
         }
-        // What a shortened MANIFEST says may not fit the files there are.
+        // The state in a truncated MANIFEST may not match the existing files.
         "manifest" if matches!(damage, Damage::Truncate(_)) => {}
         _ => assert!(names_it(&scanned.stderr), "{what}: {}", scanned.stderr),
     }
 }
 
-/// Every single byte of a MANIFEST, of a WAL's first records and of a small table: flipped, it is noticed.
+/// A flip of any single byte of a MANIFEST, of a WAL's first records and of a small table is detected.
 #[test]
 fn no_covered_byte_is_left_out() {
     let mut rng = testkit::rng();
@@ -274,7 +274,7 @@ fn no_covered_byte_is_left_out() {
     }
 }
 
-/// A WAL from the middle, which no MANIFEST of ours records: the one behind it tells.
+/// A WAL from the middle, which our MANIFEST does not record: the next WAL reveals it.
 #[test]
 fn a_missing_wal_is_named() {
     let place = tempfile::TempDir::new().unwrap();
@@ -310,10 +310,10 @@ fn a_missing_wal_is_named() {
     fs::remove_file(missing).unwrap();
     let said = esker("verify", &dir, &[]).bad();
     let behind = last.file_name().unwrap().to_str().unwrap();
-    let expected = format!("Missing WAL {name}: {behind} comes behind it");
+    let expected = format!("Missing WAL {name}: {behind} follows it");
     assert!(said.contains(&expected), "{said}");
     fs::write(missing, held).unwrap();
-    // Nothing behind the last one tells of it.
+    // No later WAL names the last one.
     fs::remove_file(last).unwrap();
     assert!(esker("verify", &dir, &[]).good().contains("all good"));
 }

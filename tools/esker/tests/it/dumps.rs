@@ -1,4 +1,4 @@
-//! Every look into a file, over every file there is.
+//! Every dump, over every file of its kind.
 
 use std::path::Path;
 
@@ -88,7 +88,7 @@ fn a_wal_is_shown_as_batches_and_as_records() {
         &["--headers"],
     );
     assert!(
-        recycled.ends_with("before it was recycled begins at 50497\n"),
+        recycled.ends_with("before the file was recycled begin at 50497\n"),
         "{recycled}"
     );
     let timestamps = shown(

@@ -1,4 +1,4 @@
-//! Everything that keeps a command from doing what it was asked to: one clear line, exit status 1, nothing changed.
+//! Failures of commands: one clear line, exit status 1, nothing changed.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
@@ -72,7 +72,7 @@ fn a_database_in_use() {
         );
         assert!(error.contains(lock.to_str().unwrap()), "{error}");
     }
-    // Reading takes no lock, and sees what the other process has written.
+    // Reading takes no lock, and sees the writes of the other process.
     let rows = esker("scan", dir.path(), &[]).good();
     assert!(rows.ends_with("zzz\tnew\n"), "{}", &rows[rows.len() - 100..]);
     esker("verify", dir.path(), &[]).good();
@@ -83,10 +83,10 @@ fn a_database_in_use() {
     esker("put", dir.path(), &["k", "v"]).good();
 }
 
-/// Somebody who is not root and owns nothing.
+/// A user without privileges and without files.
 const NOBODY: u32 = 65534;
 
-/// The binary, run by somebody to whom permissions apply. `place` is a directory everybody may read.
+/// The binary, run by a user to whom permissions apply. `place` is a directory that every user may read.
 fn as_nobody(place: &Path) -> Command {
     let is_root = fs::metadata(place).unwrap().uid() == 0;
     if !is_root {
@@ -94,7 +94,8 @@ fn as_nobody(place: &Path) -> Command {
     }
     let binary = place.join("esker");
     if !binary.exists() {
-        // By another process: a child forked meanwhile would keep a file of ours open for writing, and a file so open cannot be run.
+        // Copied by another process: a child forked meanwhile would keep our file open for writing, and such
+        // a file cannot be executed.
         let copied = Command::new("cp")
             .arg(env!("CARGO_BIN_EXE_esker"))
             .arg(&binary)
@@ -250,7 +251,7 @@ fn an_output_that_is_full() {
     assert!(error.contains("While writing to standard output"), "{error}");
 }
 
-/// On a file system of its own, which it fills, a put fails; once there is room again every row is there.
+/// A put that fills its file system fails; once there is room again every row is there.
 #[test]
 fn a_full_disk() {
     let dir = TempDir::new().unwrap();

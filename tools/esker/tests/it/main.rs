@@ -1,4 +1,4 @@
-//! The inspector from outside: the real binary over the databases RocksDB wrote, whole and damaged.
+//! Tests of the inspector's binary over databases that RocksDB wrote, intact and corrupt.
 
 mod backup;
 mod checkpoint;

@@ -1,4 +1,4 @@
-//! Damaged databases opened for writing: an error, or what can be read is right; and what was good stays.
+//! Corrupt databases opened for writing: they fail, or readable data is right; and intact data stays.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -53,7 +53,7 @@ fn read_only_rows(dir: &Path, name: &str) -> esker::Result<String> {
     rows(&Db::open_read_only(&Options::default(), dir)?, name)
 }
 
-/// True if WAL `path`, cut at `at`, looks like one that was never longer: a record ends there, and not in its middle.
+/// True if WAL `path`, truncated at `at`, looks like one that was never longer: a record ends there.
 fn looks_whole(path: &Path, at: u64) -> bool {
     let goes_on = |record: &PhysicalRecord| {
         use RecordType::{First, Middle, RecyclableFirst, RecyclableMiddle};
@@ -66,13 +66,14 @@ fn looks_whole(path: &Path, at: u64) -> bool {
             .any(|record| record.end() == at && !goes_on(&record))
 }
 
-/// What is readable of fixture `name` behind `damage` to WAL `path`: the record it hits is lost, and all that follows.
+/// The readable rows of fixture `name` after `damage` to WAL `path`: the damaged record is lost, and all that
+/// follow.
 ///
-/// Only where the file is cut between two records are the WALs behind it replayed, by RocksDB 11.8 as well: that one was
-/// longer nothing tells, and sequence numbers may be missing for good reasons.
+/// Only if the file is truncated between two records are the later WALs replayed, in RocksDB 11.8 as well:
+/// nothing shows that the file was longer, and sequence numbers may be missing for good reasons.
 fn rows_behind(name: &str, path: &Path, damage: Damage) -> esker::Result<String> {
     let Some(FileKind::Wal(number)) = filename::parse(path.file_name().unwrap().to_str().unwrap()) else {
-        panic!("{} is no WAL", path.display());
+        panic!("{} is not a WAL", path.display());
     };
     let good = fixture(name).join(path.file_name().unwrap());
     let (Damage::Flip(at, _) | Damage::Truncate(at)) = damage;
@@ -99,7 +100,7 @@ fn rows_behind(name: &str, path: &Path, damage: Damage) -> esker::Result<String>
     read_only_rows(dir.path(), name)
 }
 
-/// One damaged file of a copy of a fixture.
+/// One corrupt file in a copy of a fixture.
 struct Case<'a> {
     what: String,
     name: &'a str,
@@ -129,7 +130,8 @@ impl<'a> Case<'a> {
     fn check(&self) {
         let what = &self.what;
         let before = listing(self.dir);
-        // A shortened MANIFEST says what it said when it was that short: reading and writing must agree on what.
+        // A truncated MANIFEST has its state from when it was that short: reading and writing must agree on
+        // it.
         let read_only = read_only_rows(self.dir, self.name);
         match Db::open(&Options::default(), self.dir) {
             Err(error) => {
@@ -142,14 +144,14 @@ impl<'a> Case<'a> {
             }
             Ok(db) => {
                 let found = rows(&db, self.name);
-                // A background compaction may have met the damage as well.
+                // A background compaction may have met the corruption as well.
                 let _ = db.close();
                 drop(db);
                 self.check_rows(found, read_only);
                 match self.kind {
-                    // What these hold has been recovered from them, as far as they went.
+                    // The rows of these have been recovered from them, as far as possible.
                     "wal" | "manifest" | "current" => return,
-                    // What it said was taken over into the one written at open.
+                    // Its contents were copied into the one written at open.
                     "options" => {
                         let is_options =
                             |file: &String| matches!(filename::parse(file), Some(FileKind::Options(_)));
@@ -164,7 +166,11 @@ impl<'a> Case<'a> {
             }
         }
         let restored = read_only_rows(self.dir, self.name).unwrap_or_else(|error| panic!("{what}: {error}"));
-        assert_same(&format!("{what}, damage undone"), &restored, &expected(self.name));
+        assert_same(
+            &format!("{what}, corruption undone"),
+            &restored,
+            &expected(self.name),
+        );
     }
 
     fn check_rows(&self, found: esker::Result<String>, read_only: esker::Result<String>) {
@@ -181,7 +187,7 @@ impl<'a> Case<'a> {
                 assert_same(what, &found, &left);
             }
             (Ok(found), "manifest") if truncated => assert_same(what, &found, &read_only.unwrap()),
-            // An option may say how merges are resolved.
+            // An option may determine how merges are resolved.
             (Ok(_), "options") => {}
             (Ok(found), _) => assert_same(what, &found, &expected(self.name)),
         }
@@ -213,7 +219,7 @@ fn what_was_good_is_not_lost() {
                 }
                 let damage = damages(&mut rng, &path, len)[which];
                 if matches!(damage, Damage::Flip(..)) && is_unprotected(&path) {
-                    // A compaction makes of wrong rows a table that is whole.
+                    // A compaction turns wrong rows into an intact table.
                     continue;
                 }
                 Case::new(&name, dir.path(), kind, path, damage).check();
@@ -234,8 +240,8 @@ fn a_wal_that_is_cut_between_two_records_looks_whole() {
         Case::new(name, dir.path(), "wal", path, Damage::Truncate(at)).check();
     }
 
-    // Rows up to number 7906 are in it then. Two families have all that was behind in their tables, and so lose nothing;
-    // rows of the later WALs are there in the third.
+    // Rows up to number 7906 are in it then. Two families have all later rows in their tables, and so lose
+    // nothing; in the third, rows of the later WALs exist.
     let dir = copy(name);
     let path = dir.path().join(file);
     Case::new(name, dir.path(), "wal", path, Damage::Truncate(2261));
@@ -250,13 +256,13 @@ fn a_wal_that_is_cut_between_two_records_looks_whole() {
     }
     let (found, good) = (of(&found, "beta\t"), of(&good, "beta\t"));
     assert_ne!(found, good);
-    // The last row of all, 9200, is of this family.
+    // The very last row, 9200, belongs to this family.
     let last = |row: &&String| row.contains("\t6B6579303030303030303032333736\t");
     assert!(good.iter().any(|row| last(&row)));
     assert_eq!(found.iter().find(last), good.iter().find(last));
 }
 
-/// Listens for what recovery left out.
+/// Records what recovery dropped.
 #[derive(Default)]
 struct Dropped(Mutex<Vec<String>>);
 

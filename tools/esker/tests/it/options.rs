@@ -7,7 +7,7 @@ use tempfile::TempDir;
 
 use crate::common::*;
 
-/// The OPTIONS file of a fixture with these options in place of what it says.
+/// The OPTIONS file of a fixture with these options replaced.
 fn changed(dir: &TempDir, name: &str, options: &[(&str, &str)]) -> PathBuf {
     let text = fs::read_to_string(fixture(name).join("OPTIONS-000007")).unwrap();
     let lines = text.lines().map(|line| {
@@ -26,7 +26,7 @@ fn said_of(path: &Path) -> String {
     look("options", path, &[]).good()
 }
 
-/// One line for each danger, the words before the first option.
+/// The first word of each line that reports `option`.
 fn named(said: &str, option: &str) -> Vec<String> {
     said.lines()
         .filter(|line| line.contains(&format!("{option}=")))

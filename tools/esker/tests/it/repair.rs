@@ -1,4 +1,4 @@
-//! `esker repair`, and what RocksDB makes of what it leaves.
+//! `esker repair`, and RocksDB's results on repaired databases.
 
 use std::fs;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Rows in and out.
+//! Commands that read and write rows.
 
 use crate::common::*;
 

@@ -1,4 +1,4 @@
-//! `esker salvage`: all that is good comes along, and what does not is named.
+//! `esker salvage`: all intact data is copied, and the rest is named.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -18,7 +18,7 @@ fn flip(path: &Path, at: usize) {
     fs::write(path, bytes).unwrap();
 }
 
-/// The ranges of keys that were named, both ends among them.
+/// The ranges of keys that were named, both ends included.
 fn ranges(said: &str) -> Vec<(String, String)> {
     let words = |line: &str| -> Vec<String> {
         line.split_whitespace()
@@ -91,7 +91,7 @@ fn a_bad_block_costs_its_keys_and_no_other() {
             assert_eq!(ranges.len(), 1, "{what}");
             let (expected, got) = (expected(name), scan(name, &to).good());
             let within = expected.lines().count() - outside(&expected, &ranges).len();
-            // A block, and not the table.
+            // A block was lost, not the table.
             assert!(within < expected.lines().count() / 4, "{within} keys, {what}");
             assert!(outside(&got, &ranges) == outside(&expected, &ranges), "{what}");
             esker("verify", &to, &["--quiet"]).good();

@@ -1,4 +1,4 @@
-//! The dumps beside those of RocksDB 7.8, where it can read the file.
+//! The dumps compared with those of RocksDB 7.8, where it can read the file.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -8,7 +8,7 @@ use testkit::oracle;
 
 use crate::common::*;
 
-/// Numbers and sizes of files by family and level, and the last line's counters.
+/// The numbers and sizes of files by family and level, and the counters in the last line.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Said {
     /// (family id, file number) to size.
@@ -18,7 +18,7 @@ struct Said {
     min_log_number_to_keep: u64,
 }
 
-/// `ldb manifest_dump`: None where this release cannot read the MANIFEST.
+/// The data of `ldb manifest_dump`; `None` if this release cannot read the MANIFEST.
 fn ldb(path: &Path) -> Option<Said> {
     let mut ldb = oracle::ldb()?;
     let output = ldb
@@ -51,7 +51,7 @@ fn ldb(path: &Path) -> Option<Said> {
     None
 }
 
-/// `esker manifest` and `esker lsm --files`.
+/// The data of `esker manifest` and `esker lsm --files`.
 fn ours(dir: &Path) -> Said {
     let mut said = Said::default();
     for line in esker("manifest", dir, &["--summary"]).good().lines() {
@@ -66,7 +66,7 @@ fn ours(dir: &Path) -> Said {
             _ => {}
         }
     }
-    // Sizes in bytes stand with the edits that added the files.
+    // Sizes in bytes are in the edits that added the files.
     let mut sizes: BTreeMap<u64, u64> = BTreeMap::new();
     for line in esker("manifest", dir, &[]).good().lines() {
         let words: Vec<&str> = line.split_whitespace().collect();
@@ -106,7 +106,7 @@ fn manifests_say_what_ldb_says_they_say() {
     assert!(compared == 0 || compared >= 15, "{compared}");
 }
 
-/// RocksDB tells the checksums of whole files to its MANIFEST when asked to.
+/// On request RocksDB records the checksums of whole files in its MANIFEST.
 #[test]
 fn checksums_of_whole_files_are_verified() {
     let dir = tempfile::TempDir::new().unwrap();
@@ -138,7 +138,7 @@ fn checksums_of_whole_files_are_verified() {
     let said = esker("manifest", &db, &[]).good();
     assert!(said.contains("file_checksum=FileChecksumCrc32c:"), "{said}");
     esker("verify", &db, &[]).good();
-    // The last bytes of the footer's padding are covered by no other checksum.
+    // No other checksum covers the last bytes of the footer's padding.
     let table = listing(&db)
         .into_keys()
         .find(|file| file.ends_with(".sst"))
@@ -155,7 +155,7 @@ fn checksums_of_whole_files_are_verified() {
     );
 }
 
-/// Names of `sst_dump --show_properties`, and RocksDB's names for the same in the file.
+/// The names in `sst_dump --show_properties`, and RocksDB's names for the same in the file.
 const PROPERTIES: &[(&str, &str)] = &[
     ("# data blocks", "rocksdb.num.data.blocks"),
     ("# entries", "rocksdb.num.entries"),

@@ -1,4 +1,4 @@
-//! `esker top --once` over a database of ours that this process has open.
+//! `esker top --once` over a database that this process has open.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 use crate::common::*;
 
-/// What a frame says of a job that has ended.
+/// A frame's line about a completed job.
 fn line_of(event: &Event) -> Option<String> {
     match event {
         Event::Flushed { family, job, .. } => Some(format!("  job {job}: flush of {family} ended ")),
@@ -20,7 +20,7 @@ fn line_of(event: &Event) -> Option<String> {
     }
 }
 
-/// A frame, once it has `what` in it.
+/// A frame, once it contains `what`.
 fn frame_with(dir: &TempDir, what: &str) -> String {
     let mut frame = String::new();
     testkit::wait_until(what, || {
@@ -43,7 +43,7 @@ fn it_tells_what_listeners_of_the_database_are_told() {
     options.column_family.level0_slowdown_writes_trigger = 3;
     options.column_family.level0_file_num_compaction_trigger = 3;
     let db = Db::open(&options, dir.path()).unwrap();
-    // An order nobody but us knows.
+    // A comparator that only Esker has.
     let own = ColumnFamilyOptions {
         comparator: settings::comparator("length").unwrap(),
         disable_auto_compactions: true,
@@ -80,7 +80,7 @@ fn it_tells_what_listeners_of_the_database_are_told() {
         .count();
     let compactions = ended.len() - flushes;
     let counted = format!(
-        "{flushes} flushes and {compactions} compaction{} ended as far as LOG tells",
+        "{flushes} flushes and {compactions} compaction{} ended according to LOG",
         if compactions == 1 { "" } else { "s" }
     );
     assert!(frame.contains(&counted), "{counted}\n{frame}");
