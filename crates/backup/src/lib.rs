@@ -74,11 +74,11 @@ pub struct BackupInfo {
     pub backup_id: BackupId,
     /// The time of its creation, in Unix seconds.
     pub timestamp: u64,
-    /// The sequence number of its last row.
+    /// The sequence number of the backup's last row.
     pub sequence_number: u64,
     /// The user's metadata.
     pub app_metadata: Vec<u8>,
-    /// Its files, including those it shares with other backups.
+    /// The files of the backup, including those it shares with other backups.
     pub files: Vec<BackupFileInfo>,
     /// Files it needs that are in no known backup directory. Only RocksDB creates such backups.
     pub excluded_files: Vec<String>,

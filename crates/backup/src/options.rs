@@ -118,7 +118,7 @@ pub struct CreateBackupOptions {
 /// The treatment of existing files at the destination of a restoration.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RestoreMode {
-    /// All are removed, and all files of the backup are copied.
+    /// All existing files are removed, and all files of the backup are copied.
     #[default]
     PurgeAllFiles,
     /// Tables and blob files that are in the backup too are kept if they have its checksums.
@@ -134,7 +134,7 @@ pub struct RestoreOptions {
     /// Whether existing WALs are kept, and those in `archive` moved back. For backups created without
     /// `backup_log_files`. Default: false.
     pub keep_log_files: bool,
-    /// The other files that are kept. Default: none.
+    /// The existing files, besides WALs, that are kept. Default: none.
     pub mode: RestoreMode,
     /// The file system of the restored database. Default: the operating system's file system.
     pub fs: Arc<dyn FileSystem>,

@@ -36,7 +36,7 @@ use crate::sync::{AtomicPtr, AtomicU64, Ordering, UnsafeCell};
 /// old slots may hold.
 pub(crate) const LAST_GENERATION: u32 = u32::MAX;
 
-/// One pin.
+/// One pin, as an increment of the state word.
 const PIN: u64 = 1;
 const PINS: u64 = (1 << 28) - 1;
 /// Pins beyond this number are refused, long before the count could overflow into the flags.

@@ -102,7 +102,7 @@ pub enum ChecksumType {
 }
 
 impl ChecksumType {
-    /// All types.
+    /// All checksum types.
     pub const ALL: [ChecksumType; 5] = [
         ChecksumType::None,
         ChecksumType::Crc32c,

@@ -48,7 +48,7 @@ pub enum CompressionType {
 }
 
 impl CompressionType {
-    /// All types.
+    /// All compression types.
     pub const ALL: [CompressionType; 9] = [
         CompressionType::None,
         CompressionType::Snappy,

@@ -18,9 +18,9 @@ pub struct BlobGarbageCollection {
 /// Whether a manual compaction relocates values of old blob files, regardless of the family's options.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BlobGarbageCollectionPolicy {
-    /// It does.
+    /// Values of old blob files are relocated.
     Force,
-    /// It does not.
+    /// No values are relocated.
     Disable,
     /// The family's `enable_blob_garbage_collection` decides.
     #[default]

@@ -66,9 +66,9 @@ impl Drain {
 /// A running compaction out of L0.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Work {
-    /// The bytes it takes out of L0.
+    /// The bytes that the compaction takes out of L0.
     pub bytes: u64,
-    /// When it started.
+    /// The start of the compaction.
     pub start: Duration,
 }
 

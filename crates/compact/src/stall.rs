@@ -39,7 +39,7 @@ pub enum StallCondition {
 }
 
 impl StallCause {
-    /// All causes.
+    /// All causes of a stall.
     pub const ALL: [StallCause; 6] = [
         StallCause::MemtableLimit,
         StallCause::L0FileCountLimit,

@@ -46,7 +46,7 @@ pub struct Stream {
     pub end: Option<Vec<u8>>,
     /// The approximate bytes of its keys and values.
     pub bytes: u64,
-    /// Its keys came in descending order.
+    /// The keys of the stream came in descending order.
     pub falls: bool,
 }
 

@@ -17,19 +17,19 @@ pub const DEFAULT_COLUMN_FAMILY_NAME: &str = "default";
 /// The MANIFEST's state of a column family.
 #[derive(Clone, Debug)]
 pub struct FamilyState {
-    /// Its id, which is not reused after a drop.
+    /// The id of the family, which is not reused after a drop.
     pub id: u32,
-    /// Its name.
+    /// The name of the family.
     pub name: String,
-    /// The order of its keys.
+    /// The order of the family's keys.
     pub comparator: UserComparator,
-    /// Whether its files contain timestamps.
+    /// Whether the family's files contain timestamps.
     pub persist_user_defined_timestamps: bool,
     /// WALs with lower numbers hold no unflushed data of this family.
     pub log_number: u64,
     /// Versions of keys older than this timestamp may have been dropped; empty: none have.
     pub full_history_ts_low: Box<[u8]>,
-    /// Its files.
+    /// The files of the family.
     pub version: Version,
 }
 

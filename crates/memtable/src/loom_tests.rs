@@ -232,7 +232,7 @@ fn descending_keys_from_two_threads() {
 
 /// A closed root over leaves of which one is closed too, that of 33 to 63.
 const CLOSED_ROOT: [u8; 9] = [11, 62, 65, 84, 87, 33, 12, 47, 63];
-/// The same with three closed leaves.
+/// A closed root over leaves of which three are closed.
 const CLOSED_LEAVES: [u8; 12] = [13, 10, 12, 23, 45, 37, 87, 81, 31, 64, 19, 50];
 /// One more leaf would close the root; all leaves are closed.
 const ALMOST_CLOSED: [u8; 10] = [10, 12, 44, 15, 55, 19, 76, 34, 22, 71];

@@ -100,9 +100,9 @@ impl Touched {
 /// The newest version of a key.
 pub(crate) struct Newest {
     pub timestamp: Timestamp,
-    /// Bytes of its value, if statistics are kept or the value was asked for.
+    /// The bytes of the version's value, if statistics are kept or the value was asked for.
     pub value_len: usize,
-    /// Its value, if it was asked for.
+    /// The version's value, if it was asked for.
     stored: Vec<u8>,
     deletes: bool,
     /// A range tombstone hides the version.

@@ -40,7 +40,7 @@ pub const VERSION_SIZE: usize = 12;
 pub struct MvccKey<'a> {
     /// The user's key.
     pub user_key: &'a [u8],
-    /// Its version; [`Timestamp::ZERO`] for none.
+    /// The version of the key; [`Timestamp::ZERO`] for none.
     pub timestamp: Timestamp,
 }
 

@@ -325,7 +325,7 @@ pub(crate) struct Cover {
     order: Order,
     /// The first fragment that ends after the last key queried; `None` before the first query.
     at: Option<usize>,
-    /// That key is in the fragment, and not before it.
+    /// The key queried last is in the fragment, and not before it.
     is_inside: bool,
 }
 

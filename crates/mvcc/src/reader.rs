@@ -94,13 +94,13 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The same reader, reading at `snapshot`.
+    /// Makes the reader read at `snapshot`.
     pub fn at(mut self, snapshot: Snapshot) -> Reader<'a> {
         self.options.snapshot = Some(snapshot);
         self
     }
 
-    /// The same reader, reading as if `batch` were written.
+    /// Makes the reader read as if `batch` were written.
     pub fn over(mut self, batch: &'a WriteBatchWithIndex) -> Reader<'a> {
         self.batch = Some(batch);
         self

@@ -432,11 +432,11 @@ struct Scan<'a> {
 
 /// The outcome for a version that a reader sees.
 enum Taken {
-    /// It was returned or skipped.
+    /// The version was returned or skipped.
     GoOn,
-    /// It was returned, and no more keys are wanted.
+    /// The version was returned, and no more keys are wanted.
     Full,
-    /// It was not returned: it takes this many bytes.
+    /// The version was not returned: it takes this many bytes.
     TooLarge(u64),
 }
 

@@ -68,7 +68,7 @@ pub struct FragmentedTombstones {
     /// The prefixes of the fragments' ends.
     pub(crate) ends: KeyPrefixes,
     pub(crate) seqnos: Vec<SeqNo>,
-    /// One for each sequence number.
+    /// One timestamp for each sequence number.
     pub(crate) timestamps: Vec<u8>,
     pub(crate) timestamp_size: usize,
     /// See [`bound::stored_timestamp_size`](crate::bound::stored_timestamp_size).

@@ -21,7 +21,7 @@ pub enum Strategy {
     Priorities {
         /// The number of such points.
         changes: u32,
-        /// They are within the first this many points.
+        /// The points are among the first this many.
         within: u64,
     },
     /// The current thread as long as it can run, then the next in turn, except for these turns. A thread that
@@ -73,9 +73,9 @@ impl FromStr for Turn {
 /// A thread that could run next.
 pub(crate) struct Candidate {
     pub thread: usize,
-    /// It sleeps or waits with a limit that has not expired.
+    /// The thread sleeps, or waits with a limit that has not expired.
     pub early: bool,
-    /// It was interrupted recently.
+    /// The thread was interrupted recently.
     pub behind: bool,
 }
 

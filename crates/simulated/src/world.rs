@@ -30,7 +30,7 @@ pub struct Settings {
 /// The outcome of a world.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// Why it failed, if it did: a panic, a deadlock, too many points.
+    /// The reason for the failure, if the world failed: a panic, a deadlock, too many points.
     pub failure: Option<String>,
     /// The number of points it took.
     pub points: u64,
@@ -79,7 +79,7 @@ struct Thread {
     count: u64,
     /// The limit ended its last wait.
     timed_out: bool,
-    /// It was interrupted: until that point it runs by default only when no other thread can.
+    /// The thread was interrupted: until that point it runs by default only when no other thread can.
     behind: u64,
 }
 

@@ -39,7 +39,7 @@ pub trait BlockPropertyCollector: Send {
 
 /// Creates a collector for each table.
 pub trait BlockPropertyCollectorFactory: Send + Sync + 'static {
-    /// Its name, by which a [`BlockPropertyFilter`] finds its collectors' properties.
+    /// The name of the collectors, by which a [`BlockPropertyFilter`] finds their properties.
     fn name(&self) -> &str;
 
     /// The collector of one table.
@@ -127,7 +127,7 @@ pub(crate) struct BlockProperties {
 struct Collected {
     name: String,
     collector: Box<dyn BlockPropertyCollector>,
-    /// Its properties of the spans, length-prefixed.
+    /// The collector's properties of the spans, length-prefixed.
     spans: Vec<Vec<u8>>,
 }
 

@@ -182,7 +182,7 @@ impl TableCursor {
         };
         match partitions {
             Ok(partitions) => {
-                // As if it were before an entry after the last.
+                // Behaves as if the cursor were before an entry after the last.
                 if self.enter_last_of(partitions) {
                     self.block.seek_to_last();
                     if !self.block.valid() {

@@ -53,9 +53,10 @@ struct Rules {
 
 /// The outcome of an operation.
 enum Fate {
-    /// It is done as usual.
+    /// The operation is done as usual.
     Done,
-    /// It is done, then reported as failed. A number from 0 to 1 gives the part of an append that is done.
+    /// The operation is done, then reported as failed. A number from 0 to 1 gives the part of an append that
+    /// is done.
     DoneButFails(Error, f64),
     /// A read returns that part of its bytes.
     Short(f64),

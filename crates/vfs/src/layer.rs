@@ -27,7 +27,7 @@ pub struct Call<'a> {
 /// The arguments of a [`Call`] besides its paths.
 #[derive(Clone, Copy, Debug)]
 pub enum Details<'a> {
-    /// Nothing.
+    /// The operation has no further arguments.
     None,
     /// The options of opening a file.
     Open(&'a OpenOptions),

@@ -23,7 +23,7 @@ use crate::{CreateOptions, FileLock, FileSystem, OpenOptions, RandomAccessFile, 
 /// The unsynced data that a power loss leaves. Synced bytes and names are always kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UnsyncedPolicy {
-    /// Nothing: the worst disk that keeps its guarantees.
+    /// No unsynced data survives: the worst disk that keeps its guarantees.
     Lose,
     /// Everything the kernel had.
     Keep,

@@ -123,12 +123,12 @@ impl LogFs {
         LogFs::with(inner, root.into(), false, false)
     }
 
-    /// Also records appends.
+    /// Makes the log record appends too.
     pub fn with_appends(self) -> LogFs {
         LogFs::with(self.inner, self.log.root.clone(), true, self.log.queries)
     }
 
-    /// Also records reads and queries.
+    /// Makes the log record reads and queries too.
     pub fn with_queries(self) -> LogFs {
         LogFs::with(self.inner, self.log.root.clone(), self.log.appends, true)
     }

@@ -53,12 +53,12 @@ impl ReadBuffer {
         (self.start, self.len) = (0, 0);
     }
 
-    /// The size of its memory in bytes.
+    /// The size of the read's memory in bytes.
     pub fn capacity(&self) -> usize {
         self.memory.as_ref().map_or(0, |memory| memory.len())
     }
 
-    /// Its bytes, for writing.
+    /// The read's bytes, for writing.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         match &mut self.memory {
             Some(memory) => &mut memory[self.start..self.start + self.len],

@@ -214,9 +214,9 @@ pub(crate) fn put_record(out: &mut Vec<u8>, ty: RecordType, log_number: u32, pay
 /// RocksDB 9.11 and later with `track_and_verify_wals`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PredecessorWal {
-    /// Its log number.
+    /// The log number of the preceding WAL.
     pub log_number: u64,
-    /// Its size in bytes.
+    /// The size of the preceding WAL in bytes.
     pub size: u64,
     /// The last sequence number in it.
     pub last_seqno: u64,

@@ -78,7 +78,7 @@ pub struct ReaderOptions {
 pub struct Dropped {
     /// The offset at which they were found, or at which their loss was detected.
     pub offset: u64,
-    /// Their number; as in RocksDB, headers may or may not be included.
+    /// The number of lost bytes; as in RocksDB, headers may or may not be included.
     pub bytes: u64,
     /// The reason, in RocksDB's words.
     pub reason: String,
@@ -486,7 +486,7 @@ impl Reader {
                     Err(error) => self.damaged(end - start, error.message()),
                 }
             }
-            // This type with a payload; without one it is fill and not a record.
+            // Type 0 with a payload is an unknown record. Without one it is fill.
             RecordType::Zero => self.take_unknown(type_byte, end - start),
         }
     }

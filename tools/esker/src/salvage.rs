@@ -105,11 +105,11 @@ struct Salvage<'a> {
 
 /// The result of an inspection of a table.
 enum Look {
-    /// It can be copied unchanged.
+    /// The table can be copied unchanged.
     Good,
-    /// Its readable part must be rewritten.
+    /// The readable part of the table must be rewritten.
     Rewrite(Arc<Table>),
-    /// Nothing can be read.
+    /// No part of the table can be read.
     Bad(Error),
 }
 

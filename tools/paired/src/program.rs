@@ -81,11 +81,11 @@ impl Cost {
 /// A program that has ended.
 #[derive(Clone, Debug)]
 pub struct Finished {
-    /// Its standard output.
+    /// The program's standard output.
     pub output: String,
-    /// Its standard error.
+    /// The program's standard error.
     pub errors: String,
-    /// Its cost.
+    /// The program's cost.
     pub cost: Cost,
 }
 
@@ -136,7 +136,7 @@ fn read(pipe: Option<impl Read>) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Its cost, and whether it succeeded; `None` if it had to be stopped.
+/// The cost of the process, and whether it succeeded; `None` if it had to be stopped.
 fn wait(child: &mut Child, limit: Duration) -> std::io::Result<(Cost, Option<bool>)> {
     let start = Instant::now();
     let process = child.id().to_string();

@@ -104,7 +104,7 @@ impl Operands {
 
 /// Why the collection of operands ended.
 enum Stop {
-    /// Their key ends in the inputs.
+    /// The key of the operands ends in the inputs.
     KeyEnds,
     /// The next entry belongs to another stripe or another timestamp, or has an unknown kind.
     Unknown,

@@ -204,14 +204,14 @@ fn complete(
 /// Whether a manual compaction also rewrites files that are at the bottom already.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BottommostLevelCompaction {
-    /// It does not.
+    /// Files at the bottom are not rewritten.
     Skip,
-    /// It does, if the family has a compaction filter. The default.
+    /// Files at the bottom are rewritten if the family has a compaction filter. The default.
     #[default]
     IfHaveCompactionFilter,
-    /// It rewrites all of them, including those it has just written.
+    /// All files at the bottom are rewritten, including those that the compaction has just written.
     Force,
-    /// It rewrites all files that it has not written itself.
+    /// All files at the bottom are rewritten that the compaction has not written itself.
     ForceOptimized,
 }
 

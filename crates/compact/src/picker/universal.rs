@@ -108,12 +108,12 @@ fn plan_of(
 /// A sorted run: a file of L0, or a level.
 struct SortedRun {
     level: usize,
-    /// Its files within the level.
+    /// The indexes of the run's files within the level.
     files: Range<usize>,
     bytes: u64,
     /// The bytes as [`Weights`] counts them.
     weight: u64,
-    /// One of its files is in a compaction.
+    /// One of the run's files is in a compaction.
     busy: bool,
 }
 

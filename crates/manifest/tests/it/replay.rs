@@ -188,7 +188,7 @@ fn a_group_is_applied_whole_or_not_at_all() {
         let edits = [start()].into_iter().chain(broken);
         assert_eq!(error(edits), "Corruption: corrupted atomic group");
     }
-    // One after the other.
+    // Atomic groups one after the other.
     let edits = [member(1, 10), member(0, 11), member(0, 12)];
     assert_eq!(files(replay([start()].into_iter().chain(edits)).unwrap()), 3);
 }

@@ -99,7 +99,7 @@ impl Stage {
         self.check_at(at(second), written);
     }
 
-    /// As `check`, at any time.
+    /// As `check`, at any time and not only at a full second.
     fn check_at(&self, time: Timestamp, written: i64) {
         for reverse in [false, true] {
             let options = MvccReadOptions {

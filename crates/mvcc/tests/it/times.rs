@@ -124,7 +124,7 @@ fn refuses(reader: &Reader<'_>, time: Timestamp) {
         windows.push((time, Timestamp::MAX));
     }
     for (after, until) in windows {
-        // This iteration must end.
+        // The iteration must end.
         let walked = reader
             .incremental(Span::ALL, after, until)
             .and_then(|mut iter| iter.next().map(drop));

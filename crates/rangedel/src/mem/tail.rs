@@ -125,7 +125,7 @@ impl Tail {
 }
 
 impl Item<'_> {
-    /// This tombstone as a list of entries.
+    /// The tombstone as a list of entries.
     pub(crate) fn entries(&self) -> Entries<'_> {
         Entries {
             seqnos: std::slice::from_ref(&self.seqno),

@@ -36,7 +36,7 @@ pub(super) enum Node {
 
 #[derive(Debug)]
 pub(super) struct Inner {
-    /// One more than the splits.
+    /// The children: one more than there are splits.
     children: Vec<Child>,
     /// The start of each child but the first.
     splits: Vec<Box<[u8]>>,

@@ -562,7 +562,7 @@ fn set_key(
 enum ByIndex {
     /// The first entry at or after it, and whether it is exactly this key.
     At { entry: usize, exact: bool },
-    /// All entries are before it.
+    /// All entries are before the target.
     End,
     /// The index cannot decide without whole keys.
     Unknown,

@@ -94,7 +94,7 @@ const _: () = assert!(size_of::<Block>() <= 56);
 /// Memory that begins with the bytes of a block; more may follow.
 enum Data {
     Owned(Buffer),
-    /// One word here, so that the usual case stays small.
+    /// The block is behind a pointer, so that the usual case stays small.
     Apart(Box<Apart>),
 }
 

@@ -17,7 +17,7 @@ pub enum FilterPolicy {
     /// Ribbon filters, which are as accurate as Bloom filters of `bits_per_key` and about 30% smaller, and
     /// take three to four times the time to build and twice the time to query.
     Ribbon {
-        /// As in [`FilterPolicy::Bloom`].
+        /// The bits per key, as in [`FilterPolicy::Bloom`].
         bits_per_key: f64,
         /// Tables of the levels before this one get Bloom filters, because they do not live long. A flush
         /// counts as level -1; `i32::MAX` makes Bloom filters everywhere. RocksDB's default is 0.

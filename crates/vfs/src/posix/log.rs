@@ -83,7 +83,7 @@ static ZEROS: [u8; SYNCED_STEP as usize] = [0; SYNCED_STEP as usize];
 /// Whether a file may be mapped, and the properties of its mapping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Backing {
-    /// It may not: every append is a write.
+    /// The file may not be mapped: every append is a write.
     Unmapped,
     /// On a disk: a sync has a cost.
     Disk,

@@ -89,7 +89,7 @@ impl Mapping {
         self.start
     }
 
-    /// Its length in bytes.
+    /// The length of the mapping in bytes.
     pub(super) fn len(&self) -> usize {
         self.len
     }

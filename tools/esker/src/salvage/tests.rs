@@ -42,7 +42,7 @@ fn damaged(dir: &Path) {
     fs::write(&table, bytes).unwrap();
 }
 
-/// Its output, and the error it ends with.
+/// The output of a salvage, and the error it ends with.
 fn salvaged(dir: &Path, to: &Path, limit: RowLimit) -> (String, Option<String>) {
     let args = SalvageArgs {
         database: Database {

@@ -53,7 +53,7 @@ pub struct Told {
     pub stalled: BTreeMap<String, String>,
     /// The lines of the last dump of statistics about memory and the block cache.
     pub cache: Vec<String>,
-    /// Its lines about pins.
+    /// The lines of that dump about pins.
     pub pins: Vec<String>,
     /// The time of that dump.
     pub dumped: Option<String>,
@@ -79,7 +79,7 @@ pub struct Done {
     pub compaction: bool,
     /// The time it ended, in Unix microseconds.
     pub micros: u64,
-    /// Its duration, if its start was in the LOG.
+    /// The duration of the job, if its start was in the LOG.
     pub took_micros: Option<u64>,
     pub output_level: u64,
     pub output_bytes: u64,

@@ -99,7 +99,7 @@ pub struct Wal {
     pub begun: Option<u64>,
     /// The time of the last write in Unix seconds.
     pub written: u64,
-    /// Some family may have rows in it that no table has.
+    /// Some family may have rows in this WAL that are in none of its tables.
     pub needed: bool,
 }
 

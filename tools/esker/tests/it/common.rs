@@ -54,7 +54,7 @@ pub fn expected(name: &str) -> String {
 
 /// The result of a run of the binary.
 pub struct Ran {
-    /// Its arguments, for messages.
+    /// The arguments of the run, for messages.
     pub command: String,
     pub status: i32,
     pub stdout: String,
@@ -93,13 +93,13 @@ impl Ran {
         ran
     }
 
-    /// Its output; the run must have succeeded.
+    /// The output of the run, which must have succeeded.
     pub fn good(self) -> String {
         assert_eq!(self.status, 0, "{}: {}", self.command, self.stderr);
         self.stdout
     }
 
-    /// Its error; the run must have failed.
+    /// The error of the run, which must have failed.
     pub fn bad(self) -> String {
         assert_eq!(self.status, 1, "{}: {}", self.command, self.stderr);
         assert!(
