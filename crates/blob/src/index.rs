@@ -72,9 +72,7 @@ impl<'a> BlobIndex<'a> {
         let type_at = reader.position() as u64;
         let compression = reader.u8("blob compression type")?;
         if !reader.is_empty() {
-            return Err(
-                Error::corruption("blob index with bytes behind its end").at(reader.position() as u64)
-            );
+            return Err(Error::corruption("blob index with bytes after its end").at(reader.position() as u64));
         }
         let compression = CompressionType::from_byte(compression).ok_or_else(|| {
             Error::corruption(format!("Unknown blob compression type: {compression}")).at(type_at)

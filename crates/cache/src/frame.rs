@@ -76,7 +76,8 @@ impl State {
     }
 }
 
-/// The state word comes first and the value right behind it, so that a hit on a small value touches one line.
+/// The state word comes first and the value directly after it, so that a hit on a small value touches one
+/// line.
 #[repr(C, align(64))]
 pub(crate) struct Frame<V> {
     state: AtomicU64,

@@ -577,7 +577,7 @@ fn decode_record(record: &[u8]) -> Result<Record> {
         }
     };
     if !bytes.is_empty() {
-        return Err(Error::corruption("bytes behind a store's record"));
+        return Err(Error::corruption("bytes after a store's record"));
     }
     Ok(Record {
         threshold,

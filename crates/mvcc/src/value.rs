@@ -74,7 +74,7 @@ impl<'a> Value<'a> {
                 let mut reader = Reader::new(data);
                 let number = reader.zigzag64("a number")?;
                 if !reader.is_empty() {
-                    return Err(Error::corruption("bytes behind a number"));
+                    return Err(Error::corruption("bytes after a number"));
                 }
                 Ok(Value::Int(number))
             }

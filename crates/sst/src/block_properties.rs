@@ -95,7 +95,7 @@ impl SkippedBlocks {
             let len = reader.varint64("bytes of blocks")?;
             let end = start
                 .checked_add(len)
-                .ok_or_else(|| Error::corruption("blocks behind the end of any file"))?;
+                .ok_or_else(|| Error::corruption("blocks beyond the end of any file"))?;
             if !filter.may_match(reader.length_prefixed("a property of blocks")?) {
                 match skipped.last_mut() {
                     Some(last) if last.end == start => last.end = end,
@@ -263,6 +263,6 @@ mod tests {
             );
         }
         let far = [&[0][..], &[0xff; 9], &[1, 0], &[0xff; 9], &[1, 0]].concat();
-        assert!(skipped(&far).unwrap_err().to_string().contains("behind the end"));
+        assert!(skipped(&far).unwrap_err().to_string().contains("beyond the end"));
     }
 }

@@ -379,7 +379,7 @@ impl Salvage<'_> {
                     let first = self.live.get(&number).map(|live| live.file.smallest_user_key());
                     // A key may have older rows in the next block, and newer ones in the previous block.
                     let from = match (before, first) {
-                        (Some(key), _) if index.has_user_keys() => format!("behind {}", self.form.show(&key)),
+                        (Some(key), _) if index.has_user_keys() => format!("after {}", self.form.show(&key)),
                         (Some(key), _) => {
                             format!("from {} (of which some rows are left)", self.form.show(&key))
                         }

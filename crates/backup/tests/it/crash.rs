@@ -12,7 +12,7 @@ use vfs::{Action, FaultFs, FileSystem, MemFs, Op, Rule, UnsyncedPolicy};
 use crate::fixtures::*;
 
 /// Runs `work` over `mem`, and `check` on the state after each possible loss of power, and after the end,
-/// which a flag tells.
+/// for which the flag is true.
 fn at_every_operation(
     mem: &MemFs,
     work: impl FnOnce(FaultFs),

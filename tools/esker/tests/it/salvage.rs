@@ -33,7 +33,7 @@ fn ranges(said: &str) -> Vec<(String, String)> {
             match at("key") {
                 Some(key) => Some((words[key + 1].clone(), words[key + 1].clone())),
                 None => {
-                    let from = at("behind").or(at("from"))?;
+                    let from = at("after").or(at("from"))?;
                     let to = at("to")?;
                     Some((words[from + 1].clone(), words[to + 1].clone()))
                 }
