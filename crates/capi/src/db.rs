@@ -46,6 +46,7 @@ impl rocksdb_t {
             db: self.db.clone(),
             default: self.default.clone(),
             inplace_update: self.inplace_update,
+            manual_pauses: AtomicI64::new(0),
             listeners: Vec::new(),
         })
     }

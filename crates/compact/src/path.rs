@@ -1,12 +1,16 @@
-//! Which of several directories a file goes to: `db_paths` and `cf_paths`, each with the bytes it should hold.
+//! The choice of a directory for a new table: `db_paths` and `cf_paths` list directories, each with a
+//! target size.
 //!
-//! Files of upper levels, and small ones of universal compactions, go to the first directories, which may be faster; what does not fit goes to later
-//! ones, and the last takes the rest. Nothing enforces a target: a directory is chosen by what levels should hold, not by what they do.
+//! Files of upper levels, and small files of universal compactions, go to the first directories, which
+//! may be faster. Files that do not fit there go to later directories, and the last one takes the rest. A
+//! target size is not a limit: the choice depends on the target sizes of levels, not on the bytes they
+//! hold.
 
 use crate::options::LeveledOptions;
 
-/// The directory of files of `level`. The levels above it, L0 taken for as large as L1, come first, each whole in the first directory that has
-/// room for it behind those before. `targets` are the bytes of each directory.
+/// The directory of files of `level`. Levels are placed in order, L0 with the size of L1, each as a whole
+/// in the first directory with room for it after the levels before. `targets` are the target sizes of the
+/// directories.
 pub fn leveled(targets: &[u64], options: &LeveledOptions, level: usize) -> u32 {
     let last = targets.len().saturating_sub(1);
     let (mut path, mut current) = (0, 0);
@@ -32,8 +36,9 @@ pub fn leveled(targets: &[u64], options: &LeveledOptions, level: usize) -> u32 {
     path as u32
 }
 
-/// The directory of a file of `bytes` that a universal compaction writes: the first that has room for it, and that leaves as much room, with those before
-/// it, for what will come until this file is compacted itself. That is its own size less `size_ratio` percent.
+/// The directory of a file of `bytes` that a universal compaction writes: the first with room for the
+/// file, and with room left there and in the directories before it for the files that will be written
+/// until this one is compacted again. Those files are estimated at `bytes` less `size_ratio` percent.
 pub fn universal(targets: &[u64], size_ratio: u32, bytes: u64) -> u32 {
     let last = targets.len().saturating_sub(1);
     let to_come = (u128::from(bytes) * u128::from(100u32.saturating_sub(size_ratio)) / 100) as u64;
@@ -83,7 +88,7 @@ mod tests {
         assert_eq!(universal(&[200, 0], 1, 100), 0);
         assert_eq!(universal(&[199, 0], 1, 100), 1);
         assert_eq!(universal(&[160, 0], 50, 100), 0);
-        // What does not fit into the first leaves it to others.
+        // A file too large for the first directory leaves it to smaller files.
         assert_eq!(universal(&[90, 120, 0], 1, 100), 1);
         assert_eq!(universal(&[90, 100, 0], 1, 100), 2, "it must have more than that");
         assert_eq!(universal(&[1, 2, 3, u64::MAX], 1, 1 << 50), 3);

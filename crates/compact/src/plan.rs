@@ -146,7 +146,8 @@ pub(crate) struct Parts<'a> {
 }
 
 impl Plan {
-    /// Has the output written to the directory of that number, if one is named: what lies in another is not moved, but rewritten.
+    /// Sets the output's directory, if `path_id` names one. Inputs in other directories are rewritten,
+    /// not moved.
     pub fn write_to(&mut self, path_id: Option<u32>) {
         let Some(path_id) = path_id else { return };
         self.output_path_id = Some(path_id);

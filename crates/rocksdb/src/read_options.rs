@@ -102,9 +102,9 @@ impl ReadOptions {
     /// Obsolete files are always removed in the background: nothing changes.
     pub fn set_background_purge_on_iterator_cleanup(&mut self, _v: bool) {}
 
-    /// Not implemented: a read with it fails. Range deletions cost a read next to nothing here.
+    /// Reads see rows that range deletions have deleted. Default: false.
     pub fn set_ignore_range_deletions(&mut self, v: bool) {
-        self.refuse("ReadOptions::set_ignore_range_deletions", v);
+        self.inner.ignore_range_deletions = v;
     }
 
     /// Checks the checksum of every block read from disk. Default: true.
@@ -122,9 +122,9 @@ impl ReadOptions {
         self.inner.auto_readahead_size = v;
     }
 
-    /// Not implemented: a read with it fails.
+    /// The time in microseconds since 1970 after which a read fails with `TimedOut`; 0: none. Default: 0.
     pub fn set_deadline(&mut self, microseconds: u64) {
-        self.refuse("ReadOptions::set_deadline", microseconds > 0);
+        self.inner.deadline = (microseconds > 0).then(|| Duration::from_micros(microseconds));
     }
 
     /// Not implemented: a read with it fails.

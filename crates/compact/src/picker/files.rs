@@ -18,12 +18,13 @@ pub struct CompactFilesOptions {
     pub allow_trivial_move: bool,
     /// The number of threads that may write the compaction; 0: the database's option. Default: 0.
     pub max_subcompactions: u32,
-    /// The number of the directory of the output in `cf_paths` or `db_paths`; `None`: the one where compactions put what goes to that level. `None`.
+    /// The number of the output's directory in `cf_paths` or `db_paths`; `None`: the directory that
+    /// compactions choose for the output level. Default: `None`.
     pub output_path_id: Option<u32>,
 }
 
-/// The compaction of the files `numbers` to `output_level`, with the further files that are needed so that no
-/// older data ends up above newer data.
+/// The compaction of the files `numbers` to `output_level`, with the further files that are needed so
+/// that no older data ends up above newer data.
 ///
 /// # Errors
 /// `InvalidArgument` if a file or level does not exist, or the output level is above one of the files.

@@ -161,7 +161,8 @@ fn overlapping_level0(
     files.overlapping_level0(user(bounds.smallest), user(bounds.largest))
 }
 
-/// `key` with a timestamp whose bytes are all `byte`, which comparisons ignore, if the family has timestamps.
+/// `key` with a timestamp whose bytes are all `byte`, which comparisons ignore, if the family has
+/// timestamps.
 fn stamped(files: &Files<'_>, key: &[u8], byte: u8) -> Vec<u8> {
     let mut stamped = key.to_vec();
     stamped.resize(key.len() + files.cmp.timestamp_size(), byte);
@@ -218,15 +219,15 @@ pub enum BottommostLevelCompaction {
 /// The options of a manual compaction. The names and defaults are RocksDB's.
 #[derive(Clone, Debug, Default)]
 pub struct CompactRangeOptions {
-    /// No other compaction runs at the same time: this one waits for the running ones to end, and none starts
-    /// before it has ended. Default: false.
+    /// No other compaction runs at the same time: this one waits for the running ones to end, and none
+    /// starts before it has ended. Default: false.
     pub exclusive_manual_compaction: bool,
     /// Memtables are flushed first, even if that delays or stops writes. Otherwise the flush waits until it
     /// would not, as long as compactions or flushes that help are expected. Default: false.
     pub allow_write_stall: bool,
-    /// Any thread may set this flag to cancel the compaction, which then fails with `Incomplete`. The flag is
-    /// checked between steps and between blocks of the output, and, while the compaction waits for another
-    /// job of the database, when a job ends. Completed steps stay. Default: `None`.
+    /// Any thread may set this flag to cancel the compaction, which then fails with `Incomplete`. The
+    /// flag is checked between steps and between blocks of the output, and, while the compaction waits
+    /// for another job of the database, when a job ends. Completed steps stay. Default: `None`.
     pub canceled: Option<Arc<AtomicBool>>,
     /// The files end up in `target_level`, if it and the levels between are empty. Default: false.
     pub change_level: bool,
@@ -236,9 +237,9 @@ pub struct CompactRangeOptions {
     pub bottommost_level_compaction: BottommostLevelCompaction,
     /// The number of threads that may write one compaction; 0: the database's option. Default: 0.
     pub max_subcompactions: u32,
-    /// The number of the output's directory in `cf_paths` or `db_paths`; `None`: the directory that compactions
-    /// choose for each level. RocksDB's default is 0, which moves everything into the first directory however
-    /// small its target size is. Default: `None`.
+    /// The number of the output's directory in `cf_paths` or `db_paths`; `None`: the directory that
+    /// compactions choose for each level. RocksDB's default is 0, which moves everything into the first
+    /// directory however small its target size is. Default: `None`.
     pub target_path_id: Option<u32>,
     /// Whether values of old blob files are relocated, so that those files become obsolete. Files that are
     /// moved and not rewritten keep their values where they are: see `bottommost_level_compaction`. Default:
