@@ -6,3 +6,4 @@ mod ingest;
 mod scripts;
 mod seeds;
 mod threads;
+mod transactions;
