@@ -18,6 +18,11 @@ static library. This page is written by `cargo xtask gen` from the tables of tha
 `cargo xtask judge c_test` compiles RocksDB's own test of the interface against the library, runs it and counts the phases passed:
 [judges.md](judges.md) has its count and those of other programs.
 
+With `ESKER_CHECKED_HANDLES=1` in its environment a program is told on the standard error output of each object that it gives back twice,
+or that is not the library's; such an object is left alone. Objects that are released by `rocksdb_free` are not watched: a transaction's
+snapshot, the batch of a transaction, arrays. A compaction service is asked, and where it takes a job and ends it with success the
+compaction is run here all the same: outputs of other processes are not put in place.
+
 ";
 
 const GENERATIONS: &str = "

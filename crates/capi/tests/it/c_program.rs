@@ -129,6 +129,11 @@ fn transactions() {
 }
 
 #[test]
+fn filters_of_wals_and_compaction_services() {
+    run("services.c");
+}
+
+#[test]
 fn files_that_a_caller_lists() {
     run("files.c");
 }
@@ -145,6 +150,7 @@ fn no_memory_is_freed_twice_or_left_behind() {
         "misuse.c",
         "options.c",
         "transactions.c",
+        "services.c",
     ] {
         let watched = [("ASAN_OPTIONS", "detect_leaks=1")];
         if run_with(program, &["-fsanitize=address"], &watched).is_none() {

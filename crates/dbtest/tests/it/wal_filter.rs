@@ -13,7 +13,7 @@ use vfs::MemFs;
 
 const DIR: &str = "/db";
 
-/// What a filter does with a record, by the first key in it.
+/// Decides about a record by the first key in it.
 type Decide = dyn Fn(&[u8], &WriteBatch) -> Result<WalProcessingOption> + Send + Sync;
 
 struct Filter {

@@ -11,7 +11,8 @@ use super::Db;
 use super::column_family::{ColumnFamily, Family};
 use super::property::approximate_size;
 
-/// The parts that [`Db::approximate_sizes_with`] counts. RocksDB's options of that name but for `files_size_error_margin`: the estimate is as good as without one.
+/// The parts that [`Db::approximate_sizes_with`] counts. RocksDB's options of that name but for `files_size_error_margin`: the estimate is as
+/// good as without one.
 #[derive(Clone, Copy, Debug)]
 pub struct SizeApproximationOptions {
     /// Rows that are not in tables yet: the bytes of their keys and values. Costs a step a row of the ranges. Default: false.

@@ -11,7 +11,7 @@ use super::sections::Applied;
 use crate::write::batch::{Operation, Operations, WriteBatch, set_sequence};
 use crate::write::predecessor::Predecessor;
 
-/// What recovery does with a record of a WAL.
+/// The decision of a filter about a record of a WAL.
 #[derive(Debug)]
 pub enum WalProcessingOption {
     /// Applies it.
@@ -50,7 +50,7 @@ pub trait WalFilter: Send + Sync {
     ) -> Result<WalProcessingOption>;
 }
 
-/// What a replay does with a record that a filter has seen.
+/// A replay's way with a record that a filter has seen.
 pub(crate) enum Filtered {
     /// Applies it.
     AsItIs,
@@ -92,7 +92,7 @@ impl DbInner {
         };
         let operations = Operations::new(record)?;
         let (sequence, count) = (operations.sequence(), operations.promised());
-        // What does not decode is reported by the replay.
+        // A record that does not decode is reported by the replay.
         if Predecessor::is_record(operations).unwrap_or(true) {
             return Ok(Filtered::AsItIs);
         }
@@ -131,8 +131,8 @@ impl DbInner {
     }
 }
 
-/// The outcome of a record in whose place a filter had another applied: its rows use up their numbers all the same. Rows that a marker of it would have
-/// brought in are not known.
+/// The outcome of a record in whose place a filter had another applied: its rows use up their numbers all the same. Rows that a marker of it
+/// would have brought in are not known.
 pub(crate) fn applied_in_place_of(record: &[u8], applied: Applied) -> Result<Applied> {
     let operations = Operations::new(record)?;
     let behind: SeqNo = operations.sequence() + u64::from(operations.promised());

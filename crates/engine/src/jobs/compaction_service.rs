@@ -10,7 +10,7 @@ use compact::{CompactionReason, Plan};
 use crate::db::DbInner;
 use crate::db::column_family::Family;
 
-/// What a service says of a job.
+/// The answer of a service about a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CompactionServiceJobStatus {
     /// It was taken, or is done.
@@ -80,7 +80,7 @@ pub trait CompactionService: Send + Sync {
     /// The database closes: what is waited for must end.
     fn cancel_awaiting_jobs(&self) {}
 
-    /// What became of the result of a job that ended with `Success`.
+    /// The result of a job that ended with `Success` was put in place, or was not.
     fn on_installation(&self, _scheduled_job_id: &[u8], _status: CompactionServiceJobStatus) {}
 }
 

@@ -223,7 +223,8 @@ option_table! {
         /// The longest key and value that the database takes; see [`RowLimit`]. Can only be lowered, which is of use to tests of what
         /// happens at the limit. Default: 2 GiB - 1.
         row_limit: RowLimit = RowLimit::MAX;
-        /// Sees each record of the WALs that recovery reads, and decides what is done with it: see [`WalFilter`]. What it leaves out is gone. Default: none.
+        /// Sees each record of the WALs that recovery reads, and decides what is done with it: see [`WalFilter`]. Rows that it leaves out are
+        /// gone. Default: none.
         wal_filter: Option<Arc<dyn WalFilter>> = None;
         /// Is asked to take compactions before they are run here: see [`CompactionService`]. Default: none.
         compaction_service: Option<Arc<dyn CompactionService>> = None;
