@@ -3,9 +3,11 @@
 
 mod c_test;
 mod flink;
+mod grocksdb;
 mod jvm;
 mod kafka;
 mod kvdb_rocksdb;
+mod linking;
 mod package;
 mod rocksdb_crate;
 mod rocksjava;
@@ -163,6 +165,24 @@ const JUDGES: &[Judge] = &[
         floor: turns::MANY,
         tier: Tier::Nightly,
         run: turns::many,
+    },
+    Judge {
+        name: "linking",
+        source: "ours: C, Go and Rust programs linked to what is installed, by pkg-config and CMake, and the package of Debian's installed",
+        over: "the shared library and the archive",
+        tests: linking::TESTS,
+        floor: linking::TESTS,
+        tier: Tier::Nightly,
+        run: linking::run,
+    },
+    Judge {
+        name: "grocksdb",
+        source: "`grocksdb` 1.10.7 of the Go module proxy, RocksDB 10.9.1: its tests, with our header",
+        over: "the shared library as 10.9",
+        tests: 84,
+        floor: 70,
+        tier: Tier::Nightly,
+        run: grocksdb::run,
     },
     Judge {
         name: "esker-rocksdb-0.25",

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::shell;
+use crate::shell::{self, Outcome};
 
 /// Generations of the interface: `crates/capi/src/generation.rs` says how they differ.
 pub const GENERATIONS: &[&str] = &["7.8", "10.4", "10.9", "11.8"];
@@ -11,10 +11,12 @@ pub const GENERATIONS: &[&str] = &["7.8", "10.4", "10.9", "11.8"];
 /// The generation of a library that is built without another being named.
 pub const NEWEST: &str = "11.8";
 
-/// The shared library, as Cargo leaves it.
+/// The shared library and the archive, as Cargo leaves them.
 pub struct Library {
     /// The shared library.
     pub shared: PathBuf,
+    /// The archive, with everything of Rust's beside our functions.
+    pub archive: PathBuf,
 }
 
 /// One shared library under the name of a generation.
@@ -53,6 +55,7 @@ impl Library {
         let target = shell::target().join(profile);
         Ok(Library {
             shared: target.join("libesker_capi.so"),
+            archive: target.join("libesker_capi.a"),
         })
     }
 
@@ -84,6 +87,46 @@ impl Library {
         )?;
         Ok(named)
     }
+}
+
+/// Makes `to` of the archive that Cargo builds: one object in which nothing is global but our functions, so that a program may hold another
+/// library of Rust's, or zstd, beside it. `scratch` is for what is made on the way.
+pub fn relink(archive: &Path, to: &Path, scratch: &Path) -> Outcome {
+    fs::create_dir_all(scratch).map_err(|error| format!("{}: {error}", scratch.display()))?;
+    let write = |name: &str, text: String| {
+        let path = scratch.join(name);
+        fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))?;
+        Ok::<PathBuf, String>(path)
+    };
+    let names = functions()?;
+    let roots = names.iter().map(|name| format!("-u {name}\n")).collect();
+    let roots = write("roots", roots)?;
+    let names = write("names", names.join("\n") + "\n")?;
+    let whole = scratch.join("whole.o");
+    // Groups are dissolved: of two with one name a linker keeps one, and ours may not be that of another library.
+    shell::run(
+        shell::command("ld")
+            .args(["-r", "--gc-sections", "--force-group-allocation"])
+            .arg(format!("@{}", roots.display()))
+            .arg("-o")
+            .arg(&whole)
+            .arg(archive),
+    )?;
+    // The compiler's own form of some functions of std, which older tools cannot read, goes.
+    let object = scratch.join("librocksdb.o");
+    shell::run(
+        shell::command("objcopy")
+            .arg(format!("--keep-global-symbols={}", names.display()))
+            .args([
+                "--strip-debug",
+                "--remove-section=.llvmbc",
+                "--remove-section=.llvmcmd",
+            ])
+            .arg(&whole)
+            .arg(&object),
+    )?;
+    let _ = fs::remove_file(to);
+    shell::run(shell::command("ar").arg("rcsD").arg(to).arg(&object))
 }
 
 /// The names of all functions that the library exports.

@@ -7,6 +7,7 @@ mod ci;
 mod circles;
 mod fuzz;
 mod generate;
+mod install;
 mod jni;
 mod judge;
 mod library;
@@ -49,6 +50,9 @@ cargo xtask VERB
   judge NAME [ARGS] fetches one, builds it, runs its tests and counts them; fewer than its floor fail. c_test --each goes on after a
                     phase that fails; rocksdb-crate takes names of test files
   judge gate        those that run before each change
+  install --prefix DIR [--generation G] [--debug]
+                    the C library with its header, pkg-config and CMake files, under DIR; G is 7.8, 10.4, 10.9 or 11.8 (11.8)
+  dist [--debug]    the C library as a package of Debian's and as a tarball, into target/dist
   fuzz-quick [SEC]  every fuzz target for SEC seconds (5), coverage-guided where a nightly compiler is installed
   fuzz TARGET [SEC] one target for SEC seconds (600)
   published [ARGS]  run every table of the documents Esker started from beside RocksDB and write docs/published.md;
@@ -104,6 +108,9 @@ fn run(args: &[String]) -> Outcome {
         ("circles", []) => circles::run(None),
         ("circles", [name]) => circles::run(Some(name)),
         ("judge", words) => judge::run(words),
+        ("install", words) => install::run(words),
+        ("dist", []) => install::dist(&["--release"]),
+        ("dist", ["--debug"]) => install::dist(&[]),
         ("gen", []) => generate::write(),
         ("gen", ["--check"]) => generate::check(),
         ("fuzz-quick", []) => fuzz::quick(5),

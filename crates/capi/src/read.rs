@@ -408,7 +408,7 @@ unsafe fn may_exist(
         .db
         .key_may_exist(&rocksdb_readoptions_t::of(options), family, key)
     {
-        // Nothing is left to look for: RocksDB tells that as a value that was found, and is empty.
+        // Nothing is left to look for: RocksDB reports that as a value that was found, and is empty.
         Ok(KeyMayExist::No) => {
             if !value.is_null() && !found.is_null() {
                 *value = copied(&[], length);

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use esker::{
     BlockBasedOptions, BottommostLevelCompaction, ColumnFamilyOptions, CompactFilesOptions,
@@ -294,9 +295,6 @@ impl Inner {
 
     /// The engine's options of a read.
     pub fn read_options(&self) -> Result<ReadOptions> {
-        if self.flag("ignore_range_deletions", false) {
-            return Err(Error::not_supported("ReadOptions::ignore_range_deletions"));
-        }
         if self.parts.iter_start_ts.is_some() {
             return Err(Error::not_supported("ReadOptions::iter_start_ts"));
         }
@@ -322,6 +320,12 @@ impl Inner {
             readahead_size: self.int("readahead_size", 0).max(0) as usize,
             async_io: self.flag("async_io", false),
             table_filter: parts.table_filter.clone(),
+            ignore_range_deletions: self.flag("ignore_range_deletions", false),
+            deadline: u64::try_from(self.int("deadline", 0))
+                .ok()
+                .filter(|&microseconds| microseconds > 0)
+                .map(Duration::from_micros),
+            value_size_soft_limit: self.int("value_size_soft_limit", -1) as u64,
             ..ReadOptions::default()
         })
     }

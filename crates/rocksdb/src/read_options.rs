@@ -1,5 +1,7 @@
 //! Options of one operation: read, write, flush, compaction, ingestion.
 
+use std::time::Duration;
+
 use crate::option_types::narrow;
 use crate::{BottommostLevelCompaction, DBAccess, Error, IterateBounds, ReadTier, SnapshotWithThreadMode};
 

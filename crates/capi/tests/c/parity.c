@@ -1,4 +1,4 @@
-// What programs written for RocksDB rely on beside the header's words; each was found by the tests of one of them.
+// Behaviour that programs written for RocksDB rely on beside the header's words; each was found by the tests of one of them.
 #include "check.h"
 
 static int compare(void* state, const char* a, size_t a_length, const char* b, size_t b_length) {
@@ -28,7 +28,7 @@ static void defaults(void) {
   rocksdb_backup_engine_options_t* backups = rocksdb_backup_engine_options_create("nowhere");
   CHECK((uint32_t)rocksdb_backup_engine_options_get_share_files_with_checksum_naming(backups) == 0x80000002u);
   rocksdb_backup_engine_options_destroy(backups);
-  // Rounded up to a multiple of the shards inside, and told as it was given.
+  // Rounded up to a multiple of the shards inside, and reported as it was given.
   rocksdb_lru_cache_options_t* of_cache = rocksdb_lru_cache_options_create();
   rocksdb_lru_cache_options_set_capacity(of_cache, 19);
   rocksdb_lru_cache_options_set_num_shard_bits(of_cache, 2);

@@ -250,7 +250,7 @@ pub static READ: [Field; 17] = [
     Field { name: "async_io", default: "0", used: Use::Hand },
     Field { name: "auto_prefix_mode", default: "0", used: Use::Hand },
     Field { name: "background_purge_on_iterator_cleanup", default: "0", used: Use::Kept },
-    Field { name: "deadline", default: "0", used: Use::Kept },
+    Field { name: "deadline", default: "0", used: Use::Hand },
     Field { name: "fill_cache", default: "1", used: Use::Hand },
     Field { name: "ignore_range_deletions", default: "0", used: Use::Hand },
     Field { name: "io_timeout", default: "0", used: Use::Kept },
@@ -262,7 +262,7 @@ pub static READ: [Field; 17] = [
     Field { name: "readahead_size", default: "0", used: Use::Hand },
     Field { name: "tailing", default: "0", used: Use::Hand },
     Field { name: "total_order_seek", default: "0", used: Use::Hand },
-    Field { name: "value_size_soft_limit", default: "18446744073709551615", used: Use::Kept },
+    Field { name: "value_size_soft_limit", default: "18446744073709551615", used: Use::Hand },
     Field { name: "verify_checksums", default: "1", used: Use::Hand },
 ];
 

@@ -1,0 +1,180 @@
+//! The installed library in use: C, Go and Rust programs linked to the shared library and to the archive, through `rocksdb.pc` and the CMake files,
+//! and Debian's package unpacked and installed into an empty root.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::{Count, Fault};
+use crate::{install, shell};
+
+/// Tests that there are.
+pub const TESTS: usize = 9;
+
+struct Linking {
+    scratch: PathBuf,
+    count: Count,
+}
+
+/// Runs them.
+pub fn run(words: &[&str]) -> Result<Count, Fault> {
+    if !words.is_empty() {
+        return Err(Fault::broken(format!("not understood: {}", words.join(" "))));
+    }
+    let scratch = shell::root().join(super::SCRATCH).join("linking");
+    let _ = fs::remove_dir_all(&scratch);
+    let prefix = scratch.join("prefix");
+    fs::create_dir_all(&prefix).map_err(|error| format!("{}: {error}", prefix.display()))?;
+    install::run(&["--prefix", &prefix.display().to_string(), "--debug"])?;
+    let mut linking = Linking {
+        scratch,
+        count: Count::default(),
+    };
+    linking.c(&prefix);
+    linking.cmake(&prefix);
+    linking.go(&prefix);
+    linking.rust(&prefix);
+    linking.debian();
+    Ok(linking.count)
+}
+
+impl Linking {
+    /// Builds a program by `build`, whose last argument is to be its path, and runs it over an empty directory.
+    fn try_one(&mut self, name: &str, mut build: Command, lib: &Path) {
+        let program = self.scratch.join(name);
+        let outcome = shell::output(build.arg(&program)).map(drop);
+        self.used(name, &program, lib, outcome);
+    }
+
+    /// Runs a program, if it was built.
+    fn used(&mut self, name: &str, program: &Path, lib: &Path, built: Result<(), String>) {
+        let place = self.scratch.join(format!("{name}.db"));
+        let outcome = built.and_then(|()| {
+            let mut command = shell::command(program);
+            shell::output(command.arg(&place).env("LD_LIBRARY_PATH", lib)).map(drop)
+        });
+        self.note(name, outcome);
+    }
+
+    fn note(&mut self, name: &str, outcome: Result<(), String>) {
+        match outcome {
+            Ok(()) => self.count.passed += 1,
+            Err(what) => self.count.failed.push(format!("{name}: {what}")),
+        }
+    }
+
+    fn c(&mut self, prefix: &Path) {
+        let source = shell::root().join("crates/capi/tests/c/rows.c");
+        let flags = |more: &[&str]| {
+            let mut command = shell::command("pkg-config");
+            command
+                .args(["--cflags", "--libs"])
+                .args(more)
+                .arg("rocksdb")
+                .env("PKG_CONFIG_PATH", prefix.join("lib/pkgconfig"));
+            let flags = shell::output(&mut command).unwrap_or_else(|error| error);
+            flags.split_whitespace().map(str::to_owned).collect::<Vec<_>>()
+        };
+        let mut shared = shell::command("cc");
+        shared.arg(&source).args(flags(&[])).arg("-o");
+        self.try_one("c-shared", shared, &prefix.join("lib"));
+        // The archive by its name, as the linker prefers the shared library.
+        let mut archive = shell::command("cc");
+        let flags = flags(&["--static"]);
+        let flags = flags
+            .iter()
+            .map(|flag| flag.replace("-lrocksdb", "-l:librocksdb.a"));
+        archive.arg(&source).args(flags).arg("-o");
+        self.try_one("c-archive", archive, &self.scratch.join("nowhere"));
+    }
+
+    fn cmake(&mut self, prefix: &Path) {
+        let source = shell::root().join("crates/capi/tests/c");
+        let project = self.scratch.join("cmake");
+        let text = format!(
+            "cmake_minimum_required(VERSION 3.10)\nproject(p C)\nfind_package(RocksDB 7 REQUIRED)\n\
+             add_executable(shared {0}/rows.c)\ntarget_link_libraries(shared RocksDB::rocksdb-shared)\n\
+             add_executable(archive {0}/rows.c)\ntarget_link_libraries(archive RocksDB::rocksdb)\n",
+            source.display()
+        );
+        let built = super::package::write(&project.join("CMakeLists.txt"), &text).and_then(|()| {
+            shell::output(
+                shell::command("cmake")
+                    .arg(format!("-DCMAKE_PREFIX_PATH={}", prefix.display()))
+                    .arg("-S")
+                    .arg(&project)
+                    .arg("-B")
+                    .arg(project.join("build")),
+            )?;
+            shell::output(shell::command("cmake").arg("--build").arg(project.join("build"))).map(drop)
+        });
+        for name in ["shared", "archive"] {
+            let program = project.join("build").join(name);
+            let lib = prefix.join("lib");
+            self.used(&format!("cmake-{name}"), &program, &lib, built.clone());
+        }
+    }
+
+    fn go(&mut self, prefix: &Path) {
+        let source = shell::root().join("xtask/src/judge/linking/program.go");
+        let lib = prefix.join("lib");
+        for (name, library) in [
+            ("go-shared", "-lrocksdb"),
+            ("go-archive", "-l:librocksdb.a -lpthread -ldl -lm"),
+        ] {
+            if shell::which("go").is_none() {
+                self.count.not_built += 1;
+                continue;
+            }
+            let program = self.scratch.join(name);
+            let mut command = shell::command("go");
+            command
+                .arg("build")
+                .arg("-o")
+                .arg(&program)
+                .arg(&source)
+                .env("GO111MODULE", "off")
+                .env("CGO_ENABLED", "1")
+                .env("CGO_CFLAGS", format!("-I{}", prefix.join("include").display()))
+                .env("CGO_LDFLAGS", format!("-L{} {library}", lib.display()));
+            let built = shell::output(&mut command).map(drop);
+            self.used(name, &program, &lib, built);
+        }
+    }
+
+    fn rust(&mut self, prefix: &Path) {
+        let source = shell::root().join("xtask/src/judge/linking/program.rs.txt");
+        let lib = prefix.join("lib");
+        for (name, kind) in [
+            ("rust-shared", "dylib=rocksdb"),
+            ("rust-archive", "static=rocksdb"),
+        ] {
+            let mut command = shell::command("rustc");
+            command
+                .args(["--edition=2024", "--crate-name=program", "-l", kind, "-L"])
+                .arg(&lib)
+                .arg(&source)
+                .arg("-o");
+            self.try_one(name, command, &lib);
+        }
+    }
+
+    /// The package, installed by dpkg into an empty root; a program that was linked to Debian's 7.8 finds its library there.
+    fn debian(&mut self) {
+        let outcome = install::debian_into(&self.scratch.join("debian"));
+        let lib = outcome.as_ref().ok().cloned().unwrap_or_default();
+        let outcome = outcome.and_then(|_| {
+            for name in [
+                "librocksdb.so.7.8",
+                "librocksdb.so.11.8",
+                "librocksdb.so.11",
+                "librocksdb.a",
+            ] {
+                let path = lib.join(name);
+                fs::metadata(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+            }
+            Ok(())
+        });
+        self.note("debian-package", outcome);
+    }
+}
