@@ -10,6 +10,7 @@ mod kvdb_rocksdb;
 mod linking;
 mod package;
 mod rocksdb_crate;
+mod rocksdb_over_library;
 mod rocksjava;
 mod rockstore;
 mod spark;
@@ -183,6 +184,42 @@ const JUDGES: &[Judge] = &[
         floor: 70,
         tier: Tier::Nightly,
         run: grocksdb::run,
+    },
+    Judge {
+        name: "rocksdb-0.25",
+        source: "`rocksdb` 0.25.0: unit and integration tests",
+        over: "the shared library",
+        tests: 225,
+        floor: 0,
+        tier: Tier::Nightly,
+        run: rocksdb_over_library::of_0_25,
+    },
+    Judge {
+        name: "rocksdb-0.25-archive",
+        source: "as rocksdb-0.25",
+        over: "the archive",
+        tests: 225,
+        floor: 0,
+        tier: Tier::Nightly,
+        run: rocksdb_over_library::archive_of_0_25,
+    },
+    Judge {
+        name: "rocksdb-0.24",
+        source: "`rocksdb` 0.24.0, RocksDB 10.4.2: unit and integration tests",
+        over: "the shared library as 10.4",
+        tests: 190,
+        floor: 0,
+        tier: Tier::Nightly,
+        run: rocksdb_over_library::of_0_24,
+    },
+    Judge {
+        name: "rocksdb-0.24-archive",
+        source: "as rocksdb-0.24",
+        over: "the archive of 10.4",
+        tests: 190,
+        floor: 0,
+        tier: Tier::Nightly,
+        run: rocksdb_over_library::archive_of_0_24,
     },
     Judge {
         name: "esker-rocksdb-0.25",
