@@ -117,7 +117,7 @@ impl<B: Operations> BatchOf<B> {
         act(&mut self.0.lock().batch)
     }
 
-    /// Adds to the batch. What makes it larger than it may be is taken back.
+    /// Adds to the batch. An operation that makes it larger than it may be is taken back.
     fn add(&self, add: impl FnOnce(&mut B)) -> Result<()> {
         let limited = &mut *self.0.lock();
         if limited.max_bytes == 0 {

@@ -93,7 +93,7 @@ thread_local! {
 }
 
 /// Runs `call` with the JVM as this thread sees it. A thread of ours is attached once, as a daemon, which keeps no JVM from ending, and
-/// detached when it ends. What Java throws in it is taken away, and is an error.
+/// detached when it ends. An exception that Java throws in it is taken away, and is an error.
 pub fn attached<R>(call: impl FnOnce(&Env<'_>) -> Result<R>) -> Result<R> {
     let machine = MACHINE.get().ok_or_else(|| Fail::state("no virtual machine"))?.0;
     let mut raw: *mut JNIEnv = std::ptr::null_mut();

@@ -107,7 +107,7 @@ impl Deref for Bytes {
 }
 
 impl<'a> Env<'a> {
-    /// Of the pointer that the JVM gave.
+    /// Over the pointer that the JVM gave.
     ///
     /// # Safety
     /// The pointer is the one of this thread, and good for `'a`.

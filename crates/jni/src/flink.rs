@@ -1,7 +1,7 @@
 //! Flink's compaction filter: state that has outlived its time goes when it is compacted.
 //!
-//! A value begins, at an offset, with the time it was last touched at, milliseconds as eight bytes, the most significant first. Of a list
-//! each element does, and a byte divides elements. What is no older than the time to live stays.
+//! A value begins, at an offset, with the time it was last touched at, milliseconds as eight bytes, the most significant first. Each element
+//! of a list does so, and a byte divides elements. State that is no older than its time to live stays.
 
 use std::sync::{Arc, OnceLock};
 
@@ -202,7 +202,7 @@ impl CompactionFilter for Running {
     }
 }
 
-/// True if the time at that place of a value is over. What is too short to have one stays.
+/// True if the time at that place of a value is over. A value too short to have one stays.
 fn is_expired(config: &Config, value: &[u8], from: usize, now: i64) -> bool {
     let at = from + config.timestamp_offset;
     let Some(time) = value

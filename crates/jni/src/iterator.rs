@@ -14,7 +14,7 @@ use crate::snapshot::SnapshotObject;
 /// An iterator. Java may hand it to another thread; two at a time wait for each other.
 pub struct IteratorObject {
     iterator: Mutex<DbIterator>,
-    /// Of which rows it is, for a batch to be laid over them.
+    /// The database and options of its rows, for a batch to be laid over them.
     db: Db,
     options: ReadOptions,
 }

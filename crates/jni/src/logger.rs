@@ -18,7 +18,7 @@ use crate::settings::Settings;
 /// A logger of either kind.
 pub struct LoggerObject(pub Arc<AnyLogger>);
 
-/// What a logger writes to, and from which level on.
+/// The place a logger writes to, and the level from which on it does.
 pub struct AnyLogger {
     level: AtomicI8,
     sink: Sink,
@@ -57,7 +57,7 @@ impl Logger for AnyLogger {
             return;
         }
         match &self.sink {
-            // What Java throws in it is lost with the line.
+            // An exception in it is lost with the line.
             Sink::Java(sink) => drop(attached(|env| sink.log(env, number, message))),
             Sink::StandardError(prefix) => {
                 let prefix = prefix.lock();

@@ -1,4 +1,4 @@
-//! What several modules take from handles.
+//! Objects that several modules take from handles.
 
 use std::sync::Arc;
 

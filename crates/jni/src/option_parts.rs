@@ -109,10 +109,15 @@ natives!("Options_setStatistics" "DBOptions_setStatistics"; { "JJ" fn(env, optio
     change(options, |inner| inner.parts.statistics = Some((given, statistics)))
 }});
 
-// Java makes an object of its own, which it closes: it gets a handle of its own.
+// Java makes an object of its own over the handle, which it keeps.
 natives!("Options_statistics" "DBOptions_statistics"; { "J" fn(env, options: i64) -> i64 {
     let statistics = look(options, |inner| inner.parts.statistics.clone())?;
-    Ok(statistics.map_or(0, |(statistics, _)| handles::insert(StatisticsObject(statistics))))
+    Ok(match statistics {
+        None => 0,
+        Some((_, handle)) if handles::get::<StatisticsObject>(handle).is_ok() => handle,
+        // Java has closed its own.
+        Some((statistics, _)) => handles::insert(StatisticsObject(statistics)),
+    })
 }});
 
 natives!("Options_setRateLimiter" "DBOptions_setRateLimiter"; { "JJ" fn(env, options: i64, limiter: i64) {

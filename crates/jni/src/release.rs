@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use crate::env::Env;
 use crate::frame::native;
 
-/// Releases that differ in what the library must know, oldest first. What a release has that the one before has not tells them apart.
+/// Releases that the library must tell apart, oldest first, each with a method that the one before has not.
 const MARKS: &[(u8, &str, &str, &str)] = &[
     (9, "org/rocksdb/RocksDB", "disposeInternalJni", "(J)V"),
     (11, "org/rocksdb/RocksDB", "abortAllCompactions", "(J)V"),

@@ -1,6 +1,6 @@
 //! Objects of options: they hold what Java has set, with RocksDB's defaults, and the engine's options are made of them when they are used.
 //!
-//! The scalar settings of all classes come from `options.tsv`; `generated::options` has their fields and functions. What is an object of
+//! The scalar settings of all classes come from `options.tsv`; `generated::options` has their fields and functions. An object of
 //! its own stands in [`Parts`].
 
 use std::collections::BTreeMap;
@@ -66,11 +66,11 @@ impl Value {
 
 /// A value as Java gives and takes it.
 pub trait Scalar: JavaType + Sized {
-    /// Of Java's value.
+    /// Takes Java's value.
     fn take(self, env: &Env<'_>) -> Result<Value>;
-    /// Of a value that was set.
+    /// Gives a value that was set.
     fn of(value: &Value, env: &Env<'_>) -> Result<Self>;
-    /// Of a default.
+    /// Gives a default.
     fn of_text(text: &str, env: &Env<'_>) -> Result<Self>;
 }
 
@@ -277,7 +277,7 @@ impl Inner {
                 None if is_flag => ((field.default == "1").to_string(), false),
                 None => (field.default.to_owned(), false),
             };
-            // What is outside the row's range is brought into it, as RocksDB does with its own.
+            // A value outside the row's range is brought into it, as RocksDB does with its own.
             match (row.range, text.parse::<f64>().ok()) {
                 (Some((low, _)), Some(number)) if number < low => options.set(row.name, &low.to_string())?,
                 (Some((_, high)), Some(number)) if number > high => {
@@ -340,3 +340,57 @@ macro_rules! setting {
     };
 }
 pub(crate) use setting;
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use esker::option_table::OptionTable;
+    use esker::{ColumnFamilyOptions, Options};
+
+    use super::*;
+    use crate::generated::options::{CF, DB};
+
+    #[test]
+    fn every_row_is_the_engines() {
+        let missing = |fields: &[Field], has: fn(&str) -> bool| -> Vec<&str> {
+            let rows = fields.iter().filter(|field| field.used == Use::Row);
+            rows.map(|field| field.name).filter(|name| !has(name)).collect()
+        };
+        let none: [&str; 0] = [];
+        assert_eq!(missing(&DB, |name| Options::row(name).is_some()), none);
+        assert_eq!(
+            missing(&CF, |name| ColumnFamilyOptions::row(name).is_some()),
+            none
+        );
+    }
+
+    #[test]
+    fn defaults_reach_the_engine_and_what_is_kept_is_named() {
+        let mut inner = Inner::default();
+        let options = inner.database().unwrap();
+        assert_eq!(options.max_open_files, -1);
+        assert_eq!(options.column_family.ttl, u64::MAX - 1);
+        assert_eq!(options.kept_options, BTreeMap::new());
+        inner.set("max_background_jobs", Value::Int(-5));
+        inner.set("ttl", Value::Int(7));
+        inner.set("arena_block_size", Value::Int(4096));
+        let options = inner.database().unwrap();
+        assert_eq!(options.max_background_jobs, 1, "brought into its range");
+        assert_eq!(options.column_family.ttl, 7);
+        assert_eq!(options.kept_options["arena_block_size"], "4096");
+    }
+
+    #[test]
+    fn options_the_engine_is_to_get_are_refused_until_it_has_them() {
+        for field in DB.iter().chain(&CF).filter(|field| field.used == Use::Later) {
+            let mut inner = Inner::default();
+            inner.set(field.name, Value::Int(1));
+            let has = Options::row(field.name).is_some() || ColumnFamilyOptions::row(field.name).is_some();
+            match inner.database() {
+                Ok(_) => assert!(has, "{}", field.name),
+                Err(error) => assert!(!has && error.message().contains(field.name), "{error}"),
+            }
+        }
+    }
+}

@@ -19,7 +19,7 @@ struct Slice {
 }
 
 impl SliceObject {
-    /// Of a copy.
+    /// Over a copy.
     pub fn new(bytes: &[u8]) -> SliceObject {
         SliceObject(Mutex::new(Slice {
             bytes: bytes.into(),

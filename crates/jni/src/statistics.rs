@@ -87,7 +87,7 @@ fn histogram(env: &Env<'_>, number: i8) -> Result<Option<Histogram>> {
     )?))
 }
 
-// What the engine does not count stays 0.
+// A ticker that the engine does not count stays 0.
 native!("Statistics_getTickerCount" "JB" fn(env, handle: i64, number: i8) -> i64 {
     let statistics = statistics(handle)?;
     Ok(ticker(&env, number)?.map_or(0, |ticker| statistics.get_ticker_count(ticker)) as i64)

@@ -42,7 +42,7 @@ impl Drop for Parts {
 }
 
 impl TransactionObject {
-    /// Of a database's transaction.
+    /// Over a transaction of a database.
     pub fn new(transaction: Transaction, db: &Database, detects_deadlocks: bool) -> TransactionObject {
         TransactionObject {
             inner: Mutex::new(Parts {
