@@ -280,7 +280,7 @@ const JUDGES: &[Judge] = &[
         source: "`librocksdb-sys` 0.17.3, RocksDB 10.4.2: RocksJava's own tests",
         over: "`crates/jni` under the jar of that release",
         tests: 1090,
-        floor: 780,
+        floor: 1050,
         tier: Tier::Nightly,
         run: rocksjava::run,
     },
