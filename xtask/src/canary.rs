@@ -684,8 +684,8 @@ const CANARIES: &[Canary] = &[
     Canary {
         name: "files are deleted although deletions are disabled",
         file: "crates/engine/src/jobs/obsolete_files.rs",
-        right: "let nothing_to_do = queue.files.is_empty() || !queue.holds.is_empty();",
-        wrong: "let nothing_to_do = queue.files.is_empty();",
+        right: "if queue.files.is_empty() || !queue.holds.is_empty() {",
+        wrong: "if queue.files.is_empty() {",
         caught_by: Tests(&["-p", "esker-dbtest", "model"]),
     },
     Canary {

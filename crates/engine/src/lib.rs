@@ -92,6 +92,7 @@ pub use jobs::compaction_service::{
     CompactionService, CompactionServiceJobInfo, CompactionServiceJobStatus,
     CompactionServiceScheduleResponse,
 };
+pub use jobs::thread_pool::{ThreadPool, ThreadPriority};
 pub use jobs::verifier::VerifyProgress;
 pub use log::header::GIT_SHA;
 pub use log::{InfoLogLevel, Logger, NullLogger};

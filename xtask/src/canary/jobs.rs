@@ -5,6 +5,8 @@ use super::Catcher::Tests;
 
 const DB_PATHS: &[&str] = &["-p", "esker-dbtest", "--test", "it", "db_paths::"];
 
+const THREAD_POOL: &[&str] = &["-p", "esker-dbtest", "--test", "it", "thread_pool::"];
+
 const ATOMIC_FLUSH: &[&str] = &["-p", "esker-dbtest", "--test", "it", "atomic_flush::"];
 
 pub(super) const CANARIES: &[Canary] = &[
@@ -63,5 +65,26 @@ pub(super) const CANARIES: &[Canary] = &[
         right: "table.file.path_id = number.ok_or_else(|| elsewhere(&table.path))?;",
         wrong: "table.file.path_id = number.ok_or_else(|| elsewhere(&table.path))? * 0;",
         caught_by: Tests(DB_PATHS),
+    },
+    Canary {
+        name: "a database that has more to do stays at the head of the line",
+        file: "crates/engine/src/jobs/thread_pool.rs",
+        right: "lanes.push_back(id);",
+        wrong: "lanes.push_front(id);",
+        caught_by: Tests(THREAD_POOL),
+    },
+    Canary {
+        name: "each database has threads of its own",
+        file: "crates/engine/src/jobs/thread_pool.rs",
+        right: "let enough = line.lanes.len() <= line.idle || line.threads >= line.most;",
+        wrong: "let enough = line.lanes.len() <= line.idle && line.threads >= line.most;",
+        caught_by: Tests(THREAD_POOL),
+    },
+    Canary {
+        name: "a pool that is made smaller keeps its threads",
+        file: "crates/engine/src/jobs/thread_pool.rs",
+        right: "            if line.threads > line.most {\n",
+        wrong: "            if line.threads > line.most + 40 {\n",
+        caught_by: Tests(THREAD_POOL),
     },
 ];

@@ -85,6 +85,7 @@ mod stats_history;
 mod streams;
 mod styles;
 mod temperatures;
+mod thread_pool;
 mod timestamps;
 mod told_faults;
 mod torn_manifest;

@@ -95,9 +95,8 @@ impl DbInner {
         });
         self.end_background_work();
         self.stop_verifier();
-        let mut threads = std::mem::take(&mut *self.threads.lock());
-        // The one started last deletes files, until the others have queued the last of them.
-        let deleter = threads.pop();
+        self.work.close();
+        let threads = std::mem::take(&mut *self.threads.lock());
         // A panic in a background thread has printed itself; there is nobody to hand it to.
         threads.into_iter().for_each(|thread| drop(thread.join()));
         self.wait_for_callers();
@@ -108,8 +107,7 @@ impl DbInner {
         for number in recyclable {
             self.obsolete.add(filename::wal(&self.wal_dir, number));
         }
-        self.obsolete.close();
-        deleter.into_iter().for_each(|thread| drop(thread.join()));
+        self.end_housekeeping();
         let closed_wal = catch_or_fail(|| {
             let wal = {
                 // No write is half way then, and none begins any more.

@@ -67,6 +67,7 @@ use crate::db::state::{DbState, LISTENER};
 use crate::db::stats_history::StatsHistory;
 use crate::events::{Event, Listeners};
 use crate::jobs::obsolete_files::ObsoleteFiles;
+use crate::jobs::scheduler::{Housekeeping, Work};
 use crate::jobs::verifier::Verifier;
 use crate::log::InfoLog;
 use crate::log::dump_stats::Samples;
@@ -95,8 +96,10 @@ pub(crate) struct DbInner {
     pub options_file: Mutex<()>,
     /// What the database mutex guards.
     pub state: Mutex<DbState>,
-    /// Background threads wait here, with the database mutex, for something to do.
-    pub work: Condvar,
+    /// Tells background threads that there may be something to do.
+    pub work: Work,
+    /// What is due from time to time, while the database is open for writing. The thread that deletes files holds it while it looks.
+    pub housekeeping: Mutex<Option<Housekeeping>>,
     /// Everybody else waits here, with the database mutex, for a job to end.
     pub changed: Condvar,
     /// Writers that are held back stand here, and whoever is first has it. Taken before the write queue's lock.
@@ -165,11 +168,7 @@ pub(crate) struct DbInner {
     pub read_only: bool,
     /// What follows a primary, in a secondary or a follower.
     pub secondary: Option<Secondary>,
-    /// Background threads that flush, and that compact, started so far.
-    pub workers: Mutex<(usize, usize)>,
-    /// The thread that deletes files is started: it is the last of them.
-    pub deletes: AtomicBool,
-    /// Background threads.
+    /// The thread of a follower.
     pub threads: Mutex<Vec<JoinHandle<()>>>,
     /// Held while the database is open for writing.
     pub lock: Mutex<Option<Box<dyn FileLock>>>,

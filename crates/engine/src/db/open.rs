@@ -31,6 +31,7 @@ use super::wal_dir::{self, WalDir};
 use super::{Db, DbInner, FamilyIndex, Handle};
 use crate::events::{Listeners, with_file_listeners};
 use crate::jobs::obsolete_files::ObsoleteFiles;
+use crate::jobs::scheduler::Work;
 use crate::jobs::verifier::Verifier;
 use crate::log::{self, InfoLog, log_line};
 use crate::options::table::{OptionTable, OptionValue};
@@ -768,7 +769,8 @@ pub(crate) fn assemble_db(
         current: ArcSwap::from_pointee(options.clone()),
         options_file: Mutex::default(),
         options: options.clone(),
-        work: Condvar::new(),
+        work: Work::default(),
+        housekeeping: Mutex::default(),
         changed: Condvar::new(),
         line: Mutex::default(),
         writer: WriteQueue::new(Writer::new(recorded.last_sequence)),
@@ -802,8 +804,6 @@ pub(crate) fn assemble_db(
         manual_cancelled: Arc::default(),
         db_id,
         session_id,
-        workers: Mutex::default(),
-        deletes: AtomicBool::new(false),
         threads: Mutex::new(Vec::new()),
         lock: Mutex::new(lock),
         wal_dir_lock: Mutex::default(),

@@ -59,7 +59,7 @@ impl Db {
         inner.tell_changes("SetDBOptions()", changes, &result);
         let jobs = result?;
         if let Some(jobs) = jobs {
-            self.0.inner.start_workers(jobs);
+            self.0.inner.set_workers(jobs);
         }
         self.0
             .inner

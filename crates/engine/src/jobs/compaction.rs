@@ -404,6 +404,8 @@ impl DbInner {
             plan.keep_for_what_comes_below();
         }
         let running: JobId = own.running.start(&plan);
+        // Another thread may find another.
+        self.work.notify_all();
         let l0_bytes = bytes_out_of_l0(&plan);
         if l0_bytes > 0 {
             own.l0_work = Some(Work {

@@ -109,6 +109,8 @@ impl DbInner {
             start,
         };
         state.running_flushes += 1;
+        // Another thread may find another.
+        self.work.notify_all();
         Some((job, versions))
     }
 

@@ -15,4 +15,5 @@ pub(crate) mod output_file;
 pub(crate) mod rewrite;
 pub(crate) mod scheduler;
 pub(crate) mod streams;
+pub(crate) mod thread_pool;
 pub(crate) mod verifier;

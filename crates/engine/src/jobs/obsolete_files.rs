@@ -2,8 +2,8 @@
 //! notices, and deleted by a background thread. A crash on the way only leaves files that the next open deletes.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use base::sync::{Condvar, Mutex, MutexGuard};
@@ -11,6 +11,7 @@ use base::user_code::catch;
 use sst::Table;
 use vfs::{FileSync, FileSystem};
 
+use super::thread_pool::Lane;
 use crate::events::{Event, Listeners};
 
 /// The queue of files to delete.
@@ -19,6 +20,8 @@ pub(crate) struct ObsoleteFiles {
     listeners: Listeners,
     queue: Mutex<Queue>,
     changed: Condvar,
+    /// Whose turns delete them, once the database is open.
+    lane: OnceLock<Lane>,
     /// Bytes of tables that no version to come holds, and that somebody who reads still does.
     pub zombie_bytes: AtomicU64,
     /// The same of blob files.
@@ -63,8 +66,23 @@ impl ObsoleteFiles {
             listeners,
             queue: Mutex::default(),
             changed: Condvar::new(),
+            lane: OnceLock::new(),
             zombie_bytes: AtomicU64::new(0),
             zombie_blob_bytes: AtomicU64::new(0),
+        }
+    }
+
+    /// From now on turns of `lane` delete files.
+    pub fn begin(&self, lane: Lane) {
+        // A database is opened once.
+        let _ = self.lane.set(lane);
+    }
+
+    /// Tells whoever waits for a change, and the thread that deletes.
+    fn notify(&self) {
+        self.changed.notify_all();
+        if let Some(lane) = self.lane.get() {
+            lane.notify();
         }
     }
 
@@ -74,7 +92,7 @@ impl ObsoleteFiles {
         queue.files.push(path);
         queue.table_bytes += bytes;
         drop(queue);
-        self.changed.notify_all();
+        self.notify();
     }
 
     /// Bytes of the tables that nobody holds any more and whose deletion has not begun.
@@ -85,13 +103,13 @@ impl ObsoleteFiles {
     /// Has the blocks of an obsolete table taken out of the block cache, as hard as that, whether files may be deleted or not.
     pub fn uncache(&self, table: Arc<Table>, aggressiveness: u32) {
         self.queue.lock().uncached.push((table, aggressiveness));
-        self.changed.notify_all();
+        self.notify();
     }
 
     /// Has the thread that deletes look again at what else it does.
     pub fn wake(&self) {
         self.queue.lock().woken = true;
-        self.changed.notify_all();
+        self.notify();
     }
 
     /// Has files closed that are not synced any more, before the files queued after this are deleted, whether files may be deleted
@@ -99,14 +117,14 @@ impl ObsoleteFiles {
     pub fn close_files(&self, handles: Vec<Arc<dyn FileSync>>) {
         if !handles.is_empty() {
             self.queue.lock().to_close.extend(handles);
-            self.changed.notify_all();
+            self.notify();
         }
     }
 
     /// Queues a file.
     pub fn add(&self, path: PathBuf) {
         self.queue.lock().files.push(path);
-        self.changed.notify_all();
+        self.notify();
     }
 
     /// Deletes nothing until that is [released](Self::release). Returns when no deletion is at work.
@@ -128,7 +146,7 @@ impl ObsoleteFiles {
     /// Takes a [`hold`](Self::hold) back.
     pub fn release(&self, id: u64) {
         self.queue.lock().holds.retain(|hold| hold.id != id);
-        self.changed.notify_all();
+        self.notify();
     }
 
     /// Takes the last hold of that holder back. False if there is none.
@@ -138,7 +156,7 @@ impl ObsoleteFiles {
             return false;
         };
         queue.holds.remove(last);
-        self.changed.notify_all();
+        self.notify();
         true
     }
 
@@ -156,13 +174,12 @@ impl ObsoleteFiles {
         }
     }
 
-    /// Deletes what is queued, as it comes, until [`close`](Self::close). Runs on a thread of its own: Linux takes
-    /// milliseconds to free a large file's blocks. With nothing to delete it calls `idle`, which says after what time it wants to
-    /// be called again; `None`: never.
-    pub fn run(&self, idle: &mut dyn FnMut() -> Option<Duration>) {
+    /// Deletes what is queued. With nothing to delete it calls `idle`, which says after what time it wants to be called again; `None`: never. Linux
+    /// takes milliseconds to free a large file's blocks, so this has a thread that does nothing else.
+    pub fn work_off(&self, idle: &mut dyn FnMut() -> Option<Duration>) -> Option<Duration> {
         let mut queue = self.queue.lock();
-        let mut called = false;
         let mut wait = None;
+        let mut called = false;
         loop {
             let uncached = std::mem::take(&mut queue.uncached);
             let to_close = std::mem::take(&mut queue.to_close);
@@ -180,26 +197,14 @@ impl ObsoleteFiles {
                 });
                 continue;
             }
-            let nothing_to_do = queue.files.is_empty() || !queue.holds.is_empty();
-            if nothing_to_do && queue.closed {
-                return;
-            }
-            if nothing_to_do && !called {
-                // Something may be queued meanwhile, so it is looked at again before anybody waits.
+            if queue.files.is_empty() || !queue.holds.is_empty() {
+                if queue.closed || called && !queue.woken {
+                    return wait;
+                }
+                // Something may be queued meanwhile, so it is looked at again.
                 called = true;
                 queue.woken = false;
                 wait = MutexGuard::unlocked(&mut queue, &mut *idle);
-                continue;
-            }
-            if nothing_to_do {
-                called = false;
-                if queue.woken {
-                    continue;
-                }
-                match wait {
-                    Some(time) => drop(self.changed.wait_for(&mut queue, time)),
-                    None => self.changed.wait(&mut queue),
-                }
                 continue;
             }
             let files = std::mem::take(&mut queue.files);
@@ -240,9 +245,12 @@ impl ObsoleteFiles {
         }
     }
 
-    /// Lets [`run`](Self::run) delete what is queued and return.
+    /// Ends the turns that delete, and what else is due then. Files are deleted by [`work_off`](Self::work_off) alone from now on.
     pub fn close(&self) {
         self.queue.lock().closed = true;
         self.changed.notify_all();
+        if let Some(lane) = self.lane.get() {
+            lane.close();
+        }
     }
 }

@@ -1,90 +1,155 @@
-//! The background threads: some flush, the others compact. All wait on one condition variable with the database mutex.
+//! What background threads do for a database, a turn at a time: flush, compact, keep house. The threads are the pool's ([`thread_pool`](super::thread_pool)).
+
+use std::io;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use base::SeqNo;
-use base::sync::{MutexGuard, thread};
-use std::sync::Arc;
-use std::sync::atomic::Ordering;
-use std::time::Duration;
+use base::sync::{Condvar, MutexGuard, WaitTimeoutResult};
 
 use compact::Style;
 use compact::stall::StallCondition;
 
+use super::thread_pool::{Kind, Lane, Next, ThreadPool};
 use crate::db::DbInner;
+use crate::db::error_handler::AutoRecovery;
 use crate::db::open::compacts;
 use crate::db::state::{COMPACTION, DbState, FLUSH, FamilyState, HOUSEKEEPING, closing};
 use crate::events::Event;
 
+/// Says that there may be something to do in the background.
+#[derive(Default)]
+pub(crate) struct Work {
+    /// The thread of a follower waits here, with the database mutex.
+    follower: Condvar,
+    lanes: OnceLock<(Lane, Lane)>,
+}
+
+impl Work {
+    fn begin(&self, flushes: Lane, compactions: Lane) {
+        // A database is opened once.
+        let _ = self.lanes.set((flushes, compactions));
+    }
+
+    /// There may be a flush or a compaction to do.
+    pub fn notify_all(&self) {
+        self.follower.notify_all();
+        if let Some((flushes, compactions)) = self.lanes.get() {
+            flushes.notify();
+            compactions.notify();
+        }
+    }
+
+    /// Waits as a follower does, for so long at most.
+    pub fn wait_for(&self, state: &mut MutexGuard<'_, DbState>, time: Duration) -> WaitTimeoutResult {
+        self.follower.wait_for(state, time)
+    }
+
+    fn set_most(&self, flushers: usize, compactors: usize) {
+        if let Some((flushes, compactions)) = self.lanes.get() {
+            flushes.set_most(flushers);
+            compactions.set_most(compactors);
+        }
+    }
+
+    /// Returns when no thread works for the database any more, and none begins.
+    pub fn close(&self) {
+        if let Some((flushes, compactions)) = self.lanes.get() {
+            flushes.close();
+            compactions.close();
+        }
+    }
+}
+
+/// When what is due from time to time is due next, by the clock of the options.
+pub(crate) struct Housekeeping {
+    dump: Duration,
+    aged: Duration,
+    timed: Duration,
+    persisted: Duration,
+    recovery: Option<AutoRecovery>,
+}
+
 impl DbInner {
-    /// Starts the threads of a database open for writing.
+    /// Has the threads of the pool work for a database open for writing.
     pub(crate) fn start_threads(self: &Arc<Self>) {
         if let Some(share) = &self.share {
             share.belongs_to(self);
         }
-        self.start_workers(self.options.max_background_jobs as usize);
         self.begin_stats_history();
-        self.spawn("delete", |inner| {
-            let period = inner.current.load().stats_dump_period_sec;
-            let mut due = inner.opened + Duration::from_secs(period);
-            let mut aged = inner.options.clock.now();
-            let mut timed = inner.options.clock.now();
-            let persist = inner.current.load().stats_persist_period_sec;
-            let mut persisted = inner.opened + Duration::from_secs(persist);
-            let mut recovery = None;
-            inner.obsolete.run(&mut || {
-                inner.latch_listener();
-                let looked = inner.guarded(HOUSEKEEPING, || {
-                    let dump = inner.dump_stats_when_due(&mut due);
-                    let age = inner.note_ages_when_due(&mut aged);
-                    let time = inner.note_seqno_time_when_due(&mut timed);
-                    let stats = inner.persist_stats_when_due(&mut persisted);
-                    let recovers = inner.recover_when_due(&mut recovery);
-                    let others = dump.into_iter().chain(age).chain(time).chain(stats);
-                    Ok(others.chain(recovers).min())
-                });
-                looked.unwrap_or_default()
-            });
-            inner.end_auto_recovery(&mut recovery, Some(closing()));
-        });
-    }
-
-    /// Starts as many threads that flush, and that compact, as `max_background_jobs` of `jobs` needs and there are not yet. Of those there
-    /// are too many of, the last have nothing to do.
-    pub(crate) fn start_workers(self: &Arc<Self>, jobs: usize) {
-        let (flushers, compactors) = workers(jobs);
-        let mut started = self.workers.lock();
-        while started.0 < flushers {
-            let at = started.0;
-            self.spawn("flush", move |inner| inner.run_flushes(at));
-            started.0 += 1;
-        }
-        while started.1 < compactors {
-            let at = started.1;
-            self.spawn("compact", move |inner| inner.run_compactions(at));
-            started.1 += 1;
-        }
-    }
-
-    fn spawn(self: &Arc<Self>, name: &str, run: impl FnOnce(&DbInner) + Send + 'static) {
-        let inner = self.clone();
-        let thread = thread::Builder::new()
-            .name(format!("esker-{name}"))
-            .spawn(move || run(&inner));
-        match thread {
-            Ok(thread) => {
-                let mut threads = self.threads.lock();
-                // The one that deletes files stays the last.
-                let at =
-                    threads.len() - usize::from(!threads.is_empty() && self.deletes.load(Ordering::Relaxed));
-                threads.insert(at, thread);
-                if name == "delete" {
-                    self.deletes.store(true, Ordering::Relaxed);
-                }
-            }
+        *self.housekeeping.lock() = Some(self.begin_housekeeping());
+        if let Err(error) = self.join_pool() {
             // Without a thread the database still serves; what needs the thread says so when it waits.
-            Err(error) => self.latch(
+            self.latch(
                 "start a background thread",
                 base::Error::io("start thread", &self.dir, error),
-            ),
+            );
+        }
+        self.work.notify_all();
+        self.obsolete.wake();
+    }
+
+    fn join_pool(self: &Arc<Self>) -> io::Result<()> {
+        let pool = self.options.thread_pool.clone();
+        let pool = pool.unwrap_or_else(|| ThreadPool::default_of(&self.options.clock));
+        let turn = |take: fn(&DbInner) -> Next| {
+            let inner = Arc::downgrade(self);
+            move || inner.upgrade().map_or(Next::Nothing, |inner| take(&inner))
+        };
+        let (flushers, compactors) = workers(self.options.max_background_jobs as usize);
+        let flushes = pool.add(Kind::Flush, flushers, turn(DbInner::flush_due))?;
+        let compactions = pool.add(Kind::Compaction, compactors, turn(DbInner::compact_due))?;
+        self.work.begin(flushes, compactions);
+        let housekeeping = pool.add(Kind::Housekeeping, 1, turn(DbInner::keep_house))?;
+        self.obsolete.begin(housekeeping);
+        Ok(())
+    }
+
+    /// Has as many threads flush, and compact, as `max_background_jobs` of `jobs` says.
+    pub(crate) fn set_workers(&self, jobs: usize) {
+        let (flushers, compactors) = workers(jobs);
+        self.work.set_most(flushers, compactors);
+    }
+
+    fn begin_housekeeping(&self) -> Housekeeping {
+        let now = self.options.clock.now();
+        let current = self.current.load();
+        Housekeeping {
+            dump: self.opened + Duration::from_secs(current.stats_dump_period_sec),
+            aged: now,
+            timed: now,
+            persisted: self.opened + Duration::from_secs(current.stats_persist_period_sec),
+            recovery: None,
+        }
+    }
+
+    /// A turn of the thread that deletes files, and looks at the clock when there are none.
+    fn keep_house(&self) -> Next {
+        let wait = self.obsolete.work_off(&mut || {
+            let mut house = self.housekeeping.lock();
+            let house = house.as_mut()?;
+            self.latch_listener();
+            let looked = self.guarded(HOUSEKEEPING, || {
+                let dump = self.dump_stats_when_due(&mut house.dump);
+                let age = self.note_ages_when_due(&mut house.aged);
+                let time = self.note_seqno_time_when_due(&mut house.timed);
+                let stats = self.persist_stats_when_due(&mut house.persisted);
+                let recovers = self.recover_when_due(&mut house.recovery);
+                let others = dump.into_iter().chain(age).chain(time).chain(stats);
+                Ok(others.chain(recovers).min())
+            });
+            looked.unwrap_or_default()
+        });
+        wait.map_or(Next::Nothing, Next::After)
+    }
+
+    /// Ends the threads' work for the database, the last of it here: what is to be deleted.
+    pub(crate) fn end_housekeeping(&self) {
+        self.obsolete.close();
+        self.obsolete.work_off(&mut || None);
+        if let Some(mut house) = self.housekeeping.lock().take() {
+            self.end_auto_recovery(&mut house.recovery, Some(closing()));
         }
     }
 
@@ -143,32 +208,30 @@ impl DbInner {
         }
     }
 
-    /// What the flushing thread `at` does.
-    fn run_flushes(&self, at: usize) {
+    /// A flush, if one is due.
+    fn flush_due(&self) -> Next {
         let mut state = self.state.lock();
-        while !state.closing {
-            let may = state.check_job().is_ok() && (state.background_paused == 0 || state.shutting_down);
-            let wanted = at < workers(self.current.load().max_background_jobs as usize).0;
-            match state.due_flush().filter(|_| may && wanted) {
-                // A failure has latched the database and is told from there.
-                Some(ids) => {
-                    drop(self.guarded_in(&mut state, FLUSH, |state| self.flush_families(state, &ids)))
-                }
-                None => self.work.wait(&mut state),
-            }
-        }
+        let may = state.check_job().is_ok() && (state.background_paused == 0 || state.shutting_down);
+        let due = state.due_flush().filter(|_| may && !state.closing);
+        let Some(ids) = due else {
+            return Next::Nothing;
+        };
+        // A failure has latched the database and is told from there.
+        drop(self.guarded_in(&mut state, FLUSH, |state| self.flush_families(state, &ids)));
+        Next::Again
     }
 
-    /// What the compacting thread `at` does.
-    fn run_compactions(&self, at: usize) {
+    /// A compaction, if one is due.
+    fn compact_due(&self) -> Next {
         let mut state = self.state.lock();
-        while !state.closing {
-            let wanted = at < workers(self.current.load().max_background_jobs as usize).1;
-            let compact = |state: &mut MutexGuard<'_, DbState>| Ok(self.compact_once(state));
-            // After a panic nothing is compacted, which the next look finds.
-            if !wanted || !self.guarded_in(&mut state, COMPACTION, compact).unwrap_or(true) {
-                self.work.wait(&mut state);
-            }
+        if state.closing {
+            return Next::Nothing;
+        }
+        let compact = |state: &mut MutexGuard<'_, DbState>| Ok(self.compact_once(state));
+        // After a panic nothing is compacted, which the next look finds.
+        match self.guarded_in(&mut state, COMPACTION, compact).unwrap_or(true) {
+            true => Next::Again,
+            false => Next::Nothing,
         }
     }
 

@@ -14,6 +14,7 @@ use wal::RecoveryMode;
 use crate::db::wal_filter::WalFilter;
 use crate::events::EventListener;
 use crate::jobs::compaction_service::CompactionService;
+use crate::jobs::thread_pool::ThreadPool;
 use crate::log::{InfoLogLevel, Logger};
 use crate::options::table::{OptionValue, enum_option, option_table};
 use crate::options::{ColumnFamilyOptions, DbPath, TablePaths};
@@ -212,6 +213,10 @@ option_table! {
         /// to memory of the thread for each of them, and at its usual [level](base::statistics::StatsLevel) two looks at the
         /// clock an operation. Default: none.
         statistics: Option<Arc<Statistics>> = None;
+        /// The threads that work for the database in the background. Each kind of work has up to as many of them as `max_background_jobs` says, and
+        /// shares those of the pool with the other databases that have it. Default: none, those that all databases of the process share
+        /// ([`ThreadPool::of_process`]).
+        thread_pool: Option<ThreadPool> = None;
         /// Limits what flushes and compactions write, and, by its [mode](vfs::rate_limiter::RateLimiterMode), what compactions read; may be given
         /// to several databases, and to backups of them. Flushes come before compactions, and both before everything else while
         /// writes are delayed or stopped. Costs a lock each time a table hands 64 KiB or so to the kernel. A rate below what is

@@ -1,0 +1,462 @@
+//! The threads that work in the background, one pool for all databases of a process: RocksDB's `Env`.
+//!
+//! A database has a *lane* for each kind of work it has done: flushes, compactions, housekeeping. Whenever there may be something to do it
+//! [notifies](Lane::notify) its lane, which puts it into the line of that kind unless it stands there. A thread takes the first of the line, has it
+//! do one thing, and puts it back at the end if there may be more: so each database has its turn, however busy another is. As long as nothing is
+//! to be done a database stands in no line, and costs neither a thread nor time.
+//!
+//! Threads begin when a line is longer than there are threads that wait, up to as many as the kind may have, and end when no database uses the pool
+//! any more, or the kind has too many. Housekeeping may ask to be done again after some time: the pool's clock is looked at by a thread of that kind
+//! that waits.
+//!
+//! ```text
+//! idle --notify--> queued --a thread takes it--> running --did something, or notified meanwhile--> queued
+//!                                                 running --nothing to do--> idle [--after a while--> queued]
+//! ```
+//!
+//! The pool's lock is the innermost: nothing is locked under it.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::fmt;
+use std::io;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use base::env::{Clock, SystemClock};
+use base::sync::thread::{self, JoinHandle};
+use base::sync::{Condvar, Mutex, MutexGuard};
+use base::user_code::catch;
+
+/// Work that has threads of its own: RocksDB's `Env::Priority`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ThreadPriority {
+    /// Compactions.
+    Low,
+    /// Flushes.
+    High,
+}
+
+/// Kinds of work, each with threads of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Flushes.
+    Flush,
+    /// Compactions.
+    Compaction,
+    /// Deletion of files, and what is due from time to time.
+    Housekeeping,
+}
+
+const KINDS: [Kind; 3] = [Kind::Flush, Kind::Compaction, Kind::Housekeeping];
+
+impl Kind {
+    /// The name of its threads.
+    fn thread_name(self) -> &'static str {
+        match self {
+            Kind::Flush => "esker-flush",
+            Kind::Compaction => "esker-compact",
+            Kind::Housekeeping => "esker-delete",
+        }
+    }
+}
+
+/// What a lane says once it has had its turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// It did something: there may be more.
+    Again,
+    /// There was nothing to do.
+    Nothing,
+    /// There was nothing to do; it is to have another turn after that time at the latest.
+    After(Duration),
+}
+
+/// One turn of a lane.
+type Turn = Arc<dyn Fn() -> Next + Send + Sync>;
+
+/// Background threads for any number of databases, given to each by [`Options::thread_pool`](crate::Options::thread_pool). Clones are the same pool.
+#[derive(Clone)]
+pub struct ThreadPool(Arc<Pool>);
+
+struct Pool {
+    state: Mutex<State>,
+    /// Threads of each kind wait here for something to do.
+    work: [Condvar; KINDS.len()],
+    /// Whoever takes a lane away waits here for its last turn to end.
+    ended: Condvar,
+    clock: Arc<dyn Clock>,
+}
+
+#[derive(Default)]
+struct State {
+    lanes: BTreeMap<u64, LaneState>,
+    /// Of the next lane.
+    next_lane: u64,
+    lines: [Line; KINDS.len()],
+    /// When lanes are to have another turn.
+    timers: BTreeSet<(Duration, u64)>,
+    /// Threads of another age end: the pool was without a database since they began.
+    age: u64,
+    handles: BTreeMap<u64, JoinHandle<()>>,
+    /// Of the next thread.
+    next_thread: u64,
+}
+
+/// The lanes of a kind that may have something to do, and the threads for them.
+#[derive(Default)]
+struct Line {
+    lanes: VecDeque<u64>,
+    /// Threads there are.
+    threads: usize,
+    /// Those of them that wait.
+    idle: usize,
+    /// Threads there may be.
+    most: usize,
+}
+
+struct LaneState {
+    kind: Kind,
+    turn: Turn,
+    /// It stands in line.
+    queued: bool,
+    /// Turns under way.
+    running: usize,
+    /// Turns that may be under way at a time.
+    most: usize,
+    /// Notified while it could not stand in line.
+    again: bool,
+    timer: Option<Duration>,
+}
+
+/// A database's place in the lines of a kind. Dropped, or [closed](Lane::close), it has no turn any more.
+pub(crate) struct Lane {
+    pool: ThreadPool,
+    id: u64,
+}
+
+impl ThreadPool {
+    /// A pool without threads. Each kind of work may have so many: as many as there are processors, and four at least.
+    pub fn new() -> ThreadPool {
+        ThreadPool::with_clock(Arc::new(SystemClock::new()))
+    }
+
+    fn with_clock(clock: Arc<dyn Clock>) -> ThreadPool {
+        // A simulation is to go the same way on every machine.
+        let processors = match base::sync::SIMULATED {
+            true => 1,
+            false => std::thread::available_parallelism().map_or(1, usize::from),
+        };
+        let mut state = State::default();
+        for line in &mut state.lines {
+            line.most = processors.max(LEAST_THREADS);
+        }
+        ThreadPool(Arc::new(Pool {
+            state: Mutex::new(state),
+            work: Default::default(),
+            ended: Condvar::new(),
+            clock,
+        }))
+    }
+
+    /// The one that all databases of the process share that are given no other.
+    pub fn of_process() -> ThreadPool {
+        static POOL: OnceLock<ThreadPool> = OnceLock::new();
+        POOL.get_or_init(ThreadPool::new).clone()
+    }
+
+    /// That of a database with `clock` that was given none.
+    pub(crate) fn default_of(clock: &Arc<dyn Clock>) -> ThreadPool {
+        match base::sync::SIMULATED {
+            // A seed decides all that a world does, whatever other worlds do: none shares threads with another.
+            true => ThreadPool::with_clock(clock.clone()),
+            false => ThreadPool::of_process(),
+        }
+    }
+
+    /// Sets how many threads there may be for work of that priority, one at least. Those there are too many of end when they are done with what
+    /// they do. A database that is opened, or whose `max_background_jobs` is changed, raises it to what that needs.
+    pub fn set_background_threads(&self, threads: usize, priority: ThreadPriority) {
+        let mut state = self.0.state.lock();
+        let kind = priority.kind();
+        state.lines[kind as usize].most = threads.max(1);
+        self.0.start_threads(&mut state, kind);
+        drop(state);
+        self.0.work[kind as usize].notify_all();
+    }
+
+    /// How many threads there may be for work of that priority.
+    pub fn background_threads(&self, priority: ThreadPriority) -> usize {
+        self.0.state.lock().lines[priority.kind() as usize].most
+    }
+
+    /// How many threads there are, at work or waiting for it.
+    pub fn threads(&self) -> usize {
+        let state = self.0.state.lock();
+        state.lines.iter().map(|line| line.threads).sum()
+    }
+
+    /// How many databases stand in line for a thread of that priority: `Env::GetThreadPoolQueueLen`.
+    pub fn queue_len(&self, priority: ThreadPriority) -> usize {
+        self.0.state.lock().lines[priority.kind() as usize].lanes.len()
+    }
+
+    /// A lane whose `turn` may be taken by so many threads at a time.
+    ///
+    /// # Errors
+    /// A thread of that kind cannot be started, and there is none.
+    pub(crate) fn add(
+        &self,
+        kind: Kind,
+        most: usize,
+        turn: impl Fn() -> Next + Send + Sync + 'static,
+    ) -> io::Result<Lane> {
+        let mut state = self.0.state.lock();
+        let id = state.next_lane;
+        state.next_lane += 1;
+        let lane = LaneState {
+            kind,
+            turn: Arc::new(turn),
+            queued: false,
+            running: 0,
+            most: most.max(1),
+            again: false,
+            timer: None,
+        };
+        state.lanes.insert(id, lane);
+        let line = &mut state.lines[kind as usize];
+        line.most = line.most.max(most);
+        let lane = Lane {
+            pool: self.clone(),
+            id,
+        };
+        let started = match line.threads {
+            0 => self.0.start_thread(&mut state, kind),
+            _ => Ok(()),
+        };
+        drop(state);
+        started.map(|()| lane)
+    }
+}
+
+/// Threads of a kind there may be however few processors there are: a database that waits, for a listener say, does not hold up the others at once.
+const LEAST_THREADS: usize = 4;
+
+impl Default for ThreadPool {
+    fn default() -> ThreadPool {
+        ThreadPool::new()
+    }
+}
+
+impl fmt::Debug for ThreadPool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = self.0.state.lock();
+        let threads: Vec<usize> = state.lines.iter().map(|line| line.threads).collect();
+        f.debug_struct("ThreadPool").field("threads", &threads).finish()
+    }
+}
+
+impl ThreadPriority {
+    fn kind(self) -> Kind {
+        match self {
+            ThreadPriority::Low => Kind::Compaction,
+            ThreadPriority::High => Kind::Flush,
+        }
+    }
+}
+
+impl Lane {
+    /// There may be something to do.
+    pub fn notify(&self) {
+        let pool = &self.pool.0;
+        pool.enqueue(&mut pool.state.lock(), self.id);
+    }
+
+    /// So many threads may take its turn at a time. The kind may have as many.
+    pub fn set_most(&self, most: usize) {
+        let mut state = self.pool.0.state.lock();
+        let Some(lane) = state.lanes.get_mut(&self.id) else {
+            return;
+        };
+        lane.most = most.max(1);
+        let kind = lane.kind;
+        let line = &mut state.lines[kind as usize];
+        line.most = line.most.max(most);
+        self.pool.0.enqueue(&mut state, self.id);
+    }
+
+    /// Has no turn any more; returns when those under way have ended, and if no database is left, with the threads.
+    pub fn close(&self) {
+        let pool = &self.pool.0;
+        let mut state = pool.state.lock();
+        let Some(lane) = state.lanes.get_mut(&self.id) else {
+            return;
+        };
+        // Nothing is put into line any more.
+        lane.most = 0;
+        let (kind, timer) = (lane.kind, lane.timer.take());
+        state.timers.remove(&(timer.unwrap_or_default(), self.id));
+        state.lines[kind as usize].lanes.retain(|id| *id != self.id);
+        while state.lanes.get(&self.id).is_some_and(|lane| lane.running > 0) {
+            pool.ended.wait(&mut state);
+        }
+        state.lanes.remove(&self.id);
+        if !state.lanes.is_empty() {
+            return;
+        }
+        state.age += 1;
+        let handles = std::mem::take(&mut state.handles);
+        for line in &mut state.lines {
+            (line.threads, line.idle) = (0, 0);
+        }
+        drop(state);
+        for work in &pool.work {
+            work.notify_all();
+        }
+        // A panic in a thread has printed itself.
+        handles.into_values().for_each(|thread| drop(thread.join()));
+    }
+}
+
+impl Drop for Lane {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+impl Pool {
+    /// Puts a lane into its line, unless it stands there or has as many turns as it may.
+    fn enqueue(self: &Arc<Self>, state: &mut State, id: u64) {
+        let Some(lane) = state.lanes.get_mut(&id) else {
+            return;
+        };
+        if lane.queued {
+            return;
+        }
+        if lane.running >= lane.most {
+            lane.again = true;
+            return;
+        }
+        lane.queued = true;
+        let kind = lane.kind;
+        state.lines[kind as usize].lanes.push_back(id);
+        self.start_threads(state, kind);
+        self.work[kind as usize].notify_one();
+    }
+
+    /// Starts threads while there are more lanes in line than threads that wait. Where none can be started those there are do the work.
+    fn start_threads(self: &Arc<Self>, state: &mut State, kind: Kind) {
+        loop {
+            let line = &state.lines[kind as usize];
+            let enough = line.lanes.len() <= line.idle || line.threads >= line.most;
+            if enough || self.start_thread(state, kind).is_err() {
+                return;
+            }
+        }
+    }
+
+    fn start_thread(self: &Arc<Self>, state: &mut State, kind: Kind) -> io::Result<()> {
+        let (pool, age, number) = (self.clone(), state.age, state.next_thread);
+        let thread = thread::Builder::new()
+            .name(kind.thread_name().to_owned())
+            .spawn(move || pool.serve(kind, age, number))?;
+        state.next_thread += 1;
+        state.handles.insert(number, thread);
+        let line = &mut state.lines[kind as usize];
+        line.threads += 1;
+        // It waits until it has looked.
+        line.idle += 1;
+        Ok(())
+    }
+
+    /// A thread of a kind.
+    fn serve(self: &Arc<Self>, kind: Kind, age: u64, number: u64) {
+        let mut state = self.state.lock();
+        if state.age == age {
+            state.lines[kind as usize].idle -= 1;
+        }
+        while state.age == age {
+            let line = &mut state.lines[kind as usize];
+            if line.threads > line.most {
+                line.threads -= 1;
+                state.handles.remove(&number);
+                return;
+            }
+            if kind == Kind::Housekeeping {
+                self.wake_due(&mut state);
+            }
+            match state.lines[kind as usize].lanes.pop_front() {
+                Some(id) => self.take_turn(&mut state, id),
+                None => self.wait(&mut state, kind),
+            }
+        }
+    }
+
+    fn wait(&self, state: &mut MutexGuard<'_, State>, kind: Kind) {
+        let age = state.age;
+        state.lines[kind as usize].idle += 1;
+        let due = state.timers.first().map(|(due, _)| *due);
+        match due.filter(|_| kind == Kind::Housekeeping) {
+            Some(due) => {
+                let time = due.saturating_sub(self.clock.now());
+                self.work[kind as usize].wait_for(state, time);
+            }
+            None => self.work[kind as usize].wait(state),
+        }
+        if state.age == age {
+            state.lines[kind as usize].idle -= 1;
+        }
+    }
+
+    /// Puts lanes into line that have waited long enough.
+    fn wake_due(self: &Arc<Self>, state: &mut State) {
+        let now = self.clock.now();
+        while let Some(&(due, id)) = state.timers.first() {
+            if due > now {
+                return;
+            }
+            state.timers.pop_first();
+            if let Some(lane) = state.lanes.get_mut(&id) {
+                lane.timer = None;
+            }
+            self.enqueue(state, id);
+        }
+    }
+
+    fn take_turn(self: &Arc<Self>, state: &mut MutexGuard<'_, State>, id: u64) {
+        let Some(lane) = state.lanes.get_mut(&id) else {
+            return;
+        };
+        lane.queued = false;
+        lane.again = false;
+        lane.running += 1;
+        let turn = lane.turn.clone();
+        if let Some(timer) = lane.timer.take() {
+            state.timers.remove(&(timer, id));
+        }
+        let next = MutexGuard::unlocked(state, move || {
+            // What panics has been told of where it did; a thread is nobody's alone.
+            let next = catch(&*turn).unwrap_or(Next::Nothing);
+            drop(turn);
+            next
+        });
+        let Some(lane) = state.lanes.get_mut(&id) else {
+            return;
+        };
+        lane.running -= 1;
+        let again = lane.again || next == Next::Again;
+        let again = again && lane.most > 0;
+        self.ended.notify_all();
+        if again {
+            self.enqueue(state, id);
+        } else if let Next::After(time) = next
+            && lane.most > 0
+        {
+            let due = self.clock.now() + time;
+            let before = lane.timer.replace(due);
+            if let Some(before) = before {
+                state.timers.remove(&(before, id));
+            }
+            state.timers.insert((due, id));
+        }
+    }
+}
