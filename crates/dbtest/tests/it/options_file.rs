@@ -182,3 +182,39 @@ fn strict_options_take_what_is_written_here() {
         db.close().unwrap();
     }
 }
+
+/// The number of the OPTIONS file.
+fn number(fs: &MemFs) -> u64 {
+    let path = options_file(fs).0;
+    match filename::parse(&path.file_name().unwrap().to_string_lossy()) {
+        Some(FileKind::Options(number)) => number,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn many_families_are_created_with_one_file() {
+    let fs = MemFs::new();
+    let mut options = options(&fs);
+    options.create_if_missing = true;
+    let db = Db::open(&options, DIR).unwrap();
+    let before = number(&fs);
+    let names: Vec<String> = (0..100).map(|number| format!("family{number}")).collect();
+    let of = &options.column_family;
+    let families: Vec<_> = names.iter().map(|name| (&**name, of)).collect();
+    let created = db.create_column_families(&families).unwrap();
+    assert!(created.iter().map(|family| family.name()).eq(&names));
+    assert_eq!(number(&fs), before + 1, "one file, and no other has had a number");
+    // Those before one that cannot be created are there, and in the file.
+    let error = db
+        .create_column_families(&[("more", of), ("family7", of), ("others", of)])
+        .unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidArgument);
+    assert!(db.column_family("more").is_some() && db.column_family("others").is_none());
+    let text = options_file(&fs).1;
+    assert!(text.contains("[CFOptions \"more\"]") && text.contains("[CFOptions \"family99\"]"));
+    assert!(db.create_column_families(&[]).unwrap().is_empty());
+    db.close().unwrap();
+    let db = Db::open(&options, DIR).unwrap();
+    assert_eq!(db.column_families().len(), 102);
+}
