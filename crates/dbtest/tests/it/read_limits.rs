@@ -154,6 +154,8 @@ fn range_deletions_can_be_ignored() {
     flush(&db);
     db.compact_range(&family, &esker::CompactRangeOptions::default(), None, None)
         .unwrap();
+    // A compaction keeps rows and tombstones for it.
+    let _held = db.snapshot();
     // Over a level, then in L0, then in memory.
     for round in 0..3 {
         db.delete_range(&write, &family, &key(round * 5), &key(round * 5 + 7))
@@ -172,4 +174,9 @@ fn range_deletions_can_be_ignored() {
             flush(&db);
         }
     }
+    flush(&db);
+    db.compact_range(&family, &esker::CompactRangeOptions::default(), None, None)
+        .unwrap();
+    assert_eq!(rows(&ignoring), all, "with the tombstones in a level");
+    assert_eq!(rows(&ReadOptions::default()).len(), 3);
 }
