@@ -109,7 +109,7 @@ flags::flags! {
     transaction_sleep: i32 = 0;
     /// Milliseconds that a transaction with locks waits for one before it is given up.
     transaction_lock_timeout: u64 = 100;
-    /// Of the transactions with locks, so many of a hundred are committed in two phases. 90 are, as in RocksDB's.
+    /// So many of a hundred transactions with locks are committed in two phases; in RocksDB's 90 are.
     transaction_prepare_percent: i32 = 90;
     /// Ids of timeseries.
     key_id_range: i32 = 100_000;

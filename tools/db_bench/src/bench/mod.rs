@@ -70,7 +70,7 @@ pub struct Params<'a> {
     pub db: &'a Db,
     /// Families over which keys are spread.
     pub families: &'a [ColumnFamily],
-    /// What makes transactions.
+    /// The database that makes transactions, if there is one.
     pub transactions: Option<&'a Transactions>,
     /// Keys written.
     pub num: i64,

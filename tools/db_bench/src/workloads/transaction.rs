@@ -216,7 +216,7 @@ fn add(
     };
     let value = match thread.rng.bool() {
         true => transaction.get_for_update(&read, family, &key, true, true)?,
-        // What is read so is kept from others by the write alone, and by the snapshot that it is validated by.
+        // The write that follows locks the key, and validates it by the snapshot.
         false if transaction.snapshot().is_some() => transaction.get(&read, family, &key)?,
         false => transaction.get_for_update(&read, family, &key, false, true)?,
     };

@@ -32,7 +32,7 @@ enum Place {
 /// The places where each transaction may be, by name.
 type Promises = BTreeMap<String, Vec<Place>>;
 
-/// What threads share in a life.
+/// The database of a life, which threads share.
 struct Life {
     db: TransactionDB,
     promises: Arc<Mutex<Promises>>,
@@ -112,7 +112,7 @@ impl Life {
         transaction.set_name(name.as_bytes())?;
         let families = self.families();
         for (family, key) in families.iter().zip(keys(name)) {
-            // What is deleted first is not in the way of what is put then.
+            // The put behind the deletion counts.
             let end = [&key[..], b"~"].concat();
             transaction.delete_range(family, &key, &end)?;
             transaction.put(family, &key, &value(name))?;
@@ -133,7 +133,7 @@ impl Life {
         }
     }
 
-    /// Between the two phases: rows that nobody has promised anything of, other WALs, other memtables.
+    /// Between the two phases: rows of which nothing is promised, other WALs, other memtables.
     fn do_something_else(&self, rng: &mut TestRng, thread: usize, number: u32) -> esker::Result<()> {
         let db = self.db.db();
         match rng.u32(..4) {
@@ -278,7 +278,7 @@ fn live(seed: u64) {
 
 #[test]
 fn prepared_and_committed_transactions_survive_losses_at_any_operation() {
-    for seed in rng::seeds(rng::runs("ESKER_SIMULATED_TRANSACTIONS", 40)) {
+    for seed in rng::seeds(rng::runs("ESKER_SIMULATED_TRANSACTIONS", 20)) {
         let settings = Settings {
             seed,
             strategy: Strategy::Random {
