@@ -60,6 +60,7 @@ fn begin(db: &Database, write: jlong, options: jlong) -> Result<(Transaction, bo
         Transactions::Validation(db) => {
             let options = OptimisticTransactionOptions {
                 set_snapshot: inner.flag("set_snapshot", false),
+                ..OptimisticTransactionOptions::default()
             };
             Ok((db.begin_transaction(&write, &options), false))
         }
