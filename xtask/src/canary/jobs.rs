@@ -74,13 +74,6 @@ pub(super) const CANARIES: &[Canary] = &[
         caught_by: Tests(THREAD_POOL),
     },
     Canary {
-        name: "each database has threads of its own",
-        file: "crates/engine/src/jobs/thread_pool.rs",
-        right: "let enough = line.lanes.len() <= line.idle || line.threads >= line.most;",
-        wrong: "let enough = line.lanes.len() <= line.idle && line.threads >= line.most;",
-        caught_by: Tests(THREAD_POOL),
-    },
-    Canary {
         name: "a pool that is made smaller keeps its threads",
         file: "crates/engine/src/jobs/thread_pool.rs",
         right: "            if line.threads > line.most {\n",
