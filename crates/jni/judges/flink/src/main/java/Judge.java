@@ -122,7 +122,8 @@ public final class Judge {
     final DataStream<String> states = environment.fromSequence(1, RECORDS).uid("source")
         .map(record -> {
           if (record % 100 == 0) {
-            Thread.sleep(begins ? 100 : 1);
+            // The first run has no end in sight when it is cancelled.
+            Thread.sleep(begins ? 2000 : 1);
           }
           return record;
         }).returns(Types.LONG).uid("pace")
@@ -133,6 +134,9 @@ public final class Judge {
       final JobClient job = environment.executeAsync("begin");
       // Three checkpoints, so that the last one builds on others.
       while (count(checkpoints) < 3) {
+        if (job.getJobStatus().get().isGloballyTerminalState()) {
+          throw new IllegalStateException("the job ended before its third checkpoint");
+        }
         Thread.sleep(100);
       }
       job.cancel().get();
