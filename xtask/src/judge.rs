@@ -190,7 +190,7 @@ const JUDGES: &[Judge] = &[
         source: "`rocksdb` 0.25.0: unit and integration tests",
         over: "the shared library",
         tests: 225,
-        floor: 0,
+        floor: 135,
         tier: Tier::Nightly,
         run: rocksdb_over_library::of_0_25,
     },
