@@ -38,7 +38,8 @@ flags::flags! {
     reopen: u32 = 10;
     /// Each time the database is opened, its WALs are to lie in its own directory, or in one of two others beside it. Ours.
     change_wal_dir: bool = false;
-    /// Tables lie in so many directories beside the database's, up to four; 0: in its own. Ours.
+    /// Tables lie in so many directories beside the database's, up to four; 0: in its own. Ours. Compactions are leveled where
+    /// --compaction_style names a style that takes one directory.
     table_paths: u32 = 0;
     /// Each lock guards 2 to the power of so many keys.
     log2_keys_per_lock: u32 = 2;
@@ -667,6 +668,13 @@ impl Flags {
     /// How files are merged. FIFO compaction drops nothing unless it is asked to: who verifies would miss it.
     fn compaction_styles(&self, family: &mut ColumnFamilyOptions) -> Result<()> {
         family.compaction_style = flags::engine::compaction_style(self.compaction_style)?;
+        let takes_paths = matches!(
+            family.compaction_style,
+            CompactionStyle::Level | CompactionStyle::Universal
+        );
+        if self.table_paths > 0 && !takes_paths {
+            family.compaction_style = CompactionStyle::Level;
+        }
         family.compaction_pri = flags::engine::compaction_pri(self.compaction_pri)?;
         flags::engine::UniversalFlags {
             size_ratio: self.universal_size_ratio,
