@@ -29,7 +29,7 @@ pub struct File<'a> {
     pub path: &'a str,
     /// Names of the module and those around it.
     pub module: Vec<String>,
-    /// What it defines outside functions and `impl` blocks.
+    /// Items outside functions and `impl` blocks.
     pub items: Vec<&'a str>,
     /// Inherent methods, by type.
     pub methods: BTreeMap<&'a str, Vec<&'a str>>,

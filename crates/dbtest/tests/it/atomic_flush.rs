@@ -119,7 +119,7 @@ fn a_crash_leaves_a_batch_in_all_families_or_in_none() {
     let mut found: Vec<u64> = Vec::new();
     for [lost, left] in images {
         found.push(common_number(left));
-        // What a loss of power takes besides differs little from one moment to the next.
+        // A loss of power takes about the same from one moment to the next.
         if found.len().is_multiple_of(3) {
             common_number(lost);
         }

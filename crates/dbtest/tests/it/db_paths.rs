@@ -98,7 +98,7 @@ fn upper_levels_lie_in_the_first_directories() {
     for (level, path) in found {
         assert_eq!(path, [0, 0, 1, 2][level], "L{level}");
     }
-    // What compactions have replaced is deleted wherever it lay, and what an open finds in no version.
+    // Files that compactions have replaced, and files that an open finds in no version, are deleted in every directory.
     db.wait_for_purge().unwrap();
     let in_use = db.live_files().len();
     db.close().unwrap();
@@ -122,7 +122,7 @@ fn upper_levels_lie_in_the_first_directories() {
 #[test]
 fn a_move_does_not_cross_directories() {
     let (fs, home) = (MemFs::new(), Path::new("/home"));
-    // Of L0 files alone, which come from flushes, the first has no room.
+    // The first directory has no room even for L0 files, which come from flushes.
     let options = options(Arc::new(fs), home, &[0, u64::MAX]);
     let db = Db::open(&options, home.join("db")).unwrap();
     let family = db.default_column_family();

@@ -129,7 +129,7 @@ fn families_have_times_of_their_own() {
     assert_eq!(unknown.kind(), ErrorKind::InvalidArgument);
 }
 
-/// Both directions, a scan, Gets and a MultiGet, against what has not expired.
+/// Compares scans in both directions, Gets and a MultiGet with the rows that have not expired.
 fn check(db: &DbWithTtl, model: &BTreeMap<Vec<u8>, (Vec<u8>, u64)>, now: u64) {
     let family = db.db().default_column_family();
     let alive: Vec<(Vec<u8>, Vec<u8>)> = model

@@ -11,7 +11,7 @@ use esker::{
 };
 use vfs::MemFs;
 
-/// What was written at each timestamp; a deletion has no value.
+/// The rows written at each timestamp; a deletion has no value.
 type Model = BTreeMap<(Vec<u8>, Reverse<u64>), Option<Vec<u8>>>;
 type Row = (Vec<u8>, u64, Option<Vec<u8>>);
 

@@ -25,7 +25,7 @@ fn options() -> Options {
     options
 }
 
-/// What each family holds: columns by key.
+/// The contents of each family: columns by key.
 type Model = Vec<BTreeMap<Vec<u8>, BTreeMap<Vec<u8>, Vec<u8>>>>;
 
 fn key(number: u32) -> Vec<u8> {
@@ -107,7 +107,7 @@ fn check(db: &Db, families: &[&ColumnFamily], model: &Model) {
             assert_eq!(db.get_opt(&read, family, key).unwrap(), plain, "{key:?}");
         }
     }
-    // What both iterators over families show, by the model.
+    // The rows that both iterators over families show, by the model.
     let mut all: BTreeMap<Vec<u8>, Vec<(u32, Columns)>> = BTreeMap::new();
     for (family, rows) in families.iter().zip(model) {
         for (key, columns) in rows {

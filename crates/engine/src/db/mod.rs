@@ -98,7 +98,7 @@ pub(crate) struct DbInner {
     pub state: Mutex<DbState>,
     /// Tells background threads that there may be something to do.
     pub work: Work,
-    /// What is due from time to time, while the database is open for writing. The thread that deletes files holds it while it looks.
+    /// Periodic work of a database that is open for writing. The thread that deletes files holds it while it checks.
     pub housekeeping: Mutex<Option<Housekeeping>>,
     /// Everybody else waits here, with the database mutex, for a job to end.
     pub changed: Condvar,

@@ -170,7 +170,7 @@ mod tests {
         assert_eq!(newest_in(None, Bound::Included(b"b")), 7);
         assert_eq!(newest_in(Some(b"d"), Bound::Unbounded), 7);
         assert_eq!(newest_in(Some(b"e"), Bound::Unbounded), 0);
-        // What failed leaves none.
+        // A failed removal leaves no note.
         removals.begin(range("x", "y"), 0);
         removals.end(&range("x", "y"), None);
         assert_eq!(removals.newest_of(&user, b"x"), 0);

@@ -1,4 +1,5 @@
-//! What background threads do for a database, a turn at a time: flush, compact, keep house. The threads are the pool's ([`thread_pool`](super::thread_pool)).
+//! The work of background threads for one database, a turn at a time: flush, compact, keep house. The threads belong to the pool
+//! ([`thread_pool`](super::thread_pool)).
 
 use std::io;
 use std::sync::atomic::Ordering;

@@ -60,7 +60,7 @@ impl Kind {
     }
 }
 
-/// What a lane says once it has had its turn.
+/// The result of a lane's turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Next {
     /// It did something: there may be more.
@@ -82,7 +82,7 @@ struct Pool {
     state: Mutex<State>,
     /// Threads of each kind wait here for something to do.
     work: [Condvar; KINDS.len()],
-    /// Whoever takes a lane away waits here for its last turn to end.
+    /// A thread that removes a lane waits here for its last turn to end.
     ended: Condvar,
     clock: Arc<dyn Clock>,
 }
@@ -90,7 +90,7 @@ struct Pool {
 #[derive(Default)]
 struct State {
     lanes: BTreeMap<u64, LaneState>,
-    /// Of the next lane.
+    /// The id of the next lane.
     next_lane: u64,
     lines: [Line; KINDS.len()],
     /// When lanes are to have another turn.
@@ -98,7 +98,7 @@ struct State {
     /// Threads of another age end: the pool was without a database since they began.
     age: u64,
     handles: BTreeMap<u64, JoinHandle<()>>,
-    /// Of the next thread.
+    /// The number of the next thread.
     next_thread: u64,
 }
 
@@ -434,7 +434,7 @@ impl Pool {
             state.timers.remove(&(timer, id));
         }
         let next = MutexGuard::unlocked(state, move || {
-            // What panics has been told of where it did; a thread is nobody's alone.
+            // The job reports its own panic. The thread goes on, because other databases need it.
             let next = catch(&*turn).unwrap_or(Next::Nothing);
             drop(turn);
             next

@@ -54,7 +54,7 @@ impl TablePaths {
         self.paths.iter().map(PathBuf::as_path)
     }
 
-    /// What each should hold.
+    /// The target size of each directory.
     pub fn targets(&self) -> &[u64] {
         &self.targets
     }

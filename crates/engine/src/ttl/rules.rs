@@ -12,7 +12,7 @@ use super::FamilyTtl;
 /// Unix seconds before which no value of RocksDB's has a time: 9 May 2013.
 const MIN_TIMESTAMP: u32 = 1_368_146_402;
 
-/// What becomes of the values of a family.
+/// The treatment of a family's values.
 pub(super) struct Rules {
     by_key: bool,
     /// Seconds, an `i32`, or by key microseconds; 0: for good.
@@ -125,7 +125,7 @@ impl Rules {
         self.by_key && self.is_expired(stamp, now)
     }
 
-    /// What a reader gets of a value as it is stored.
+    /// The part of a stored value that a reader gets.
     pub fn shown(&self, mut value: Vec<u8>, now: u64) -> Result<Option<Vec<u8>>> {
         let (bare, stamp) = self.split(&value)?;
         let len = bare.len();

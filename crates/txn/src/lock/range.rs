@@ -245,7 +245,7 @@ impl LockManager {
         drop(held);
         (0..gone).for_each(|_| self.count_unlocked(&map));
         for stripe in &map.stripes {
-            // Whoever has found the range, and is to wait, does so by now.
+            // A thread that has found the range and has to wait is waiting by now.
             drop(stripe.locks.lock());
             stripe.released.notify_all();
         }

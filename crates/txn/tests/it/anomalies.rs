@@ -165,7 +165,7 @@ impl Running {
             0..=3 => drop(self.read(family, at, reads)?),
             4..=5 => self.scan(rng, family, reads)?,
             6..=7 => {
-                // What it read some time ago, unless it has written since, or what it reads now.
+                // The value that it read some time ago, unless it has written since, or the value that it reads now.
                 let known = self.history.reads.iter().rev().find(|(key, _)| *key == at);
                 let known = known.filter(|_| rng.bool() && !self.has_written(at));
                 let mut value = match known {
@@ -280,7 +280,7 @@ fn anomalies(committed: &[Committed], lists: &[Vec<u32>]) -> BTreeSet<Anomaly> {
             let list = &lists[usize::from(*key)];
             if let Some(last) = read.last() {
                 match writer.get(last) {
-                    // Of one that was not committed, or not its last.
+                    // A row of a transaction that did not commit, or not its last row.
                     None => drop(found.insert(Anomaly::G1)),
                     Some(&by) => {
                         let mut of_key = committed[by].appends.iter().filter(|(other, _)| other == key);

@@ -168,7 +168,7 @@ fn readers_share_a_range_and_keep_writers_out() {
         "ok"
     );
     assert_eq!(first.num_ranges(), 3);
-    // What others cover costs no further lock.
+    // A range that other ranges cover costs no further lock.
     first.lock_range(&family, Some(b"b"), Some(b"c"), true).unwrap();
     assert_eq!(first.num_ranges(), 3);
 }
