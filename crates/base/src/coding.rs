@@ -1,7 +1,7 @@
-//! Fixed-width integers (little-endian) and varints (LEB128), as every RocksDB file holds them.
+//! Fixed-width integers (little-endian) and varints (LEB128), in the encodings that every RocksDB file uses.
 //!
-//! Two faces. [`Reader`] decodes bytes nobody vouches for: every step may fail with `Corruption` and the offset
-//! within the buffer. The free functions serve hot paths that have checked already.
+//! There are two ways in. [`Reader`] decodes untrusted bytes: every step may fail with `Corruption` and the
+//! offset within the buffer. The free functions serve hot paths whose input was already checked.
 
 use crate::error::{Error, Result};
 
@@ -26,7 +26,7 @@ pub fn put_varint32(out: &mut Vec<u8>, value: u32) {
     put_varint64(out, u64::from(value));
 }
 
-/// Appends `value` zig-zagged: small magnitudes of either sign stay short.
+/// Appends `value` in zig-zag encoding: small magnitudes of either sign take few bytes.
 #[inline]
 pub fn put_zigzag64(out: &mut Vec<u8>, value: i64) {
     put_varint64(out, ((value << 1) ^ (value >> 63)) as u64);
@@ -44,14 +44,14 @@ pub fn put_u64(out: &mut Vec<u8>, value: u64) {
     out.extend_from_slice(&value.to_le_bytes());
 }
 
-/// Appends `bytes` behind their length as a varint.
+/// Appends the length of `bytes` as a varint, then `bytes`.
 #[inline]
 pub fn put_length_prefixed(out: &mut Vec<u8>, bytes: &[u8]) {
     put_varint64(out, bytes.len() as u64);
     out.extend_from_slice(bytes);
 }
 
-/// Bytes that `value` takes as a varint.
+/// The number of bytes that `value` takes as a varint.
 #[inline]
 pub fn varint_len(value: u64) -> usize {
     (64 - (value | 1).leading_zeros() as usize).div_ceil(7)
@@ -86,7 +86,7 @@ pub fn varint64(bytes: &[u8]) -> Option<(u64, usize)> {
     None
 }
 
-/// The `u32` in the first four bytes. Panics on fewer; for buffers whose length was checked.
+/// The `u32` in the four bytes at `offset`. Panics on fewer; for buffers whose length was checked.
 #[inline]
 pub fn u32_at(bytes: &[u8], offset: usize) -> u32 {
     u32::from_le_bytes(bytes[offset..offset + 4].try_into().expect("a slice of four"))
@@ -98,7 +98,8 @@ pub fn u64_at(bytes: &[u8], offset: usize) -> u64 {
     u64::from_le_bytes(bytes[offset..offset + 8].try_into().expect("a slice of eight"))
 }
 
-/// Decodes untrusted bytes from front to back. Errors carry the offset within the buffer and say what was expected.
+/// Decodes untrusted bytes from front to back. Errors carry the offset within the buffer and say what was
+/// expected.
 #[derive(Clone, Debug)]
 pub struct Reader<'a> {
     bytes: &'a [u8],
@@ -116,7 +117,7 @@ impl<'a> Reader<'a> {
         self.position
     }
 
-    /// What is left.
+    /// The bytes that are not consumed yet.
     pub fn rest(&self) -> &'a [u8] {
         &self.bytes[self.position..]
     }
@@ -131,55 +132,56 @@ impl<'a> Reader<'a> {
         Error::corruption(format!("bad or truncated {what}")).at(self.position as u64)
     }
 
-    /// The next `len` bytes.
+    /// Reads the next `len` bytes.
     pub fn bytes(&mut self, len: usize, what: &str) -> Result<&'a [u8]> {
         let slice = self.rest().get(..len).ok_or_else(|| self.bad(what))?;
         self.position += len;
         Ok(slice)
     }
 
-    /// One byte.
+    /// Reads one byte.
     pub fn u8(&mut self, what: &str) -> Result<u8> {
         Ok(self.bytes(1, what)?[0])
     }
 
-    /// Two bytes, little-endian.
+    /// Reads two bytes, little-endian.
     pub fn u16(&mut self, what: &str) -> Result<u16> {
         let bytes = self.bytes(2, what)?;
         Ok(u16::from_le_bytes([bytes[0], bytes[1]]))
     }
 
-    /// Four bytes, little-endian.
+    /// Reads four bytes, little-endian.
     pub fn u32(&mut self, what: &str) -> Result<u32> {
         Ok(u32_at(self.bytes(4, what)?, 0))
     }
 
-    /// Eight bytes, little-endian.
+    /// Reads eight bytes, little-endian.
     pub fn u64(&mut self, what: &str) -> Result<u64> {
         Ok(u64_at(self.bytes(8, what)?, 0))
     }
 
-    /// A varint of at most 32 bits.
+    /// Reads a varint of at most 32 bits.
     pub fn varint32(&mut self, what: &str) -> Result<u32> {
         let (value, len) = varint32(self.rest()).ok_or_else(|| self.bad(what))?;
         self.position += len;
         Ok(value)
     }
 
-    /// A varint of at most 64 bits.
+    /// Reads a varint of at most 64 bits.
     pub fn varint64(&mut self, what: &str) -> Result<u64> {
         let (value, len) = varint64(self.rest()).ok_or_else(|| self.bad(what))?;
         self.position += len;
         Ok(value)
     }
 
-    /// A zig-zagged varint.
+    /// Reads a zig-zagged varint.
     pub fn zigzag64(&mut self, what: &str) -> Result<i64> {
         let value = self.varint64(what)?;
         Ok((value >> 1) as i64 ^ -((value & 1) as i64))
     }
 
-    /// Reads a [`length_prefixed`](Reader::length_prefixed) slice whose length may be 4 GiB or more: a varint of 64 bits.
+    /// Reads a [`length_prefixed`](Reader::length_prefixed) slice whose length may be 4 GiB or more: a varint
+    /// of 64 bits.
     #[inline]
     pub fn long_length_prefixed(&mut self, what: &str) -> Result<&'a [u8]> {
         match varint32(self.rest()) {
@@ -191,7 +193,7 @@ impl<'a> Reader<'a> {
     #[cold]
     fn very_long(&mut self, what: &str) -> Result<&'a [u8]> {
         let start = self.position;
-        // Shorter lengths have one encoding.
+        // A length that fits 32 bits has one encoding, which the code above decodes.
         let len = self.varint64(what).ok().filter(|&len| len > u64::from(u32::MAX));
         let bytes = len.and_then(|len| self.rest().get(..usize::try_from(len).ok()?));
         let Some(bytes) = bytes else {
@@ -202,7 +204,7 @@ impl<'a> Reader<'a> {
         Ok(bytes)
     }
 
-    /// A varint length and that many bytes. Nothing is allocated, whatever the length claims.
+    /// Reads a varint length and that many bytes. Nothing is allocated, whatever the length claims.
     pub fn length_prefixed(&mut self, what: &str) -> Result<&'a [u8]> {
         let start = self.position;
         let len = self.varint32(what)? as usize;

@@ -1,4 +1,5 @@
-//! The order of user keys. RocksDB's four built-in orders are an enum so that hot paths compare without an indirect call.
+//! The order of user keys. RocksDB's four built-in orders are an enum so that hot paths compare without an
+//! indirect call.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -8,14 +9,17 @@ use std::sync::Arc;
 use crate::key_prefixes::shared_len;
 use crate::user_code;
 
-/// An order a user supplies. It must be total and never change for a database: its name lies in MANIFEST and SSTs.
+/// An order that a user supplies. It must be total, and must never change for a database: MANIFEST and SSTs
+/// store its name.
 pub trait Comparator: Send + Sync + 'static {
-    /// Name stored with the data; a database opened with another name is refused.
+    /// The name that is stored with the data. A database that is opened with another name is refused.
     fn name(&self) -> &str;
 
-    /// Whether tables have the name where RocksDB's programs look for it. `sst_dump` ends at a name that it does not know, but verifies and shows a
-    /// table that has none, whatever its order. The name is then in a property of ours, `esker.comparator`; it is in the MANIFEST in any case.
-    /// False is for an order that RocksDB's programs are not built with. Never changes for a database. Default: true.
+    /// True if tables store the name in the property where RocksDB's programs look for it. `sst_dump` stops
+    /// at a name that it does not know, but verifies and shows a table that has none, whatever its order. If
+    /// false, the name is in `esker.comparator`, a property of Esker's own; the MANIFEST has it in any case.
+    /// Return false for an order that RocksDB's programs are not built with. The answer must never change for
+    /// a database. Default: true.
     fn is_told_to_rocksdb(&self) -> bool {
         true
     }
@@ -23,37 +27,40 @@ pub trait Comparator: Send + Sync + 'static {
     /// Compares two user keys, timestamps included.
     fn compare(&self, a: &[u8], b: &[u8]) -> Ordering;
 
-    /// The part of a key that is compared first, as unsigned bytes with a prefix first, and a number that is compared where those are equal;
-    /// where the numbers are equal too, [`compare`](Self::compare) decides. Memtables keep some bits of both in their nodes and look at keys only where the bits
-    /// are the same; without them each step of a search reads a key, and of large memtables none is in a cache. `Some` for every key or for none. Not
-    /// for orders with timestamps. Default: `None`.
+    /// The part of a key that is compared first, as unsigned bytes with a prefix first, and a number that is
+    /// compared if those bytes are equal. If the numbers are equal too, [`compare`](Self::compare) decides.
+    /// Memtables keep some bits of the two parts in their nodes and read keys only if the bits are equal;
+    /// without these parts each step of a search reads a key, which in a large memtable is a cache miss.
+    /// Returns `Some` for every key or for none. Not for orders with timestamps. Default: `None`.
     fn leading_parts<'a>(&self, _key: &'a [u8]) -> Option<(&'a [u8], u64)> {
         None
     }
 
-    /// Bytes of the timestamp every key ends in, 0 without timestamps.
+    /// The size in bytes of the timestamp at the end of every key; 0 without timestamps.
     fn timestamp_size(&self) -> usize {
         0
     }
 
-    /// Compares two user keys with their timestamps left out of account.
+    /// Compares two user keys and ignores their timestamps.
     fn compare_without_timestamp(&self, a: &[u8], b: &[u8]) -> Ordering {
         self.compare(a, b)
     }
 
-    /// Whether `key` is an older version of what `newer` is a version of. `newer` stands before it in this order, with nothing but versions of
-    /// the same between them. A compaction asks this of neighbours to tell what is likely to be garbage soon; no entry is dropped for it.
-    /// Default: they differ by their timestamps alone.
+    /// True if `key` and `newer` are versions of the same thing and `key` is the older one. `newer` precedes
+    /// `key` in this order, with only versions of the same thing between them. A compaction asks this of
+    /// neighbours to estimate how much garbage there will soon be; it drops no entry for it. Default: true if
+    /// they differ in their timestamps alone.
     fn is_older_version(&self, newer: &[u8], key: &[u8]) -> bool {
         self.compare_without_timestamp(newer, key).is_eq()
     }
 
-    /// Shortens `start` to a key `k` with `start <= k < limit`, where `start < limit`, to be an index entry between two blocks:
-    /// RocksDB's `FindShortestSeparator`. What does not lie between them is not used. Default: leaves it as it is.
+    /// Shortens `start` to a key `k` with `start <= k < limit`, where `start < limit`, as an index entry
+    /// between two blocks: RocksDB's `FindShortestSeparator`. A result outside that range is ignored.
+    /// Default: leaves `start` as it is.
     fn shorten_separator(&self, _start: &mut Vec<u8>, _limit: &[u8]) {}
 
-    /// Shortens `key` to a key at or after it, to be an index entry behind the last block: RocksDB's `FindShortSuccessor`. What comes
-    /// before it is not used. Default: leaves it as it is.
+    /// Shortens `key` to a key at or after it, as the index entry after the last block: RocksDB's
+    /// `FindShortSuccessor`. A result that precedes `key` is ignored. Default: leaves `key` as it is.
     fn shorten_successor(&self, _key: &mut Vec<u8>) {}
 }
 
@@ -62,7 +69,7 @@ pub trait Comparator: Send + Sync + 'static {
 pub enum UserComparator {
     /// Unsigned bytes, a prefix first. The default.
     Bytewise,
-    /// The exact inverse.
+    /// The exact inverse of `Bytewise`.
     ReverseBytewise,
     /// Bytewise, then the trailing 8-byte little-endian timestamp descending.
     BytewiseU64Ts,
@@ -72,11 +79,11 @@ pub enum UserComparator {
     Custom(Arc<dyn Comparator>),
 }
 
-/// Bytes of the built-in timestamps.
+/// The size of the built-in timestamps in bytes.
 const U64_TS: usize = 8;
 
 impl UserComparator {
-    /// The built-in order of that name, if it is one.
+    /// The built-in order called `name`, if there is one.
     pub fn builtin(name: &str) -> Option<UserComparator> {
         Some(match name {
             "leveldb.BytewiseComparator" => UserComparator::Bytewise,
@@ -87,7 +94,7 @@ impl UserComparator {
         })
     }
 
-    /// The name that lies on disk.
+    /// The name that is stored on disk.
     pub fn name(&self) -> &str {
         match self {
             UserComparator::Bytewise => "leveldb.BytewiseComparator",
@@ -98,13 +105,13 @@ impl UserComparator {
         }
     }
 
-    /// True when the order is that of unsigned bytes, so that 8-byte big-endian prefixes may stand in for keys.
+    /// True if the order is that of unsigned bytes, so that 8-byte big-endian prefixes can represent keys.
     #[inline]
     pub fn is_bytewise(&self) -> bool {
         matches!(self, UserComparator::Bytewise)
     }
 
-    /// Bytes of the timestamp every key ends in; 0 without timestamps.
+    /// The size in bytes of the timestamp at the end of every key; 0 without timestamps.
     #[inline]
     pub fn timestamp_size(&self) -> usize {
         match self {
@@ -120,14 +127,15 @@ impl UserComparator {
         &key[..key.len().saturating_sub(self.timestamp_size())]
     }
 
-    /// The timestamp a key ends in.
+    /// The timestamp at the end of a key.
     #[inline]
     pub fn timestamp<'a>(&self, key: &'a [u8]) -> &'a [u8] {
         &key[key.len().saturating_sub(self.timestamp_size())..]
     }
 
-    /// `key`, which carries no timestamp, as [`compare_without_timestamp`](Self::compare_without_timestamp) takes it: with
-    /// some timestamp behind it where keys have one. Allocates only there.
+    /// Makes `key`, which carries no timestamp, an argument for
+    /// [`compare_without_timestamp`](Self::compare_without_timestamp): appends some timestamp if the order's
+    /// keys have one. Allocates only in that case.
     #[inline]
     pub fn stamped<'a>(&self, key: &'a [u8]) -> Cow<'a, [u8]> {
         match self.timestamp_size() {
@@ -164,8 +172,8 @@ impl UserComparator {
         }
     }
 
-    /// Compares two user keys with their timestamps left out of account. Both carry one where keys do; see
-    /// [`stamped`](Self::stamped) for those that do not.
+    /// Compares two user keys and ignores their timestamps. If the order's keys have timestamps, both
+    /// arguments carry one; see [`stamped`](Self::stamped) for keys without.
     #[inline]
     pub fn compare_without_timestamp(&self, a: &[u8], b: &[u8]) -> Ordering {
         match self {
@@ -196,7 +204,8 @@ impl UserComparator {
         }
     }
 
-    /// Whether RocksDB's programs are told the name; see [`Comparator::is_told_to_rocksdb`].
+    /// True if tables store the name where RocksDB's programs look for it; see
+    /// [`Comparator::is_told_to_rocksdb`].
     pub fn is_told_to_rocksdb(&self) -> bool {
         match self {
             UserComparator::Custom(order) => order.is_told_to_rocksdb(),
@@ -204,7 +213,7 @@ impl UserComparator {
         }
     }
 
-    /// Whether `key`, which stands behind `newer`, is an older version of the same.
+    /// True if `key`, which comes after `newer`, is an older version of the same thing.
     pub fn is_older_version(&self, newer: &[u8], key: &[u8]) -> bool {
         match self {
             UserComparator::Custom(custom) => called(custom, || custom.is_older_version(newer, key)),
@@ -212,8 +221,9 @@ impl UserComparator {
         }
     }
 
-    /// Shortens `start` to a key `k` with `start <= k < limit`, to be an index entry between two blocks.
-    /// Leaves it as it is where that is not possible, or the order is neither bytewise nor one that knows how.
+    /// Shortens `start` to a key `k` with `start <= k < limit`, as an index entry between two blocks. Leaves
+    /// it as it is if there is no shorter key, or if the order is neither bytewise nor a user's that
+    /// implements this.
     pub fn shorten_separator(&self, start: &mut Vec<u8>, limit: &[u8]) {
         if let UserComparator::Custom(custom) = self {
             let whole = start.clone();
@@ -240,8 +250,8 @@ impl UserComparator {
         }
     }
 
-    /// Shortens `key` to a key at or after it, to be an index entry behind the last block. Leaves it as it is where that is not
-    /// possible, or the order is neither bytewise nor one that knows how.
+    /// Shortens `key` to a key at or after it, as the index entry after the last block. Leaves it as it is if
+    /// there is no shorter key, or if the order is neither bytewise nor a user's that implements this.
     pub fn shorten_successor(&self, key: &mut Vec<u8>) {
         if let UserComparator::Custom(custom) = self {
             let whole = key.clone();
@@ -261,7 +271,7 @@ impl UserComparator {
     }
 }
 
-/// Calls a user's comparator. The error of a panic in it names the comparator.
+/// Calls a user's comparator. If it panics, the error names the comparator.
 #[inline(always)]
 fn called<T>(order: &Arc<dyn Comparator>, code: impl FnOnce() -> T) -> T {
     user_code::call("comparator", || order.name(), code)
@@ -274,7 +284,7 @@ impl fmt::Debug for UserComparator {
 }
 
 impl PartialEq for UserComparator {
-    /// Orders are the same when their names are: the name is the promise.
+    /// Two orders are equal if their names are: the name stands for the order.
     fn eq(&self, other: &UserComparator) -> bool {
         self.name() == other.name()
     }
@@ -285,7 +295,8 @@ fn split_u64_ts(key: &[u8]) -> (&[u8], u64) {
     (key, u64_ts(ts))
 }
 
-/// A key shorter than a timestamp can only come from a damaged file; it gets an order, not a panic.
+/// A key shorter than a timestamp can only come from a corrupt file; it is ordered like any other and does
+/// not panic.
 fn u64_ts(ts: &[u8]) -> u64 {
     let mut bytes = [0; U64_TS];
     let len = ts.len().min(U64_TS);

@@ -1,27 +1,27 @@
-//! Days and times of day, in UTC.
+//! Dates and times of day, in UTC.
 
-/// A moment, as people write it.
+/// A moment in the calendar, in UTC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Utc {
-    /// With all its digits.
+    /// The year in full, as in 1970.
     pub year: u64,
-    /// From 1.
+    /// The month, from 1.
     pub month: u64,
-    /// Of the month, from 1.
+    /// The day of the month, from 1.
     pub day: u64,
-    /// From 0 to 23.
+    /// The hour, from 0 to 23.
     pub hour: u64,
-    /// From 0 to 59.
+    /// The minute, from 0 to 59.
     pub minute: u64,
-    /// From 0 to 59.
+    /// The second, from 0 to 59.
     pub second: u64,
 }
 
 impl Utc {
-    /// The moment so many seconds after the beginning of 1970, leap seconds not counted.
+    /// The moment `seconds` after the beginning of 1970, leap seconds not counted.
     pub fn from_unix(seconds: u64) -> Utc {
         let (days, of_day) = (seconds / 86_400, seconds % 86_400);
-        // In eras of 400 years that begin with a March: leap days come last in their year.
+        // Eras of 400 years that begin on 1 March put a leap day at the end of its year.
         let days = days + 719_468;
         let (era, of_era) = (days / 146_097, days % 146_097);
         let year_of_era = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
@@ -39,7 +39,8 @@ impl Utc {
         }
     }
 
-    /// The seconds from the beginning of 1970 until then, leap seconds not counted; `None` for what is no moment since.
+    /// Seconds from the beginning of 1970 to this moment, leap seconds not counted; `None` if the fields are
+    /// no date since 1970.
     pub fn unix(&self) -> Option<u64> {
         let year = self.year.checked_sub(u64::from(self.month <= 2))?;
         let month = if self.month > 2 {

@@ -21,23 +21,23 @@ const VERSION_WITH_BLOBS: u32 = 2;
 
 const OUT_OF_ORDER: &str = "Wide columns out of order";
 
-/// Where in an entity's bytes a column's value lies.
+/// The place of a column's value within the bytes of an entity.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ColumnValue {
-    /// The value.
+    /// The value itself.
     Inline(Range<usize>),
     /// The index of a value in a blob file.
     Blob(Range<usize>),
 }
 
-/// A decoded entity: where in its bytes the columns lie, by name.
+/// A decoded entity: the name of each column and its place within the bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Entity {
     columns: Vec<(Range<usize>, ColumnValue)>,
 }
 
 impl Entity {
-    /// Decodes `bytes`; `Corruption` with the offset within them if they are no entity.
+    /// Decodes `bytes`; `Corruption` with the offset within them if they are not an entity.
     pub fn decode(bytes: &[u8]) -> Result<Entity> {
         let mut reader = Reader::new(bytes);
         let columns = match reader.varint32("entity version")? {
@@ -56,7 +56,8 @@ impl Entity {
         Ok(Entity { columns })
     }
 
-    /// Names and places of the columns, in the order of their names. `bytes` are those it was decoded from.
+    /// Names and values' places of the columns, in the order of their names. `bytes` must be those that the
+    /// entity was decoded from.
     pub fn columns<'a>(&'a self, bytes: &'a [u8]) -> impl Iterator<Item = (&'a [u8], &'a ColumnValue)> {
         self.columns
             .iter()
@@ -72,7 +73,7 @@ impl Entity {
     }
 }
 
-/// False if no column of an entity lies in a blob file, as its first byte says; true if some may.
+/// False if no column of the entity is in a blob file, according to its first byte; true if some may be.
 #[inline]
 pub fn may_have_blobs(entity: &[u8]) -> bool {
     entity
@@ -80,7 +81,7 @@ pub fn may_have_blobs(entity: &[u8]) -> bool {
         .is_none_or(|&version| u32::from(version) != VERSION_INLINE)
 }
 
-/// The next `len` bytes, as a range of the whole.
+/// The range, within the whole buffer, of the next `len` bytes.
 fn range(reader: &mut Reader<'_>, len: usize, what: &str) -> Result<Range<usize>> {
     let start = reader.position();
     reader.bytes(len, what)?;
@@ -104,7 +105,7 @@ fn columns_with_blobs(reader: &mut Reader<'_>) -> Result<Vec<(Range<usize>, Colu
     for what in ["size of name sizes", "size of value sizes", "size of names"] {
         reader.varint32(what)?;
     }
-    // As many bytes are there, so reserving for as many columns is within reason from here on.
+    // `count` bytes exist in the buffer, so from here on it is safe to reserve memory for `count` columns.
     let kinds = reader.bytes(count, "column types")?;
     let mut sizes = |what| {
         (0..count)
@@ -127,7 +128,7 @@ fn columns_with_blobs(reader: &mut Reader<'_>) -> Result<Vec<(Range<usize>, Colu
     names.into_iter().zip(values).zip(kinds).map(column).collect()
 }
 
-/// The bytes of an entity of `columns`, which are sorted by name, in version 1.
+/// Appends the entity of `columns`, which are sorted by name, in version 1.
 pub fn encode(columns: &[(&[u8], &[u8])], out: &mut Vec<u8>) -> Result<()> {
     out.clear();
     let size = |bytes: &[u8]| {
@@ -144,7 +145,7 @@ pub fn encode(columns: &[(&[u8], &[u8])], out: &mut Vec<u8>) -> Result<()> {
     Ok(())
 }
 
-/// As [`encode`], of columns in any order. As RocksDB has it `Corruption` if two of them have one name.
+/// As [`encode`], with columns in any order. `Corruption`, as in RocksDB, if two columns have the same name.
 pub fn encode_unsorted(columns: &[(&[u8], &[u8])], out: &mut Vec<u8>) -> Result<()> {
     let mut sorted = columns.to_vec();
     sorted.sort_unstable_by_key(|&(name, _)| name);
@@ -154,18 +155,18 @@ pub fn encode_unsorted(columns: &[(&[u8], &[u8])], out: &mut Vec<u8>) -> Result<
     encode(&sorted, out)
 }
 
-/// The value under the empty column name.
+/// The value of the column with the empty name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DefaultColumn<'a> {
     /// The entity has no such column; a plain read returns the empty value.
     Absent,
-    /// The value.
+    /// The value itself.
     Value(&'a [u8]),
-    /// The value lies in a blob file; this is its index.
+    /// The index of the value, which is in a blob file.
     Blob(&'a [u8]),
 }
 
-/// The default column of a serialized entity. `Corruption` for bytes that are none.
+/// The default column of a serialized entity. `Corruption` if the bytes are not an entity.
 pub fn default_column(entity: &[u8]) -> Result<DefaultColumn<'_>> {
     Ok(match Entity::decode(entity)?.default_column() {
         None => DefaultColumn::Absent,
@@ -174,8 +175,8 @@ pub fn default_column(entity: &[u8]) -> Result<DefaultColumn<'_>> {
     })
 }
 
-/// Writes `entity` with `value` as its default column to `out`, which is cleared. False, and nothing written, for an
-/// entity some of whose columns lie in blob files.
+/// Clears `out` and writes to it `entity` with `value` as its default column. If some columns of `entity` are
+/// in blob files, writes nothing and returns false.
 pub fn with_default_column(entity: &[u8], value: &[u8], out: &mut Vec<u8>) -> Result<bool> {
     out.clear();
     let decoded = Entity::decode(entity)?;

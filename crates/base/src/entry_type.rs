@@ -1,26 +1,26 @@
-//! What an entry is to a user's code, whichever way it is kept.
+//! The kinds of entries as user code sees them, independent of how the engine stores them.
 
 use crate::internal_key::Kind;
 
-/// What an entry of a table is, to whoever gathers properties of it.
+/// The kind of an entry of a table, as collectors of table properties see it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EntryType {
-    /// A value that lies where its key does.
+    /// A value stored with its key.
     Put,
-    /// A value that lies in a blob file: where, is what stands in its place.
+    /// A value in a blob file; the entry holds its index.
     BlobIndex,
     /// A deletion.
     Delete,
-    /// A deletion of what was put once.
+    /// A deletion of a key that was put at most once.
     SingleDelete,
-    /// An operand of a merge.
+    /// A merge operand.
     Merge,
-    /// Something else.
+    /// Any other kind.
     Other,
 }
 
 impl EntryType {
-    /// Of an entry whose trailer has this kind.
+    /// The type of an entry whose trailer has this kind byte.
     pub fn of(kind: u8) -> EntryType {
         match Kind::from_byte(kind) {
             Some(Kind::Value) => EntryType::Put,

@@ -1,4 +1,4 @@
-//! The only source of time and chance, so that a test can put its own in their place.
+//! The only source of time and randomness, so that a test can replace them.
 
 use std::fmt::Debug;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -6,35 +6,37 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 pub use fastrand::Rng;
 
-/// Tells the time.
+/// A source of time.
 pub trait Clock: Send + Sync + Debug {
-    /// Time since some fixed moment; never goes back. For durations.
+    /// The time since some fixed moment; never goes back. For durations.
     fn now(&self) -> Duration;
 
-    /// The same to within some milliseconds, for a quarter of the cost where the system has such a clock.
+    /// As [`now`](Self::now), but only to within some milliseconds, for a quarter of the cost where the
+    /// system has such a clock.
     fn coarse_now(&self) -> Duration {
         self.now()
     }
 
-    /// Seconds since 1970, for what is written into files.
+    /// Seconds since 1970, for times that are written into files.
     fn unix_seconds(&self) -> u64;
 
-    /// Microseconds since 1970, for what people compare with other logs. Whole seconds where the clock knows nothing finer.
+    /// Microseconds since 1970, for times that people compare with other logs. Whole seconds if the clock is
+    /// no finer.
     fn unix_micros(&self) -> u64 {
         self.unix_seconds() * 1_000_000
     }
 }
 
-/// The machine's clock.
+/// The clock of the machine.
 #[derive(Debug)]
 pub struct SystemClock {
     start: Instant,
-    /// By the coarse clock.
+    /// The reading of the coarse clock at the start.
     coarse_start: Duration,
 }
 
 impl SystemClock {
-    /// Counts from now.
+    /// A clock whose [`now`](Clock::now) counts from this call.
     pub fn new() -> SystemClock {
         SystemClock {
             start: Instant::now(),
@@ -85,14 +87,14 @@ impl Clock for SystemClock {
     }
 }
 
-/// A clock that moves only when told to.
+/// A clock that moves only when it is advanced.
 #[derive(Debug, Default)]
 pub struct ManualClock {
     micros: AtomicU64,
 }
 
 impl ManualClock {
-    /// Moves time on by `step`.
+    /// Advances the time by `step`.
     pub fn advance(&self, step: Duration) {
         self.micros.fetch_add(step.as_micros() as u64, Ordering::SeqCst);
     }
@@ -112,26 +114,26 @@ impl Clock for ManualClock {
     }
 }
 
-/// Takes the time of one short thing, for statistics: what is decided by time goes by a [`Clock`]. While the engine is
-/// simulated it takes none, so that runs repeat exactly.
+/// Measures a short duration for statistics; decisions that depend on time use a [`Clock`]. In a simulation
+/// it always measures 0, so that runs repeat exactly.
 #[derive(Clone, Copy, Debug)]
 pub struct Stopwatch(Option<Instant>);
 
 impl Stopwatch {
-    /// From now on.
+    /// Starts a measurement.
     #[inline]
     pub fn start() -> Stopwatch {
         Stopwatch((!crate::sync::SIMULATED).then(Instant::now))
     }
 
-    /// Nanoseconds until now.
+    /// Nanoseconds since the start.
     #[inline]
     pub fn nanos(self) -> u64 {
         self.0.map_or(0, |start| start.elapsed().as_nanos() as u64)
     }
 }
 
-/// CPU time the calling thread has used. While the engine is simulated there is none: runs repeat exactly.
+/// CPU time that the calling thread has used. It is 0 in a simulation, so that runs repeat exactly.
 pub fn thread_cpu() -> Duration {
     if crate::sync::SIMULATED {
         return Duration::ZERO;
@@ -140,9 +142,8 @@ pub fn thread_cpu() -> Duration {
     Duration::new(time.tv_sec.max(0) as u64, time.tv_nsec as u32)
 }
 
-/// A seed nobody chose: for session identities, and for tests that print it so that a failure can be replayed.
-///
-/// While the engine is simulated it is the simulation's seed that chooses.
+/// A random seed: for session identities, and for tests that print it so that a failure can be replayed. In a
+/// simulation it derives from the simulation's seed.
 pub fn fresh_seed() -> u64 {
     #[cfg(simulate)]
     if let Some(seed) = simulated::chance() {

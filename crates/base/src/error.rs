@@ -1,4 +1,4 @@
-//! The one error type. A [`kind`](ErrorKind) to match on, and where known the file and the offset it came from.
+//! The one error type: a [`kind`](ErrorKind) to match on and, where known, the file and the offset.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -7,15 +7,15 @@ use std::sync::Arc;
 /// `Result` with Esker's [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What went wrong, in RocksDB's categories.
+/// RocksDB's categories of errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// Something asked for by name (a column family, a file) does not exist. Absent keys are `None`, not errors.
+    /// A named object (a column family, a file) does not exist. Absent keys are `None`, not errors.
     NotFound,
-    /// Bytes on disk are not what they must be.
+    /// Bytes on disk are not as they must be.
     Corruption,
-    /// The request is valid, but this engine does not do it.
+    /// The request is valid, but this engine does not support it.
     NotSupported,
     /// The caller passed something that can never work.
     InvalidArgument,
@@ -23,19 +23,19 @@ pub enum ErrorKind {
     Io,
     /// A merge could not be resolved.
     MergeFailed,
-    /// The answer is not known without doing what the caller forbade (reading from disk, waiting).
+    /// The answer is not known without an action that the caller forbade (reading from disk, waiting).
     Incomplete,
     /// The database is closing.
     ShutdownInProgress,
-    /// A limit of time ran out.
+    /// A time limit was exceeded.
     TimedOut,
-    /// The time limit of an object is over: a transaction's expiration.
+    /// The lifetime of an object is over: a transaction's expiration.
     Expired,
-    /// Stopped on request.
+    /// The operation was stopped on request.
     Aborted,
     /// A resource is in use; trying again may work.
     Busy,
-    /// A conflict that a new attempt may not meet.
+    /// A conflict that another attempt may not meet.
     TryAgain,
     /// The column family was dropped.
     ColumnFamilyDropped,
@@ -43,10 +43,10 @@ pub enum ErrorKind {
     LockHeld,
     /// The disk, or the space allowed, is full.
     NoSpace,
-    /// An earlier write or sync failed, and the database takes no more writes until reopened.
+    /// An earlier write or sync failed, and the database accepts no more writes until it is reopened.
     ReadOnly,
-    /// Code that the user supplies (a comparator, a merge operator, a listener), or the engine, panicked where something would have been left half
-    /// done. The message names the code, and has the panic's own.
+    /// User code (a comparator, a merge operator, a listener) or the engine panicked where the panic would
+    /// have left something half done. The message names the code and includes the panic's message.
     Panicked,
 }
 
@@ -85,7 +85,8 @@ struct Inner {
     source: Option<Arc<dyn std::error::Error + Send + Sync>>,
 }
 
-/// An error of the engine. One word wide; cloning it is cheap enough to latch one and hand it out again.
+/// An error of the engine. It is one word wide, and cheap enough to clone that one error can be latched and
+/// returned many times.
 ///
 /// Its text begins with RocksDB's words for the kind, then the message, then `file F, offset N` where known.
 #[derive(Clone)]
@@ -103,26 +104,26 @@ impl Error {
         }))
     }
 
-    /// [`ErrorKind::Corruption`].
+    /// An error of kind [`ErrorKind::Corruption`].
     #[cold]
     pub fn corruption(message: impl Into<String>) -> Error {
         Error::new(ErrorKind::Corruption, message)
     }
 
-    /// [`ErrorKind::InvalidArgument`].
+    /// An error of kind [`ErrorKind::InvalidArgument`].
     #[cold]
     pub fn invalid_argument(message: impl Into<String>) -> Error {
         Error::new(ErrorKind::InvalidArgument, message)
     }
 
-    /// [`ErrorKind::NotSupported`].
+    /// An error of kind [`ErrorKind::NotSupported`].
     #[cold]
     pub fn not_supported(message: impl Into<String>) -> Error {
         Error::new(ErrorKind::NotSupported, message)
     }
 
-    /// An operating-system error met while doing `action` ("open", "append to") to `file`.
-    /// A full disk becomes [`ErrorKind::NoSpace`], a missing file [`ErrorKind::NotFound`].
+    /// An operating-system error during `action` ("open", "append to") on `file`. A full disk becomes
+    /// [`ErrorKind::NoSpace`], a missing file [`ErrorKind::NotFound`].
     #[cold]
     pub fn io(action: &str, file: &Path, source: std::io::Error) -> Error {
         let kind = match source.kind() {
@@ -135,37 +136,38 @@ impl Error {
         error
     }
 
-    /// Names the file, unless a deeper layer already did.
+    /// Adds the name of the file, unless a deeper layer already did.
     pub fn in_file(mut self, file: &Path) -> Error {
         self.0.file.get_or_insert_with(|| file.to_path_buf());
         self
     }
 
-    /// Names the offset in bytes within the file, unless a deeper layer already did.
+    /// Adds the offset in bytes within the file, unless a deeper layer already did.
     pub fn at(mut self, offset: u64) -> Error {
         self.0.offset.get_or_insert(offset);
         self
     }
 
-    /// Shifts a known offset by `base`: a decoder counts from the start of its buffer, its caller from the start of the file.
+    /// Shifts a known offset by `base`: a decoder counts from the start of its buffer, its caller from the
+    /// start of the file.
     pub fn offset_by(mut self, base: u64) -> Error {
         self.0.offset = Some(self.0.offset.unwrap_or(0).saturating_add(base));
         self
     }
 
-    /// Puts `context: ` before the message.
+    /// Prepends `context: ` to the message.
     pub fn context(mut self, context: &str) -> Error {
         self.0.message = format!("{context}: {}", self.0.message);
         self
     }
 
-    /// The same error under another kind.
+    /// The same error with another kind.
     pub fn with_kind(mut self, kind: ErrorKind) -> Error {
         self.0.kind = kind;
         self
     }
 
-    /// What went wrong.
+    /// The category of the error.
     pub fn kind(&self) -> ErrorKind {
         self.0.kind
     }
@@ -175,7 +177,7 @@ impl Error {
         &self.0.message
     }
 
-    /// The file concerned, where one is.
+    /// The file that the error is about, where known.
     pub fn file(&self) -> Option<&Path> {
         self.0.file.as_deref()
     }

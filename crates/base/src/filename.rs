@@ -1,8 +1,8 @@
-//! How the files of a database are named: one counter numbers all of them, in at least six digits.
+//! The names of a database's files: one counter numbers all of them, in at least six digits.
 
 use std::path::{Path, PathBuf};
 
-/// What a file name says.
+/// The kind of a file, as its name says.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum FileKind {
     /// `NNNNNN.log`: a write-ahead log.
@@ -13,21 +13,21 @@ pub enum FileKind {
     Blob(u64),
     /// `MANIFEST-NNNNNN`: the log of version edits.
     Manifest(u64),
-    /// `OPTIONS-NNNNNN`.
+    /// `OPTIONS-NNNNNN`: the options of the database.
     Options(u64),
-    /// `NNNNNN.dbtmp` or `OPTIONS-NNNNNN.dbtmp`: being written when the process ended; removable at open.
+    /// `NNNNNN.dbtmp` or `OPTIONS-NNNNNN.dbtmp`: unfinished when the process ended; open may delete it.
     Temp,
-    /// `CURRENT`: names the MANIFEST in force.
+    /// `CURRENT`: names the MANIFEST in use.
     Current,
     /// `IDENTITY`: the database's id.
     Identity,
-    /// `LOCK`.
+    /// `LOCK`: locked while the database is open.
     Lock,
-    /// `LOG` and `LOG.old.*`: what happened, for people.
+    /// `LOG` and `LOG.old.*`: the info log.
     InfoLog,
 }
 
-/// What `name` is in a database directory, `None` for files of somebody else.
+/// The kind of the file `name` in a database directory; `None` for files that are not of a database.
 pub fn parse(name: &str) -> Option<FileKind> {
     let number = |digits: &str| -> Option<u64> {
         (!digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()))
@@ -108,7 +108,8 @@ pub fn identity(dir: &Path) -> PathBuf {
     dir.join("IDENTITY")
 }
 
-/// `dir/LOG`; in a directory of logs it is named by the database's path, as RocksDB does: `log_dir/srv_me_db_LOG`.
+/// `dir/LOG`; in a directory of logs, the name includes the database's path, as in RocksDB:
+/// `log_dir/srv_me_db_LOG`.
 pub fn info_log(dir: &Path, log_dir: Option<&Path>) -> PathBuf {
     let Some(log_dir) = log_dir else {
         return dir.join("LOG");
@@ -124,7 +125,7 @@ pub fn info_log(dir: &Path, log_dir: Option<&Path>) -> PathBuf {
     log_dir.join(name + "_LOG")
 }
 
-/// What the file that [`info_log`] names is renamed to when another one begins: `LOG.old.MICROS`.
+/// The name that the file of [`info_log`] gets when a new one begins: `LOG.old.MICROS`.
 pub fn old_info_log(info_log: &Path, unix_micros: u64) -> PathBuf {
     let mut name = info_log.as_os_str().to_owned();
     name.push(format!(".old.{unix_micros}"));

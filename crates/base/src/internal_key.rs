@@ -1,6 +1,7 @@
 //! Internal keys: `user key ‖ u64 little-endian of (sequence << 8 | kind)`.
 //!
-//! They sort by user key ascending, then by the packed trailer descending, so the newest version of a key comes first.
+//! They sort by user key ascending, then by the packed trailer descending, so the newest version of a key
+//! comes first.
 
 use std::cmp::Ordering;
 
@@ -10,41 +11,42 @@ use crate::error::{Error, Result};
 /// A sequence number: every write gets the next one; a reader at `s` sees writes up to and including `s`.
 pub type SeqNo = u64;
 
-/// Highest sequence number: 56 bits.
+/// The highest sequence number: 56 bits.
 pub const MAX_SEQNO: SeqNo = (1 << 56) - 1;
 
 /// Bytes of the trailer.
 pub const TRAILER_LEN: usize = 8;
 
-/// What an entry does to its key. The numbers lie on disk.
+/// The effect of an entry on its key. The numbers are stored on disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Kind {
-    /// The key is gone.
+    /// Deletes the key.
     Deletion = 0x00,
-    /// The key has this value.
+    /// Sets the value of the key.
     Value = 0x01,
     /// An operand for the merge operator.
     Merge = 0x02,
-    /// The key, written once since the last deletion, is gone.
+    /// Deletes a key that was written once since the last deletion.
     SingleDeletion = 0x07,
-    /// Keys from this one up to the value, exclusive, are gone. Only in range-deletion blocks.
+    /// Deletes the keys from this one up to the value, exclusive. Only in range-deletion blocks.
     RangeDeletion = 0x0f,
-    /// The value lies in a blob file; this is its index.
+    /// Sets the value, which is in a blob file; the entry holds its index.
     BlobIndex = 0x11,
-    /// The key is gone as of the timestamp it ends in.
+    /// Deletes the key as of the timestamp at its end.
     DeletionWithTimestamp = 0x14,
-    /// The value is a wide-column entity.
+    /// Sets a wide-column entity.
     WideColumnEntity = 0x16,
-    /// A value followed by the sequence number it would rather have (RocksDB's TimedPut).
+    /// Sets a value that is followed by its preferred sequence number (RocksDB's TimedPut).
     ValuePreferredSeqno = 0x18,
 }
 
-/// The largest trailer byte in use: seek targets carry it so that they sort before every entry of their sequence number.
+/// The largest kind byte in use: seek targets carry it so that they sort before every entry of their sequence
+/// number.
 pub const KIND_FOR_SEEK: u8 = Kind::ValuePreferredSeqno as u8;
 
 impl Kind {
-    /// The kind of a trailer's low byte.
+    /// The kind that the low byte of a trailer stands for.
     #[inline]
     pub fn from_byte(byte: u8) -> Option<Kind> {
         Some(match byte {
@@ -61,7 +63,7 @@ impl Kind {
         })
     }
 
-    /// True for the kinds that hide older versions without giving a value.
+    /// True for the kinds that hide older versions and have no value themselves.
     pub fn is_tombstone(self) -> bool {
         matches!(
             self,
@@ -70,7 +72,7 @@ impl Kind {
     }
 }
 
-/// The trailer of `seqno` and a kind byte.
+/// Packs `seqno` and a kind byte into a trailer.
 #[inline]
 pub const fn pack_trailer(seqno: SeqNo, kind: u8) -> u64 {
     (seqno << 8) | kind as u64
@@ -82,7 +84,8 @@ pub fn user_key(internal_key: &[u8]) -> &[u8] {
     &internal_key[..internal_key.len() - TRAILER_LEN]
 }
 
-/// The first eight bytes of a user key as a number, zeros behind a shorter one. Where it differs between two keys in bytewise order, so do they.
+/// The first eight bytes of a user key as a big-endian number, padded with zeros. If the numbers of two keys
+/// differ, they order the keys in bytewise order.
 #[inline]
 pub fn prefix(user_key: &[u8]) -> u64 {
     match user_key.first_chunk::<8>() {
@@ -108,7 +111,7 @@ pub fn seqno(internal_key: &[u8]) -> SeqNo {
     trailer(internal_key) >> 8
 }
 
-/// The kind byte of an internal key, known or not.
+/// The kind byte of an internal key, which may be unknown.
 #[inline]
 pub fn kind_byte(internal_key: &[u8]) -> u8 {
     internal_key[internal_key.len() - TRAILER_LEN]
@@ -121,14 +124,15 @@ pub fn append(out: &mut Vec<u8>, user_key: &[u8], seqno: SeqNo, kind: Kind) {
     out.extend_from_slice(&pack_trailer(seqno, kind as u8).to_le_bytes());
 }
 
-/// A new internal key.
+/// Makes an internal key.
 pub fn encode(user_key: &[u8], seqno: SeqNo, kind: Kind) -> Vec<u8> {
     let mut out = Vec::with_capacity(user_key.len() + TRAILER_LEN);
     append(&mut out, user_key, seqno, kind);
     out
 }
 
-/// Makes `out` the seek target that sorts before every version of `user_key` visible at `seqno` and after all newer ones.
+/// Sets `out` to the seek target that sorts before every version of `user_key` visible at `seqno` and after
+/// all newer ones.
 #[inline]
 pub fn set_seek_target(out: &mut Vec<u8>, user_key: &[u8], seqno: SeqNo) {
     out.clear();
@@ -139,16 +143,16 @@ pub fn set_seek_target(out: &mut Vec<u8>, user_key: &[u8], seqno: SeqNo) {
 /// The three parts of an internal key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ParsedInternalKey<'a> {
-    /// What the user wrote, with its timestamp if the family has them.
+    /// The user's key, including the timestamp if the family has them.
     pub user_key: &'a [u8],
-    /// When.
+    /// The sequence number.
     pub seqno: SeqNo,
-    /// What it does.
+    /// The effect on the key.
     pub kind: Kind,
 }
 
 impl<'a> ParsedInternalKey<'a> {
-    /// Splits `internal_key`; `Corruption` if it is too short or of an unknown kind.
+    /// Splits `internal_key`; `Corruption` if it is too short or its kind is unknown.
     #[inline]
     pub fn parse(internal_key: &'a [u8]) -> Result<ParsedInternalKey<'a>> {
         if internal_key.len() < TRAILER_LEN {
@@ -176,7 +180,7 @@ pub struct InternalComparator {
 }
 
 impl InternalComparator {
-    /// Over `user`.
+    /// The order of internal keys over the order `user` of user keys.
     pub fn new(user: UserComparator) -> InternalComparator {
         InternalComparator { user }
     }

@@ -1,13 +1,15 @@
-//! A sorted run of keys as an array of eight-byte prefixes, so that most of a search never touches a key.
+//! A sorted run of keys as an array of eight-byte prefixes, so that most of a search never reads a key.
 
 use std::cmp::Ordering;
 use std::ops::Range;
 
 use crate::comparator::UserComparator;
 
-/// Gives keys numbers that sort as the keys do, but for ties: eight bytes behind what a set of keys shares.
+/// Maps keys to numbers that sort as the keys do, except for ties: the eight bytes after the prefix that a
+/// set of keys shares.
 ///
-/// Any key has a rank, also one outside the set. Orders other than RocksDB's four built-in ones give all keys the rank 0.
+/// Any key has a rank, including keys outside the set. Orders other than RocksDB's four built-in ones give
+/// every key the rank 0.
 #[derive(Clone, Debug, Default)]
 pub struct KeyRank {
     order: RankOrder,
@@ -19,14 +21,14 @@ enum RankOrder {
     /// A larger key has a larger rank.
     #[default]
     Forward,
-    /// A larger key, by its bytes, has a smaller rank.
+    /// A larger key, compared as bytes, has a smaller rank.
     Reverse,
-    /// Bytes say nothing about the order.
+    /// The bytes of a key do not determine its place in the order.
     Unknown,
 }
 
 impl KeyRank {
-    /// For the keys from `first` to `last`, both without timestamp.
+    /// The ranks of the keys from `first` to `last`, which have no timestamps.
     pub fn new(cmp: &UserComparator, first: &[u8], last: &[u8]) -> KeyRank {
         let order = match cmp {
             UserComparator::Bytewise | UserComparator::BytewiseU64Ts => RankOrder::Forward,
@@ -40,7 +42,8 @@ impl KeyRank {
         KeyRank { order, shared }
     }
 
-    /// The rank of `key` (without timestamp): a smaller key's is not larger, a larger key's is not smaller.
+    /// The rank of `key` (without timestamp): the rank of a smaller key is not larger, that of a larger key
+    /// not smaller.
     #[inline]
     pub fn rank(&self, key: &[u8]) -> u64 {
         let forward = if begins_with(key, &self.shared) {
@@ -58,19 +61,20 @@ impl KeyRank {
     }
 }
 
-/// A sorted run of user keys by their [ranks](KeyRank).
+/// A sorted run of user keys, represented by their [ranks](KeyRank).
 ///
-/// A search narrows the run down to the keys whose rank equals the target's, nearly always none or one; only those are compared in full.
-/// Timestamps are left out of account, so keys that differ in nothing else tie. Takes eight bytes a key.
+/// A search narrows the run down to the keys whose rank equals the target's, nearly always none or one; only
+/// those are compared in full. Timestamps are ignored, so keys that differ only in their timestamps tie.
+/// Takes eight bytes a key.
 #[derive(Clone, Debug, Default)]
 pub struct KeyPrefixes {
     rank: KeyRank,
     len: usize,
-    /// None where the order is unknown.
+    /// Empty if the order is unknown.
     ranks: Box<[u64]>,
 }
 
-/// The first eight bytes as a big-endian number, zeros standing for those that are missing.
+/// The first eight bytes as a big-endian number, padded with zeros.
 #[inline]
 pub fn leading_u64(bytes: &[u8]) -> u64 {
     if let Some(&chunk) = bytes.first_chunk() {
@@ -78,7 +82,7 @@ pub fn leading_u64(bytes: &[u8]) -> u64 {
     }
     let missing = 8 * (8 - bytes.len() as u32);
     match (bytes.first_chunk(), bytes.last_chunk()) {
-        // The two halves overlap in bytes that are the same in both.
+        // The two halves overlap in the same bytes of each slice.
         (Some(&first), Some(&last)) => {
             u64::from(u32::from_be_bytes(first)) << 32 | u64::from(u32::from_be_bytes(last)) << missing
         }
@@ -104,7 +108,7 @@ pub fn begins_with(key: &[u8], prefix: &[u8]) -> bool {
     }
 }
 
-/// Bytes that `a` and `b` begin with alike.
+/// The number of leading bytes that `a` and `b` share.
 #[inline]
 pub fn shared_len(a: &[u8], b: &[u8]) -> usize {
     let len = a.len().min(b.len());
@@ -121,13 +125,15 @@ pub fn shared_len(a: &[u8], b: &[u8]) -> usize {
 }
 
 impl KeyPrefixes {
-    /// Of `len` user keys, which `key(i)` gives in the order of `cmp` and without timestamp. Linear.
+    /// The ranks of `len` user keys; `key(i)` returns them in the order of `cmp` and without timestamp.
+    /// Linear time.
     pub fn new<'a>(cmp: &UserComparator, len: usize, key: impl Fn(usize) -> &'a [u8]) -> KeyPrefixes {
         KeyPrefixes::derive(cmp, len, key, &KeyPrefixes::default(), |_| None)
     }
 
-    /// As [`new`](Self::new), for a run that has much in common with `old`'s: `origin(i)` is the index that key `i` has in `old`.
-    /// Where both runs share the same leading bytes the prefixes are taken over and those keys are not looked at.
+    /// As [`new`](Self::new), for a run that shares most keys with `old`: `origin(i)` is the index of key `i`
+    /// in `old`. If both runs share the same leading bytes, the old prefixes are copied and those keys are
+    /// not read.
     pub fn derive<'a>(
         cmp: &UserComparator,
         len: usize,
@@ -158,17 +164,17 @@ impl KeyPrefixes {
         }
     }
 
-    /// Number of keys.
+    /// The number of keys.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// True without keys.
+    /// True if there are no keys.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Bytes it takes on the heap.
+    /// The heap memory in use, in bytes.
     pub fn memory_usage(&self) -> usize {
         self.rank.shared.len() + size_of_val(&*self.ranks)
     }
@@ -179,13 +185,15 @@ impl KeyPrefixes {
         self.rank.rank(key)
     }
 
-    /// Compares key `i` with the key of rank `rank`: what is not equal is decided; what is must be compared in full.
+    /// Compares key `i` with the key of rank `rank`. `Equal` decides nothing: the keys must then be compared
+    /// in full.
     #[inline]
     pub fn compare_at(&self, i: usize, rank: u64) -> Ordering {
         self.ranks.get(i).map_or(Ordering::Equal, |own| own.cmp(&rank))
     }
 
-    /// Keys before the range are smaller than `key` (given without timestamp), keys behind it larger; those in it tie.
+    /// The range of keys that tie with `key` (given without timestamp). Keys before the range are smaller,
+    /// keys after it larger.
     #[inline]
     pub fn ties(&self, key: &[u8]) -> Range<usize> {
         if self.rank.order == RankOrder::Unknown {
@@ -200,7 +208,8 @@ impl KeyPrefixes {
         first..last
     }
 
-    /// Index of the first key that is not `before` the target; `key` is the target, and `before` is asked about ties alone.
+    /// The index of the first key that is not `before` the target; `key` is the target, and `before` is
+    /// called for ties alone.
     #[inline]
     pub fn partition_point(&self, key: &[u8], mut before: impl FnMut(usize) -> bool) -> usize {
         let Range { mut start, mut end } = self.ties(key);
@@ -257,7 +266,7 @@ mod tests {
 
     #[test]
     fn searches_agree_with_full_comparisons_in_every_order() {
-        // The rule of `testkit::rng`, which depends on this crate.
+        // The same rule as in `testkit::rng`, which depends on this crate.
         let seed = match std::env::var("ESKER_SEED").as_deref() {
             Ok("random") => crate::env::fresh_seed(),
             Ok(seed) => seed.parse().unwrap(),

@@ -1,20 +1,20 @@
-//! What every crate of Esker shares, and nothing else: the bottom of the dependency graph.
+//! The types that every crate of Esker shares, and nothing else: the bottom of the dependency graph.
 //!
 //! * [`internal_key`]: user key, sequence number and kind packed as RocksDB packs them, and their order
 //! * [`comparator`]: the order of user keys
-//! * [`coding`]: varints and fixed-width integers, read from bytes nobody vouches for
-//! * [`cursor`]: the one contract of everything that walks sorted entries
+//! * [`coding`]: varints and fixed-width integers, decoded from untrusted bytes
+//! * [`cursor`]: the one contract of iteration over sorted entries
 //! * [`entity`]: the default column of wide-column entities
 //! * [`key_prefixes`]: searching sorted keys by their first eight bytes
 //! * [`merge`], [`prefix`]: merge operators and prefix extractors
 //! * [`error`]: the one error type
-//! * [`mod@env`]: the only source of time and chance
-//! * [`date`]: days and times of day, of the seconds it gives
+//! * [`mod@env`]: the only source of time and randomness
+//! * [`date`]: dates and times of day, from the seconds of a clock
 //! * [`sync`]: locks and threads; [`per_thread`]: memory of which each thread has a part
-//! * [`filename`]: how the files of a database are named
-//! * [`statistics`], [`perf`]: what databases and threads count
+//! * [`filename`]: the names of a database's files
+//! * [`statistics`], [`perf`]: the counters of databases and threads
 //! * [`protection`]: hashes that follow a row through memory
-//! * [`progress`]: how far long work has come, and whether it is to stop
+//! * [`progress`]: the progress of long work, and requests to stop it
 //! * [`user_code`]: calls of code that users supply, and panics in it
 #![forbid(unsafe_code)]
 

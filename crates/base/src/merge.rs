@@ -8,27 +8,27 @@ pub use builtin::{BytesXor, Max, Put, SortList, StringAppend, UInt64Add, builtin
 
 /// Combines operands. Must be deterministic: the engine calls it on reads and compactions, in any grouping.
 pub trait MergeOperator: Send + Sync + 'static {
-    /// Name stored in SST properties and the OPTIONS file.
+    /// The name that SST properties and the OPTIONS file store.
     fn name(&self) -> &str;
 
-    /// Its words in the OPTIONS file: the name, or `{id=NAME;...}` where a program that has the operator built in needs settings to make
-    /// it. Default: the name.
+    /// The operator's text in the OPTIONS file: the name, or `{id=NAME;...}` if a program that has the
+    /// operator built in needs settings to make it. Default: the name.
     fn text(&self) -> String {
         self.name().to_owned()
     }
 
     /// The value of `key` from its older value, if there is one, and the operands from oldest to newest.
-    /// `None` says the operands cannot be merged, which fails the read.
+    /// `None` means that the operands cannot be merged; the read then fails.
     fn full_merge(&self, key: &[u8], existing: Option<&[u8]>, operands: &[&[u8]]) -> Option<Vec<u8>>;
 
-    /// One operand that does what `older` and then `newer` would. `None`: keep both.
+    /// One operand with the effect of `older` followed by `newer`. `None`: keep the two operands.
     fn partial_merge(&self, _key: &[u8], _older: &[u8], _newer: &[u8]) -> Option<Vec<u8>> {
         None
     }
 }
 
 impl dyn MergeOperator {
-    /// [`full_merge`](MergeOperator::full_merge); a panic in it is known by the operator's name.
+    /// Calls [`full_merge`](MergeOperator::full_merge). If it panics, the error names the operator.
     #[inline]
     pub fn merged(&self, key: &[u8], existing: Option<&[u8]>, operands: &[&[u8]]) -> Option<Vec<u8>> {
         user_code::call(
@@ -38,7 +38,7 @@ impl dyn MergeOperator {
         )
     }
 
-    /// The same of [`partial_merge`](MergeOperator::partial_merge).
+    /// Calls [`partial_merge`](MergeOperator::partial_merge). If it panics, the error names the operator.
     #[inline]
     pub fn combined(&self, key: &[u8], older: &[u8], newer: &[u8]) -> Option<Vec<u8>> {
         user_code::call(

@@ -1,25 +1,26 @@
-//! Memory of which each thread has a part of its own, so that threads do not wait for each other's cache lines.
+//! Memory of which each thread has its own part, so that threads do not wait for each other's cache lines.
 
 use crate::sync::{SIMULATED, thread_number};
 
-/// Parts of one object: enough for the threads that can run at once to have one each.
+/// The most parts of one object: enough that on most machines each thread that runs has its own.
 const MOST_PARTS: usize = 64;
 
-/// A part for each thread that can run at once, 64 at most. Threads beyond them share: what a part holds must bear that
-/// several write to it. Whoever wants the whole looks at each part in turn, and sees no moment of all of them.
+/// A part for each thread that can run at once, 64 at most. Further threads share parts, so a part must allow
+/// several threads to write to it. A reader of the whole visits the parts one after the other, and does not
+/// see one moment of all of them.
 pub struct PerThread<T> {
-    /// A power of two of them.
+    /// The number of parts is a power of two.
     parts: Box<[Part<T>]>,
 }
 
-/// Apart from its neighbours by two cache lines, because processors fetch lines in pairs.
+/// Aligned to two cache lines, because processors fetch lines in pairs.
 #[derive(Default)]
 #[repr(align(128))]
 struct Part<T>(T);
 
 impl<T: Default> Default for PerThread<T> {
     fn default() -> PerThread<T> {
-        // What is replayed from a seed is the same on every machine.
+        // A simulation, which is replayed from its seed, must be the same on every machine.
         let cores = match SIMULATED {
             true => 2,
             false => std::thread::available_parallelism().map_or(8, |cores| cores.get()),
@@ -32,7 +33,7 @@ impl<T: Default> Default for PerThread<T> {
 }
 
 impl<T> PerThread<T> {
-    /// The calling thread's part: always the same one.
+    /// The calling thread's part: the same one in each call.
     #[inline]
     pub fn own(&self) -> &T {
         &self.parts[thread_number() & (self.parts.len() - 1)].0
@@ -65,7 +66,7 @@ mod tests {
         let parts: Vec<u64> = counts.iter().map(|part| part.load(Ordering::Relaxed)).collect();
         assert!(parts.len().is_power_of_two() && parts.len() > 1);
         assert_eq!(parts.iter().sum::<u64>(), 200);
-        // Numbered one after the other, they are spread evenly.
+        // Threads with consecutive numbers are spread evenly.
         assert!(parts.iter().all(|&part| part > 0), "{parts:?}");
     }
 }

@@ -1,8 +1,9 @@
-//! What one thread has done and waited for, under the names of RocksDB's `PerfContext`: for finding out why one call was slow.
+//! Counts and times of one thread, under the names of RocksDB's `PerfContext`: for finding out why one call
+//! was slow.
 //!
-//! Nothing is counted before the thread asks for it by [`set_level`]; then each thing that is counted costs one addition to
-//! memory of the thread, and each time two looks at the clock; CPU time, which the kernel is asked for, is taken from a level of its
-//! own on.
+//! A thread counts nothing before it calls [`set_level`]. From then on each count costs one addition to
+//! memory of the thread, and each time two readings of the clock. CPU times, which need system calls, are
+//! taken at a level of their own.
 
 use std::cell::Cell;
 use std::fmt;
@@ -11,27 +12,27 @@ use std::time::Duration;
 
 use crate::env::{Stopwatch, thread_cpu};
 
-/// How much is counted, by thread. Each level counts what those before it do, and more.
+/// How much a thread counts. Each level includes those before it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum PerfLevel {
-    /// Nothing.
+    /// Counts nothing.
     #[default]
     Disable = 1,
-    /// Counts.
+    /// Counts events.
     EnableCount = 2,
-    /// And the time of waits.
+    /// Also measures the time of waits.
     EnableWait = 3,
-    /// And the time of everything else; no mutex is timed.
+    /// Also measures all other times; no mutex is timed.
     EnableTimeExceptForMutex = 4,
-    /// And CPU time, for which the kernel is asked twice each time.
+    /// Also measures CPU times, each with two system calls.
     EnableTimeAndCpuTimeExceptForMutex = 5,
-    /// The same: no mutex is timed.
+    /// The same as the level before: no mutex is timed.
     EnableTime = 6,
 }
 
 impl PerfLevel {
-    /// The level RocksDB gives that number.
+    /// The level that has this number in RocksDB.
     pub fn of_number(number: i32) -> Option<PerfLevel> {
         Some(match number {
             1 => PerfLevel::Disable,
@@ -47,14 +48,14 @@ impl PerfLevel {
 
 macro_rules! perf_context {
     ($( $(#[$doc:meta])+ $field:ident; )+) => {
-        /// What a thread has counted, under RocksDB's names. Times are nanoseconds.
+        /// The counts of a thread, under RocksDB's names. Times are in nanoseconds.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
         pub struct PerfContext {
             $( $(#[$doc])+ pub $field: u64, )+
         }
 
         impl PerfContext {
-            /// Names and values.
+            /// The names and values of all counts.
             pub fn fields(&self) -> impl Iterator<Item = (&'static str, u64)> {
                 [$( (stringify!($field), self.$field), )+].into_iter()
             }
@@ -63,7 +64,7 @@ macro_rules! perf_context {
         impl Sub for PerfContext {
             type Output = PerfContext;
 
-            /// What was counted since `earlier`.
+            /// The counts since `earlier`.
             fn sub(self, earlier: PerfContext) -> PerfContext {
                 PerfContext {
                     $( $field: self.$field.wrapping_sub(earlier.$field), )+
@@ -71,7 +72,7 @@ macro_rules! perf_context {
             }
         }
 
-        /// Where a thread counts.
+        /// The cells that a thread counts in.
         #[doc(hidden)]
         pub struct PerfCells {
             level: Cell<u8>,
@@ -104,21 +105,21 @@ perf_context! {
     block_cache_hit_count;
     /// Blocks read from files.
     block_read_count;
-    /// Bytes of those, as stored.
+    /// Bytes of the blocks read from files, as stored.
     block_read_byte;
-    /// Time of reading them.
+    /// Time of reading blocks from files.
     block_read_time;
     /// Indexes, and partitions of them, found in the block cache.
     block_cache_index_hit_count;
     /// Indexes, and partitions of them, read from files.
     index_block_read_count;
-    /// Time of reading them, and of decoding them.
+    /// Time of reading and decoding indexes and partitions of them.
     read_index_block_nanos;
     /// Filters, and partitions of them, found in the block cache.
     block_cache_filter_hit_count;
     /// Filters, and partitions of them, read from files.
     filter_block_read_count;
-    /// Time of reading them.
+    /// Time of reading filters and partitions of them.
     read_filter_block_nanos;
     /// Time of computing checksums of blocks.
     block_checksum_time;
@@ -130,37 +131,37 @@ perf_context! {
     get_read_bytes;
     /// Bytes of values that MultiGets returned.
     multiget_read_bytes;
-    /// Bytes of keys and values that iterators stood on.
+    /// Bytes of the keys and values that iterators were positioned on.
     iter_read_bytes;
-    /// Entries that iterators passed over one by one, those that range deletions cover among them.
+    /// Entries that iterators passed one by one, including entries that range deletions cover.
     internal_key_skipped_count;
     /// Seeks of iterators past the range of a range deletion.
     internal_range_del_reseek_count;
-    /// Merge operands that Gets put together.
+    /// Merge operands that Gets combined.
     internal_merge_point_lookup_count;
-    /// Time of merge operators, of reads that met operands.
+    /// Time of merge operators in reads.
     merge_operator_time_nanos;
-    /// Time Gets searched memtables.
+    /// Time of Gets in memtables.
     get_from_memtable_time;
-    /// Time Gets searched tables.
+    /// Time of Gets in tables.
     get_from_output_files_time;
     /// Time of seeks.
     seek_internal_seek_time;
-    /// Time of steps.
+    /// Time of iterator steps.
     find_next_user_entry_time;
-    /// Time writes took to append to the WAL and to sync it.
+    /// Time of writes in appending to the WAL and syncing it.
     write_wal_time;
-    /// Time writes took to insert into memtables.
+    /// Time of writes in inserting into memtables.
     write_memtable_time;
-    /// Time writes were held back.
+    /// Time of writes in stalls and delays.
     write_delay_time;
-    /// Filters of memtables that let a Get pass.
+    /// Gets that a memtable's filter let pass.
     bloom_memtable_hit_count;
-    /// Those that spared the search.
+    /// Gets that a memtable's filter spared the search.
     bloom_memtable_miss_count;
-    /// Filters of tables that let a lookup pass.
+    /// Lookups that a table's filter let pass.
     bloom_sst_hit_count;
-    /// Those that ended it.
+    /// Lookups that a table's filter ended.
     bloom_sst_miss_count;
     /// Steps forwards.
     iter_next_count;
@@ -182,23 +183,23 @@ thread_local! {
     static CELLS: PerfCells = const { PerfCells::new() };
 }
 
-/// What the calling thread counts from now on.
+/// Sets how much the calling thread counts from now on.
 pub fn set_level(level: PerfLevel) {
     CELLS.with(|cells| cells.level.set(level as u8));
 }
 
-/// What the calling thread counts.
+/// How much the calling thread counts.
 pub fn level() -> PerfLevel {
     let number = CELLS.with(|cells| cells.level.get());
     PerfLevel::of_number(i32::from(number)).unwrap_or_default()
 }
 
-/// What the calling thread has counted since it last [reset] its counts.
+/// The counts of the calling thread since the last [reset].
 pub fn context() -> PerfContext {
     CELLS.with(PerfCells::read)
 }
 
-/// Sets what the calling thread has counted to 0.
+/// Sets the counts of the calling thread to 0.
 pub fn reset() {
     CELLS.with(PerfCells::reset);
 }
@@ -219,45 +220,45 @@ pub fn count(field: impl FnOnce(&PerfCells) -> &Cell<u64>, amount: u64) {
     });
 }
 
-/// Takes the time from now until it is dropped, if the thread takes times.
+/// Measures the time from now until the result is dropped, if the thread measures times.
 #[inline]
 pub fn time(field: fn(&PerfCells) -> &Cell<u64>) -> Timer {
     Timer::at(PerfLevel::EnableTimeExceptForMutex, field)
 }
 
-/// The same of a wait, which is timed from a lower level on.
+/// As [`time`], for a wait, which is timed from a lower level on.
 #[inline]
 pub fn time_wait(field: fn(&PerfCells) -> &Cell<u64>) -> Timer {
     Timer::at(PerfLevel::EnableWait, field)
 }
 
-/// Takes the CPU time of the thread from now until it is dropped, if the thread takes CPU times.
+/// Measures the thread's CPU time from now until the result is dropped, if the thread measures CPU times.
 #[inline]
 pub fn time_cpu(field: fn(&PerfCells) -> &Cell<u64>) -> CpuTimer {
     CpuTimer(takes_cpu_times().then(|| (thread_cpu(), field)))
 }
 
-/// True if the calling thread takes times.
+/// True if the calling thread measures times.
 #[inline]
 pub fn takes_times() -> bool {
     CELLS.with(|cells| cells.level.get() >= PerfLevel::EnableTimeExceptForMutex as u8)
 }
 
-/// True if the calling thread takes CPU times.
+/// True if the calling thread measures CPU times.
 #[inline]
 pub fn takes_cpu_times() -> bool {
     CELLS.with(|cells| cells.level.get() >= PerfLevel::EnableTimeAndCpuTimeExceptForMutex as u8)
 }
 
-/// Adds to a cell.
+/// Adds `amount` to a cell.
 fn add(cell: &Cell<u64>, amount: u64) {
     cell.set(cell.get().wrapping_add(amount));
 }
 
-/// Where a thread adds to one of its counts.
+/// Selects one of a thread's counts.
 type Field = fn(&PerfCells) -> &Cell<u64>;
 
-/// Adds the time it lives to one of the counts.
+/// Adds its lifetime to one of the counts.
 #[must_use = "what is dropped at once takes no time"]
 pub struct Timer(Option<(Stopwatch, Field)>);
 
@@ -279,7 +280,7 @@ impl Drop for Timer {
     }
 }
 
-/// Adds the CPU time that the thread uses while it lives to one of the counts.
+/// Adds the CPU time that the thread uses during its lifetime to one of the counts.
 #[must_use = "what is dropped at once takes no time"]
 pub struct CpuTimer(Option<(Duration, Field)>);
 
@@ -293,7 +294,7 @@ impl Drop for CpuTimer {
     }
 }
 
-/// As RocksDB's `PerfContext::ToString`, without what is 0.
+/// The text of RocksDB's `PerfContext::ToString` without counts that are 0.
 impl fmt::Display for PerfContext {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let fields: Vec<String> = self
@@ -318,7 +319,7 @@ mod tests {
 
     #[test]
     fn a_thread_counts_what_it_asked_for() {
-        // A thread of its own: others of the test binary may have set a level.
+        // The test uses a thread of its own: other tests of the binary may have set a level.
         let thread = std::thread::spawn(|| {
             assert_eq!(level(), PerfLevel::Disable);
             count(|cells| &cells.block_read_count, 1);
@@ -360,7 +361,7 @@ mod tests {
                     std::hint::spin_loop();
                 }
                 drop(timer);
-                // Waiting is no work.
+                // Waiting takes no CPU time.
                 let idle = time_cpu(|cells| &cells.iter_seek_cpu_nanos);
                 std::thread::park_timeout(Duration::from_millis(20));
                 drop(idle);

@@ -4,34 +4,37 @@ use std::sync::Arc;
 
 use crate::{UserComparator, user_code};
 
-/// Cuts a prefix off user keys. The name lies in SSTs: a filter of prefixes is asked only under the same name.
+/// Cuts a prefix off user keys. SSTs store the name: a prefix filter is used only under the same name.
 ///
-/// As RocksDB demands of a `SliceTransform`, keys with a prefix stand together in the family's order, and prefixes come in the order of their keys. Where
-/// they do not, reads that go by prefixes (`prefix_same_as_start`, `auto_prefix_mode`) miss keys; others are right all the same.
+/// As RocksDB demands of a `SliceTransform`, keys with the same prefix are adjacent in the family's order,
+/// and prefixes sort as their keys do. Otherwise reads that depend on prefixes (`prefix_same_as_start`,
+/// `auto_prefix_mode`) miss keys; other reads are still right.
 pub trait PrefixExtractor: Send + Sync + 'static {
-    /// Name as RocksDB writes it, e.g. `rocksdb.FixedPrefix.3`.
+    /// The name that RocksDB writes, e.g. `rocksdb.FixedPrefix.3`.
     fn name(&self) -> &str;
 
-    /// The prefix of `key` (without timestamp), or `None` where the key is outside the extractor's domain.
+    /// The prefix of `key` (without timestamp), or `None` if the key is outside the extractor's domain.
     fn prefix<'a>(&self, key: &'a [u8]) -> Option<&'a [u8]>;
 
-    /// Appends to `out` a key that sorts behind every key with `key`'s prefix, and not behind any other key that comes after them, in the
-    /// order of `comparator`. False where there is none or none is known: whoever looks for the next prefix then walks there. Asked of
-    /// keys that have a prefix. Default: false.
+    /// Appends to `out` a key that sorts after every key with `key`'s prefix, and not after any other key
+    /// that follows them, in the order of `comparator`. False if there is no such key or none is known: a
+    /// reader that looks for the next prefix then steps to it. Called only with keys that have a prefix.
+    /// Default: false.
     fn successor(&self, _key: &[u8], _comparator: &UserComparator, _out: &mut Vec<u8>) -> bool {
         false
     }
 }
 
 impl dyn PrefixExtractor {
-    /// [`prefix`](PrefixExtractor::prefix); a panic in it is known by the extractor's name.
+    /// Calls [`prefix`](PrefixExtractor::prefix). If it panics, the error names the extractor.
     #[inline]
     pub fn prefix_of<'a>(&self, key: &'a [u8]) -> Option<&'a [u8]> {
         user_code::call("prefix extractor", || self.name(), || self.prefix(key))
     }
 }
 
-/// In the order of bytes, the first key behind all that begin with `prefix`. False if there is none, or the order is another.
+/// Appends the first key, in bytewise order, after all keys that begin with `prefix`. False if there is none,
+/// or if the order is not bytewise.
 fn behind_prefix(prefix: &[u8], comparator: &UserComparator, out: &mut Vec<u8>) -> bool {
     let Some(last) = prefix.iter().rposition(|&byte| byte != 0xff) else {
         return false;
@@ -47,7 +50,7 @@ fn behind_prefix(prefix: &[u8], comparator: &UserComparator, out: &mut Vec<u8>) 
     is_bytewise
 }
 
-/// In the order of bytes, the first key behind `key`. False if the order is another.
+/// Appends the first key after `key` in bytewise order. False if the order is not bytewise.
 fn behind_key(key: &[u8], comparator: &UserComparator, out: &mut Vec<u8>) -> bool {
     let is_bytewise = matches!(
         comparator,
@@ -60,8 +63,8 @@ fn behind_key(key: &[u8], comparator: &UserComparator, out: &mut Vec<u8>) -> boo
     is_bytewise
 }
 
-/// The built-in extractor of a name as it stands in OPTIONS files and SST properties:
-/// `rocksdb.FixedPrefix.N`, `rocksdb.CappedPrefix.N`, `rocksdb.Noop`, and the short forms `fixed:N`, `capped:N`, `noop`.
+/// The built-in extractor of a name in OPTIONS files and SST properties: `rocksdb.FixedPrefix.N`,
+/// `rocksdb.CappedPrefix.N`, `rocksdb.Noop`, and the short forms `fixed:N`, `capped:N`, `noop`.
 pub fn builtin(name: &str) -> Option<Arc<dyn PrefixExtractor>> {
     let number = |prefixes: [&str; 2]| -> Option<usize> {
         prefixes
@@ -79,7 +82,7 @@ pub fn builtin(name: &str) -> Option<Arc<dyn PrefixExtractor>> {
     matches!(name, "rocksdb.Noop" | "noop").then(|| Arc::new(Noop) as Arc<dyn PrefixExtractor>)
 }
 
-/// The first `len` bytes; shorter keys have no prefix.
+/// The prefix is the first `len` bytes; shorter keys have no prefix.
 #[derive(Debug)]
 pub struct Fixed {
     name: String,
@@ -87,7 +90,7 @@ pub struct Fixed {
 }
 
 impl Fixed {
-    /// Of `len` bytes.
+    /// An extractor of prefixes of `len` bytes.
     pub fn new(len: usize) -> Fixed {
         Fixed {
             name: format!("rocksdb.FixedPrefix.{len}"),
@@ -109,7 +112,7 @@ impl PrefixExtractor for Fixed {
     }
 }
 
-/// The first `cap` bytes, or the whole key if it is shorter.
+/// The prefix is the first `cap` bytes, or the whole key if it is shorter.
 #[derive(Debug)]
 pub struct Capped {
     name: String,
@@ -117,7 +120,7 @@ pub struct Capped {
 }
 
 impl Capped {
-    /// Of at most `cap` bytes.
+    /// An extractor of prefixes of at most `cap` bytes.
     pub fn new(cap: usize) -> Capped {
         Capped {
             name: format!("rocksdb.CappedPrefix.{cap}"),
@@ -142,7 +145,7 @@ impl PrefixExtractor for Capped {
     }
 }
 
-/// The whole key.
+/// The prefix is the whole key.
 #[derive(Debug)]
 pub struct Noop;
 

@@ -1,8 +1,8 @@
-//! How far long work has come, and whether it is to stop.
+//! The progress of long work, and requests to stop it.
 //!
-//! Work that may take minutes is given a [`Progress`], says what it expects to do and what it has done, and ends with
-//! [`Aborted`](crate::ErrorKind::Aborted) soon after somebody has asked it to. Whoever gave it reads the numbers from another
-//! thread.
+//! Work that may take minutes gets a [`Progress`]. It adds to the number of expected and of finished bytes,
+//! and returns [`Aborted`](crate::ErrorKind::Aborted) soon after it was asked to stop. The caller can read
+//! the numbers from another thread.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -12,7 +12,7 @@ use crate::error::{Error, ErrorKind, Result};
 /// Called at each step of the work, on its thread.
 type Hook = Box<dyn Fn(&Progress) + Send + Sync>;
 
-/// Bytes to do, bytes done, and the wish to stop. Shared by reference or in an `Arc`.
+/// The number of bytes to do, the number done, and the request to stop. Shared by reference or in an `Arc`.
 #[derive(Default)]
 pub struct Progress {
     total: AtomicU64,
@@ -23,7 +23,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Of work that has not begun.
+    /// The progress of work that has not begun.
     pub fn new() -> Progress {
         Progress::default()
     }
@@ -36,12 +36,12 @@ impl Progress {
         }
     }
 
-    /// There are so many more bytes to do.
+    /// Adds to the number of bytes to do.
     pub fn expect(&self, bytes: u64) {
         self.total.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// A step is done: so many bytes, or none. `Aborted` if the work is to stop here.
+    /// Finishes a step of `bytes` bytes, which may be 0. `Aborted` if the work is to stop here.
     pub fn advance(&self, bytes: u64) -> Result<()> {
         self.done.fetch_add(bytes, Ordering::Relaxed);
         self.steps.fetch_add(1, Ordering::Relaxed);
@@ -69,17 +69,17 @@ impl Progress {
         self.stopped.load(Ordering::Relaxed)
     }
 
-    /// Bytes there are to do, as far as is known by now.
+    /// The number of bytes to do, as far as known by now.
     pub fn total(&self) -> u64 {
         self.total.load(Ordering::Relaxed)
     }
 
-    /// Bytes done.
+    /// The number of bytes done.
     pub fn done(&self) -> u64 {
         self.done.load(Ordering::Relaxed)
     }
 
-    /// Steps done.
+    /// The number of steps done.
     pub fn steps(&self) -> u64 {
         self.steps.load(Ordering::Relaxed)
     }

@@ -1,10 +1,10 @@
-//! Per-key protection: what a row's fields hash to, carried along with the row from the batch to the memtable and kept beside
-//! it there, so that a bit that turns in memory is noticed by whoever takes the row over or reads it.
+//! Per-key protection: a hash of a row's fields that accompanies the row from the batch to the memtable and
+//! is stored with it there, so that the next stage or reader notices a bit flip in memory.
 //!
-//! Every field has a hash of its own, and a [`Protection`] is the exclusive or of the hashes of those it covers. Whoever hands
-//! a row on takes away what ends with him (the column family, which a memtable does not store) and adds what begins with him
-//! (the sequence number), without a moment in which the row is not covered: to take a field away that has changed
-//! leaves a difference behind that the next check finds.
+//! Every field has a hash of its own, and a [`Protection`] is the exclusive or of the hashes of the fields
+//! that it covers. A stage that passes a row on removes the fields that end with it (the column family, which
+//! a memtable does not store) and adds the fields that begin with it (the sequence number). The row is
+//! covered at every moment: removing a field that has changed leaves a difference that the next check finds.
 //!
 //! ```text
 //! batch      kind ^ key ^ value ^ family
@@ -12,13 +12,13 @@
 //! block      internal key ^ value
 //! ```
 //!
-//! Nothing of this is ever written to a disk, so none of it is a format.
+//! No file holds any of this, so none of it is a format.
 
 use twox_hash::XxHash3_64;
 
 use crate::{Error, Result, SeqNo};
 
-/// One seed a field, so that fields that changed places are noticed.
+/// One seed a field, so that an exchange of two fields is noticed.
 mod seed {
     pub const KEY: u64 = 0x8c5f_3a61_d20e_947b;
     pub const VALUE: u64 = 0x3d91_e4b7_5a28_c06f;
@@ -27,10 +27,10 @@ mod seed {
     pub const FAMILY: u64 = 0xb1d4_62fe_03c7_5896;
 }
 
-/// Bytes a [`Protection`] may be stored in. 0 is none at all.
+/// The sizes in bytes in which a [`Protection`] can be stored. 0 means no protection.
 pub const WIDTHS: [u32; 5] = [0, 1, 2, 4, 8];
 
-/// `NotSupported` unless `bytes` is one of [`WIDTHS`]. `what` begins the sentence.
+/// `NotSupported` unless `bytes` is one of [`WIDTHS`]. `what` is the beginning of the message.
 pub fn check_width(what: &str, bytes: u32) -> Result<()> {
     if WIDTHS.contains(&bytes) {
         return Ok(());
@@ -40,13 +40,13 @@ pub fn check_width(what: &str, bytes: u32) -> Result<()> {
     )))
 }
 
-/// The exclusive or of the hashes of a row's fields; see the module's head. Two hashes of the key and value and, for each
-/// number, three multiplications.
+/// The exclusive or of the hashes of a row's fields; see the module's documentation. Costs two hashes of the
+/// key and value and three multiplications for each number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub struct Protection(u64);
 
-/// A hash of a number: no two numbers have the same.
+/// Hashes a number: different numbers have different hashes.
 #[inline]
 fn of_number(seed: u64, number: u64) -> u64 {
     let mut hash = seed ^ number;
@@ -56,56 +56,56 @@ fn of_number(seed: u64, number: u64) -> u64 {
 }
 
 impl Protection {
-    /// Of an operation: what it does, and with what.
+    /// The protection of an operation: its kind, key and value.
     #[inline]
     pub fn of_row(kind: u8, key: &[u8], value: &[u8]) -> Protection {
         Protection::of_entry(key, value).toggle_kind(kind)
     }
 
-    /// Of a key and its value alone.
+    /// The protection of a key and its value alone.
     #[inline]
     pub fn of_entry(key: &[u8], value: &[u8]) -> Protection {
         Protection(XxHash3_64::oneshot_with_seed(seed::KEY, key)).toggle_value(value)
     }
 
-    /// Of what either covers and not both.
+    /// The protection of the fields that exactly one of the two covers.
     #[inline]
     pub fn combine(self, other: Protection) -> Protection {
         Protection(self.0 ^ other.0)
     }
 
-    /// Adds what is done, or takes it away.
+    /// Adds or removes the kind of the operation.
     #[inline]
     pub fn toggle_kind(self, kind: u8) -> Protection {
         Protection(self.0 ^ of_number(seed::KIND, u64::from(kind)))
     }
 
-    /// Adds the value, or takes it away.
+    /// Adds or removes the value.
     #[inline]
     pub fn toggle_value(self, value: &[u8]) -> Protection {
         Protection(self.0 ^ XxHash3_64::oneshot_with_seed(seed::VALUE, value))
     }
 
-    /// Adds the sequence number, or takes it away.
+    /// Adds or removes the sequence number.
     #[inline]
     pub fn toggle_seqno(self, seqno: SeqNo) -> Protection {
         Protection(self.0 ^ of_number(seed::SEQNO, seqno))
     }
 
-    /// Adds the id of the column family, or takes it away.
+    /// Adds or removes the id of the column family.
     #[inline]
     pub fn toggle_family(self, id: u32) -> Protection {
         Protection(self.0 ^ of_number(seed::FAMILY, u64::from(id)))
     }
 
-    /// Stores as much of it as `out` has room for, at most eight bytes.
+    /// Stores as many of its bytes as `out` has room for, at most eight.
     #[inline]
     pub fn store(self, out: &mut [u8]) {
         let len = out.len().min(8);
         out[..len].copy_from_slice(&self.0.to_le_bytes()[..len]);
     }
 
-    /// True if `stored` is what [`store`](Self::store) makes of it.
+    /// True if `stored` is the result of [`store`](Self::store).
     #[inline]
     pub fn is_stored_as(self, stored: &[u8]) -> bool {
         let len = stored.len().min(8);
@@ -113,7 +113,7 @@ impl Protection {
     }
 }
 
-/// The error for a row that is not what it was: where it was found, and which.
+/// The error for a row that has changed: the place where it was found, and the row.
 #[cold]
 pub fn mismatch(place: &str, user_key: &[u8], seqno: SeqNo, kind: u8) -> Error {
     Error::corruption(format!(
@@ -122,10 +122,10 @@ pub fn mismatch(place: &str, user_key: &[u8], seqno: SeqNo, kind: u8) -> Error {
     ))
 }
 
-/// At most this many bytes of a key are told.
+/// The most bytes of a key that an error text shows.
 const TOLD: usize = 64;
 
-/// Upper-case hexadecimal digits of a key, as RocksDB prints them; of a long one the beginning.
+/// A key in upper-case hexadecimal digits, as RocksDB prints it; of a long key, its beginning.
 pub fn hex(key: &[u8]) -> String {
     let mut text: String = key.iter().take(TOLD).map(|byte| format!("{byte:02X}")).collect();
     if key.len() > TOLD {
@@ -193,7 +193,7 @@ mod tests {
             row.toggle_value(b"value").toggle_value(b"other"),
             Protection::of_row(7, b"key", b"other")
         );
-        // A family that changed on the way stays behind as a difference.
+        // A family id that changed in between leaves a difference.
         assert_ne!(row.toggle_family(4).toggle_family(5), row);
     }
 

@@ -1,20 +1,20 @@
-//! How long keys and values may be.
+//! The limits on the length of keys and values.
 
 use crate::error::{Error, Result};
 use crate::internal_key::TRAILER_LEN;
 
-/// The longest value, and the longest key together with its timestamp and its trailer of eight bytes, in bytes.
+/// The longest value, and the longest key including its timestamp and its trailer of eight bytes, in bytes.
 ///
-/// RocksDB takes keys and values of up to 4 GiB and cannot put the longest of them into a table. The limit here is one that every
-/// file format, compression and 32-bit length holds. It is checked before a row reaches the WAL.
+/// RocksDB accepts keys and values of up to 4 GiB, but cannot write the longest of them into a table. This
+/// limit suits every file format, compression and 32-bit length. It is checked before a row reaches the WAL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RowLimit(usize);
 
 impl RowLimit {
-    /// 2 GiB - 1.
+    /// The highest limit: 2 GiB - 1.
     pub const MAX: RowLimit = RowLimit(i32::MAX as usize);
 
-    /// A lower limit, for tests of what happens at the limit. [`MAX`](RowLimit::MAX) if `bytes` is more.
+    /// A lower limit, for tests of rows at the limit. [`MAX`](RowLimit::MAX) if `bytes` is more.
     pub fn at_most(bytes: usize) -> RowLimit {
         RowLimit(bytes.min(RowLimit::MAX.0))
     }
@@ -25,13 +25,14 @@ impl RowLimit {
         self.0
     }
 
-    /// True if a key of `key_len` bytes, its timestamp among them, and a value of `value_len` may be in one row.
+    /// True if a key of `key_len` bytes, including its timestamp, and a value of `value_len` bytes can be in
+    /// one row.
     #[inline]
     pub fn allows(self, key_len: usize, value_len: usize) -> bool {
         key_len.saturating_add(TRAILER_LEN).max(value_len) <= self.0
     }
 
-    /// `InvalidArgument` unless a user key, its timestamp included, and a value may be in one row.
+    /// `InvalidArgument` unless a user key, including its timestamp, and a value can be in one row.
     #[inline]
     pub fn check(self, user_key: &[u8], value: &[u8]) -> Result<()> {
         match self.allows(user_key.len(), value.len()) {
@@ -40,19 +41,19 @@ impl RowLimit {
         }
     }
 
-    /// The same of a user key alone.
+    /// `InvalidArgument` unless a user key, including its timestamp, can be in a row.
     #[inline]
     pub fn check_key(self, user_key: &[u8]) -> Result<()> {
         self.check(user_key, &[])
     }
 
-    /// The same of a value alone.
+    /// `InvalidArgument` unless a value can be in a row.
     #[inline]
     pub fn check_value(self, value: &[u8]) -> Result<()> {
         self.check(&[], value)
     }
 
-    /// `InvalidArgument` that says what is too large.
+    /// The `InvalidArgument` that names the part that is too large.
     #[cold]
     #[inline(never)]
     pub fn error(self, key_len: usize, value_len: usize) -> Error {

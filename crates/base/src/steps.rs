@@ -1,13 +1,14 @@
-//! Steps or a seek: which way to a version or key that lies ahead is shorter.
+//! Steps or a seek: the choice of the shorter way to a version or key further on.
 
-/// Steps tried at most before a seek: the ceiling of what is learnt.
+/// The most steps to try before a seek.
 pub const MAX_STEPS_BEFORE_SEEK: u32 = 10;
-/// What a search begins with.
+/// The number of steps that a search tries at first.
 const FIRST: u32 = 5;
 
-/// How many steps to try before a seek. A step that leads there costs a fraction of a seek, one that does not is lost; so it
-/// tries one more each time that steps led there, and one less each time they did not. Down to 1 and not to 0: without a step
-/// it could not learn that steps are enough again.
+/// How many steps to try before a seek. A step that leads to the target costs a fraction of a seek; one that
+/// does not is wasted. The number rises by one each time steps reached the target, and falls by one each time
+/// they did not. It falls to 1 and not to 0: without a step it could not learn that steps have become enough
+/// again.
 #[derive(Clone, Copy, Debug)]
 pub struct StepsBeforeSeek {
     now: u32,
@@ -15,7 +16,7 @@ pub struct StepsBeforeSeek {
 }
 
 impl StepsBeforeSeek {
-    /// Of at most `most` steps; with 0 it always seeks, which tests ask for.
+    /// Tries at most `most` steps; with 0, which tests use, it always seeks.
     pub fn new(most: u32) -> StepsBeforeSeek {
         StepsBeforeSeek {
             now: FIRST.min(most),
@@ -23,17 +24,17 @@ impl StepsBeforeSeek {
         }
     }
 
-    /// Steps to try now.
+    /// The number of steps to try now.
     pub fn get(self) -> u32 {
         self.now
     }
 
-    /// They led there.
+    /// Records that steps reached the target.
     pub fn found(&mut self) {
         self.now = (self.now + 1).min(self.most);
     }
 
-    /// They did not.
+    /// Records that steps did not reach the target.
     pub fn missed(&mut self) {
         self.now = self.now.saturating_sub(1).max(self.most.min(1));
     }

@@ -1,9 +1,9 @@
-//! Locks and threads: parking_lot's and the standard library's, or, under `--cfg simulate`, those of
-//! `crates/simulated`, where one seed decides who goes on.
+//! Locks and threads: those of parking_lot and the standard library or, under `--cfg simulate`, those of
+//! `crates/simulated`, where a seed decides which thread runs next.
 //!
-//! Everything that can wait for another thread takes its locks from here, and everything that starts one. What is held
-//! while something else is waited for, read or written must be one of these: a simulated thread that waits elsewhere stops
-//! the world.
+//! All code that can wait for another thread takes its locks from here, as does all code that starts one. A
+//! lock that is held during a wait, a read or a write must be one of these: a simulated thread that waits
+//! elsewhere stops the simulation.
 
 /// True in builds under `--cfg simulate`.
 pub const SIMULATED: bool = cfg!(simulate);
@@ -24,14 +24,16 @@ mod real {
     };
     pub use std::thread;
 
-    /// Looks at a lock in a row, each a few tens of nanoseconds, before the processor is given to others.
+    /// Attempts in a row to take a lock, each a few tens of nanoseconds, before the thread yields the
+    /// processor.
     const LOOKS: u32 = 100;
 
-    /// Times the processor is given to others before the thread sleeps.
+    /// Times the thread yields the processor before it sleeps.
     const YIELDS: u32 = 10;
 
-    /// Locks what everybody holds for well under a microsecond, by many at once: waits awake. Who sleeps must be woken, and that
-    /// costs its waker more than the work it waited for.
+    /// Locks, by spinning first, a mutex that many threads take at once and hold for well under a
+    /// microsecond. A thread that sleeps must be woken, and that costs its waker more than the critical
+    /// section.
     #[inline]
     pub fn lock_soon<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
         match mutex.try_lock() {
@@ -52,8 +54,8 @@ mod real {
         guard.unwrap_or_else(|| mutex.lock())
     }
 
-    /// Waits awake, for a while, until `happened` says true of what others need well under a microsecond for. False if it has not:
-    /// whoever waits for it should sleep.
+    /// Spins for a while until `happened` is true, for events that other threads bring about in well under a
+    /// microsecond. False if it has not happened: the caller should then sleep.
     pub fn happens_soon(mut happened: impl FnMut() -> bool) -> bool {
         for _ in 0..YIELDS {
             for _ in 0..LOOKS {
@@ -74,7 +76,8 @@ mod real {
 
     static NEXT_NUMBER: AtomicUsize = AtomicUsize::new(0);
 
-    /// The calling thread's number, for good: threads are counted as they ask for it first.
+    /// The calling thread's number, which never changes: threads are numbered in the order of their first
+    /// call.
     #[inline]
     pub fn thread_number() -> usize {
         match NUMBER.get() {
@@ -90,8 +93,8 @@ mod real {
         number
     }
 
-    /// A place between two steps that readers and writers must see in order. While the engine is simulated somebody else
-    /// may go on here, and who simulates it is told the name; otherwise nothing, at no cost.
+    /// A point between two steps whose order readers and writers must see. In a simulation another thread may
+    /// run here, and the simulation gets the name; otherwise it does nothing and costs nothing.
     #[inline(always)]
     pub fn point(_name: &'static str) {}
 }
@@ -103,17 +106,17 @@ mod simulation {
         thread,
     };
 
-    /// The thread's number in its world, which every replay gives it again; outside of one 0.
+    /// The thread's number in its simulation, the same in every replay; 0 outside of one.
     pub fn thread_number() -> usize {
         simulated::number().unwrap_or(0)
     }
 
-    /// One thread runs at a time: there is nothing to wait awake for.
+    /// Locks the mutex. One thread runs at a time in a simulation, so spinning would be useless.
     pub fn lock_soon<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
         mutex.lock()
     }
 
-    /// As above: it happens while this thread sleeps.
+    /// Returns false: in a simulation the event happens while this thread sleeps.
     pub fn happens_soon(_happened: impl FnMut() -> bool) -> bool {
         false
     }

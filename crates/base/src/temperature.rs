@@ -1,12 +1,12 @@
-//! How warm the storage of a file shall be.
+//! Temperatures of files: how often they are read.
 
-/// How often a file is read, as far as whoever writes it knows: for file systems with storage of several kinds. The numbers lie on
-/// disk, as RocksDB has them; unknown ones are kept.
+/// How often a file is read, as far as its writer knows: for file systems with several kinds of storage. The
+/// numbers are stored on disk and are RocksDB's; unknown ones are kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Temperature(pub u8);
 
 impl Temperature {
-    /// Not said.
+    /// The temperature is not specified.
     pub const UNKNOWN: Temperature = Temperature(0);
     /// Read often.
     pub const HOT: Temperature = Temperature(0x04);

@@ -1,8 +1,8 @@
 //! Calls of code that users supply (comparators, merge operators, filters, listeners), and panics in it.
 //!
-//! A read lets a panic pass to its caller: it holds nothing but what is given back on the way. Where a panic would leave something
-//! half done, [`catch`] makes an error of it: [`ErrorKind::Panicked`], with the panic's message and the name of the code that panicked, which
-//! [`call`] notes on the way.
+//! A read lets a panic pass to its caller: everything that it holds is released during unwinding. Where a
+//! panic would leave something half done, [`catch`] turns it into an error: [`ErrorKind::Panicked`], with the
+//! panic's message and the name of the code that panicked, which [`call`] has recorded.
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
@@ -12,13 +12,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use crate::error::{Error, ErrorKind, Result};
 
 thread_local! {
-    /// True if [`CULPRIT`] was noted since the last call of [`catch`] began.
+    /// True if [`CULPRIT`] was set since the last call of [`catch`] began.
     static NOTED: Cell<bool> = const { Cell::new(false) };
     /// The user code that this thread's last panic came from.
     static CULPRIT: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
-/// Notes, when it is dropped, that `what` has panicked.
+/// Records, if it is dropped during a panic, that `what` has panicked.
 struct Callee<'a, N: Fn() -> &'a str> {
     what: &'static str,
     name: N,
@@ -47,8 +47,9 @@ fn note(what: &str, name: &str) {
     });
 }
 
-/// Calls `code` of a user's. If it panics, an error that [`catch`] makes of the panic names it: `what` it is, and its `name`, which is
-/// asked for then and may be empty. Costs nothing where nothing panics.
+/// Calls `code` of a user's. If it panics, the error that [`catch`] makes of the panic names the code by
+/// `what` (its role) and `name`, which is called only then and may return an empty name. Costs nothing
+/// without a panic.
 #[inline(always)]
 pub fn call<'a, T>(what: &'static str, name: impl Fn() -> &'a str, code: impl FnOnce() -> T) -> T {
     let callee = Callee { what, name };
@@ -57,8 +58,8 @@ pub fn call<'a, T>(what: &'static str, name: impl Fn() -> &'a str, code: impl Fn
     result
 }
 
-/// Runs `body` and returns its result, or [`ErrorKind::Panicked`] if it panics. The caller repairs state that the panic left half
-/// done. Locks of [`sync`](crate::sync) that `body` took are released by then.
+/// Runs `body` and returns its result, or [`ErrorKind::Panicked`] if it panics. The caller repairs state that
+/// the panic left half done. Locks of [`sync`](crate::sync) that `body` took are released by then.
 #[inline]
 pub fn catch<T>(body: impl FnOnce() -> T) -> Result<T> {
     NOTED.set(false);

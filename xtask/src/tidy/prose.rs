@@ -5,6 +5,7 @@ use super::source::{Source, word_at};
 
 /// The folders that are done. A folder is added when every comment in it has been read and rewritten.
 const DONE: &[&str] = &[
+    "crates/base/",
     "crates/backup/",
     "crates/blob/",
     "crates/cache/",

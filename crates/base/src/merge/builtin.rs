@@ -1,10 +1,10 @@
-//! RocksDB's own merge operators, by its names.
+//! RocksDB's own merge operators, under its names.
 
 use std::sync::Arc;
 
 use super::MergeOperator;
 
-/// The built-in operator of that name, by RocksDB's class name or its short name.
+/// The built-in operator that has this name: RocksDB's class name or its short name.
 pub fn builtin(name: &str) -> Option<Arc<dyn MergeOperator>> {
     Some(match name {
         APPEND | "stringappend" => Arc::new(StringAppend::new(",")),
@@ -18,7 +18,8 @@ pub fn builtin(name: &str) -> Option<Arc<dyn MergeOperator>> {
     })
 }
 
-/// The built-in operator that an OPTIONS file names: `NAME`, or with settings `{id=NAME;delimiter=...}`; else what names it.
+/// The built-in operator that an OPTIONS file names: `NAME`, or with settings `{id=NAME;delimiter=...}`. If
+/// there is none, the error is the name.
 pub fn from_text(text: &str) -> Result<Arc<dyn MergeOperator>, &str> {
     let Some(inner) = text.strip_prefix('{').and_then(|text| text.strip_suffix('}')) else {
         return builtin(text).ok_or(text);
@@ -32,21 +33,21 @@ pub fn from_text(text: &str) -> Result<Arc<dyn MergeOperator>, &str> {
     }
 }
 
-/// The value of a field of `{id=ID;...}`, where the text is that of `id`.
+/// The value of the field `name` in `{id=ID;...}`, if the text is for `id`.
 pub fn field_of<'a>(text: &'a str, id: &str, name: &str) -> Option<&'a str> {
     let inner = text.strip_prefix('{')?.strip_suffix('}')?;
     (field(inner, "id")? == id).then_some(())?;
     raw_field(inner, name)
 }
 
-/// The value of a field of `name=value;name={value};...`.
+/// The value of a field in `name=value;name={value};...`, without its braces.
 fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     let value = raw_field(text, name)?;
     let inner = value.strip_prefix('{').and_then(|value| value.strip_suffix('}'));
     Some(inner.unwrap_or(value))
 }
 
-/// The same with its braces.
+/// The value of a field in `name=value;name={value};...`, with its braces.
 fn raw_field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     let mut depth = 0;
     let parts = text.split(|char| {
@@ -64,7 +65,7 @@ fn raw_field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
 const APPEND: &str = "StringAppendOperator";
 const APPEND_TEST: &str = "StringAppendTESTOperator";
 
-/// Joins value and operands with a delimiter.
+/// Joins the value and the operands with a delimiter.
 #[derive(Debug)]
 pub struct StringAppend {
     name: &'static str,
@@ -72,7 +73,7 @@ pub struct StringAppend {
 }
 
 impl StringAppend {
-    /// With a delimiter of any length.
+    /// Joins with a delimiter of any length.
     pub fn new(delimiter: impl Into<Vec<u8>>) -> StringAppend {
         StringAppend {
             name: APPEND,
@@ -80,7 +81,8 @@ impl StringAppend {
         }
     }
 
-    /// RocksDB's `StringAppendTESTOperator`, which makes the same value and keeps operands apart until there is one.
+    /// RocksDB's `StringAppendTESTOperator`, which makes the same value but never merges operands without
+    /// one.
     pub fn test(delimiter: impl Into<Vec<u8>>) -> StringAppend {
         StringAppend {
             name: APPEND_TEST,
@@ -141,7 +143,7 @@ impl MergeOperator for UInt64Add {
     }
 }
 
-/// The newest operand wins: a merge that is a put.
+/// The newest operand wins, as if each merge were a put.
 #[derive(Debug)]
 pub struct Put;
 
@@ -159,7 +161,7 @@ impl MergeOperator for Put {
     }
 }
 
-/// The greatest of value and operands wins, bytewise.
+/// The greatest of the value and the operands wins, bytewise.
 #[derive(Debug)]
 pub struct Max;
 
@@ -178,7 +180,7 @@ impl MergeOperator for Max {
     }
 }
 
-/// Value and operands, byte by byte by exclusive or; the shorter one counts as if zeros followed.
+/// The exclusive or of the value and the operands, byte by byte; shorter ones count as if zeros followed.
 #[derive(Debug)]
 pub struct BytesXor;
 
@@ -205,13 +207,14 @@ impl MergeOperator for BytesXor {
     }
 }
 
-/// Operands are sorted lists of numbers of 32 bits, as text between commas, which become one sorted list. As in RocksDB the value below the
-/// oldest operand is forgotten. Where RocksDB ends the process, for what is no number, the merge fails.
+/// Merges sorted lists of 32-bit numbers, written as text between commas, into one sorted list. As in
+/// RocksDB, the value below the oldest operand is dropped. If an operand contains a non-number, where RocksDB
+/// ends the process, the merge fails.
 #[derive(Debug)]
 pub struct SortList;
 
 impl SortList {
-    /// The numbers of a list: each is read as far as it goes, as C's `strtol` does.
+    /// The numbers of a list: each is parsed as far as possible, as C's `strtol` does.
     fn numbers(list: &[u8]) -> Option<Vec<i32>> {
         let list = list.split(|&byte| byte == 0).next().unwrap_or_default();
         list.split(|&byte| byte == b',').map(SortList::number).collect()
@@ -232,7 +235,7 @@ impl SortList {
         for list in lists {
             let right = SortList::numbers(list)?;
             let left = std::mem::take(&mut merged);
-            // Lists that are not sorted stay so: a merge of two queues.
+            // Lists that are not sorted stay so: this is a merge of two queues.
             let (mut left, mut right) = (left.into_iter().peekable(), right.into_iter().peekable());
             while let (Some(a), Some(b)) = (left.peek(), right.peek()) {
                 let next = if a < b { left.next() } else { right.next() };

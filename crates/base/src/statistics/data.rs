@@ -1,13 +1,14 @@
-//! Histograms: RocksDB's buckets, what is read off them, and how they are printed.
+//! Histograms: RocksDB's buckets, the figures that are derived from them, and their text.
 
 use std::fmt;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Buckets of a histogram. The last one takes all that is larger than the last limit.
+/// The number of buckets of a histogram. The last one also counts values above its limit.
 const BUCKETS: usize = 109;
 
-/// The largest value of each bucket: 1, 2, then half as much again each time, to two digits.
+/// The largest value of each bucket: 1, 2, then each limit half as large again as the one before, to two
+/// digits.
 pub fn bucket_limits() -> &'static [u64; BUCKETS] {
     static LIMITS: LazyLock<[u64; BUCKETS]> = LazyLock::new(|| {
         let mut limits = [1; BUCKETS];
@@ -36,13 +37,13 @@ fn bucket_of(value: u64) -> usize {
     limits.partition_point(|limit| *limit < value).min(BUCKETS - 1)
 }
 
-/// What one stripe counts of a histogram.
+/// The counts of one histogram in one stripe.
 pub(super) struct Cells {
     buckets: [AtomicU64; BUCKETS],
     min: AtomicU64,
     max: AtomicU64,
     sum: AtomicU64,
-    /// The bits of a floating-point number: squares of nanoseconds are too large for integers.
+    /// The bits of a floating-point number: sums of squares of nanoseconds are too large for integers.
     sum_squares: AtomicU64,
 }
 
@@ -59,7 +60,7 @@ impl Cells {
 
     pub fn add(&self, value: u64) {
         self.buckets[bucket_of(value)].fetch_add(1, Ordering::Relaxed);
-        // Most values are neither, and then nothing is written.
+        // Most values are neither a new minimum nor a new maximum, and then nothing is written.
         if value < self.min.load(Ordering::Relaxed) {
             self.min.fetch_min(value, Ordering::Relaxed);
         }
@@ -85,7 +86,7 @@ impl Cells {
     }
 }
 
-/// A histogram by itself, in RocksDB's buckets. Shared by all who add to it.
+/// A histogram by itself, in RocksDB's buckets. Threads that add to it share it.
 pub struct HistogramImpl(Cells);
 
 impl Default for HistogramImpl {
@@ -112,43 +113,43 @@ impl HistogramImpl {
         merged
     }
 
-    /// It in a few numbers.
+    /// The summary of the histogram.
     pub fn data(&self) -> HistogramData {
         self.merged().data()
     }
 }
 
-/// As RocksDB prints it, bucket by bucket.
+/// The text that RocksDB prints, bucket by bucket.
 impl fmt::Display for HistogramImpl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.merged().text())
     }
 }
 
-/// A histogram in a few numbers: RocksDB's `HistogramData`, all 0 where nothing was counted.
+/// The summary of a histogram: RocksDB's `HistogramData`, all 0 if nothing was counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct HistogramData {
-    /// What half of the values do not exceed.
+    /// The value that half of the values do not exceed.
     pub median: f64,
-    /// What 95% do not exceed.
+    /// The value that 95% of the values do not exceed.
     pub percentile95: f64,
-    /// What 99% do not exceed.
+    /// The value that 99% of the values do not exceed.
     pub percentile99: f64,
-    /// Mean.
+    /// The mean of the values.
     pub average: f64,
-    /// Standard deviation.
+    /// The standard deviation of the values.
     pub standard_deviation: f64,
     /// The largest value, exactly.
     pub max: u64,
-    /// Values.
+    /// The number of values.
     pub count: u64,
-    /// Their sum.
+    /// The sum of the values.
     pub sum: u64,
     /// The smallest value, exactly.
     pub min: u64,
 }
 
-/// As in a line of `Statistics`, behind the name.
+/// The text of a line of `Statistics`, after the name.
 impl fmt::Display for HistogramData {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
@@ -159,7 +160,7 @@ impl fmt::Display for HistogramData {
     }
 }
 
-/// What all stripes counted.
+/// The sum of all stripes.
 pub(super) struct Merged {
     buckets: [u64; BUCKETS],
     min: u64,
@@ -205,11 +206,11 @@ impl Merged {
     fn standard_deviation(&self, count: u64) -> f64 {
         let average = self.average(count);
         let variance = self.sum_squares / count.max(1) as f64 - average * average;
-        // What is constant differs from its average by what rounding leaves.
+        // For constant values, rounding can leave a negative difference.
         variance.max(0.0).sqrt()
     }
 
-    /// What `percent` of the values do not exceed, by a straight line within a bucket.
+    /// The value that `percent` of the values do not exceed, interpolated linearly within a bucket.
     fn percentile(&self, percent: f64) -> f64 {
         let count = self.count();
         if count == 0 {
@@ -226,7 +227,7 @@ impl Merged {
                     inside => (threshold - below as f64) / inside as f64,
                 };
                 let value = left + (limits[bucket] as f64 - left) * part;
-                // While others count, the least may not be known yet.
+                // While other threads count, the minimum may not be set yet.
                 return value.max(self.min.min(self.max) as f64).min(self.max as f64);
             }
             below += inside;
@@ -267,25 +268,25 @@ impl Merged {
     }
 }
 
-/// What stands above the buckets of a histogram that is printed.
+/// The lines above the buckets of a printed histogram.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct HistogramHead {
-    /// Values.
+    /// The number of values.
     pub count: u64,
-    /// Mean.
+    /// The mean of the values.
     pub average: f64,
-    /// Standard deviation.
+    /// The standard deviation of the values.
     pub standard_deviation: f64,
-    /// Smallest value.
+    /// The smallest value.
     pub min: u64,
-    /// Largest value.
+    /// The largest value.
     pub max: u64,
-    /// What 50%, 75%, 99%, 99.9% and 99.99% do not exceed.
+    /// The values that 50%, 75%, 99%, 99.9% and 99.99% of the values do not exceed.
     pub percentiles: [f64; 5],
 }
 
-/// A histogram as RocksDB's `Histogram::ToString` prints it. `buckets`: how many values each of [`bucket_limits`] has, from the
-/// first.
+/// The text of a histogram in the form of RocksDB's `Histogram::ToString`. `buckets`: the number of values in
+/// each of [`bucket_limits`], from the first.
 pub fn histogram_text(head: &HistogramHead, buckets: impl IntoIterator<Item = u64>) -> String {
     let [p50, p75, p99, p99_9, p99_99] = head.percentiles;
     let mut text = format!(
@@ -332,7 +333,7 @@ mod tests {
             [1, 2, 3, 4, 6, 10, 15, 22, 34, 51, 76, 110, 170, 250, 380, 580]
         );
         assert!(limits.is_sorted());
-        // The next one would not fit.
+        // A further limit would not fit 64 bits.
         assert_eq!(limits[BUCKETS - 1], 13_000_000_000_000_000_000);
     }
 
@@ -355,7 +356,7 @@ mod tests {
             "{}",
             data.standard_deviation
         );
-        // Straight lines within buckets that are half as wide as their values.
+        // Percentiles are interpolated within buckets that are half as wide as their values.
         for (percentile, exact) in [
             (data.median, 500.0),
             (data.percentile95, 950.0),

@@ -1,7 +1,8 @@
-//! What databases count: tickers and histograms under RocksDB's names, in an object that several databases may share.
+//! The counters of databases: tickers and histograms under RocksDB's names, in an object that several
+//! databases may share.
 //!
-//! Each thread adds to a stripe of its own, so that threads do not wait for each other's cache lines; whoever reads adds the
-//! stripes up.
+//! Each thread adds to its own stripe, so that threads do not wait for each other's cache lines; a read adds
+//! up the stripes.
 
 mod data;
 mod names;
@@ -17,27 +18,28 @@ pub use names::{Histogram, Ticker};
 
 use crate::per_thread::PerThread;
 
-/// How much is counted. Each level counts what those before it do, and more.
+/// How much is counted. Each level includes those before it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum StatsLevel {
-    /// Nothing.
+    /// Counts nothing.
     DisableAll = 0,
-    /// Tickers.
+    /// Counts tickers.
     ExceptHistogramOrTimers = 1,
-    /// Histograms of what is no time.
+    /// Also counts histograms that are not of times.
     ExceptTimers = 2,
-    /// Histograms of times, each of which costs two looks at a clock; but those of times taken for each block.
+    /// Also counts histograms of times, each of which takes two readings of a clock, except times that are
+    /// taken for each block.
     #[default]
     ExceptDetailedTimers = 3,
-    /// Those too.
+    /// Also counts times that are taken for each block.
     ExceptTimeForMutex = 4,
-    /// All there is; the same as the level before, because no mutex is timed.
+    /// Counts everything; the same as the level before, because no mutex is timed.
     All = 5,
 }
 
 impl StatsLevel {
-    /// The level RocksDB gives that number.
+    /// The level that has this number in RocksDB.
     pub fn of_number(number: i32) -> Option<StatsLevel> {
         Some(match number {
             0 => StatsLevel::DisableAll,
@@ -51,17 +53,18 @@ impl StatsLevel {
     }
 }
 
-/// What one or several databases count. Given as an option; who keeps a handle reads it at any time, also when the database is
-/// closed.
+/// The counters of one or several databases. It is passed as an option; the owner of a handle can read it at
+/// any time, also after the database is closed.
 ///
-/// A count costs an addition to memory that no other thread writes to; a histogram, five. Reading adds up what the threads
-/// have, and sees each of their counts or not. About 50 KiB for each core.
+/// A ticker costs an addition to memory that no other thread writes to; a histogram costs five. A read adds
+/// up the counts of all threads; a count that is added at the same time may or may not be included. Takes
+/// about 50 KiB for each core.
 pub struct Statistics {
     level: AtomicU8,
     stripes: PerThread<Stripe>,
 }
 
-/// What a thread counts.
+/// The counts of a thread.
 struct Stripe {
     tickers: [AtomicU64; Ticker::ALL.len()],
     histograms: [Cells; Histogram::ALL.len()],
@@ -77,12 +80,12 @@ impl Default for Stripe {
 }
 
 impl Statistics {
-    /// Counts at [`StatsLevel::default`].
+    /// Makes an object that counts at [`StatsLevel::default`].
     pub fn new() -> Arc<Statistics> {
         Statistics::of_level(StatsLevel::default())
     }
 
-    /// Counts at that level.
+    /// Makes an object that counts at `level`.
     pub fn of_level(level: StatsLevel) -> Arc<Statistics> {
         Arc::new(Statistics {
             level: AtomicU8::new(level as u8),
@@ -90,12 +93,12 @@ impl Statistics {
         })
     }
 
-    /// What is counted.
+    /// The level at which it counts.
     pub fn stats_level(&self) -> StatsLevel {
         StatsLevel::of_number(i32::from(self.level.load(Ordering::Relaxed))).unwrap_or_default()
     }
 
-    /// Counts more, or less, from now on.
+    /// Sets the level from now on.
     pub fn set_stats_level(&self, level: StatsLevel) {
         self.level.store(level as u8, Ordering::Relaxed);
     }
@@ -121,25 +124,26 @@ impl Statistics {
         }
     }
 
-    /// True if it is worth to look at a clock, for [`record_in_histogram`](Statistics::record_in_histogram).
+    /// True if [`record_in_histogram`](Statistics::record_in_histogram) counts times, so that the caller
+    /// should read a clock.
     #[inline]
     pub fn times(&self) -> bool {
         self.counts(StatsLevel::ExceptDetailedTimers)
     }
 
-    /// The same of what happens for each block.
+    /// True if times that are taken for each block are counted.
     #[inline]
     pub fn times_details(&self) -> bool {
         self.counts(StatsLevel::ExceptTimeForMutex)
     }
 
-    /// What a ticker has counted since it was last reset.
+    /// The count of a ticker since it was last reset.
     pub fn get_ticker_count(&self, ticker: Ticker) -> u64 {
         let cells = self.stripes.iter().map(|stripe| &stripe.tickers[ticker as usize]);
         cells.fold(0, |sum, cell| sum.wrapping_add(cell.load(Ordering::Relaxed)))
     }
 
-    /// Sets a ticker to 0, and gives what it had counted: no count is lost between two calls, nor given twice.
+    /// Sets a ticker to 0 and returns its count: each count is returned by exactly one such call.
     pub fn get_and_reset_ticker_count(&self, ticker: Ticker) -> u64 {
         let cells = self.stripes.iter().map(|stripe| &stripe.tickers[ticker as usize]);
         cells.fold(0, |sum, cell| sum.wrapping_add(cell.swap(0, Ordering::Relaxed)))
@@ -153,17 +157,17 @@ impl Statistics {
         merged
     }
 
-    /// A histogram in a few numbers.
+    /// The summary of a histogram.
     pub fn histogram_data(&self, histogram: Histogram) -> HistogramData {
         self.merged(histogram).data()
     }
 
-    /// A histogram with its buckets, as RocksDB prints one.
+    /// A histogram with its buckets, in RocksDB's text form.
     pub fn histogram_string(&self, histogram: Histogram) -> String {
         self.merged(histogram).text()
     }
 
-    /// Sets everything to 0. What is counted meanwhile may stay.
+    /// Sets all counts to 0. Counts that are added at the same time may remain.
     pub fn reset(&self) {
         for stripe in self.stripes.iter() {
             let tickers = stripe.tickers.iter();
@@ -173,7 +177,7 @@ impl Statistics {
     }
 }
 
-/// As RocksDB's `Statistics::ToString`: a line for each ticker, then one for each histogram.
+/// The text of RocksDB's `Statistics::ToString`: a line for each ticker, then one for each histogram.
 impl fmt::Display for Statistics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for &ticker in Ticker::ALL {

@@ -1,6 +1,6 @@
-//! What is counted, and how it is called.
+//! The tickers and histograms, and their names.
 
-/// Declares an enum of things counted, with RocksDB's names.
+/// Declares an enum of counters with RocksDB's names.
 macro_rules! named {
     ($(#[$meta:meta])+ $enum:ident { $( $(#[$doc:meta])+ $variant:ident = $name:literal; )+ }) => {
         $(#[$meta])+
@@ -10,17 +10,17 @@ macro_rules! named {
         }
 
         impl $enum {
-            /// All of them, in the order they are printed in.
+            /// All of them, in the order of printing.
             pub const ALL: &'static [$enum] = &[$($enum::$variant),+];
 
-            /// RocksDB's name; `esker.` stands before those RocksDB does not have.
+            /// RocksDB's name; names of counters that RocksDB does not have begin with `esker.`.
             pub fn name(self) -> &'static str {
                 match self {
                     $( $enum::$variant => $name, )+
                 }
             }
 
-            /// The one of that name.
+            /// The counter of that name.
             pub fn of_name(name: &str) -> Option<$enum> {
                 Self::ALL.iter().copied().find(|one| one.name() == name)
             }
@@ -29,95 +29,95 @@ macro_rules! named {
 }
 
 named! {
-    /// Something counted.
+    /// A counter of events, bytes or time.
     Ticker {
         /// Blocks, of whatever kind, that a reader looked for in the block cache and did not find there.
         BlockCacheMiss = "rocksdb.block.cache.miss";
-        /// Those it found there.
+        /// Blocks, of whatever kind, that a reader found in the block cache.
         BlockCacheHit = "rocksdb.block.cache.hit";
         /// Blocks put into the block cache.
         BlockCacheAdd = "rocksdb.block.cache.add";
-        /// Blocks that it did not take.
+        /// Blocks that the block cache refused.
         BlockCacheAddFailures = "rocksdb.block.cache.add.failures";
-        /// Indexes and their partitions looked for and not found.
+        /// Indexes and their partitions looked for in the block cache and not found.
         BlockCacheIndexMiss = "rocksdb.block.cache.index.miss";
-        /// Those found.
+        /// Indexes and their partitions found in the block cache.
         BlockCacheIndexHit = "rocksdb.block.cache.index.hit";
-        /// Those put in.
+        /// Indexes and their partitions put into the block cache.
         BlockCacheIndexAdd = "rocksdb.block.cache.index.add";
-        /// Bytes of those.
+        /// Bytes of indexes and their partitions put into the block cache.
         BlockCacheIndexBytesInsert = "rocksdb.block.cache.index.bytes.insert";
-        /// Filters and their partitions looked for and not found.
+        /// Filters and their partitions looked for in the block cache and not found.
         BlockCacheFilterMiss = "rocksdb.block.cache.filter.miss";
-        /// Those found.
+        /// Filters and their partitions found in the block cache.
         BlockCacheFilterHit = "rocksdb.block.cache.filter.hit";
-        /// Those put in.
+        /// Filters and their partitions put into the block cache.
         BlockCacheFilterAdd = "rocksdb.block.cache.filter.add";
-        /// Bytes of those.
+        /// Bytes of filters and their partitions put into the block cache.
         BlockCacheFilterBytesInsert = "rocksdb.block.cache.filter.bytes.insert";
-        /// Data blocks looked for and not found.
+        /// Data blocks looked for in the block cache and not found.
         BlockCacheDataMiss = "rocksdb.block.cache.data.miss";
-        /// Those found.
+        /// Data blocks found in the block cache.
         BlockCacheDataHit = "rocksdb.block.cache.data.hit";
-        /// Those put in.
+        /// Data blocks put into the block cache.
         BlockCacheDataAdd = "rocksdb.block.cache.data.add";
-        /// Bytes of those.
+        /// Bytes of data blocks put into the block cache.
         BlockCacheDataBytesInsert = "rocksdb.block.cache.data.bytes.insert";
         /// Bytes of blocks found in the block cache.
         BlockCacheBytesRead = "rocksdb.block.cache.bytes.read";
-        /// Bytes of blocks put into it.
+        /// Bytes of blocks put into the block cache.
         BlockCacheBytesWrite = "rocksdb.block.cache.bytes.write";
         /// Blocks that came back from a block cache's secondary cache.
         SecondaryCacheHits = "rocksdb.secondary.cache.hits";
-        /// Filters among them.
+        /// Filters that came back from a secondary cache.
         SecondaryCacheFilterHits = "rocksdb.secondary.cache.filter.hits";
-        /// Indexes among them.
+        /// Indexes that came back from a secondary cache.
         SecondaryCacheIndexHits = "rocksdb.secondary.cache.index.hits";
-        /// Data blocks among them.
+        /// Data blocks that came back from a secondary cache.
         SecondaryCacheDataHits = "rocksdb.secondary.cache.data.hits";
-        /// Lookups in a secondary cache that found no more than that the block was evicted before.
+        /// Lookups in a secondary cache that found only the mark that the block was evicted before.
         CompressedSecondaryCacheDummyHits = "rocksdb.compressed.secondary.cache.dummy.hits";
         /// Lookups in a secondary cache that found the block.
         CompressedSecondaryCacheHits = "rocksdb.compressed.secondary.cache.hits";
-        /// Bytes read of tables in the last level there can be.
+        /// Bytes read from tables in the last possible level.
         LastLevelReadBytes = "rocksdb.last.level.read.bytes";
-        /// Reads of them.
+        /// Reads of tables in the last possible level.
         LastLevelReadCount = "rocksdb.last.level.read.count";
-        /// Bytes read of tables above it.
+        /// Bytes read from tables above the last possible level.
         NonLastLevelReadBytes = "rocksdb.non.last.level.read.bytes";
-        /// Reads of them.
+        /// Reads of tables above the last possible level.
         NonLastLevelReadCount = "rocksdb.non.last.level.read.count";
-        /// Bytes read of tables that were written to be hot.
+        /// Bytes read from tables of the temperature hot.
         HotFileReadBytes = "rocksdb.hot.file.read.bytes";
-        /// Reads of them.
+        /// Reads of hot tables.
         HotFileReadCount = "rocksdb.hot.file.read.count";
-        /// Bytes read of warm tables.
+        /// Bytes read from warm tables.
         WarmFileReadBytes = "rocksdb.warm.file.read.bytes";
-        /// Reads of them.
+        /// Reads of warm tables.
         WarmFileReadCount = "rocksdb.warm.file.read.count";
-        /// Bytes read of cool tables.
+        /// Bytes read from cool tables.
         CoolFileReadBytes = "rocksdb.cool.file.read.bytes";
-        /// Reads of them.
+        /// Reads of cool tables.
         CoolFileReadCount = "rocksdb.cool.file.read.count";
-        /// Bytes read of cold tables.
+        /// Bytes read from cold tables.
         ColdFileReadBytes = "rocksdb.cold.file.read.bytes";
-        /// Reads of them.
+        /// Reads of cold tables.
         ColdFileReadCount = "rocksdb.cold.file.read.count";
-        /// Bytes read of tables hardly ever read.
+        /// Bytes read from tables of the temperature ice.
         IceFileReadBytes = "rocksdb.ice.file.read.bytes";
-        /// Reads of them.
+        /// Reads of tables of the temperature ice.
         IceFileReadCount = "rocksdb.ice.file.read.count";
         /// Values of blob files that were looked for in the cache of values and not found.
         BlobDbCacheMiss = "rocksdb.blobdb.cache.miss";
-        /// Those found.
+        /// Values of blob files found in the cache of values.
         BlobDbCacheHit = "rocksdb.blobdb.cache.hit";
-        /// Those put in.
+        /// Values of blob files put into the cache of values.
         BlobDbCacheAdd = "rocksdb.blobdb.cache.add";
-        /// Those it did not take.
+        /// Values of blob files that the cache of values refused.
         BlobDbCacheAddFailures = "rocksdb.blobdb.cache.add.failures";
-        /// Bytes of values found there.
+        /// Bytes of values found in the cache of values.
         BlobDbCacheBytesRead = "rocksdb.blobdb.cache.bytes.read";
-        /// Bytes of values put in.
+        /// Bytes of values put into the cache of values.
         BlobDbCacheBytesWrite = "rocksdb.blobdb.cache.bytes.write";
         /// Bytes written to blob files.
         BlobDbBlobFileBytesWritten = "rocksdb.blobdb.blob.file.bytes.written";
@@ -125,23 +125,24 @@ named! {
         BlobDbBlobFileBytesRead = "rocksdb.blobdb.blob.file.bytes.read";
         /// Blob files that were finished and synced.
         BlobDbBlobFileSynced = "rocksdb.blobdb.blob.file.synced";
-        /// Values that compactions took out of old blob files.
+        /// Values that compactions moved out of old blob files.
         BlobDbGcNumKeysRelocated = "rocksdb.blobdb.gc.num.keys.relocated";
-        /// Their bytes.
+        /// Bytes of the values that compactions moved out of old blob files.
         BlobDbGcBytesRelocated = "rocksdb.blobdb.gc.bytes.relocated";
         /// Lookups that a filter over whole keys ended.
         BloomFilterUseful = "rocksdb.bloom.filter.useful";
         /// Lookups that such a filter let pass.
         BloomFilterFullPositive = "rocksdb.bloom.filter.full.positive";
-        /// Those among them that found the key.
+        /// Lookups that such a filter let pass and that found the key.
         BloomFilterFullTruePositive = "rocksdb.bloom.filter.full.true.positive";
         /// Lookups and seeks that asked a filter for a prefix.
         BloomFilterPrefixChecked = "rocksdb.bloom.filter.prefix.checked";
-        /// Those it ended.
+        /// Lookups and seeks that a filter's answer for a prefix ended.
         BloomFilterPrefixUseful = "rocksdb.bloom.filter.prefix.useful";
-        /// Searches of a memtable by Gets that its filter could not spare: RocksDB's `bloom_memtable_hit_count`.
+        /// Searches of a memtable by Gets that the memtable's filter did not avoid: RocksDB's
+        /// `bloom_memtable_hit_count`.
         MemtableFilterHit = "esker.bloom.memtable.hit";
-        /// Those it spared: `bloom_memtable_miss_count`.
+        /// Searches of a memtable by Gets that the memtable's filter avoided: `bloom_memtable_miss_count`.
         MemtableFilterMiss = "esker.bloom.memtable.miss";
         /// Gets answered by a memtable.
         MemtableHit = "rocksdb.memtable.hit";
@@ -153,27 +154,27 @@ named! {
         GetHitL1 = "rocksdb.l1.hit";
         /// Gets answered below L1.
         GetHitL2AndUp = "rocksdb.l2andup.hit";
-        /// Entries that compactions left out: newer ones, or range deletions, hide them.
+        /// Entries that compactions dropped because newer entries or range deletions hide them.
         CompactionKeyDropNewerEntry = "rocksdb.compaction.key.drop.new";
-        /// Deletions that compactions left out: nothing older was left for them to delete.
+        /// Deletions that compactions dropped because nothing older was left to delete.
         CompactionKeyDropObsolete = "rocksdb.compaction.key.drop.obsolete";
-        /// Entries that compactions left out because of a range deletion.
+        /// Entries that compactions dropped because of a range deletion.
         CompactionKeyDropRangeDel = "rocksdb.compaction.key.drop.range_del";
         /// Entries that a compaction filter removed.
         CompactionKeyDropUser = "rocksdb.compaction.key.drop.user";
-        /// Range deletions that compactions left out.
+        /// Range deletions that compactions dropped.
         CompactionRangeDelDropObsolete = "rocksdb.compaction.range_del.drop.obsolete";
-        /// Deletions that were left out above the bottom, because nothing below has their key.
+        /// Deletions that were dropped above the bottom level because no level below has their key.
         CompactionOptimizedDelDropObsolete = "rocksdb.compaction.optimized.del.drop.obsolete";
         /// Merges that failed in compactions.
         MergeFailures = "rocksdb.number.merge.failures";
-        /// Compactions given up because the database closed, or their family was dropped.
+        /// Compactions cancelled because the database closed or their family was dropped.
         CompactionCancelled = "rocksdb.compaction.cancelled";
         /// Rows written.
         KeysWritten = "rocksdb.number.keys.written";
         /// Gets.
         KeysRead = "rocksdb.number.keys.read";
-        /// Bytes of write batches: keys, values, and what tells them apart.
+        /// Bytes of write batches: keys, values and the encoding around them.
         BytesWritten = "rocksdb.bytes.written";
         /// Bytes of values that Gets returned.
         BytesRead = "rocksdb.bytes.read";
@@ -199,19 +200,19 @@ named! {
         FileOpens = "rocksdb.no.file.opens";
         /// Tables that could not be opened.
         FileErrors = "rocksdb.no.file.errors";
-        /// Microseconds writers were held back.
+        /// Microseconds that writers were stalled or delayed.
         StallMicros = "rocksdb.stall.micros";
         /// MultiGets.
         MultiGetCalls = "rocksdb.number.multiget.get";
-        /// Their keys.
+        /// Keys of MultiGets.
         MultiGetKeysRead = "rocksdb.number.multiget.keys.read";
-        /// Bytes of values they returned.
+        /// Bytes of values that MultiGets returned.
         MultiGetBytesRead = "rocksdb.number.multiget.bytes.read";
-        /// Their keys that have a value.
+        /// Keys of MultiGets that have a value.
         MultiGetKeysFound = "rocksdb.number.multiget.keys.found";
-        /// Syncs of the WAL, each for all writes that waited for it.
+        /// Syncs of the WAL. One sync serves all writes that waited for it.
         WalSynced = "rocksdb.wal.synced";
-        /// Bytes appended to WALs, headers of records among them.
+        /// Bytes appended to WALs, including the headers of records.
         WalBytes = "rocksdb.wal.bytes";
         /// Writes.
         WriteDone = "rocksdb.write.self";
@@ -221,15 +222,16 @@ named! {
         CompactReadBytes = "rocksdb.compact.read.bytes";
         /// Bytes compactions wrote.
         CompactWriteBytes = "rocksdb.compact.write.bytes";
-        /// Bytes flushes wrote, those of a recovery among them (which RocksDB counts as bytes of compactions).
+        /// Bytes written by flushes, including those of a recovery (which RocksDB counts as compaction
+        /// bytes).
         FlushWriteBytes = "rocksdb.flush.write.bytes";
-        /// Bytes read by compactions of files that were marked.
+        /// Bytes read by compactions of files that were marked for compaction.
         CompactReadBytesMarked = "rocksdb.compact.read.marked.bytes";
         /// Bytes read by compactions of files that were to be rewritten for their age.
         CompactReadBytesPeriodic = "rocksdb.compact.read.periodic.bytes";
         /// Bytes read by compactions of files whose time to live was over.
         CompactReadBytesTtl = "rocksdb.compact.read.ttl.bytes";
-        /// Bytes written by compactions of files that were marked.
+        /// Bytes written by compactions of files that were marked for compaction.
         CompactWriteBytesMarked = "rocksdb.compact.write.marked.bytes";
         /// Bytes written by compactions of files that were to be rewritten for their age.
         CompactWriteBytesPeriodic = "rocksdb.compact.write.periodic.bytes";
@@ -237,37 +239,37 @@ named! {
         CompactWriteBytesTtl = "rocksdb.compact.write.ttl.bytes";
         /// Files moved down a level as they are.
         TrivialMoves = "esker.compaction.trivial.moves";
-        /// Bytes of them.
+        /// Bytes of files moved down a level as they are.
         TrivialMoveBytes = "esker.compaction.trivial.move.bytes";
         /// Data blocks that compactions copied as they were stored.
         CompactionBlocksCopied = "esker.compaction.blocks.copied";
-        /// Bytes of them, as stored, with their trailers.
+        /// Bytes of data blocks that compactions copied as they were stored, with their trailers.
         CompactionBytesCopied = "esker.compaction.bytes.copied";
-        /// FIFO compactions that dropped files because there were too many bytes.
+        /// FIFO compactions that dropped files because the total size was too large.
         FifoMaxSizeCompactions = "rocksdb.fifo.max.size.compactions";
         /// FIFO compactions that dropped files because of their age.
         FifoTtlCompactions = "rocksdb.fifo.ttl.compactions";
-        /// FIFO compactions that gave a file another temperature.
+        /// FIFO compactions that changed a file's temperature.
         FifoChangeTemperatureCompactions = "rocksdb.fifo.change_temperature.compactions";
         /// Blocks of tables that were written compressed.
         BlocksCompressed = "rocksdb.number.block.compressed";
-        /// Their bytes uncompressed.
+        /// Bytes, before compression, of blocks that were written compressed.
         BytesCompressedFrom = "rocksdb.bytes.compressed.from";
-        /// Their bytes as stored.
+        /// Bytes, as stored, of blocks that were written compressed.
         BytesCompressedTo = "rocksdb.bytes.compressed.to";
         /// Blocks of data and index that were stored as they are because their compression saved too little.
         BlocksCompressionRejected = "rocksdb.number.block_compression_rejected";
-        /// Their bytes.
+        /// Bytes of blocks that were stored as they are because their compression saved too little.
         BytesCompressionRejected = "rocksdb.bytes.compression.rejected";
-        /// Blocks of data and index that nobody tried to compress.
+        /// Data and index blocks that were stored without an attempt at compression.
         BlocksCompressionBypassed = "rocksdb.number.block_compression_bypassed";
-        /// Their bytes.
+        /// Bytes of blocks that were stored without an attempt at compression.
         BytesCompressionBypassed = "rocksdb.bytes.compression_bypassed";
         /// Blocks read that had to be uncompressed.
         BlocksDecompressed = "rocksdb.number.block.decompressed";
-        /// Their bytes as stored.
+        /// Bytes, as stored, of blocks that had to be uncompressed.
         BytesDecompressedFrom = "rocksdb.bytes.decompressed.from";
-        /// Their bytes uncompressed.
+        /// Bytes, after decompression, of blocks that had to be uncompressed.
         BytesDecompressedTo = "rocksdb.bytes.decompressed.to";
         /// Nanoseconds that merge operators took.
         MergeOperationTotalTime = "rocksdb.merge.operation.time.nanos";
@@ -279,25 +281,25 @@ named! {
         FilesDeletedImmediately = "rocksdb.files.deleted.immediately";
         /// Failures of background jobs and of the WAL that stopped the database.
         BgErrorCount = "rocksdb.error.handler.bg.error.count";
-        /// Those that the file system reported.
+        /// Failures that stopped the database and that the file system reported.
         BgIoErrorCount = "rocksdb.error.handler.bg.io.error.count";
-        /// I/O errors after which the database has begun to try to resume by itself.
+        /// I/O errors after which the database began to try to resume by itself.
         BgRetryableIoErrorCount = "rocksdb.error.handler.bg.retryable.io.error.count";
-        /// Recoveries that have begun by themselves, those for lack of room included.
+        /// Automatic recoveries that began, those from lack of space included.
         AutoresumeCount = "rocksdb.error.handler.autoresume.count";
-        /// Their attempts.
+        /// Attempts of automatic recoveries.
         AutoresumeRetryTotalCount = "rocksdb.error.handler.autoresume.retry.total.count";
-        /// Those of their attempts that succeeded.
+        /// Attempts of automatic recoveries that succeeded.
         AutoresumeSuccessCount = "rocksdb.error.handler.autoresume.success.count";
-        /// Checksums of blocks computed to compare them.
+        /// Block checksums computed for a comparison.
         BlockChecksumComputeCount = "rocksdb.block.checksum.compute.count";
-        /// Those that differed.
+        /// Block checksums that differed from the stored ones.
         BlockChecksumMismatchCount = "rocksdb.block.checksum.mismatch.count";
     }
 }
 
 named! {
-    /// Something whose distribution is counted.
+    /// A distribution of values.
     Histogram {
         /// Microseconds of a Get.
         DbGet = "rocksdb.db.get.micros";
@@ -323,19 +325,19 @@ named! {
         NumFilesInSingleCompaction = "rocksdb.numfiles.in.singlecompaction";
         /// Microseconds of a seek.
         DbSeek = "rocksdb.db.seek.micros";
-        /// Microseconds that a writer was held back at a time.
+        /// Microseconds of one stall or delay of a writer.
         WriteStall = "rocksdb.db.write.stall";
-        /// Microseconds in which a value was read from a blob file, checked and uncompressed.
+        /// Microseconds of reading, checking and uncompressing a value of a blob file.
         BlobDbBlobFileReadMicros = "rocksdb.blobdb.blob.file.read.micros";
         /// Microseconds of a read from a table.
         SstReadMicros = "rocksdb.sst.read.micros";
-        /// Those by compactions.
+        /// Microseconds of a compaction's read from a table.
         FileReadCompactionMicros = "rocksdb.file.read.compaction.micros";
         /// Microseconds of an append to a table.
         SstWriteMicros = "rocksdb.sst.write.micros";
-        /// Those by flushes.
+        /// Microseconds of a flush's append to a table.
         FileWriteFlushMicros = "rocksdb.file.write.flush.micros";
-        /// Those by compactions.
+        /// Microseconds of a compaction's append to a table.
         FileWriteCompactionMicros = "rocksdb.file.write.compaction.micros";
         /// Threads that a compaction was divided over.
         NumSubcompactionsScheduled = "rocksdb.num.subcompactions.scheduled";
@@ -349,7 +351,7 @@ named! {
         CompressionTimesNanos = "rocksdb.compression.times.nanos";
         /// Nanoseconds of uncompressing a block.
         DecompressionTimesNanos = "rocksdb.decompression.times.nanos";
-        /// Merge operands that a Get put together.
+        /// Merge operands that a Get combined.
         ReadNumMergeOperands = "rocksdb.read.num.merge_operands";
         /// Microseconds of a flush.
         FlushTime = "rocksdb.db.flush.micros";
@@ -357,13 +359,13 @@ named! {
         RateLimiterWaitMicrosRead = "rocksdb.rate.limiter.wait.micros.read";
         /// Microseconds that a write of a job waited for a rate limiter.
         RateLimiterWaitMicrosWrite = "rocksdb.rate.limiter.wait.micros.write";
-        /// Bytes of memory of the memtables that a flush wrote.
+        /// Memory in bytes of the memtables that a flush wrote.
         FlushMemtableMemoryBytes = "rocksdb.flush.memtable.memory.bytes";
-        /// Attempts of a recovery that has begun by itself.
+        /// Attempts of an automatic recovery.
         AutoresumeRetryCount = "rocksdb.error.handler.autoresume.retry.count";
-        /// Bytes that a Get had read from files by system calls; 0 where all was in memory, or in a map.
+        /// Bytes that a Get read from files by system calls; 0 if everything was in memory or in a mapping.
         BytesFromFilesPerGet = "esker.bytes.from.files.per.get";
-        /// The calls that read them.
+        /// System calls by which a Get read files.
         ReadsOfFilesPerGet = "esker.reads.of.files.per.get";
     }
 }
