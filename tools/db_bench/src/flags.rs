@@ -522,17 +522,17 @@ mod tests {
         );
         assert_eq!(
             run("--num=many").unwrap_err(),
-            "--num=many: wants a value of type integer"
+            "--num=many: needs a value of type integer"
         );
-        assert_eq!(run("--num").unwrap_err(), "--num wants a value");
-        assert_eq!(run("fillseq").unwrap_err(), "fillseq: a flag begins with --");
+        assert_eq!(run("--num").unwrap_err(), "--num needs a value");
+        assert_eq!(run("fillseq").unwrap_err(), "fillseq: a flag must begin with --");
         assert_eq!(
             run("--nonum").unwrap_err(),
             "unknown flag --nonum; did you mean --num?"
         );
         assert_eq!(
             run("--threads=9999999999").unwrap_err(),
-            "--threads=9999999999: wants a value of type integer"
+            "--threads=9999999999: needs a value of type integer"
         );
     }
 

@@ -1,4 +1,4 @@
-//! The engine's options under their own names.
+//! The engine's options as flags under their own names.
 
 use base::{Error, Result};
 use esker::option_table::OptionTable;
@@ -7,22 +7,22 @@ use esker::{
     CompressionType, Options,
 };
 
-/// What the help says of an option.
+/// An option as the help shows it.
 #[derive(Clone, Debug)]
 pub struct EngineOption {
-    /// RocksDB's name.
+    /// The option's name, which is RocksDB's.
     pub name: &'static str,
-    /// Kind of value.
+    /// The type of the value.
     pub type_name: &'static str,
-    /// As text.
+    /// The default value as text.
     pub default: String,
-    /// What it does.
+    /// The documentation of the option.
     pub doc: &'static str,
-    /// True if it may be changed while the database is open.
+    /// True if the option can be changed while the database is open.
     pub mutable: bool,
 }
 
-/// Every option: of the database, of its column families, of their tables.
+/// Every option of the database, its column families and their tables.
 pub fn rows() -> Vec<EngineOption> {
     fn of<S: OptionTable + Default>() -> impl Iterator<Item = EngineOption> {
         let default = S::default();
@@ -40,7 +40,7 @@ pub fn rows() -> Vec<EngineOption> {
         .collect()
 }
 
-/// Whether `name` is an option, and if so whether it is a boolean.
+/// `Some` if `name` is an option: true if the option is a boolean.
 pub fn is_bool(name: &str) -> Option<bool> {
     let kind = |type_name: &str| type_name == "boolean";
     Options::row(name)
@@ -49,12 +49,13 @@ pub fn is_bool(name: &str) -> Option<bool> {
         .or_else(|| BlockBasedOptions::row(name).map(|row| kind(row.type_name)))
 }
 
-/// Sets an option of the database, or of all families that are given none of their own.
+/// Sets an option of the database, or of all families that have no options of their own.
 ///
 /// # Errors
-/// `InvalidArgument` if there is no such option, or it takes no such value.
+///
+/// `InvalidArgument` if there is no such option, or if the value is not one of its values.
 pub fn set(options: &mut Options, name: &str, value: &str) -> Result<()> {
-    // RocksDB's tools have names of their own for compressions, and numbers for other values.
+    // RocksDB's tools use other names for compression types, and numbers for some other values.
     let own_name = match name {
         "blob_compression_type" | "wal_compression" => {
             compression(value).ok().map(CompressionType::options_name)
@@ -62,7 +63,7 @@ pub fn set(options: &mut Options, name: &str, value: &str) -> Result<()> {
         _ => numbered(name, value),
     };
     let value = match name {
-        // RocksDB's flag separates them by commas, and none stand for the default.
+        // RocksDB's flag separates the numbers by commas; an empty value means the default.
         FANOUTS if value.is_empty() => (get(&Options::default(), name)).unwrap_or_default(),
         FANOUTS => value.replace(',', ":"),
         _ => own_name.unwrap_or(value).to_owned(),
@@ -88,7 +89,7 @@ pub fn get(options: &Options, name: &str) -> Option<String> {
 
 const FANOUTS: &str = "max_bytes_for_level_multiplier_additional";
 
-/// Options that RocksDB's tools take by number, and their values in the order of the numbers.
+/// The options that RocksDB's tools set by number, and their values in the order of the numbers.
 const NUMBERED: &[(&str, &[&str])] = &[
     (
         "data_block_index_type",
@@ -123,10 +124,11 @@ fn numbered(name: &str, value: &str) -> Option<&'static str> {
     values.get(value.parse::<usize>().ok()?).copied()
 }
 
-/// A compression by the name RocksDB's tools have for it.
+/// The compression type that has this name in RocksDB's tools.
 ///
 /// # Errors
-/// `InvalidArgument` if there is none of that name.
+///
+/// `InvalidArgument` if there is no compression type of that name.
 pub fn compression(name: &str) -> Result<CompressionType> {
     Ok(match name.to_ascii_lowercase().as_str() {
         "none" => CompressionType::None,
@@ -144,10 +146,11 @@ pub fn compression(name: &str) -> Result<CompressionType> {
     })
 }
 
-/// A way to merge files by the number RocksDB's tools have for it.
+/// The compaction style that has this number in RocksDB's tools.
 ///
 /// # Errors
-/// `InvalidArgument` if there is none of that number.
+///
+/// `InvalidArgument` if there is no style of that number.
 pub fn compaction_style(number: i32) -> Result<CompactionStyle> {
     match number {
         0 => Ok(CompactionStyle::Level),
@@ -160,19 +163,21 @@ pub fn compaction_style(number: i32) -> Result<CompactionStyle> {
     }
 }
 
-/// What memtables are, by the name RocksDB's tools have for it.
+/// Sets the type of memtables by its name in RocksDB's tools.
 ///
 /// # Errors
-/// `InvalidArgument` for one there is not.
+///
+/// `InvalidArgument` if there is no such type.
 pub fn set_memtablerep(family: &mut ColumnFamilyOptions, name: &str) -> Result<()> {
     let set = OptionTable::set(family, "memtable_factory", name);
     set.map_err(|error| error.context(&format!("--memtablerep={name}")))
 }
 
-/// A priority of files by the number RocksDB's tools have for it.
+/// The compaction priority that has this number in RocksDB's tools.
 ///
 /// # Errors
-/// `InvalidArgument` if there is none of that number.
+///
+/// `InvalidArgument` if there is no priority of that number.
 pub fn compaction_pri(number: i32) -> Result<CompactionPri> {
     let at = usize::try_from(number).ok();
     at.and_then(|at| CompactionPri::ALL.get(at))
@@ -185,7 +190,7 @@ pub fn compaction_pri(number: i32) -> Result<CompactionPri> {
         })
 }
 
-/// What RocksDB's tools have flags of their own for, 0 for the engine's default.
+/// The options of universal compaction that have flags in RocksDB's tools; 0 means the engine's default.
 #[derive(Clone, Copy, Debug)]
 pub struct UniversalFlags {
     /// `--universal_size_ratio`
@@ -203,7 +208,7 @@ pub struct UniversalFlags {
 }
 
 impl UniversalFlags {
-    /// Sets those that are given.
+    /// Sets the options that are not at their default.
     pub fn apply(&self, options: &mut CompactionOptionsUniversal) {
         let set = |field: &mut u32, value: u32| {
             if value > 0 {
@@ -222,7 +227,7 @@ impl UniversalFlags {
     }
 }
 
-/// The help about options.
+/// The help text about options.
 pub fn help() -> String {
     let mut text = String::new();
     for row in rows() {

@@ -1,9 +1,11 @@
-//! Command lines as gflags reads them for RocksDB's tools: `--name=value`, `--name value`, `--name`, `--noname`.
+//! Command lines in the syntax of gflags, which RocksDB's tools use: `--name=value`, `--name value`,
+//! `--name`, `--noname`.
 //!
-//! Each flag is one row of [`flags!`]: name, type, default, help. Names, defaults and meaning are RocksDB's; numbers also
-//! take `k`, `m`, `g` and `t`. What is no flag of the tool may be an [option of the engine](engine), under the engine's name;
-//! what is a [flag of RocksDB's](rocksdb) with nothing behind it here is accepted at its default, and otherwise refused, naming
-//! what is missing, or noted where it only tunes how RocksDB does things.
+//! Each flag is one row of [`flags!`]: name, type, default, help. Names, defaults and meaning are RocksDB's;
+//! numbers also take `k`, `m`, `g` and `t`. A name that is not a flag of the tool may be an [option of the
+//! engine](engine). A [flag of RocksDB's](rocksdb) that has no function here is accepted with its default
+//! value; with another value it is refused, and the message names the missing feature, or, if the flag only
+//! tunes RocksDB's implementation, it is ignored with a note.
 #![forbid(unsafe_code)]
 
 pub mod engine;
@@ -15,34 +17,34 @@ pub mod value;
 pub use test_directory::test_directory;
 use value::FlagValue;
 
-/// One flag of the flags `F`: what the help prints and how it is set.
+/// One flag of the flags `F`: its help and how it is set.
 pub struct Flag<F> {
-    /// Without dashes.
+    /// The name without dashes.
     pub name: &'static str,
-    /// What kind of value it takes.
+    /// The type of its value.
     pub type_name: &'static str,
-    /// True if it may stand without a value.
+    /// True if it can be used without a value.
     pub is_bool: bool,
-    /// Its value when it is not given.
+    /// The value if the flag is not given.
     pub default: fn() -> String,
-    /// What it does.
+    /// The help text of the flag.
     pub help: &'static str,
-    /// From the text behind `=`; `None` if that is not of its type.
+    /// Sets the flag from the text after `=`; `None` if the text does not fit the type.
     pub set: fn(&mut F, &str) -> Option<()>,
-    /// Its value, as text.
+    /// The value as text.
     pub get: fn(&F) -> String,
 }
 
-/// What a command line gave beside the tool's own flags.
+/// The part of a command line that is not flags of the tool.
 #[derive(Clone, Debug, Default)]
 pub struct Rest {
-    /// Names and values of all flags that were given, in that order.
+    /// Names and values of all flags of the command line, in its order.
     pub given: Vec<(String, String)>,
-    /// Options of the engine, in the order given.
+    /// Options of the engine, in the order of the command line.
     pub engine: Vec<(String, String)>,
-    /// What was given and has no effect, and why.
+    /// The flags and words that have no effect, and the reasons.
     pub ignored: Vec<String>,
-    /// What was given and needs what is not there yet.
+    /// The flags that need a missing feature.
     refused: Vec<String>,
 }
 
@@ -50,15 +52,17 @@ pub struct Rest {
 pub trait FlagSet: Default + 'static {
     /// Every flag, in the order of the help.
     const FLAGS: &'static [Flag<Self>];
-    /// RocksDB's flags with nothing behind them: see [`rocksdb`].
+    /// RocksDB's flags that have no function here: see [`rocksdb`].
     const ROCKSDB_ONLY: &'static str;
     /// The rest of the command line.
     fn rest(&mut self) -> &mut Rest;
 
-    /// Flags and values that `--name=value` stands for; those given beside it stand, wherever they are given.
+    /// The flags and values that `--name=value` is short for. Flags of the command line take precedence over
+    /// them, wherever they are.
     ///
     /// # Errors
-    /// Why there is no such preset.
+    ///
+    /// The reason if there is no such preset.
     fn preset(_name: &str, _value: &str) -> Result<Vec<(&'static str, &'static str)>, String> {
         Ok(Vec::new())
     }
@@ -87,7 +91,7 @@ macro_rules! flags {
         #[derive(Clone, Debug)]
         pub struct $Flags {
             $( $(#[doc = $help])+ pub $name: $type, )+
-            /// What was given beside these.
+            /// The part of the command line that is not flags of the tool.
             pub rest: $crate::Rest,
         }
 
@@ -128,22 +132,23 @@ macro_rules! flags {
     };
 }
 
-/// How the list above writes booleans; a default of 0 or 1 is a number.
+/// The texts of booleans in [`flags!`]; a default of 0 or 1 is a number.
 const BOOL_TEXTS: [&str; 2] = ["true", "false"];
 
-/// How a command line was understood.
+/// A parsed command line.
 #[derive(Debug)]
 pub enum Parsed<F> {
     /// Values for every flag.
     Run(Box<F>),
-    /// Somebody asked for help.
+    /// The user asked for help.
     Help,
 }
 
-/// Reads a command line, without the program's name.
+/// Parses a command line, without the program's name.
 ///
 /// # Errors
-/// What is wrong with it, and the nearest name where there is none of that name.
+///
+/// The fault, and for an unknown name the nearest known one.
 pub fn parse<F: FlagSet>(args: &[String]) -> Result<Parsed<F>, String> {
     let undefined_ok = undefined_ok(args);
     let (mut given, mut ignored) = (Vec::new(), Vec::new());
@@ -151,12 +156,12 @@ pub fn parse<F: FlagSet>(args: &[String]) -> Result<Parsed<F>, String> {
     while let Some(arg) = args.next() {
         let Some(body) = arg.strip_prefix("--").or_else(|| arg.strip_prefix('-')) else {
             match arg.split_once('=') {
-                // Published command lines have such words: gflags leaves them alone, and so do RocksDB's tools.
+                // Published command lines contain such words; gflags and RocksDB's tools ignore them.
                 Some((name, _)) if is_bool::<F>(name).is_some() => {
                     ignored.push(format!("{arg}: no flag, because it does not begin with --"));
                     continue;
                 }
-                _ => return Err(format!("{arg}: a flag begins with --")),
+                _ => return Err(format!("{arg}: a flag must begin with --")),
             }
         };
         if matches!(body, "help" | "h" | "helpfull") {
@@ -174,7 +179,7 @@ pub fn parse<F: FlagSet>(args: &[String]) -> Result<Parsed<F>, String> {
             }
             return Err(unknown::<F>(&name));
         };
-        let value = value.ok_or_else(|| format!("--{name} wants a value"))?;
+        let value = value.ok_or_else(|| format!("--{name} needs a value"))?;
         given.push((name, value));
     }
     let mut flags = F::default();
@@ -205,7 +210,7 @@ pub fn parse<F: FlagSet>(args: &[String]) -> Result<Parsed<F>, String> {
     Ok(Parsed::Run(Box::new(flags)))
 }
 
-/// The names `--undefok` lists, wherever it stands.
+/// The names that `--undefok` lists, wherever it is in the command line.
 fn undefined_ok(args: &[String]) -> Vec<String> {
     let lists = args
         .iter()
@@ -216,8 +221,8 @@ fn undefined_ok(args: &[String]) -> Vec<String> {
         .collect()
 }
 
-/// The flag `name` stands for and its value, taken from the next argument where it needs one; `None` if there is no
-/// such flag.
+/// The flag that `name` means and its value, taken from the next argument if the flag needs one; `None` if
+/// there is no such flag.
 fn resolve<F: FlagSet>(
     name: &str,
     value: Option<String>,
@@ -234,7 +239,7 @@ fn resolve<F: FlagSet>(
     }
 }
 
-/// Whether the flag is a boolean; `None` if there is no such flag.
+/// True if the flag is a boolean; `None` if there is no such flag.
 fn is_bool<F: FlagSet>(name: &str) -> Option<bool> {
     let ours = F::FLAGS
         .iter()
@@ -247,14 +252,14 @@ fn is_bool<F: FlagSet>(name: &str) -> Option<bool> {
 fn apply<F: FlagSet>(flags: &mut F, name: &str, value: &str) -> Result<(), String> {
     if let Some(flag) = F::FLAGS.iter().find(|flag| flag.name == name) {
         return (flag.set)(flags, value)
-            .ok_or_else(|| format!("--{name}={value}: wants a value of type {}", flag.type_name));
+            .ok_or_else(|| format!("--{name}={value}: needs a value of type {}", flag.type_name));
     }
     let rocksdb = if engine::is_bool(name).is_some() {
         None
     } else {
         rocksdb::row::<F>(name)
     };
-    // The last value given counts, and one that is taken back is as good as never given.
+    // The last value counts, and a flag that is set back to its default counts as not given.
     let given = format!("--{name}=");
     let rest = flags.rest();
     rest.refused.retain(|refused| !refused.starts_with(&given));
@@ -290,7 +295,7 @@ fn unknown<F: FlagSet>(name: &str) -> String {
     }
 }
 
-/// The help about flags.
+/// The help text about flags.
 pub fn help<F: FlagSet>() -> String {
     let mut text = String::new();
     for flag in F::FLAGS {

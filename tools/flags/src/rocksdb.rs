@@ -1,22 +1,22 @@
-//! RocksDB's flags with nothing behind them here, listed by each tool in sections of text.
+//! RocksDB's flags that have no function here. Each tool lists them in sections of text.
 //!
-//! `[text]` begins a section: the feature that its flags `name=default` need, or the reason why its flags `name~default` have
-//! nothing to do here.
+//! `[text]` begins a section: the feature that its flags `name=default` need, or the reason why its flags
+//! `name~default` have no effect here.
 
 use esker::Options;
 
 use crate::{FlagSet, engine, same};
 
-/// A flag of RocksDB's with nothing behind it here.
+/// A flag of RocksDB's that has no function here.
 #[derive(Clone, Copy, Debug)]
 pub struct RocksdbFlag {
-    /// Without dashes.
+    /// The name without dashes.
     pub name: &'static str,
-    /// Its value when it is not given; the one value accepted, unless the flag is moot.
+    /// The value if the flag is not given. It is the only value accepted, unless the flag is moot.
     pub default: &'static str,
-    /// True if it has nothing to do here; false if it needs a feature that is missing.
+    /// True if the flag has no effect here; false if it needs a missing feature.
     pub moot: bool,
-    /// Why, or which feature.
+    /// The reason, or the missing feature.
     pub section: &'static str,
 }
 
@@ -38,8 +38,8 @@ pub fn rows<F: FlagSet>() -> impl Iterator<Item = RocksdbFlag> {
     })
 }
 
-/// Lines of the tool's list that are neither a title nor one flag with its default: joined, cut or empty ones, and titles that no
-/// flag follows.
+/// Lines of the tool's list that are neither a title nor one flag with its default: joined, cut or empty
+/// lines, and titles without flags.
 pub fn damaged_lines<F: FlagSet>() -> Vec<&'static str> {
     let lines: Vec<&str> = F::ROCKSDB_ONLY.lines().collect();
     let is_title = |line: &str| line.starts_with('[') && line.find(']') == Some(line.len() - 1);
@@ -58,32 +58,32 @@ pub(crate) fn row<F: FlagSet>(name: &str) -> Option<RocksdbFlag> {
     rows::<F>().find(|row| row.name == name)
 }
 
-/// A flag whose default is not the one it has in RocksDB's tool of that name.
+/// A flag whose default differs from that of RocksDB's tool of the same name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OtherDefault {
-    /// Without dashes.
+    /// The name without dashes.
     pub name: &'static str,
-    /// Its default here; `None` if there is no such flag.
+    /// The default here; `None` if there is no such flag.
     pub here: Option<String>,
-    /// RocksDB's.
+    /// The default in RocksDB's tool.
     pub rocksdb: &'static str,
 }
 
-/// The lines `name=value` of a list of RocksDB's defaults; the others are remarks.
+/// The lines `name=value` of a list of RocksDB's defaults; other lines are remarks.
 pub fn defaults(list: &'static str) -> impl Iterator<Item = (&'static str, &'static str)> {
     list.lines()
         .filter(|line| !line.starts_with('#'))
         .filter_map(|line| line.split_once('='))
 }
 
-/// Compares the defaults of a tool's own flags, and of the options that are flags by their own names, with RocksDB's.
-/// `options` are those of an empty command line.
+/// Compares the defaults of a tool's own flags, and of the options that are flags by their own names, with
+/// RocksDB's. `options` are those of an empty command line.
 pub fn other_defaults<F: FlagSet>(list: &'static str, options: &Options) -> Vec<OtherDefault> {
     let other = |(name, rocksdb): (&'static str, &'static str)| {
         let flag = F::FLAGS.iter().find(|flag| flag.name == name);
         let is_same = match flag {
             Some(flag) => same(&(flag.default)(), rocksdb),
-            // A default of RocksDB's that is given as a flag leaves the option as it is.
+            // A flag that sets RocksDB's default leaves the option unchanged.
             None => {
                 let mut given = options.clone();
                 engine::set(&mut given, name, rocksdb).is_ok()

@@ -1,6 +1,6 @@
-//! What somebody who misspelt a name probably meant.
+//! Suggestions for misspelt names.
 
-/// The candidate closest to `name`, if one is close enough to be a slip of the hand.
+/// The candidate closest to `name`, if it is close enough to be a typing error.
 pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let most = 1 + name.len() / 4;
     candidates
@@ -11,7 +11,8 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         .map(|(_, candidate)| candidate)
 }
 
-/// Insertions, deletions, replacements and swaps of neighbours that make one name of the other.
+/// The number of insertions, deletions, replacements and swaps of neighbours that turn one name into the
+/// other.
 fn distance(a: &str, b: &str) -> usize {
     let (a, b) = (a.as_bytes(), b.as_bytes());
     let mut rows = vec![vec![0; b.len() + 1]; a.len() + 1];

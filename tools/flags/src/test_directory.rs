@@ -1,12 +1,13 @@
-//! The directory of databases that a command line names no directory for.
+//! The directory of databases for command lines that name none.
 
 use std::path::{Path, PathBuf};
 
-/// `$TEST_TMPDIR`, or `/tmp/rocksdbtest-` and the effective user id: what `GetTestDirectory` of RocksDB's environment answers. The
-/// directory is made if it does not exist.
+/// `$TEST_TMPDIR`, or `/tmp/rocksdbtest-` and the effective user id: the path that `GetTestDirectory` of
+/// RocksDB's environment returns. The directory is created if it does not exist.
 ///
 /// # Errors
-/// The directory cannot be made, or the system does not say which user runs the process.
+///
+/// The directory cannot be created, or the user of the process is unknown.
 pub fn test_directory() -> Result<PathBuf, String> {
     let dir = match std::env::var_os("TEST_TMPDIR").filter(|dir| !dir.is_empty()) {
         Some(dir) => PathBuf::from(dir),
@@ -16,7 +17,7 @@ pub fn test_directory() -> Result<PathBuf, String> {
     Ok(dir)
 }
 
-/// The effective user id, the second number of its line in `/proc`.
+/// The effective user id: the second number of its line in `/proc`.
 fn effective_user() -> Result<u32, String> {
     let path = "/proc/self/status";
     let status = std::fs::read_to_string(path).map_err(|error| format!("{path}: {error}"))?;

@@ -1,14 +1,14 @@
-//! What flags hold, from text and to it.
+//! The types of flags' values, and their texts.
 
-/// A type a flag can have.
+/// A type of flags' values.
 pub trait FlagValue: Sized {
-    /// True if the flag may stand without a value.
+    /// True if the flag can be used without a value.
     const IS_BOOL: bool = false;
-    /// What the help calls it.
+    /// The name of the type in the help.
     const TYPE: &'static str;
-    /// From the text behind `=`.
+    /// Parses the text after `=`.
     fn parse(text: &str) -> Option<Self>;
-    /// To that text.
+    /// The value as such a text.
     fn text(&self) -> String;
 }
 
