@@ -1,4 +1,5 @@
-//! Every way a short history can go: nobody is interrupted, then every one interruption there could be, then every two.
+//! All interleavings of a short history: first without an interruption, then with every possible single
+//! interruption, then with every pair.
 
 use std::collections::VecDeque;
 
@@ -7,24 +8,25 @@ use simulated::{Strategy, Turn};
 use crate::history::History;
 use crate::run::run_with;
 
-/// What became of it.
+/// The result of an exploration.
 #[derive(Clone, Debug)]
 pub struct Explored {
-    /// Schedules run.
+    /// The number of schedules that were run.
     pub schedules: u64,
-    /// Interruptions up to which every schedule was run.
+    /// The number of interruptions up to which every schedule was run.
     pub interruptions: usize,
-    /// The first schedule that failed, and how.
+    /// The first schedule that failed, and its failure.
     pub failure: Option<(History, String)>,
 }
 
-/// A schedule to run, and after how many choices of it the next interruption may come.
+/// A schedule to run, and the number of its choices after which the next interruption may come.
 struct Planned {
     turns: Vec<Turn>,
     from: usize,
 }
 
-/// Runs `history`, whose own schedule does not matter, under schedules with up to `interruptions`, at most `most` of them.
+/// Runs `history`, whose own schedule is ignored, under schedules with up to `interruptions`, at most `most`
+/// of them.
 pub fn explore(history: &History, interruptions: usize, most: u64) -> Explored {
     let mut explored = Explored {
         schedules: 0,
@@ -37,7 +39,7 @@ pub fn explore(history: &History, interruptions: usize, most: u64) -> Explored {
     }]);
     while let Some(Planned { turns, from }) = planned.pop_front() {
         if explored.schedules == most {
-            // The shorter ones came first.
+            // Schedules with fewer interruptions came first.
             explored.interruptions = turns.len().saturating_sub(1);
             break;
         }

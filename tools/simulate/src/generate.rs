@@ -1,4 +1,4 @@
-//! Histories from a seed.
+//! Draws histories from a seed.
 
 use base::env::Rng;
 use simulated::Strategy;
@@ -7,7 +7,7 @@ use vfs::UnsyncedPolicy;
 use crate::history::{Change, ChangeKind, End, Fault, History, Life, Step, What};
 use crate::worker::is_unlogged;
 
-/// Options and the values they are drawn from: small, so that much happens in a short history.
+/// Options and the values that they are drawn from: small, so that much happens in a short history.
 const DOMAINS: &[(&str, &[&str])] = &[
     ("write_buffer_size", &["4096", "16384", "65536"]),
     ("max_write_buffer_number", &["2", "3", "4"]),
@@ -74,7 +74,7 @@ const DOMAINS: &[(&str, &[&str])] = &[
     ("verify_rate_bytes_per_sec", &["0", "1048576", "1073741824"]),
     ("max_bgerror_resume_count", &["0", "1", "2147483647"]),
     ("bgerror_resume_retry_interval", &["1000", "1000000"]),
-    // Named at all, there is an info log.
+    // An info log is written only if the option is set.
     ("info_log_level", &["INFO_LEVEL"]),
 ];
 
@@ -87,7 +87,7 @@ struct Generator {
     unlogged: bool,
 }
 
-/// The history of that seed.
+/// The history of a seed.
 pub fn generate(seed: u64) -> History {
     let mut rng = Rng::with_seed(seed);
     let families: Vec<String> = ["warm", "cold"][..rng.usize(..=2)]
@@ -96,7 +96,7 @@ pub fn generate(seed: u64) -> History {
         .collect();
     let mut options = Vec::new();
     for (name, domain) in DOMAINS {
-        // Memtables must be small enough to fill.
+        // Memtables must be small enough to fill up.
         if *name == "write_buffer_size" || rng.bool() {
             options.push(((*name).to_owned(), domain[rng.usize(..domain.len())].to_owned()));
         }
@@ -224,7 +224,7 @@ impl Generator {
         let mut held: Vec<String> = Vec::new();
         let mut iterators: Vec<String> = Vec::new();
         let writer = self.rng.u32(20..90);
-        // A family of this thread's own, while it has one.
+        // The family that belongs to this thread, while there is one.
         let mut own: Option<String> = None;
         let comes_and_goes = self.one_in(3);
         for _ in 0..self.rng.usize(3..40) {
@@ -251,7 +251,7 @@ impl Generator {
         steps
     }
 
-    /// Has an operation concern `family`, where it can.
+    /// Makes an operation use `family`, if the operation can.
     fn turn_to(&mut self, what: &mut What, own: &str) {
         match what {
             What::Write {
@@ -342,12 +342,12 @@ impl Generator {
                 logged: self.rng.bool(),
             },
             95..97 => What::Resume,
-            // Mostly enough, and now and then for good.
+            // Mostly enough room, and now and then unlimited room.
             97 => What::Room(match self.one_in(3) {
                 true => 1 << 40,
                 false => self.rng.u64(..60_000),
             }),
-            // Long enough for the database to resume by itself.
+            // A pause that is long enough for the database to resume by itself.
             98 => What::Pause(6_000_000),
             _ => What::Pause(self.rng.u64(1..5000)),
         }
@@ -355,7 +355,7 @@ impl Generator {
 
     fn write(&mut self, thread: usize) -> What {
         if self.unlogged && self.one_in(6) {
-            // A key of its own for each thread, so that its numbers grow.
+            // Each thread has its own key, so that the key's numbers grow.
             let key = format!("u{thread}");
             debug_assert!(is_unlogged(&key));
             let change = Change {

@@ -17,29 +17,29 @@
 //!
 //! | line | means |
 //! |---|---|
-//! | `seed N` | decides what is left to chance: identities, latencies, how much of an append is torn off, what a loss of power takes |
+//! | `seed N` | the seed of random decisions: identities, latencies, the length of a torn append, the data that a loss of power takes |
 //! | `options NAME=VALUE ...` | as `dbtest::settings::set` takes them |
-//! | `families NAME ...` | column families beside `default`, created by the first life |
-//! | `latency MICROS` | an operation on a file takes up to so long, by the world's clock |
-//! | `life` | a process opens the database; what it finds is compared with what was promised |
-//! | `fault [open] WHAT OP PATH N` | the Nth such operation on a file whose path contains PATH: `fail`s, is done and then `torn` (fails all the same) or `partial` (the same for lack of room: a log is as it was), is `short` or `flip`ped. With `open` of those while the database is opened, else of those after |
-//! | `full BYTES` | so many more bytes fit on the disk once the database is open |
-//! | `wN ID OPERATION` | what the life's Nth thread does, in order. Numbers are unique in a history |
-//! | `end close`, `end kill [at N]`, `end power POLICY [at N]` | how it ends: when all threads are done, or at the Nth change to the disk since it began |
-//! | `schedule random ONE_IN`, `schedule priorities CHANGES WITHIN`, `turns TURN ...` | who goes on: see [`Strategy`] |
+//! | `families NAME ...` | column families besides `default`, created by the first life |
+//! | `latency MICROS` | the maximum latency of a file operation, by the world's clock |
+//! | `life` | a process opens the database; its contents are compared with the promises |
+//! | `fault [open] WHAT OP PATH N` | a fault of the Nth such operation on a file whose path contains PATH: it `fail`s; it is done, an append perhaps in part, and fails all the same (`torn`; `partial` if the error is lack of space: a log is then as it was); a read is `short`; or a bit of it is `flip`ped. With `open`, operations are counted while the database is opened, otherwise after that |
+//! | `full BYTES` | the free space of the disk in bytes once the database is open |
+//! | `wN ID OPERATION` | a step of the life's Nth thread, in order. Its ID is unique in a history |
+//! | `end close`, `end kill [at N]`, `end power POLICY [at N]` | the end of the life: when all threads are done, or at the Nth change to the disk since the life began |
+//! | `schedule random ONE_IN`, `schedule priorities CHANGES WITHIN`, `turns TURN ...` | the order of the threads: see [`Strategy`] |
 //!
 //! | operation | does |
 //! |---|---|
 //! | `write [sync] [no_wal] [no_slowdown] [low_pri]: CHANGE / CHANGE ...` | a batch of `put FAMILY KEY LENGTH`, `del FAMILY KEY`, `delrange FAMILY FROM TO`, `merge FAMILY KEY`; values are made from the operation's number |
 //! | `get FAMILY KEY [@SNAPSHOT]`, `multi_get FAMILY KEY ...`, `scan FAMILY [back] [@SNAPSHOT]` | |
 //! | `snapshot NAME`, `release NAME` | |
-//! | `iter NAME FAMILY [@SNAPSHOT]`, `refresh NAME` | an iterator, of a snapshot one that refreshes itself; has it read what there is now |
-//! | `move NAME first\|last\|KEY COUNT` | places it and takes so many steps, backwards if negative |
+//! | `iter NAME FAMILY [@SNAPSHOT]`, `refresh NAME` | makes an iterator (with a snapshot, one that refreshes itself); moves it to the newest version |
+//! | `move NAME first\|last\|KEY COUNT` | positions the iterator and takes COUNT steps, backwards if negative |
 //! | `flush FAMILY ...`, `compact FAMILY`, `sync_wal`, `wait`, `pause MICROS` | |
-//! | `compact_files FAMILY` | a few neighbouring files of it, chosen by the operation's number, one level down |
-//! | `create FAMILY`, `drop FAMILY` | of a name that is used once and by one thread |
-//! | `resume`, `room BYTES` | resumes after a failure; so many more bytes fit on the disk from now on |
-//! | `checkpoint [logged]` | made, opened and compared; with `logged` its newest rows lie in WALs |
+//! | `compact_files FAMILY` | compacts a few neighbouring files, chosen by the operation's number, one level down |
+//! | `create FAMILY`, `drop FAMILY` | a family whose name is used once and by one thread |
+//! | `resume`, `room BYTES` | resumes after a failure; sets the free space of the disk in bytes |
+//! | `checkpoint [logged]` | makes a checkpoint, opens it and compares it; with `logged`, WALs hold its newest rows |
 
 use std::fmt;
 use std::str::FromStr;
@@ -50,47 +50,47 @@ use vfs::UnsyncedPolicy;
 /// Lives of a process and its disk.
 #[derive(Clone, Debug, Default)]
 pub struct History {
-    /// What is left to chance.
+    /// The seed of all random decisions.
     pub seed: u64,
-    /// Names and values.
+    /// Names and values of options.
     pub options: Vec<(String, String)>,
-    /// Beside `default`.
+    /// The column families besides `default`.
     pub families: Vec<String>,
-    /// Microseconds.
+    /// The maximum latency of a file operation, in microseconds.
     pub latency: u64,
-    /// In order.
+    /// The lives, in order.
     pub lives: Vec<Life>,
-    /// Who goes on. `None`: whoever runs already.
+    /// The schedule of the threads. `None`: the running thread goes on as long as it can.
     pub schedule: Option<Strategy>,
 }
 
 /// A process from its start to its end.
 #[derive(Clone, Debug)]
 pub struct Life {
-    /// What goes wrong on the disk.
+    /// The faults of the disk.
     pub faults: Vec<Fault>,
-    /// Bytes that still fit on the disk.
+    /// The free space of the disk in bytes.
     pub full: Option<u64>,
-    /// What each thread does.
+    /// The steps of each thread.
     pub threads: Vec<Vec<Step>>,
-    /// How it ends.
+    /// How the life ends.
     pub end: End,
 }
 
 /// One operation of one thread.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Step {
-    /// Unique in its history, and never 0.
+    /// The step's number: unique in its history, and never 0.
     pub id: u64,
-    /// What it does.
+    /// The operation.
     pub what: What,
 }
 
-/// What a step does.
+/// The operation of a step.
 #[derive(Clone, Debug, PartialEq)]
 #[expect(
     missing_docs,
-    reason = "the fields are the operands of the operation, as the module's head describes them"
+    reason = "the fields are the operands of the operation, as the module's documentation describes them"
 )]
 pub enum What {
     Write {
@@ -140,46 +140,46 @@ pub enum What {
     Pause(u64),
     /// Resumes after a failure that stopped writes.
     Resume,
-    /// From now on so many more bytes fit on the disk.
+    /// Sets the free space of the disk to so many bytes.
     Room(u64),
 }
 
 /// One change of a batch.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Change {
-    /// Of this family.
+    /// The name of the family.
     pub family: String,
-    /// To this key; of a range its begin.
+    /// The key; for a range, its start.
     pub key: String,
-    /// What happens to it.
+    /// The kind of the change.
     pub kind: ChangeKind,
 }
 
-/// What happens to a key.
+/// The kind of a change to a key.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ChangeKind {
-    /// Set, to a value of so many bytes.
+    /// Puts a value of so many bytes.
     Put(usize),
-    /// Deleted.
+    /// Deletes the key.
     Delete,
-    /// Deleted, up to this key.
+    /// Deletes the range up to this key.
     DeleteRange(String),
-    /// Something appended.
+    /// Merges an operand that is appended.
     Merge,
 }
 
-/// Something that goes wrong on the disk once.
+/// A fault of the disk that happens once.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fault {
-    /// While the database is opened.
+    /// True for a fault that happens while the database is opened.
     pub open: bool,
-    /// `fail`, `torn`, `partial`, `short` or `flip`.
+    /// The fault: `fail`, `torn`, `partial`, `short` or `flip`.
     pub what: String,
-    /// As `vfs::Op` prints it.
+    /// The file operation, as `vfs::Op` prints it.
     pub op: String,
-    /// Part of the path; `.` for any.
+    /// A part of the path; `.` matches any path.
     pub path: String,
-    /// Which of the operations that match.
+    /// The number of the operation among those that match.
     pub nth: u64,
 }
 
@@ -188,9 +188,9 @@ pub struct Fault {
 pub enum End {
     /// The database is closed.
     Close,
-    /// The process dies: at its so manieth change to the disk, or when all threads are done.
+    /// The process is killed: at that many changes to the disk, or when all threads are done.
     Kill(Option<u64>),
-    /// The machine does, and this becomes of what was not synced.
+    /// The machine loses power; the policy decides which unsynced data survives.
     Power(UnsyncedPolicy, Option<u64>),
 }
 
@@ -217,7 +217,7 @@ fn policy(name: &str) -> Option<UnsyncedPolicy> {
         .find(|&policy| policy_name(policy) == name)
 }
 
-/// Where lines of turns are broken.
+/// The number of turns in a line of text.
 const TURNS_A_LINE: usize = 8;
 
 impl fmt::Display for History {

@@ -1,8 +1,9 @@
 //! The whole engine under one seed.
 //!
-//! A [`History`] is text: options, lives of a process, the operations of its threads, what goes wrong on its disk, how each
-//! life ends, and who goes on when. [`generate()`] draws one from a seed, [`run()`] runs it in a [world](simulated) on a disk in
-//! memory and compares all that is read with a [`model`], [`shrink()`] makes one that fails small.
+//! A [`History`] is text: options, the lives of a process, the operations of its threads, the faults of its
+//! disk, the end of each life, and the schedule of the threads. [`generate()`] draws a history from a seed,
+//! [`run()`] runs it in a [world](simulated) on a disk in memory and compares all reads with a [`model`], and
+//! [`shrink()`] reduces a history that fails.
 //!
 //! Only a build under `--cfg simulate` can run one: `cargo xtask simulate`.
 #![forbid(unsafe_code)]

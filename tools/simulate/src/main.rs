@@ -107,7 +107,7 @@ fn one(history: &History, flags: &Flags, shrinks: bool) -> Result<(), String> {
     }
 }
 
-/// What was run.
+/// Counts of everything that was run.
 #[derive(Default)]
 struct Total {
     histories: u64,
@@ -129,7 +129,7 @@ impl Total {
     /// Prints one line, always of the same form, which soak runs add up.
     fn tell(&self) {
         let named: Vec<(&str, u64)> = self.faults.iter().map(|(&kind, &count)| (kind, count)).collect();
-        // Each history draws options of its own.
+        // Each history draws its own options, so there are as many sets of options as histories.
         let mut counts = vec![
             ("operations", self.operations),
             ("seeds", self.histories),
@@ -186,7 +186,7 @@ fn many(flags: &Flags) -> Result<(), String> {
     }
 }
 
-/// Shrinks a history that failed and writes it down. Gives what to tell of it.
+/// Shrinks a history that failed and writes it to a file. Returns the report.
 fn tell(history: &History, failure: &str, flags: &Flags) -> String {
     let seed = history.seed;
     if flags.no_shrink {
@@ -196,7 +196,7 @@ fn tell(history: &History, failure: &str, flags: &Flags) -> String {
     let shrunk = shrink(history, Limits::default(), &mut |history| run(history, false));
     let Some(shrunk) = shrunk else {
         return format!(
-            "seed {seed}: {failure}\nit does not fail again: something is not decided by the seed"
+            "seed {seed}: {failure}\nit does not fail again: some decision does not depend on the seed"
         );
     };
     let text = shrunk.history.to_string();
@@ -207,7 +207,7 @@ fn tell(history: &History, failure: &str, flags: &Flags) -> String {
         Err(error) => format!("not written to {}: {error}", path.display()),
     };
     format!(
-        "seed {seed}: {failure}\nto see it again: cargo xtask simulate --seed {seed}\n\nshrunk in {} runs, {written}:\n\n{text}\n{}",
+        "seed {seed}: {failure}\nto reproduce it: cargo xtask simulate --seed {seed}\n\nshrunk in {} runs, {written}:\n\n{text}\n{}",
         shrunk.runs, shrunk.failure
     )
 }

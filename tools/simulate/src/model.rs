@@ -1,23 +1,25 @@
-//! What a database was told, in the order it took effect, and what it may answer.
+//! The writes of a database in the order in which they took effect, and the answers that this order allows.
 //!
-//! The engine says when a write has its place in the order (the point "logged": in the WAL, if it asked for it) and when the next of those becomes
-//! visible (the point "published", which may be in another thread's name), so the state after the first so many is a *version*. A read is
-//! right if it shows one version of those there were from when it was called until it returned; a batch is in a version whole or not at all. A
-//! snapshot or iterator is one such version, and each read of it narrows down which.
+//! The engine reports when a write gets its place in the order (the point "logged": it is in the WAL, if it
+//! asked for that) and when the next write in the order becomes visible (the point "published", which another
+//! thread may report). The state after the first N writes is a *version*. A read is right if it shows one of
+//! the versions that existed between its call and its return; a version contains a batch completely or not at
+//! all. A snapshot or iterator is one such version, and each read of it narrows down which one.
 //!
-//! A crash leaves a version, too: none older than what was promised, or the newest with some of the writes behind it that had not become visible
-//! yet, in their order: those that have their place, and then perhaps one that was about to get it.
+//! A crash leaves a version too: none older than the promised one. It may be the newest version plus some of
+//! the following writes that had not become visible yet, in their order: those that have their place, and
+//! then perhaps one that was about to get it.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-/// Rows of a family.
+/// The rows of a family.
 pub type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
 
 /// A key and its value.
 pub type Row = (Vec<u8>, Vec<u8>);
 
-/// What happens to one key, or a range.
+/// The effect of a write on one key or range.
 #[derive(Clone, Debug, PartialEq)]
 #[expect(missing_docs, reason = "the fields are the operands of the operation")]
 pub enum Effect {
@@ -27,22 +29,22 @@ pub enum Effect {
     Merge { key: Vec<u8>, operand: Vec<u8> },
 }
 
-/// A batch: family numbers and effects.
+/// The family numbers and effects of a batch.
 pub type Effects = Arc<Vec<(usize, Effect)>>;
 
-/// What a crash takes.
+/// The kind of a crash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Loss {
-    /// The process: the kernel has all that was acknowledged.
+    /// The process died: the kernel has everything that was acknowledged.
     Process,
-    /// The power: only what was synced is safe.
+    /// The power was lost: only synced data is safe.
     Power,
 }
 
-/// Versions a read may have seen.
+/// The versions that a read may have seen.
 pub type Versions = Vec<usize>;
 
-/// Written without WAL: the value is a number that only grows.
+/// A key that is written without WAL; its value is a number that only grows.
 #[derive(Clone, Copy, Debug, Default)]
 struct Unlogged {
     written: u64,
@@ -50,50 +52,53 @@ struct Unlogged {
     flushed: u64,
 }
 
-/// Keys that are written without WAL begin with this, and no other does.
+/// Keys that are written without WAL begin with this byte, and no other keys do.
 pub const UNLOGGED: u8 = b'u';
 
-/// The values a key has had: from which version on, and what.
+/// The values that a key has had, each with the version that it begins at.
 type Values = Vec<(usize, Option<Vec<u8>>)>;
 
-/// Whether a family is there.
+/// Whether a family exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Presence {
-    /// It is, whatever happens.
+    /// The family exists, whatever happens.
     There,
-    /// It was about to come or to go, and nobody said that it has.
+    /// A creation or drop of the family began, and its success was not reported.
     Perhaps,
-    /// It is not, and never comes back.
+    /// The family does not exist, and never comes back.
     Gone,
 }
 
-/// See the module's head.
+/// The model of a database; see the module's documentation.
 #[derive(Clone, Debug, Default)]
 pub struct Model {
     names: Vec<String>,
     presence: Vec<Presence>,
     /// Logged rows before the first of `writes`.
     base: Vec<Rows>,
-    /// Logged writes that a loss may still take, in order.
+    /// Logged writes that a crash may still lose, in order.
     writes: Vec<Effects>,
-    /// How many of them no loss of power can take.
+    /// The number of `writes` that no loss of power can take.
     durable: usize,
-    /// How many of them no death of the process can take.
+    /// The number of `writes` that no death of the process can take.
     acknowledged: usize,
     unlogged: BTreeMap<(usize, Vec<u8>), Unlogged>,
-    /// Of this life.
+    /// The current version of this life.
     version: usize,
     rows: Vec<Rows>,
     values: Vec<BTreeMap<Vec<u8>, Values>>,
-    /// Begun, without a place in the order: a crash may leave one of them all the same. By their steps' numbers.
+    /// Writes that began and have no place in the order, by their steps' numbers. A crash may leave one of
+    /// them all the same.
     begun: BTreeMap<u64, Effects>,
-    /// In their order, and not visible yet. `None`: one of the engine's own, of which nothing is known.
+    /// Writes that have their place in the order and are not visible yet. `None`: a write of the engine's
+    /// own, whose contents are unknown.
     ordered: VecDeque<Option<Ordered>>,
-    /// Writes that are visible, by their steps: their numbers among the logged ones. Their threads ask once.
+    /// Writes that became visible, by their steps: their numbers among the logged ones. Their threads ask
+    /// once.
     published: BTreeMap<u64, usize>,
 }
 
-/// A write that has its place.
+/// A write that has its place in the order.
 #[derive(Clone, Debug)]
 struct Ordered {
     step: u64,
@@ -101,7 +106,7 @@ struct Ordered {
     no_wal: bool,
 }
 
-/// What is known when a flush or sync begins.
+/// The state when a flush or sync begins, which it makes durable.
 #[derive(Clone, Debug)]
 pub struct Promised {
     writes: usize,
@@ -121,7 +126,7 @@ fn shown_value(value: Option<&[u8]>) -> String {
     value.map_or_else(|| "nothing".to_owned(), shown)
 }
 
-/// The rows that `effects` change, and their new values; ranges are seen through `rows`.
+/// The rows that `effects` change, and their new values. `rows` shows which keys a range contains.
 fn apply(
     rows: &mut [Rows],
     effects: &[(usize, Effect)],
@@ -180,17 +185,18 @@ impl Model {
         self.names.iter().position(|other| other == name)
     }
 
-    /// Which families there are, by their numbers.
+    /// Whether each family exists, by the families' numbers.
     pub fn presence(&self) -> &[Presence] {
         &self.presence
     }
 
-    /// True of a family that may have gone, or not have come.
+    /// True for a family that may have been dropped, or may not have been created.
     pub fn may_be_gone(&self, family: usize) -> bool {
         self.presence[family] != Presence::There
     }
 
-    /// A family is about to be created, under a name that no other had. Gives its number.
+    /// Records that the creation of a family begins, under a name that no other family had. Returns its
+    /// number.
     pub fn begin_create(&mut self, name: &str) -> usize {
         self.names.push(name.to_owned());
         self.presence.push(Presence::Perhaps);
@@ -200,17 +206,17 @@ impl Model {
         self.names.len() - 1
     }
 
-    /// It was.
+    /// Records that a family was created.
     pub fn created(&mut self, family: usize) {
         self.presence[family] = Presence::There;
     }
 
-    /// A family is about to be dropped.
+    /// Records that the drop of a family begins.
     pub fn begin_drop(&mut self, family: usize) {
         self.presence[family] = Presence::Perhaps;
     }
 
-    /// It was.
+    /// Records that a family was dropped.
     pub fn dropped(&mut self, family: usize) {
         self.presence[family] = Presence::Gone;
     }
@@ -229,17 +235,17 @@ impl Model {
         self.published.clear();
     }
 
-    /// The version now.
+    /// The current version.
     pub fn version(&self) -> usize {
         self.version
     }
 
-    /// A write is about to be made.
+    /// Records that a write begins.
     pub fn begin(&mut self, step: u64, effects: &Effects) {
         self.begun.insert(step, effects.clone());
     }
 
-    /// It has its place behind all that have one.
+    /// Records that a write got its place in the order, after all that have one.
     pub fn order(&mut self, step: u64, effects: &Effects, no_wal: bool) {
         self.begun.remove(&step);
         self.ordered.push_back(Some(Ordered {
@@ -249,12 +255,12 @@ impl Model {
         }));
     }
 
-    /// So has a write of the engine's own.
+    /// Records that a write of the engine's own got its place in the order.
     pub fn order_unknown(&mut self) {
         self.ordered.push_back(None);
     }
 
-    /// The next one in the order is visible.
+    /// Records that the next write in the order is visible.
     pub fn publish(&mut self) {
         let Some(next) = self.ordered.pop_front().flatten() else {
             return;
@@ -276,12 +282,12 @@ impl Model {
         self.published.remove(&step)
     }
 
-    /// It failed before it could reach any file.
+    /// Records that a write failed before it could reach any file.
     pub fn refused(&mut self, step: u64) {
         self.begun.remove(&step);
     }
 
-    /// The write that was published as the `number`th was acknowledged.
+    /// Records that the write that was published as the `number`th was acknowledged.
     pub fn acknowledge(&mut self, number: usize, sync: bool) {
         self.acknowledged = self.acknowledged.max(number);
         if sync {
@@ -289,20 +295,20 @@ impl Model {
         }
     }
 
-    /// A row is about to be written without WAL; its value is `number`.
+    /// Records that a write of a row without WAL begins; the row's value is `number`.
     pub fn begin_unlogged(&mut self, family: usize, key: &[u8], number: u64) {
         let row = self.unlogged.entry((family, key.to_vec())).or_default();
         row.written = row.written.max(number);
     }
 
-    /// It was acknowledged.
+    /// Records that a write without WAL was acknowledged.
     pub fn acknowledge_unlogged(&mut self, family: usize, key: &[u8], number: u64) {
         if let Some(row) = self.unlogged.get_mut(&(family, key.to_vec())) {
             row.acknowledged = row.acknowledged.max(number);
         }
     }
 
-    /// What a flush or sync that begins now will promise.
+    /// The state that a flush or sync which begins now will make durable.
     pub fn promised(&self) -> Promised {
         let unlogged = self
             .unlogged
@@ -314,12 +320,13 @@ impl Model {
         }
     }
 
-    /// Everything that was written by then is on the disk.
+    /// Records a sync: the writes of `promised` are on the disk.
     pub fn synced(&mut self, promised: &Promised) {
         self.durable = self.durable.max(promised.writes);
     }
 
-    /// What was written to `family` by then is in tables, and what other families' rows lie before it in WALs is on the disk.
+    /// Records a flush of `family`: its rows of `promised` are in tables, and rows of other families that
+    /// precede them in WALs are on the disk.
     pub fn flushed(&mut self, family: usize, promised: &Promised) {
         let touches = |write: &Effects| write.iter().any(|(of, _)| *of == family);
         let upto = promised.writes.min(self.writes.len());
@@ -334,7 +341,7 @@ impl Model {
         }
     }
 
-    /// The database was closed without an error: rows that no WAL holds are in tables.
+    /// Records that the database was closed without an error: rows that no WAL holds are in tables.
     pub fn closed(&mut self) {
         for row in self.unlogged.values_mut() {
             row.flushed = row.flushed.max(row.acknowledged);
@@ -351,7 +358,8 @@ impl Model {
     /// The versions of `seen` in which these keys have these values.
     ///
     /// # Errors
-    /// If there is none.
+    ///
+    /// There is no such version.
     pub fn check_values(
         &self,
         family: usize,
@@ -392,7 +400,7 @@ impl Model {
         }
     }
 
-    /// The rows of a family in a version, from `from` on, or back from it, at most `limit`.
+    /// At most `limit` rows of a family in a version, from `from` on, forwards or backwards.
     fn rows_at(&self, family: usize, version: usize, walk: &Walk) -> Vec<Row> {
         let row = |key: &Vec<u8>| Some((key.clone(), self.value(family, key, version)?.to_vec()));
         let values = &self.values[family];
@@ -414,10 +422,11 @@ impl Model {
         }
     }
 
-    /// The versions of `seen` in which `walk` meets these rows.
+    /// The versions of `seen` in which `walk` returns these rows.
     ///
     /// # Errors
-    /// If there is none.
+    ///
+    /// There is no such version.
     pub fn check_walk(
         &self,
         family: usize,
@@ -442,18 +451,19 @@ impl Model {
             self.names[family],
             Model::span(seen),
             if differs.is_empty() {
-                "only order or repetition".to_owned()
+                "only the order or repetitions".to_owned()
             } else {
                 differs.join(", ")
             }
         ))
     }
 
-    /// The versions of `seen` in which the families found have these rows, of those a WAL holds. When what was found began, the
-    /// families were there as `before` says.
+    /// The versions of `seen` in which the families found have these rows, among the rows that a WAL holds.
+    /// `before` says which families existed when the copy was begun.
     ///
     /// # Errors
-    /// If there is none.
+    ///
+    /// There is no such version.
     pub fn check_all(
         &self,
         found: &BTreeMap<String, Rows>,
@@ -462,7 +472,7 @@ impl Model {
     ) -> Result<Versions, String> {
         let mut left = seen.to_vec();
         for (family, name) in self.names.iter().enumerate() {
-            // One that comes or goes meanwhile is in it or not.
+            // A family that is created or dropped meanwhile may or may not be included.
             let before = before.get(family).copied().unwrap_or(Presence::Perhaps);
             let stays = before == Presence::There && self.presence[family] == Presence::There;
             let Some(rows) = found.get(name) else {
@@ -496,10 +506,10 @@ impl Model {
         Ok(left)
     }
 
-    /// Which families are there, as far as nobody knew.
+    /// Decides, from the families found, whether families of unknown state exist.
     fn find_families(&mut self, found: &BTreeMap<String, Rows>) -> Result<(), String> {
         if let Some(stranger) = found.keys().find(|name| !self.names.contains(name)) {
-            return Err(format!("families: nobody created {stranger}"));
+            return Err(format!("families: {stranger} was never created"));
         }
         for (name, presence) in self.names.iter().zip(&mut self.presence) {
             *presence = match (*presence, found.contains_key(name)) {
@@ -512,10 +522,11 @@ impl Model {
         Ok(())
     }
 
-    /// What was found after a loss, if it keeps the promises; the model goes on from there.
+    /// Checks that the rows found after a crash keep the promises; the model continues from them.
     ///
     /// # Errors
-    /// If it breaks one.
+    ///
+    /// The promise that was broken.
     pub fn survive(&mut self, loss: Loss, found: &BTreeMap<String, Rows>) -> Result<(), String> {
         self.find_families(found)?;
         let empty = Rows::new();
@@ -526,7 +537,7 @@ impl Model {
             .collect();
         self.check_unlogged(&all)?;
         let logged: Vec<Rows> = all.iter().map(|rows| logged(rows)).collect();
-        // What a family had that is gone is of no account.
+        // The rows of a dropped family are ignored.
         let gone: Vec<bool> = self
             .presence
             .iter()
@@ -596,7 +607,7 @@ impl Model {
         self.writes.extend(tail);
         let kept = self.writes.len();
         match loss {
-            // It may lie in the kernel alone.
+            // The data may be in the kernel alone.
             Loss::Process => self.durable = self.durable.min(kept),
             Loss::Power => {
                 self.base = logged;
@@ -642,13 +653,13 @@ fn is_logged(key: &[u8]) -> bool {
     key.first() != Some(&UNLOGGED)
 }
 
-/// Those rows that a WAL holds.
+/// The rows that a WAL holds.
 fn logged(rows: &Rows) -> Rows {
     let rows = rows.iter().filter(|(key, _)| is_logged(key));
     rows.map(|(key, value)| (key.clone(), value.clone())).collect()
 }
 
-/// The number a value written without WAL is; 0 if there is none.
+/// The number that a value written without WAL stands for; 0 if there is no value.
 fn number_of(value: Option<&Vec<u8>>) -> Option<u64> {
     match value {
         None => Some(0),
@@ -662,15 +673,16 @@ fn number_of(value: Option<&Vec<u8>>) -> Option<u64> {
 /// A walk along the rows.
 #[derive(Clone, Debug, Default)]
 pub struct Walk {
-    /// Where it begins: the first row there or behind it, backwards there or in front of it. `None`: at the end it comes from.
+    /// The start: the first row at or after it or, backwards, at or before it. `None`: the end that the walk
+    /// comes from.
     pub from: Option<Vec<u8>>,
-    /// Against the order.
+    /// True for a walk backwards.
     pub back: bool,
-    /// Rows at most.
+    /// The maximum number of rows.
     pub limit: Option<usize>,
 }
 
-/// Rows that differ, for a person to read.
+/// The rows that differ, for people to read.
 fn difference(family: &str, expected: &Rows, found: &Rows) -> Vec<String> {
     let keys = expected
         .keys()
@@ -711,7 +723,7 @@ mod tests {
         BTreeMap::from([("default".to_owned(), rows)])
     }
 
-    /// Three puts, the second synced, the third acknowledged, a fourth not visible yet.
+    /// Three puts, the second synced, the third acknowledged, and a fourth that is not visible yet.
     fn three() -> Model {
         let mut model = Model::new(["default".to_owned()]);
         for (step, key) in [(1, "a"), (2, "b"), (3, "c")] {
@@ -814,7 +826,7 @@ mod tests {
             let outcome = model().survive(Loss::Process, &found(&rows));
             assert_eq!(outcome.is_ok(), fine, "{more}: {outcome:?}");
         }
-        // Each becomes visible in its turn, whoever says so.
+        // Writes become visible in their order, whichever thread publishes them.
         let mut model = model();
         model.publish();
         assert_eq!(

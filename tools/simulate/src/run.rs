@@ -21,37 +21,38 @@ use crate::history::{End, Fault, History, Life};
 use crate::model::{Loss, Model};
 use crate::worker::{Shared, Worker, observe};
 
-/// Where the database lies.
+/// The directory of the database.
 const DIR: &str = "/db";
 
-/// A history that takes more points has run into something.
+/// A history that takes more points is in an endless loop.
 const MOST_POINTS: u64 = 3_000_000;
 
-/// What came of a history.
+/// The result of running a history.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
-    /// What is wrong; its first word says of what kind.
+    /// The failure; its first word names its kind.
     pub failure: Option<String>,
-    /// Steps done.
+    /// The number of steps done.
     pub operations: u64,
-    /// What went wrong, by kind, as `docs/soak.md` names it: `process_deaths` and `power_losses` among them.
+    /// The faults that happened, by kind, as `docs/soak.md` names them, including `process_deaths` and
+    /// `power_losses`.
     pub faults: BTreeMap<&'static str, u64>,
-    /// Points at which somebody else could go on.
+    /// The number of points at which another thread could run.
     pub points: u64,
     /// Microseconds of the world's clock.
     pub micros: u64,
-    /// With these it runs again.
+    /// The turns that replay this run.
     pub turns: Vec<Turn>,
-    /// The turns there could have been in their place, if asked for.
+    /// The turns that could have been taken instead, if asked for.
     pub choices: Vec<Vec<Turn>>,
-    /// Of everything that was done on the disk and by threads, in order.
+    /// A hash of all events of the disk and the threads, in order.
     pub hash: u64,
-    /// The same as text, if asked for.
+    /// These events as text, if asked for.
     pub log: String,
 }
 
 impl Report {
-    /// What kind of failure it is.
+    /// The kind of the failure.
     pub fn kind(&self) -> Option<&str> {
         let failure = self.failure.as_deref()?;
         if failure.contains(" panicked") {
@@ -61,7 +62,7 @@ impl Report {
     }
 }
 
-/// Everything that happens, in order: as a number, and as text if wanted.
+/// All events, in order: hashed, and as text if asked for.
 #[derive(Clone, Default)]
 pub(crate) struct Log(Arc<Mutex<(DefaultHasher, String)>>, bool);
 
@@ -83,7 +84,7 @@ impl Log {
 #[derive(Debug)]
 struct SimulatedClock;
 
-/// When histories begin, in seconds since 1970.
+/// The time at which histories begin, in seconds since 1970.
 const EPOCH: u64 = 1_700_000_000;
 
 impl Clock for SimulatedClock {
@@ -100,7 +101,7 @@ impl Clock for SimulatedClock {
     }
 }
 
-/// Why an operation may fail in this life.
+/// The reasons why an operation may fail in this life.
 pub(crate) struct Trouble {
     fs: FaultFs,
     rules: Mutex<Vec<(RuleId, Fault)>>,
@@ -109,7 +110,7 @@ pub(crate) struct Trouble {
 }
 
 impl Trouble {
-    /// From now on so many more bytes fit on the disk.
+    /// Sets the free space of the disk to `bytes`.
     pub fn limit(&self, bytes: u64) {
         self.full.store(true, Ordering::Relaxed);
         self.mem.set_budget(self.mem.used().saturating_add(bytes));
@@ -124,7 +125,7 @@ impl Trouble {
             .collect()
     }
 
-    /// True if an error can come of what went wrong on the disk.
+    /// True if the faults of the disk explain the error.
     pub fn explains(&self, error: &Error) -> bool {
         let full = self.full.load(Ordering::Relaxed);
         if error.kind() == ErrorKind::NoSpace {
@@ -137,7 +138,7 @@ impl Trouble {
 struct Listener {
     log: Log,
     mem: MemFs,
-    /// Compactions have no room: they wait for some, and writes go on.
+    /// Compactions wait for free space, and writes go on.
     lacks_room: AtomicBool,
     /// Writes wait for jobs.
     stopped: AtomicBool,
@@ -156,22 +157,24 @@ impl EventListener for Listener {
             }
             _ => {}
         }
-        // Writes that wait for compactions, which wait for room, would wait without end on a disk that stays full.
+        // Writes that wait for compactions, which wait for free space, would wait without end on a disk that
+        // stays full.
         if self.lacks_room.load(Ordering::Relaxed) && self.stopped.load(Ordering::Relaxed) {
             self.mem.set_budget(u64::MAX);
         }
     }
 }
 
-/// Runs `history`. `keep_log` keeps the text of everything that happened.
+/// Runs `history`. `keep_log` keeps all events as text.
 ///
 /// # Panics
-/// Unless built under `--cfg simulate`: nothing would be decided by the seed.
+///
+/// Unless built under `--cfg simulate`: the seed would decide nothing.
 pub fn run(history: &History, keep_log: bool) -> Report {
     run_with(history, keep_log, false)
 }
 
-/// As [`run`]; `keep_choices` keeps the turns there could have been while threads were at their steps.
+/// As [`run`]; `keep_choices` keeps the turns that were possible while threads did their steps.
 pub(crate) fn run_with(history: &History, keep_log: bool, keep_choices: bool) -> Report {
     if !base::sync::SIMULATED {
         panic!("built without --cfg simulate: use cargo xtask simulate");
@@ -198,7 +201,7 @@ pub(crate) fn run_with(history: &History, keep_log: bool, keep_choices: bool) ->
             if let Err(why) = lives.run() {
                 shared.fail(why);
             }
-            // It holds what the observer holds.
+            // The observer shares the state of the history, so it is removed.
             simulated::observe(None);
         }
     };
@@ -227,9 +230,9 @@ struct Lives<'a> {
     mem: MemFs,
     chance: Rng,
     latency: Arc<Mutex<Rng>>,
-    /// What the life before took.
+    /// The kind of crash that ended the life before.
     loss: Loss,
-    /// What losses took before it that nobody looked at, because the database did not open in between.
+    /// The crashes before it whose losses were not checked, because the database did not open in between.
     unseen: Loss,
 }
 
@@ -255,7 +258,7 @@ impl<'a> Lives<'a> {
                 return Ok(());
             }
         }
-        // What the last life left is looked at on a good disk.
+        // The state that the last life left is checked on a disk without faults.
         self.shared.log.line(|| "the end".to_owned());
         let last = Life {
             faults: Vec::new(),
@@ -278,11 +281,11 @@ impl<'a> Lives<'a> {
                 lacks_room: AtomicBool::new(false),
                 stopped: AtomicBool::new(false),
             })],
-            // Nobody wakes up but for what there is to do, so that a world where everybody waits is found out.
+            // No thread wakes up without work, so that a deadlock is found.
             stats_dump_period_sec: 0,
             ..Options::default()
         };
-        // Without one there are fewer operations that crash and fail to no end.
+        // Without an info log there are fewer operations at which to crash or fail.
         if !self
             .history
             .options
@@ -309,7 +312,7 @@ impl<'a> Lives<'a> {
         Ok(options)
     }
 
-    /// A disk over what the life before left, on which everybody's turn may come at each operation.
+    /// A disk over the files that the life before left. Another thread may run at each operation.
     fn disk(&self) -> FaultFs {
         let fs = FaultFs::new(Arc::new(self.mem.clone()));
         let (log, most) = (self.shared.log.clone(), self.history.latency);
@@ -364,7 +367,7 @@ impl<'a> Lives<'a> {
         let options = self.options(Arc::new(fs.clone()))?;
         let opened = self.open(&options, &trouble)?;
         if opened.is_none() {
-            // Nobody has looked yet what the loss before this one took.
+            // The losses of the crash before this one have not been checked yet.
             self.unseen = self.loss;
         }
         if let Some(db) = opened {
@@ -376,7 +379,7 @@ impl<'a> Lives<'a> {
         Ok(())
     }
 
-    /// Opens the database and compares what is there with what was promised. `None` if the life ended on the way.
+    /// Opens the database and compares its contents with the promises. `None` if the life ended meanwhile.
     fn open(&mut self, options: &Options, trouble: &Trouble) -> Result<Option<Db>, String> {
         let mut attempt = Db::open(options, DIR);
         let mut explained = 0;
@@ -395,7 +398,7 @@ impl<'a> Lives<'a> {
             Err(_) if trouble.fs.is_crashed() => return Ok(None),
             Err(error) => return Err(format!("open: {error}")),
         };
-        // A fault of the opening may wait for this read, and have its error again: once, each.
+        // A fault of the opening may only show in this read. Each fault causes one error.
         let mut found = dump(&db);
         for _ in 0..=trouble.fired().len() {
             match &found {
@@ -423,7 +426,8 @@ impl<'a> Lives<'a> {
         let done = AtomicU64::new(0);
         let shared: &Shared = self.shared;
         simulated::thread::scope(|scope| {
-            // One without steps is none in the text either, and would take a name.
+            // The text of a history does not contain threads without steps; such a thread would use up a
+            // name.
             for (number, steps) in life
                 .threads
                 .iter()
@@ -503,7 +507,7 @@ impl<'a> Lives<'a> {
         }
     }
 
-    /// What the next life finds on the disk.
+    /// Leaves the disk as the next life finds it.
     fn leave(&mut self, life: &Life) {
         let budget = u64::MAX;
         (self.mem, self.loss) = match life.end {
@@ -519,7 +523,7 @@ impl<'a> Lives<'a> {
     }
 }
 
-/// What lies in the directory, and how long it is.
+/// The names and lengths of the directory's files.
 fn listing(fs: &MemFs) -> String {
     let mut names = fs.list(Path::new(DIR)).unwrap_or_default();
     names.sort();
@@ -533,7 +537,7 @@ fn listing(fs: &MemFs) -> String {
     sized.collect::<Vec<_>>().join(" ")
 }
 
-/// Operations that faults may happen to.
+/// The operations that can have faults.
 const OPS: [Op; 14] = [
     Op::Open,
     Op::Create,

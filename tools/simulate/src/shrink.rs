@@ -1,20 +1,20 @@
-//! Makes a history that fails small, as long as it fails in the same way.
+//! Reduces a history that fails, as long as it fails in the same way.
 //!
-//! Whatever can be left out is tried without: lives, threads, steps, changes of a batch, faults, options, turns, latency. With
-//! fewer steps the turns no longer fit, so each attempt is also run under other seeds; the turns of the first run that fails
-//! are then kept, and left out one by one in their turn.
+//! Everything that can be left out is tried without: lives, threads, steps, changes of a batch, faults,
+//! options, turns, latency. With fewer steps the turns no longer fit, so each attempt is also run under other
+//! seeds; the turns of the first run that fails are then kept, and left out one by one in a later pass.
 
 use simulated::Strategy;
 
 use crate::history::{ChangeKind, End, History, What};
 use crate::run::Report;
 
-/// How far to go.
+/// The limits of a reduction.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Runs at most.
+    /// The maximum number of runs.
     pub runs: u64,
-    /// Other seeds an attempt is run under.
+    /// The number of other seeds that an attempt is run under.
     pub seeds: u64,
 }
 
@@ -24,14 +24,14 @@ impl Default for Limits {
     }
 }
 
-/// A history that failed, made small.
+/// A history that failed and was reduced.
 #[derive(Clone, Debug)]
 pub struct Shrunk {
-    /// It fails each time it is run.
+    /// The history, which fails each time it is run.
     pub history: History,
-    /// With this.
+    /// The failure.
     pub failure: String,
-    /// How many runs it took.
+    /// The number of runs.
     pub runs: u64,
 }
 
@@ -44,7 +44,7 @@ struct Shrinker<'a> {
     runs: u64,
 }
 
-/// Shrinks `history`, which fails when `run`. `None` if it does not.
+/// Shrinks `history`, which fails when `run`. `None` if it does not fail.
 pub fn shrink(history: &History, limits: Limits, run: &mut dyn FnMut(&History) -> Report) -> Option<Shrunk> {
     let report = run(history);
     let mut shrinker = Shrinker {
@@ -67,7 +67,7 @@ pub fn shrink(history: &History, limits: Limits, run: &mut dyn FnMut(&History) -
 }
 
 impl Shrinker<'_> {
-    /// Everything once. True if something could be left out.
+    /// Tries to leave out everything once. True if something could be left out.
     fn pass(&mut self) -> bool {
         let mut smaller = false;
         smaller |= self.without(
@@ -133,7 +133,7 @@ impl Shrinker<'_> {
         smaller
     }
 
-    /// Smaller batches and values, and fewer syncs.
+    /// Tries smaller batches and values, and fewer syncs.
     fn batches(&mut self) -> bool {
         let mut smaller = false;
         let ids: Vec<u64> = self.best.steps().map(|step| step.id).collect();
@@ -145,7 +145,7 @@ impl Shrinker<'_> {
                     _ => 0,
                 }
             };
-            // The last one stays: a step without any would be one to leave out.
+            // The last change stays: a step without changes is left out as a whole.
             smaller |= self.without(false, changes, move |history, range| {
                 if let Some(What::Write { changes, .. }) = what_of(history, id) {
                     changes.drain(range);
@@ -199,7 +199,7 @@ impl Shrinker<'_> {
                     remove(history, start..end);
                     true
                 });
-                // What was behind has been looked at, whether it is gone or not.
+                // Later things have been tried, whether they were left out or not.
                 end = start.min(count(&self.best));
             }
             chunk /= 2;
@@ -207,7 +207,8 @@ impl Shrinker<'_> {
         smaller
     }
 
-    /// Takes the best history as `change`d, if it fails in the same way; it may under other seeds if `seeds`.
+    /// Takes the best history as `change`d, if it fails in the same way; with `seeds`, also under other
+    /// seeds.
     fn attempt(&mut self, seeds: bool, change: impl FnOnce(&mut History) -> bool) -> bool {
         let mut candidate = self.best.clone();
         if !change(&mut candidate) {
@@ -246,7 +247,7 @@ impl Shrinker<'_> {
     }
 }
 
-/// A value that still tells its step.
+/// The shortest value from which its step can be derived.
 const SHORT: usize = 8;
 
 fn turns(history: &History) -> usize {
@@ -273,8 +274,8 @@ mod tests {
 
     use super::*;
 
-    /// Fails when a sync write comes in a life that ends with a loss of power, a turn goes to the thread that deletes, and the
-    /// option is set.
+    /// Fails if a sync write comes in a life that ends with a loss of power, a turn goes to the thread that
+    /// deletes, and the option is set.
     fn pretended(history: &History) -> Report {
         let lost = history.lives.iter().any(|life| {
             let synced = |what: &What| matches!(what, What::Write { sync: true, .. });
@@ -283,7 +284,7 @@ mod tests {
         let option = history.options.iter().any(|(name, _)| name == "block_size");
         let (turn, turns) = match &history.schedule {
             Some(Strategy::Turns(turns)) => (turns.iter().any(|turn| turn.to == "delete"), turns.clone()),
-            // Of other seeds one in two would do.
+            // With other seeds, one in two fails.
             _ => {
                 let turn = Turn {
                     thread: "w0".into(),
@@ -312,7 +313,7 @@ mod tests {
             let small = shrink(&history, Limits::default(), &mut pretended).unwrap();
             let text = small.history.to_string();
             let lines: Vec<&str> = text.lines().collect();
-            // Seed, option, life, step, end, turn.
+            // The lines: seed, option, life, step, end, turn.
             assert_eq!(lines.len(), 6, "{text}");
             assert!(
                 lines[1].starts_with("options block_size=") && lines[1].matches('=').count() == 1,

@@ -1,4 +1,4 @@
-//! One thread of a life: does its steps and compares what it is told with the model.
+//! One thread of a life: does its steps and compares the results with the model.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -15,7 +15,7 @@ use crate::history::{Change, ChangeKind, Step, What};
 use crate::model::{Effect, Effects, Model, Row, UNLOGGED, Versions, Walk};
 use crate::run::{Log, Trouble};
 
-/// What the threads of a history share.
+/// The state that the threads of a history share.
 pub(crate) struct Shared {
     pub model: Mutex<Model>,
     pub log: Log,
@@ -23,12 +23,12 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    /// Never held when somebody else may go on.
+    /// Locks the model. The lock is never held at a point where another thread may run.
     pub fn model(&self) -> MutexGuard<'_, Model> {
         self.model.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The first failure is the history's.
+    /// Records a failure. The first one is the history's.
     pub fn fail(&self, why: String) {
         self.log.line(|| format!("FAILED {why}"));
         self.failure
@@ -45,7 +45,7 @@ impl Shared {
     }
 }
 
-/// A write that its thread is about.
+/// A write that its thread is executing.
 struct InFlight {
     step: u64,
     effects: Effects,
@@ -56,20 +56,20 @@ thread_local! {
     static IN_FLIGHT: RefCell<Option<InFlight>> = const { RefCell::new(None) };
 }
 
-/// Told of named points of the engine.
+/// Called at named points of the engine.
 pub(crate) fn observe(shared: &Shared, point: &'static str) {
     match point {
         "logged" => IN_FLIGHT.with_borrow(|in_flight| match in_flight {
             Some(write) => shared.model().order(write.step, &write.effects, write.no_wal),
             None => shared.model().order_unknown(),
         }),
-        // Not always this thread's.
+        // The write may be another thread's.
         "published" => shared.model().publish(),
         _ => {}
     }
 }
 
-/// A failed step that ends a thread no earlier than this many.
+/// The number of failed steps after which a thread ends at the earliest.
 const ERRORS_BORNE: usize = 4;
 
 struct HeldIterator {
@@ -86,11 +86,11 @@ pub(crate) struct Worker<'a> {
     iterators: BTreeMap<String, HeldIterator>,
 }
 
-/// What went wrong with a step: an error of the database's, or a broken promise.
+/// A fault of a step: an error of the database's, or a broken promise.
 enum Fault {
     Error(Error),
     Broken(String),
-    /// There is no such family, and need not be.
+    /// The family does not exist, and need not.
     NoFamily,
 }
 
@@ -113,7 +113,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Does the steps in order. Gives how many it did.
+    /// Does the steps in order. Returns the number done.
     pub fn run(&mut self, steps: &[Step]) -> u64 {
         let mut errors = 0;
         let mut done = 0;
@@ -153,7 +153,7 @@ impl<'a> Worker<'a> {
     }
 
     fn family(&self, name: &str) -> Result<(usize, ColumnFamily), Fault> {
-        // The step that created it may have been shrunk away.
+        // The step that created the family may have been shrunk away.
         let number = self.shared.model().family(name).ok_or(Fault::NoFamily)?;
         match self.db.column_family(name) {
             Some(family) => Ok((number, family)),
@@ -292,7 +292,7 @@ impl<'a> Worker<'a> {
         let output = (lowest + 1).min(levels - 1);
         let options = CompactFilesOptions::default();
         match self.db.compact_files(&family, &options, &numbers, output) {
-            // Others compact as well.
+            // Other threads and jobs compact as well.
             Err(error) if matches!(error.kind(), ErrorKind::Aborted | ErrorKind::InvalidArgument) => {
                 Ok(error.to_string())
             }
@@ -300,7 +300,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// A checkpoint shows all families as they were at one moment while it was made.
+    /// Checks that a checkpoint shows all families as they were at one moment while it was made.
     fn checkpoint(&self, step: u64, logged: bool) -> Done {
         let dir = format!("/checkpoint-{step}");
         let options = CheckpointOptions {
@@ -381,13 +381,13 @@ impl<'a> Worker<'a> {
                 Ok(format!("version {}", model.version()))
             }
             (Ok(()), None) => Err(Fault::Broken("write: acknowledged and never visible".to_owned())),
-            // It would have had to wait, and nothing of it was done.
+            // The write would have had to wait, and no part of it was done.
             (Err(error), None) if options.no_slowdown && error.kind() == ErrorKind::Incomplete => {
                 model.refused(step);
                 Ok("refused".to_owned())
             }
             (Err(error), published) => {
-                // Refused because something had failed before: nothing of it can be on the disk.
+                // The write was refused because of an earlier failure: no part of it can be on the disk.
                 if published.is_none() && error.kind() == ErrorKind::ReadOnly {
                     model.refused(step);
                 }
@@ -399,13 +399,13 @@ impl<'a> Worker<'a> {
     fn read_options(&self, snapshot: Option<&str>) -> Result<ReadOptions, Fault> {
         let mut options = ReadOptions::default();
         if let Some(name) = snapshot {
-            // A step that took it may have been shrunk away.
+            // The step that took the snapshot may have been shrunk away.
             options.snapshot = self.snapshots.get(name).map(|(snapshot, _)| snapshot.clone());
         }
         Ok(options)
     }
 
-    /// The versions a read that began at version `from` may show.
+    /// The versions that a read which began at version `from` may show.
     fn seen(&self, snapshot: Option<&str>, from: usize) -> Versions {
         match snapshot.and_then(|name| self.snapshots.get(name)) {
             Some((_, seen)) => seen.clone(),
@@ -543,7 +543,7 @@ fn walked(iterator: &mut DbIterator, walk: &Walk) -> Result<Vec<Row>, Error> {
     Ok(rows)
 }
 
-/// The value a step puts: it tells the step, and half of it does not compress.
+/// The value that a step puts: it begins with the step's number, and half of it does not compress.
 fn value(step: u64, at: usize, len: usize) -> Vec<u8> {
     let mut value = format!("v{step}.{at}").into_bytes();
     let mut state = step.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;

@@ -21,7 +21,9 @@ const DONE: &[&str] = &[
     "crates/vfs/",
     "crates/wal/",
     "tools/esker/",
+    "tools/flags/",
     "tools/paired/",
+    "tools/simulate/",
 ];
 
 /// Words that a sentence must not begin with: they stand for a subject that the sentence should name.

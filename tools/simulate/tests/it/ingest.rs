@@ -9,7 +9,8 @@ use vfs::MemFs;
 
 const FILE: &str = "/ingested.sst";
 
-/// The result of a MultiGet of both keys if, when it comes to `point`, one of them is ingested and the other is put after that.
+/// The result of a MultiGet of two keys. When the read reaches `point`, one of them is ingested, and the
+/// other is put after that.
 fn read_interrupted_at(point: &'static str) -> Vec<Option<Vec<u8>>> {
     let settings = Settings {
         seed: 1,
@@ -41,7 +42,7 @@ fn read_interrupted_at(point: &'static str) -> Vec<Option<Vec<u8>>> {
         })));
         let family = db.default_column_family();
         let found = db.multi_get(&ReadOptions::default(), &family, &[&b"ingested"[..], b"written"]);
-        // It holds a handle of the database.
+        // The observer holds a handle of the database, so it is removed.
         simulated::observe(None);
         *values.lock().unwrap() = found.into_iter().map(Result::unwrap).collect();
     });

@@ -1,4 +1,5 @@
-//! Histories that are run, which only a build under `--cfg simulate` can: `cargo xtask simulate` runs these first.
+//! Tests that run histories, which needs a build under `--cfg simulate`: `cargo xtask simulate` runs them
+//! first.
 #![cfg(simulate)]
 #![forbid(unsafe_code)]
 

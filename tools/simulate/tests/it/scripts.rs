@@ -1,4 +1,5 @@
-//! Histories as text: each failed once. `history` runs one under its turns or schedule; with `seeds=N` under N seeds more.
+//! Histories as text, each of which failed once. `history` runs one under its turns or schedule; with
+//! `seeds=N`, also under N further seeds.
 
 use simulate::{History, run};
 use testkit::datadriven;

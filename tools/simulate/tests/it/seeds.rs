@@ -1,4 +1,4 @@
-//! Histories from seeds.
+//! Histories that are drawn from seeds.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,9 +1,9 @@
-//! Short histories of a few threads, under every schedule with few interruptions: group commit, and super versions that are
-//! handed over. `ESKER_INTERRUPTIONS` asks for longer ones.
+//! Short histories of a few threads, under every schedule with few interruptions: group commit, and the
+//! exchange of super versions. `ESKER_INTERRUPTIONS` raises the number of interruptions.
 
 use simulate::{History, explore};
 
-/// Every schedule of `text` with at most `interruptions` keeps the promises.
+/// Checks that every schedule of `text` with at most `interruptions` keeps the promises.
 fn always(text: &str, interruptions: usize) {
     let asked = std::env::var("ESKER_INTERRUPTIONS").ok();
     let interruptions = asked.map_or(interruptions, |asked| asked.parse().expect("a number"));
@@ -17,7 +17,8 @@ fn always(text: &str, interruptions: usize) {
     assert!(explored.schedules > 20);
 }
 
-/// Whoever finds that somebody else's sync covered his write is as durable as he; an unsynced write between them is in order.
+/// A write that another writer's sync covers is as durable as that writer's own; an unsynced write between
+/// the two keeps its place in the order.
 #[test]
 fn writers_share_a_sync() {
     always(
@@ -73,8 +74,8 @@ fn writers_sync_while_the_wal_is_switched() {
     );
 }
 
-/// A reader takes a super version and then a sequence number, while a writer switches memtables and a flush installs what it
-/// wrote: rows of both batches are seen together or not at all.
+/// A reader takes a super version and then a sequence number, while a writer switches memtables and a flush
+/// installs its output: rows of the two batches are seen together or not at all.
 #[test]
 fn a_super_version_is_handed_over() {
     for read in [
@@ -96,7 +97,7 @@ fn a_super_version_is_handed_over() {
     }
 }
 
-/// A read is interrupted while what it is about to see is overwritten, flushed and compacted away.
+/// A read is interrupted while the rows that it is about to see are overwritten, flushed and compacted away.
 #[test]
 fn a_read_sees_one_state_however_long_it_takes() {
     for read in ["get default k01", "multi_get default k01 k02", "scan default"] {
@@ -114,7 +115,7 @@ fn a_read_sees_one_state_however_long_it_takes() {
     }
 }
 
-/// A snapshot is taken and read while what it sees is overwritten, flushed and compacted away.
+/// A snapshot is taken and read while the rows that it sees are overwritten, flushed and compacted away.
 #[test]
 fn a_snapshot_keeps_what_it_sees() {
     always(

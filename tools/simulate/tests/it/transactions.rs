@@ -1,11 +1,12 @@
-//! Transactions of several threads in one seed's world, in one phase and in two, across losses of power and deaths of the process at any operation of the
-//! disk: what was promised is there, whole, and nothing else is.
+//! Transactions of several threads in one simulated world, with one-phase and two-phase commits, across
+//! losses of power and deaths of the process at any operation of the disk: after each crash the database
+//! contains every promised transaction completely, and nothing else.
 //!
 //! ```text
 //! prepared         outstanding
 //! committed        visible, not outstanding
 //! rolled back      neither
-//! a call that did not return leaves what was before it or what it was to bring, and never a half
+//! a call that did not return leaves the state before it or the state after it, never a part
 //! ```
 
 use std::collections::BTreeMap;
@@ -21,7 +22,7 @@ use vfs::{Action, FaultFs, MemFs, Op, Rule, UnsyncedPolicy};
 const THREADS: usize = 3;
 const OTHER: &str = "other";
 
-/// Where a transaction may be found.
+/// A place where a transaction may be found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     Absent,
@@ -68,12 +69,12 @@ impl Life {
         ]
     }
 
-    /// The transaction may be in one of `places` from now on.
+    /// Records that the transaction may be in one of `places` from now on.
     fn may_be(&self, name: &str, places: &[Place]) {
         lock(&self.promises).insert(name.to_owned(), places.to_vec());
     }
 
-    /// Calls `step`, which is to bring a transaction from one place to another.
+    /// Calls `step`, which moves a transaction from one place to another.
     fn bring(
         &self,
         name: &str,
@@ -86,7 +87,7 @@ impl Life {
         Ok(())
     }
 
-    /// Steps of a thread, until the disk is gone.
+    /// Does the steps of a thread until the disk fails.
     fn work(&self, thread: usize, rng: &mut TestRng) -> esker::Result<()> {
         for number in 0..8 {
             let name = format!("t{}.{thread}.{number}", self.number);
@@ -112,7 +113,7 @@ impl Life {
         transaction.set_name(name.as_bytes())?;
         let families = self.families();
         for (family, key) in families.iter().zip(keys(name)) {
-            // The put behind the deletion counts.
+            // The put comes after the deletion in the batch and takes precedence.
             let end = [&key[..], b"~"].concat();
             transaction.delete_range(family, &key, &end)?;
             transaction.put(family, &key, &value(name))?;
@@ -122,7 +123,7 @@ impl Life {
 
     fn end(&self, transaction: &mut Transaction, name: &str, rng: &mut TestRng) -> esker::Result<()> {
         match rng.u32(..6) {
-            // It stays outstanding, without its `Transaction`.
+            // The transaction stays prepared, without its `Transaction` object.
             0 => Ok(()),
             1 => self.bring(name, (Place::Outstanding, Place::Absent), || {
                 transaction.rollback()
@@ -133,7 +134,7 @@ impl Life {
         }
     }
 
-    /// Between the two phases: rows of which nothing is promised, other WALs, other memtables.
+    /// Writes between the two phases: rows without promises, which switch WALs and memtables.
     fn do_something_else(&self, rng: &mut TestRng, thread: usize, number: u32) -> esker::Result<()> {
         let db = self.db.db();
         match rng.u32(..4) {
@@ -148,7 +149,7 @@ impl Life {
         }
     }
 
-    /// The rows of a transaction: whether each is there, with its value.
+    /// The rows of a transaction: for each, whether it exists and has its value.
     fn rows(&self, name: &str) -> esker::Result<Vec<Option<bool>>> {
         let families = self.families();
         let rows = families.iter().zip(keys(name)).map(|(family, key)| {
@@ -159,7 +160,8 @@ impl Life {
         rows.collect()
     }
 
-    /// Looks where each transaction is, that it is where it may be, and takes that for the promise. An error is the disk's, which is gone.
+    /// Finds where each transaction is, checks that it may be there, and makes that the promise. An error is
+    /// that of the failed disk.
     fn check(&self, seed: u64) -> esker::Result<()> {
         let outstanding: BTreeMap<String, Transaction> = self
             .db
@@ -193,7 +195,7 @@ impl Life {
         Ok(())
     }
 
-    /// Ends some of those that an earlier life has left.
+    /// Ends some of the transactions that an earlier life left prepared.
     fn end_some(&self, rng: &mut TestRng) -> esker::Result<()> {
         for mut found in self.db.get_all_prepared_transactions() {
             let name = String::from_utf8_lossy(found.name()).into_owned();
@@ -221,7 +223,7 @@ fn open(fs: &FaultFs) -> esker::Result<TransactionDB> {
     TransactionDB::open(&options, &TransactionDBOptions::default(), "/db")
 }
 
-/// A disk that is gone after so many operations, each of which another thread may come before.
+/// A disk that fails after so many operations; another thread may run before each operation.
 fn disk(mem: &MemFs, crash_at: Option<u64>) -> FaultFs {
     let fs = FaultFs::new(Arc::new(mem.clone()));
     let hook = |_: Op, _: &Path| simulated::point("");
@@ -232,7 +234,7 @@ fn disk(mem: &MemFs, crash_at: Option<u64>) -> FaultFs {
     fs
 }
 
-/// Some lives of one database, each ended by a loss, and a look at what they have left.
+/// Runs some lives of one database, each ended by a crash, and checks what they left.
 fn live(seed: u64) {
     let mut rng = TestRng::with_seed(seed);
     let promises: Arc<Mutex<Promises>> = Arc::default();
