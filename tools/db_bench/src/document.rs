@@ -1,5 +1,5 @@
-//! The file of `--json`: everything that was measured, and on what. `docs/benchmark.md` explains the fields; where one
-//! is missing it reads as 0 or empty, so that other programs can write the part they know.
+//! The file of `--json`: all measurements of a run and its setting. `docs/benchmark.md` explains the fields;
+//! a missing field reads as 0 or empty, so that other programs can write the part that they know.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -10,72 +10,72 @@ use serde::{Deserialize, Serialize};
 
 use crate::histogram::Percentiles;
 
-/// What `format` is in documents of this kind.
+/// The value of `format` in documents of this kind.
 pub const FORMAT: u64 = 1;
 
 /// A run of the program.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Document {
-    /// [`FORMAT`].
+    /// The format: [`FORMAT`].
     pub format: u64,
     /// The program that measured.
     pub program: String,
     /// The engine that was measured.
     pub engine: String,
-    /// Its version.
+    /// The engine's version.
     pub version: String,
-    /// True if it was built without optimisation, so that the figures say nothing.
+    /// True if the program was built without optimisation, so that the figures mean nothing.
     pub debug_assertions: bool,
-    /// When the run began, in seconds since 1970.
+    /// The start of the run, in seconds since 1970.
     pub unix_seconds: u64,
-    /// Directory of the database.
+    /// The directory of the database.
     pub db: String,
-    /// What all seeds are counted from; `--seed` of this value repeats the run.
+    /// The base of all seeds; `--seed` with this value repeats the run.
     pub seed: i64,
-    /// Flags that were given, in that order.
+    /// The flags that were given, in the order of the command line.
     pub flags_given: Vec<(String, String)>,
     /// Every flag.
     pub flags: BTreeMap<String, String>,
     /// Every option of the engine.
     pub options: BTreeMap<String, String>,
-    /// What it ran on.
+    /// The machine of the run.
     pub machine: Machine,
-    /// What the harness itself takes.
+    /// The cost of the harness itself.
     pub harness: Harness,
-    /// What was run, in that order.
+    /// The workloads that were run, in order.
     pub benchmarks: Vec<Benchmark>,
 }
 
-/// A machine.
+/// The machine of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Machine {
-    /// Model of the processor.
+    /// The model of the processor.
     pub cpu: String,
-    /// Processors the program may use.
+    /// The number of processors that the program may use.
     pub cores: u64,
-    /// Bytes.
+    /// The size of the memory in bytes.
     pub memory_bytes: u64,
-    /// Name and release.
+    /// The name and release of the kernel.
     pub kernel: String,
-    /// Type of the file system the database is on.
+    /// The type of the file system that holds the database.
     pub file_system: String,
-    /// Its device, and options that matter.
+    /// The device of the file system, and the mount options that matter.
     pub mount: String,
 }
 
-/// A loop with everything in it but the operation.
+/// The cost of a loop with everything in it but the operation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Harness {
-    /// Nanoseconds an operation takes that does nothing: median of `rounds`.
+    /// Nanoseconds of an operation that does nothing: the median of the rounds.
     pub nanos_per_operation: f64,
-    /// The fastest round.
+    /// Nanoseconds of an operation in the fastest round.
     pub least: f64,
-    /// The slowest round.
+    /// Nanoseconds of an operation in the slowest round.
     pub most: f64,
-    /// Rounds.
+    /// The number of rounds.
     pub rounds: u64,
 }
 
@@ -83,33 +83,34 @@ pub struct Harness {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Benchmark {
-    /// The workload.
+    /// The name of the workload.
     pub name: String,
     /// True for a run that only warms up.
     pub warm_up: bool,
-    /// Threads that were counted.
+    /// The number of threads that were counted.
     pub threads: u64,
-    /// Operations.
+    /// The number of operations.
     pub operations: u64,
     /// Seconds from the first thread's start to the last one's end.
     pub seconds: f64,
     /// Operations a second.
     pub operations_per_second: f64,
-    /// Microseconds a thread took for an operation.
+    /// Microseconds that a thread took for an operation.
     pub micros_per_operation: f64,
-    /// Bytes of keys and values, of found ones in reads.
+    /// Bytes of keys and values; in reads, of those found.
     pub bytes: u64,
-    /// The same in MiB a second.
+    /// Mebibytes of keys and values a second.
     pub mib_per_second: f64,
-    /// What the workload said.
+    /// The message in the workload's line.
     pub message: String,
-    /// Where latencies count from: `start` of the operation, or `due`, when the rate asked for it.
+    /// The point from which latencies count: `start` of the operation, or `due`, the time at which the rate
+    /// asked for it.
     pub latency_from: String,
-    /// Microseconds by kind of operation.
+    /// Latencies in microseconds by kind of operation.
     pub latency_micros: BTreeMap<String, Percentiles>,
-    /// The writer beside readers.
+    /// The writer that runs in the background of readers.
     pub background: Background,
-    /// What the rate asked for and the run ended without.
+    /// The work that was due by the rate and not done when the run ended.
     pub overdue: Overdue,
     /// Bytes written.
     pub writes: Writes,
@@ -117,17 +118,17 @@ pub struct Benchmark {
     pub reads: Reads,
     /// Processor time.
     pub cpu: CpuUse,
-    /// Writers held back, by reason.
+    /// Stalls and delays of writers, by reason.
     pub stalls: Vec<Stall>,
-    /// Resident memory.
+    /// The resident memory.
     pub memory: Memory,
-    /// Block cache.
+    /// The block cache.
     pub block_cache: CacheUse,
-    /// Levels at the start, from L0 on; `null` where nobody looked.
+    /// The levels at the start, from L0 on; `null` if they were not recorded.
     pub levels_before: Option<Vec<Level>>,
-    /// Levels at the end.
+    /// The levels at the end.
     pub levels: Vec<Level>,
-    /// What happened when.
+    /// The course of the run, by intervals.
     pub intervals: Vec<IntervalRow>,
 }
 
@@ -135,23 +136,23 @@ pub struct Benchmark {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Background {
-    /// Its operations, not counted among the others.
+    /// The number of its operations, which are not counted among the others.
     pub operations: u64,
-    /// Microseconds by kind of operation.
+    /// Its latencies in microseconds by kind of operation.
     pub latency_micros: BTreeMap<String, Percentiles>,
 }
 
-/// What was due and not done.
+/// Work that was due and not done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Overdue {
     /// Bytes to write.
     pub write_bytes: u64,
-    /// Reads.
+    /// The number of reads.
     pub reads: u64,
 }
 
-/// Bytes written in the run, by the operations and by jobs in the background while it lasted.
+/// Bytes written during the run by its operations and by background jobs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Writes {
@@ -165,11 +166,11 @@ pub struct Writes {
     pub compaction_read_bytes: u64,
     /// Bytes of tables that compactions wrote.
     pub compaction_bytes: u64,
-    /// Files moved down as they are.
+    /// The number of files moved down as they are.
     pub trivial_moves: u64,
-    /// Bytes the kernel counts as sent to storage.
+    /// Bytes sent to storage, as the kernel counts them.
     pub storage_bytes: u64,
-    /// WAL, flushes and compactions over user bytes; `null` where nothing was written.
+    /// WAL, flush and compaction bytes divided by user bytes; `null` if nothing was written.
     pub write_amplification: Option<f64>,
 }
 
@@ -177,17 +178,17 @@ pub struct Writes {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Reads {
-    /// Reads from files that operations did themselves.
+    /// The number of file reads that the operations did themselves.
     pub calls: u64,
-    /// Bytes of them.
+    /// Bytes of these reads.
     pub bytes: u64,
-    /// Bytes an operation.
+    /// Bytes of these reads for each operation.
     pub bytes_per_operation: f64,
-    /// Bytes fetched from storage by the whole process, through mappings too.
+    /// Bytes that the whole process fetched from storage, also through mappings.
     pub storage_bytes: u64,
-    /// Bytes an operation.
+    /// Bytes that the whole process fetched from storage, for each operation.
     pub storage_bytes_per_operation: f64,
-    /// Pages that were fetched where a mapping was touched.
+    /// The number of pages fetched because a mapping was touched.
     pub major_faults: u64,
 }
 
@@ -195,29 +196,29 @@ pub struct Reads {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CpuUse {
-    /// Of the whole process.
+    /// Seconds of the whole process in user code.
     pub user_seconds: f64,
-    /// Of the whole process, in the kernel.
+    /// Seconds of the whole process in the kernel.
     pub system_seconds: f64,
-    /// Both, in microseconds an operation.
+    /// Microseconds of the whole process, in user code and in the kernel, for each operation.
     pub micros_per_operation: f64,
-    /// Both, of the threads that were counted alone, in microseconds an operation.
+    /// Microseconds of the counted threads alone, in user code and in the kernel, for each operation.
     pub foreground_micros_per_operation: f64,
-    /// Processors in use on average.
+    /// The number of processors in use on average.
     pub busy: f64,
-    /// Times a thread was taken off its processor.
+    /// The number of times a thread was preempted.
     pub involuntary_switches: u64,
 }
 
-/// One reason why writers waited.
+/// A reason for stalls and delays of writers.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Stall {
-    /// RocksDB's name, as `l0-file-count-limit-delays`.
+    /// RocksDB's name, such as `l0-file-count-limit-delays`.
     pub reason: String,
-    /// Waits.
+    /// The number of waits.
     pub count: u64,
-    /// Their time together.
+    /// The sum of the waits in seconds.
     pub seconds: f64,
 }
 
@@ -225,31 +226,32 @@ pub struct Stall {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Memory {
-    /// Bytes at the end.
+    /// Resident bytes at the end.
     pub resident: u64,
-    /// Bytes at most in this run; in the program's life where the kernel cannot tell.
+    /// The most resident bytes during this run, or during the program's life if the kernel cannot reset the
+    /// peak.
     pub peak: u64,
     /// Bytes of memtables at the end.
     pub memtables: u64,
-    /// Bytes of open tables' indexes and filters outside the cache at the end.
+    /// Bytes of open tables' indexes and filters outside the block cache at the end.
     pub table_readers: u64,
 }
 
-/// The block cache. Counts are of the run.
+/// The block cache. Counts are of this run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CacheUse {
-    /// Bytes it may hold.
+    /// The capacity in bytes.
     pub capacity: u64,
-    /// Bytes it holds at the end.
+    /// The usage in bytes at the end.
     pub usage: u64,
-    /// Bytes of them in use at the end.
+    /// Bytes of pinned blocks at the end.
     pub pinned: u64,
-    /// Lookups that missed.
+    /// The number of lookups that missed.
     pub misses: u64,
-    /// Blocks added.
+    /// The number of blocks added.
     pub inserts: u64,
-    /// Blocks that went to make room.
+    /// The number of blocks evicted.
     pub evictions: u64,
 }
 
@@ -257,9 +259,9 @@ pub struct CacheUse {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Level {
-    /// Files.
+    /// The number of files.
     pub files: u64,
-    /// Bytes.
+    /// The size in bytes.
     pub bytes: u64,
 }
 
@@ -267,32 +269,32 @@ pub struct Level {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct IntervalRow {
-    /// Its end, from the start of the run.
+    /// Seconds from the start of the run to the end of the interval.
     pub seconds: f64,
-    /// Operations that ended in it.
+    /// The number of operations that ended in the interval.
     pub operations: u64,
-    /// Operations of a writer in the background that ended in it.
+    /// The number of operations of a background writer that ended in the interval.
     pub background_operations: u64,
-    /// Microseconds by kind of operation.
+    /// Latencies in microseconds by kind of operation.
     pub latency_micros: BTreeMap<String, Percentiles>,
-    /// The same of a writer in the background.
+    /// Latencies of a background writer in microseconds by kind of operation.
     pub background_latency_micros: BTreeMap<String, Percentiles>,
-    /// Levels at its end.
+    /// The levels at the end of the interval.
     pub levels: Vec<Level>,
-    /// Seconds writers were held back in it, summed over writers.
+    /// Seconds that writers were stalled or delayed in the interval, summed over writers.
     pub stall_seconds: f64,
-    /// Bytes flushes and compactions that ended in it wrote.
+    /// Bytes written by the flushes and compactions that ended in the interval.
     pub job_bytes: u64,
-    /// Processor seconds.
+    /// Seconds of processor time.
     pub cpu_seconds: f64,
-    /// Bytes resident at its end.
+    /// Resident bytes at the end of the interval.
     pub resident: u64,
 }
 
 impl Document {
-    /// From the text of a file.
+    /// Parses the text of a file.
     pub fn parse(text: &str) -> Result<Document, String> {
-        // A list would be taken for the fields in their order.
+        // A list would be parsed as the fields in their order.
         if !text.trim_start().starts_with('{') {
             return Err("line 1, column 1: no JSON object".to_owned());
         }
@@ -311,7 +313,7 @@ impl Document {
         Ok(document)
     }
 
-    /// Replaces the file at `path`, so that there is a whole document at any time.
+    /// Replaces the file at `path` atomically, so that it is complete at any time.
     pub fn write(&self, path: &Path) -> Result<()> {
         let text = serde_json::to_string_pretty(self).expect("keys are strings");
         let failed = |source| Error::io("write", path, source);

@@ -1,69 +1,72 @@
-//! The flags of db_bench: RocksDB's names, defaults and meaning, and a few of our own.
+//! The flags of db_bench: RocksDB's names, defaults and meaning, and a few of Esker's own.
 
 use crate::mixgraph;
 
 flags::flags! {
     /// The values of all flags.
     pub struct Flags, others of RocksDB in include_str!("rocksdb_flags.txt"), presets by preset;
-    /// Workloads to run, in this order, separated by commas. `name[X3-W1]` runs one three times after one warm-up.
+    /// Workloads to run, in this order, separated by commas. `name[X3-W1]` runs one three times after one
+    /// warm-up.
     benchmarks: String = String::new();
-    /// Directory of the database. Empty: `dbbench` in $TEST_TMPDIR or in /tmp/rocksdbtest-UID; the tour then has one of its own there,
-    /// removed at the end.
+    /// Directory of the database. Empty: `dbbench` in $TEST_TMPDIR or in /tmp/rocksdbtest-UID; the tour then
+    /// uses a directory of its own there, which is removed at the end.
     db: String = String::new();
-    /// Opens the database for reading only.
+    /// Opens the database read-only.
     readonly: bool = false;
-    /// Opens the database as a secondary of the one that has it open for writing; needs --use_existing_db.
+    /// Opens the database as a secondary of the instance that has it open for writing; needs
+    /// --use_existing_db.
     use_secondary_db: bool = false;
-    /// Directory of a secondary's own. Empty: `dbbench_secondary` beside the test directory's `dbbench`.
+    /// The secondary's own directory. Empty: `dbbench_secondary` next to the test directory's `dbbench`.
     secondary_path: String = String::new();
-    /// Seconds from one catch-up of the secondary with its primary to the next; 0: none.
+    /// Seconds between catch-ups of the secondary with its primary; 0: none.
     secondary_update_interval: i32 = 5;
     /// Opens the database of --leader_path as a follower, whose own directory is --db.
     open_as_follower: bool = false;
     /// Directory of the database that a follower follows.
     leader_path: String = String::new();
-    /// OPTIONS file with the options of the database and, of its default family, those of all families. Flags that stand for options
-    /// then have no effect, but --cache_size, --bloom_bits where the file names no filter, the rate limiter and --file_checksum.
+    /// OPTIONS file with the options of the database and of its default family, which apply to all families.
+    /// Flags for options then have no effect, except --cache_size, --bloom_bits if the file names no filter,
+    /// the rate limiter and --file_checksum.
     options_file: String = String::new();
-    /// Writes the info log to standard error, and no file `LOG`.
+    /// Writes the info log to standard error, and no `LOG` file.
     use_stderr_info_logger: bool = false;
     /// Prints how long each opening took.
     report_open_timing: bool = false;
-    /// Prints which release this is, of which commit, and ends.
+    /// Prints the release and commit of this program, and exits.
     build_info: bool = false;
-    /// Flags, separated by commas, that may stand here without being known.
+    /// Names of unknown flags, separated by commas, that the command line may contain.
     undefok: String = String::new();
-    /// Opens the database that is there instead of beginning with an empty one.
+    /// Opens the existing database instead of beginning with an empty one.
     use_existing_db: bool = false;
-    /// Random numbers stand for the keys that the database has; --num is their count. Needs --use_existing_db.
+    /// Random numbers select among the keys of the database; --num is their count. Needs --use_existing_db.
     use_existing_keys: bool = false;
     /// Keys in the database.
     num: i64 = 1_000_000;
-    /// Reads each thread does; negative: as many as `num`.
+    /// Reads of each thread; negative: as many as `num`.
     reads: i64 = -1;
-    /// Writes each thread does; negative: as many as `num`.
+    /// Writes of each thread; negative: as many as `num`.
     writes: i64 = -1;
-    /// Deletions each thread does; negative: as many as `num`.
+    /// Deletions of each thread; negative: as many as `num`.
     deletes: i64 = -1;
-    /// Base of the seeds; each thread of each workload draws from one of its own. 0: one nobody chose.
+    /// Base of the seeds; each thread of each workload has a seed of its own. 0: a random base.
     seed: i64 = 0;
     /// Threads.
     threads: i32 = 1;
-    /// Seconds a random workload runs; 0: as long as its operations last.
+    /// Seconds that a random workload runs; 0: until its operations are done.
     duration: i32 = 0;
-    /// Operations from one look at the clock to the next, where `duration` is given.
+    /// Operations between looks at the clock, with `duration`.
     ops_between_duration_checks: i32 = 1_000;
     /// Bytes of a key.
     key_size: i32 = 16;
     /// Bytes of a value.
     value_size: i32 = 100;
-    /// How sizes of values are drawn: fixed, uniform, normal.
+    /// Distribution of the sizes of values: fixed, uniform, normal.
     value_size_distribution_type: String = "fixed".to_owned();
-    /// Least size of a value, unless sizes are fixed.
+    /// Smallest size of a value, unless sizes are fixed.
     value_size_min: i32 = 100;
-    /// Greatest size of a value, unless sizes are fixed.
+    /// Largest size of a value, unless sizes are fixed.
     value_size_max: i32 = 102_400;
-    /// Share of its size to which a value shrinks when compressed.
+    /// Compressed size of a value as a share of its size.
     compression_ratio: f64 = 0.5;
     /// Percentage of values that are all the same.
     same_value_percentage: i32 = 0;
@@ -71,7 +74,7 @@ flags::flags! {
     batch_size: i64 = 1;
     /// Column families over which keys are spread.
     num_column_families: i32 = 1;
-    /// Prefers low keys: key ranks fall off as exp(-x) over this range. 0: all keys are alike.
+    /// Prefers low keys: key ranks fall off as exp(-x) over this range. 0: all keys are equally likely.
     read_random_exp_range: f64 = 0.0;
     /// Steps of an iterator after a seek.
     seek_nexts: i32 = 0;
@@ -79,9 +82,9 @@ flags::flags! {
     reverse_iterator: bool = false;
     /// Keys after which a bound ends the scan that follows a seek; 0: no bound.
     max_scan_distance: i64 = 0;
-    /// Distance of the keys of a MultiGet; 0: each is drawn by itself.
+    /// Distance between the keys of a MultiGet; 0: each is drawn separately.
     multiread_stride: i64 = 0;
-    /// Scans read at a snapshot taken when the workload starts.
+    /// Scans read at a snapshot that is taken when the workload starts.
     explicit_snapshot: bool = false;
     /// Percentage of reads in readrandomwriterandom.
     readwritepercent: i32 = 90;
@@ -97,73 +100,76 @@ flags::flags! {
     use_single_deletes: bool = true;
     /// Standard deviation of the keys randomreplacekeys chooses.
     stddev: f64 = 2_000.0;
-    /// randomtransaction by transactions with locks. The database is opened with allow_2pc; other workloads write to it without locks.
+    /// Runs randomtransaction with pessimistic transactions. The database is opened with allow_2pc; other
+    /// workloads write to it without locks.
     transaction_db: bool = false;
-    /// randomtransaction by optimistic transactions.
+    /// Runs randomtransaction with optimistic transactions.
     optimistic_transaction_db: bool = false;
-    /// Keys that each transaction changes, one of each set of `num`.
+    /// Keys that each transaction changes, one in each set of `num` keys.
     transaction_sets: u64 = 2;
-    /// Each transaction takes a snapshot when it begins.
+    /// Each transaction sets a snapshot when it begins.
     transaction_set_snapshot: bool = false;
-    /// Microseconds, at most, between the read and the write of a key in a transaction.
+    /// Maximum pause in microseconds between the read and the write of a key in a transaction.
     transaction_sleep: i32 = 0;
-    /// Milliseconds that a transaction with locks waits for one before it is given up.
+    /// Milliseconds that a pessimistic transaction waits for a lock.
     transaction_lock_timeout: u64 = 100;
-    /// So many of a hundred transactions with locks are committed in two phases; in RocksDB's 90 are.
+    /// Percentage of pessimistic transactions that are committed in two phases; in RocksDB's db_bench, 90.
     transaction_prepare_percent: i32 = 90;
-    /// Ids of timeseries.
+    /// Number of ids in timeseries.
     key_id_range: i32 = 100_000;
-    /// Who removes expired entries of timeseries: none, compaction_filter, delete (threads that read).
+    /// Removal of expired entries of timeseries: none, compaction_filter, delete (by threads that read).
     expire_style: String = "none".to_owned();
     /// Writes after which an entry of timeseries has expired.
     time_range: u64 = 100_000;
     /// Threads of timeseries that delete expired entries, with `expire_style` delete.
     num_deletion_threads: i32 = 1;
-    /// Keys that seekrandom deletes behind its steps.
+    /// Keys that seekrandom deletes after its steps.
     seek_nexts_to_delete: i32 = 0;
     /// In filluniquerandom, the probability that a write overwrites a recent key.
     overwrite_probability: f64 = 0.0;
-    /// Recent keys among which those overwrites choose.
+    /// Recent keys among which these overwrites choose.
     overwrite_window_size: u32 = 1;
     /// Writes before the first range deletion.
     writes_before_delete_range: i64 = 0;
-    /// Writes from one range deletion to the next; 0: none.
+    /// Writes between range deletions; 0: no range deletions.
     writes_per_range_tombstone: i64 = 0;
-    /// Keys a range deletion covers.
+    /// Keys that a range deletion covers.
     range_tombstone_width: i64 = 100;
-    /// Range deletions at most.
+    /// Maximum number of range deletions.
     max_num_range_tombstones: i64 = 0;
-    /// Deletes the keys of the range one by one instead.
+    /// Deletes the keys of each range one by one instead.
     expand_range_tombstones: bool = false;
-    /// Bytes a second the writing threads keep to; 0: no limit.
+    /// Bytes a second that the writing threads write; 0: no limit.
     benchmark_write_rate_limit: u64 = 0;
-    /// Limits the bytes a second of writing threads to sine_a sin(sine_b x + sine_c) + sine_d after x seconds.
+    /// Limits the bytes a second of writing threads to sine_a sin(sine_b x + sine_c) + sine_d after x
+    /// seconds.
     sine_write_rate: bool = false;
-    /// Milliseconds from one such limit to the next.
+    /// Milliseconds between changes of this limit.
     sine_write_rate_interval_milliseconds: u64 = 10_000;
-    /// Reads a second the reading threads keep to; 0: no limit.
+    /// Reads a second that the reading threads do; 0: no limit.
     benchmark_read_rate_limit: u64 = 0;
-    /// A writer in the background goes on to its last write when the readers are done.
+    /// A background writer continues to its last write after the readers are done.
     finish_after_writes: bool = false;
     /// Files of an ingestion in ingestexternalfile, each of `num` keys.
     ingest_external_file_batch_size: i32 = 10;
     /// Ingestions in ingestexternalfile.
     ingest_external_file_num_batches: i32 = 1;
-    /// Blocks that ingestexternalfile has read of the database's tables stay in the block cache.
+    /// Blocks of the database's tables that ingestexternalfile reads stay in the block cache.
     ingest_external_file_fill_cache: bool = true;
     /// Directory of backups. Empty: `backup` in the directory of the database.
     backup_dir: String = String::new();
     /// Bytes a second that backup reads and writes; 0: no limit.
     backup_rate_limit: u64 = 0;
-    /// Directory of the database that restore makes. Empty: `restore` in the directory of the database.
+    /// Directory of the database that restore creates. Empty: `restore` in the directory of the database.
     restore_dir: String = String::new();
     /// Bytes a second that restore reads and writes; 0: no limit.
     restore_rate_limit: u64 = 0;
-    /// Published setting of mixgraph: all_dist, prefix_dist, all_random, prefix_random, hwperf. Sets the flags the
-    /// setting consists of; those given beside it stand.
+    /// Published setting of mixgraph: all_dist, prefix_dist, all_random, prefix_random, hwperf. Sets the
+    /// flags that belong to the setting; flags of the command line take precedence.
     mixgraph_preset: String = String::new();
-    /// Draws all of a mixgraph operation from one number, as RocksDB's db_bench does, with what comes of it: sizes that
-    /// depend on keys, keys below 0, ranges of keys without effect unless there is `key_dist`.
+    /// Derives everything about a mixgraph operation from one random number, as RocksDB's db_bench does, with
+    /// the consequences: sizes depend on keys, some keys are negative, and ranges of keys have no effect
+    /// without `key_dist`.
     mixgraph_like_rocksdb: bool = false;
     /// Share of Gets in mixgraph.
     mix_get_ratio: f64 = 1.0;
@@ -171,17 +177,18 @@ flags::flags! {
     mix_put_ratio: f64 = 0.0;
     /// Share of Seeks in mixgraph.
     mix_seek_ratio: f64 = 0.0;
-    /// Operations of mixgraph, of all threads together; negative: `reads` for each thread.
+    /// Operations of mixgraph by all threads together; negative: `reads` for each thread.
     mix_accesses: i64 = -1;
-    /// Scans of mixgraph are shorter than this; 0: seeks without steps.
+    /// Upper limit of the length of mixgraph's scans; 0: seeks without steps.
     mix_max_scan_len: i64 = 10_000;
-    /// Greatest size of a value in mixgraph; at most a megabyte.
+    /// Largest size of a value in mixgraph; at most a megabyte.
     mix_max_value_size: i64 = 1_024;
-    /// a in a x^b, the share of mixgraph's operations that go to the hottest x keys. 0: keys are alike.
+    /// a in a x^b, the share of mixgraph's operations that go to the hottest x keys. 0: all keys are equally
+    /// likely.
     key_dist_a: f64 = 0.0;
     /// b in a x^b, the share of mixgraph's operations that go to the hottest x keys.
     key_dist_b: f64 = 0.0;
-    /// Ranges of keys in mixgraph, if the flags that follow make them differ.
+    /// Number of ranges of keys in mixgraph, if the following flags make them differ.
     keyrange_num: i64 = 1;
     /// a in a e^(bx) + c e^(dx), the share of the operations that go to range x. All four 0: no ranges.
     keyrange_dist_a: f64 = 0.0;
@@ -205,119 +212,122 @@ flags::flags! {
     iter_sigma: f64 = 14.236;
     /// Limits mixgraph's operations a second to sine_a sin(sine_b x + sine_c) + sine_d after x seconds.
     sine_mix_rate: bool = false;
-    /// Milliseconds from one such limit to the next.
+    /// Milliseconds between changes of this limit.
     sine_mix_rate_interval_milliseconds: u64 = 10_000;
-    /// Share of `sine_a` by which chance moves the limit up or down.
+    /// Maximum random change of the limit, as a share of `sine_a`.
     sine_mix_rate_noise: f64 = 0.0;
-    /// Operations (of --sine_write_rate: bytes) a second by which the limit rises and falls.
+    /// Amplitude of the limit, in operations (with --sine_write_rate: bytes) a second.
     sine_a: f64 = 1.0;
-    /// How fast the limit rises and falls, in radians a second.
+    /// Frequency of the limit, in radians a second.
     sine_b: f64 = 1.0;
-    /// Where the limit begins, in radians.
+    /// Phase of the limit at the start, in radians.
     sine_c: f64 = 0.0;
-    /// Operations (of --sine_write_rate: bytes) a second about which the limit rises and falls.
+    /// Mean of the limit, in operations (with --sine_write_rate: bytes) a second.
     sine_d: f64 = 1.0;
-    /// Keys among which a writer in the background chooses; 0: `num`.
+    /// Keys among which a background writer chooses; 0: `num`.
     bgwriter_num: i64 = 0;
     /// Syncs every write.
     sync: bool = false;
     /// Writes without WAL.
     disable_wal: bool = false;
-    /// Bytes of a checksum over each operation of a write, until it is in the memtable: 0 or 8.
+    /// Bytes of a checksum over each operation of a write, which is kept until the memtable has it: 0 or 8.
     write_batch_protection_bytes_per_key: u64 = 0;
-    /// Checks the checksums of blocks read.
+    /// Verifies the checksums of blocks that are read.
     verify_checksum: bool = true;
-    /// Bytes an iterator reads ahead; 0: as it sees fit.
+    /// Bytes that an iterator reads ahead; 0: the iterator decides.
     readahead_size: i32 = 0;
-    /// What an iterator reads ahead by itself stays as much from file to file, and becomes less where blocks are in the cache.
+    /// An iterator's automatic readahead keeps its size from file to file, and shrinks while blocks are in
+    /// the cache.
     adaptive_readahead: bool = false;
-    /// Reads are under way side by side, and while an iterator does something else: by io_uring.
+    /// Runs reads in parallel, and in the background of iterators: by io_uring.
     async_io: bool = false;
-    /// Nothing is read ahead beyond the bounds of an iterator, nor what is in the block cache.
+    /// Readahead stops at the bounds of an iterator and skips blocks in the block cache.
     auto_readahead_size: bool = false;
     /// Ranges of one multiscan.
     multiscan_size: i64 = 10;
-    /// Keys between the end of one of its ranges and the beginning of the next.
+    /// Keys between the end of one range of a multiscan and the beginning of the next.
     multiscan_stride: i64 = 100;
-    /// Blocks of a multiscan with no more than so many bytes between them are read by one read.
+    /// Maximum gap in bytes between blocks that a multiscan reads together.
     multiscan_coalesce_threshold: u64 = 16 << 10;
-    /// Bytes of blocks a multiscan reads beforehand at most; 0: as many as there are.
+    /// Maximum bytes of blocks that a multiscan prefetches; 0: no limit.
     multiscan_max_prefetch_size: u64 = 0;
-    /// The reads of a multiscan are under way side by side.
+    /// Runs the reads of a multiscan in parallel.
     multiscan_use_async_io: bool = false;
-    /// The ranges of multiscan are read by MultiScan; without it by one iterator that seeks.
+    /// multiscan reads its ranges by MultiScan; if false, by one iterator that seeks.
     use_multiscan: bool = true;
-    /// Streams of keys that fillseq and fillbatch write, each under a prefix of its own; 0: keys as RocksDB makes them.
+    /// Streams of keys that fillseq and fillbatch write, each with its own prefix; 0: keys as RocksDB makes
+    /// them.
     streams: i64 = 0;
-    /// Streams descend: the last key of each comes first.
+    /// Streams descend: each begins with its last key.
     streams_descending: bool = false;
-    /// Streams take turns, key by key; otherwise one comes after the other.
+    /// Streams take turns, key by key; otherwise they follow one another.
     streams_concurrent: bool = true;
-    /// Order of streams that come one after the other: their numbers from 0, separated by commas. Empty: as they are numbered.
+    /// Order of streams that follow one another: their numbers from 0, separated by commas. Empty: ascending.
     streams_order: String = String::new();
-    /// Bytes of the prefix of a key; filters index it. 0: no prefixes.
+    /// Bytes of the prefix of a key, which filters index. 0: no prefixes.
     prefix_size: i32 = 0;
-    /// Keys that share a prefix; 0: as chance has it.
+    /// Keys that share a prefix; 0: random.
     keys_per_prefix: i64 = 0;
-    /// seekrandom seeks keys whose prefixes no key has; needs a --prefix_size above 8.
+    /// seekrandom seeks prefixes that no key has; needs a --prefix_size above 8.
     seek_missing_prefix: bool = false;
-    /// Iterators end where the prefix they sought ends.
+    /// Iterators end at the last key with the prefix that they sought.
     prefix_same_as_start: bool = false;
-    /// Bytes of a filter of each memtable, as a part of write_buffer_size: up to 0.25.
+    /// Size of each memtable's filter as a share of write_buffer_size: up to 0.25.
     memtable_bloom_size_ratio: f64 = 0.0;
-    /// Seeks ask filters for the prefix where the upper bound (--max_scan_distance) has the same.
+    /// Seeks use prefix filters if the upper bound (--max_scan_distance) has the same prefix.
     auto_prefix_mode: bool = false;
-    /// Iterators over a snapshot (--explicit_snapshot) let go, as they move, of memtables and files that have been replaced.
+    /// Iterators over a snapshot (--explicit_snapshot) release, as they move, memtables and files that have
+    /// been replaced.
     auto_refresh_iterator_with_snapshot: bool = false;
-    /// Seeks go to one iterator that sees what is newest, instead of a new one each.
+    /// Seeks use one tailing iterator, which sees the newest version, instead of a new iterator each.
     use_tailing_iterator: bool = false;
-    /// Makes a CRC-32C checksum over each table file and records it in the MANIFEST.
+    /// Computes a CRC-32C checksum of each table file and records it in the MANIFEST.
     file_checksum: bool = false;
     /// Merge operator, by its name: put, stringappend, uint64add.
     merge_operator: String = String::new();
-    /// Kind of the block cache: lru_cache, fixed_hyper_clock_cache or hyper_clock_cache (its table is made for blocks of block_size),
-    /// auto_hyper_clock_cache (its table grows).
+    /// Type of the block cache: lru_cache, fixed_hyper_clock_cache or hyper_clock_cache (its table is sized
+    /// for blocks of block_size), auto_hyper_clock_cache (its table grows).
     cache_type: String = "lru_cache".to_owned();
     /// Bytes of the block cache; 0 or less: none.
     cache_size: i64 = 32 << 20;
-    /// Block cache is split into 2 to the power of so many shards; negative: by its size.
+    /// Splits the block cache into 2 to the power of this number of shards; negative: by its size.
     cache_numshardbits: i32 = -1;
-    /// Share of the block cache kept for blocks of high priority.
+    /// Share of the block cache reserved for blocks of high priority.
     cache_high_pri_pool_ratio: f64 = 0.0;
-    /// Share of the block cache kept for blocks of low priority.
+    /// Share of the block cache reserved for blocks of low priority.
     cache_low_pri_pool_ratio: f64 = 0.0;
     /// Charges the memory of memtables to the block cache; --db_write_buffer_size limits it.
     cost_write_buffer_to_cache: bool = false;
-    /// What the block cache evicts goes down to a compressed secondary cache behind it.
+    /// Blocks that the block cache evicts go to a compressed secondary cache.
     use_compressed_secondary_cache: bool = false;
     /// Bytes of the secondary cache.
     compressed_secondary_cache_size: i64 = 32 << 20;
-    /// The secondary cache is split into 2 to the power of so many shards; negative: by its size.
+    /// Splits the secondary cache into 2 to the power of this number of shards; negative: by its size.
     compressed_secondary_cache_numshardbits: i32 = 6;
-    /// Share of the secondary cache kept for blocks of high priority.
+    /// Share of the secondary cache reserved for blocks of high priority.
     compressed_secondary_cache_high_pri_pool_ratio: f64 = 0.0;
-    /// Share of the secondary cache kept for blocks of low priority.
+    /// Share of the secondary cache reserved for blocks of low priority.
     compressed_secondary_cache_low_pri_pool_ratio: f64 = 0.0;
-    /// How blocks in the secondary cache are compressed: none, snappy, zlib, bzip2, lz4, lz4hc, zstd.
+    /// Compression of blocks in the secondary cache: none, snappy, zlib, bzip2, lz4, lz4hc, zstd.
     compressed_secondary_cache_compression_type: String = "lz4".to_owned();
-    /// Level of that compression, in the library's own scale; 32767: the library's choice.
+    /// Level of that compression, in the library's own scale; 32767: the library's default.
     compressed_secondary_cache_compression_level: i32 = 32767;
-    /// Block cache and secondary cache share one budget, the sum of both sizes.
+    /// Block cache and secondary cache share one budget, the sum of their sizes.
     use_tiered_cache: bool = false;
-    /// When blocks go down, where both share a budget: auto, placeholder (at the second eviction), allow_cache_hits (at the first, if
-    /// they were found meanwhile), allow_all.
+    /// Condition on which blocks go to the secondary cache, with a shared budget: auto, placeholder (at the
+    /// second eviction), allow_cache_hits (at the first, if they were found meanwhile), allow_all.
     tiered_adm_policy: String = "auto".to_owned();
-    /// Values of blob files are kept in a cache.
+    /// Caches values of blob files.
     use_blob_cache: bool = false;
-    /// That is the block cache; else one of its own.
+    /// Caches values of blob files in the block cache; otherwise in a cache of their own.
     use_shared_block_and_blob_cache: bool = true;
-    /// Bytes of a blob cache of its own.
+    /// Bytes of a separate blob cache.
     blob_cache_size: u64 = 8 << 20;
-    /// A blob cache of its own is split into 2 to the power of so many shards; negative: by its size.
+    /// Splits a separate blob cache into 2 to the power of this number of shards; negative: by its size.
     blob_cache_numshardbits: i32 = 6;
-    /// Bits a key in Bloom filters; negative: no filters.
+    /// Bits for each key in Bloom filters; negative: no filters.
     bloom_bits: f64 = -1.0;
-    /// Makes Ribbon filters that are as accurate as Bloom filters of so many bits.
+    /// Makes Ribbon filters that are as accurate as Bloom filters with this number of bits.
     use_ribbon_filter: bool = false;
     /// Writes the index in partitions.
     partition_index: bool = false;
@@ -325,11 +335,12 @@ flags::flags! {
     partition_index_and_filters: bool = false;
     /// Writes the first key of each data block into the index.
     index_with_first_key: bool = false;
-    /// Writes an index with hints for RocksDB in which blocks a prefix is; needs --prefix_size.
+    /// Writes an index with hints, for RocksDB, about the blocks that contain a prefix; needs --prefix_size.
     use_hash_search: bool = false;
-    /// Gives data blocks a hash index.
+    /// Adds a hash index to data blocks.
     use_data_block_hash_index: bool = false;
-    /// Separators of the index that are shortened: 0 none, 1 those between blocks, 2 the one behind the last block too.
+    /// Index separators that are shortened: 0 none, 1 those between blocks, 2 also the one after the last
+    /// block.
     index_shortening_mode: i32 = 2;
     /// Checksum of blocks: 0 none, 1 CRC-32C, 2 xxHash, 3 xxHash64, 4 XXH3.
     checksum_type: i32 = 4;
@@ -337,75 +348,80 @@ flags::flags! {
     compression_type: String = "snappy".to_owned();
     /// Level of the compression library; 32767: its own default.
     compression_level: i32 = 32_767;
-    /// Threads that compress the blocks of each table; 1: the one that makes them.
+    /// Threads that compress the blocks of each table; 1: the thread that builds it.
     compression_parallel_threads: u32 = 1;
     /// Bytes of a compression dictionary; 0: none.
     compression_max_dict_bytes: u32 = 0;
     /// Bytes of samples from which ZSTD trains a dictionary; 0: the samples are the dictionary.
     compression_zstd_max_train_bytes: u32 = 0;
-    /// Bytes of blocks held for a dictionary to be made of; 0: the engine's limit.
+    /// Bytes of blocks that are buffered for a dictionary; 0: the engine's limit.
     compression_max_dict_buffer_bytes: u64 = 0;
-    /// Trains dictionaries by ZSTD's trainer, which is what there is.
+    /// Trains dictionaries with ZSTD's trainer, the only one available.
     compression_use_zstd_dict_trainer: bool = true;
-    /// First level that is compressed; negative: all are.
+    /// First level that is compressed; negative: all levels are.
     min_level_to_compress: i32 = -1;
-    /// How files are merged: 0 leveled, 1 universal, 2 FIFO, 3 not at all.
+    /// Compaction style: 0 leveled, 1 universal, 2 FIFO, 3 none.
     compaction_style: i32 = 0;
-    /// What memtables are: skip_list or vector, which needs --allow_concurrent_memtable_write=false.
+    /// Type of memtables: skip_list or vector, which needs --allow_concurrent_memtable_write=false.
     memtablerep: String = "skip_list".to_owned();
-    /// Universal compaction: percent by which the next sorted run may be larger than those taken in; 0: the engine's default.
+    /// Universal compaction: percentage by which the next sorted run may be larger than the runs already
+    /// chosen; 0: the engine's default.
     universal_size_ratio: u32 = 0;
-    /// Universal compaction: sorted runs merged at least; 0: the engine's default.
+    /// Universal compaction: minimum number of sorted runs that are merged; 0: the engine's default.
     universal_min_merge_width: u32 = 0;
-    /// Universal compaction: sorted runs merged at most; 0: the engine's default.
+    /// Universal compaction: maximum number of sorted runs that are merged; 0: the engine's default.
     universal_max_merge_width: u32 = 0;
-    /// Universal compaction: percent of the oldest sorted run that the others may be of; 0: the engine's default.
+    /// Universal compaction: maximum size of the newer sorted runs, in percent of the oldest; 0: the engine's
+    /// default.
     universal_max_size_amplification_percent: u32 = 0;
-    /// Universal compaction: percent of the data that is compressed; -1: all.
+    /// Universal compaction: percentage of the data that is compressed; -1: all.
     universal_compression_size_percent: i32 = -1;
-    /// Universal compaction: files that overlap nothing are moved.
+    /// Universal compaction: files that overlap no others are moved.
     universal_allow_trivial_move: bool = false;
-    /// Universal compaction: sorted runs at most; 0: as the size of the data lets expect, -1: the trigger of compactions.
+    /// Universal compaction: maximum number of sorted runs; 0: by the size of the data, -1: the trigger of
+    /// compactions.
     universal_max_read_amp: i32 = -1;
-    /// Universal compaction: 0 ends at a run of another size than the last, 1 at one larger than all before.
+    /// Universal compaction: 0 stops at a run whose size differs from the last one's, 1 at one larger than
+    /// all before.
     universal_stop_style: i32 = 1;
-    /// Universal compaction: nothing waits for a pool of threads for the bottom level, which there is not.
+    /// Universal compaction: no job waits for a pool of threads for the bottom level, because there is none.
     universal_reduce_file_locking: bool = true;
-    /// FIFO compaction: MiB of tables beyond which the oldest are dropped; 0: the engine's default.
+    /// FIFO compaction: MiB of tables above which the oldest are dropped; 0: the engine's default.
     fifo_compaction_max_table_files_size_mb: u64 = 0;
-    /// FIFO compaction: MiB of tables and blob files beyond which the oldest are dropped; 0: tables alone count.
+    /// FIFO compaction: MiB of tables and blob files above which the oldest are dropped; 0: only tables
+    /// count.
     fifo_compaction_max_data_files_size_mb: u64 = 0;
     /// FIFO compaction: small files are merged.
     fifo_compaction_allow_compaction: bool = true;
-    /// FIFO compaction: seconds after which files are dropped, where it is not 0.
+    /// FIFO compaction: seconds after which files are dropped, unless 0.
     fifo_compaction_ttl: u64 = 0;
-    /// Seconds after which data is compacted down; 18446744073709551614: the engine's choice.
+    /// Seconds after which data is compacted to a lower level; 18446744073709551614: the engine's choice.
     ttl_seconds: u64 = u64::MAX - 1;
-    /// Which file of a level is compacted first: 0 kByCompensatedSize, 1 kOldestLargestSeqFirst, 2 kOldestSmallestSeqFirst,
-    /// 3 kMinOverlappingRatio, 4 kRoundRobin.
+    /// File of a level that is compacted first: 0 kByCompensatedSize, 1 kOldestLargestSeqFirst, 2
+    /// kOldestSmallestSeqFirst, 3 kMinOverlappingRatio, 4 kRoundRobin.
     compaction_pri: i32 = 3;
     /// Bytes a second that flushes and compactions may write; 0: no limit.
     rate_limiter_bytes_per_sec: u64 = 0;
-    /// Microseconds from one share of them to the next.
+    /// Microseconds between refills of the rate limiter.
     rate_limiter_refill_period_us: u64 = 100_000;
-    /// The limit follows what is asked for, between a twentieth of rate_limiter_bytes_per_sec and all of it.
+    /// Adapts the limit to demand, between a twentieth of rate_limiter_bytes_per_sec and all of it.
     rate_limiter_auto_tuned: bool = false;
-    /// Bytes one request gets at most; 0: the share of a period.
+    /// Maximum bytes of one request to the rate limiter; 0: the share of a period.
     rate_limiter_single_burst_bytes: u64 = 0;
-    /// Limits what compactions read instead of what is written.
+    /// Limits the reads of compactions instead of the writes.
     rate_limit_bg_reads: bool = false;
-    /// What reads of users read counts against --rate_limiter_bytes_per_sec, with --rate_limit_bg_reads.
+    /// Reads of users count against --rate_limiter_bytes_per_sec, with --rate_limit_bg_reads.
     rate_limit_user_ops: bool = false;
-    /// What writes bring to the WAL counts against --rate_limiter_bytes_per_sec.
+    /// Flushes of the WAL by writes count against --rate_limiter_bytes_per_sec.
     rate_limit_auto_wal_flush: bool = false;
-    /// Compactions that may run at once. With this or --max_background_flushes, max_background_jobs is the sum of both, of which each
-    /// is at least 1, and background jobs share it as they need; -1: not given.
+    /// Compactions that may run at once. With this or --max_background_flushes, max_background_jobs is the
+    /// sum of the two, each of them at least 1, and background jobs share it as they need; -1: not given.
     max_background_compactions: i32 = -1;
     /// Flushes that may run at once: see max_background_compactions.
     max_background_flushes: i32 = -1;
-    /// Compactions have a filter that keeps every row.
+    /// Compactions use a filter that keeps every row.
     use_keep_filter: bool = false;
-    /// Threads that may write one compaction.
+    /// Maximum threads of one compaction.
     subcompactions: u32 = 1;
     /// Table files kept open; -1: all.
     open_files: i32 = -1;
@@ -413,42 +429,44 @@ flags::flags! {
     mmap_read: bool = false;
     /// Prints the distribution of latencies.
     histogram: bool = false;
-    /// SVG file for a picture of where the run spends its CPU time; empty: none.
+    /// SVG file for a picture of the functions in which the run spends its CPU time; empty: none.
     flamegraph: String = String::new();
-    /// Counts what the engine does and prints it at the end.
+    /// Counts the engine's statistics and prints them at the end.
     statistics: bool = false;
-    /// How much is counted: 0 nothing, 1 counts, 2 distributions too but those of times, 3 those too but for each block, 4 and 5 all.
+    /// Level of statistics: 0 none, 1 counts, 2 also distributions except times, 3 also times except those of
+    /// each block, 4 and 5 all.
     stats_level: i32 = 3;
-    /// What each thread counts for itself and prints behind the workload's line: 1 nothing, 2 counts, 3 times of waits too, 4 to 6
-    /// all times.
+    /// Level of each thread's own counts, printed after the workload's line: 1 none, 2 counts, 3 also times
+    /// of waits, 4 to 6 all times.
     perf_level: i32 = 1;
     /// With repetitions, prints confidence intervals instead of averages.
     confidence_interval_only: bool = false;
     /// Shows progress on a terminal.
     progress_reports: bool = true;
-    /// Operations of a thread from one line about its speed to the next; 0: no lines.
+    /// Operations of a thread between lines about its speed; 0: no lines.
     stats_interval: i64 = 0;
-    /// Seconds from one such line to the next at least.
+    /// Minimum seconds between these lines.
     stats_interval_seconds: i64 = 0;
     /// Prints the engine's own statistics with each line of thread 0.
     stats_per_interval: i32 = 0;
-    /// Prints properties of the tables of each level beside those statistics.
+    /// Prints properties of the tables of each level with those statistics.
     show_table_properties: bool = false;
-    /// Seconds from one row of `report_file` to the next; 0: no rows.
+    /// Seconds between rows of `report_file`; 0: no rows.
     report_interval_seconds: i64 = 0;
     /// CSV file of operations a second.
     report_file: String = "report.csv".to_owned();
-    /// Writes everything measured to this file, as JSON; `db_bench report` draws it. Empty: no file.
+    /// Writes all measurements to this file, as JSON; `db_bench report` draws it. Empty: no file.
     json: String = String::new();
-    /// Another db_bench, RocksDB's or ours, that is run in turn with this one over databases of its own; prints ratios.
+    /// Another db_bench, RocksDB's or Esker's, that runs alternately with this one over databases of its own;
+    /// prints ratios.
     peer: String = String::new();
-    /// Runs of each program with `peer`; it takes six for a verdict.
+    /// Runs of each program with `peer`; a verdict needs six.
     peer_rounds: i32 = 7;
-    /// Bytes the checksum and compression workloads work on at a time.
+    /// Size of the blocks in the checksum and compression workloads, in bytes.
     block_size: u64 = 4_096;
 }
 
-/// What a preset of mixgraph stands for.
+/// The flags of a preset of mixgraph.
 fn preset(name: &str, value: &str) -> Result<Vec<(&'static str, &'static str)>, String> {
     match name {
         "mixgraph_preset" => mixgraph::preset(value),

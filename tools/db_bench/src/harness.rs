@@ -1,4 +1,4 @@
-//! What the harness itself takes: the loop of an operation with nothing in it.
+//! The cost of the harness itself: the loop of an operation with nothing in it.
 
 use std::hint::black_box;
 
@@ -11,12 +11,12 @@ use crate::report::Op;
 use crate::runner;
 use crate::seeds::Seeds;
 
-/// Each round is short, so that some are not interrupted; the median of them is told.
+/// The number of rounds. Each is short, so that some are not interrupted; their median is reported.
 const ROUNDS: u64 = 9;
 const OPERATIONS: u64 = 20_000;
 
-/// Measures what every operation of a run with these flags costs besides itself: drawing a number, making a key, the
-/// clock, histograms, counting. One thread, no rate.
+/// Measures the cost of the harness for every operation of a run with these flags: drawing a number, making a
+/// key, the clock, histograms, counting. One thread, no rate.
 pub fn measure(flags: &Flags) -> Result<Harness> {
     let flags = Flags {
         threads: 1,
@@ -36,7 +36,7 @@ pub fn measure(flags: &Flags) -> Result<Harness> {
     );
     let mut rounds = Vec::new();
     for round in 0..ROUNDS {
-        // Seeds of its own: the workloads' do not depend on whether this was measured.
+        // The harness has its own seeds: those of the workloads do not depend on whether it is measured.
         let seeds = Seeds::new(1 + round as i64);
         let summary = runner::run(&flags, 1, 0, &seeds, &(), &|thread| {
             let mut key = keys.allocate();
@@ -60,7 +60,7 @@ pub fn measure(flags: &Flags) -> Result<Harness> {
     })
 }
 
-/// The line about it.
+/// The line about the harness.
 pub fn text(harness: &Harness) -> String {
     format!(
         "Harness:    {:.3} micros/op ({:.3} to {:.3}) for key, clock and counting, which every figure below includes\n",
@@ -80,7 +80,7 @@ mod tests {
             let flags = Flags {
                 json: json.to_owned(),
                 histogram: json.is_empty(),
-                // What would make it wait or print is left out.
+                // Flags that would make it wait or print are reset.
                 benchmark_read_rate_limit: 1,
                 stats_interval: 1,
                 ..Flags::default()

@@ -1,4 +1,4 @@
-//! What is printed before the first workload.
+//! The text that is printed before the first workload.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -7,7 +7,8 @@ use base::date::Utc;
 use crate::flags::Flags;
 use crate::values::Sizes;
 
-/// Engine, date and processor, for standard error. `release` is the release of RocksDB that the OPTIONS file names.
+/// Engine, date and processor, for standard error. `release` is the release of RocksDB that the OPTIONS file
+/// names.
 pub fn environment(release: Option<&str>) -> String {
     let mut text = release.map_or_else(String::new, |release| format!("RocksDB:    version {release}\n"));
     text.push_str(&format!("Esker:      version {}\n", env!("CARGO_PKG_VERSION")));
@@ -35,7 +36,8 @@ pub fn environment(release: Option<&str>) -> String {
     text
 }
 
-/// `--build_info`, under RocksDB's names: the release whose options are written by default, and what was built.
+/// The text of `--build_info`, under RocksDB's names: the release whose options are written by default, and
+/// the build.
 pub fn build_info() -> String {
     format!(
         "db_bench (RocksDB) {}\n    esker_version: {}\n    rocksdb_build_git_sha: {}\n",
@@ -45,7 +47,8 @@ pub fn build_info() -> String {
     )
 }
 
-/// The moment so many seconds after the beginning of 1970, in UTC, in the form of C's `ctime`, which RocksDB's `benchmark.sh` reads.
+/// The moment `seconds` after the beginning of 1970, in UTC, in the form of C's `ctime`, which RocksDB's
+/// `benchmark.sh` reads.
 fn ctime(seconds: u64) -> String {
     // The first day of 1970 was a Thursday.
     const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
@@ -116,7 +119,7 @@ pub fn text(flags: &Flags, sizes: Sizes) -> String {
     text
 }
 
-/// RocksDB's name in the header.
+/// RocksDB's name of a compression type in the header.
 fn compression_name(flag: &str) -> &'static str {
     match flag.to_ascii_lowercase().as_str() {
         "none" => "NoCompression",

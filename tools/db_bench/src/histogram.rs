@@ -1,4 +1,4 @@
-//! The distribution of latencies: kept in nanoseconds, printed in microseconds in RocksDB's layout.
+//! The distribution of latencies: recorded in nanoseconds, printed in microseconds in RocksDB's layout.
 
 use std::time::Duration;
 
@@ -6,47 +6,47 @@ use base::statistics::{HistogramHead, bucket_limits, histogram_text};
 use hdrhistogram::Histogram as Hdr;
 use serde::{Deserialize, Serialize};
 
-/// The longest time told apart from longer ones: a quarter of an hour.
+/// The longest time that is recorded exactly, in nanoseconds: a quarter of an hour.
 const MOST_NANOS: u64 = 900_000_000_000;
 
-/// Latencies of one kind of operation.
+/// The latencies of one kind of operation.
 #[derive(Clone, Debug)]
 pub struct Histogram {
     hdr: Hdr<u64>,
-    /// The longest, exactly.
+    /// The longest latency, exactly.
     max: u64,
 }
 
-/// A distribution in a few numbers, in microseconds.
+/// The summary of a distribution, in microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Percentiles {
-    /// Operations.
+    /// The number of operations.
     pub count: u64,
-    /// Mean.
+    /// The mean latency.
     pub mean: f64,
-    /// Standard deviation.
+    /// The standard deviation of the latencies.
     pub stdev: f64,
-    /// The shortest.
+    /// The shortest latency.
     pub min: f64,
-    /// What half of the operations did not exceed, and so on.
+    /// The median: the latency that half of the operations did not exceed.
     pub p50: f64,
-    /// 75%.
+    /// The latency that 75% of the operations did not exceed.
     pub p75: f64,
-    /// 90%.
+    /// The latency that 90% of the operations did not exceed.
     pub p90: f64,
-    /// 99%.
+    /// The latency that 99% of the operations did not exceed.
     pub p99: f64,
-    /// 99.9%.
+    /// The latency that 99.9% of the operations did not exceed.
     pub p99_9: f64,
-    /// 99.99%.
+    /// The latency that 99.99% of the operations did not exceed.
     pub p99_99: f64,
-    /// The longest, exactly.
+    /// The longest latency, exactly.
     pub max: f64,
 }
 
 impl Percentiles {
-    /// In one line.
+    /// The summary in one line.
     pub fn text(&self) -> String {
         format!(
             "Count: {} P50: {:.2} P75: {:.2} P90: {:.2} P99: {:.2} P99.9: {:.2} P99.99: {:.2} Max: {:.2}",
@@ -73,7 +73,7 @@ impl Histogram {
         self.hdr.saturating_record(nanos);
     }
 
-    /// Adds all of `other`.
+    /// Adds all operations of `other`.
     pub fn merge(&mut self, other: &Histogram) {
         self.max = self.max.max(other.max);
         self.hdr
@@ -81,35 +81,35 @@ impl Histogram {
             .expect("all histograms have the same bounds");
     }
 
-    /// Microseconds that `percent` of the operations did not exceed.
+    /// The latency, in microseconds, that `percent` of the operations did not exceed.
     pub fn percentile(&self, percent: f64) -> f64 {
         self.hdr.value_at_percentile(percent) as f64 / 1e3
     }
 
-    /// Operations recorded.
+    /// The number of operations recorded.
     #[cfg(test)]
     pub fn count(&self) -> u64 {
         self.hdr.len()
     }
 
-    /// Operations that took longer than `time`, to within a thousandth of it.
+    /// The number of operations that took longer than `time`, to within a thousandth of it.
     #[cfg(test)]
     pub fn count_above(&self, time: Duration) -> u64 {
         self.hdr.len() - self.hdr.count_between(0, time.as_nanos() as u64)
     }
 
-    /// Forgets everything, and keeps its memory.
+    /// Clears the histogram and keeps its memory.
     pub fn reset(&mut self) {
         self.hdr.reset();
         self.max = 0;
     }
 
-    /// What is worth knowing of it.
+    /// The summary of the histogram.
     pub fn percentiles(&self) -> Percentiles {
         let exact = |count: u64, value: u64| if count == 0 { 0.0 } else { value as f64 / 1e3 };
         let count = self.hdr.len();
         let or_zero = |value: f64| if count == 0 { 0.0 } else { value / 1e3 };
-        // A bucket's upper end may lie above the greatest value in it.
+        // The upper end of a bucket may be above the greatest value in it.
         let max = exact(count, self.max);
         let percentile = |percent: f64| self.percentile(percent).min(max);
         Percentiles {
@@ -127,7 +127,7 @@ impl Histogram {
         }
     }
 
-    /// As RocksDB prints histograms.
+    /// The histogram in the form in which RocksDB prints it.
     pub fn text(&self) -> String {
         let count = self.hdr.len();
         let or_zero = |value: f64| if count == 0 { 0.0 } else { value / 1e3 };
@@ -141,7 +141,7 @@ impl Histogram {
         };
         let mut below = 0;
         let buckets = bucket_limits().iter().map(|limit| {
-            // Not above the border, so that a bucket of ours that reaches over it is counted once.
+            // Buckets that reach over the limit count as above it, so that each is counted once.
             let so_far = self.hdr.count_between(0, limit.saturating_mul(1_000));
             let inside = so_far - below;
             below = so_far;

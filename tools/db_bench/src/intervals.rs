@@ -1,5 +1,5 @@
-//! What happened in each second of a run, or whatever `--report_interval_seconds` says: each thread collects by itself
-//! and hands over what it has when an interval has ended.
+//! The course of a run by intervals of a second, or of `--report_interval_seconds`: each thread collects its
+//! own figures, and hands them over when an interval has ended.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Mutex;
@@ -12,49 +12,50 @@ use crate::report::Op;
 /// Latencies by kind of operation.
 pub type Latencies = BTreeMap<Op, Histogram>;
 
-/// What was seen of the database and the process at the end of an interval. Counts are since the database was opened.
+/// The state of the database and the process at the end of an interval. Counts are since the database was
+/// opened.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Sample {
-    /// Files and bytes of each level, all families together.
+    /// The number and bytes of the files of each level, all families together.
     pub levels: Vec<(u64, u64)>,
-    /// Microseconds writers were held back.
+    /// Microseconds that writers were stalled or delayed.
     pub stall_micros: u64,
-    /// Bytes flushes and compactions wrote.
+    /// Bytes that flushes and compactions wrote.
     pub job_bytes: u64,
-    /// Bytes the process has resident.
+    /// Resident bytes of the process.
     pub resident: u64,
-    /// Seconds of processor time the process used.
+    /// Seconds of processor time that the process used.
     pub cpu_seconds: f64,
 }
 
 /// An interval that is over.
 #[derive(Clone, Debug)]
 pub struct Interval {
-    /// Its end, from the start of the run.
+    /// The end of the interval, from the start of the run.
     pub end: Duration,
-    /// Operations that ended in it.
+    /// The number of operations that ended in it.
     pub operations: u64,
-    /// Operations of a writer in the background that ended in it.
+    /// The number of operations of a background writer that ended in it.
     pub background_operations: u64,
-    /// Latencies of the first.
+    /// The latencies of the counted operations.
     pub latencies: BTreeMap<Op, Percentiles>,
-    /// Latencies of the writer in the background.
+    /// The latencies of the background writer.
     pub background: BTreeMap<Op, Percentiles>,
-    /// How things stood at its end.
+    /// The state at the end of the interval.
     pub sample: Sample,
 }
 
-/// What a thread hands over.
+/// The figures that a thread hands over.
 pub struct Part<'a> {
-    /// Its number.
+    /// The number of the thread.
     pub thread: usize,
-    /// The interval it collected in.
+    /// The interval that the figures belong to.
     pub interval: u64,
-    /// True for a writer in the background.
+    /// True for a background writer.
     pub excluded: bool,
-    /// Operations.
+    /// The number of operations.
     pub operations: u64,
-    /// Their latencies.
+    /// The latencies of the operations.
     pub latencies: &'a Latencies,
 }
 
@@ -64,14 +65,14 @@ struct Sum {
     latencies: [Latencies; 2],
 }
 
-/// Operations and latencies of an interval: those that count, and the background's.
+/// The operations and latencies of an interval: the counted ones and the background's.
 type Closed = ([u64; 2], [BTreeMap<Op, Percentiles>; 2]);
 
 #[derive(Default)]
 struct Inner {
-    /// The interval each thread is in; `u64::MAX` when it is done.
+    /// The interval that each thread is in; `u64::MAX` for a thread that is done.
     at: Vec<u64>,
-    /// Intervals some thread may still add to, from number `closed.len()` on.
+    /// Intervals that some thread may still add to, from number `closed.len()` on.
     open: VecDeque<Sum>,
     closed: Vec<Closed>,
     ends: Vec<(Duration, Sample)>,
@@ -84,7 +85,7 @@ pub struct Intervals {
 }
 
 impl Intervals {
-    /// Of a run of `threads` threads.
+    /// The intervals of a run of `threads` threads.
     pub fn new(threads: usize) -> Intervals {
         Intervals {
             current: AtomicU64::new(0),
@@ -95,21 +96,21 @@ impl Intervals {
         }
     }
 
-    /// The number of the interval that is going on.
+    /// The number of the current interval.
     #[inline]
     pub fn current(&self) -> u64 {
         self.current.load(Ordering::Relaxed)
     }
 
-    /// Ends the interval.
+    /// Ends the current interval.
     pub fn end(&self, at: Duration, sample: Sample) {
         let mut inner = self.inner.lock().expect("no thread panics in here");
         inner.ends.push((at, sample));
         self.current.store(inner.ends.len() as u64, Ordering::Relaxed);
     }
 
-    /// Takes what a thread collected in an interval; from now on it collects in interval `next`, or, if that is `None`,
-    /// never again.
+    /// Takes the figures that a thread collected in an interval. From now on the thread collects in interval
+    /// `next`, or, if that is `None`, is done.
     pub fn hand_over(&self, part: &Part<'_>, next: Option<u64>) {
         let mut inner = self.inner.lock().expect("no thread panics in here");
         let inner = &mut *inner;
@@ -123,7 +124,7 @@ impl Intervals {
             sum.latencies[kind].entry(*op).or_default().merge(latencies);
         }
         inner.at[part.thread] = next.unwrap_or(u64::MAX);
-        // Histograms are large: none is kept longer than somebody adds to it.
+        // Histograms are large: each is summarised as soon as no thread adds to it any more.
         let least = inner.at.iter().copied().min().unwrap_or(u64::MAX);
         while (inner.closed.len() as u64) < least
             && let Some(sum) = inner.open.pop_front()
@@ -138,7 +139,7 @@ impl Intervals {
         }
     }
 
-    /// Every interval in order, when all threads are done and the last interval was ended.
+    /// All intervals in order; to be called when all threads are done and the last interval was ended.
     pub fn into_rows(self) -> Vec<Interval> {
         let inner = self.inner.into_inner().expect("no thread panics in here");
         let mut closed = inner.closed.into_iter();
@@ -195,7 +196,8 @@ mod tests {
         intervals.hand_over(&part(0, 0, &many), Some(intervals.current()));
         intervals.end(2 * second, Sample::default());
         intervals.hand_over(&part(0, 1, &few), Some(intervals.current()));
-        // Thread 1 was in one operation all the time, and hands over only now what it did in the first interval.
+        // Thread 1 was in one operation all the time, and only now hands over its figures of the first
+        // interval.
         intervals.hand_over(&part(1, 0, &few), Some(intervals.current()));
         let mut writer = part(1, 2, &one);
         writer.excluded = true;

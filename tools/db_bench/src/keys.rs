@@ -1,23 +1,25 @@
-//! Keys from numbers, as RocksDB's db_bench makes them: the number in eight bytes, most significant first, then `0`s.
-//! With prefixes, the prefix comes first, made in the same way of the number modulo the count of prefixes.
+//! Keys from numbers, as RocksDB's db_bench makes them: the number in eight bytes, most significant first,
+//! then `0`s. With prefixes, the prefix comes first, made in the same way from the number modulo the count of
+//! prefixes.
 
 use std::sync::Arc;
 
-/// How keys are made.
+/// The format of keys.
 #[derive(Clone, Debug)]
 pub struct KeyFormat {
-    /// Bytes of a key.
+    /// The size of a key in bytes.
     pub key_size: usize,
-    /// Bytes of the prefix.
+    /// The size of the prefix in bytes.
     pub prefix_size: usize,
-    /// Prefixes there are; 0: keys have no prefix of their own.
+    /// The number of prefixes; 0: keys have no prefix of their own.
     pub prefixes: u64,
-    /// Keys that stand for the numbers, whatever else is said here: those of a database that is there.
+    /// The keys of an existing database, which represent the numbers instead of made keys.
     pub existing: Option<Arc<[Box<[u8]>]>>,
 }
 
 impl KeyFormat {
-    /// Keys of `key_size` bytes over `num` numbers, `keys_per_prefix` of which share a prefix (0: no prefixes).
+    /// Keys of `key_size` bytes for `num` numbers, `keys_per_prefix` of which share a prefix (0: no
+    /// prefixes).
     pub fn new(key_size: usize, prefix_size: usize, num: u64, keys_per_prefix: u64) -> KeyFormat {
         let prefixes = num.checked_div(keys_per_prefix).map_or(0, |count| count.max(1));
         KeyFormat {
@@ -28,13 +30,13 @@ impl KeyFormat {
         }
     }
 
-    /// A key to write into.
+    /// Allocates a key to write into.
     pub fn allocate(&self) -> Vec<u8> {
         vec![b'0'; self.key_size]
     }
 
-    /// Writes the key of `number`. `key` comes from [`allocate`](KeyFormat::allocate). A number beyond the existing keys stands for
-    /// the last one.
+    /// Writes the key of `number`. `key` comes from [`allocate`](KeyFormat::allocate). A number beyond the
+    /// existing keys means the last one.
     #[inline]
     pub fn write(&self, number: u64, key: &mut Vec<u8>) {
         if let Some(keys) = &self.existing {
@@ -52,7 +54,7 @@ impl KeyFormat {
     }
 }
 
-/// The low bytes of `number`, most significant first, then `0`s.
+/// Writes the low bytes of `number`, most significant first, then `0`s.
 #[inline]
 fn fill(number: u64, out: &mut [u8]) {
     let len = out.len().min(8);

@@ -2,7 +2,7 @@
 //!
 //! Without `--benchmarks` it gives a tour of about a minute on a database of its own.
 //!
-//! The program is [`main`]. What other benchmarks take from here are the operations of [`Mixgraph`].
+//! The program is [`main`]. Other benchmarks use the operations of [`Mixgraph`] from here.
 #![forbid(unsafe_code)]
 
 mod bench;
@@ -43,7 +43,7 @@ use flamegraph::Flamegraph;
 pub use mixgraph::{Kind, Mixgraph, Operation, Preset, Share};
 use tour::Tour;
 
-/// db_bench, with the arguments of the process.
+/// Runs db_bench with the arguments of the process.
 pub fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     match run(&args) {
@@ -97,7 +97,7 @@ fn run(args: &[String]) -> Result<(), String> {
     if !flags.benchmarks.is_empty() {
         return drive(flags, &test_directory.join("dbbench")).map_err(|error| error.to_string());
     }
-    // Removed, with the database of the tour in it, when this function returns.
+    // This directory, with the tour's database in it, is removed when the function returns.
     let own = tempfile::Builder::new()
         .prefix("db_bench-")
         .tempdir_in(&test_directory)

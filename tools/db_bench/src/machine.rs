@@ -1,10 +1,10 @@
-//! What the machine is.
+//! The description of the machine.
 
 use std::path::Path;
 
 use crate::document::Machine;
 
-/// This machine, with the file system of `dir`, or of the first directory above it that is there.
+/// Describes this machine, with the file system of `dir`, or of its nearest parent that exists.
 pub fn describe(dir: &Path) -> Machine {
     let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
     let (file_system, mount) = file_system(&read("/proc/self/mounts"), &existing(dir));
@@ -42,7 +42,8 @@ fn value(text: &str, name: &str) -> Option<String> {
         .map(|(_, value)| value.trim().to_owned())
 }
 
-/// Type, and device with options, of the mount that holds `dir`: the one with the longest path, the last of equals.
+/// The type, and the device with options, of the mount that holds `dir`: the mount with the longest path, and
+/// the last of equals.
 fn file_system(mounts: &str, dir: &Path) -> (String, String) {
     let unescape = |text: &str| text.replace("\\040", " ").replace("\\011", "\t");
     let mut best: Option<(usize, String, String)> = None;

@@ -1,4 +1,4 @@
-//! The engine's options from flags: RocksDB's names of flags, which are not always those of the options.
+//! The engine's options from the flags: RocksDB's names of flags, which are not always those of the options.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use esker::{
 use crate::flags::Flags;
 use crate::stderr_logger::StderrLogger;
 
-/// Options whose default in RocksDB's db_bench is not that of RocksDB.
+/// Options whose default in RocksDB's db_bench differs from RocksDB's default.
 const BENCH_DEFAULTS: &[(&str, &str)] = &[
     ("level_compaction_dynamic_level_bytes", "false"),
     ("hard_pending_compaction_bytes_limit", "137438953472"),
@@ -22,7 +22,7 @@ const BENCH_DEFAULTS: &[(&str, &str)] = &[
     ("pin_top_level_index_and_filter", "false"),
 ];
 
-/// The options a command line asks for.
+/// The options that a command line asks for.
 pub fn from_flags(flags: &Flags) -> Result<Options> {
     let mut options = Options {
         create_if_missing: !flags.use_existing_db,
@@ -71,7 +71,7 @@ pub fn from_flags(flags: &Flags) -> Result<Options> {
     table.checksum = u8::try_from(flags.checksum_type)
         .ok()
         .and_then(ChecksumType::from_byte)
-        .ok_or_else(|| Error::invalid_argument("--checksum_type lies between 0 and 4"))?;
+        .ok_or_else(|| Error::invalid_argument("--checksum_type must be between 0 and 4"))?;
     if flags.bloom_bits >= 0.0 {
         table.filter_policy = match flags.use_ribbon_filter {
             true => FilterPolicy::Ribbon {
@@ -184,7 +184,7 @@ pub fn from_flags(flags: &Flags) -> Result<Options> {
     Ok(options)
 }
 
-/// A filter that is asked about every row and removes none.
+/// A filter that is called for every row and removes none.
 struct KeepFilter;
 
 impl CompactionFilterFactory for KeepFilter {
@@ -223,7 +223,7 @@ fn rate_limiter(flags: &Flags) -> Result<Option<Arc<RateLimiter>>> {
 
 fn statistics(flags: &Flags) -> Result<Option<Arc<Statistics>>> {
     let level = StatsLevel::of_number(flags.stats_level)
-        .ok_or_else(|| Error::invalid_argument("--stats_level lies between 0 and 5"))?;
+        .ok_or_else(|| Error::invalid_argument("--stats_level must be between 0 and 5"))?;
     Ok(flags.statistics.then(|| Statistics::of_level(level)))
 }
 
@@ -260,7 +260,7 @@ fn block_cache(flags: &Flags, cache: CacheOptions) -> Result<Arc<BlockCache>> {
     Ok(Cache::tiered(cache, tiered))
 }
 
-/// How files are merged.
+/// Sets the compaction style and the options of the styles.
 fn compaction_styles(flags: &Flags, family: &mut ColumnFamilyOptions) -> Result<()> {
     family.compaction_style = ::flags::engine::compaction_style(flags.compaction_style)?;
     family.compaction_pri = ::flags::engine::compaction_pri(flags.compaction_pri)?;
@@ -279,7 +279,7 @@ fn compaction_styles(flags: &Flags, family: &mut ColumnFamilyOptions) -> Result<
     universal.stop_style = match flags.universal_stop_style {
         0 => CompactionStopStyle::SimilarSize,
         1 => CompactionStopStyle::TotalSize,
-        _ => return Err(Error::invalid_argument("--universal_stop_style is 0 or 1")),
+        _ => return Err(Error::invalid_argument("--universal_stop_style must be 0 or 1")),
     };
     let fifo = &mut family.compaction_options_fifo;
     if flags.fifo_compaction_max_table_files_size_mb > 0 {
@@ -405,7 +405,7 @@ mod tests {
         }
     }
 
-    /// `docs/options.md` is read off the options; `REWRITE=1` writes it.
+    /// Compares `docs/options.md` with the options; `REWRITE=1` writes it.
     #[test]
     fn options_are_documented() {
         let mut text = String::from(
@@ -445,7 +445,7 @@ mod tests {
 
     const ROCKSDB_DEFAULTS: &str = include_str!("rocksdb_defaults.txt");
 
-    /// Flags that RocksDB has not.
+    /// Flags that RocksDB does not have.
     const OURS: &[&str] = &[
         "undefok",
         "transaction_prepare_percent",
@@ -461,7 +461,7 @@ mod tests {
         "peer_rounds",
     ];
 
-    /// Flags with another default than RocksDB's, that default, and the reason.
+    /// Flags whose default differs from RocksDB's, RocksDB's default, and the reason.
     const OTHERS: &[(&str, &str, &str)] = &[
         (
             "benchmarks",

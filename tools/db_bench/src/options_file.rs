@@ -6,9 +6,11 @@ use esker::{FilterPolicy, Options, OptionsFile};
 use crate::flags::Flags;
 use crate::options;
 
-/// The options of the file, in which the flags have their say where RocksDB's db_bench lets them, and remarks on those that have not.
+/// The options of the file, with the flags applied that RocksDB's db_bench applies, and remarks on flags that
+/// have no effect.
 ///
 /// # Errors
+///
 /// Those of the file system and of [`OptionsFile::parse`], naming the file.
 pub fn load(flags: &Flags) -> Result<(Options, Vec<String>)> {
     let path = &flags.options_file;
@@ -47,7 +49,7 @@ pub fn load(flags: &Flags) -> Result<(Options, Vec<String>)> {
 fn without_effect(flags: &Flags, asked: &Options, file: &Options) -> Result<Vec<String>> {
     let unasked = options::from_flags(&Flags::default())?;
     let get = |options: &Options, name: &str| ::flags::engine::get(options, name);
-    // These are taken from the command line where the file leaves them open.
+    // These options are taken from the command line if the file does not set them.
     let taken = ["create_if_missing", "filter_policy", "file_checksum_gen_factory"];
     let rows = ::flags::engine::rows();
     let names = rows

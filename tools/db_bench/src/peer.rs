@@ -1,8 +1,9 @@
-//! `--peer PATH`: RocksDB's own db_bench, or another build of ours, beside this one.
+//! `--peer PATH`: compares this program with RocksDB's db_bench, or with another build of Esker's.
 //!
-//! A round runs both programs, one after the other and in turns who goes first, with the flags of the command line and
-//! the same seed, each over a fresh database of its own. Result lines are paired by their order; the ratio of a pair's
-//! operations a second, above 1 where we are faster, is judged over all rounds by [`paired::Comparison`].
+//! A round runs the two programs one after the other, alternating which is first, with the flags of the
+//! command line and the same seed, each over a fresh database of its own. Result lines are paired by their
+//! order. The ratio of a pair's operations a second, above 1 if Esker is faster, is judged over all rounds by
+//! [`paired::Comparison`].
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -12,13 +13,15 @@ use paired::{Comparison, Cost, Finished, Line, MARGIN, median};
 
 use crate::flags::Flags;
 
-/// Flags both programs get with values of their own, or that concern only us; each takes a value.
+/// Flags that have different values in the two programs, or that concern only this program; each takes a
+/// value.
 const OURS: &[&str] = &["peer", "peer_rounds", "db", "seed"];
 
 /// A benchmark that takes longer has hung.
 const LIMIT: Duration = Duration::from_secs(24 * 3600);
 
-/// Runs both programs over all rounds and prints what came out. `args` is the command line `flags` were read from.
+/// Runs the two programs over all rounds and prints the comparison. `args` is the command line that `flags`
+/// were parsed from.
 pub fn compare(flags: &Flags, args: &[String]) -> Result<(), String> {
     if flags.use_existing_db {
         return Err(
@@ -74,7 +77,7 @@ struct Program {
 }
 
 impl Program {
-    /// Over a fresh database, in `place` or, if that is empty, in the test directory.
+    /// Runs a program over a fresh database, in `place` or, if that is empty, in the test directory.
     fn run(&self, place: &str, seed: u64) -> Result<Finished, String> {
         let place = match place {
             "" => ::flags::test_directory()?,
@@ -112,7 +115,7 @@ fn shared(args: &[String]) -> Vec<String> {
     kept
 }
 
-/// gflags reads no `k`, `m`, `g` and `t` behind a number; we do.
+/// A number without the suffixes `k`, `m`, `g` and `t`, which gflags does not parse.
 fn plain_number(arg: &str) -> String {
     let (flag, value) = arg
         .split_once('=')
@@ -146,7 +149,7 @@ fn rates(lines: &[Line]) -> String {
     rates.join(", ")
 }
 
-/// Who the peer says it is, and what it warns of.
+/// The peer's name and version, and its warnings.
 fn introduction(peer: &Finished) -> String {
     let texts = peer.errors.lines().chain(peer.output.lines());
     texts
@@ -156,10 +159,10 @@ fn introduction(peer: &Finished) -> String {
         .collect()
 }
 
-/// Reads a figure off a cost.
+/// Selects a figure of a cost.
 type CostFigure = fn(&Cost) -> f64;
 
-/// Both programs' run in a round, ours first.
+/// The runs of the two programs in a round, this program's first.
 type Round = [(Finished, Vec<Line>); 2];
 
 fn report(rounds: &[Round]) -> Result<String, String> {
@@ -249,7 +252,8 @@ fn report(rounds: &[Round]) -> Result<String, String> {
     Ok(text)
 }
 
-/// Fails where one program found more of its keys than chance explains. The keys themselves differ: the generators do.
+/// Fails if one program found more of its keys than chance explains. The keys themselves differ, because the
+/// generators do.
 fn same_work<'a>(name: &str, rounds: impl Iterator<Item = [&'a Line; 2]>) -> Result<(), String> {
     for [ours, peer] in rounds {
         let (Some(ours), Some(peer)) = (ours.found, peer.found) else {

@@ -1,14 +1,14 @@
-//! The shape of a database: a line a level, from the first key at the left to the last at the right.
+//! The shape of a database: one line for each level, from the first key at the left to the last at the right.
 
 use esker::LiveFile;
 
-/// Characters of the key range.
+/// The width of the key range in characters.
 const WIDTH: usize = 56;
-/// By the number of files that cover a place: none, one, two or three, more. Below L0 files do not overlap, and all that
-/// counts is whether there is one.
+/// Shades by the number of files that cover a place: none, one, two or three, more. Below L0 files do not
+/// overlap, and the only question is whether there is one.
 const SHADES: [char; 4] = ['·', '░', '▒', '█'];
 
-/// Where a key lies between others, by its first eight bytes.
+/// The position of a key among others, by its first eight bytes.
 fn place(key: &[u8]) -> u64 {
     let mut bytes = [0; 8];
     let len = key.len().min(8);

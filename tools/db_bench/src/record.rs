@@ -1,4 +1,4 @@
-//! Puts a document together: what stands in it from the start, and each run as it ends.
+//! Assembles a document: the setting at the start, and each run as it ends.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -23,14 +23,15 @@ use crate::report::{Op, Summary};
 use crate::resources::{self, Used};
 use ::flags::FlagSet;
 
-/// Writes the document of a command line, anew after each run.
+/// Writes the document of a command line again after each run.
 pub struct Recorder {
     path: PathBuf,
     document: Document,
 }
 
 impl Recorder {
-    /// What is known before the first run; writes it, so that a path that cannot be written is found out now.
+    /// Starts the document and writes it, so that a path that cannot be written is found out before the first
+    /// run.
     pub fn new(flags: &Flags, options: &Options, db: &Path, seed: i64, harness: Harness) -> Result<Recorder> {
         let recorder = Recorder {
             path: PathBuf::from(&flags.json),
@@ -78,7 +79,7 @@ fn all_options(options: &Options) -> BTreeMap<String, String> {
     of(options).chain(of(family)).chain(of(table)).collect()
 }
 
-/// How things stood when a run began.
+/// The state when a run began.
 pub struct Before {
     start: Instant,
     used: Used,
@@ -185,7 +186,7 @@ impl Engine {
 }
 
 impl Before {
-    /// Now. The peak of resident memory counts from here.
+    /// The state now. The peak of resident memory counts from here.
     pub fn now(handles: &Handles, options: &Options) -> Before {
         resources::forget_peak();
         Before {
@@ -196,7 +197,8 @@ impl Before {
         }
     }
 
-    /// The run that has just ended. `summary` is that of its threads; a workload that has none counts no operations.
+    /// The run that has just ended. `summary` is that of its threads; a workload without one counts no
+    /// operations.
     pub fn ended(
         self,
         name: &str,
@@ -338,7 +340,7 @@ fn levels(levels: &[(u64, u64)]) -> Vec<Level> {
         .collect()
 }
 
-/// Differences of what was counted from one sample to the next.
+/// The differences between the counts of successive samples.
 fn intervals(summary: &Summary, tickers: &[u64], used: Used) -> Vec<IntervalRow> {
     let ticker = |ticker: Ticker| tickers[ticker as usize];
     let mut stalled = ticker(Ticker::StallMicros);

@@ -1,4 +1,5 @@
-//! What is printed about a workload, in RocksDB's words and columns, so that what reads its output reads ours.
+//! The text about a workload, in RocksDB's words and columns, so that programs which read RocksDB's output
+//! can read it.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -7,35 +8,35 @@ use crate::histogram::Histogram;
 use crate::intervals::Interval;
 use crate::resources::Cpu;
 
-/// Kinds of operations with a distribution of their own.
+/// The kinds of operations that have their own distribution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Op {
-    /// A key, or an entry of a scan, read.
+    /// The read of a key, or of an entry of a scan.
     Read,
-    /// A write batch.
+    /// The write of a batch.
     Write,
-    /// Deletions.
+    /// A deletion.
     Delete,
-    /// A seek and the steps behind it.
+    /// A seek and the steps after it.
     Seek,
     /// A merge.
     Merge,
-    /// A read and a write of what was read.
+    /// A read and a write of the value read.
     Update,
-    /// A block compressed.
+    /// The compression of a block.
     Compress,
-    /// A block restored.
+    /// The decompression of a block.
     Uncompress,
-    /// A CRC.
+    /// The computation of a CRC.
     Crc,
-    /// A hash.
+    /// The computation of a hash.
     Hash,
     /// Anything else.
     Other,
 }
 
 impl Op {
-    /// RocksDB's word for it.
+    /// RocksDB's word for the kind.
     pub fn name(self) -> &'static str {
         match self {
             Op::Read => "read",
@@ -53,38 +54,38 @@ impl Op {
     }
 }
 
-/// What all threads of a run did together.
+/// The work of all threads of a run together.
 #[derive(Clone, Debug, Default)]
 pub struct Summary {
-    /// Operations.
+    /// The number of operations.
     pub done: u64,
     /// Bytes of keys and values.
     pub bytes: u64,
     /// Time from the first thread's start to the last one's end.
     pub elapsed: Duration,
-    /// The threads' times added up.
+    /// The sum of the threads' times.
     pub busy: Duration,
-    /// What the workload adds to its line.
+    /// The workload's addition to its line.
     pub message: String,
-    /// Latencies by kind.
+    /// The latencies by kind.
     pub latencies: BTreeMap<Op, Histogram>,
-    /// True if the text is to show them.
+    /// True if the text shows the distributions.
     pub histogram: bool,
-    /// Operations of a writer in the background, which are not among the above.
+    /// The number of operations of a background writer, which are not counted above.
     pub background_done: u64,
-    /// Their latencies.
+    /// The latencies of the background writer.
     pub background: BTreeMap<Op, Histogram>,
-    /// Bytes that `--benchmark_write_rate_limit` had due and that were not written when the run ended.
+    /// Bytes that were due by `--benchmark_write_rate_limit` and not written when the run ended.
     pub overdue_writes: u64,
-    /// Reads that `--benchmark_read_rate_limit` had due and that were not done when the run ended.
+    /// Reads that were due by `--benchmark_read_rate_limit` and not done when the run ended.
     pub overdue_reads: u64,
-    /// Reads from files, and their bytes, that the threads did themselves.
+    /// The number of file reads that the threads did themselves.
     pub reads: u64,
-    /// See `reads`.
+    /// The bytes of these reads.
     pub bytes_read: u64,
     /// Processor time of the threads.
     pub cpu: Cpu,
-    /// What happened when, for `--json`.
+    /// The course of the run, for `--json`.
     pub intervals: Vec<Interval>,
 }
 
@@ -94,7 +95,7 @@ impl Summary {
         self.done.max(1) as f64 / self.seconds()
     }
 
-    /// MiB a second; `None` where no bytes were counted.
+    /// Mebibytes a second; `None` if no bytes were counted.
     pub fn mib_per_second(&self) -> Option<f64> {
         (self.bytes > 0).then(|| self.bytes as f64 / 1_048_576.0 / self.seconds())
     }
@@ -103,7 +104,8 @@ impl Summary {
         self.elapsed.as_secs_f64().max(1e-9)
     }
 
-    /// What a rate asked for and the run ended without, which is in no latency; empty where there is nothing to say.
+    /// The note on work that was due by a rate and not done when the run ended; no latency includes it. Empty
+    /// if there is none.
     pub fn overdue_text(&self) -> String {
         let mut text = String::new();
         for (what, overdue) in [
@@ -119,7 +121,7 @@ impl Summary {
         text
     }
 
-    /// The line of workload `name`, and its distributions where they were asked for.
+    /// The line of workload `name`, and its distributions if they were asked for.
     pub fn text(&self, name: &str) -> String {
         let done = self.done.max(1);
         let mut extra = self
@@ -165,7 +167,7 @@ impl Repetitions {
         self.ops.len() == self.mib.len()
     }
 
-    /// The line after each run from the second on: averages so far, or intervals of 95% confidence.
+    /// The line after each run from the second on: averages so far, or 95% confidence intervals.
     pub fn text(&self, name: &str, intervals: bool) -> String {
         let runs = self.ops.len();
         if runs < 2 {
@@ -242,7 +244,7 @@ fn median(samples: &[f64]) -> f64 {
     }
 }
 
-/// Half the width of the interval that holds the mean with a probability of 95%, for samples of a normal distribution.
+/// Half the width of the 95% confidence interval of the mean, for samples of a normal distribution.
 fn confidence(samples: &[f64]) -> f64 {
     let mean = mean(samples);
     let squares: f64 = samples.iter().map(|sample| (sample - mean).powi(2)).sum();

@@ -1,4 +1,5 @@
-//! What a run used of the machine: processor time, memory, disk; and how the database stood.
+//! The resources of the machine that a run used (processor time, memory, disk), and the state of the
+//! database.
 
 use std::ops::{Add, Sub};
 use std::time::Duration;
@@ -13,19 +14,19 @@ use crate::intervals::Sample;
 /// Processor time.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Cpu {
-    /// In the program.
+    /// The time in user code.
     pub user: Duration,
-    /// In the kernel, on the program's behalf.
+    /// The time in the kernel, on the program's behalf.
     pub system: Duration,
 }
 
 impl Cpu {
-    /// Of the calling thread since it began.
+    /// The processor time of the calling thread since it began.
     pub fn of_thread() -> Cpu {
         Cpu::of(UsageWho::RUSAGE_THREAD)
     }
 
-    /// Of all threads since the program began.
+    /// The processor time of all threads since the program began.
     pub fn of_process() -> Cpu {
         Cpu::of(UsageWho::RUSAGE_SELF)
     }
@@ -37,7 +38,7 @@ impl Cpu {
         })
     }
 
-    /// Both.
+    /// The time in user code and in the kernel.
     pub fn total(&self) -> Duration {
         self.user + self.system
     }
@@ -67,25 +68,25 @@ fn duration(time: TimeVal) -> Duration {
     Duration::new(time.tv_sec().max(0) as u64, time.tv_usec().max(0) as u32 * 1_000)
 }
 
-/// What the process has used so far.
+/// The resources that the process has used so far.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Used {
     /// Processor time.
     pub cpu: Cpu,
-    /// Bytes asked of the kernel by reads of every kind, from its cache or not.
+    /// Bytes that reads of every kind asked of the kernel, from its cache or not.
     pub read: u64,
-    /// Bytes fetched from storage for them, and for mappings.
+    /// Bytes fetched from storage for these reads and for mappings.
     pub storage_read: u64,
-    /// Bytes sent to storage, or about to be.
+    /// Bytes sent to storage, or dirty in the page cache.
     pub storage_written: u64,
-    /// Pages that had to be read from storage where the program touched them.
+    /// Pages that had to be read from storage when the program touched them.
     pub major_faults: u64,
-    /// Switches of threads that had time left.
+    /// The number of preemptions of threads.
     pub involuntary_switches: u64,
 }
 
 impl Used {
-    /// Now.
+    /// The resources used until now.
     pub fn now() -> Used {
         let io = std::fs::read_to_string("/proc/self/io").unwrap_or_default();
         let usage = getrusage(UsageWho::RUSAGE_SELF).ok();
@@ -117,7 +118,7 @@ impl Sub for Used {
     }
 }
 
-/// The number behind `name:` in a file of `/proc`; 0 if it is not there.
+/// The number after `name:` in a file of `/proc`; 0 if it is missing.
 fn field(text: &str, name: &str) -> u64 {
     text.lines()
         .filter_map(|line| line.split_once(':'))
@@ -132,12 +133,12 @@ pub fn memory() -> (u64, u64) {
     (field(&status, "VmRSS") << 10, field(&status, "VmHWM") << 10)
 }
 
-/// Lets the peak of resident memory begin anew. True if the kernel does that; false leaves it the program's peak.
+/// Resets the peak of resident memory. False if the kernel cannot: it is then still the program's peak.
 pub fn forget_peak() -> bool {
     std::fs::write("/proc/self/clear_refs", "5").is_ok()
 }
 
-/// How the database and the process stand.
+/// The state of the database and the process.
 pub fn sample(handles: &Handles) -> Sample {
     let stats = handles.db.statistics();
     Sample {

@@ -1,4 +1,4 @@
-//! Runs a workload on its threads: start together, count, time, add up.
+//! Runs a workload on its threads: starts them together, counts, measures and adds up.
 
 use std::io::Write;
 use std::sync::Barrier;
@@ -18,11 +18,11 @@ use crate::resources;
 use crate::schedule::{self, Line, Schedule};
 use crate::seeds::Seeds;
 
-/// What the threads of a run share.
+/// The state that the threads of a run share.
 pub struct Shared {
-    /// Threads of the run.
+    /// The number of threads of the run.
     pub threads: usize,
-    /// Threads that are done.
+    /// The number of threads that are done.
     pub finished: AtomicUsize,
     /// `--benchmark_write_rate_limit`, in bytes.
     writes: Option<Schedule>,
@@ -31,19 +31,19 @@ pub struct Shared {
     /// `--benchmark_read_rate_limit`, in reads.
     reads: Option<Schedule>,
     failed: AtomicBool,
-    /// Time ran out, so that operations may be missing that were due.
+    /// True if the time limit ended the run, so that operations which were due may be missing.
     cut_short: AtomicBool,
     progress: ProgressBar,
-    /// Operations of all threads, for `--report_interval_seconds`.
+    /// The number of operations of all threads, for `--report_interval_seconds`.
     total: Option<AtomicU64>,
-    /// For `--json`.
+    /// The intervals, for `--json`.
     intervals: Option<Intervals>,
     settings: Settings,
 }
 
-/// What looks on while threads run.
+/// Observes the database while threads run.
 pub trait Observer: Sync {
-    /// Called at each line of `--stats_interval`, by thread 0.
+    /// Called by thread 0 at each line of `--stats_interval`.
     fn on_line(&self) {}
     /// Called at the end of each interval.
     fn sample(&self) -> Sample {
@@ -53,7 +53,7 @@ pub trait Observer: Sync {
 
 impl Observer for () {}
 
-/// Flags that the counting of each operation looks at.
+/// The flags that matter for counting each operation.
 #[derive(Clone, Debug)]
 struct Settings {
     latencies: bool,
@@ -65,15 +65,15 @@ struct Settings {
 
 /// A thread of a run.
 pub struct Thread<'a> {
-    /// From 0.
+    /// The number of the thread, from 0.
     pub id: usize,
-    /// Its own numbers.
+    /// The thread's own random numbers.
     pub rng: Rng,
-    /// What it shares with the others.
+    /// The state shared with the other threads.
     pub shared: &'a Shared,
-    /// What the workload adds to its line.
+    /// The workload's addition to its line.
     pub message: String,
-    /// Leaves its operations out of the sum: a writer in the background of readers.
+    /// True for a background writer among readers: its operations are not added to the sum.
     pub excluded: bool,
     bytes: u64,
     done: u64,
@@ -82,16 +82,16 @@ pub struct Thread<'a> {
     last_op: Instant,
     last_line: (Instant, u64),
     observer: &'a dyn Observer,
-    /// When the operation that comes next was due, in a run with a rate.
+    /// The time at which the next operation was due, in a run with a rate.
     due: Option<Instant>,
     line: Line,
-    /// The interval, where there are intervals, and what was done before it.
+    /// The number of the interval, if there are intervals, and the operations done before it.
     interval: (u64, u64),
-    /// Of the interval, or of the run where there are none.
+    /// The latencies of the interval, or of the run if there are no intervals.
     latencies: Latencies,
-    /// Of intervals that are over.
+    /// The latencies of earlier intervals.
     earlier: Latencies,
-    /// Since the last line about this thread's speed.
+    /// The latencies since the last line about this thread's speed.
     since_line: Latencies,
 }
 
@@ -124,7 +124,7 @@ impl<'a> Thread<'a> {
         }
     }
 
-    /// Forgets what was done and begins anew: what came before was to set things up. Intervals keep it.
+    /// Resets the counts and starts again: the work so far was preparation. Intervals keep it.
     pub fn restart(&mut self) {
         let now = Instant::now();
         if let Some(intervals) = &self.shared.intervals {
@@ -139,7 +139,7 @@ impl<'a> Thread<'a> {
         self.since_line.clear();
     }
 
-    /// What this thread did so far.
+    /// The work of this thread so far.
     pub fn summary(&self) -> Summary {
         let elapsed = self.start.elapsed();
         let mut latencies = self.earlier.clone();
@@ -164,8 +164,8 @@ impl<'a> Thread<'a> {
         self.bytes += bytes;
     }
 
-    /// In a run with a rate of reads, waits until the next `reads` are due, and begins an operation. Its latency counts
-    /// from when it was due.
+    /// In a run with a rate of reads, waits until the next `reads` are due, and begins an operation. Its
+    /// latency counts from the due time.
     #[inline]
     pub fn wait_to_read(&mut self, reads: u64) {
         if let Some(schedule) = &self.shared.reads {
@@ -173,8 +173,8 @@ impl<'a> Thread<'a> {
         }
     }
 
-    /// In a run with a rate of bytes written, waits until the next `bytes` are due, and begins an operation. Its latency
-    /// counts from when it was due.
+    /// In a run with a rate of bytes written, waits until the next `bytes` are due, and begins an operation.
+    /// Its latency counts from the due time.
     #[inline]
     pub fn wait_to_write(&mut self, bytes: u64) {
         if let Some(schedule) = &self.shared.writes {
@@ -186,8 +186,8 @@ impl<'a> Thread<'a> {
         }
     }
 
-    /// Waits until the next `units` of `schedule` are due, and begins an operation. Its latency counts from when it was
-    /// due.
+    /// Waits until the next `units` of `schedule` are due, and begins an operation. Its latency counts from
+    /// the due time.
     #[cold]
     pub fn wait_for(&mut self, schedule: &Schedule, units: u64) {
         let due = schedule.take(units, Instant::now());
@@ -196,7 +196,7 @@ impl<'a> Thread<'a> {
         self.last_op = Instant::now();
     }
 
-    /// Counts `count` operations that took, together, the time since the last call.
+    /// Counts `count` operations that together took the time since the last call.
     #[inline]
     pub fn finished(&mut self, count: u64, op: Op) {
         if let Some(intervals) = &self.shared.intervals
@@ -252,7 +252,7 @@ impl<'a> Thread<'a> {
         }
     }
 
-    /// Latencies of the whole run, when the thread is done.
+    /// The latencies of the whole run, when the thread is done.
     fn close(&mut self) -> Latencies {
         match &self.shared.intervals {
             Some(intervals) => {
@@ -267,7 +267,7 @@ impl<'a> Thread<'a> {
     fn report_progress(&mut self) {
         let settings = &self.shared.settings;
         if settings.stats_interval == 0 {
-            // A hundredth of what is done, but no more than every 100 and no less than every 100,000 operations.
+            // A hundredth of the operations done, but at least 100 and at most 100,000.
             let step = (self.done / 10).clamp(100, 100_000);
             self.shared.progress.inc(self.done - self.last_line.1);
             self.last_line.1 = self.done;
@@ -306,7 +306,7 @@ impl<'a> Thread<'a> {
         self.last_line = (now, self.done);
     }
 
-    /// How long a loop of this thread goes on: `operations`, or `seconds` if that is more than 0.
+    /// The length of a loop of this thread: `operations`, or `seconds` if that is more than 0.
     pub fn pace(&self, seconds: i32, operations: i64) -> Pace<'a> {
         Pace {
             shared: self.shared,
@@ -321,7 +321,7 @@ impl<'a> Thread<'a> {
     }
 }
 
-/// Says when a loop ends.
+/// Decides when a loop ends.
 pub struct Pace<'a> {
     shared: &'a Shared,
     limit: Option<Duration>,
@@ -331,7 +331,8 @@ pub struct Pace<'a> {
 }
 
 impl Pace<'_> {
-    /// Counts `step` operations about to be done; true if they are not to be done any more.
+    /// Counts `step` operations that are about to be done; true if the loop has ended and they are not to be
+    /// done.
     #[inline]
     pub fn done(&mut self, step: i64) -> bool {
         let before = self.done;
@@ -353,11 +354,11 @@ impl Pace<'_> {
     }
 }
 
-/// What a run is to do on each thread.
+/// The work of a run on each thread.
 pub type Body<'a> = &'a (dyn Fn(&mut Thread<'_>) -> Result<()> + Sync);
 
-/// Runs `body` on `threads` threads at once and adds up what they did. `expected` is the number of operations of all
-/// threads, for the progress bar. The first error ends the run.
+/// Runs `body` on `threads` threads at once and adds up their work. `expected` is the number of operations of
+/// all threads, for the progress bar. The first error ends the run.
 pub fn run(
     flags: &Flags,
     threads: usize,
@@ -381,7 +382,7 @@ pub fn run(
             latencies: flags.histogram || !flags.json.is_empty(),
             histogram: flags.histogram,
             stats_interval: match flags.stats_interval_seconds > 0 {
-                // How often the clock is looked at.
+                // The number of operations between two looks at the clock.
                 true => 1_000,
                 false => flags.stats_interval.max(0) as u64,
             },
@@ -447,12 +448,12 @@ pub fn run(
     Ok(summary)
 }
 
-/// A thread of that name: profilers and debuggers tell threads apart by their names.
+/// A thread with a name, by which profilers and debuggers identify threads.
 fn named(name: String) -> std::thread::Builder {
     std::thread::Builder::new().name(name)
 }
 
-/// What one thread did, and when.
+/// The work of one thread, and its start and end.
 struct Outcome {
     start: Instant,
     finish: Instant,
@@ -482,7 +483,7 @@ fn run_thread(
         shared.failed.store(true, Ordering::Relaxed);
     }
     if thread.excluded {
-        // It ends with the others.
+        // The thread that failed ends the others.
         shared.cut_short.store(true, Ordering::Relaxed);
     }
     let latencies = thread.close();
@@ -494,7 +495,7 @@ fn run_thread(
         bytes: thread.bytes,
         message: thread.message,
         latencies,
-        // The thread was made for this run alone.
+        // The thread was made for this run alone, so all its reads belong to the run.
         io: esker::io_stats::current(),
         cpu: resources::Cpu::of_thread(),
     })
@@ -533,7 +534,7 @@ fn add_up(outcomes: Vec<Result<Outcome>>) -> Result<Summary> {
     Ok(summary)
 }
 
-/// A bar on a terminal; nothing anywhere else.
+/// A progress bar on a terminal, and nothing elsewhere.
 fn progress_bar(flags: &Flags, expected: u64) -> ProgressBar {
     if !flags.progress_reports || flags.stats_interval > 0 || flags.stats_interval_seconds > 0 {
         return ProgressBar::hidden();
@@ -551,8 +552,8 @@ fn progress_bar(flags: &Flags, expected: u64) -> ProgressBar {
     bar.with_style(ProgressStyle::with_template(template).expect("a fixed template is right"))
 }
 
-/// Ends an interval each `--report_interval_seconds`, or each second, until the run has ended; the last one then, however
-/// short.
+/// Ends an interval every `--report_interval_seconds`, or every second, until the run has ended; the last
+/// interval ends then, however short it is.
 fn end_intervals(
     flags: &Flags,
     shared: &Shared,
@@ -580,7 +581,7 @@ fn end_intervals(
     intervals.end(start.elapsed(), observer.sample());
 }
 
-/// Writes a row of `--report_file` each `--report_interval_seconds` until the run has ended.
+/// Writes a row of `--report_file` every `--report_interval_seconds` until the run has ended.
 fn report_rows(flags: &Flags, shared: &Shared, ended: &AtomicBool) {
     let Some(total) = &shared.total else { return };
     let interval = Duration::from_secs(flags.report_interval_seconds as u64);
@@ -687,7 +688,8 @@ mod tests {
         .unwrap();
         let latencies = &summary.latencies[&Op::Read];
         assert_eq!(latencies.count(), 300);
-        // The operation itself, and one for each millisecond up to the hundredth behind it, however slow the machine.
+        // The operation itself, and one for each millisecond up to the hundredth after it, however slow the
+        // machine is.
         assert!(latencies.count_above(Duration::from_millis(100)) >= 100);
         assert!(latencies.percentile(70.0) >= 90_000.0);
         assert!(summary.elapsed >= Duration::from_millis(299), "the rate is kept");
@@ -711,7 +713,7 @@ mod tests {
                 Ok(())
             })
             .unwrap();
-            // Of a thousand a second, hardly one in three hundred was done.
+            // With a thousand operations due a second, hardly one in three hundred was done.
             assert_eq!(summary.overdue_reads > 900, expected, "{}", summary.overdue_reads);
             assert_eq!(summary.overdue_text().contains(" reads were due"), expected);
         }
@@ -737,7 +739,7 @@ mod tests {
         let still = Still::default();
         let summary = run(&flags, 3, 0, &Seeds::new(1), &still, &|thread| {
             thread.excluded = thread.id == 2;
-            // Until an interval has ended.
+            // Waits until an interval has ended.
             while still.0.load(Ordering::Relaxed) == 0 {
                 thread.finished(5, if thread.excluded { Op::Write } else { Op::Read });
                 std::thread::yield_now();
@@ -782,7 +784,7 @@ mod tests {
         };
         let text = || std::fs::read_to_string(&report_file).unwrap_or_default();
         run(&flags, 1, 0, &Seeds::new(1), &(), &|thread| {
-            // Until there are a heading and a row.
+            // Waits until there are a heading and a row.
             while text().lines().count() < 2 {
                 thread.finished(1, Op::Other);
                 std::thread::yield_now();

@@ -1,26 +1,26 @@
-//! When operations of a rate-limited run are due, and what their latency is.
+//! The due times of operations in a run with a rate, and latencies that count from them.
 //!
-//! A benchmark that begins an operation only when the one before is done asks nothing of the engine while the engine
-//! stands still: a pause of a second is one slow operation among thousands of fast ones, where users of a service would
-//! have waited by the thousand. That is coordinated omission. Where a rate is given, there is a remedy: operations are
-//! due at fixed times, whatever became of those before them, and latency counts from there. Those that a pause made late
-//! follow one another without delay until the schedule is kept again.
+//! A benchmark that begins an operation only after the previous one has ended asks nothing of the engine
+//! during a pause: a pause of a second is one slow operation among thousands of fast ones, where thousands of
+//! a service's users would have waited. That is coordinated omission. A rate avoids it: operations are due at
+//! fixed times, whatever happened to those before them, and latency counts from the due time. Operations that
+//! a pause delayed follow one another immediately until the schedule is met again.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// So many units (bytes, operations) a second, taken by all threads in turn.
+/// A rate of units (bytes, operations) a second, which all threads take in turn.
 #[derive(Debug)]
 pub struct Schedule {
     per_second: f64,
-    /// When the first unit was taken, which was when it was due.
+    /// The time at which the first unit was taken, which is its due time.
     start: OnceLock<Instant>,
     taken: AtomicU64,
 }
 
 impl Schedule {
-    /// `per_second` units; `None` for 0: no limit.
+    /// A rate of `per_second` units; `None` for 0, which means no limit.
     pub fn new(per_second: u64) -> Option<Schedule> {
         (per_second > 0).then(|| Schedule {
             per_second: per_second as f64,
@@ -29,25 +29,26 @@ impl Schedule {
         })
     }
 
-    /// Takes the next `units` and says when they are due, which may be past.
+    /// Takes the next `units` and returns their due time, which may be past.
     pub fn take(&self, units: u64, now: Instant) -> Instant {
         let start = *self.start.get_or_init(|| now);
         let before = self.taken.fetch_add(units, Ordering::Relaxed);
         start + Duration::from_secs_f64(before as f64 / self.per_second)
     }
 
-    /// A schedule of another rate, which begins where this one is: what is late stays late.
+    /// A schedule with another rate, which begins where this one is: late units stay late.
     pub fn followed_by(&self, per_second: u64) -> Option<Schedule> {
         let next = Schedule::new(per_second)?;
         if self.start.get().is_some() {
-            // The due time of the next unit does not depend on the clock any more.
+            // The due time of the next unit no longer depends on the clock.
             let due = self.take(0, Instant::now());
             next.start.get_or_init(|| due);
         }
         Some(next)
     }
 
-    /// Units that were due before `now` and that nobody took; none if those of the last hundredth of a second are all.
+    /// The number of units that were due before `now` and were not taken; 0 if all of them were due in the
+    /// last hundredth of a second.
     pub fn overdue(&self, now: Instant) -> u64 {
         let Some(start) = self.start.get() else { return 0 };
         let due = now.saturating_duration_since(*start).as_secs_f64() * self.per_second;
@@ -60,7 +61,7 @@ impl Schedule {
     }
 }
 
-/// Returns at `due`, or somewhat later: as soon as the operating system wakes the thread.
+/// Returns at `due` or somewhat later: as soon as the operating system wakes the thread.
 pub fn wait_until(due: Instant) {
     loop {
         let wait = due.saturating_duration_since(Instant::now());
@@ -71,19 +72,20 @@ pub fn wait_until(due: Instant) {
     }
 }
 
-/// One thread's operations as they would have gone if it had never been woken late: each begins when it is due, or when
-/// the one before it is done.
+/// One thread's operations as they would have run if the thread had never been woken late: each begins at its
+/// due time, or when the previous one is done.
 ///
-/// To be woken late, by some fifty microseconds each time, is the doing of the harness, and would be most of the latency
-/// of a read from memory. What operations made each other wait is the doing of the engine, and is all here.
+/// Late wake-ups, of some fifty microseconds each, are caused by the harness, and would be most of the
+/// latency of a read from memory. Waiting of operations for one another is caused by the engine, and is fully
+/// included.
 #[derive(Debug, Default)]
 pub struct Line {
-    /// When the last operation was done.
+    /// The time at which the last operation was done.
     free: Option<Instant>,
 }
 
 impl Line {
-    /// The latency, from `due`, of an operation that took `time` from its actual beginning.
+    /// The latency, from `due`, of an operation that took `time` from its actual start.
     pub fn latency(&mut self, due: Instant, time: Duration) -> Duration {
         let begin = self.free.map_or(due, |free| free.max(due));
         let end = begin + time;
@@ -122,7 +124,8 @@ mod tests {
         assert!(slow.followed_by(0).is_none());
     }
 
-    /// A clock moved by hand: an operation a millisecond takes 100 microseconds each, but the tenth a second.
+    /// With a simulated clock, one operation is due every millisecond and takes 100 microseconds, except the
+    /// tenth, which takes a second.
     #[test]
     fn a_stall_is_charged_to_all_that_were_due_in_it() {
         let schedule = Schedule::new(1_000).unwrap();
@@ -130,7 +133,7 @@ mod tests {
         let (mut now, mut line, mut latencies) = (start, Line::default(), Vec::new());
         for operation in 0..3_000 {
             let due = schedule.take(1, now);
-            // Woken late whenever it had to wait: not the engine's doing.
+            // The thread is woken late whenever it had to wait; the engine is not to blame.
             if due > now {
                 now = due + Duration::from_micros(60);
             }
@@ -144,7 +147,8 @@ mod tests {
         }
         assert!(latencies[..10].iter().all(|latency| *latency == MILLI / 10));
         assert_eq!(latencies[10], Duration::from_secs(1));
-        // Each next was due a millisecond later, and takes a tenth of one: the line gets shorter by 0.9 ms each time.
+        // The following operations are each due a millisecond later, and take a tenth of a millisecond: the
+        // backlog shrinks by 0.9 ms each time.
         assert_eq!(latencies[11], Duration::from_micros(999_100));
         assert_eq!(latencies[510], Duration::from_micros(550_000));
         let late = latencies.iter().filter(|latency| **latency > MILLI / 10).count();
@@ -154,7 +158,7 @@ mod tests {
             "1,000 were due in the stall, 110 more while those caught up"
         );
         assert_eq!(latencies[2_999], MILLI / 10);
-        // A loop that waits for each operation would have told of one slow operation in 3,000.
+        // A loop that waits for each operation would have reported one slow operation in 3,000.
         let over_half = latencies.iter().filter(|latency| **latency > 500 * MILLI).count();
         assert_eq!(over_half, 556);
     }

@@ -1,4 +1,5 @@
-//! `--use_secondary_db`: a thread that takes a secondary to where its primary is, every `--secondary_update_interval`.
+//! `--use_secondary_db`: a thread that makes a secondary catch up with its primary every
+//! `--secondary_update_interval` seconds.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,7 +9,7 @@ use std::time::Duration;
 
 use esker::Db;
 
-/// Catches up until it is stopped or a catch-up fails, which standard error says.
+/// Catches up until it is stopped or until a catch-up fails, which it reports on standard error.
 pub struct CatchUp {
     /// Dropped to stop the thread.
     stop: Sender<()>,
@@ -17,7 +18,7 @@ pub struct CatchUp {
 }
 
 impl CatchUp {
-    /// The first catch-up is at once.
+    /// Starts the thread. The first catch-up is immediate.
     pub fn start(db: Db, interval: Duration) -> CatchUp {
         let (stop, stopped) = channel::<()>();
         let updates = Arc::new(AtomicU64::new(0));
@@ -43,7 +44,7 @@ impl CatchUp {
         }
     }
 
-    /// Ends the thread and gives the number of its catch-ups.
+    /// Ends the thread and returns the number of its catch-ups.
     pub fn stop(self) -> u64 {
         drop(self.stop);
         self.thread

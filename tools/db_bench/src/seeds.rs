@@ -1,13 +1,14 @@
-//! Seeds of random numbers: one base a run, printed and replayable, and from it a seed of its own for every thread of
-//! every workload.
+//! Seeds of random numbers: one base for each run, printed and replayable, from which every thread of every
+//! workload gets its own seed.
 //!
-//! Seeds are hashed out of the base and a counter that never restarts. A base plus a thread's number, as RocksDB's
-//! db_bench has it, would give the threads of a second workload, or of a run whose `--seed` is the next number, the
-//! keys of the first, found in the caches the first has warmed.
+//! Seeds are hashes of the base and a counter that never restarts. A base plus a thread's number, as in
+//! RocksDB's db_bench, would give the threads of a second workload, or of a run whose `--seed` is the next
+//! number, the keys of the first, which would be in the caches that the first has warmed.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Hands out seeds, each once: no thread of any workload draws the numbers of another, of this run or of another run.
+/// Hands out seeds, each once: no thread of any workload draws the numbers of another, in this run or in
+/// another run.
 #[derive(Debug)]
 pub struct Seeds {
     base: u64,
@@ -15,10 +16,10 @@ pub struct Seeds {
 }
 
 impl Seeds {
-    /// From `--seed`. 0 draws a base nobody chose.
+    /// The seeds of a `--seed`. 0 draws a random base.
     pub fn new(seed: i64) -> Seeds {
         let base = match seed {
-            // A positive number, so that it can be given back as `--seed`.
+            // The base is positive, so that it can be passed as `--seed`.
             0 => (base::env::fresh_seed() >> 1).max(1),
             seed => seed as u64,
         };
@@ -28,12 +29,12 @@ impl Seeds {
         }
     }
 
-    /// What `--seed` has to be to replay this run.
+    /// The `--seed` that replays this run.
     pub fn base(&self) -> i64 {
         self.base as i64
     }
 
-    /// The line that says so; `asked` is the `--seed` that was given.
+    /// The line about the seed; `asked` is the `--seed` that was given.
     pub fn text(&self, asked: i64) -> String {
         match asked {
             0 => format!("Set seed to {} because --seed was 0\n", self.base()),
@@ -44,15 +45,16 @@ impl Seeds {
     /// The next seed.
     pub fn next_seed(&self) -> u64 {
         let number = self.used.fetch_add(1, Ordering::Relaxed) + 1;
-        // Each base starts somewhere else on SplitMix64's one cycle, so far from the others that they do not meet.
+        // Each base starts elsewhere on SplitMix64's one cycle, so far from the others that their sequences
+        // do not meet.
         mix(mix(self.base).wrapping_add(number.wrapping_mul(STEP)))
     }
 }
 
-/// SplitMix64 goes round all numbers in steps of this.
+/// The step of SplitMix64, whose multiples go through all numbers.
 const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// What SplitMix64 makes of a number: a bijection in which each bit of the input changes half of the output.
+/// The output function of SplitMix64: a bijection in which each bit of the input changes half of the output.
 #[inline]
 pub fn mix(number: u64) -> u64 {
     let mut z = number.wrapping_add(STEP);
@@ -71,10 +73,10 @@ mod tests {
     use crate::report::Op;
     use crate::runner;
 
-    /// Numbers compared of each sequence.
+    /// The number of compared numbers of each sequence.
     const NUMBERS: usize = 64;
 
-    /// What the threads of `workloads` workloads draw in a run with that `--seed`.
+    /// The numbers that the threads of `workloads` workloads draw in a run with this `--seed`.
     fn sequences(seed: i64, workloads: usize, threads: usize) -> (i64, Vec<Vec<u64>>) {
         let flags = Flags {
             progress_reports: false,
@@ -98,9 +100,9 @@ mod tests {
 
     #[test]
     fn sequences_are_shared_only_by_runs_of_one_seed() {
-        // Runs of neighbouring seeds, of a seed nobody chose twice over, and of the ends of the range; each with three
-        // workloads of four threads. No number turns up twice anywhere, so no two sequences are equal, and none is
-        // another's shifted by less than its length.
+        // Runs of neighbouring seeds, of two random seeds, and of the ends of the range; each with three
+        // workloads of four threads. No number occurs twice anywhere, so no two sequences are equal, and none
+        // is another's shifted by less than its length.
         let (mut numbers, mut count) = (HashSet::new(), 0);
         let mut chosen = Vec::new();
         for seed in [
@@ -132,7 +134,7 @@ mod tests {
             "two sequences meet; seeds drawn: {chosen:?}"
         );
 
-        // The seed printed replays the run, whether it was given or drawn.
+        // The printed seed replays the run, whether it was given or drawn.
         for base in [7, chosen[0]] {
             let (first, again) = (sequences(base, 3, 4), sequences(base, 3, 4));
             assert_eq!(first, again, "--seed={base}");

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use base::date::Utc;
 use esker::{InfoLogLevel, Logger};
 
-/// Writes each message with its time, in UTC, and its thread, as a line of `LOG` has them.
+/// Writes each message with its time, in UTC, and its thread, in the form of a line of `LOG`.
 pub struct StderrLogger;
 
 impl Logger for StderrLogger {
@@ -17,7 +17,7 @@ impl Logger for StderrLogger {
     }
 }
 
-/// Lines of a header stand each for itself; of anything else they belong together.
+/// Each line of a header is a line of its own; the lines of other messages belong together.
 fn text(now: Duration, thread: &str, level: InfoLogLevel, message: &str) -> String {
     let utc = Utc::from_unix(now.as_secs());
     let tag = match level {

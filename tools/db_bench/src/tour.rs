@@ -1,4 +1,4 @@
-//! What db_bench does when it is told nothing: about a minute through a database of its own, checked at each step.
+//! The program without `--benchmarks`: about a minute through a database of its own, checked at each step.
 
 use std::time::Instant;
 
@@ -11,20 +11,20 @@ use crate::keys::KeyFormat;
 use crate::picture;
 use crate::report::Summary;
 
-/// Keys of the tour, unless `--num` says otherwise.
+/// The number of keys of the tour, unless `--num` sets it.
 const KEYS: i64 = 3_000_000;
-/// Bytes of the block cache, and bits a key of the filters, unless flags say otherwise: db_bench's own defaults, 32 MiB
-/// and no filters, are what nobody runs.
+/// The size of the block cache in bytes, and the bits a key of the filters, unless flags set them: db_bench's
+/// own defaults, 32 MiB and no filters, are unusual in production.
 const CACHE: i64 = 256 << 20;
 const BLOOM_BITS: f64 = 10.0;
 
-/// What the tour does, and how it went.
+/// The steps of the tour, and their results.
 pub struct Tour {
     bench: Bench,
     results: Vec<(String, String)>,
 }
 
-/// Flags of the tour.
+/// The flags of the tour.
 pub fn flags(mut flags: Flags) -> Flags {
     let usual = Flags::default();
     if flags.num == usual.num {
@@ -54,7 +54,7 @@ impl Tour {
         }
     }
 
-    /// Runs it. Fails if a step finds other keys than were written.
+    /// Runs the tour. Fails if a step finds other keys than were written.
     pub fn run(&mut self) -> Result<()> {
         let num = self.bench.flags.num as u64;
         self.step("load: every key once, in random order", "filluniquerandom")?;

@@ -1,28 +1,28 @@
-//! Values that compress to a given share of their size, as RocksDB's db_bench makes them: pieces of 100 bytes, each a
-//! short random string repeated, in a megabyte that is used over and over.
+//! Values that compress to a given share of their size, as RocksDB's db_bench makes them: pieces of 100
+//! bytes, each a short random string repeated, in a megabyte that is used over and over.
 
 use std::sync::Arc;
 
 use base::env::Rng;
 
-/// Bytes of a piece.
+/// The size of a piece in bytes.
 const PIECE: usize = 100;
-/// More than any compression window, so that no value sees its own copy.
+/// The least number of bytes: more than any compression window, so that no value sees its own copy.
 const LEAST: usize = 1 << 20;
 
-/// How sizes of values are drawn.
+/// The distribution of the sizes of values.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Sizes {
-    /// All the same.
+    /// All values have this size.
     Fixed(usize),
-    /// Every size from the first to the second alike.
+    /// All sizes from the first to the second are equally likely.
     Uniform(usize, usize),
-    /// Around the middle, a sixth of the range as deviation, kept within the range.
+    /// A normal distribution around the middle, with a sixth of the range as deviation, limited to the range.
     Normal(usize, usize),
 }
 
 impl Sizes {
-    /// The greatest size that can come.
+    /// The greatest possible size.
     pub fn most(self) -> usize {
         match self {
             Sizes::Fixed(size) => size,
@@ -30,7 +30,7 @@ impl Sizes {
         }
     }
 
-    /// The size expected.
+    /// The expected size.
     pub fn average(self) -> usize {
         match self {
             Sizes::Fixed(size) => size,
@@ -45,7 +45,7 @@ impl Sizes {
             Sizes::Uniform(least, most) => rng.usize(least..=most),
             Sizes::Normal(least, most) => {
                 let (mean, deviation) = ((least + most) as f64 / 2.0, (most - least) as f64 / 6.0);
-                // Box and Muller's way from two uniform numbers to a normal one.
+                // The Box-Muller transform of two uniform numbers into a normal one.
                 let radius = (-2.0 * (1.0 - rng.f64()).ln()).sqrt();
                 let normal = radius * (std::f64::consts::TAU * rng.f64()).cos();
                 ((mean + deviation * normal).round().max(0.0) as usize).clamp(least, most)
@@ -54,7 +54,7 @@ impl Sizes {
     }
 }
 
-/// Hands out values. Clones share their bytes.
+/// Returns values one after the other. Clones share their bytes.
 #[derive(Clone, Debug)]
 pub struct Values {
     bytes: Arc<[u8]>,
@@ -65,8 +65,8 @@ pub struct Values {
 }
 
 impl Values {
-    /// Values that shrink to `ratio` of their size; `same_percentage` of them are all the same. RocksDB's db_bench has
-    /// one seed for the values of every run and thread; here it is the run's.
+    /// Values that compress to `ratio` of their size; `same_percentage` of them are all the same. RocksDB's
+    /// db_bench has one seed for the values of every run and thread; here it is the run's.
     pub fn new(sizes: Sizes, ratio: f64, same_percentage: u32, seed: u64) -> Values {
         let mut rng = Rng::with_seed(seed);
         let least = LEAST.max(sizes.most());
@@ -86,12 +86,12 @@ impl Values {
         }
     }
 
-    /// How sizes are drawn.
+    /// The distribution of sizes.
     pub fn sizes(&self) -> Sizes {
         self.sizes
     }
 
-    /// Values of the same kind for a thread: other places of the same bytes, sizes of its own.
+    /// The values of a thread: other places of the same bytes, and sizes of its own.
     pub fn of_thread(&self, seed: u64) -> Values {
         let mut rng = Rng::with_seed(seed);
         Values {
@@ -101,7 +101,7 @@ impl Values {
         }
     }
 
-    /// The same bytes in values of one size, at most a megabyte.
+    /// Values of one size, at most a megabyte, from the same bytes.
     pub fn resized(&self, size: usize) -> Values {
         Values {
             sizes: Sizes::Fixed(size.min(self.bytes.len())),
@@ -117,7 +117,7 @@ impl Values {
         self.value_of(len)
     }
 
-    /// The next value, of a size that is given: at most a megabyte.
+    /// The next value, of a given size of at most a megabyte.
     #[inline]
     pub fn value_of(&mut self, len: usize) -> &[u8] {
         if self.same_percentage > 0 && self.rng.u32(..100) < self.same_percentage {

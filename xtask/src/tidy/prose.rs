@@ -20,6 +20,7 @@ const DONE: &[&str] = &[
     "crates/testkit/",
     "crates/vfs/",
     "crates/wal/",
+    "tools/db_bench/",
     "tools/esker/",
     "tools/flags/",
     "tools/paired/",

@@ -60,7 +60,7 @@ impl Bench {
         }
     }
 
-    /// Closes the database, saying what failed.
+    /// Closes the database and reports a failure.
     pub fn close(&mut self) -> Result<()> {
         if let Some(catch_up) = self.catch_up.take() {
             self.secondary_updates += catch_up.stop();
@@ -77,7 +77,8 @@ impl Bench {
         Db::destroy(&self.options, &self.path)
     }
 
-    /// With `--use_existing_keys`, reads all keys of the default family, which stand for numbers from now on; `--num` is their count.
+    /// With `--use_existing_keys`, reads all keys of the default family, which represent the numbers from now
+    /// on; `--num` becomes their count.
     pub(super) fn load_existing_keys(&mut self) -> Result<()> {
         if !self.flags.use_existing_keys {
             return Ok(());

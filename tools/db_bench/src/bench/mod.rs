@@ -28,25 +28,25 @@ use crate::workloads::transaction::{self, Transactions};
 use crate::workloads::{self, Run, Threads, Workload};
 use crate::{harness, header, options, options_file};
 
-/// The database under test, and what is known of it.
+/// The database under test and its setting.
 pub struct Bench {
     /// The command line.
     pub flags: Flags,
-    /// The options databases are opened with.
+    /// The options that databases are opened with.
     pub options: Options,
-    /// Where the database lies.
+    /// The directory of the database.
     pub path: PathBuf,
     seeds: Seeds,
     values: Values,
     time: Time,
     db: Option<Handles>,
-    /// With `--use_existing_keys`: the keys that stand for the numbers below `--num`.
+    /// With `--use_existing_keys`: the keys that represent the numbers below `--num`.
     existing_keys: Option<Arc<[Box<[u8]>]>>,
-    /// The catch-up of an open secondary.
+    /// The catch-up thread of an open secondary.
     catch_up: Option<CatchUp>,
-    /// Catch-ups of secondaries that are closed.
+    /// The number of catch-ups of secondaries that are closed.
     secondary_updates: u64,
-    /// For `--json`.
+    /// The recorder for `--json`.
     recorder: Option<Recorder>,
 }
 
@@ -55,55 +55,56 @@ pub struct Bench {
 pub struct Handles {
     /// The database.
     pub db: Db,
-    /// Families over which keys are spread.
+    /// The families over which keys are spread.
     pub families: Vec<ColumnFamily>,
-    /// With `--transaction_db` or `--optimistic_transaction_db`.
+    /// The database of transactions, with `--transaction_db` or `--optimistic_transaction_db`.
     pub transactions: Option<Transactions>,
 }
 
-/// What a workload works with: the flags, with what the workload itself changes of them.
+/// The parameters of a workload: the flags, with the changes of the workload itself.
 #[derive(Clone)]
 pub struct Params<'a> {
     /// The command line.
     pub flags: &'a Flags,
     /// The database.
     pub db: &'a Db,
-    /// Families over which keys are spread.
+    /// The families over which keys are spread.
     pub families: &'a [ColumnFamily],
     /// The database that makes transactions, if there is one.
     pub transactions: Option<&'a Transactions>,
-    /// Keys written.
+    /// The number of keys written.
     pub num: i64,
-    /// Reads a thread does.
+    /// The number of reads of a thread.
     pub reads: i64,
-    /// Writes a thread does.
+    /// The number of writes of a thread.
     pub writes: i64,
-    /// Deletions a thread does.
+    /// The number of deletions of a thread.
     pub deletes: i64,
-    /// Operations in a batch.
+    /// The number of operations in a batch.
     pub batch: i64,
-    /// How keys are made.
+    /// The format of keys.
     pub keys: KeyFormat,
-    /// Hands out values; each thread has its own.
+    /// The source of values; each thread has its own.
     pub values: Values,
-    /// Steps behind a seek.
+    /// The number of steps after a seek.
     pub seek_nexts: i64,
-    /// Steps go backwards.
+    /// True if steps go backwards.
     pub reverse: bool,
-    /// How writes are done.
+    /// The options of writes.
     pub write: WriteOptions,
-    /// How reads are done.
+    /// The options of reads.
     pub read: ReadOptions,
-    /// Seed of what the threads of the workload share: the shuffle of unique keys, the operations of mixgraph.
+    /// The seed of the state that the threads of the workload share: the shuffle of unique keys, the
+    /// operations of mixgraph.
     pub workload_seed: u64,
     /// The operations of mixgraph.
     pub mixgraph: Option<Arc<workloads::mixgraph::Shared>>,
-    /// The time of timeseries.
+    /// The clock of timeseries.
     pub time: Time,
 }
 
 impl Params<'_> {
-    /// Operations of a thread that reads and writes.
+    /// The number of operations of a thread that reads and writes.
     pub fn readwrites(&self) -> i64 {
         match self.flags.reads.max(self.flags.writes) {
             given if given >= 0 => given,
@@ -111,7 +112,7 @@ impl Params<'_> {
         }
     }
 
-    /// Keys among which merges choose.
+    /// The number of keys among which merges choose.
     pub fn merge_keys(&self) -> i64 {
         match self.flags.merge_keys {
             keys if keys > 0 => keys,
@@ -125,10 +126,10 @@ impl Params<'_> {
         &self.families[self.family_index(number)]
     }
 
-    /// Where in `families` the family of a key is.
+    /// The index in `families` of the family of a key.
     pub fn family_index(&self, number: u64) -> usize {
         match self.families.len() {
-            // The usual case, without a division a key.
+            // The usual case, without a division for each key.
             1 => 0,
             len => (number % len as u64) as usize,
         }
@@ -147,7 +148,7 @@ impl Bench {
                 options
             }
         };
-        // Else no transaction is prepared.
+        // Without `allow_2pc` no transaction can be prepared.
         options.allow_2pc |= flags.transaction_db;
         let sizes = match flags.value_size_distribution_type.as_str() {
             "fixed" => Sizes::Fixed(flags.value_size.max(0) as usize),
@@ -206,7 +207,7 @@ impl Bench {
         self.db.as_ref().expect("a bench has its database open")
     }
 
-    /// What `--seed` has to be to replay this run.
+    /// The line about the `--seed` that replays this run.
     pub fn seed_text(&self) -> String {
         self.seeds.text(self.flags.seed)
     }
@@ -221,12 +222,12 @@ impl Bench {
         Ok(header::environment(release))
     }
 
-    /// What the header says of the values.
+    /// The sizes of values, for the header.
     pub fn sizes(&self) -> Sizes {
         self.values.sizes()
     }
 
-    /// Measures the harness and says so; begins the document of `--json`.
+    /// Measures the harness and prints the result; begins the document of `--json`.
     pub fn begin(&mut self) -> Result<()> {
         let harness = harness::measure(&self.flags)?;
         eprint!("{}", harness::text(&harness));
@@ -259,7 +260,7 @@ impl Bench {
         Ok(())
     }
 
-    /// What a workload changes of the options of the database it fills.
+    /// Applies a workload's changes to the options of the database that it fills.
     fn set_up(&mut self, workload: &Workload) -> Result<()> {
         self.time.store(0, Ordering::Relaxed);
         let filtered = workload.name == "timeseries"
@@ -320,7 +321,7 @@ impl Bench {
         Ok(())
     }
 
-    /// Runs the workload of that name once, without printing anything.
+    /// Runs the workload `name` once, without printing anything.
     pub fn measure(&mut self, name: &str) -> Result<Summary> {
         let (workload, _) = workloads::parse(name).map_err(Error::invalid_argument)?;
         match workload.run {
@@ -329,8 +330,8 @@ impl Bench {
         }
     }
 
-    /// What the fill cost so far, as RocksDB's compaction statistics tell it: bytes that flushes and compactions wrote for a
-    /// byte flushed, and bytes moved for a byte that compactions wrote.
+    /// The cost of the fill so far, in the terms of RocksDB's compaction statistics: bytes that flushes and
+    /// compactions wrote for each byte flushed, and bytes moved for each byte that compactions wrote.
     fn write_amplification(&self) -> String {
         let stats = self.handles().db.statistics();
         let [flushed, written, moved] = [
@@ -359,7 +360,7 @@ impl Bench {
         self.record(before, workload.name, 0, &Summary::default(), false)
     }
 
-    /// How things stand before a run, where somebody wants to know.
+    /// The state before a run, if it is to be recorded.
     fn before(&self) -> Option<Before> {
         self.recorder
             .as_ref()
@@ -483,7 +484,7 @@ impl Bench {
     }
 }
 
-/// Refuses values of flags that no workload can make sense of.
+/// Refuses values of flags that make no sense for any workload.
 fn check(flags: &Flags) -> Result<()> {
     let refuse = |message: &str| Err(Error::invalid_argument(message));
     if flags.num < 1 {
@@ -526,7 +527,7 @@ fn check(flags: &Flags) -> Result<()> {
     timeseries::expire_style(flags)?;
     transaction::check(flags)?;
     if workloads::in_list(&flags.benchmarks, "mixgraph") {
-        // Before the workloads in front of it have filled a database for hours.
+        // The settings are checked before earlier workloads fill a database for hours.
         Mixgraph::new(flags, 0).map_err(Error::invalid_argument)?;
     }
     Ok(())

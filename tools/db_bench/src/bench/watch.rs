@@ -6,7 +6,7 @@ use crate::intervals::Sample;
 use crate::resources;
 use crate::runner::Observer;
 
-/// Looks at the database while threads run.
+/// Observes the database while threads run.
 pub(super) struct Watch<'a> {
     pub flags: &'a Flags,
     pub handles: &'a Handles,

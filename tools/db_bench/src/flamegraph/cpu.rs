@@ -1,4 +1,4 @@
-//! CPU times of the threads of this process, by the kernel's account.
+//! The CPU times of the threads of this process, as the kernel counts them.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -14,15 +14,17 @@ const TASKS: &str = "/proc/self/task";
 /// Ticks a second in `/proc/self/stat`; the same on every Linux.
 const TICKS: f64 = 100.0;
 
-/// Nanoseconds by which a time by that clock may be off: a tick at either end.
+/// The error of a time by that clock in nanoseconds: a tick at either end.
 const PROCESS_CLOCK_ERROR: u64 = 20_000_000;
 
-/// True while somebody wants to know of threads that end. The timer that samples is the process's, and so is this.
+/// True while the ends of threads are recorded. The sampling timer belongs to the process, and so does this
+/// flag.
 static IS_WATCHED: AtomicBool = AtomicBool::new(false);
 /// Threads that have ended: number, name, CPU time.
 static ENDED: Mutex<Vec<(u32, String, u64)>> = Mutex::new(Vec::new());
 
-/// Notes the CPU time of this thread, which is about to end. Costs a load where nobody wants to know.
+/// Records the CPU time of the calling thread, which is about to end. Costs a load if the ends of threads are
+/// not recorded.
 pub fn thread_ends() {
     if !IS_WATCHED.load(Ordering::Relaxed) {
         return;
@@ -39,7 +41,7 @@ pub fn thread_ends() {
     }
 }
 
-/// Name and CPU time of the thread with that directory; `None` if it has ended.
+/// The name and CPU time of the thread with this directory; `None` if it has ended.
 fn thread(dir: &Path) -> Option<(String, u64)> {
     let name = std::fs::read_to_string(dir.join("comm")).ok()?;
     let times = std::fs::read_to_string(dir.join("schedstat")).ok()?;
@@ -47,19 +49,19 @@ fn thread(dir: &Path) -> Option<(String, u64)> {
     Some((name.trim_end().to_owned(), nanos))
 }
 
-/// What each thread has used since a moment.
+/// The CPU time that each thread has used since a moment.
 #[derive(Debug)]
 pub struct Times {
-    /// What threads had used before.
+    /// The CPU time that threads had used before.
     before: HashMap<u32, u64>,
-    /// What they had used when last seen.
+    /// The CPU time that threads had used when they were last read.
     threads: HashMap<u32, (String, u64)>,
     process_before: f64,
     process: f64,
 }
 
 impl Times {
-    /// Counts from now.
+    /// Starts counting now.
     pub fn start() -> Result<Times> {
         let mut times = Times {
             before: HashMap::new(),
@@ -79,7 +81,7 @@ impl Times {
         Ok(times)
     }
 
-    /// Looks at all threads again.
+    /// Reads the times of all threads again.
     pub fn read(&mut self) -> Result<()> {
         let missing = |error| Error::io("read, for --flamegraph,", Path::new(TASKS), error);
         for entry in std::fs::read_dir(TASKS).map_err(missing)? {
@@ -115,7 +117,8 @@ impl Times {
         let known: u64 = groups.values().sum();
         let process = self.process().as_nanos() as u64;
         let unknown = process.saturating_sub(known);
-        // What may come of the process's clock going in ticks, and what is next to nothing, is no group of its own.
+        // Time that the ticks of the process's clock explain, or that is next to nothing, is not a group of
+        // its own.
         let group = if unknown > (process / 100).max(PROCESS_CLOCK_ERROR) {
             Group::Ended
         } else {
@@ -125,7 +128,7 @@ impl Times {
         groups
     }
 
-    /// What the process used, all threads together, those that ended too; in hundredths of a second.
+    /// The CPU time of the process, threads that have ended included, in hundredths of a second.
     pub fn process(&self) -> Duration {
         Duration::from_secs_f64((self.process - self.process_before).max(0.0))
     }
@@ -137,10 +140,10 @@ impl Drop for Times {
     }
 }
 
-/// Seconds of CPU time of this process, in the kernel and outside.
+/// Seconds of CPU time of this process, in user code and in the kernel.
 fn process_seconds() -> Option<f64> {
     let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
-    // The name, in parentheses, may have anything in it.
+    // The name, in parentheses, may contain anything.
     let mut fields = stat.rsplit_once(')')?.1.split_whitespace().skip(11);
     let mut ticks = || fields.next()?.parse::<u64>().ok();
     Some((ticks()? + ticks()?) as f64 / TICKS)

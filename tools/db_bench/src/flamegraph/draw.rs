@@ -1,5 +1,6 @@
-//! The picture: one SVG without anything outside it. Callers above what they call; the width of a box is the CPU time of
-//! the function and all it calls. A click widens a box to the whole width, a click on the top row takes that back.
+//! The picture: one self-contained SVG. Callers are above the functions that they call; the width of a box is
+//! the CPU time of the function and all its callees. A click widens a box to the whole width, a click on the
+//! top row undoes that.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -9,15 +10,15 @@ use super::{Group, Profile};
 const WIDTH: f64 = 1_200.0;
 const MARGIN: f64 = 10.0;
 const ROW: f64 = 17.0;
-/// About a character of the text in boxes.
+/// The approximate width of a character in a box.
 const LETTER: f64 = 6.6;
-/// Narrower boxes are not drawn.
+/// The narrowest box that is drawn.
 const NARROWEST: f64 = 0.4;
 
-/// A function called from one place, with what it calls.
+/// A function called from one place, and its callees.
 #[derive(Debug, Default)]
 struct Node {
-    /// Nanoseconds of it and of all it calls.
+    /// Nanoseconds of the function and all its callees.
     nanos: f64,
     calls: BTreeMap<String, Node>,
 }
@@ -30,7 +31,8 @@ impl Node {
         }
     }
 
-    /// Rows that are drawn of it, if a nanosecond is so wide.
+    /// The number of rows of the function and its callees that are drawn if a nanosecond has the width
+    /// `scale`.
     fn rows(&self, scale: f64) -> usize {
         let calls = self.calls.values().filter(|call| call.nanos * scale >= NARROWEST);
         1 + calls.map(|call| call.rows(scale)).max().unwrap_or(0)
@@ -91,7 +93,7 @@ pub fn svg(profile: &Profile) -> String {
 
 struct Picture {
     out: String,
-    /// Width of a nanosecond.
+    /// The width of a nanosecond.
     scale: f64,
     total: f64,
     top: f64,
@@ -129,7 +131,8 @@ impl Picture {
     }
 }
 
-/// As much of `name` as fits, nothing if that is next to nothing. Of a name that does not fit, its end says most.
+/// The part of `name` that fits, or nothing if that is next to nothing. A name that does not fit is shortened
+/// to its end, its most informative part.
 fn shortened(name: &str, width: f64) -> String {
     let fits = ((width - 6.0) / LETTER).max(0.0) as usize;
     let letters = name.chars().count();
@@ -143,7 +146,7 @@ fn shortened(name: &str, width: f64) -> String {
     format!("…{end}")
 }
 
-/// A colour of the group's own, a little another for each function.
+/// The colour of the group, slightly different for each function.
 fn colour(group: Group, name: &str) -> String {
     let hue = match group {
         Group::Foreground => 28,
@@ -169,7 +172,7 @@ fn escaped(text: &str) -> String {
         .replace('"', "&quot;")
 }
 
-/// Widens the box clicked on to the whole width.
+/// Widens the box that is clicked to the whole width.
 const SCRIPT: &str = r#"<script><![CDATA[
 const frames = [...document.querySelectorAll("g.f")].map(g => {
   const rect = g.querySelector("rect"), text = g.querySelector("text");

@@ -1,11 +1,13 @@
-//! `--flamegraph FILE`: where a run spends its CPU time, as a picture whose widths are CPU time.
+//! `--flamegraph FILE`: a picture of the functions in which a run spends its CPU time. Its widths are CPU
+//! time.
 //!
-//! A timer that runs with the CPU time of the process interrupts whichever thread is using it and takes its stack. Such
-//! samples do not all stand for the same: the kernel looks at the timer at its own ticks, a thread that was interrupted
-//! while another's stack was being taken leaves none, and how many are lost so depends on what the threads do. So no
-//! sample is counted as one. The kernel also says, to the nanosecond, how much CPU time each thread has had; threads are
-//! grouped by what they are for, and the samples of a group share that group's CPU time. The widths of a picture are
-//! those times, and add up to the CPU time of the process.
+//! A timer that runs with the CPU time of the process interrupts whichever thread is using it and takes its
+//! stack. The samples do not all represent the same time: the kernel looks at the timer at its own ticks, and
+//! a thread that is interrupted while another's stack is taken leaves no sample, so the number of lost
+//! samples depends on the work of the threads. Therefore samples are not simply counted. The kernel also
+//! reports, to the nanosecond, how much CPU time each thread has used. Threads are grouped by their purpose,
+//! and the samples of a group share that group's CPU time. The widths of a picture are those times, and add
+//! up to the CPU time of the process.
 //!
 //! Time spent waiting, for a disk, a lock or a limit, uses no CPU and is not in the picture.
 
@@ -26,31 +28,32 @@ use pprof::ProfilerGuard;
 
 pub use cpu::thread_ends;
 
-/// Samples a second of CPU time that are asked for. No divisor of anything a workload does at a steady pace; the kernel
-/// takes no more than it has ticks.
+/// The requested number of samples for each second of CPU time. It divides no rate at which a workload does
+/// something steadily; the kernel takes no more samples than it has ticks.
 const FREQUENCY: i32 = 997;
-/// How often the CPU times of the threads are read, so that those of a thread that ends are known but for this much.
+/// The interval at which the CPU times of the threads are read. The time of a thread that ends is known up to
+/// its last interval.
 const READ_EVERY: Duration = Duration::from_millis(20);
 
-/// What threads are for.
+/// The purposes of threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Group {
     /// Threads of the workloads.
     Foreground,
-    /// The engine's, that write memtables to tables.
+    /// Threads of the engine that write memtables to tables.
     Flush,
-    /// The engine's, that merge tables.
+    /// Threads of the engine that merge tables.
     Compaction,
-    /// The engine's, that delete files.
+    /// Threads of the engine that delete files.
     Deletion,
-    /// The harness: the main thread, reports, this profile.
+    /// Threads of the harness: the main thread, reports, this profile.
     Harness,
-    /// Threads that ended before they were seen: what the process used and no other thread did.
+    /// Threads that ended before they were seen: the CPU time of the process that no other thread used.
     Ended,
 }
 
 impl Group {
-    /// Of the threads of that name.
+    /// The group of a thread, by its name.
     fn of(thread: &str) -> Group {
         match thread {
             _ if thread.starts_with("bench-") => Group::Foreground,
@@ -61,7 +64,7 @@ impl Group {
         }
     }
 
-    /// What pictures and text call it.
+    /// The name of the group in pictures and text.
     pub fn name(self) -> &'static str {
         match self {
             Group::Foreground => "foreground",
@@ -83,11 +86,11 @@ pub struct Flamegraph {
 }
 
 impl Flamegraph {
-    /// Samples from now on, for a picture in `path`.
+    /// Starts sampling, for a picture in `path`.
     pub fn start(path: &Path) -> Result<Flamegraph> {
-        // Now rather than after hours.
+        // The file is created now, so that a wrong path fails at once and not after hours.
         std::fs::write(path, "").map_err(|error| Error::io("write", path, error))?;
-        // First: it looks for the program's symbols, which is not the run's doing.
+        // The profiler comes first: it looks up the program's symbols, which is not part of the run.
         let guard = ProfilerGuard::new(FREQUENCY)
             .map_err(|error| Error::invalid_argument(format!("--flamegraph: {error}")))?;
         let mut times = cpu::Times::start()?;
@@ -111,7 +114,7 @@ impl Flamegraph {
         })
     }
 
-    /// Ends the sampling, draws the picture and says what is in it.
+    /// Ends the sampling, draws the picture and returns a summary.
     pub fn finish(self) -> Result<String> {
         self.ended.store(true, Ordering::Release);
         self.reader.thread().unpark();
@@ -138,7 +141,7 @@ impl Flamegraph {
     }
 }
 
-/// The CPU time of a group and where it was spent.
+/// The CPU time of a group, and the stacks in which it was spent.
 #[derive(Debug)]
 pub struct Share {
     group: Group,
@@ -148,7 +151,7 @@ pub struct Share {
     stacks: Vec<(Vec<String>, f64)>,
 }
 
-/// What is drawn.
+/// The contents of a picture.
 #[derive(Debug)]
 pub struct Profile {
     shares: Vec<Share>,
@@ -157,7 +160,7 @@ pub struct Profile {
 }
 
 impl Profile {
-    /// Lets the samples of each group share its CPU time, in nanoseconds.
+    /// Divides the CPU time of each group among its samples, in nanoseconds.
     fn new(
         times: BTreeMap<Group, u64>,
         process: Duration,
@@ -194,7 +197,7 @@ impl Profile {
         self.shares.iter().map(|share| share.nanos).sum()
     }
 
-    /// The lines beside the picture.
+    /// The lines next to the picture.
     fn lines(&self) -> Vec<String> {
         let seconds = |nanos: u64| nanos as f64 / 1e9;
         let samples: u64 = self.shares.iter().map(|share| share.samples).sum();

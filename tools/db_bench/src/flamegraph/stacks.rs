@@ -1,8 +1,8 @@
-//! Stacks of samples, as people read them.
+//! The stacks of samples, in readable form.
 
 use pprof::Frames;
 
-/// Functions, outermost first, without those that start threads and those that take samples.
+/// The functions, outermost first, without those that start threads and those that take samples.
 pub fn frames(sample: &Frames) -> Vec<String> {
     let innermost_first: Vec<String> = sample
         .frames
@@ -13,10 +13,11 @@ pub fn frames(sample: &Frames) -> Vec<String> {
     tidied(innermost_first)
 }
 
-/// `name` without type arguments, with its crate in front where it has none: what was inlined goes by its bare name.
+/// `name` without type arguments, and with its crate in front if it has none: inlined functions have bare
+/// names.
 fn named(name: String, file: &str) -> String {
     let bare = match name.find('<') {
-        // `<Type as Trait>::function` begins with one.
+        // `<Type as Trait>::function` begins with `<`.
         None | Some(0) => name.as_str(),
         Some(at) => name[..at].trim_end_matches("::"),
     };
@@ -31,7 +32,7 @@ fn crate_of(file: &str) -> Option<String> {
     let behind = |mark: &str| file.split_once(mark).map(|(_, rest)| rest);
     let first = |rest: &str| rest.split('/').next().unwrap_or_default().to_owned();
     if let Some(rest) = behind("/registry/src/") {
-        // The index, then name and version.
+        // The path contains the index, then the name and version.
         let name = first(rest.split_once('/')?.1);
         let (name, _) = name.rsplit_once('-')?;
         return Some(name.replace('-', "_"));
@@ -60,9 +61,9 @@ fn tidied(mut innermost_first: Vec<String>) -> Vec<String> {
         innermost_first.truncate(first);
     }
     innermost_first.reverse();
-    // A function inlined into an alias of its own.
+    // A function that is inlined into an alias of itself appears twice.
     innermost_first.dedup();
-    // What threads are started with stands between their start and what they do.
+    // The functions that start a thread come between its entry and its work.
     let is_start = |name: &String| {
         [
             "std::thread::",

@@ -25,7 +25,7 @@ fn profile() -> Profile {
     Profile::new(times, Duration::from_millis(9_510), samples)
 }
 
-/// Names and nanoseconds of the boxes of a row.
+/// The names and nanoseconds of the boxes of a row.
 fn row(svg: &str, depth: usize) -> Vec<(String, u64)> {
     let start = format!("<g class=\"f\" data-depth=\"{depth}\" data-nanos=\"");
     svg.split(&start)
@@ -61,7 +61,8 @@ fn a_stack_weighs_what_it_stands_for() {
             named("compact", 6_000_000_000)
         ]
     );
-    // Counted as equals, `next` of compaction would be three sevenths of the whole: here it is 4.5 s of 9.5.
+    // If samples counted equally, `next` of compaction would be three sevenths of the whole: here it is 4.5 s
+    // of 9.5.
     assert_eq!(
         row(&svg, 3),
         [

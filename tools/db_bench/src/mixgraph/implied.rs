@@ -1,4 +1,5 @@
-//! What the options of mixgraph imply, said before it starts: few of them tell by looking at them.
+//! The consequences of mixgraph's options, printed before it starts: few of them are obvious from the
+//! options.
 
 use std::fmt;
 
@@ -6,14 +7,14 @@ use super::keys::Power;
 use super::{Kind, Mixgraph};
 use crate::seeds::mix;
 
-/// Points at which a distribution is looked at.
+/// The number of points at which a distribution is evaluated.
 const POINTS: u32 = 1 << 18;
-/// Ranks, and keys, that are looked at one by one.
+/// The number of ranks, and keys, that are evaluated one by one.
 const SINGLE: u64 = 1 << 21;
-/// Groups of keys of like heat over all ranges.
+/// The number of groups of similarly hot keys over all ranges.
 const GROUPS: usize = 1 << 17;
 
-/// The mean of what `of` makes of probabilities between 0 and 1.
+/// The mean of `of` over probabilities between 0 and 1.
 pub fn mean(of: impl Fn(f64) -> i64) -> f64 {
     let points = f64::from(POINTS);
     let sum: f64 = (0..POINTS)
@@ -22,22 +23,22 @@ pub fn mean(of: impl Fn(f64) -> i64) -> f64 {
     sum / points
 }
 
-/// What a run of mixgraph will be like.
+/// The properties of a run of mixgraph.
 #[derive(Debug)]
 pub struct Implied {
-    /// Shares of Get, Put and Seek.
+    /// The shares of Get, Put and Seek.
     pub ratios: [f64; 3],
-    /// Mean bytes of a value written.
+    /// The mean size of a written value in bytes.
     pub value_size: f64,
-    /// Mean steps behind a seek.
+    /// The mean number of steps after a seek.
     pub scan_length: f64,
-    /// Share of the operations whose keys are among the hottest hundredth of the keys.
+    /// The share of the operations whose keys are among the hottest hundredth of the keys.
     pub hottest_hundredth: f64,
-    /// The same of the hottest tenth.
+    /// The share of the operations whose keys are among the hottest tenth of the keys.
     pub hottest_tenth: f64,
-    /// Share of the hottest range of keys, if there are ranges, and how many there are.
+    /// The share of the hottest range of keys and the number of ranges, if there are ranges.
     pub hottest_range: Option<(f64, usize)>,
-    /// Share of the operations whose keys are never there.
+    /// The share of the operations whose keys never exist.
     pub missing: f64,
     value_most: i64,
     scan_most: i64,
@@ -45,7 +46,7 @@ pub struct Implied {
 }
 
 impl Implied {
-    /// By the distributions of `mixgraph`, shared out among `threads` threads.
+    /// The properties of the distributions of `mixgraph`, divided among `threads` threads.
     pub fn new(mixgraph: &Mixgraph, threads: i32) -> Implied {
         let keys = &mixgraph.keys;
         let (heats, size) = match &keys.ranges {
@@ -136,9 +137,9 @@ impl fmt::Display for Implied {
 /// Keys of about the same heat.
 #[derive(Clone, Copy, Debug)]
 struct Group {
-    /// How many.
+    /// The number of keys.
     keys: f64,
-    /// What they take together.
+    /// The share of all operations on these keys.
     share: f64,
 }
 
@@ -151,7 +152,8 @@ fn groups(power: Option<Power>, size: u64, most: usize) -> Vec<Group> {
         }];
     };
     if size <= SINGLE {
-        // Several ranks may hash to one key. Those beyond the first ones are so many and so cold that they spread evenly.
+        // Several ranks may hash to one key. The ranks after the first ones are so many and so cold that they
+        // spread evenly.
         let mut heats = vec![0.0; size as usize];
         let mut before = 0.0;
         for rank in 1..=SINGLE {
@@ -171,7 +173,7 @@ fn groups(power: Option<Power>, size: u64, most: usize) -> Vec<Group> {
             })
             .collect();
     }
-    // So many keys that ranks hardly ever meet: the key of a rank takes what the rank takes.
+    // With so many keys, ranks hardly ever share a key: the key of a rank gets the share of the rank.
     let within = power.up_to(size as f64);
     let rest = (1.0 - within) / size as f64;
     bounds(size, most)

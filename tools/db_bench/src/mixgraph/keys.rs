@@ -1,4 +1,4 @@
-//! Which key an operation of mixgraph has.
+//! The choice of the key of a mixgraph operation.
 
 use base::env::Rng;
 
@@ -6,10 +6,10 @@ use crate::flags::Flags;
 use crate::seeds::mix;
 use crate::workloads::random_number;
 
-/// Where the shuffle of the key ranges starts: which ranges are hot is part of the workload, the same for every thread
-/// and every run.
+/// The seed of the shuffle of the key ranges: which ranges are hot is part of the workload, the same for
+/// every thread and every run.
 const RANGES_SEED: u64 = 0x6d69_7867_7261_7068;
-/// Less than this is no share of the operations.
+/// A smaller share of the operations counts as none.
 const LEAST_RANGE: f64 = 1e-16;
 
 /// Ranks distributed as `a x^b`: `--key_dist_a`, `--key_dist_b`.
@@ -20,7 +20,7 @@ pub struct Power {
 }
 
 impl Power {
-    /// The rank at `u` of the distribution; from 1, but for `u` of 0.
+    /// The rank at `u` of the distribution; at least 1, except for `u` of 0.
     #[inline]
     fn rank(self, u: f64) -> u64 {
         (u / self.a).powf(1.0 / self.b).ceil() as u64
@@ -40,9 +40,9 @@ impl Power {
 /// Ranges of keys of unequal heat: `--keyrange_dist_*`.
 #[derive(Debug)]
 pub struct Ranges {
-    /// Keys of each.
+    /// The number of keys of each range.
     pub size: u64,
-    /// The probability of each range and those before it, in the order of the keys.
+    /// The cumulative probability up to each range, in the order of the keys.
     up_to: Vec<f64>,
 }
 
@@ -99,21 +99,22 @@ impl Ranges {
     }
 }
 
-/// How keys are drawn.
+/// The distribution of keys.
 #[derive(Debug)]
 pub struct Keys {
     flags: Flags,
-    /// `--key_dist_*`.
+    /// The distribution of ranks: `--key_dist_*`.
     pub power: Option<Power>,
-    /// `--keyrange_dist_*`.
+    /// True to do as RocksDB's db_bench, which ignores ranges without `--key_dist_*` and makes half of the
+    /// hashed keys negative, which never exist.
     pub ranges: Option<Ranges>,
-    /// RocksDB's db_bench takes no notice of ranges without `--key_dist_*`, and lets half of the hashed keys be
-    /// negative, where there are none.
+    /// RocksDB's db_bench takes no notice of ranges without `--key_dist_*`, and lets half of the hashed keys
+    /// be negative, where there are none.
     like_rocksdb: bool,
 }
 
 impl Keys {
-    /// As `flags` say.
+    /// The distribution that `flags` ask for.
     pub fn new(flags: &Flags) -> Result<Keys, String> {
         let power = match (flags.key_dist_a, flags.key_dist_b) {
             (0.0, 0.0) => None,
@@ -160,18 +161,18 @@ impl Keys {
         })
     }
 
-    /// Keys there are.
+    /// The number of keys.
     pub fn num(&self) -> u64 {
         self.flags.num as u64
     }
 
-    /// Any key, without regard to the distributions.
+    /// Any key, regardless of the distributions.
     #[inline]
     pub fn any(&self, rng: &mut Rng) -> u64 {
         random_number(&self.flags, rng)
     }
 
-    /// A key by the distributions.
+    /// A key drawn from the distributions.
     #[inline]
     pub fn draw(&self, rng: &mut Rng) -> u64 {
         match &self.ranges {
@@ -190,7 +191,7 @@ impl Keys {
         }
     }
 
-    /// The key RocksDB's db_bench makes of a key drawn without regard to the distributions.
+    /// The key that RocksDB's db_bench makes of a key drawn regardless of the distributions.
     pub fn of_number(&self, number: u64) -> u64 {
         let num = self.num();
         let Some(power) = self.power else { return number };
@@ -207,7 +208,7 @@ impl Keys {
         }
     }
 
-    /// Share of the operations whose key does not exist, because it is negative.
+    /// The share of the operations whose key is negative and so does not exist.
     pub fn missing(&self) -> f64 {
         if self.like_rocksdb && self.power.is_some() && self.ranges.is_none() {
             0.5

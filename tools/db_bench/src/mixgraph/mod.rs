@@ -1,14 +1,15 @@
-//! RocksDB's mixgraph: Gets, Puts and Seeks whose keys, value sizes and scan lengths follow distributions fitted to a
-//! social graph's traces.
+//! RocksDB's mixgraph: Gets, Puts and Seeks whose keys, value sizes and scan lengths follow distributions
+//! fitted to a social graph's traces.
 //!
-//! * Keys. `--key_dist_*`: a rank `x` is drawn whose distribution is `a x^b`, and hashed to a key, so that hot keys lie
-//!   scattered. `--keyrange_dist_*`: the keys are cut into `--keyrange_num` ranges, range `x` of them is chosen in
-//!   proportion to `a e^(bx) + c e^(dx)`, and a key within it by `--key_dist_*`, or any. Neither: all keys alike.
-//! * Value sizes and scan lengths follow generalized Pareto distributions, kept below a limit by taking the remainder.
+//! * Keys. `--key_dist_*`: a rank `x` is drawn from the distribution `a x^b` and hashed to a key, so that hot
+//!   keys are scattered. `--keyrange_dist_*`: the keys are cut into `--keyrange_num` ranges, range `x` is
+//!   chosen in proportion to `a e^(bx) + c e^(dx)`, and a key within it by `--key_dist_*`, or uniformly.
+//!   Without these flags all keys are equally likely.
+//! * Value sizes and scan lengths follow generalized Pareto distributions, limited by taking the remainder.
 //!
-//! The operations of a run are one sequence: operation `n` is made of the run's seed and `n` alone, and the threads
-//! share the sequence out among themselves. So N threads do what one would have done, and not N times the same hot
-//! start or N rates added up.
+//! The operations of a run are one sequence: operation `n` depends on the run's seed and `n` alone, and the
+//! threads divide the sequence among themselves. So N threads do the work that one would have done, and not N
+//! times the same hot start or N rates added up.
 
 mod implied;
 mod keys;
@@ -28,38 +29,38 @@ use crate::flags::Flags;
 use crate::seeds::mix;
 use keys::Keys;
 
-/// RocksDB's least and greatest size of a value, whatever the distribution says.
+/// RocksDB's least size of a value, whatever the distribution says.
 const VALUE_LEAST: i64 = 10;
 const VALUE_MOST: i64 = 1 << 20;
-/// Operations a thread takes of the sequence at a time: so many that threads do not wait for each other, so few that
-/// they work at the same place of it.
+/// The number of operations of the sequence that a thread takes at a time: enough that threads do not wait
+/// for each other, and few enough that they work at the same place of it.
 const SHARE: u64 = 32;
-/// In RocksDB's db_bench the number of the key, modulo this, says what is done with it.
+/// In RocksDB's db_bench the kind of an operation is the number of the key modulo this.
 const LIKE_ROCKSDB_LEAST: i64 = 1_000;
-/// How far the three ratios may be from 1 in sum.
+/// The maximum difference of the sum of the three ratios from 1.
 const RATIO_TOLERANCE: f64 = 1e-6;
 
-/// What an operation does.
+/// The kind of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
     /// Reads a key.
     Get,
     /// Writes a key.
     Put,
-    /// Seeks a key and steps on from it.
+    /// Seeks a key and steps from it.
     Seek,
 }
 
 /// One operation of the sequence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Operation {
-    /// What it does.
+    /// The kind of the operation.
     pub kind: Kind,
-    /// Number of its key.
+    /// The number of its key.
     pub key: u64,
-    /// Bytes of the value, if it is a Put.
+    /// The size of the value of a Put in bytes.
     pub value_size: usize,
-    /// Steps behind the seek, if it is a Seek.
+    /// The number of steps after the seek of a Seek.
     pub scan_length: u64,
 }
 
@@ -87,24 +88,25 @@ impl Pareto {
 /// The sequence of operations of a run.
 #[derive(Debug)]
 pub struct Mixgraph {
-    /// Shares of Get, Put and Seek.
+    /// The shares of Get, Put and Seek.
     ratios: [f64; 3],
     keys: Keys,
     values: Pareto,
     value_most: i64,
     scans: Pareto,
-    /// Scans are shorter than this; 0: seeks are not followed by steps.
+    /// Scans are shorter than this; 0: seeks without steps.
     scan_most: i64,
     /// Kind, key, size and length come from one number, as in RocksDB's db_bench.
     one_number: bool,
     seed: u64,
     next: AtomicU64,
-    /// Operations there are; `None`: as many as are asked for.
+    /// The number of operations; `None`: no limit.
     total: Option<u64>,
 }
 
 impl Mixgraph {
-    /// The sequence `flags` ask for. An error says which flags make no sense, or quietly come to nothing.
+    /// The sequence that `flags` ask for. An error names flags that make no sense, or that would have no
+    /// effect.
     pub fn new(flags: &Flags, seed: u64) -> Result<Mixgraph, String> {
         let mixgraph = Mixgraph {
             ratios: ratios(flags)?,
@@ -152,7 +154,7 @@ impl Mixgraph {
         Ok(mixgraph)
     }
 
-    /// Refuses values and scans that are all empty.
+    /// Refuses settings in which all values or scans are empty.
     fn check_lengths(&self) -> Result<(), String> {
         let [_, puts, seeks] = self.ratios;
         if puts > 0.0 && self.value_most < 1 {
@@ -180,9 +182,11 @@ impl Mixgraph {
         Ok(())
     }
 
-    /// The sequence of a published setting, `all_dist` or another of `--mixgraph_preset`: `accesses` operations over `num` keys.
+    /// The sequence of a published setting, `all_dist` or another of `--mixgraph_preset`: `accesses`
+    /// operations over `num` keys.
     ///
     /// # Errors
+    ///
     /// There is no such setting, or there are too few keys for it.
     pub fn of_preset(name: &str, num: u64, accesses: u64, seed: u64) -> Result<Preset, String> {
         let args = [
@@ -200,7 +204,7 @@ impl Mixgraph {
         })
     }
 
-    /// Operations of the run; `None` if its duration ends it.
+    /// The number of operations of the run; `None` if its duration ends it.
     pub fn total(&self) -> Option<u64> {
         self.total
     }
@@ -236,7 +240,7 @@ impl Mixgraph {
         self.with_lengths(kind, key, 1.0 - rng.f64())
     }
 
-    /// As RocksDB makes it: one random key number decides on everything.
+    /// An operation as RocksDB makes it: one random key number decides everything.
     fn one_number_operation(&self, rng: &mut Rng) -> Operation {
         let number = self.keys.any(rng);
         let thousandths = self
@@ -290,18 +294,18 @@ impl Mixgraph {
     }
 }
 
-/// A published setting: operations, and the database they are done on.
+/// A published setting: the operations and the database that they work on.
 #[derive(Debug)]
 pub struct Preset {
-    /// What is done.
+    /// The operations.
     pub operations: Mixgraph,
-    /// Bytes of each key.
+    /// The size of each key in bytes.
     pub key_size: usize,
-    /// Bytes of the values the database was filled with.
+    /// The size of the values that the database was filled with, in bytes.
     pub value_size: usize,
 }
 
-/// What one thread does of the sequence, in the order of the sequence.
+/// One thread's part of the sequence, in the order of the sequence.
 #[derive(Debug)]
 pub struct Share<'a> {
     mixgraph: &'a Mixgraph,

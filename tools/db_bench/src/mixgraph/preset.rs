@@ -1,7 +1,8 @@
-//! The published settings of mixgraph: four of the paper that introduced it (Cao and others, FAST 2020, appendix), and
-//! `hwperf`, with which RocksDB's developers compare machines.
+//! The published settings of mixgraph: four of the paper that introduced it (Cao and others, FAST 2020,
+//! appendix), and `hwperf`, with which RocksDB's developers compare machines.
 
-/// Flags of every setting: operations, value sizes, and the keys and values of the database they were published for.
+/// The flags of every setting: operations, value sizes, and the keys and values of the database that they
+/// were published for.
 const ALL: [(&str, &str); 7] = [
     ("key_size", "48"),
     ("value_size", "43"),
@@ -11,7 +12,7 @@ const ALL: [(&str, &str); 7] = [
     ("value_k", "0.2615"),
     ("value_sigma", "25.45"),
 ];
-/// Scan lengths, and the course of a day that `--sine_mix_rate` turns on: the paper's four.
+/// Scan lengths, and the variation over a day that `--sine_mix_rate` turns on, of the paper's four settings.
 const PAPER: [(&str, &str); 6] = [
     ("iter_k", "2.517"),
     ("iter_sigma", "14.236"),
@@ -20,9 +21,9 @@ const PAPER: [(&str, &str); 6] = [
     ("sine_b", "0.000073"),
     ("sine_d", "4500"),
 ];
-/// Hot keys.
+/// The distribution of hot keys.
 const DIST: [(&str, &str); 2] = [("key_dist_a", "0.002312"), ("key_dist_b", "0.3467")];
-/// Hot ranges of keys.
+/// The distribution of hot ranges of keys.
 const PREFIX: [(&str, &str); 5] = [
     ("keyrange_dist_a", "14.18"),
     ("keyrange_dist_b", "-2.917"),
@@ -31,10 +32,10 @@ const PREFIX: [(&str, &str); 5] = [
     ("keyrange_num", "30"),
 ];
 
-/// Names of the settings.
+/// The names of the settings.
 pub const NAMES: [&str; 5] = ["all_dist", "prefix_dist", "all_random", "prefix_random", "hwperf"];
 
-/// The flags the setting of that name stands for.
+/// The flags of the setting `name`.
 pub fn preset(name: &str) -> Result<Vec<(&'static str, &'static str)>, String> {
     let parts: &[&[(&str, &str)]] = match name {
         "all_dist" => &[&ALL, &PAPER, &DIST],

@@ -1,4 +1,5 @@
-//! Rates that rise and fall over a day: of mixgraph's operations, `--sine_mix_rate`, and of bytes written, `--sine_write_rate`.
+//! Rates that rise and fall over a day: of mixgraph's operations, `--sine_mix_rate`, and of bytes written,
+//! `--sine_write_rate`.
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -8,10 +9,10 @@ use base::env::Rng;
 use crate::flags::Flags;
 use crate::schedule::Schedule;
 
-/// A rate that goes up and down as `a sin(bx + c) + d` units a second, `x` in seconds since the start. It is the
-/// rate of the run: RocksDB's db_bench lets each thread put its own in place of the others'. It is one rate for all kinds
-/// of operations: with one for reads and one for writes, as RocksDB has it, whichever kind chance favours would hold up
-/// the other, and make it late for no fault of the engine's.
+/// A rate of `a sin(bx + c) + d` units a second, `x` in seconds since the start. It is the rate of the run:
+/// in RocksDB's db_bench each thread replaces the others' rate by its own. It is one rate for all kinds of
+/// operations: with one for reads and one for writes, as in RocksDB, the kind that chance favours would hold
+/// up the other, and make it late through no fault of the engine's.
 #[derive(Debug)]
 pub struct SineRate {
     a: f64,
@@ -33,7 +34,7 @@ struct Now {
 }
 
 impl SineRate {
-    /// Refuses rates that fall to nothing.
+    /// Refuses rates that fall to 0.
     pub fn check(flags: &Flags) -> Result<(), String> {
         if !flags.sine_mix_rate {
             return Ok(());
@@ -54,7 +55,7 @@ impl SineRate {
         Ok(())
     }
 
-    /// Refuses rates of bytes that fall to nothing.
+    /// Refuses rates of bytes that fall to 0.
     pub fn check_writes(flags: &Flags) -> Result<(), String> {
         above_zero(flags, "--sine_write_rate", "bytes")?;
         if flags.sine_write_rate_interval_milliseconds == 0 {
@@ -68,7 +69,7 @@ impl SineRate {
         }
     }
 
-    /// The rate of mixgraph's operations that `flags` ask for, if they do.
+    /// The rate of mixgraph's operations, if `flags` ask for one.
     pub fn new(flags: &Flags, seed: u64) -> Option<SineRate> {
         let interval = flags.sine_mix_rate_interval_milliseconds;
         flags
@@ -76,7 +77,7 @@ impl SineRate {
             .then(|| SineRate::of(flags, interval, flags.sine_mix_rate_noise, seed))
     }
 
-    /// The rate of bytes written that `flags` ask for, if they do.
+    /// The rate of bytes written, if `flags` ask for one.
     pub fn of_writes(flags: &Flags) -> Option<SineRate> {
         let interval = flags.sine_write_rate_interval_milliseconds;
         flags
@@ -102,7 +103,7 @@ impl SineRate {
         }
     }
 
-    /// When operations are due, as of `time`.
+    /// The schedule of operations as of `time`.
     pub fn schedule(&self, time: Instant) -> Option<Arc<Schedule>> {
         let mut now = self.now.lock().expect("no thread panics in here");
         if time >= now.until {
@@ -118,7 +119,7 @@ impl SineRate {
         now.schedule.clone()
     }
 
-    /// Operations a second at that time.
+    /// The rate at that time, in operations a second.
     fn rate(&self, seconds: f64, rng: &mut Rng) -> f64 {
         let rate = self.a * (self.b * seconds + self.c).sin() + self.d;
         let noisy = rate + (rng.f64() - 0.5) * self.a.abs() * self.noise;

@@ -24,7 +24,7 @@ fn refused(change: impl Fn(&mut Flags)) -> String {
     Mixgraph::new(&flags, 1).unwrap_err()
 }
 
-/// All operations of a run on that many threads, of which there are 60,000 together.
+/// All 60,000 operations of a run with that many threads.
 fn done_by(threads: usize, mut flags: Flags, seed: u64) -> Vec<Operation> {
     flags.mix_accesses = 60_000;
     let mixgraph = Mixgraph::new(&flags, seed).unwrap();
@@ -43,8 +43,8 @@ fn done_by(threads: usize, mut flags: Flags, seed: u64) -> Vec<Operation> {
     done.into_inner().unwrap()
 }
 
-/// Pearson's statistic of two samples over cells, and the number of cells: about as large as that if both come from
-/// one distribution.
+/// Pearson's statistic of two samples over cells, and the number of cells: the two are about equal if the
+/// samples come from one distribution.
 fn chi_square<C: Ord>(a: &[Operation], b: &[Operation], cell: impl Fn(&Operation) -> C) -> (f64, f64) {
     let mut cells: BTreeMap<C, [f64; 2]> = BTreeMap::new();
     for operation in a {
@@ -61,15 +61,15 @@ fn chi_square<C: Ord>(a: &[Operation], b: &[Operation], cell: impl Fn(&Operation
     (statistic, cells.len() as f64)
 }
 
-/// True if the statistic is what one distribution gives but for one time in a billion: six deviations.
+/// True if the statistic fits one distribution, except one time in a billion: six deviations.
 fn alike((statistic, cells): (f64, f64)) -> bool {
     statistic < cells + 6.0 * (2.0 * cells).sqrt()
 }
 
-/// Keys of these tests.
+/// The number of keys in these tests.
 const NUM: i64 = 5_000;
 
-/// Which of the hottest 50 ranks, each by itself, or any other.
+/// The rank of a key among the hottest 50, or one value for all other keys.
 fn hot(operation: &Operation) -> u64 {
     let key = |rank: &u64| mix(*rank) % NUM as u64;
     (1..=50).find(|rank| key(rank) == operation.key).unwrap_or(0)
@@ -79,12 +79,13 @@ fn hot(operation: &Operation) -> u64 {
 fn many_threads_do_what_one_does() {
     for preset in preset::NAMES {
         let of = |threads: usize, seed: u64| done_by(threads, flags(preset, NUM), seed);
-        // The same seed: the very same operations, in another order.
+        // With the same seed, the operations are the same, in another order.
         let (mut one, mut eight) = (of(1, 1), of(8, 1));
         one.sort_unstable();
         eight.sort_unstable();
         assert!(one == eight, "{preset}");
-        // Another seed: the same distribution of keys, kinds and lengths, and other operations.
+        // With another seed, the operations differ, but the distribution of keys, kinds and lengths is the
+        // same.
         let mut other = of(8, 2);
         other.sort_unstable();
         assert!(one != other, "{preset}");
@@ -136,7 +137,7 @@ fn the_comparison_tells_distributions_apart() {
 
 #[test]
 fn each_operation_is_drawn_by_itself() {
-    // RocksDB's db_bench makes them of one number: where keys are alike, low keys have long scans.
+    // RocksDB's db_bench derives them from one number: if keys are equally likely, low keys have long scans.
     let correlation = |flags: &Flags| {
         let operations = done_by(1, flags.clone(), 3);
         let seeks: Vec<&Operation> = operations
@@ -159,7 +160,7 @@ fn each_operation_is_drawn_by_itself() {
 fn what_is_implied_is_what_comes() {
     for preset in preset::NAMES {
         for like_rocksdb in [false, true] {
-            // RocksDB's way needs many numbers, since each decides on everything.
+            // RocksDB's way needs many numbers, since each decides everything.
             let num = if like_rocksdb { 600_000 } else { 600 };
             let mut flags = flags(preset, num);
             flags.mixgraph_like_rocksdb = like_rocksdb;
@@ -189,7 +190,7 @@ fn what_is_implied_is_what_comes() {
             mean(Kind::Get, &|_| 0.0);
             let size = mean(Kind::Put, &|operation| operation.value_size as f64);
             let length = mean(Kind::Seek, &|operation| operation.scan_length as f64);
-            // From one of 600 numbers, few lengths come out of RocksDB's way.
+            // Of 600 numbers, RocksDB's way makes few different lengths.
             near(
                 "value",
                 implied.value_size,
@@ -222,7 +223,7 @@ fn what_is_implied_is_what_comes() {
 
 #[test]
 fn implied_figures_are_the_published_ones() {
-    // The posts found values of about 35 bytes and scans of about 560 steps.
+    // Published results report values of about 35 bytes and scans of about 560 steps.
     let implied = |preset: &str| {
         let flags = flags(preset, 50_000_000);
         Implied::new(&Mixgraph::new(&flags, 1).unwrap(), 8)
@@ -238,7 +239,7 @@ fn implied_figures_are_the_published_ones() {
         "{}",
         all_dist.scan_length
     );
-    // 500,000 ranks: 0.002312 x 500,000^0.3467, and their part of what falls anywhere.
+    // 500,000 ranks: 0.002312 x 500,000^0.3467, and their part of the operations that are spread evenly.
     assert!(
         (0.21..0.24).contains(&all_dist.hottest_hundredth),
         "{}",
@@ -282,7 +283,7 @@ fn scans_of_no_steps_can_be_asked_for() {
             "{text}"
         );
     };
-    // As `hwperf` was published.
+    // `hwperf` was published with these values.
     none(&|flags| (flags.iter_k, flags.iter_sigma) = (0.0, 0.0));
     none(&|flags| flags.mix_max_scan_len = 0);
 }
@@ -321,7 +322,7 @@ fn settings_that_come_to_nothing_are_refused() {
         refused(|flags| (flags.num, flags.mixgraph_like_rocksdb) = (999, true))
             .contains("at least 1000 keys")
     );
-    // What is not used may be anything; and seeks without steps can be asked for.
+    // Unused settings may have any value, and seeks without steps can be asked for.
     let mut gets = Flags {
         value_sigma: 0.0,
         iter_sigma: 0.0,

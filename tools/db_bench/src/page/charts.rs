@@ -7,7 +7,7 @@ use super::{Chosen, Series};
 use crate::document::{Benchmark, IntervalRow, Level};
 use crate::histogram::Percentiles;
 
-/// Points of a plot at most; more are put together.
+/// The most points of a plot; more are combined.
 const POINTS: usize = 200;
 /// Percentiles over time: name, class, value.
 type Percentile = (&'static str, fn(&Percentiles) -> f64);
@@ -44,7 +44,7 @@ impl Point<'_> {
         (self.from + self.to) / 2.0
     }
 
-    /// The worst of the intervals, so that putting them together hides nothing.
+    /// The worst of the intervals, so that combining them hides nothing.
     fn latency(&self, op: &str, of: fn(&Percentiles) -> f64) -> Option<f64> {
         self.rows
             .iter()
@@ -57,7 +57,7 @@ impl Point<'_> {
 
 fn points(run: &Benchmark) -> Vec<Point<'_>> {
     let mut rows = &run.intervals[..];
-    // What is left over when the run ends is too short to tell a rate.
+    // The remainder at the end of the run is too short to measure a rate.
     if let [.., before, last] = rows {
         let earlier = rows.len().checked_sub(3).map_or(0.0, |at| rows[at].seconds);
         if last.seconds - before.seconds < (before.seconds - earlier) / 5.0 {
@@ -110,7 +110,7 @@ fn series_legend(series: &[Series], runs: &[Chosen<'_>]) -> String {
     )
 }
 
-/// Every plot of a workload; `runs` has one run of each series that has any.
+/// All plots of a workload; `runs` has one run of each series that has any.
 pub fn of_workload(series: &[Series], runs: &[Chosen<'_>]) -> String {
     let mut out = String::new();
     let timed: Vec<Chosen<'_>> = runs
@@ -135,7 +135,7 @@ pub fn of_workload(series: &[Series], runs: &[Chosen<'_>]) -> String {
                 .filter(|latency| latency.count > 0);
             found.map(of).fold(start, pick)
         };
-        // One scale for all, so that they can be laid side by side.
+        // One scale for all, so that they can be compared side by side.
         let scale = Scale::log(
             worst(f64::min, |latency| latency.p50, f64::INFINITY).max(0.01),
             worst(f64::max, |latency| latency.max, 0.0),
@@ -214,7 +214,8 @@ fn throughput(series: &[Series], runs: &[Chosen<'_>]) -> String {
     )
 }
 
-/// Tells about each point of the run that has most of them, and of the others at the same time.
+/// Adds tooltips to the points of the run that has most of them, with the other runs' values at the same
+/// time.
 fn over_points(
     plot: &mut Plot,
     runs: &[Chosen<'_>],
@@ -336,7 +337,7 @@ fn total_bytes(levels: &[Level]) -> f64 {
     levels.iter().map(|level| level.bytes as f64).sum()
 }
 
-/// Bytes of each level, stacked, L0 on top.
+/// The bytes of each level, stacked, L0 on top.
 fn shape(name: &str, run: &Benchmark, end: f64, most: f64) -> String {
     let mut plot = Plot::over_time(
         "bytes of each level over time",
@@ -345,7 +346,7 @@ fn shape(name: &str, run: &Benchmark, end: f64, most: f64) -> String {
         |mib| svg::bytes(mib * 1_048_576.0),
     );
     let points = points(run);
-    // How it stood at the start, where that is known, and at the end of each interval.
+    // The levels at the start, if known, and at the end of each interval.
     let start = run.levels_before.as_ref().map(|levels| (0.0, levels));
     let later = points
         .iter()

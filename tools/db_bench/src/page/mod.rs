@@ -1,5 +1,5 @@
-//! `db_bench report`: one page of HTML from the files of `--json`. It needs nothing but itself: style, script, plots and
-//! the figures are all inside.
+//! `db_bench report`: one page of HTML from the files of `--json`. It is self-contained: style, script, plots
+//! and the figures are all inside.
 
 mod charts;
 mod svg;
@@ -11,38 +11,38 @@ use std::path::Path;
 use crate::document::{Benchmark, Document};
 use svg::escape;
 
-/// Where the page goes unless `--out` says otherwise.
+/// The file of the page, unless `--out` names another.
 const OUT: &str = "report.html";
 const USAGE: &str =
     "db_bench report A.json [B.json ...] [--out=report.html] [--title=TEXT]: draws files of --json";
 
-/// A file.
+/// A file of `--json`.
 pub struct Series {
-    /// What it is called: its name without the ending, made unlike the others.
+    /// The label: the file's name without its ending, made unique.
     pub label: String,
-    /// What it holds.
+    /// The contents of the file.
     pub document: Document,
 }
 
-/// The run of a series that stands for all of the same workload: that with the median rate.
+/// The run of a series that represents all runs of the same workload: the one with the median rate.
 #[derive(Clone)]
 pub struct Chosen<'a> {
-    /// Number of the series.
+    /// The number of the series.
     pub series: usize,
     /// The run.
     pub run: &'a Benchmark,
 }
 
-/// The class that gives a series its colour.
+/// The CSS class that gives a series its colour.
 pub fn class(series: usize) -> String {
     format!("s{}", series % 8)
 }
 
-/// Runs of one workload: those of each series, which may be none.
+/// The runs of one workload in each series, which may have none.
 pub struct Group<'a> {
-    /// The workload, with a number if it comes more than once.
+    /// The workload, with a number if it occurs more than once.
     pub name: String,
-    /// Runs of each series.
+    /// The runs of each series.
     pub runs: Vec<Vec<&'a Benchmark>>,
 }
 
@@ -57,15 +57,15 @@ impl<'a> Group<'a> {
         self.runs.iter().enumerate().filter_map(of_series).collect()
     }
 
-    /// What stands in links.
+    /// The anchor of the group in links.
     fn anchor(&self) -> String {
         let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
         format!("w-{}", self.name.chars().map(plain).collect::<String>())
     }
 }
 
-/// The runs of all series by workload, in the order in which they come first. Runs of the same workload that follow one
-/// another are repetitions; later ones are another matter, for the database is another.
+/// The runs of all series by workload, in the order of their first occurrence. Consecutive runs of the same
+/// workload are repetitions; later runs are a group of their own, because the database has changed.
 pub fn groups(series: &[Series]) -> Vec<Group<'_>> {
     let mut groups: Vec<Group<'_>> = Vec::new();
     for (at, of) in series.iter().enumerate() {
@@ -108,7 +108,7 @@ pub fn groups(series: &[Series]) -> Vec<Group<'_>> {
     groups
 }
 
-/// Runs the command; `args` are those behind `report`. Gives what is to be told.
+/// Runs the command; `args` are the arguments after `report`. Returns the text to print.
 pub fn command(args: &[String]) -> Result<String, String> {
     let (mut paths, mut out, mut title) = (Vec::new(), OUT.to_owned(), None);
     for arg in args {
@@ -151,7 +151,7 @@ fn label(path: &str, before: &[Series]) -> String {
     label
 }
 
-/// JSON that may stand in a script element: whatever it says, it does not end it.
+/// JSON that is safe in a script element: no text in it can end the element.
 fn embed(series: &[Series]) -> String {
     let documents: Vec<(&str, &Document)> = series
         .iter()
@@ -232,7 +232,7 @@ fn intro(series: &[Series]) -> String {
     String::new()
 }
 
-/// What each file is.
+/// The description of each file.
 fn cards(series: &[Series]) -> String {
     let mut out = String::from("<div class=\"cards\">");
     for (at, series) in series.iter().enumerate() {
@@ -262,7 +262,7 @@ fn cards(series: &[Series]) -> String {
 fn meta(chosen: &[Chosen<'_>]) -> String {
     let mut parts: Vec<String> = Vec::new();
     if let Some(Chosen { run, .. }) = chosen.first() {
-        // Of several series only what they have in common.
+        // With several series, only their common properties are shown.
         let alike = |of: fn(&Benchmark) -> f64| chosen.iter().all(|other| of(other.run) == of(run));
         if run.operations > 0 && alike(|run| run.threads as f64) {
             parts.push(match run.threads {
@@ -298,7 +298,7 @@ fn overview(series: &[Series], groups: &[Group<'_>]) -> String {
     }
     let most = |group: &Group<'_>| group.runs.iter().flatten().map(rate).fold(0.0, f64::max);
     let of_all = timed.iter().map(|group| most(group)).fold(0.0, f64::max);
-    // Of one file workloads are compared; of several, files.
+    // With one file, workloads are compared; with several, files.
     let scale = |group: &Group<'_>| if series.len() == 1 { of_all } else { most(group) }.max(1e-9);
     let note = if series.len() == 1 {
         "operations a second, one scale for all"
@@ -359,7 +359,7 @@ fn overview(series: &[Series], groups: &[Group<'_>]) -> String {
     out + "</div></section>\n"
 }
 
-/// Year, month, day and time of day, in UTC.
+/// The date and time in UTC.
 fn date(unix_seconds: u64) -> String {
     let utc = base::date::Utc::from_unix(unix_seconds);
     format!(

@@ -1,17 +1,17 @@
-//! Plots as SVG: scales, axes, lines, areas. Colours are classes; the page's style sheet gives them.
+//! Plots as SVG: scales, axes, lines, areas. Colours are classes; the page's style sheet defines them.
 
 use std::fmt::Write;
 
 /// Width and height of every plot, in its own units; the page stretches it.
 const WIDTH: f64 = 460.0;
 const HEIGHT: f64 = 236.0;
-/// What lies around the area that is drawn in.
+/// The margins around the plot area.
 const LEFT: f64 = 54.0;
 const RIGHT: f64 = 10.0;
 const TOP: f64 = 10.0;
 const BOTTOM: f64 = 28.0;
 
-/// Text between tags or in an attribute.
+/// Escapes text between tags or in an attribute.
 pub fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -27,7 +27,7 @@ pub fn escape(text: &str) -> String {
     out
 }
 
-/// `1.23M`: three digits and a thousand's letter.
+/// A number with three digits and a suffix for thousands, as `1.23M`.
 pub fn short(value: f64) -> String {
     let size = value.abs();
     let (divisor, letter) = match size {
@@ -40,7 +40,7 @@ pub fn short(value: f64) -> String {
     format!("{}{letter}", digits(value / divisor))
 }
 
-/// Three significant digits, no more than are there.
+/// At most three significant digits.
 fn digits(value: f64) -> String {
     let size = value.abs();
     let places = match size {
@@ -56,7 +56,7 @@ fn digits(value: f64) -> String {
     }
 }
 
-/// Microseconds in the unit that suits them.
+/// Microseconds in a suitable unit.
 pub fn micros(value: f64) -> String {
     let size = value.abs();
     match size {
@@ -79,12 +79,12 @@ pub fn bytes(value: f64) -> String {
     }
 }
 
-/// Seconds on the axis of time.
+/// Seconds on the time axis.
 pub fn seconds(value: f64) -> String {
     format!("{} s", digits(value))
 }
 
-/// From values to places between 0 and 1.
+/// Maps values to positions between 0 and 1.
 #[derive(Clone, Debug)]
 pub struct Scale {
     low: f64,
@@ -94,7 +94,7 @@ pub struct Scale {
 }
 
 impl Scale {
-    /// From 0 to `most` exactly: time.
+    /// From 0 to exactly `most`, for time.
     pub fn exact(most: f64) -> Scale {
         let mut scale = Scale::linear(most);
         scale.high = if most > 0.0 { most } else { 1.0 };
@@ -102,7 +102,7 @@ impl Scale {
         scale
     }
 
-    /// From 0 to a round number that is no less than `most`.
+    /// From 0 to a round number that is at least `most`.
     pub fn linear(most: f64) -> Scale {
         let most = if most > 0.0 && most.is_finite() { most } else { 1.0 };
         let rough = most / 4.0;
@@ -121,7 +121,7 @@ impl Scale {
         }
     }
 
-    /// From a power of ten that is no more than `least` to one that is no less than `most`.
+    /// From a power of ten that is at most `least` to one that is at least `most`.
     pub fn log(least: f64, most: f64) -> Scale {
         let least = if least > 0.0 && least.is_finite() {
             least
@@ -153,7 +153,7 @@ impl Scale {
     }
 }
 
-/// A plot that is being drawn.
+/// A plot under construction.
 pub struct Plot {
     x: Scale,
     y: Scale,
@@ -163,7 +163,8 @@ pub struct Plot {
 }
 
 impl Plot {
-    /// With the grid of `y`, its values told by `unit`, and an axis of time. `label` is for those who cannot see it.
+    /// Makes a plot with the grid of `y`, whose values `unit` formats, and a time axis. `label` describes it
+    /// for people who cannot see it.
     pub fn over_time(label: &str, x: Scale, y: Scale, unit: fn(f64) -> String) -> Plot {
         let mut plot = Plot::grid(label, x, y, unit);
         let ticks = plot.x.ticks.clone();
@@ -179,7 +180,7 @@ impl Plot {
         plot
     }
 
-    /// With names at even distances instead of time.
+    /// Makes a plot with names at even distances instead of time.
     pub fn over_names(label: &str, names: &[&str], y: Scale, unit: fn(f64) -> String) -> Plot {
         let x = Scale::exact(names.len().saturating_sub(1).max(1) as f64);
         let mut plot = Plot::grid(label, x, y, unit);
@@ -239,7 +240,7 @@ impl Plot {
         HEIGHT - BOTTOM - self.y.at(value) * (HEIGHT - TOP - BOTTOM)
     }
 
-    /// A line through `points`, broken where a value is missing; a dot where a point stands alone.
+    /// Draws a line through `points`, broken where a value is missing; a single point is drawn as a dot.
     pub fn line(&mut self, class: &str, points: &[(f64, Option<f64>)]) {
         let mut path = String::new();
         for run in points.split(|(_, value)| value.is_none()) {
@@ -265,9 +266,9 @@ impl Plot {
         }
     }
 
-    /// The area between `low` and `high` at each x.
+    /// Fills the area between `low` and `high` at each x.
     pub fn area(&mut self, class: &str, points: &[(f64, f64, f64)]) {
-        // A single point has no area: it gets the whole width.
+        // A single point has no area, so it gets the whole width.
         let widened;
         let points = match points {
             [(_, low, high)] => {
@@ -290,8 +291,8 @@ impl Plot {
         }
     }
 
-    /// What is told when the pointer is between `from` and `to`, of what is drawn at `mark`: lines of `text`, the first a
-    /// heading.
+    /// Adds a tooltip for the pointer between `from` and `to`, about the values at `mark`: lines of `text`,
+    /// the first of which is the heading.
     pub fn tip(&mut self, from: f64, to: f64, mark: f64, text: &str) {
         let (left, right, mark) = (self.x(from), self.x(to), self.x(mark));
         write!(
@@ -304,7 +305,7 @@ impl Plot {
         .expect("a string takes all");
     }
 
-    /// The element.
+    /// The finished element.
     pub fn finish(self) -> String {
         format!(
             "<svg class=\"plot\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-label=\"{}\">{}\
@@ -348,7 +349,7 @@ mod tests {
         assert_eq!(Scale::log(3.0, 700.0).ticks, [1.0, 10.0, 100.0, 1_000.0]);
         assert_eq!(Scale::log(10.0, 10.0).ticks, [10.0, 100.0]);
         assert_eq!(Scale::log(10.0, 1_000.0).at(100.0), 0.5);
-        // Nothing to draw, or nonsense: still a scale.
+        // Without data, or with invalid data, there is still a scale.
         for scale in [
             Scale::linear(0.0),
             Scale::linear(f64::NAN),

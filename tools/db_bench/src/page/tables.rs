@@ -1,4 +1,4 @@
-//! The tables of the page: figures, machine, flags, options, with what differs marked.
+//! The tables of the page: figures, machine, flags, options, with differences marked.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -8,25 +8,25 @@ use super::{Group, Series, class};
 use crate::document::Benchmark;
 use crate::histogram::Percentiles;
 
-/// Runs of each side from which a difference is judged. Four of the same never overlap with four others of the same in 3 of
-/// 100 cases; three in 10.
+/// The number of runs of each side from which a difference is judged. Four runs and four others of the same
+/// program have disjoint ranges in 3 of 100 cases; three runs in 10.
 const JUDGED: usize = 4;
 
-/// What several runs gave.
+/// The values of several runs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spread {
-    /// The middle one, or between the two in the middle.
+    /// The median value.
     pub median: f64,
-    /// The least.
+    /// The least value.
     pub least: f64,
-    /// The greatest.
+    /// The greatest value.
     pub most: f64,
-    /// How many there were.
+    /// The number of values.
     pub count: usize,
 }
 
 impl Spread {
-    /// Of at least one value.
+    /// The spread of at least one value.
     pub fn of(mut values: Vec<f64>) -> Spread {
         values.sort_by(f64::total_cmp);
         let count = values.len();
@@ -39,7 +39,7 @@ impl Spread {
         }
     }
 
-    /// The median, and between what it lies if there were several.
+    /// The median, and the range if there were several values.
     pub fn text(&self, unit: fn(f64) -> String) -> String {
         match self.count {
             _ if self.least == self.most => escape(&unit(self.median)),
@@ -52,13 +52,13 @@ impl Spread {
         }
     }
 
-    /// Whether the two may be the same.
+    /// True if the two may be equal.
     fn overlaps(&self, other: &Spread) -> bool {
         self.least <= other.most && other.least <= self.most
     }
 }
 
-/// What is better of a figure.
+/// The direction in which a figure is better.
 #[derive(Clone, Copy, PartialEq)]
 enum Better {
     More,
@@ -66,10 +66,10 @@ enum Better {
     Neither,
 }
 
-/// How a figure is read off a run that has it.
+/// Selects a figure of a run that has it.
 type Value = dyn Fn(&Benchmark) -> Option<f64>;
 
-/// A name, and what it means of a distribution.
+/// A name, and the figure of a distribution that it denotes.
 type OfLatency = (&'static str, fn(&Percentiles) -> f64);
 
 /// A figure of a run.
@@ -106,7 +106,7 @@ fn operations(run: &Benchmark) -> bool {
     run.operations > 0
 }
 
-/// The figures most ask for first.
+/// The figures that most readers look for first.
 fn first_metrics(op: Option<&str>) -> Vec<Metric> {
     let mut all = vec![metric("operations a second", svg::short, Better::More, |run| {
         operations(run).then_some(run.operations_per_second)
@@ -150,7 +150,7 @@ fn first_metrics(op: Option<&str>) -> Vec<Metric> {
     all
 }
 
-/// Every figure. Totals of a run are neither good nor bad: one that did more reads more.
+/// Every figure. Totals of a run are neither good nor bad: a run that did more work also reads more.
 fn all_metrics(runs: &[&Benchmark]) -> Vec<Metric> {
     use Better::{Less, More, Neither};
     let count = |value: u64| Some(value as f64);
@@ -365,7 +365,7 @@ fn spread(metric: &Metric, runs: &[&Benchmark]) -> Option<Spread> {
     (!values.is_empty()).then(|| Spread::of(values))
 }
 
-/// The difference of `this` from `first`, marked where it says something.
+/// The difference of `this` from `first`, marked if it is significant.
 fn difference(metric: &Metric, first: &Spread, this: &Spread) -> String {
     if first.median == this.median {
         return "<td class=\"delta\">=</td>".to_owned();
@@ -381,7 +381,7 @@ fn difference(metric: &Metric, first: &Spread, this: &Spread) -> String {
     if first.count > 1 && this.count > 1 && first.overlaps(this) {
         return format!("<td class=\"delta same\" title=\"the runs overlap: {text}\">no difference</td>");
     }
-    // Of few runs it is a difference of figures, not yet of what they are figures of.
+    // With few runs, it is a difference between measurements and not yet between programs.
     let judged = first.count >= JUDGED && this.count >= JUDGED;
     let (class, mark) = match (judged, metric.better, percent > 0.0) {
         (false, ..) | (_, Better::Neither, _) => ("", ""),
@@ -438,7 +438,7 @@ fn table(series: &[Series], group: &Group<'_>, metrics: &[Metric]) -> String {
     out + "</tbody></table></div>"
 }
 
-/// The figures asked for first: as tiles of one series, as a table of several.
+/// The most important figures: tiles for one series, a table for several.
 pub fn headline(series: &[Series], group: &Group<'_>) -> String {
     let op = group
         .runs
@@ -467,14 +467,14 @@ pub fn headline(series: &[Series], group: &Group<'_>) -> String {
     out + "</div>"
 }
 
-/// Every figure, folded up.
+/// Every figure, collapsed.
 pub fn figures(series: &[Series], group: &Group<'_>) -> String {
     let runs: Vec<&Benchmark> = group.runs.iter().flatten().copied().collect();
     let table = table(series, group, &all_metrics(&runs));
     format!("<details><summary>All figures</summary>{table}</details>")
 }
 
-/// Rows of names and values of each series, those that differ first and marked.
+/// Rows of names and values of each series; those that differ come first and are marked.
 fn compared(series: &[Series], rows: &[(String, Vec<Option<String>>)]) -> (String, usize) {
     let mut out = String::from("<div class=\"scroll\"><table class=\"setting\"><thead><tr><th></th>");
     for (at, series) in series.iter().enumerate() {
@@ -507,7 +507,7 @@ fn compared(series: &[Series], rows: &[(String, Vec<Option<String>>)]) -> (Strin
     (out + "</tbody></table></div>", different.len())
 }
 
-/// Names in their order, with what each series says of them.
+/// The names in order, with the value of each series.
 fn rows(of_series: &[Vec<(String, String)>]) -> Vec<(String, Vec<Option<String>>)> {
     let mut names: Vec<&str> = Vec::new();
     for (name, _) in of_series.iter().flatten() {
@@ -532,7 +532,7 @@ fn rows(of_series: &[Vec<(String, String)>]) -> Vec<(String, Vec<Option<String>>
         .collect()
 }
 
-/// Machine, flags and options.
+/// The machine, flags and options.
 pub fn setting(series: &[Series]) -> String {
     let each = |of: fn(&Series) -> Vec<(String, String)>| rows(&series.iter().map(of).collect::<Vec<_>>());
     let sorted = |map: &BTreeMap<String, String>| map.clone().into_iter().collect::<Vec<_>>();

@@ -78,7 +78,7 @@ fn series(label: &str, runs: Vec<Benchmark>) -> Series {
     }
 }
 
-/// The text between two markers, the first time they come.
+/// The text between the first occurrences of two markers.
 fn between<'a>(text: &'a str, from: &str, to: &str) -> &'a str {
     let start = text.find(from).unwrap_or_else(|| panic!("no {from}")) + from.len();
     let end = text[start..].find(to).unwrap_or_else(|| panic!("no {to}"));
@@ -128,14 +128,14 @@ fn the_page_has_its_parts() {
     ] {
         assert!(one.contains(text), "{text}");
     }
-    // Throughput, tail, percentiles over time, shape, stalls; for each workload.
+    // Throughput, tail, percentiles over time, shape and stalls, for each workload.
     assert_eq!(one.matches("<svg ").count(), 10);
     assert_eq!(one.matches("<svg ").count(), one.matches("</svg>").count());
     for tag in ["section", "div", "table", "details", "figure", "tr", "td", "th"] {
         let opened = one.matches(&format!("<{tag}>")).count() + one.matches(&format!("<{tag} ")).count();
         assert_eq!(opened, one.matches(&format!("</{tag}>")).count(), "{tag}");
     }
-    // Nothing is fetched from anywhere.
+    // The page fetches nothing.
     for text in ["http:", "https:", "src=", "@import", "url(", "<link"] {
         assert!(!one.contains(text), "{text}");
     }
@@ -158,7 +158,7 @@ fn differences_are_told_from_chance() {
     let row = between(&page, "<th>operations a second</th>", "</tr>");
     assert!(row.contains("class=\"delta bad\">-10.0% ✗"), "{row}");
     assert!(page.contains("class=\"whisker\"") && page.matches("class=\"run\"").count() == 8);
-    // Few runs each: the difference is told, not judged.
+    // With few runs each, the difference is shown but not judged.
     let three = |rate: f64| vec![run("x", rate), run("x", rate), run("x", rate)];
     let few = render(&[series("a", three(100.0)), series("b", three(50.0))], None);
     let row = between(&few, "<th>operations a second</th>", "</tr>");

@@ -1,4 +1,4 @@
-//! A backup of the database, and a database made of it.
+//! A backup of the database, and a restore from it.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -24,20 +24,20 @@ fn restore_dir(params: &Params<'_>) -> PathBuf {
     }
 }
 
-/// Says where the backup goes.
+/// Prints the directory of the backup.
 pub fn prepare_backup(params: &mut Params<'_>) -> Result<()> {
     println!("Backup path: [{}]", backup_dir(params).display());
     Ok(())
 }
 
-/// Says where the backup is and where the database goes.
+/// Prints the directories of the backup and of the restored database.
 pub fn prepare_restore(params: &mut Params<'_>) -> Result<()> {
     prepare_backup(params)?;
     println!("Restore path: [{}]", restore_dir(params).display());
     Ok(())
 }
 
-/// A limiter of reads and writes together, as RocksDB's db_bench makes it; none for a rate of 0.
+/// A limiter of reads and writes together, as in RocksDB's db_bench; none for a rate of 0.
 fn limiter(rate_bytes_per_sec: u64) -> Result<Option<Arc<RateLimiter>>> {
     if rate_bytes_per_sec == 0 {
         return Ok(None);
@@ -62,7 +62,7 @@ pub fn create(params: &Params<'_>, _: &mut Thread<'_>) -> Result<()> {
         .map(drop)
 }
 
-/// Makes a database of the newest backup.
+/// Restores a database from the newest backup.
 pub fn restore(params: &Params<'_>, _: &mut Thread<'_>) -> Result<()> {
     let mut options = BackupEngineOptions::new(backup_dir(params));
     options.restore_rate_limiter = limiter(params.flags.restore_rate_limit)?;

@@ -12,7 +12,8 @@ use crate::report::Op;
 use crate::runner::Thread;
 use flags::engine::compression;
 
-/// Bytes that are checksummed, compressed and restored, as in RocksDB; `--duration` ends it sooner or later.
+/// The number of bytes that are checksummed, compressed and decompressed, as in RocksDB; `--duration` limits
+/// the time instead.
 const CHECKSUM_BYTES: u64 = 5_000 << 20;
 const COMPRESS_BYTES: u64 = 3 << 30;
 const UNCOMPRESS_BYTES: u64 = 20 << 30;
@@ -31,7 +32,7 @@ fn sum(params: &Params<'_>, thread: &mut Thread<'_>, op: Op, sum: impl Fn(&[u8])
     Ok(())
 }
 
-/// Loads of an atomic pointer, a thousand an operation.
+/// Loads an atomic pointer, a thousand times an operation.
 pub fn acquire_load(_: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {
     let value = 0u64;
     let pointer = AtomicPtr::new(std::ptr::from_ref(&value).cast_mut());
@@ -63,7 +64,7 @@ pub fn xxh3(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {
     sum(params, thread, Op::Hash, |data| ChecksumType::Xxh3.whole(data))
 }
 
-/// The type asked for and a compressor of it; `None`, with the reason in the line, where there is nothing to compress.
+/// A compressor of the type asked for; `None`, with the reason in the line, if there is nothing to compress.
 fn compressor(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<Option<(CompressionType, Compressor)>> {
     let ty = compression(&params.flags.compression_type)?;
     if ty == CompressionType::None {

@@ -1,4 +1,4 @@
-//! Files written outside of the database and taken up into it.
+//! Files that are written outside of the database and ingested.
 
 use std::path::PathBuf;
 
@@ -9,8 +9,8 @@ use crate::bench::Params;
 use crate::report::Op;
 use crate::runner::Thread;
 
-/// Batches of files, each file of all keys, moved into the database batch by batch. An operation is a batch, and the time of one
-/// has the writing of its files in it, as in RocksDB's db_bench.
+/// Ingests batches of files, each file with all keys. An operation is a batch, and its time includes the
+/// writing of its files, as in RocksDB's db_bench.
 pub fn files(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {
     let flags = params.flags;
     let options = params.db.options();

@@ -1,4 +1,4 @@
-//! What is done to the database as a whole, and what it says of itself.
+//! Operations on the database as a whole, and reports about it.
 
 use base::Result;
 use base::date::Utc;
@@ -21,12 +21,12 @@ pub fn compact(params: &Params<'_>, _: &mut Thread<'_>) -> Result<()> {
         .try_for_each(|family| params.db.compact_range(family, &options, None, None))
 }
 
-/// Each thread reads all of it, as in RocksDB's db_bench.
+/// Verifies all blocks. Each thread reads the whole database, as in RocksDB's db_bench.
 pub fn verify_checksum(params: &Params<'_>, _: &mut Thread<'_>) -> Result<()> {
     params.db.verify_checksum_opt(&params.read)
 }
 
-/// Each thread reads all of it, as in RocksDB's db_bench.
+/// Verifies all files. Each thread reads the whole database, as in RocksDB's db_bench.
 pub fn verify_file_checksums(params: &Params<'_>, _: &mut Thread<'_>) -> Result<()> {
     params.db.verify_file_checksums()
 }
@@ -49,8 +49,8 @@ pub fn compact_l1(bench: &mut Bench) -> Result<()> {
     compact_level(bench, 1)
 }
 
-/// Compacts the files of a level of the default family into the next one that holds any. 1 stands for the first level below
-/// L0 that holds any: with dynamic level sizes it may be another.
+/// Compacts the files of a level of the default family into the next level that has files. 1 means the first
+/// level below L0 that has files: with dynamic level sizes that may be another level.
 fn compact_level(bench: &mut Bench, from: usize) -> Result<()> {
     while !try_compact_level(bench, from)? {
         wait_for_compaction(bench)?;
@@ -58,7 +58,7 @@ fn compact_level(bench: &mut Bench, from: usize) -> Result<()> {
     Ok(())
 }
 
-/// False if a compaction in the background has got hold of the files.
+/// Returns false if a background compaction is using the files.
 fn try_compact_level(bench: &Bench, from: usize) -> Result<bool> {
     let handles = bench.handles();
     let family = &handles.families[0];
@@ -89,7 +89,7 @@ fn try_compact_level(bench: &Bench, from: usize) -> Result<bool> {
     };
     match handles.db.compact_files(family, &options, &numbers, next) {
         Ok(_) => Ok(true),
-        // Aborted because a file is in another compaction, or one did away with a file since.
+        // The result is `Aborted` because a file is in another compaction, or one has deleted a file since.
         Err(error) if matches!(error.kind(), ErrorKind::Aborted | ErrorKind::InvalidArgument) => {
             eprintln!("compact{from} CompactFiles failed: {error}");
             Ok(false)

@@ -1,6 +1,6 @@
-//! RocksDB's workloads that are about what Esker does not have yet.
+//! RocksDB's workloads that need features which Esker does not have yet.
 
-/// Names, and the feature they need.
+/// The names of the workloads, and the feature that they need.
 const MISSING: &[(&[&str], &str)] = &[
     (
         &["fillseqdeterministic", "filluniquerandomdeterministic"],
@@ -34,13 +34,13 @@ const MISSING: &[(&[&str], &str)] = &[
     (&["heapprofile"], "heap profiles"),
 ];
 
-/// The feature that workload `name` of RocksDB's needs and Esker does not have yet; `None` for all others.
+/// The feature that RocksDB's workload `name` needs and Esker does not have yet; `None` for all others.
 pub fn feature(name: &str) -> Option<&'static str> {
     let row = MISSING.iter().find(|(names, _)| names.contains(&name));
     row.map(|(_, feature)| *feature)
 }
 
-/// All their names.
+/// The names of all these workloads.
 #[cfg(test)]
 pub fn names() -> impl Iterator<Item = &'static str> {
     MISSING.iter().flat_map(|(names, _)| names.iter().copied())

@@ -40,10 +40,11 @@ pub fn read_or_merge(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()>
     Ok(())
 }
 
-/// The suffixes under which randomwithverify writes the value of a key, and in which order it reads them.
+/// The suffixes under which randomwithverify writes the value of a key, in the order in which it reads them.
 const COPIES: [u8; 3] = *b"012";
 
-/// Writes each value under three keys in one batch, deletes them together, and reads them at one snapshot: they must agree.
+/// Writes each value under three keys in one batch, deletes them together, and reads them at one snapshot:
+/// the three values must agree.
 pub fn with_verify(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {
     let flags = params.flags;
     let distinct = flags.numdistinct.max(1) as u64;
@@ -52,7 +53,7 @@ pub fn with_verify(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {
     let mut last = key.len();
     let total = params.readwrites();
     let (mut gets, mut puts, mut deletes, mut found) = (0u64, 0u64, 0u64, 0u64);
-    // What is left to do of the current hundred operations: reads first, then writes, then deletions.
+    // The remaining operations of the current hundred: reads first, then writes, then deletions.
     let (mut get_weight, mut put_weight, mut delete_weight) = (0, 0, 0);
     let mut pace = thread.pace(0, total);
     while !pace.done(1) {
@@ -111,11 +112,11 @@ pub fn with_verify(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Keys each of which has, one after the other, so many successors.
+/// The number of successors that each key gets, one after the other.
 const SUCCESSORS: u64 = 50;
 
-/// Replaces random keys, chosen around the middle one: deletes a key and writes its successor. A snapshot taken at the
-/// start is held, so that nothing deleted goes away.
+/// Replaces random keys, chosen around the middle one: deletes a key and writes its successor. A snapshot
+/// that was taken at the start is held, so that no deleted entry can be dropped.
 pub fn replace_keys(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {
     let flags = params.flags;
     let distinct = flags.numdistinct.max(1) as u64;
@@ -157,7 +158,7 @@ pub fn replace_keys(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> 
 
 /// A number below `count`, normally distributed around the middle one.
 fn around_the_middle(rng: &mut Rng, count: u64, deviation: f64) -> u64 {
-    // Box and Muller's way from two uniform numbers to a normal one.
+    // The Box-Muller transform of two uniform numbers into a normal one.
     let radius = (-2.0 * (1.0 - rng.f64()).ln()).sqrt();
     let normal = radius * (std::f64::consts::TAU * rng.f64()).cos();
     ((count as f64 / 2.0 + deviation * normal).max(0.0) as u64).min(count - 1)

@@ -12,7 +12,7 @@ use crate::report::Op;
 use crate::runner::Thread;
 use crate::values::Values;
 
-/// What the threads of a run share.
+/// The state that the threads of a run share.
 #[derive(Debug)]
 pub struct Shared {
     operations: Mixgraph,
@@ -21,7 +21,7 @@ pub struct Shared {
     done: Mutex<Done>,
 }
 
-/// Makes the sequence of operations and says what it will be like.
+/// Makes the sequence of operations and prints its properties.
 pub fn prepare(params: &mut Params<'_>) -> Result<()> {
     let flags = params.flags;
     let operations = Mixgraph::new(flags, params.workload_seed).map_err(Error::invalid_argument)?;
@@ -37,7 +37,7 @@ pub fn prepare(params: &mut Params<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Counts of operations, and what they read and wrote.
+/// Counts of operations, and of keys and bytes that they read and wrote.
 #[derive(Debug, Default)]
 struct Done {
     gets: u64,
@@ -69,7 +69,7 @@ pub fn run(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {
     let mut values = params.values.clone();
     let mut copy = Vec::new();
     let mut done = Done::default();
-    // The sequence ends the run, unless time does.
+    // The sequence ends the run, unless the time limit does.
     let mut pace = thread.pace(params.flags.duration, i64::MAX);
     for operation in shared.operations.share() {
         if pace.done(1) {

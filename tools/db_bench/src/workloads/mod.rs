@@ -22,50 +22,50 @@ use crate::bench::{Bench, Params};
 use crate::runner::Thread;
 use flags::suggest;
 
-/// What a workload does on each of its threads.
+/// The work of a workload on each of its threads.
 pub type ThreadBody = fn(&Params<'_>, &mut Thread<'_>) -> Result<()>;
 
-/// How a workload is run.
+/// The way in which a workload runs.
 #[derive(Clone, Copy)]
 pub enum Run {
-    /// On threads, timed, with a line of its own.
+    /// Runs on threads, timed, with a line of its own.
     Threads(ThreadBody),
-    /// Once, without a line.
+    /// Runs once, without a line.
     Alone(fn(&mut Bench) -> Result<()>),
 }
 
-/// How many threads.
+/// The number of threads.
 #[derive(Clone, Copy)]
 pub enum Threads {
-    /// `--threads`.
+    /// As many as `--threads`.
     AsAsked,
-    /// One, whatever was asked for.
+    /// One, whatever `--threads` is.
     One,
-    /// `--threads`, and before them one that does something else.
+    /// As many as `--threads`, and one more that does something else, before them.
     Beside(ThreadBody),
 }
 
 /// A workload.
 pub struct Workload {
-    /// RocksDB's name.
+    /// The name, which is RocksDB's.
     pub name: &'static str,
-    /// What it does.
+    /// The help text.
     pub help: &'static str,
     /// True if it begins with an empty database.
     pub fresh: bool,
-    /// How many threads.
+    /// The number of threads.
     pub threads: Threads,
-    /// What it changes of the parameters.
+    /// Changes the parameters.
     pub adjust: fn(&mut Params<'_>),
-    /// What it makes ready before its threads start, and refuses.
+    /// Prepares the workload before its threads start, and refuses parameters.
     pub prepare: fn(&mut Params<'_>) -> Result<()>,
-    /// Operations of a thread, for the progress bar.
+    /// The number of operations of a thread, for the progress bar.
     pub expected: fn(&Params<'_>) -> i64,
-    /// What it does.
+    /// The way in which it runs.
     pub run: Run,
-    /// The part of a result line that sums over all threads.
+    /// The part of a result line that covers all threads.
     pub message: Option<fn(&Params<'_>) -> String>,
-    /// What follows it.
+    /// The action that follows it.
     pub after: Option<fn(&mut Bench) -> Result<()>>,
     /// True if it writes keys in their order, or in streams.
     pub sequential: bool,
@@ -159,7 +159,7 @@ impl Workload {
     }
 }
 
-/// Steps after a seek, as RocksDB's benchmark.sh has them for its range scans.
+/// Sets the number of steps after a seek that RocksDB's benchmark.sh uses for its range scans.
 fn forward_range(params: &mut Params<'_>) {
     if params.seek_nexts <= 0 {
         params.seek_nexts = 10;
@@ -530,16 +530,16 @@ pub const WORKLOADS: &[Workload] = &[
     Workload::alone("sstables", "prints every table", meta::tables),
 ];
 
-/// How often a workload is run: `[X5-W1]`.
+/// The repetitions of a workload: `[X5-W1]`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Repeat {
-    /// Runs that count.
+    /// The number of runs that count.
     pub times: u32,
-    /// Runs before them that do not.
+    /// The number of warm-up runs before them.
     pub warm_up: u32,
 }
 
-/// Reads `name` or `name[X5-W1]`.
+/// Parses `name` or `name[X5-W1]`.
 pub fn parse(item: &str) -> Result<(&'static Workload, Repeat), String> {
     let mut repeat = Repeat { times: 1, warm_up: 0 };
     let name = match item.split_once('[') {
@@ -574,7 +574,7 @@ pub fn parse(item: &str) -> Result<(&'static Workload, Repeat), String> {
     })
 }
 
-/// True if the workload of that name is one of `list`, as `--benchmarks` has it.
+/// True if the workload `name` is one of `list`, which has the form of `--benchmarks`.
 pub fn in_list(list: &str, name: &str) -> bool {
     let mut workloads = list.split(',').filter_map(|item| parse(item).ok());
     workloads.any(|(workload, _)| workload.name == name)

@@ -1,4 +1,4 @@
-//! The device without the engine: what readrandom with `--use_direct_reads` cannot go beyond.
+//! Reads of the device without the engine: the upper limit of readrandom with `--use_direct_reads`.
 
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
@@ -10,10 +10,10 @@ use crate::bench::Params;
 use crate::report::Op;
 use crate::runner::Thread;
 
-/// What offsets, lengths and memory of direct reads are multiples of.
+/// Offsets, lengths and memory of direct reads are multiples of this.
 const ALIGNMENT: usize = 4096;
 
-/// The tables of the database, opened past the page cache, with the number of aligned places in each.
+/// The tables of the database, opened past the page cache, with the number of aligned blocks in each.
 fn tables(dir: &Path) -> Result<Vec<(File, u64)>> {
     let failed = |error| Error::io("open for direct reads in", dir, error);
     let mut files = Vec::new();

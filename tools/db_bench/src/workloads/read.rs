@@ -8,7 +8,7 @@ use crate::flags::Flags;
 use crate::report::Op;
 use crate::runner::Thread;
 
-/// A key's number, alike or with low ones preferred (`--read_random_exp_range`).
+/// The number of a key: uniform, or with low numbers preferred (`--read_random_exp_range`).
 #[inline]
 pub fn random_number(flags: &Flags, rng: &mut Rng) -> u64 {
     let num = flags.num as u64;
@@ -17,7 +17,7 @@ pub fn random_number(flags: &Flags, rng: &mut Rng) -> u64 {
     }
     let order = -rng.f64() * flags.read_random_exp_range;
     let rank = (order.exp() * num as f64) as u64;
-    // Spreads neighbouring ranks over the keys, so that what is read often does not lie together.
+    // Spreads neighbouring ranks over the keys, so that frequently read keys are not adjacent.
     rank.wrapping_mul(0x5bd1_e995) % num
 }
 
@@ -69,7 +69,7 @@ pub fn multi_random(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> 
     finish(thread, found, read, bytes)
 }
 
-/// Lengths of the values found.
+/// The lengths of the values found.
 fn multi_get(params: &Params<'_>, keys: &[Vec<u8>], families: &[u64]) -> Result<Vec<usize>> {
     let mut lengths = Vec::with_capacity(keys.len());
     for (id, family) in params.families.iter().enumerate() {
@@ -119,10 +119,10 @@ pub fn and_write(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Reads random keys, a hundred between two looks at the clock and at the limits.
+/// Reads random keys, a hundred between looks at the clock and at the limits.
 pub fn fast(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {
     const AT_ONCE: u64 = 100;
-    // As RocksDB does, keys come from the next power of two, so that some of them were never written.
+    // As in RocksDB, keys are drawn below the next power of two, so that some of them were never written.
     let num = params.flags.num as u64;
     let range = num.next_power_of_two();
     let mut key = params.keys.allocate();

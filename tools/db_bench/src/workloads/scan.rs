@@ -1,4 +1,4 @@
-//! Iterators: whole scans, seeks with steps behind them.
+//! Iterators: whole scans, and seeks with steps after them.
 
 use std::hint::black_box;
 
@@ -48,8 +48,8 @@ fn scan(params: &Params<'_>, thread: &mut Thread<'_>, reverse: bool) -> Result<(
     Ok(())
 }
 
-/// Scans the default family from its first key to its last, over and over, as many steps as there are reads to do; its
-/// operations count among those of the readers, as in RocksDB.
+/// Scans the default family from its first key to its last, repeatedly, as many steps as there are reads to
+/// do; its operations count among those of the readers, as in RocksDB.
 pub fn background(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {
     let mut entries = params.db.iter_cf(&read_options(params), &params.families[0]);
     let mut pace = thread.pace(params.flags.duration, params.reads);
@@ -65,7 +65,8 @@ pub fn background(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {
     entries.status()
 }
 
-/// fillseq, then seeks to every key in their order, `--seek_nexts` of them reached by steps; only the seeks are timed.
+/// Runs fillseq, then seeks to every key in order, `--seek_nexts` of them reached by steps; only the seeks
+/// are timed.
 pub fn fill_and_seek(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {
     let num = params.flags.num as u64;
     super::write::sequential(params, thread)?;
@@ -119,7 +120,7 @@ pub fn seek_random(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {
     let mut options = read_options(params);
     let (mut key, mut bound) = (params.keys.allocate(), params.keys.allocate());
     let (mut read, mut found, mut bytes) = (0u64, 0u64, 0);
-    // As much of a value as RocksDB's db_bench copies out.
+    // RocksDB's db_bench copies out this much of a value.
     let mut copy = [0; 256];
     let mut tailing = Vec::new();
     if options.tailing {
@@ -135,7 +136,7 @@ pub fn seek_random(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {
         let number = thread.rng.u64(..num);
         params.keys.write(number, &mut key);
         if flags.seek_missing_prefix {
-            // Behind the eight bytes of the number a prefix is filled with `0`s.
+            // After the eight bytes of the number a prefix is filled with `0`s.
             key[8] = b'1';
         }
         if flags.max_scan_distance > 0 {

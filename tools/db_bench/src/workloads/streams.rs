@@ -1,8 +1,8 @@
-//! Streams of keys: which keys a sequential fill writes, and in which order, when it is to write several streams.
+//! Streams of keys: the keys that a sequential fill of several streams writes, and their order.
 //!
-//! A stream is a sequence of keys that only ascends, or only descends, under a prefix of its own. Whatever the order, the
-//! keys are those of the numbers below `--num`: number `n` belongs to stream `n mod N`, and the prefix of its key is the
-//! number of its stream. A workload that reads after the fill thus finds every key.
+//! A stream is a sequence of keys with their own prefix that only ascends or only descends. In every order,
+//! the keys are those of the numbers below `--num`: number `n` belongs to stream `n mod N`, and the prefix of
+//! its key is the number of its stream. A workload that reads after the fill thus finds every key.
 
 use base::{Error, Result};
 
@@ -12,20 +12,20 @@ use crate::keys::KeyFormat;
 /// The numbers of all keys, in the order in which they are to be written.
 #[derive(Clone, Debug)]
 pub struct Streams {
-    /// Numbers there are.
+    /// The number of keys.
     num: u64,
     streams: u64,
     descending: bool,
-    /// Streams one after the other, in this order; empty: all at the same time.
+    /// The order of streams that follow one another; empty if they take turns.
     order: Vec<u64>,
-    /// Numbers that have come.
+    /// The count of numbers returned so far.
     done: u64,
-    /// Where in `order`, and the position in that stream.
+    /// The index in `order`, and the position in that stream.
     at: (usize, u64),
 }
 
 impl Streams {
-    /// As `flags` ask for; `None`: no streams, keys are written as RocksDB's db_bench writes them.
+    /// The streams that `flags` ask for; `None`: no streams, and keys are written as in RocksDB's db_bench.
     pub fn from_flags(flags: &Flags) -> Result<Option<Streams>> {
         let refuse = |message: String| Err(Error::invalid_argument(message));
         let streams = match u64::try_from(flags.streams) {
@@ -77,7 +77,7 @@ impl Streams {
         }))
     }
 
-    /// The next number; after the last one they begin again.
+    /// The next number; after the last one the sequence begins again.
     #[inline]
     pub fn next_number(&mut self) -> u64 {
         if self.done == self.num {
@@ -110,12 +110,12 @@ impl Streams {
             && self.at.1 == self.len(self.order[self.at.0])
     }
 
-    /// Keys of a stream.
+    /// The number of keys of a stream.
     fn len(&self, stream: u64) -> u64 {
         (self.num - stream).div_ceil(self.streams)
     }
 
-    /// What they are, for people.
+    /// The description of the streams, for people.
     pub fn text(&self) -> String {
         let direction = if self.descending {
             "descending"
@@ -137,7 +137,7 @@ impl Streams {
     }
 }
 
-/// Bytes of the prefix that tells streams apart: `--prefix_size`, or as few as it takes.
+/// The size of the prefix that distinguishes streams: `--prefix_size`, or as few bytes as needed.
 fn prefix_size(flags: &Flags) -> usize {
     match flags.prefix_size {
         0 if flags.streams > 1 => (1..8)
@@ -147,7 +147,7 @@ fn prefix_size(flags: &Flags) -> usize {
     }
 }
 
-/// How `flags` have keys made.
+/// The format of keys that `flags` ask for.
 pub fn key_format(flags: &Flags) -> KeyFormat {
     let key_size = flags.key_size as usize;
     if flags.streams > 1 {
@@ -213,7 +213,7 @@ mod tests {
             backwards.reverse();
             backwards
         });
-        // The keys --keys_per_prefix makes.
+        // The format of keys with --keys_per_prefix.
         let rocksdb = Flags {
             num: 6,
             key_size: 4,

@@ -1,5 +1,5 @@
-//! timeseries: one thread writes entries of random ids at ever later times, the others read all entries of random ids, and
-//! old entries expire. A key is the number of its id in eight bytes, then its time in eight.
+//! timeseries: one thread writes entries of random ids at increasing times, the others read all entries of
+//! random ids, and old entries expire. A key is the number of its id in eight bytes, then its time in eight.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -13,24 +13,24 @@ use crate::flags::Flags;
 use crate::report::Op;
 use crate::runner::Thread;
 
-/// Bytes of an id, and of a time.
+/// The size of an id, and of a time, in bytes.
 const PART: usize = 8;
 
-/// The time that entries are written at: one more for each of them.
+/// The time at which entries are written: each entry increments it.
 pub type Time = Arc<AtomicU64>;
 
-/// Who removes what is older than `--time_range`.
+/// The removal of entries older than `--time_range`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expire {
-    /// Nobody.
+    /// No entries are removed.
     None,
-    /// Compactions.
+    /// Compactions remove them.
     CompactionFilter,
-    /// The first `--num_deletion_threads` readers.
+    /// The first `--num_deletion_threads` readers delete them.
     Delete,
 }
 
-/// As `--expire_style` says.
+/// The removal that `--expire_style` asks for.
 pub fn expire_style(flags: &Flags) -> Result<Expire> {
     match flags.expire_style.as_str() {
         "none" => Ok(Expire::None),
@@ -52,9 +52,9 @@ fn expired(time: &AtomicU64, range: u64, key: &[u8]) -> bool {
 
 /// Drops expired entries when they are compacted.
 pub struct ExpiredTimeFilter {
-    /// Now.
+    /// The current time.
     pub time: Time,
-    /// Older than this is too old.
+    /// Entries older than this are dropped.
     pub range: u64,
 }
 
@@ -81,7 +81,7 @@ impl CompactionFilter for ExpiredTimeFilter {
     }
 }
 
-/// What a thread does.
+/// Runs one thread of the workload.
 pub fn run(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {
     if params.keys.key_size < 2 * PART {
         return Err(Error::invalid_argument(

@@ -1,5 +1,6 @@
-//! randomtransaction: each transaction adds one number to a key of each of `--transaction_sets` sets, so that the sums of all sets are equal whatever was
-//! committed. A key is the number of its set in four digits, then the number of the key.
+//! randomtransaction: each transaction adds one number to a key of each of `--transaction_sets` sets, so that
+//! the sums of all sets are equal whichever transactions committed. A key is the number of its set in four
+//! digits, then the number of the key.
 
 use std::time::Duration;
 
@@ -18,14 +19,14 @@ use crate::runner::Thread;
 /// The database that makes transactions.
 #[derive(Clone, Debug)]
 pub enum Transactions {
-    /// With locks: `--transaction_db`.
+    /// Pessimistic transactions: `--transaction_db`.
     Locked(TransactionDB),
-    /// Without: `--optimistic_transaction_db`.
+    /// Optimistic transactions: `--optimistic_transaction_db`.
     Optimistic(OptimisticTransactionDB),
 }
 
 impl Transactions {
-    /// That over `db` which the flags ask for.
+    /// The database of transactions over `db` that the flags ask for.
     pub fn over(flags: &Flags, db: &Db) -> Result<Option<Transactions>> {
         Ok(match (flags.optimistic_transaction_db, flags.transaction_db) {
             (true, _) => Some(Transactions::Optimistic(OptimisticTransactionDB::wrap(
@@ -63,12 +64,12 @@ pub fn check(flags: &Flags) -> Result<()> {
     Ok(())
 }
 
-/// How a transaction ended.
+/// The end of a transaction.
 #[derive(Clone, Copy, PartialEq)]
 enum Ended {
-    /// Committed, or rolled back on purpose.
+    /// The transaction was committed, or rolled back on purpose.
     Done,
-    /// Others were in its way.
+    /// The transaction was aborted because of a conflict.
     Aborted,
 }
 
@@ -82,7 +83,7 @@ pub fn run(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {
                 let is_locked = matches!(transactions, Transactions::Locked(_));
                 let ended = add_to_sets(params, thread, &mut transaction, is_locked, &mut bytes)?;
                 if ended == Ended::Aborted {
-                    // An optimistic one that was refused at its commit stays as it is.
+                    // An optimistic transaction whose commit was refused stays as it is.
                     let _ = transaction.rollback();
                 }
                 ended
@@ -132,20 +133,20 @@ fn begin(
     })
 }
 
-/// The key of a set that is drawn.
+/// A random key of a set.
 fn draw_key(params: &Params<'_>, thread: &mut Thread<'_>, set: u64) -> Vec<u8> {
     let number = thread.rng.u64(..params.num.max(1) as u64);
     format!("{:04}{number}", set + 1).into_bytes()
 }
 
-/// The sets in an order that is drawn.
+/// The sets in a random order.
 fn draw_sets(params: &Params<'_>, thread: &mut Thread<'_>) -> Vec<u64> {
     let mut sets: Vec<u64> = (0..params.flags.transaction_sets).collect();
     thread.rng.shuffle(&mut sets);
     sets
 }
 
-/// The number that is added.
+/// A random number to add.
 fn draw_number(thread: &mut Thread<'_>) -> u64 {
     thread.rng.u64(1..=100)
 }
@@ -162,7 +163,7 @@ fn number_of(value: Option<&[u8]>) -> Result<u64> {
     })
 }
 
-/// True for an error that says that others were in the way.
+/// True for an error that reports a conflict.
 fn is_conflict(error: &Error) -> bool {
     matches!(
         error.kind(),
@@ -216,7 +217,7 @@ fn add(
     };
     let value = match thread.rng.bool() {
         true => transaction.get_for_update(&read, family, &key, true, true)?,
-        // The write that follows locks the key, and validates it by the snapshot.
+        // The write that follows locks the key, and validates it against the snapshot.
         false if transaction.snapshot().is_some() => transaction.get(&read, family, &key)?,
         false => transaction.get_for_update(&read, family, &key, false, true)?,
     };
@@ -231,14 +232,14 @@ fn add(
     Ok(())
 }
 
-/// Up to `--transaction_sleep` between a read and a write.
+/// Sleeps up to `--transaction_sleep` between a read and a write.
 fn sleep(params: &Params<'_>, thread: &mut Thread<'_>) {
     if let Ok(most @ 1..) = u64::try_from(params.flags.transaction_sleep) {
         std::thread::sleep(Duration::from_micros(thread.rng.u64(..=most)));
     }
 }
 
-/// The same by a batch, which others may come between.
+/// Adds a number by a batch, between whose reads and writes other threads may write.
 fn add_without(params: &Params<'_>, thread: &mut Thread<'_>, bytes: &mut u64) -> Result<Ended> {
     let number = draw_number(thread);
     let sets = draw_sets(params, thread);

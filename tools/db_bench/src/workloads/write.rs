@@ -1,4 +1,4 @@
-//! Writes: fills, overwrites, deletions, and the writer behind readers.
+//! Writes: fills, overwrites, deletions, and the background writer of readers.
 
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
@@ -12,10 +12,10 @@ use crate::report::Op;
 use crate::runner::Thread;
 use crate::workloads::streams::Streams;
 
-/// Which number comes next.
+/// The order of the numbers of keys.
 enum Numbers {
     Sequential(u64),
-    /// Sequential ones of several streams.
+    /// Sequential numbers of several streams.
     Streams(Streams),
     Random(u64),
     /// Every number once, in random order; the position of the next.
@@ -29,7 +29,7 @@ impl Numbers {
         Numbers::Unique(numbers, 0)
     }
 
-    /// `None` when every number has come.
+    /// The next number; `None` after the last.
     #[inline]
     fn next_number(&mut self, rng: &mut Rng) -> Option<u64> {
         match self {
@@ -47,7 +47,7 @@ impl Numbers {
     }
 }
 
-/// Keys written lately, of which `--overwrite_probability` writes some again.
+/// Recently written keys, some of which `--overwrite_probability` writes again.
 struct Recent {
     probability: f64,
     window: usize,
@@ -90,7 +90,7 @@ impl RangeDeletions {
         }
     }
 
-    /// Counts a write; true if a range deletion is due behind it.
+    /// Counts a write; true if a range deletion is due after it.
     fn is_due(&mut self, params: &Params<'_>) -> bool {
         let flags = params.flags;
         self.written += 1;
@@ -181,7 +181,8 @@ fn fill(params: &Params<'_>, thread: &mut Thread<'_>, mut numbers: Numbers, seco
         if let Numbers::Streams(streams) = &numbers
             && streams.switches()
         {
-            // A stream of its own run of db_bench would find the rows before it flushed.
+            // If each stream were written by its own run of db_bench, the rows before it would have been
+            // flushed.
             params.db.flush_cf(&FlushOptions::default(), params.families)?;
         }
         let mut batch = WriteBatch::new();
@@ -264,7 +265,7 @@ pub fn update(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {
     read_and_write(params, thread, |_, value| value.to_vec())
 }
 
-/// Reads random keys and writes the old value with as long a new one XORed into it.
+/// Reads random keys and writes the exclusive or of the old value and a new one of the same length.
 pub fn xor_update(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {
     read_and_write(params, thread, |old, value| match old {
         Some(mut old) => {
@@ -288,7 +289,7 @@ pub fn append(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {
     })
 }
 
-/// Reads random keys and writes what `change` makes of the old value and a new one.
+/// Reads random keys and writes the result of `change` on the old value and a new one.
 fn read_and_write(
     params: &Params<'_>,
     thread: &mut Thread<'_>,
@@ -316,7 +317,7 @@ fn read_and_write(
     Ok(())
 }
 
-/// Refuses `workload` where neither a flag nor the file of options names a merge operator.
+/// Refuses `workload` if neither a flag nor the OPTIONS file names a merge operator.
 pub fn need_merge_operator(params: &Params<'_>, workload: &str) -> Result<()> {
     if params.families[0].options().merge_operator.is_none() {
         return Err(Error::invalid_argument(format!(

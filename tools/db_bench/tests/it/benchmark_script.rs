@@ -1,11 +1,11 @@
-//! The columns that RocksDB's `benchmark.sh` makes of a run, found as it finds them: by the words a line begins with, or has in it,
-//! and the place of a field in it.
+//! The columns that RocksDB's `benchmark.sh` extracts from a run, found as the script finds them: by the
+//! words that a line begins with or contains, and the position of a field in it.
 
 use std::path::Path;
 
 use crate::{run_in, successful};
 
-/// The texts that a script reads: the two outputs of db_bench, and LOG.
+/// The texts that the script reads: the two outputs of db_bench, and LOG.
 struct Printed {
     out: String,
     log: String,
@@ -19,13 +19,13 @@ impl Printed {
         Printed { out, log }
     }
 
-    /// Fields of the last line that begins so, counted from 1.
+    /// Fields of the last line that begins with `start`, counted from 1.
     fn last<const N: usize>(&self, start: &str, fields: [usize; N]) -> [String; N] {
         let line = self.out.lines().rfind(|line| line.starts_with(start));
         at(line, start, fields, &self.out)
     }
 
-    /// Fields of the first line of LOG that has these words in it.
+    /// Fields of the first line of LOG that contains `words`.
     fn of_log<const N: usize>(&self, words: &str, fields: [usize; N]) -> [String; N] {
         let line = self.log.lines().find(|line| line.contains(words));
         at(line, words, fields, &self.log)
@@ -48,7 +48,7 @@ fn number(field: &str) -> f64 {
     field.parse().unwrap_or_else(|_| panic!("{field:?} is no number"))
 }
 
-/// Checks every column of the report about `name`, and gives the size of the blob files.
+/// Checks every column of the report about `name`, and returns the size of the blob files.
 fn check(printed: &Printed, name: &str) -> String {
     // version, githash, date
     let [version] = printed.of_log("RocksDB version:", [5]);
@@ -68,7 +68,7 @@ fn check(printed: &Printed, name: &str) -> String {
     // uptime, stall%, Nstall
     let [uptime] = printed.last("Uptime(secs", [2]);
     let [stalled] = printed.last("Cumulative stall", [5]);
-    // In tenths of a second: a run may take less than one.
+    // The uptime is compared in tenths of a second: a run may take less than one second.
     assert!(
         number(&uptime) >= 0.0 && number(&stalled) >= 0.0,
         "{uptime} {stalled}"
@@ -79,7 +79,7 @@ fn check(printed: &Printed, name: &str) -> String {
         .for_each(|count| {
             number(count);
         });
-    // ops_sec, usec_op, mb_sec: the line is of the second version, in which the eighth field says so.
+    // ops_sec, usec_op, mb_sec: the line has the form of the second version, which the eighth field shows.
     let [micros, ops, word, rate, unit] = printed.last(name, [3, 5, 8, 11, 12]);
     assert_eq!((word.as_str(), unit.as_str()), ("seconds", "MB/s"));
     assert!(
@@ -145,7 +145,7 @@ fn every_column_of_its_report_is_filled() {
             ("readwhilewriting", "--reads=4000"),
             ("updaterandom", ""),
         ] {
-            // Something is flushed in each run, as in runs that last.
+            // Each run flushes something, as long runs do.
             let args = format!(
                 "--benchmarks={name},overwrite,flush,stats --use_existing_db=1 --threads=2 {FLAGS} {style} {flags}"
             );

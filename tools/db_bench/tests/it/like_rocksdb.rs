@@ -4,7 +4,7 @@ use std::process::Command;
 
 use testkit::oracle;
 
-/// What a line of mixgraph says.
+/// The figures of a mixgraph line.
 #[derive(Debug)]
 struct Line {
     gets: f64,
@@ -14,7 +14,7 @@ struct Line {
     value: f64,
 }
 
-/// Reads `( Gets:1 Puts:2 Seek:3, reads 4 in 4 found, avg size: 5.0 value, 6.0 scan)`.
+/// Parses `( Gets:1 Puts:2 Seek:3, reads 4 in 4 found, avg size: 5.0 value, 6.0 scan)`.
 fn line(mut command: Command, flags: &str) -> Line {
     let output = command
         .args(flags.split_whitespace())
@@ -59,7 +59,7 @@ fn mixgraph_like_rocksdb_is_like_rocksdb() {
             &format!("{flags} --mixgraph_like_rocksdb"),
         );
         let near = |a: f64, b: f64, tolerance: f64| (a - b).abs() <= tolerance;
-        // Shares of 30,000; the tolerances are six deviations and more.
+        // Shares of 30,000 operations; the tolerances are six deviations and more.
         let alike = near(ours.gets, theirs.gets, 600.0)
             && near(ours.puts, theirs.puts, 600.0)
             && near(ours.seeks, theirs.seeks, 300.0)

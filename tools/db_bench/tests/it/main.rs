@@ -1,4 +1,4 @@
-//! The program as its users run it.
+//! Tests of the program as users run it.
 
 mod benchmark_script;
 mod like_rocksdb;
@@ -8,7 +8,7 @@ mod secondary;
 use std::path::Path;
 use std::process::{Command, Output};
 
-/// Runs db_bench over a test directory of its own.
+/// Runs db_bench with a test directory of its own.
 fn run(args: &str) -> Output {
     run_in(tempfile::tempdir().expect("a directory").path(), args)
 }
@@ -41,7 +41,7 @@ fn stderr(args: &str) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// Operations in the line of workload `name`.
+/// The number of operations in the line of workload `name`.
 fn operations(out: &str, name: &str) -> u64 {
     let line = out
         .lines()
@@ -55,7 +55,7 @@ fn operations(out: &str, name: &str) -> u64 {
     words[at - 1].parse().expect("a number")
 }
 
-/// The number behind `name`.
+/// The number after `name`.
 fn count_of(out: &str, name: &str) -> u64 {
     let (_, rest) = out
         .split_once(name)
@@ -86,7 +86,7 @@ fn every_workload_does_what_it_is_asked() {
         "seekrandom",
         "readseq",
         "readreverse",
-        // As many as reads or writes were asked for, whichever is more.
+        // As many operations as reads or writes were asked for, whichever number is larger.
         "updaterandom",
         "appendrandom",
         "mergerandom",
@@ -185,7 +185,7 @@ fn entries_of_time_series_expire() {
     };
     let kept = run("none");
     assert!(kept.contains("timeseries write : "), "{kept}");
-    // Both threads read all there is.
+    // The two threads each read all entries.
     assert_eq!(operations(&kept, "readseq"), 2 * 20_000);
     let filtered = run("compaction_filter");
     assert_eq!(operations(&filtered, "readseq"), 2 * 2_000, "{filtered}");
@@ -273,7 +273,7 @@ fn a_database_is_kept_and_used_again() {
 #[test]
 fn a_database_without_a_name_is_found_by_the_next_command() {
     let dir = tempfile::tempdir().expect("a directory");
-    // db_bench makes the directory.
+    // db_bench creates the directory.
     let test_directory = dir.path().join("tests");
     let run = |args: &str| successful(args, &run_in(&test_directory, args));
     let out = run("--num=3000 --benchmarks=filluniquerandom");
@@ -281,7 +281,7 @@ fn a_database_without_a_name_is_found_by_the_next_command() {
     assert!(out.contains(&format!("DB path: [{}]\n", path.display())), "{out}");
     let read = "--num=3000 --use_existing_db --benchmarks=readrandom";
     assert!(run(read).contains("(3000 of 3000 found)"));
-    // Two tours in a row leave the database alone, and nothing of their own.
+    // Two tours in a row leave the database unchanged, and no files of their own.
     let tour = "--num=2000 --write_buffer_size=256k";
     for _ in 0..2 {
         assert!(run(tour).contains("\nresults\n"));
@@ -304,7 +304,7 @@ fn the_header_names_release_and_date_where_scripts_look() {
                 .split_whitespace()
                 .collect()
         };
-        // benchmark.sh takes the words of the date: day, month, number of the day, time, year.
+        // benchmark.sh reads the words of the date: day, month, number of the day, time, year.
         let date = words("Date:");
         assert_eq!(date.len(), 6, "{date:?}");
         assert!(date[5].parse::<u32>().is_ok_and(|year| year >= 2025), "{date:?}");
@@ -489,7 +489,7 @@ fn mistakes_are_explained() {
     assert!(error.contains("missing") && !missing.exists(), "{error}");
 }
 
-/// What `--json` wrote for these flags.
+/// The document that `--json` wrote for these flags.
 fn document(args: &str) -> serde_json::Value {
     let dir = tempfile::tempdir().expect("a directory");
     let path = dir.path().join("run.json");
@@ -542,7 +542,7 @@ fn figures_are_written_as_json() {
     let steps =
         ["min", "p50", "p75", "p90", "p99", "p99_9", "p99_99", "max"].map(|name| number(&latency[name]));
     assert!(steps.is_sorted() && steps[7] > 0.0, "{steps:?}");
-    // 16 bytes of key and 100 of value, and what a batch of one adds to them.
+    // 16 bytes of key and 100 of value, and the overhead of a batch of one.
     let writes = &fill["writes"];
     assert_eq!(number(&writes["user_bytes"]), 20_000.0 * (116.0 + 15.0));
     let all = ["wal_bytes", "flush_bytes", "compaction_bytes"].map(|name| number(&writes[name]));
@@ -666,7 +666,7 @@ fn help_lists_workloads_flags_and_options() {
 
 #[test]
 fn the_printed_seed_replays_the_run() {
-    // Two workloads of two threads: how many keys they find tells one sequence of keys from another.
+    // Two workloads of two threads: the numbers of keys found distinguish one sequence of keys from another.
     let of_seed = |seed: i64| {
         let out = stdout(&format!(
             "--num=20000 --threads=2 --reads=5000 --seed={seed} --benchmarks=fillrandom,readrandom,readrandom"
@@ -722,7 +722,7 @@ fn mixgraph_says_what_it_will_do_and_does_it() {
             assert!(out.contains(text), "{preset}: {text}\n{out}");
         }
     }
-    // The same operations whatever the threads: the database is the same in the end.
+    // The operations do not depend on the number of threads: the database is the same in the end.
     let left = |threads: usize| {
         let out = stdout(&format!(
             "--mixgraph_preset=all_random --mix_get_ratio=0 --mix_put_ratio=1 --mix_seek_ratio=0 --seed=9 \
@@ -756,7 +756,7 @@ fn a_flamegraph_weighs_what_the_run_used() {
     let svg = std::fs::read_to_string(&file).expect("a picture");
     assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n"));
     assert!(!svg.contains("href"), "nothing outside of it");
-    // Frames of the engine and of each group; what they weigh is what the text says they used.
+    // The picture has frames of the engine and of each group; their weights are the CPU times in the text.
     assert!(
         svg.contains("esker::") && svg.contains("db_bench::workloads::"),
         "{out}"
@@ -781,7 +781,7 @@ fn a_flamegraph_weighs_what_the_run_used() {
         weight("harness") < sum / 2.0,
         "the run is what was measured\n{out}"
     );
-    // By the clock of the process, which counts in hundredths of a second.
+    // The clock of the process counts in hundredths of a second.
     let used: f64 = out
         .split_once("; the process used ")
         .and_then(|(_, rest)| rest.split(' ').next()?.parse().ok())
@@ -836,7 +836,7 @@ fn a_peer_that_fails_is_quoted() {
     assert!(error.contains("--use_existing_db"), "{error}");
 }
 
-/// By default, no option and no format that RocksDB 7.8 does not know is written.
+/// By default, db_bench writes no option and no format that RocksDB 7.8 does not know.
 #[test]
 fn rocksdbs_tools_take_what_is_written_by_default() {
     let dir = tempfile::TempDir::new().unwrap();

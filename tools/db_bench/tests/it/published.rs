@@ -1,4 +1,4 @@
-//! Published command lines run as they are printed, or are refused naming what is missing.
+//! Published command lines run as printed, or are refused with the name of the missing feature.
 
 use std::path::Path;
 use std::process::Command;
@@ -21,12 +21,12 @@ struct Source {
     commands: Vec<Published>,
 }
 
-/// A line as it is printed.
+/// A published command line.
 struct Published {
     line: String,
-    /// Flags with a placeholder, and the values they take together.
+    /// Flags with a placeholder, and the values that they take together.
     values: Vec<(Vec<&'static str>, Vec<Vec<&'static str>>)>,
-    /// Flags and workloads that need what is missing.
+    /// Flags and workloads that need a missing feature.
     needs: Vec<&'static str>,
     benchmark: Option<&'static str>,
 }
@@ -93,7 +93,8 @@ fn commands(sources: &mut [Source]) -> &mut Vec<Published> {
     &mut sources.last_mut().expect("a source").commands
 }
 
-/// The arguments of a line, as a shell would pass them: without the program, quotes, and what follows the command.
+/// The arguments of a line, as a shell would pass them: without the program, quotes, and anything after the
+/// command.
 fn arguments(line: &str) -> Vec<String> {
     let line = line.replace("$( date +%s )", "1645747200");
     let command = line.split(" 2> ").next().unwrap_or_default();
@@ -112,7 +113,7 @@ fn flag_of(argument: &str) -> &str {
         .unwrap_or_default()
 }
 
-/// The last value of a flag; a flag without one is true.
+/// The last value of a flag; a flag without a value is true.
 fn value_of<'a>(arguments: &'a [String], flag: &str) -> Option<&'a str> {
     let argument = arguments
         .iter()
@@ -145,7 +146,7 @@ fn expand(published: &Published) -> Vec<Vec<String>> {
     lines
 }
 
-/// Flags that cut a line down to a moment's work in `dir`.
+/// Flags that reduce a line to a moment's work in `dir`.
 fn small(arguments: &[String], dir: &Path) -> Vec<String> {
     let mut extra = vec![
         format!("--db={}", dir.join("db").display()),
@@ -167,7 +168,7 @@ fn small(arguments: &[String], dir: &Path) -> Vec<String> {
     if value_of(arguments, "reads").is_none() && value_of(arguments, "seek_nexts").is_some() {
         extra.push("--reads=100".to_owned());
     }
-    // Checksums and compression go through gigabytes otherwise.
+    // Checksums and compression process gigabytes otherwise.
     let endless = ["crc", "xx", "compress", "uncompress"];
     let benchmarks = value_of(arguments, "benchmarks").unwrap_or_default();
     if endless.iter().any(|name| benchmarks.starts_with(name)) {
@@ -176,7 +177,7 @@ fn small(arguments: &[String], dir: &Path) -> Vec<String> {
     extra
 }
 
-/// Runs db_bench: whether it succeeded, and what it wrote to standard output and to standard error.
+/// Runs db_bench: whether it succeeded, and its output to standard output and to standard error.
 fn run(arguments: &[String], extra: &[String]) -> (bool, String, String) {
     let output = Command::new(env!("CARGO_BIN_EXE_db_bench"))
         .args(arguments)
@@ -191,7 +192,7 @@ fn run(arguments: &[String], extra: &[String]) -> (bool, String, String) {
     )
 }
 
-/// Checks one line: what is to be refused is, flag by flag, and what is left of it runs.
+/// Checks one line: each flag that is to be refused is, and the rest of the line runs.
 fn check(source: &str, published: &Published, line: &[String], dir: &Path) {
     let shown = format!("{source}\n{}\n", line.join(" "));
     let refused: Vec<&str> = published

@@ -1,4 +1,4 @@
-//! Databases that others write, and options that others wrote.
+//! Databases that other instances write, and options from other files.
 
 use crate::{operations, run_in, stderr, successful};
 
@@ -17,7 +17,7 @@ fn a_secondary_reads_what_its_primary_has() {
         dir.path().join("dbbench_secondary/LOG").exists(),
         "a directory of its own"
     );
-    // It catches up at once, and then every five seconds.
+    // The secondary catches up at once, and then every five seconds.
     let line = out
         .lines()
         .find(|line| line.starts_with("Secondary instance updated  "));
@@ -150,7 +150,7 @@ fn build_info_and_a_filter_that_keeps_rows() {
 fn keys_that_are_there_are_used() {
     let dir = tempfile::tempdir().expect("a directory");
     let run = |args: &str| successful(args, &run_in(dir.path(), args));
-    // Numbers of every third key: of another size and range than those of the next command.
+    // Every third key, with another size and range than the keys of the next command.
     run("--num=3000 --key_size=24 --benchmarks=fillrandom --seed=5");
     let out = run("--use_existing_db --num=3000 --key_size=24 --benchmarks=readrandom");
     assert!(
@@ -165,7 +165,7 @@ fn keys_that_are_there_are_used() {
         let line = out.lines().find(|line| line.starts_with(name)).expect("a line");
         assert!(line.contains("(3000 of 3000 found)"), "{line}");
     }
-    // The keys to overwrite are there already.
+    // The keys to overwrite exist already.
     let keys = |args: &str| {
         operations(
             &run(&format!("{args} --reads=10000 --benchmarks=readseq")),
@@ -202,7 +202,7 @@ fn prefixes_that_are_missing_and_rates_that_follow_a_sine() {
         err.contains("prefix_size > 8 required by --seek_missing_prefix"),
         "{err}"
     );
-    // 116,000 bytes at 400,000 a second, and later other rates.
+    // 116,000 bytes at 400,000 a second, and other rates later.
     let out = run(
         "--num=1000 --benchmarks=fillseq --sine_write_rate --sine_a=100000 --sine_d=400000 \
                    --sine_write_rate_interval_milliseconds=50",
