@@ -1,4 +1,4 @@
-//! Questions whose answers can be checked, and that change nothing.
+//! Queries that change nothing and whose answers can be checked.
 
 use esker::{KeyMayExist, LiveFilesStorageInfoOptions};
 
@@ -9,7 +9,7 @@ use crate::stress::{Failure, Outcome};
 use crate::worker::Worker;
 
 impl Worker<'_> {
-    /// What is asked now and then.
+    /// Asks one of the queries now and then.
     pub(super) fn ask(&mut self) -> Outcome {
         let flags = &self.stress.flags;
         let (property, sizes, exists, metadata, tables, files, held, verify) = (
@@ -52,7 +52,7 @@ impl Worker<'_> {
         Ok(())
     }
 
-    /// Nobody who reads is to notice, whatever becomes of the blocks.
+    /// Changes the capacity of the block cache. No reader may notice, whichever blocks are evicted.
     pub(super) fn set_cache_capacity(&mut self) {
         let family = self.open.db.default_column_family();
         let Some(cache) = self.open.db.block_cache(&family) else {
@@ -86,13 +86,15 @@ impl Worker<'_> {
         self.done.count(What::Property);
         match self.open.db.property(&handle, name) {
             Some(_) => Ok(()),
-            // A family that was dropped and could not be made anew is none until the database is opened again.
+            // A family that was dropped and could not be created again does not exist until the database is
+            // reopened.
             None if self.stress.is_interrupted() => Ok(()),
             None => Err(Failure::Wrong(format!("there is no property {name}"))),
         }
     }
 
-    /// No range has more bytes than all keys have, as far as the files did not change in between.
+    /// Asks for the size of a range. No range has more bytes than all keys together, unless the files changed
+    /// in between.
     fn ask_sizes(&mut self) -> Outcome {
         let family = self.family();
         let mut bounds = [self.key(), self.key()];
@@ -114,7 +116,7 @@ impl Worker<'_> {
         )))
     }
 
-    /// "No" is as certain as what a Get finds, and so is a value.
+    /// Asks whether a key may exist. The answer "no" is as definite as that of a Get, and so is a value.
     fn ask_whether_it_may_exist(&mut self) -> Outcome {
         let (family, key) = (self.family(), self.key());
         let options = self.read_options();
@@ -140,7 +142,7 @@ impl Worker<'_> {
         )))
     }
 
-    /// A family has the levels it was given.
+    /// Asks for the metadata of a family, which must have the number of levels in its options.
     fn ask_metadata(&mut self) -> Outcome {
         for family in &self.open.families {
             let handle = family.read();
@@ -157,7 +159,8 @@ impl Worker<'_> {
         Ok(())
     }
 
-    /// What a database consists of is there, and as long as it is said to be, while nothing may be deleted.
+    /// Asks for the live files. While file deletions are disabled, these files must exist and have the
+    /// reported lengths.
     fn ask_live_files(&mut self) -> Outcome {
         let (db, fs) = (&self.open.db, &self.stress.options.fs);
         let options = LiveFilesStorageInfoOptions {
@@ -191,7 +194,7 @@ impl Worker<'_> {
         Ok(())
     }
 
-    /// While file deletions are disabled, what is live stays, whatever becomes of it.
+    /// Disables file deletions for a while: the live files must stay, even if they become obsolete.
     fn hold_files(&mut self) -> Outcome {
         self.open.db.disable_file_deletions();
         let live = self.open.db.live_files();
@@ -212,7 +215,7 @@ impl Worker<'_> {
         Ok(())
     }
 
-    /// Reads a family in every way while nobody changes it.
+    /// Reads a family in every way while no thread changes it.
     fn verify_family(&mut self) -> Outcome {
         let family = self.family();
         let keys = 0..self.stress.expected.keys();

@@ -1,8 +1,9 @@
-//! Backups of the database under stress, made while everybody writes: what they hold is what there was at the moment they were made.
+//! Backups of the database under stress, made while all threads write: a backup holds the state at the moment
+//! it was made.
 //!
-//! As in RocksDB's db_stress some keys stand still while one is made; it is then restored, or opened where it lies, and these keys
-//! are compared. All go into one directory beside the database's, by which each shares files with those before; and whoever comes
-//! after a crash finds there what that one has left.
+//! As in RocksDB's db_stress, some keys are locked while a backup is made; it is then restored, or opened in
+//! place, and these keys are compared. All backups go into one directory next to the database's, so that each
+//! shares files with those before it; after a crash, the next run finds what the crashed one left there.
 
 use backup::{
     BackupEngine, BackupEngineOptions, CreateBackupOptions, RestoreMode, RestoreOptions, ShareFilesNaming,
@@ -15,11 +16,11 @@ use crate::faults::is_injected;
 use crate::stress::{Failure, Outcome, Stress};
 use crate::worker::{SCAN_WIDTH, Worker};
 
-/// Backups there are at most when one is done.
+/// The most backups that are kept.
 const KEPT: usize = 3;
 
 impl Stress {
-    /// The directory of backups, which must all be good.
+    /// Opens the directory of backups, which must all be good.
     fn backup_engine(&self, rng: &mut Rng) -> Outcome<BackupEngine> {
         let namings = [
             ShareFilesNaming::UseDbSessionIdAndFileSize,
@@ -52,8 +53,8 @@ impl Stress {
 }
 
 impl Worker<'_> {
-    /// A backup is made while some keys stand still, verified, restored or opened, and must show them. Nothing is done while
-    /// another thread is at it.
+    /// Makes a backup while some keys are locked, verifies it, restores or opens it, and checks that it shows
+    /// these keys. Does nothing while another thread makes one.
     pub(super) fn backup(&mut self) -> Outcome {
         let Some(_alone) = self.stress.backups.try_lock() else {
             return Ok(());
@@ -95,7 +96,7 @@ impl Worker<'_> {
         Ok(())
     }
 
-    /// Restores a backup over what the one before has left.
+    /// Restores a backup over the files of the restore before.
     fn restore(&mut self, engine: &BackupEngine, id: u32) -> Outcome<Db> {
         let modes = [
             RestoreMode::PurgeAllFiles,

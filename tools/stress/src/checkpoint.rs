@@ -1,4 +1,4 @@
-//! Checkpoints of the database under stress: made beside it, opened, compared, removed.
+//! Checkpoints of the database under stress: made next to it, opened, compared, removed.
 
 use std::path::PathBuf;
 
@@ -9,16 +9,16 @@ use parking_lot::RwLock;
 use crate::stress::{Failure, Open, Outcome, Stress};
 
 impl Stress {
-    /// Makes a checkpoint in a directory beside the database's.
+    /// Makes a checkpoint in a directory next to the database's.
     pub fn make_checkpoint(&self, db: &Db, name: &str, options: &CheckpointOptions) -> Result<PathBuf> {
         let path = self.beside(name);
-        // One that a process left that died.
+        // A process that died may have left one.
         Db::destroy(&self.options_of_copy(), &path)?;
         db.create_checkpoint(&path, options)?;
         Ok(path)
     }
 
-    /// Opens a checkpoint, with those families it has.
+    /// Opens a checkpoint with the families that it has.
     pub fn open_checkpoint(&self, path: PathBuf) -> Outcome<Open> {
         let mut options = self.options_of_copy();
         options.create_if_missing = false;
@@ -40,7 +40,7 @@ impl Stress {
         })
     }
 
-    /// Closes and removes it.
+    /// Closes and removes a checkpoint.
     pub fn remove_checkpoint(&self, checkpoint: Open) -> Outcome {
         let path = checkpoint.db.path().to_path_buf();
         checkpoint.db.close()?;
@@ -48,7 +48,7 @@ impl Stress {
         Ok(Db::destroy(&self.options_of_copy(), path)?)
     }
 
-    /// A checkpoint of a database nobody writes to shows every key.
+    /// Verifies every key of a checkpoint of a database that no thread writes to.
     pub fn verify_checkpoint(&self, open: &Open) -> Outcome {
         let options = CheckpointOptions {
             log_size_for_flush: self.flags.seed % 2 * (1 << 40),

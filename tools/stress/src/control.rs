@@ -1,4 +1,5 @@
-//! Options changed, and background work held and called off, while everything goes on: nobody who reads is to notice.
+//! Changes of options, and pauses and cancellations of background work, while the threads work: no reader may
+//! notice.
 
 use esker::option_table::OptionTable;
 use esker::{BlockBasedOptions, ColumnFamilyOptions, CompactionStyle, Error, ErrorKind, Options};
@@ -8,11 +9,11 @@ use crate::keys;
 use crate::stress::{Failure, Outcome};
 use crate::worker::Worker;
 
-/// Reads while background work, or manual compactions, are held.
+/// Reads while background work, or manual compactions, are paused.
 const MEANWHILE: usize = 20;
 
 impl Worker<'_> {
-    /// What is done to the engine itself now and then.
+    /// Does something to the engine itself now and then.
     pub(super) fn control(&mut self) -> Outcome {
         let flags = &self.stress.flags;
         let (flush_wal, lock_wal) = (flags.manual_wal_flush_one_in, flags.lock_wal_one_in);
@@ -54,7 +55,8 @@ impl Worker<'_> {
     fn flush_wal(&mut self) -> Outcome {
         let (sync, upto) = (self.rng.bool(), self.open.db.latest_sequence_number());
         self.open.db.flush_wal(sync)?;
-        // What is flushed alone may go with the power, and of a WAL nobody writes to a sync says nothing.
+        // Data that is flushed without a sync may be lost with the power, and the sync of a WAL that no write
+        // uses promises nothing.
         if sync && !self.stress.flags.disable_wal {
             self.stress.promised(None, upto)?;
         }
@@ -62,7 +64,7 @@ impl Worker<'_> {
         Ok(())
     }
 
-    /// Nobody writes while the WAL is locked.
+    /// Locks the WAL: no write may happen meanwhile.
     fn lock_wal(&mut self) -> Outcome {
         self.open.db.lock_wal()?;
         let before = self.open.db.latest_sequence_number();
@@ -79,10 +81,10 @@ impl Worker<'_> {
         Ok(())
     }
 
-    /// Reads of the default family, which is never cleared: who waits to clear another waits for somebody who may wait for what is
-    /// paused.
+    /// Reads from the default family, which is never cleared: a thread that waits to clear another family may
+    /// wait for a thread that waits for the paused work.
     fn read_some(&mut self) -> Outcome {
-        // A read that panics must not keep what is held from being let go.
+        // A read that panics must not keep the paused work from being resumed.
         self.survive(|worker| {
             let family = worker.open.db.default_column_family();
             for _ in 0..MEANWHILE {
@@ -93,7 +95,8 @@ impl Worker<'_> {
         })
     }
 
-    /// An option that may be changed, with a value of its domain. What contradicts others is refused.
+    /// Changes an option that can be changed to a value of its domain. A value that contradicts other options
+    /// is refused.
     fn set_options(&mut self) -> Outcome {
         let of_tables = drawable::<BlockBasedOptions>();
         let of_families: Vec<_> = drawable::<ColumnFamilyOptions>();
@@ -108,7 +111,7 @@ impl Worker<'_> {
         } else {
             let family = self.family();
             let handle = self.open.families[family].read();
-            // What FIFO compaction drops for its age would be missed.
+            // The verification would miss data that FIFO compaction drops for its age.
             if name == "ttl" && handle.options().compaction_style == CompactionStyle::Fifo {
                 return Ok(());
             }
@@ -141,7 +144,7 @@ impl Worker<'_> {
     }
 }
 
-/// Options that may be changed and have a domain, with it.
+/// The options that can be changed and have a domain, with their domains.
 fn drawable<S: OptionTable>() -> Vec<(&'static str, &'static [&'static str])> {
     let rows = S::rows()
         .iter()
@@ -153,7 +156,7 @@ fn is_refused(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::InvalidArgument | ErrorKind::NotSupported)
 }
 
-/// True of a compaction that somebody asked for and another thread called off.
+/// True for the error of a compaction that another thread cancelled.
 pub(super) fn is_called_off(error: &Error) -> bool {
     error.kind() == ErrorKind::Incomplete && error.to_string().contains("Manual compaction paused")
 }

@@ -1,5 +1,5 @@
-//! Runs db_stress with options drawn at random, kills it, runs it again over what it left, and so on; or lets databases crash in
-//! memory. The next run finds out what survived.
+//! Runs db_stress with options drawn at random, kills it, runs it again over the files that it left, and so
+//! on; or crashes databases in memory. The next run checks what survived.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -14,50 +14,52 @@ use crate::kill_fs::KILLED;
 use crate::simulate;
 
 flags::flags! {
-    /// What a crash test is told.
+    /// The flags of a crash test.
     pub struct Flags, others of RocksDB in "";
-    /// Seconds the whole test takes.
+    /// Duration of the whole test in seconds.
     duration: u64 = 600;
-    /// Databases at most; 0: as many as there is time for.
+    /// Maximum number of databases; 0: as many as there is time for.
     databases: u64 = 0;
-    /// Databases lie in memory and crash there, hundreds of times a second: their process dies, or their power is cut.
+    /// Databases are in memory and crash there, hundreds of times a second: their process dies, or their
+    /// power is cut.
     simulate: bool = false;
-    /// False lets db_stress run to its end each time.
+    /// If false, each run of db_stress comes to its end.
     kill: bool = true;
-    /// Seconds db_stress runs before it is killed, at most.
+    /// Maximum seconds that db_stress runs before it is killed.
     interval: u64 = 10;
-    /// Runs over one database before another is begun.
+    /// Runs over one database before the next database.
     runs_per_db: u32 = 10;
-    /// Seed of everything drawn for the first database; 0: one nobody chose, which is printed.
+    /// Seed of all random choices for the first database; 0: a random seed, which is printed.
     seed: u64 = 0;
-    /// Directory in which one for the databases is made, which is removed unless something is found. Empty: $TEST_TMPDIR or
-    /// /tmp/rocksdbtest-UID.
+    /// Directory in which a directory for the databases is created; it is removed unless a failure is found.
+    /// Empty: $TEST_TMPDIR or /tmp/rocksdbtest-UID.
     dir: String = String::new();
-    /// The db_stress to run. Empty: the one beside this program.
+    /// Path of the db_stress to run. Empty: the one next to this program.
     stress_cmd: String = String::new();
 }
 
-/// A run that was to end by itself and does not.
+/// A run that does not end by itself within this time hangs.
 const HANGS_AFTER: Duration = Duration::from_secs(900);
 
-/// What the test has done.
+/// The work of the test so far.
 #[derive(Default)]
 struct Tally {
     databases: u64,
     option_sets: u64,
     operations: u64,
-    /// From outside.
+    /// Kills from outside.
     kills: u64,
-    /// By the process itself, at a file operation.
+    /// Kills by the process itself, at a file operation.
     inside_kills: u64,
-    /// Runs that came to their end before they were killed.
+    /// Runs that ended before they were killed.
     ended: u64,
 }
 
-/// Runs the test `flags` ask for.
+/// Runs the test that `flags` ask for.
 ///
 /// # Errors
-/// What was lost, and how to bring it back.
+///
+/// The loss that was found, and how to reproduce it.
 pub fn run(flags: Flags) -> Result<(), String> {
     let mut seed = match flags.seed {
         0 => base::env::fresh_seed(),
@@ -177,7 +179,7 @@ fn one_database(
     std::fs::remove_dir_all(&dir).map_err(|error| format!("{}: {error}", dir.display()))
 }
 
-/// Runs db_stress for `patience` and kills it. An error if it ends by itself and does not say that all is well.
+/// Runs db_stress for `patience` and kills it. An error if it ends by itself without reporting success.
 fn one_run(program: &Path, args: &[String], patience: Duration, tally: &mut Tally) -> Result<(), String> {
     let child = Command::new(program)
         .args(args)
@@ -195,7 +197,7 @@ fn one_run(program: &Path, args: &[String], patience: Duration, tally: &mut Tall
         tally.ended += 1;
         return Ok(());
     }
-    // A status without a code is that of a signal: ours, or its own.
+    // A status without a code is that of a signal, from this process or from db_stress itself.
     let by_signal = output.status.code().is_none();
     let said = String::from_utf8_lossy(&output.stderr);
     if by_signal && said.lines().any(|line| line.starts_with(KILLED)) {

@@ -1,10 +1,10 @@
-//! What was done, counted.
+//! Counts of the operations.
 
 use std::fmt;
 
 macro_rules! counted {
     ($( $name:ident = $text:literal, )+) => {
-        /// Something a worker does.
+        /// The kinds of operations of a worker.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum What { $( $name, )+ }
 
@@ -57,7 +57,7 @@ counted! {
     Resumed = "resumed after that",
 }
 
-/// How often each was done.
+/// The count of each kind.
 #[derive(Clone, Debug)]
 pub struct Done([u64; NAMES.len()]);
 
@@ -68,12 +68,12 @@ impl Default for Done {
 }
 
 impl Done {
-    /// Once more.
+    /// Counts an operation.
     pub fn count(&mut self, what: What) {
         self.0[what as usize] += 1;
     }
 
-    /// Adds another's.
+    /// Adds the counts of `other`.
     pub fn add(&mut self, other: &Done) {
         self.0
             .iter_mut()

@@ -1,26 +1,27 @@
-//! Command lines of db_stress, drawn: every option of the engine that has a domain, and what the threads do.
+//! Random command lines of db_stress: every option of the engine that has a domain, and the work of the
+//! threads.
 
 use esker::option_table::OptionTable;
 use esker::{BlockBasedOptions, ColumnFamilyOptions, Options};
 use fastrand::Rng;
 
-/// Where the database lies.
+/// The place of the database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum On {
-    /// On disk: it has time to grow.
+    /// On disk: the database has time to grow.
     Disk,
-    /// In memory: it dies young.
+    /// In memory: the database dies young.
     Memory,
 }
 
-/// Options a database keeps: another number of levels than it has files in is refused.
+/// Options that a database keeps: fewer levels than it has files in would be refused.
 const KEPT: &[&str] = &["num_levels"];
 
 fn one_of(rng: &mut Rng, name: &str, values: &[&str]) -> String {
     format!("--{name}={}", values[rng.usize(..values.len())])
 }
 
-/// What stays as it is through all runs over a database.
+/// The flags that stay the same in all runs over a database.
 pub fn kept(rng: &mut Rng, on: On) -> Vec<String> {
     let keys: &[&str] = match on {
         On::Disk => &["10", "100", "1000", "20000"],
@@ -37,7 +38,7 @@ pub fn kept(rng: &mut Rng, on: On) -> Vec<String> {
         "--progress_reports=false".to_owned(),
     ];
     match rng.u32(..5) {
-        // Kept: what one run has prepared another must know of.
+        // These flags are kept, because a run must know the transactions that an earlier one prepared.
         0 => args.extend([
             "--use_txn=true".to_owned(),
             one_of(rng, "txn_write_policy", &["0", "0", "1", "2"]),
@@ -54,7 +55,8 @@ pub fn kept(rng: &mut Rng, on: On) -> Vec<String> {
     args
 }
 
-/// What each run draws anew: about half of the options that have a domain, and what the threads do.
+/// The flags that each run draws again: about half of the options that have a domain, and the work of the
+/// threads.
 pub fn drawn(rng: &mut Rng, on: On) -> Vec<String> {
     let disk = on == On::Disk;
     let rarely: &[&str] = if disk {
@@ -180,7 +182,7 @@ pub fn drawn(rng: &mut Rng, on: On) -> Vec<String> {
         one_of(rng, "verify_file_checksums_one_in", &["0", "10000"]),
         one_of(rng, "auto_refresh_iterator_with_snapshot", &["0", "1"]),
         one_of(rng, "allow_unprepared_value", &["0", "1"]),
-        // Files of FIFO compaction pile up: rarely.
+        // Rarely FIFO compaction: its files pile up.
         one_of(rng, "compaction_style", &["0", "0", "0", "1", "1", "1", "1", "2"]),
         one_of(rng, "enable_sst_partitioner_factory", &["0", "0", "1"]),
         one_of(rng, "memtablerep", &["skip_list", "skip_list", "vector"]),
@@ -207,11 +209,11 @@ pub fn drawn(rng: &mut Rng, on: On) -> Vec<String> {
             &["0", "50000", "8388608"],
         ));
     }
-    // It needs prefixes, which every run has.
+    // The option needs prefixes, which every run has.
     if rng.u32(..8) == 0 {
         args.push("--index_type=kHashSearch".to_owned());
     }
-    // What a crash may take: nothing is synced that no WAL holds.
+    // Writes that a crash may lose: unflushed rows that no WAL holds.
     let hides_unflushed = rng.u32(..5) == 0;
     if hides_unflushed {
         args.push(one_of(rng, "manual_wal_flush_one_in", &["20", "1000"]));
@@ -261,7 +263,8 @@ pub fn drawn(rng: &mut Rng, on: On) -> Vec<String> {
             &["0", "0", if disk { "10000" } else { "100" }],
         ));
     }
-    // A WAL whose end a loss of power took is read as if nothing were missing there: not where some is.
+    // A WAL whose end a loss of power took is read as if nothing were missing there, so this is not drawn
+    // where something can be missing.
     if disk && others_see {
         args.push(one_of(
             rng,
@@ -274,7 +277,8 @@ pub fn drawn(rng: &mut Rng, on: On) -> Vec<String> {
             ],
         ));
     }
-    // What goes by the keys as they are now, whatever is seen as of before. Who may lose rows, and who looks back, does without.
+    // The filter follows the current state of keys and ignores snapshots, so runs that may lose rows or that
+    // read snapshots do not use it.
     if disk && others_see && !args.iter().any(|arg| arg == "--disable_wal=true") && rng.u32(..4) == 0 {
         const LOOK_BACK: &[&str] = &[
             "--acquire_snapshot_one_in=",
@@ -290,7 +294,7 @@ pub fn drawn(rng: &mut Rng, on: On) -> Vec<String> {
         args.push(one_of(rng, "ingest_behind_one_in", &["0", "1", "3"]));
     }
     if disk {
-        // Files may be of 4 KiB, and more than a process may have open.
+        // Files may have only 4 KiB, and there may be more of them than a process can have open.
         args.push(one_of(rng, "open_files", &["16", "100", "2000"]));
         args.push(format!("--sync_fault_injection={hides_unsynced}"));
         args.push(one_of(rng, "kill_random_test", &["0", "100", "1000", "10000"]));
@@ -349,22 +353,22 @@ pub fn drawn(rng: &mut Rng, on: On) -> Vec<String> {
     for (name, domain) in rows {
         let given = args.iter().any(|arg| arg.starts_with(&format!("--{name}=")));
         if name == "cache_index_and_filter_blocks" && args.iter().any(|arg| arg == "--cache_size=0") {
-            // Refused: there is no cache they could lie in.
+            // The option would be refused: there is no cache for it.
             continue;
         }
         if name == "ttl" {
-            // It is `compaction_ttl`, which FIFO compaction is not to have.
+            // The flag for this option is `compaction_ttl`, which FIFO compaction must not have.
             continue;
         }
         if name == "max_open_files" && disk {
-            // It is `open_files`, which is bounded there.
+            // The flag for this option is `open_files`, which is bounded there.
             continue;
         }
         if !given && !KEPT.contains(&name) && rng.bool() {
             args.push(one_of(rng, name, domain));
         }
     }
-    // Refused where anything is compressed.
+    // The option would be refused if anything is compressed.
     if rng.u32(..6) == 0 {
         const COMPRESSED: &[&str] = &[
             "--compression_type=",
@@ -379,7 +383,7 @@ pub fn drawn(rng: &mut Rng, on: On) -> Vec<String> {
     args
 }
 
-/// What is made to fail: mostly nothing, where it takes a crash to lose something.
+/// The flags of fault injection: mostly none, so that only a crash can lose something.
 fn faults(rng: &mut Rng, has_secondary: bool) -> Vec<String> {
     const WORKING: &[&str] = &[
         "read_fault_one_in",

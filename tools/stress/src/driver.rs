@@ -1,4 +1,4 @@
-//! A run: opens, lets the threads work, closes, verifies, and again.
+//! A run: opens the database, lets the threads work, closes, verifies, and repeats.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -23,7 +23,7 @@ use crate::unsynced_fs::UnsyncedFs;
 use crate::wal_dirs;
 use crate::worker::Worker;
 
-/// Runs what `flags` ask for and prints what was done.
+/// Runs the test that `flags` ask for and prints its counts.
 pub fn drive(mut flags: Flags) -> Outcome {
     flags.check()?;
     if flags.seed == 0 {
@@ -110,12 +110,12 @@ fn expected_state(flags: &Flags) -> Outcome<ExpectedState> {
 pub struct BackgroundErrors(Mutex<Option<(ErrorKind, String)>>);
 
 impl BackgroundErrors {
-    /// What it says, if there was one.
+    /// Takes the message of the failure, if there was one.
     pub fn take(&self) -> Option<String> {
         self.0.lock().take().map(|(_, text)| text)
     }
 
-    /// What it says, if one spoke of damage.
+    /// Takes the message of the failure, if it reported corruption.
     pub fn take_corruption(&self) -> Option<String> {
         let last = self.0.lock().take()?;
         (last.0 == ErrorKind::Corruption).then_some(last.1)
@@ -133,7 +133,7 @@ impl EventListener for BackgroundErrors {
     }
 }
 
-/// Where operations are counted: on a terminal, and for whoever kills us and wants to know how many there were.
+/// Counts operations: for a terminal, and for a parent process that kills this one and needs the count.
 pub struct Counted {
     progress: ProgressBar,
     all: AtomicU64,
@@ -141,7 +141,7 @@ pub struct Counted {
     file: Option<File>,
 }
 
-/// The file of the expected state's directory that says how many operations there were.
+/// The file in the expected state's directory that holds the number of operations.
 pub const OPERATIONS: &str = "OPERATIONS";
 
 impl Counted {
@@ -157,7 +157,7 @@ impl Counted {
         Ok(counted)
     }
 
-    /// In memory alone.
+    /// Counts in memory alone.
     pub fn quietly() -> Counted {
         Counted {
             progress: ProgressBar::hidden(),
@@ -171,29 +171,29 @@ impl Counted {
         let all = self.all.fetch_add(count, Ordering::Relaxed) + count;
         self.progress.inc(count);
         if let Some(file) = &self.file {
-            // It is read by who can do without.
+            // An error is ignored: the reader can do without the count.
             let _ = file.write_all_at(&all.to_le_bytes(), 0);
         }
     }
 
-    /// How often the database was opened again after something was made to fail.
+    /// The number of times the database was reopened after an injected failure.
     pub fn reopened(&self) -> u64 {
         self.reopened.load(Ordering::Relaxed)
     }
 
-    /// Operations so far.
+    /// The number of operations so far.
     pub fn all(&self) -> u64 {
         self.all.load(Ordering::Relaxed)
     }
 }
 
-/// A part of the run that failures have cut short so often goes on without them.
+/// A part of the run that failures have interrupted this often continues without failures.
 const INTERRUPTIONS: usize = 20;
 
-/// Rows, of all families together, that are read again after each failure.
+/// The number of rows, of all families together, that are read again after each failure.
 const FEW: u64 = 10_000;
 
-/// The run in as many parts as the database is to be opened.
+/// Does the run in parts, between which the database is reopened.
 pub fn phases(stress: &Stress, counted: &Counted) -> Outcome<Done> {
     let flags = &stress.flags;
     let (phases, all) = match flags.verification_only {
@@ -228,15 +228,16 @@ pub fn phases(stress: &Stress, counted: &Counted) -> Outcome<Done> {
             close(stress, &open)?;
         };
         verify(stress, &open)?;
-        // Not always: a close that meets compactions is tested, too.
+        // Only every second time: a close during compactions is tested, too.
         if flags.verify && flags.seed.wrapping_add(phase).is_multiple_of(2) {
             stress.check_descriptors(&open)?;
         }
-        // Every second time it is left to whoever opens it next to find out what was in memory.
+        // Every second time, the data in memory is left to the next open to recover.
         if phase % 2 == 0 {
             let upto = open.db.latest_sequence_number();
             let closed = close(stress, &open)?;
-            // What was synced by nobody stays to the next power loss; what no WAL holds was flushed.
+            // Data that was never synced stays until the next loss of power; rows that no WAL holds were
+            // flushed.
             if closed && flags.disable_wal && !stress.options.avoid_flush_during_shutdown {
                 stress.promised(None, upto)?;
             }
@@ -246,7 +247,7 @@ pub fn phases(stress: &Stress, counted: &Counted) -> Outcome<Done> {
     Ok(done)
 }
 
-/// Finds out what there is in a database just opened, and whether that is as it should be.
+/// Recovers the expected state of a database that was just opened, and checks it.
 fn begin(stress: &Stress, open: &Open, first: bool) -> Outcome {
     let recovered = stress.recover(open)?;
     if first && recovered != Recovered::default() && !stress.flags.quiet {
@@ -262,13 +263,13 @@ fn begin(stress: &Stress, open: &Open, first: bool) -> Outcome {
     Ok(())
 }
 
-/// False if something keeps it from ending well that was made to fail before.
+/// Closes the database. False if an earlier injected failure keeps it from closing without an error.
 fn close(stress: &Stress, open: &Open) -> Outcome<bool> {
     match open.db.close().map_err(Failure::from) {
         Err(failure) if stress.is_injected(&failure) => return Ok(false),
         closed => closed?,
     }
-    // The directory may be another process's now.
+    // Another process may have the directory by now.
     let read = open.db.get(b"key").map(drop);
     match read.err().map(|error| error.kind()) {
         Some(ErrorKind::ShutdownInProgress) => Ok(true),
@@ -287,7 +288,7 @@ fn verify(stress: &Stress, open: &Open) -> Outcome {
     stress.check_files(open)
 }
 
-/// Lets all threads work at once, each on what is `left` for it.
+/// Lets all threads work at once, each on the operations that are `left` for it.
 fn work(
     stress: &Stress,
     open: &Open,
@@ -343,7 +344,7 @@ fn work(
     stress.failure().map_or(Ok(done), Err)
 }
 
-/// A bar on a terminal; nothing anywhere else.
+/// A progress bar on a terminal, and nothing elsewhere.
 fn progress_bar(flags: &Flags) -> ProgressBar {
     if !flags.progress_reports {
         return ProgressBar::hidden();

@@ -1,5 +1,5 @@
-//! Rows written as wide-column entities, which read as plain values do: the value is the column without a name, and another column
-//! repeats it backwards.
+//! Rows written as wide-column entities. Plain reads return their values: the value is in the default column,
+//! and another column repeats it backwards.
 
 use base::Result;
 use esker::{ColumnFamily, Columns, ReadOptions, WriteBatch};
@@ -21,13 +21,13 @@ pub(super) fn put(batch: &mut WriteBatch, family: &ColumnFamily, key: &[u8], val
 }
 
 impl Worker<'_> {
-    /// True if the next write is one of an entity.
+    /// True if the next write is to be that of an entity.
     pub(super) fn writes_entity(&mut self) -> bool {
         let one_in = self.stress.flags.use_put_entity_one_in;
         self.open.transactions.is_none() && self.one_in(one_in)
     }
 
-    /// The values of keys, read as entities.
+    /// Reads keys as entities and returns their values.
     pub(super) fn read_entities(
         &self,
         options: &ReadOptions,
@@ -51,7 +51,8 @@ impl Worker<'_> {
         keys.iter().zip(found).map(value).collect()
     }
 
-    /// The value among the columns of a key. A merge leaves the other column as it was: it has the value of some earlier write.
+    /// The value among the columns of a key. A merge leaves the other column unchanged: it has the value of
+    /// some earlier write.
     fn value_of(&self, family: usize, key: u64, columns: Columns) -> Outcome<Vec<u8>> {
         match &columns[..] {
             [(name, value)] if name.is_empty() => Ok(value.clone()),
@@ -59,7 +60,9 @@ impl Worker<'_> {
                 self.stress.write_of(family, key, &backwards(repeated))?;
                 Ok(value.clone())
             }
-            _ => Err(Failure::Wrong(format!("an entity nobody wrote: {columns:02x?}"))),
+            _ => Err(Failure::Wrong(format!(
+                "an entity that was never written: {columns:02x?}"
+            ))),
         }
     }
 }

@@ -1,15 +1,16 @@
-//! What every key should be: in memory for the threads, and in a file that outlives the process.
+//! The expected value of every key: in memory for the threads, and in a file that outlives the process.
 //!
-//! The file is changed before the database is asked and after it has answered, each time by one write of four bytes to the kernel,
-//! which keeps them whatever becomes of the process. It does not survive the machine.
+//! The file is changed before an operation of the database and after it, each time by one write of four bytes
+//! to the kernel, which keeps them if the process dies. It does not survive a crash of the machine.
 //!
-//! Where a crash may take what was written last, a [`Trace`] is kept beside it, and the state the trace begins at:
+//! If a crash may take the newest writes, a [`Trace`] accompanies it, together with the state at which the
+//! trace begins:
 //!
-//! | file | |
+//! | file | contents |
 //! |---|---|
 //! | `LATEST.state` | the state of every key |
-//! | `BASE.state`, `TRACE` | the state when the database was last opened, and what happened since; without a base there is no trace |
-//! | `RESTORED.state` | the state found out after a crash, until it has taken the place of the others |
+//! | `BASE.state`, `TRACE` | the state when the database was last opened, and the operations since; without a base there is no trace |
+//! | `RESTORED.state` | the state found after a crash, until it has replaced the others |
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -33,7 +34,7 @@ pub struct ExpectedState {
     keys: u64,
     files: Option<Files>,
     trace: Option<Trace>,
-    /// Where the trace begins, of a state in memory alone.
+    /// The state at which the trace begins, if the state is in memory alone.
     base: Mutex<Option<Vec<ExpectedValue>>>,
 }
 
@@ -43,7 +44,7 @@ struct Files {
 }
 
 impl ExpectedState {
-    /// Of keys never written, in memory alone.
+    /// The state of keys that were never written, in memory alone.
     pub fn in_memory(families: usize, keys: u64, traced: bool) -> ExpectedState {
         let count = families * keys as usize;
         ExpectedState {
@@ -57,15 +58,16 @@ impl ExpectedState {
         }
     }
 
-    /// As the files in `dir` say; of keys never written if there are none.
+    /// The state in the files in `dir`; the state of keys that were never written if there are none.
     ///
     /// # Errors
-    /// Those of the files, and `InvalidData` if they are of another number of keys.
+    ///
+    /// Those of the files, and `InvalidData` if they are for another number of keys.
     pub fn open(dir: &Path, families: usize, keys: u64, traced: bool) -> io::Result<ExpectedState> {
         let mut state = ExpectedState::in_memory(families, keys, false);
         let path = dir.join(LATEST);
         if !path.try_exists()? {
-            // A whole one or none: the process may be killed here, too.
+            // The file is written completely or not at all: the process may be killed here, too.
             write_whole(&path, &state.values())?;
         }
         let values = state.read(&path)?;
@@ -90,9 +92,10 @@ impl ExpectedState {
         Ok(state)
     }
 
-    /// Forgets what the files in `dir` say.
+    /// Removes the files in `dir`.
     ///
     /// # Errors
+    ///
     /// Those of the files.
     pub fn remove(dir: &Path) -> io::Result<()> {
         [BASE, RESTORED, TRACE, LATEST]
@@ -100,19 +103,20 @@ impl ExpectedState {
             .try_for_each(|name| remove_if_there(&dir.join(name)))
     }
 
-    /// Keys of a family.
+    /// The number of keys of a family.
     pub fn keys(&self) -> u64 {
         self.keys
     }
 
-    /// What `key` of `family` should be.
+    /// The expected value of `key` of `family`.
     pub fn get(&self, family: usize, key: u64) -> ExpectedValue {
         ExpectedValue::from_bits(self.values[self.index(family, key)].load(Ordering::Acquire))
     }
 
-    /// Changes it; the caller holds the key's lock.
+    /// Sets an expected value; the caller holds the key's lock.
     ///
     /// # Errors
+    ///
     /// Those of the file.
     pub fn set(&self, family: usize, key: u64, value: ExpectedValue) -> io::Result<()> {
         let index = self.index(family, key);
@@ -125,14 +129,15 @@ impl ExpectedState {
         Ok(())
     }
 
-    /// Where operations are noted, if a crash may take them.
+    /// The trace of operations, if a crash may take some.
     pub fn trace(&self) -> Option<&Trace> {
         self.trace.as_ref()
     }
 
-    /// What was traced since the database was last opened, and the state then. `None` if nothing was.
+    /// The trace since the database was last opened, and the state then. `None` if nothing was traced.
     ///
     /// # Errors
+    ///
     /// Those of the files.
     pub fn traced(&self) -> io::Result<Option<(Vec<ExpectedValue>, Events)>> {
         let Some(files) = &self.files else {
@@ -148,9 +153,10 @@ impl ExpectedState {
         Ok(Some((self.read(&base)?, events_in(&trace))))
     }
 
-    /// Takes over what was found out after a crash. What was traced is forgotten.
+    /// Replaces the state by the one found after a crash, and clears the trace.
     ///
     /// # Errors
+    ///
     /// Those of the files.
     pub fn restore(&self, values: &[ExpectedValue]) -> io::Result<()> {
         if let Some(files) = &self.files {
@@ -159,9 +165,11 @@ impl ExpectedState {
         self.become_restored(values)
     }
 
-    /// Begins a trace, if there is to be one, at the state as it is now, of rows that survive `together`. Nothing is under way.
+    /// Begins a trace, if there is to be one, at the current state, for rows that survive `together`. No
+    /// operation is in progress.
     ///
     /// # Errors
+    ///
     /// Those of the files.
     pub fn restart_trace(&self, together: Together) -> io::Result<()> {
         let Some(trace) = &self.trace else { return Ok(()) };
@@ -173,7 +181,7 @@ impl ExpectedState {
         Ok(())
     }
 
-    /// May be done again by the next process if this one dies on the way.
+    /// Puts the restored state in place. If the process dies meanwhile, the next one may repeat this.
     fn become_restored(&self, values: &[ExpectedValue]) -> io::Result<()> {
         self.values
             .iter()
@@ -188,13 +196,13 @@ impl ExpectedState {
         Ok(())
     }
 
-    /// The states of all keys, by family and key.
+    /// The values of all keys, by family and key.
     pub fn values(&self) -> Vec<ExpectedValue> {
         let values = self.values.iter().map(|value| value.load(Ordering::Acquire));
         values.map(ExpectedValue::from_bits).collect()
     }
 
-    /// The states in a file.
+    /// Reads the values in a file.
     fn read(&self, path: &Path) -> io::Result<Vec<ExpectedValue>> {
         let bytes = std::fs::read(path)?;
         if bytes.len() != self.values.len() * 4 {
@@ -208,7 +216,7 @@ impl ExpectedState {
         Ok(bits.map(ExpectedValue::from_bits).collect())
     }
 
-    /// Where a key's state stands among all.
+    /// The index of a key's value among all.
     pub fn index(&self, family: usize, key: u64) -> usize {
         family * self.keys as usize + key as usize
     }
@@ -221,7 +229,7 @@ fn bytes(values: &[ExpectedValue]) -> Vec<u8> {
         .collect()
 }
 
-/// The whole file or none.
+/// Writes the file completely or not at all.
 fn write_whole(path: &Path, values: &[ExpectedValue]) -> io::Result<()> {
     let temporary = path.with_extension("tmp");
     std::fs::write(&temporary, bytes(values))?;
@@ -248,7 +256,7 @@ mod tests {
         let value = ExpectedValue::NEVER.begin_write();
         state.set(1, 9, value).unwrap();
         state.set(0, 0, value.settle()).unwrap();
-        // Without a word of farewell.
+        // The state is dropped as a killed process drops it, without its destructor.
         std::mem::forget(state);
         let state = open(10).unwrap();
         assert_eq!((state.get(1, 9), state.get(0, 0)), (value, value.settle()));
@@ -281,10 +289,10 @@ mod tests {
             assert_eq!(base, [value, ExpectedValue::NEVER]);
             assert_eq!(events.operations[0].changes, [change]);
             if state.files.is_some() {
-                // Whoever comes next need not trace, to find what was traced.
+                // The next process need not trace in order to read an old trace.
                 let next = open(false);
                 assert_eq!(next.traced().unwrap(), Some((base, events)));
-                // It may die when it has found out what survived, and not yet written it everywhere.
+                // A process may die when it has found what survived, before it has written it everywhere.
                 write_whole(&dir.path().join(RESTORED), &[ExpectedValue::NEVER; 2]).unwrap();
                 let next = open(true);
                 assert_eq!(next.traced().unwrap(), None);

@@ -1,15 +1,17 @@
-//! What one key should be, in 32 bits that one store changes at once.
+//! The expected value of one key, in 32 bits that one store changes at once.
 //!
 //! ```text
 //! bit  31      30             29..16            15             14..0
 //!      absent  delete pending deletions so far  write pending  number of the last write
 //! ```
 //!
-//! The thread that changes a key marks the change as pending before it asks the database, and done after the database has said
-//! so. Whoever finds a mark after the process died knows that both states are right, and whoever reads without the key's lock
-//! knows from the states before and after what it may have seen. Both numbers wrap round; nobody waits long enough to notice.
+//! The thread that changes a key marks the change as pending before it calls the database, and as done after
+//! the database has returned. After the process died, a pending mark means that the states before and after
+//! the change are both right. A reader without the key's lock derives from the states before and after its
+//! read what it may have seen. The two numbers wrap round, which takes so long that no reader can be
+//! confused.
 
-/// The state of one key. See the module's head.
+/// The expected value of one key. See the module's documentation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ExpectedValue(u32);
 
@@ -24,52 +26,52 @@ impl ExpectedValue {
     /// A key that was never written.
     pub const NEVER: ExpectedValue = ExpectedValue(ABSENT);
 
-    /// From what [`bits`](Self::bits) gave.
+    /// The value of [`bits`](Self::bits).
     pub fn from_bits(bits: u32) -> ExpectedValue {
         ExpectedValue(bits)
     }
 
-    /// To store.
+    /// The bits to store.
     pub fn bits(self) -> u32 {
         self.0
     }
 
-    /// False if the key is not there, changes under way left out.
+    /// False if the key does not exist, pending changes ignored.
     pub fn exists(self) -> bool {
         self.0 & ABSENT == 0
     }
 
-    /// True while a change is under way.
+    /// True while a change is pending.
     pub fn is_pending(self) -> bool {
         self.0 & (WRITE_PENDING | DELETE_PENDING) != 0
     }
 
-    /// The number of the last write, which its value tells.
+    /// The number of the last write, which its value contains.
     pub fn write(self) -> u32 {
         self.0 & WRITES
     }
 
-    /// The number the next write gets.
+    /// The number of the next write.
     pub fn next_write(self) -> u32 {
         (self.0 + 1) & WRITES
     }
 
-    /// A write is under way.
+    /// The state with a write pending.
     pub fn begin_write(self) -> ExpectedValue {
         ExpectedValue(self.0 | WRITE_PENDING)
     }
 
-    /// A deletion is under way.
+    /// The state with a deletion pending.
     pub fn begin_delete(self) -> ExpectedValue {
         ExpectedValue(self.0 | DELETE_PENDING)
     }
 
-    /// The change under way came to nothing.
+    /// The state after the pending change was not done.
     pub fn roll_back(self) -> ExpectedValue {
         ExpectedValue(self.0 & !(WRITE_PENDING | DELETE_PENDING))
     }
 
-    /// The change under way, if there is one, took place.
+    /// The state after the pending change, if there is one, was done.
     pub fn settle(self) -> ExpectedValue {
         let settled = self.roll_back().0;
         if self.0 & WRITE_PENDING != 0 {
@@ -87,17 +89,17 @@ impl ExpectedValue {
     }
 }
 
-/// What a reader without the key's lock may see, from the states before and after it read.
+/// The values that a reader without the key's lock may see, from the states before and after its read.
 #[derive(Clone, Copy, Debug)]
 pub struct Window {
-    /// Before.
+    /// The state before the read.
     pub before: ExpectedValue,
-    /// After.
+    /// The state after the read.
     pub after: ExpectedValue,
 }
 
 impl Window {
-    /// False if the key was there all the while.
+    /// False if the key existed all the time.
     pub fn may_be_absent(self) -> bool {
         !self.before.exists()
             || self.before.is_delete_pending()
@@ -107,9 +109,9 @@ impl Window {
     /// True if the value of write `number` may have been there at some moment.
     pub fn may_hold(self, number: u32) -> bool {
         let (first, last) = (self.before.write(), self.after.settle_write().write());
-        // Both on the ring of numbers.
+        // The two differences are on the ring of numbers.
         let within = number.wrapping_sub(first) & WRITES <= last.wrapping_sub(first) & WRITES;
-        // Absent before, it can only be one that was written since.
+        // If the key was absent before, the value must be one that was written since.
         within && (self.before.exists() || number != first)
     }
 }
@@ -119,7 +121,7 @@ impl ExpectedValue {
         self.0 & DELETE_PENDING != 0
     }
 
-    /// As if a write under way had taken place.
+    /// The state as if a pending write were done.
     fn settle_write(self) -> ExpectedValue {
         if self.0 & WRITE_PENDING != 0 {
             self.settle()
@@ -178,18 +180,18 @@ mod tests {
     fn a_reader_sees_what_was_there_while_it_read() {
         let (absent, one) = (ExpectedValue::NEVER, written(1));
         let window = |before, after| Window { before, after };
-        // Nothing happens.
+        // There are no changes.
         assert!(!window(one, one).may_be_absent());
         assert!(
             window(one, one).may_hold(1) && !window(one, one).may_hold(2) && !window(one, one).may_hold(0)
         );
         assert!(window(absent, absent).may_be_absent() && !window(absent, absent).may_hold(0));
-        // A write is under way, or was.
+        // A write is pending or done.
         assert!(window(absent, absent.begin_write()).may_hold(1));
         assert!(window(absent, one).may_hold(1) && window(absent, one).may_be_absent());
         assert!(window(one, one.begin_write()).may_hold(2) && window(one, one.begin_write()).may_hold(1));
         assert!(!window(one, written(2)).may_be_absent());
-        // A deletion is under way, or was, if another write has come since.
+        // A deletion is pending, or was done before another write.
         assert!(window(one, one.begin_delete()).may_be_absent());
         assert!(window(one.begin_delete(), one.begin_delete()).may_be_absent());
         let back = one.begin_delete().settle().begin_write().settle();

@@ -1,5 +1,5 @@
-//! A family's tables are exported while everybody writes, and imported again: into the database itself, or into one made for it. Either must show
-//! what some keys were that stood still.
+//! Exports of a family's tables while all threads write, and imports: into the database itself, or into one
+//! made for it. The result must show the values of some keys that were locked.
 
 use std::path::{Path, PathBuf};
 
@@ -10,11 +10,11 @@ use crate::done::What;
 use crate::stress::{Failure, Outcome, Stress};
 use crate::worker::{SCAN_WIDTH, Seen, Worker};
 
-/// How the families begin that are no part of the expected state.
+/// The prefix of the names of families that are not part of the expected state.
 const IMPORTED: &str = "imported-";
 
 impl Stress {
-    /// Drops what imports left that were cut off.
+    /// Drops families that interrupted imports left.
     pub(super) fn drop_imported(&self, db: &Db) -> Result<()> {
         let mut families = db.column_families().into_iter();
         families.try_for_each(|family| match family.name().starts_with(IMPORTED) {
@@ -23,7 +23,7 @@ impl Stress {
         })
     }
 
-    /// A path beside the database's at which nothing is.
+    /// A path next to the database's where nothing exists.
     fn room(&self, name: &str) -> Result<PathBuf> {
         let path = self.beside(name);
         self.remove_files(&path)?;
@@ -43,7 +43,7 @@ impl Stress {
 }
 
 impl Worker<'_> {
-    /// An export is made while some keys stand still, and imported.
+    /// Exports a family while some keys are locked, and imports it.
     pub(super) fn export(&mut self) -> Outcome {
         let (family, start) = (self.family(), self.key());
         let keys = start..(start + SCAN_WIDTH).min(self.stress.expected.keys());
@@ -51,7 +51,7 @@ impl Worker<'_> {
         let db = &self.open.db;
         let (exported, seen) = self.see(family, keys, |handle| db.export_column_family(handle, &dir))?;
         let exported = match exported {
-            // Values that lie in blob files are not exported.
+            // Values in blob files cannot be exported.
             Err(error) if error.kind() == ErrorKind::NotSupported => return Ok(()),
             exported => exported?,
         };
@@ -73,10 +73,10 @@ impl Worker<'_> {
         Ok(())
     }
 
-    /// Into `db`, as a family that goes when it was compared.
+    /// Imports into `db`, as a family that is dropped after the comparison.
     fn import(&mut self, db: &Db, exported: &ExportImportFilesMetaData, seen: &Seen) -> Outcome {
         let name = format!("{IMPORTED}{:x}", self.seed);
-        // One that failed may have left it.
+        // An import that failed may have left the family.
         if let Some(left) = db.column_family(&name) {
             db.drop_column_family(&left)?;
         }
@@ -90,7 +90,7 @@ impl Worker<'_> {
         Ok(db.drop_column_family(&handle)?)
     }
 
-    /// Into a database of its own, which is opened again before it is compared.
+    /// Imports into a database of its own, which is reopened before the comparison.
     fn import_elsewhere(&mut self, exported: &ExportImportFilesMetaData, seen: &Seen) -> Outcome {
         let path = self.stress.beside(&format!("imported-{:x}", self.seed));
         let options = Options {

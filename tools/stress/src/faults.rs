@@ -1,9 +1,9 @@
-//! Operations of the file system that are made to fail, as RocksDB's fault injection does, and calls of user code that are made to panic: while
-//! the threads work, and the former while the database is opened, too.
+//! Injected failures of file system operations, as in RocksDB's fault injection, and injected panics of user
+//! code: while the threads work, and the failures also while the database is opened.
 //!
-//! Whoever asked is told. A read that failed is an error of whoever read, and shows no row that is wrong and misses none. A change that
-//! failed latches the database, and what it was is not known: everybody stops, the database is closed and opened again, and must have
-//! everything that was promised.
+//! The caller of a failed operation gets the error. A read that failed is an error of its caller; it shows no
+//! wrong row and misses none. A change that failed latches the database, and its effect is unknown: all
+//! threads stop, and the database is closed and reopened, and must have everything that was promised.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,15 +16,15 @@ use vfs::{Action, FaultFs, FileSystem, Op, Rule, RuleId};
 
 use crate::flags::Flags;
 
-/// What the message of every error says that comes from an operation made to fail.
+/// The text in the message of every error of an injected failure.
 const INJECTED: &str = "injected fault";
 
-/// True for an error that somebody asked for.
+/// True for the error of an injected failure.
 pub fn is_injected(message: &str) -> bool {
     message.contains(INJECTED) || message.contains(panicking::MESSAGE)
 }
 
-/// One in how many operations of a kind fails; 0: none.
+/// One in this number of operations of a kind fails; 0: none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Rates {
     read: u64,
@@ -59,24 +59,24 @@ const METADATA_WRITES: &[Op] = &[
     Op::Close,
 ];
 
-/// What is made to fail, and when.
+/// The injected failures, and when they happen.
 #[derive(Debug)]
 pub struct Faults {
     fs: FaultFs,
     working: Rates,
     opening: Rates,
     exclude_wal: bool,
-    /// A database that is opened again after a failure is opened without any.
+    /// True if the open after a failure has no injected failures.
     spare_recovery: bool,
     seed: AtomicU64,
     active: Mutex<Vec<RuleId>>,
     injected: AtomicU64,
-    /// User code that panics, once in so many calls.
+    /// User code that panics, once in this number of calls.
     panics: Option<(Arc<Fuse>, u64)>,
 }
 
 impl Faults {
-    /// What `flags` ask for, over `fs`; `None` if that is nothing.
+    /// The failures over `fs` that `flags` ask for; `None` if there are none.
     pub fn over(fs: Arc<dyn FileSystem>, flags: &Flags) -> Option<Faults> {
         let working = Rates {
             read: flags.read_fault_one_in,
@@ -108,35 +108,35 @@ impl Faults {
         })
     }
 
-    /// Has the user code of `options` panic when it is to.
+    /// Makes the user code of `options` panic when it is to.
     pub fn wrap_user_code(&self, options: &mut Options) {
         let Some((fuse, _)) = &self.panics else { return };
         let family = &mut options.column_family;
         let has_partitioner = family.sst_partitioner_factory.is_some();
         fuse.put_into(family);
         if !has_partitioner {
-            // With one no stream would pass by L0.
+            // With a partitioner, no compaction stream would go past L0.
             family.sst_partitioner_factory = None;
         }
         options.listeners.push(fuse.listener(false));
     }
 
-    /// Calls of user code that panicked so far.
+    /// The number of calls of user code that panicked so far.
     pub fn panics(&self) -> u64 {
         self.panics.as_ref().map_or(0, |(fuse, _)| fuse.panics())
     }
 
-    /// The file system things fail on.
+    /// The file system with the failures.
     pub fn fs(&self) -> Arc<dyn FileSystem> {
         Arc::new(self.fs.clone())
     }
 
-    /// Operations that failed so far.
+    /// The number of operations that failed so far.
     pub fn injected(&self) -> u64 {
         self.injected.load(Ordering::Relaxed)
     }
 
-    /// From now on things fail that are done by threads.
+    /// From now on operations of the threads fail.
     pub fn begin_work(&self) {
         self.begin(self.working);
         if let Some((fuse, one_in)) = &self.panics {
@@ -144,7 +144,7 @@ impl Faults {
         }
     }
 
-    /// From now on things fail that an open does, which comes after a failure or not.
+    /// From now on operations of an open fail. `after_failure`: the open follows an injected failure.
     pub fn begin_open(&self, after_failure: bool) {
         if !(after_failure && self.spare_recovery) {
             self.begin(self.opening);
@@ -169,7 +169,8 @@ impl Faults {
             }
         }
         for (one_in, ops) in [(rates.write, WRITES), (rates.metadata_write, METADATA_WRITES)] {
-            // Some are not done, the others are done, an append in part, and said to have failed, a third for lack of room.
+            // Some operations are not done; the others are done, an append in part, and report a failure, a
+            // third of them for lack of space.
             for action in [
                 Action::Fail(ErrorKind::Io),
                 Action::FailAfter(ErrorKind::Io),

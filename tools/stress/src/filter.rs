@@ -1,8 +1,9 @@
-//! A compaction filter that takes away what nobody can see: entries of keys that are not there.
+//! A compaction filter that removes entries which no reader can see: those of keys that do not exist.
 //!
-//! It goes by the expected state. A key that is absent, with no change under way, is absent to everybody who reads now: whatever an entry of it
-//! is, a deletion lies above. Who reads as of before may see that entry, and a crash that takes the deletion shows it again; so there are
-//! no snapshots beside the filter, and no WAL that loses what it was given ([`Flags::check`](crate::flags::Flags::check)).
+//! It follows the expected state. A key that is absent, with no change pending, is absent for every current
+//! reader: a deletion covers each of its entries. A reader of a snapshot may see such an entry, and a crash
+//! that takes the deletion shows it again; so the filter is used without snapshots, and without a WAL that
+//! loses writes ([`Flags::check`](crate::flags::Flags::check)).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,17 +14,18 @@ use parking_lot::RwLock;
 use crate::expected_state::ExpectedState;
 use crate::keys;
 
-/// Which column family, by its id, is which of the expected state. None is known before the expected state is right.
+/// The index in the expected state of each column family, by its id. No family is known before the expected
+/// state is right.
 #[derive(Default)]
 pub struct Families(RwLock<BTreeMap<u32, usize>>);
 
 impl Families {
-    /// The family of that id is the one of that index.
+    /// Records that the family `id` has the index `family`.
     pub fn know(&self, id: u32, family: usize) {
         self.0.write().insert(id, family);
     }
 
-    /// The family of that id is none any more.
+    /// Removes the family `id`.
     pub fn forget(&self, id: u32) {
         self.0.write().remove(&id);
     }
@@ -31,11 +33,11 @@ impl Families {
 
 /// Makes filters for the families that are known.
 pub struct RemovesAbsent {
-    /// What every key should be.
+    /// The expected values.
     pub expected: Arc<ExpectedState>,
     /// The families.
     pub families: Arc<Families>,
-    /// Percentage of keys that are single deletions' alone.
+    /// Percentage of the keys that only single deletions delete.
     pub nooverwritepercent: i32,
 }
 
@@ -107,7 +109,7 @@ mod tests {
         };
         let written = ExpectedValue::NEVER.begin_write().settle();
         let deleted = written.begin_delete().settle();
-        // A row is in a file, and its deletion went with a process that wrote without WAL.
+        // A row is in a file, and its deletion was lost with a process that wrote without WAL.
         let expected = open_expected(true);
         expected.set(0, 0, written).unwrap();
         expected.restart_trace(Together::EachFamily).unwrap();
@@ -149,7 +151,7 @@ mod tests {
         assert_eq!(stress.recover(&open).unwrap().lost, 1);
         assert_eq!(stress.expected.get(0, 0), written);
         stress.verify(&open).unwrap();
-        // From now on it is gone by: what is absent is taken away.
+        // From now on the expected state is used: entries of absent keys are removed.
         stress.expected.set(0, 0, deleted).unwrap();
         compact();
         stress.verify(&open).unwrap();

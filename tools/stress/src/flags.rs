@@ -1,4 +1,4 @@
-//! The flags of db_stress: RocksDB's names, defaults and meaning, and a few of our own.
+//! The flags of db_stress: RocksDB's names, defaults and meaning, and a few of Esker's own.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -20,11 +20,11 @@ flags::flags! {
     pub struct Flags, others of RocksDB in include_str!("rocksdb_flags.txt");
     /// Directory of the database. Empty: `dbstress` in $TEST_TMPDIR or in /tmp/rocksdbtest-UID.
     db: String = String::new();
-    /// Directory of the expected state, which outlives the process. Empty: in memory alone.
+    /// Directory of the expected state, which outlives the process. Empty: the state is in memory alone.
     expected_values_dir: String = String::new();
     /// Begins with an empty database and an empty expected state.
     destroy_db_initially: bool = true;
-    /// Seed of every thread's choices; 0: one nobody chose, which is printed.
+    /// Seed of every thread's choices; 0: a random seed, which is printed.
     seed: u64 = 0;
     /// Threads.
     threads: u32 = 32;
@@ -34,16 +34,17 @@ flags::flags! {
     max_key: u64 = 1 << 20;
     /// Column families.
     column_families: u32 = 10;
-    /// Times the database is closed and opened again.
+    /// Number of times that the database is closed and reopened.
     reopen: u32 = 10;
-    /// Each time the database is opened, its WALs are to lie in its own directory, or in one of two others beside it. Ours.
+    /// Each open may move the WALs to the database's own directory or to one of two others next to it.
+    /// Esker's own flag.
     change_wal_dir: bool = false;
-    /// Tables lie in so many directories beside the database's, up to four; 0: in its own. Ours. Compactions are leveled where
-    /// --compaction_style names a style that takes one directory.
+    /// Number of directories for tables, next to the database's, up to four; 0: its own. Esker's own flag.
+    /// Compactions are leveled if --compaction_style names a style that needs one directory.
     table_paths: u32 = 0;
-    /// Each lock guards 2 to the power of so many keys.
+    /// Each lock guards 2 to the power of this number of keys.
     log2_keys_per_lock: u32 = 2;
-    /// Values have once to three times so many bytes.
+    /// Values have one to three times this number of bytes.
     value_size_mult: u32 = 8;
     /// Percentage of operations that read a key.
     readpercent: i32 = 10;
@@ -55,145 +56,164 @@ flags::flags! {
     delpercent: i32 = 15;
     /// Percentage of operations that delete a range of keys.
     delrangepercent: i32 = 0;
-    /// Percentage of operations that move an iterator about.
+    /// Percentage of operations that move an iterator.
     iterpercent: i32 = 10;
     /// Percentage of keys that are never overwritten, and deleted by single deletions.
     nooverwritepercent: i32 = 60;
-    /// Keys a range deletion covers.
+    /// Keys that a range deletion covers.
     range_deletion_width: i32 = 10;
-    /// Writes by merges that put, most of the time.
+    /// Most writes are merges that put.
     use_merge: bool = false;
-    /// Half of the reads ask for several keys at once.
+    /// Half of the reads are MultiGets.
     use_multiget: bool = false;
-    /// One put in so many is one of a wide-column entity, without transactions; 0: none.
+    /// One in this number of puts is that of a wide-column entity, without transactions; 0: none.
     use_put_entity_one_in: u64 = 0;
-    /// Half of the reads of one key ask for its columns.
+    /// Half of the reads of one key are GetEntity.
     use_get_entity: bool = false;
-    /// Half of the reads of several keys ask for their columns.
+    /// Half of the reads of several keys are MultiGetEntity.
     use_multi_get_entity: bool = false;
-    /// Writes by transactions with locks, a third of them in two phases. Where a crash may take writes that returned
-    /// (--disable_wal, --sync_fault_injection, --manual_wal_flush_one_in), without.
+    /// Writes by pessimistic transactions, a third of them with two-phase commit. Without transactions if a
+    /// crash may take writes that returned (--disable_wal, --sync_fault_injection,
+    /// --manual_wal_flush_one_in).
     use_txn: bool = false;
-    /// The same by optimistic transactions.
+    /// Writes by optimistic transactions, on the same condition.
     use_optimistic_txn: bool = false;
-    /// With use_txn: 0 write-committed, 1 write-prepared, 2 write-unprepared, which are served as the first.
+    /// With use_txn: 0 write-committed, 1 write-prepared, 2 write-unprepared. Esker treats 1 and 2 as 0.
     txn_write_policy: u32 = 0;
-    /// Of the writes, one in so many is a batch of several keys of several families; 0: none.
+    /// One in this number of writes is a batch of several keys of several families; 0: none.
     batch_one_in: u64 = 10;
-    /// Each thread writes ascending runs of so many keys, between its other operations; 0: it draws each key. Ours.
+    /// Each thread writes ascending runs of this number of keys, between its other operations; 0: it draws
+    /// each key. Esker's own flag.
     ascending_run: u64 = 0;
-    /// Of the writes, one in so many fails where it would have to wait for a stall, and is not done then; 0: none. Ours.
+    /// One in this number of writes fails instead of waiting for a stall, and is not done then; 0: none.
+    /// Esker's own flag.
     no_slowdown_one_in: u64 = 0;
-    /// Of the writes, one in so many is of low priority; 0: none. Ours.
+    /// One in this number of writes has low priority; 0: none. Esker's own flag.
     low_pri_one_in: u64 = 0;
-    /// A snapshot is taken once in so many operations; 0: never.
+    /// One in this number of operations is followed by a snapshot; 0: none.
     acquire_snapshot_one_in: u64 = 0;
-    /// Operations a snapshot is held before it is compared with what was there when it was taken, and released.
+    /// Operations for which a snapshot is held before it is compared with the state when it was taken, and
+    /// released.
     snapshot_hold_ops: u64 = 0;
-    /// Iterators over a snapshot let go of what flushes and compactions have replaced.
+    /// Iterators over a snapshot release memtables and files that flushes and compactions have replaced.
     auto_refresh_iterator_with_snapshot: bool = false;
-    /// Iterators do not read a value in a blob file until it is asked for.
+    /// Iterators read a value in a blob file only when it is asked for.
     allow_unprepared_value: bool = false;
     /// Bytes a second that flushes and compactions may write; 0: no limit.
     rate_limiter_bytes_per_sec: u64 = 0;
-    /// Limits what compactions read instead of what is written.
+    /// Limits the reads of compactions instead of the writes.
     rate_limit_bg_reads: bool = false;
-    /// Limits the memory of memtables, by --db_write_buffer_size, and charges it to the block cache; writers wait for flushes.
+    /// Limits the memory of memtables, by --db_write_buffer_size, and charges it to the block cache; writers
+    /// wait for flushes.
     use_write_buffer_manager: bool = false;
-    /// Counts what databases do, and prints it at the end.
+    /// Counts the engine's statistics and prints them at the end.
     statistics: bool = false;
-    /// A flush is asked for once in so many operations; 0: never.
+    /// One in this number of operations is followed by a flush; 0: none.
     flush_one_in: u64 = 0;
-    /// A compaction of a range is asked for once in so many operations; 0: never.
+    /// One in this number of operations is followed by a compaction of a key range; 0: none.
     compact_range_one_in: u64 = 0;
-    /// Keys of such a range.
+    /// Keys in such a range.
     compact_range_width: i32 = 10_000;
-    /// A compaction of some files is asked for once in so many operations; 0: never.
+    /// One in this number of operations is followed by a compaction of some files; 0: none.
     compact_files_one_in: u64 = 0;
-    /// A column family is dropped and made anew once in so many operations; 0: never.
+    /// One in this number of operations is followed by the drop and recreation of a column family; 0: none.
     clear_column_family_one_in: u64 = 1_000_000;
-    /// The WAL is synced once in so many operations; 0: never.
+    /// One in this number of operations is followed by a sync of the WAL; 0: none.
     sync_wal_one_in: u64 = 0;
-    /// The WAL is flushed, and half the time synced, once in so many operations, and is not in between; 0: it always is.
+    /// One in this number of operations is followed by a flush of the WAL, half the time with a sync, and the
+    /// WAL is flushed only then; 0: every write flushes it.
     manual_wal_flush_one_in: u64 = 0;
-    /// The WAL is locked for a moment, in which nothing may be written, once in so many operations; 0: never.
+    /// One in this number of operations is followed by a short lock of the WAL, during which no write may
+    /// happen; 0: none.
     lock_wal_one_in: u64 = 1_000_000;
-    /// What reads of tables and blob files read counts against --rate_limiter_bytes_per_sec, with --rate_limit_bg_reads.
+    /// Reads of tables and blob files by users count against --rate_limiter_bytes_per_sec, with
+    /// --rate_limit_bg_reads.
     rate_limit_user_ops: bool = false;
-    /// What writes bring to the WAL counts against --rate_limiter_bytes_per_sec.
+    /// Flushes of the WAL by writes count against --rate_limiter_bytes_per_sec.
     rate_limit_auto_wal_flush: bool = false;
-    /// The bytes of a key range are asked for once in so many operations; 0: never.
+    /// One in this number of operations is followed by a query of the size of a key range; 0: none.
     approximate_size_one_in: u64 = 64;
-    /// Memory alone is asked for a key once in so many operations; 0: never.
+    /// One in this number of operations is followed by KeyMayExist; 0: none.
     key_may_exist_one_in: u64 = 0;
-    /// What files a database consists of is asked for, and looked for, once in so many operations; 0: never.
+    /// One in this number of operations is followed by a query of the live files, which must exist; 0: none.
     get_live_files_apis_one_in: u64 = 1_000_000;
-    /// The levels of all families are asked for once in so many operations; 0: never.
+    /// One in this number of operations is followed by a query of the levels of all families; 0: none.
     get_all_column_family_metadata_one_in: u64 = 1_000_000;
-    /// The properties of all tables of a family are asked for once in so many operations; 0: never.
+    /// One in this number of operations is followed by a query of the properties of all tables of a family;
+    /// 0: none.
     get_properties_of_all_tables_one_in: u64 = 1_000;
-    /// Deletions of files are disabled for a while once in so many operations; 0: never.
+    /// One in this number of operations is followed by a time in which file deletions are disabled; 0: none.
     disable_file_deletions_one_in: u64 = 0;
-    /// Every key of a family is read in every way, while others change other families, once in so many operations; 0: never.
+    /// One in this number of operations is followed by reads of every key of a family in every way, while
+    /// other families change; 0: none.
     verify_db_one_in: u64 = 0;
-    /// A secondary, or a follower, has the database open, and shows what it should.
+    /// A secondary or a follower opens the database, and is compared.
     test_secondary: bool = false;
-    /// The directory of its own that it has. Empty: beside the database's.
+    /// Directory of the secondary's own files. Empty: next to the database's.
     secondaries_base: String = String::new();
-    /// With test_secondary: it catches up and is compared once in so many operations; 0: never.
+    /// With test_secondary: one in this number of operations is followed by a catch-up and a comparison; 0:
+    /// none.
     secondary_catch_up_one_in: u64 = 0;
-    /// With test_secondary: it catches up and is compared every so many milliseconds; 0: never.
+    /// With test_secondary: milliseconds between catch-ups with a comparison; 0: none.
     continuous_verification_interval: u64 = 1000;
-    /// The database is opened for reading only and compared once in so many operations; 0: never.
+    /// One in this number of operations is followed by a read-only open with a comparison; 0: none.
     open_read_only_one_in: u64 = 0;
-    /// Some snapshots are held ten times as long.
+    /// Some snapshots are held ten times longer.
     long_running_snapshots: bool = false;
     /// Reads each key before it is written.
     verify_before_write: bool = false;
-    /// Half of all MultiGets are compared with Gets at the same snapshot.
+    /// Compares half of all MultiGets with Gets at the same snapshot.
     check_multiget_consistency: bool = true;
-    /// Reads every key in every way, and checks every file, and ends.
+    /// Only reads every key in every way and checks every file.
     verification_only: bool = false;
-    /// No backup is made of a database of more bytes of tables; 0: of any.
+    /// Maximum size in bytes of the tables of a database that is backed up; 0: no limit.
     backup_max_size: u64 = 100 << 20;
-    /// Most reads keep blocks in the block cache; false: none does.
+    /// Most reads put blocks into the block cache; false: none does.
     fill_cache: bool = true;
-    /// Bytes that iterators read ahead; 0: as they see fit.
+    /// Bytes that iterators read ahead; 0: the iterators decide.
     readahead_size: u64 = 0;
-    /// What iterators read ahead by themselves stays as much from file to file.
+    /// The automatic readahead of iterators keeps its size from file to file.
     adaptive_readahead: bool = false;
-    /// Reads are under way side by side, and while an iterator does something else: by io_uring.
+    /// Runs reads in parallel, and in the background of iterators: by io_uring.
     async_io: bool = false;
     /// Half of the iterators are multi-scans.
     use_multiscan: bool = false;
-    /// Their reads are under way side by side.
+    /// Runs the reads of multi-scans in parallel.
     multiscan_use_async_io: bool = false;
-    /// Nothing is read ahead beyond the bounds of an iterator, nor what is in the block cache.
+    /// Readahead stops at the bounds of an iterator and skips blocks in the block cache.
     auto_readahead_size: bool = false;
-    /// A backup is made, restored or opened, and compared once in so many operations; 0: never.
+    /// One in this number of operations is followed by a backup that is restored or opened, and compared; 0:
+    /// none.
     backup_one_in: u64 = 0;
-    /// A checkpoint is made, opened and compared once in so many operations, and whenever the database was opened; 0: never.
+    /// One in this number of operations, and every open, is followed by a checkpoint that is opened and
+    /// compared; 0: none.
     checkpoint_one_in: u64 = 0;
-    /// A family's tables are exported, imported into this database or another, and compared once in so many operations; 0: never. Ours.
+    /// One in this number of operations is followed by an export of a family's tables, an import into this
+    /// database or another, and a comparison; 0: none. Esker's own flag.
     export_column_family_one_in: u64 = 0;
-    /// Keys are written into files of their own, which are ingested, once in so many operations; 0: never.
+    /// One in this number of operations is followed by an ingestion of keys that were written into files; 0:
+    /// none.
     ingest_external_file_one_in: u64 = 0;
-    /// Keys of such files.
+    /// Keys in such files.
     ingest_external_file_width: i32 = 100;
-    /// Of the ingestions, one in so many has two phases, or as many as there are files and one; 0: none.
+    /// One in this number of ingestions has two phases, prepared file by file or all files together; 0: none.
     ingest_external_file_prepare_commit_one_in: u64 = 0;
-    /// Of the ingestions, one in so many ends with a file of one range deletion, which deletes all keys of the others; 0: none.
+    /// One in this number of ingestions ends with a file of one range deletion, which deletes all keys of the
+    /// other files; 0: none.
     test_ingest_standalone_range_deletion_one_in: u64 = 0;
-    /// Of the ingestions, one in so many goes behind all there is, if that has no place for it refused; 0: none. Needs --allow_ingest_behind.
+    /// One in this number of ingestions goes behind all data, and is refused if there is no place for it; 0:
+    /// none. Needs --allow_ingest_behind.
     ingest_behind_one_in: u64 = 0;
-    /// A row longer than any may be is written, merged or deleted once in so many operations, and must be refused; the limit is lowered to the
-    /// longest value. 0: never. Ours.
+    /// One in this number of operations is followed by a write, merge or deletion of a row longer than the
+    /// limit, which must be refused; the limit is lowered to the longest value. 0: none. Esker's own flag.
     large_row_one_in: u64 = 0;
-    /// A property is asked for once in so many operations; 0: never.
+    /// One in this number of operations is followed by a query of a property; 0: none.
     get_property_one_in: u64 = 1_000;
-    /// Every block of every file is read and its checksum verified once in so many operations; 0: never.
+    /// One in this number of operations is followed by the verification of the checksum of every block; 0:
+    /// none.
     verify_checksum_one_in: u64 = 0;
-    /// Every file is read and compared with its checksum once in so many operations, if files have one; 0: never.
+    /// One in this number of operations is followed by the verification of the checksum of every file that
+    /// has one; 0: none.
     verify_file_checksums_one_in: u64 = 0;
     /// Checksum of whole files: none, crc32c.
     file_checksum_impl: String = "none".to_owned();
@@ -201,172 +221,183 @@ flags::flags! {
     sync: bool = false;
     /// Writes without WAL.
     disable_wal: bool = false;
-    /// Bytes of a checksum over each operation of a batch, until it is in the memtable: 0 or 8.
+    /// Bytes of a checksum over each operation of a batch, which is kept until the memtable has it: 0 or 8.
     batch_protection_bytes_per_key: u64 = 0;
-    /// Kills itself once in so many changes of files on average, and says where; 0: never.
+    /// Average number of changes of files after which the process kills itself and prints the place; 0:
+    /// never.
     kill_random_test: u64 = 0;
-    /// Names of changes, divided by commas, at which it does not: append, sync, rename and so on, or how they begin.
+    /// Names of changes, separated by commas, at which it does not: append, sync, rename and so on, or their
+    /// prefixes.
     kill_exclude_prefixes: String = String::new();
-    /// What is not synced is lost with the process.
+    /// Data that is not synced is lost with the process.
     sync_fault_injection: bool = false;
-    /// While the threads work, one in so many reads of files fails; 0: none.
+    /// One in this number of file reads fails while the threads work; 0: none.
     read_fault_one_in: u64 = 1000;
-    /// One in so many appends to files fails, or fails with a part of it done; 0: none.
+    /// One in this number of appends to files fails, completely or with a part of it done; 0: none.
     write_fault_one_in: u64 = 0;
-    /// One in so many questions about files, their opening among them, fails; 0: none.
+    /// One in this number of queries about files, including opens, fails; 0: none.
     metadata_read_fault_one_in: u64 = 1000;
-    /// One in so many other changes of files, syncs among them, fails, or is done and said to have failed; 0: none.
+    /// One in this number of other changes of files, including syncs, fails, or is done and reports a
+    /// failure; 0: none.
     metadata_write_fault_one_in: u64 = 1000;
-    /// As read_fault_one_in, while the database is opened.
+    /// As read_fault_one_in, for the time in which the database is opened.
     open_read_fault_one_in: u64 = 0;
-    /// As write_fault_one_in, while the database is opened.
+    /// As write_fault_one_in, for the time in which the database is opened.
     open_write_fault_one_in: u64 = 0;
-    /// As metadata_read_fault_one_in, while the database is opened.
+    /// As metadata_read_fault_one_in, for the time in which the database is opened.
     open_metadata_read_fault_one_in: u64 = 0;
-    /// As metadata_write_fault_one_in, while the database is opened.
+    /// As metadata_write_fault_one_in, for the time in which the database is opened.
     open_metadata_write_fault_one_in: u64 = 0;
-    /// No change of a WAL is made to fail.
+    /// Changes of WALs do not fail.
     exclude_wal_from_write_fault_injection: bool = false;
-    /// While the threads work, one in so many calls of user code (comparator, merge operator, filter, listener and so on) panics, in reads, writes and
-    /// background jobs; 0: none.
+    /// One in this number of calls of user code (comparator, merge operator, filter, listener and so on)
+    /// panics while the threads work, in reads, writes and background jobs; 0: none.
     user_code_panic_one_in: u64 = 0;
-    /// Where a failure had the database opened again, that open is not made to fail.
+    /// The open that follows an injected failure has no injected failures.
     error_recovery_with_no_fault_injection: bool = false;
-    /// Checks the checksums of blocks read.
+    /// Verifies the checksums of blocks that are read.
     verify_checksum: bool = false;
-    /// Bytes of the prefix of a key, of eight; negative: no prefixes.
+    /// Bytes of the prefix of a key, up to its eight; negative: no prefixes.
     prefix_size: i32 = 7;
-    /// Bits a key in Bloom filters; negative: no filters.
+    /// Bits for each key in Bloom filters; negative: no filters.
     bloom_bits: f64 = 10.0;
-    /// Tables of this level and below get Ribbon filters as accurate as Bloom filters of so many bits; -1: those of flushes too,
-    /// 2147483647: none.
+    /// First level whose tables get Ribbon filters, as accurate as Bloom filters with this number of bits;
+    /// -1: also those of flushes, 2147483647: none.
     bloom_before_level: i32 = 999;
     /// Bytes of the block cache; 0 or less: none.
     cache_size: i64 = 2 << 30;
     /// Compression: none, snappy, zlib, bzip2, lz4, lz4hc, zstd.
     compression_type: String = "snappy".to_owned();
-    /// Threads that compress the blocks of each table; 1: the one that makes them.
+    /// Threads that compress the blocks of each table; 1: the thread that builds it.
     compression_parallel_threads: u32 = 1;
     /// Bytes of a compression dictionary; 0: none.
     compression_max_dict_bytes: u32 = 0;
     /// Bytes of samples from which ZSTD trains a dictionary; 0: the samples are the dictionary.
     compression_zstd_max_train_bytes: u32 = 0;
-    /// Bytes of blocks held for a dictionary to be made of; 0: the engine's limit.
+    /// Bytes of blocks that are buffered for a dictionary; 0: the engine's limit.
     compression_max_dict_buffer_bytes: u64 = 0;
-    /// ZSTD frames have checksums.
+    /// Adds checksums to ZSTD frames.
     compression_checksum: bool = false;
-    /// Trains dictionaries by ZSTD's trainer, which is what there is.
+    /// Trains dictionaries with ZSTD's trainer, the only one available.
     compression_use_zstd_dict_trainer: bool = true;
-    /// Compression of the last level; disable: as the others'.
+    /// Compression of the last level; disable: the same as that of the other levels.
     bottommost_compression_type: String = "disable".to_owned();
-    /// Checksum of blocks, under the engine's name.
+    /// Checksum type of blocks, by the engine's name.
     checksum_type: String = "kCRC32c".to_owned();
-    /// How files are merged: 0 leveled, 1 universal, 2 FIFO, 3 not at all.
+    /// Compaction style: 0 leveled, 1 universal, 2 FIFO, 3 none.
     compaction_style: i32 = 0;
-    /// What memtables are: skip_list or vector, which needs --allow_concurrent_memtable_write=false.
+    /// Type of memtables: skip_list or vector, which needs --allow_concurrent_memtable_write=false.
     memtablerep: String = "skip_list".to_owned();
-    /// Compactions take away entries of keys that are not there.
+    /// Compactions remove entries of keys that do not exist.
     enable_compaction_filter: bool = false;
-    /// Files of levels end where the first four bytes of keys change.
+    /// Tables end where the first four bytes of keys change.
     enable_sst_partitioner_factory: bool = false;
     /// Tables with many deletions close together are marked for compaction.
     enable_compaction_on_deletion_trigger: bool = false;
-    /// Entries looked at together for it.
+    /// Size of the window in which deletions are counted, in entries.
     compaction_on_deletion_window_size: u64 = 100;
-    /// Deletions among them that mark a table.
+    /// Deletions in a window that mark a table.
     compaction_on_deletion_trigger_count: u64 = 50;
-    /// Part of deletions among all entries that marks a table; 0: it does not matter.
+    /// Share of deletions among all entries that marks a table; 0: not used.
     compaction_on_deletion_ratio: f64 = 0.5;
-    /// Bytes of a table that is marked at least.
+    /// Minimum size in bytes of a table that is marked.
     compaction_on_deletion_min_file_size: u64 = 32_768;
-    /// One in so many tables is marked for compaction; 0: none is.
+    /// One in this number of tables is marked for compaction; 0: none.
     mark_for_compaction_one_file_in: u64 = 0;
-    /// Which file of a level is compacted first, by the number of the priority: 0 to 4.
+    /// File of a level that is compacted first, by the number of the priority: 0 to 4.
     compaction_pri: i32 = 3;
-    /// Universal compaction: percent by which the next sorted run may be larger than those taken in; 0: the engine's default.
+    /// Universal compaction: percentage by which the next sorted run may be larger than the runs already
+    /// chosen; 0: the engine's default.
     universal_size_ratio: u32 = 0;
-    /// Universal compaction: sorted runs merged at least; 0: the engine's default.
+    /// Universal compaction: minimum number of sorted runs that are merged; 0: the engine's default.
     universal_min_merge_width: u32 = 0;
-    /// Universal compaction: sorted runs merged at most; 0: the engine's default.
+    /// Universal compaction: maximum number of sorted runs that are merged; 0: the engine's default.
     universal_max_merge_width: u32 = 0;
-    /// Universal compaction: percent of the oldest sorted run that the others may be of; 0: the engine's default.
+    /// Universal compaction: maximum size of the newer sorted runs, in percent of the oldest; 0: the engine's
+    /// default.
     universal_max_size_amplification_percent: u32 = 0;
-    /// Universal compaction: sorted runs at most; 0: as the size of the data lets expect, -1: the trigger of compactions.
+    /// Universal compaction: maximum number of sorted runs; 0: by the size of the data, -1: the trigger of
+    /// compactions.
     universal_max_read_amp: i32 = -1;
-    /// Universal compaction: nothing waits for a pool of threads for the bottom level, which there is not.
+    /// Universal compaction: no job waits for a pool of threads for the bottom level, because there is none.
     universal_reduce_file_locking: bool = true;
     /// FIFO compaction: small files are merged.
     fifo_allow_compaction: bool = false;
-    /// FIFO compaction: MiB of tables beyond which the oldest are dropped; 0: as good as never, as what is dropped would be missed.
+    /// FIFO compaction: MiB of tables above which the oldest are dropped; 0: practically never, because the
+    /// verification would miss dropped data.
     fifo_compaction_max_table_files_size_mb: u64 = 0;
-    /// FIFO compaction: MiB of tables and blob files beyond which the oldest are dropped; 0: tables alone count.
+    /// FIFO compaction: MiB of tables and blob files above which the oldest are dropped; 0: only tables
+    /// count.
     fifo_compaction_max_data_files_size_mb: u64 = 0;
-    /// Seconds after which data is compacted down; 0: never, and with FIFO compaction always never.
+    /// Seconds after which data is compacted to a lower level; 0: never. FIFO compaction ignores it.
     compaction_ttl: u64 = 1000;
-    /// Bytes of a compressed secondary cache behind the block cache; 0: none.
+    /// Bytes of a compressed secondary cache of the block cache; 0: none.
     compressed_secondary_cache_size: u64 = 0;
-    /// The secondary cache is split into 2 to the power of so many shards; negative: by its size.
+    /// Splits the secondary cache into 2 to the power of this number of shards; negative: by its size.
     compressed_secondary_cache_numshardbits: i32 = -1;
-    /// Share of a tiered_ cache's bytes that is its secondary cache's; 0: half.
+    /// Share of a tiered_ cache's bytes that its secondary cache gets; 0: half.
     compressed_secondary_cache_ratio: f64 = 0.0;
-    /// What goes down to the secondary cache is not compressed.
+    /// Blocks in the secondary cache are not compressed.
     enable_do_not_compress_roles: bool = false;
-    /// When what a tiered_ cache evicts goes down to its secondary cache: 0 and 1 at the second eviction, 2 at the first, if it was found
-    /// meanwhile, 4 at the first.
+    /// Condition on which blocks of a tiered_ cache go to its secondary cache: 0 and 1 at the second
+    /// eviction, 2 at the first, if they were found meanwhile, 4 at the first.
     adm_policy: u32 = 0;
-    /// Kind of the block cache: lru_cache, fixed_hyper_clock_cache or hyper_clock_cache, auto_hyper_clock_cache; with tiered_ before it, it
-    /// shares its bytes with a compressed secondary cache.
+    /// Type of the block cache: lru_cache, fixed_hyper_clock_cache or hyper_clock_cache,
+    /// auto_hyper_clock_cache; with the prefix tiered_ it shares its bytes with a compressed secondary cache.
     cache_type: String = "lru_cache".to_owned();
-    /// An option that may be changed while the database is open is changed once in so many operations; 0: never.
+    /// One in this number of operations is followed by a change of an option that can be changed while the
+    /// database is open; 0: none.
     set_options_one_in: u64 = 0;
-    /// Background work is paused for some reads once in so many operations; 0: never.
+    /// One in this number of operations is followed by a pause of background work for some reads; 0: none.
     pause_background_one_in: u64 = 0;
-    /// Manual compactions are disabled for some reads once in so many operations; 0: never.
+    /// One in this number of operations is followed by some reads with manual compactions disabled; 0: none.
     disable_manual_compaction_one_in: u64 = 0;
-    /// L0 is promoted to some level, or files are suggested for compaction, once in so many operations; 0: never.
+    /// One in this number of operations is followed by PromoteL0 or SuggestCompactRange; 0: none.
     promote_l0_one_in: u64 = 0;
-    /// The block cache is made larger or smaller, and strict or not, once in so many operations; 0: never.
+    /// One in this number of operations is followed by a change of the block cache's capacity or strictness;
+    /// 0: none.
     set_cache_capacity_one_in: u64 = 0;
-    /// Values of blob files are kept in a cache.
+    /// Caches values of blob files.
     use_blob_cache: bool = false;
-    /// That is the block cache; else one of its own.
+    /// Caches values of blob files in the block cache; otherwise in a cache of their own.
     use_shared_block_and_blob_cache: bool = true;
-    /// Bytes of a blob cache of its own.
+    /// Bytes of a separate blob cache.
     blob_cache_size: u64 = 2 << 30;
-    /// A blob cache of its own is split into 2 to the power of so many shards; negative: by its size.
+    /// Splits a separate blob cache into 2 to the power of this number of shards; negative: by its size.
     blob_cache_numshardbits: i32 = 6;
-    /// The block cache is split into 2 to the power of so many shards.
+    /// Splits the block cache into 2 to the power of this number of shards.
     cache_numshardbits: i32 = 6;
-    /// Part of the block cache for blocks of high priority.
+    /// Share of the block cache reserved for blocks of high priority.
     high_pri_pool_ratio: f64 = 0.5;
-    /// Part of the block cache for blocks of low priority.
+    /// Share of the block cache reserved for blocks of low priority.
     low_pri_pool_ratio: f64 = 0.0;
-    /// What of tables stays in the block cache, by the number of the tier: 0 kFallback, 1 kNone, 2 kFlushedAndSimilar, 3 kAll: top
-    /// levels of partitioned indexes and filters.
+    /// Tables whose top levels of partitioned indexes and filters stay in the block cache, by the number of
+    /// the tier: 0 kFallback, 1 kNone, 2 kFlushedAndSimilar, 3 kAll.
     top_level_index_pinning: u32 = 0;
-    /// The same, of partitions.
+    /// Tables whose partitions of indexes and filters stay in the block cache, by the number of the tier.
     partition_pinning: u32 = 0;
-    /// The same, of indexes and filters in one block.
+    /// Tables whose unpartitioned indexes and filters stay in the block cache, by the number of the tier.
     unpartitioned_pinning: u32 = 0;
     /// Table files kept open; -1: all.
     open_files: i32 = -1;
-    /// Threads that may write one compaction.
+    /// Maximum threads of one compaction.
     subcompactions: u32 = 1;
-    /// Background threads that compact, at least one; with those of flushes they are the engine's `max_background_jobs`.
+    /// Background threads that compact, at least one; with those of flushes they make up the engine's
+    /// `max_background_jobs`.
     max_background_compactions: i32 = -1;
     /// Background threads that flush, at least one.
     max_background_flushes: i32 = -1;
     /// Reads tables through a memory map.
     mmap_read: bool = false;
-    /// Reads every key in every way, and checks every file, whenever the threads rest.
+    /// Reads every key in every way, and checks every file, whenever the threads have stopped.
     verify: bool = true;
     /// Shows progress on a terminal.
     progress_reports: bool = true;
-    /// Says nothing of what a crash took.
+    /// Prints nothing about operations that a crash took.
     quiet: bool = false;
 }
 
-/// Marks one in so many tables for compaction, by what their keys are.
+/// Marks one in this number of tables for compaction, by a hash of their keys.
 struct MarksSome(u64);
 
 struct Mark {
@@ -399,7 +430,7 @@ impl TablePropertiesCollector for Mark {
     }
 }
 
-/// Options whose default in RocksDB's db_stress is not that of RocksDB.
+/// Options whose default in RocksDB's db_stress differs from RocksDB's default.
 const STRESS_DEFAULTS: &[(&str, &str)] = &[
     ("allow_concurrent_memtable_write", "false"),
     ("compaction_readahead_size", "0"),
@@ -412,7 +443,7 @@ const STRESS_DEFAULTS: &[(&str, &str)] = &[
     ("periodic_compaction_seconds", "1000"),
 ];
 
-/// A tier by the number RocksDB's db_stress has for it.
+/// The tier that has this number in RocksDB's db_stress.
 fn tier(flag: &str, number: u32) -> Result<PinningTier> {
     match number {
         0 => Ok(PinningTier::Fallback),
@@ -425,16 +456,16 @@ fn tier(flag: &str, number: u32) -> Result<PinningTier> {
     }
 }
 
-/// Bytes that rows of the database's own have at most, such as those of `persist_stats_to_disk`.
+/// The most bytes of the database's own rows, such as those of `persist_stats_to_disk`.
 const OTHER_ROWS: usize = 256;
 
 impl Flags {
-    /// True if a write that returned may be gone after the process has died.
+    /// True if a write that returned may be lost when the process dies.
     pub fn loses_acknowledged(&self) -> bool {
         self.disable_wal || self.sync_fault_injection || self.manual_wal_flush_one_in > 0
     }
 
-    /// The directories of the tables of a database at `path`: as if the first were small and fast.
+    /// The directories of tables of a database at `path`, as if the first were small and fast.
     pub fn db_paths(&self, path: &Path) -> Vec<DbPath> {
         let beside = (0..self.table_paths).map(|nth| {
             let directory = format!("{}.tables-{nth}", path.display());
@@ -443,12 +474,12 @@ impl Flags {
         beside.collect()
     }
 
-    /// True if what snapshots show may change.
+    /// True if the contents of snapshots may change.
     pub fn changes_snapshots(&self) -> bool {
         self.enable_compaction_filter || self.ingest_behind_one_in > 0
     }
 
-    /// Refuses values nothing can be made of.
+    /// Refuses values that make no sense.
     pub fn check(&self) -> Result<()> {
         let shares = [
             self.readpercent,
@@ -541,7 +572,7 @@ impl Flags {
         }
         let options = RateLimiterOptions {
             rate_bytes_per_sec: self.rate_limiter_bytes_per_sec,
-            // So short that whoever waits does not keep threads from their work for long.
+            // The period is so short that a waiting job does not keep threads from their work for long.
             refill_period_us: 1_000,
             mode: match self.rate_limit_bg_reads {
                 true => RateLimiterMode::ReadsOnly,
@@ -553,7 +584,7 @@ impl Flags {
         Ok(Some(Arc::new(limiter)))
     }
 
-    /// The options a command line asks for.
+    /// The options that the command line asks for.
     pub fn options(&self) -> Result<Options> {
         let mut options = Options {
             create_if_missing: true,
@@ -655,7 +686,7 @@ impl Flags {
             flags::engine::set(&mut options, name, value)?;
         }
         options.allow_2pc |= self.use_txn;
-        // They may not be together, and are drawn one by one.
+        // The two options exclude each other, and are drawn separately.
         options.allow_mmap_reads &= !options.use_direct_reads;
         if self.use_write_buffer_manager && options.db_write_buffer_size > 0 {
             let cache = options.column_family.table.block_cache.clone();
@@ -665,7 +696,8 @@ impl Flags {
         Ok(options)
     }
 
-    /// How files are merged. FIFO compaction drops nothing unless it is asked to: who verifies would miss it.
+    /// Sets the compaction style. FIFO compaction drops nothing unless a flag asks for it: the verification
+    /// would miss dropped data.
     fn compaction_styles(&self, family: &mut ColumnFamilyOptions) -> Result<()> {
         family.compaction_style = flags::engine::compaction_style(self.compaction_style)?;
         let takes_paths = matches!(
@@ -781,7 +813,7 @@ mod tests {
 
     const ROCKSDB_DEFAULTS: &str = include_str!("rocksdb_defaults.txt");
 
-    /// Flags that RocksDB has not.
+    /// Flags that RocksDB does not have.
     const OURS: &[&str] = &[
         "change_wal_dir",
         "table_paths",
@@ -799,7 +831,7 @@ mod tests {
         "quiet",
     ];
 
-    /// Flags with another default than RocksDB's, that default, and the reason.
+    /// Flags whose default differs from RocksDB's, RocksDB's default, and the reason.
     const OTHERS: &[(&str, &str, &str)] = &[
         (
             "format_version",

@@ -1,4 +1,5 @@
-//! Others who have the database open while it is written to: a secondary, or a follower, and whoever opens it for reading only.
+//! Other instances that open the database while it is written: a secondary or a follower, and read-only
+//! opens.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -14,14 +15,15 @@ use crate::worker::{SCAN_WIDTH, Worker};
 /// A secondary or follower of the database under stress.
 pub struct Secondary {
     pub db: Db,
-    /// The highest sequence number it was seen to read up to.
+    /// The highest sequence number that it was seen to read up to.
     reached: AtomicU64,
 }
 
-/// A primary of small files may change them faster than a busy machine opens them.
+/// The time for which opens are repeated: a primary of small files may change them faster than a busy machine
+/// opens them.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Does it again for as long as it is told to try again.
+/// Calls `what` again while it returns `TryAgain`.
 fn until_it_keeps_up<T>(mut what: impl FnMut() -> esker::Result<T>) -> Outcome<T> {
     let begun = Instant::now();
     loop {
@@ -35,7 +37,7 @@ fn until_it_keeps_up<T>(mut what: impl FnMut() -> esker::Result<T>) -> Outcome<T
 }
 
 impl Stress {
-    /// What is seen of the database by others is what its expected state says: there is a WAL.
+    /// True if other instances see exactly the expected state: there is a WAL.
     fn others_see_everything(&self) -> bool {
         !self.flags.disable_wal
     }
@@ -47,7 +49,8 @@ impl Stress {
         }
     }
 
-    /// Files stay open, so that they can be read whatever becomes of them.
+    /// The options of other instances. Their files stay open, so that they can be read after the primary
+    /// deletes them.
     fn options_of_others(&self) -> Options {
         Options {
             max_open_files: -1,
@@ -59,7 +62,7 @@ impl Stress {
         }
     }
 
-    /// A secondary, of every second seed a follower, if one is asked for.
+    /// Opens a secondary, or for every second seed a follower, if flags ask for one.
     pub fn open_secondary(&self) -> Outcome<Option<Secondary>> {
         if !self.flags.test_secondary {
             return Ok(None);
@@ -75,7 +78,7 @@ impl Stress {
         }))
     }
 
-    /// While nobody writes, a secondary that has caught up shows every key.
+    /// Verifies every key of a secondary that has caught up while no thread writes.
     pub fn verify_secondary(&self, open: &Open) -> Outcome {
         let Some(secondary) = open.secondary.as_ref().filter(|_| self.others_see_everything()) else {
             return Ok(());
@@ -94,7 +97,8 @@ impl Stress {
 }
 
 impl Secondary {
-    /// Reads what there is. It never goes back; what it reads may be ahead of what its primary has made visible.
+    /// Catches up with the primary. The secondary never goes back; it may be ahead of the state that the
+    /// primary has published.
     fn catch_up(&self) -> Outcome {
         let before = self.reached.load(Ordering::Acquire);
         until_it_keeps_up(|| self.db.try_catch_up_with_primary())?;
@@ -117,7 +121,7 @@ fn family_of(db: &Db, family: &ColumnFamily, whose: &str) -> Outcome<ColumnFamil
 }
 
 impl Worker<'_> {
-    /// A secondary catches up while some keys stand still, and must show them.
+    /// Lets the secondary catch up while some keys are locked, and checks these keys.
     pub(super) fn check_secondary(&mut self) -> Outcome {
         let open = self.open;
         let Some(secondary) = &open.secondary else {
@@ -131,7 +135,8 @@ impl Worker<'_> {
         Ok(())
     }
 
-    /// The database is opened for reading while some keys stand still, and must show them; then what it reads is written anew.
+    /// Opens the database read-only while some keys are locked, and checks these keys; then rewrites the data
+    /// that it reads.
     pub(super) fn open_read_only(&mut self) -> Outcome {
         let (stress, options) = (self.stress, self.stress.options_of_others());
         self.check_other("a scan of a database opened for reading", |db| {
@@ -150,7 +155,7 @@ impl Worker<'_> {
         let primary = &self.open.db;
         let look = |handle: &ColumnFamily| -> Outcome<(Db, Option<DbIterator>)> {
             let db = other(primary)?;
-            // Rows without WAL, and their families, come when they are flushed.
+            // Rows without WAL, and their families, become visible when they are flushed.
             let sees = self.stress.others_see_everything();
             let seen = sees.then(|| family_of(&db, handle, how)).transpose()?;
             let iter = seen.map(|handle| db.iter_cf(&options, &handle));
@@ -163,7 +168,7 @@ impl Worker<'_> {
         compared
     }
 
-    /// Has the secondary checked now and then while the others are `working`.
+    /// Checks the secondary now and then while the other threads are `working`.
     pub fn watch_secondary(&mut self, working: &AtomicBool) -> Outcome {
         let interval = Duration::from_millis(self.stress.flags.continuous_verification_interval);
         while working.load(Ordering::Acquire) && !self.stress.failed() && !self.stress.is_interrupted() {

@@ -1,4 +1,4 @@
-//! Files from outside: some keys are written into tables of their own, which the database then takes up.
+//! Ingestion: some keys are written into tables, which the database then ingests.
 
 use std::path::PathBuf;
 
@@ -11,11 +11,12 @@ use crate::stress::Outcome;
 use crate::trace::Change;
 use crate::worker::Worker;
 
-/// Files of an ingestion at most.
+/// The most files of an ingestion.
 const FILES: usize = 3;
 
 impl Worker<'_> {
-    /// Keys of a range are written into some files, and perhaps deleted all of them by the last, and the files ingested.
+    /// Writes keys of a range into some files, perhaps with a last file that deletes them all, and ingests
+    /// the files.
     pub(super) fn ingest(&mut self) -> Outcome {
         let flags = &self.stress.flags;
         let (width, delete_one_in, behind_one_in) = (
@@ -34,7 +35,7 @@ impl Worker<'_> {
         let mut pending: Vec<(u64, ExpectedValue)> = Vec::new();
         for key in range.clone() {
             let expected = self.settled(family, key)?;
-            // Of what is written once alone nobody knows whether it is there when the file comes.
+            // A key that is written only while absent may or may not exist when the file is ingested.
             match deletes {
                 true => pending.push((key, expected.begin_delete())),
                 false if self.stress.is_single(key) => {}
@@ -79,14 +80,15 @@ impl Worker<'_> {
             self.stress.expected.set(family, key, value.settle())?;
         }
         for file in files {
-            // Those that were copied. What cannot be removed is replaced by the next of that name.
+            // Files that were copied are removed. A file that cannot be removed is replaced by the next of
+            // its name.
             let _ = self.stress.options.fs.remove(&file);
         }
         self.done.count(What::Ingest);
         Ok(())
     }
 
-    /// Writes `pending` into up to three files, and behind them, up to `deleted_to`, a file that deletes them all.
+    /// Writes `pending` into up to three files, followed by a file that deletes the range up to `deleted_to`.
     fn write_files(
         &mut self,
         handle: &ColumnFamily,
@@ -94,7 +96,7 @@ impl Worker<'_> {
         deleted_to: Option<u64>,
     ) -> Outcome<Vec<PathBuf>> {
         let options = &self.stress.options;
-        // What is written once alone is written by nobody else, even if it is deleted at once.
+        // No other thread writes a key that is written only while absent, even if it is deleted at once.
         let written = pending.iter().filter(|(key, _)| !self.stress.is_single(*key));
         let written: Vec<_> = written.copied().collect();
         let count = self.rng.usize(1..=FILES).min(written.len());
@@ -110,7 +112,7 @@ impl Worker<'_> {
             writers.push(writer);
             paths.push(path);
         }
-        // Each file a part of the range, or all of them over the whole of it.
+        // Each file has a part of the range, or all files spread over the whole range.
         let apart = self.rng.bool();
         for (at, &(key, value)) in written.iter().enumerate() {
             let writer = match apart {
@@ -158,7 +160,7 @@ impl Worker<'_> {
             .map(|files| db.prepare_file_ingestion(&[arg(files)]));
         let mut handles = handles.collect::<base::Result<Vec<_>>>()?;
         if self.rng.u32(..8) == 0 {
-            // They are prepared once more.
+            // The files are prepared once more.
             handles.drain(..).try_for_each(|handle| handle.abort())?;
             handles.push(db.prepare_file_ingestion(&[arg(files)])?);
         }

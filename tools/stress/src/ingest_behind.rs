@@ -1,4 +1,4 @@
-//! Files that go behind all there is: they show where nothing ever was, and nowhere else.
+//! Files that are ingested behind all data: their rows are visible only where no entry ever was.
 
 use esker::{ErrorKind, IngestExternalFileArg, IngestExternalFileOptions, SstFileWriter};
 
@@ -9,15 +9,16 @@ use crate::stress::Outcome;
 use crate::worker::Worker;
 
 impl Worker<'_> {
-    /// Up to `width` keys from a random one on are written into a file, which goes behind all others. Those that were never written
-    /// show. What others have stays: the file has for them what was never written. Refused is what does not fit.
+    /// Writes up to `width` keys, from a random one on, into a file that is ingested behind all others. Rows
+    /// of keys that were never written become visible. Other keys keep their state: the file has unwritten
+    /// values for them. An ingestion without a place is refused.
     pub(super) fn ingest_behind(&mut self, width: u64) -> Outcome {
         let (family, start) = (self.family(), self.key());
         let range = start..start.saturating_add(width).min(self.stress.expected.keys());
         let handle = self.open.families[family].read();
         let _locks = self.stress.lock_range(family, range.start, range.end);
-        // A row is hidden by a deletion that is known to lie above it: one made since the database was opened, of a family that is not
-        // cleared meanwhile.
+        // A row is hidden by a deletion that certainly covers it: one made since the database was opened, in
+        // a family that is not cleared meanwhile.
         let forgets = self.stress.flags.clear_column_family_one_in > 0;
         let when_opened = self.stress.when_opened.read();
         let may_show = |key, expected: ExpectedValue| {
@@ -29,7 +30,7 @@ impl Worker<'_> {
         for key in range {
             let expected = self.settled(family, key)?;
             let written = expected.begin_write();
-            // What was put once and deleted once leaves nothing behind.
+            // A single deletion of a key that was put once leaves no entry.
             match self.stress.is_single(key) {
                 true => {}
                 false if expected == ExpectedValue::NEVER => {
@@ -66,7 +67,7 @@ impl Worker<'_> {
         let arg = IngestExternalFileArg::new(&handle, std::slice::from_ref(&path), options);
         let ingested = match self.open.db.ingest_external_files(&[arg]) {
             Ok(_) => true,
-            // Another file lies where this one would go, or the family has no such place.
+            // Another file is where this one would go, or the family has no such place.
             Err(error) if error.kind() == ErrorKind::InvalidArgument => false,
             Err(error) => return Err(error.into()),
         };
@@ -77,7 +78,8 @@ impl Worker<'_> {
             };
             self.stress.expected.set(family, key, now)?;
         }
-        // Where it was moved it is there no more; what cannot be removed is replaced by the next of that name.
+        // If the file was moved, it no longer exists here; a file that cannot be removed is replaced by the
+        // next of its name.
         let _ = self.stress.options.fs.remove(&path);
         if ingested {
             self.done.count(What::IngestBehind);
@@ -112,7 +114,7 @@ mod tests {
         options.create_if_missing = true;
         options.allow_ingest_behind = true;
         let expected = Arc::new(ExpectedState::in_memory(1, 2, false));
-        // Its row and its deletion went with a family that was cleared.
+        // The row and its deletion were lost with a family that was cleared.
         let deleted = ExpectedValue::NEVER
             .begin_write()
             .settle()
@@ -122,7 +124,7 @@ mod tests {
         let stress = Stress::new(flags, options, dir.path().join("db"), expected.clone());
         let open = stress.open(false).unwrap();
         stress.recover(&open).unwrap();
-        // This one's are here.
+        // The row and the deletion of this family exist.
         let family = open.db.default_column_family();
         let write = WriteOptions::default();
         open.db

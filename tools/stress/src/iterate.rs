@@ -1,4 +1,4 @@
-//! An iterator moved about: plain, tailing, refreshed, made to give up early, or kept to what is in memory.
+//! Moves of an iterator: plain, tailing, refreshed, with a limit of skipped entries, or reading memory alone.
 
 use base::{Error, ErrorKind};
 use esker::{DbIterator, ReadOptions, ReadTier};
@@ -9,29 +9,29 @@ use crate::stress::{Failure, Outcome};
 use crate::verify;
 use crate::worker::{SCAN_WIDTH, Worker};
 
-/// Steps of an iterator.
+/// The number of moves of an iterator.
 const STEPS: usize = 40;
 
-/// Entries that an iterator of which it is asked to may pass over in a move, at most.
+/// The most entries that an iterator with a limit may skip in a move.
 const FEW: u64 = 30;
 
-/// What an iterator does.
+/// A move of an iterator.
 #[derive(Clone, Copy, Debug)]
 enum Move {
     Next,
     Prev,
-    /// To this key, or the next.
+    /// Moves to this key, or to the next.
     Seek(u64),
-    /// To this key, or the one before.
+    /// Moves to this key, or to the one before.
     SeekForPrev(u64),
     SeekToFirst,
     SeekToLast,
-    /// To now, or to a snapshot.
+    /// Refreshes to the current state, or to a snapshot.
     Refresh(bool),
 }
 
 impl Move {
-    /// It goes somewhere wherever the iterator stood.
+    /// True if the target does not depend on the position before.
     fn is_seek(self) -> bool {
         !matches!(self, Move::Next | Move::Prev | Move::Refresh(_))
     }
@@ -48,7 +48,7 @@ impl Move {
         }
     }
 
-    /// Where among `rows` it stands then, if it stood on the one at `at`.
+    /// The index among `rows` after the move, if the index before it was `at`.
     fn expected<T>(self, rows: &[(u64, T)], at: Option<usize>) -> Option<usize> {
         match self {
             Move::Next => at.map(|at| at + 1).filter(|&at| at < rows.len()),
@@ -63,7 +63,7 @@ impl Move {
 }
 
 impl Worker<'_> {
-    /// What makes an iterator another than usual, now and then.
+    /// Sets unusual options now and then.
     fn unusual(&mut self, options: ReadOptions) -> ReadOptions {
         ReadOptions {
             tailing: self.rng.u32(..5) == 0,
@@ -91,7 +91,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Moves an iterator about, turning round at will, and compares where it stands with where it should.
+    /// Moves an iterator, changing direction at random, and compares its positions with the expected ones.
     pub(super) fn iterate(&mut self) -> Outcome {
         if self.stress.flags.use_multiscan && self.rng.bool() {
             return self.scan_ranges();
@@ -114,7 +114,8 @@ impl Worker<'_> {
             match step {
                 Move::Refresh(at_snapshot) => {
                     let db = &self.open.db;
-                    // Of a tailing iterator a snapshot is refused. Another would let go of the files it reads, and its snapshot does not keep what a filter takes away.
+                    // A tailing iterator refuses a snapshot. A refresh to another snapshot would release the
+                    // files that it reads, and its snapshot does not keep rows that the filter removes.
                     let may = !options.tailing && !self.stress.flags.changes_snapshots();
                     let (refreshed, seen) = self.see(family, keys.clone(), |handle| {
                         let snapshot = (at_snapshot && may).then(|| db.snapshot());
@@ -123,12 +124,12 @@ impl Worker<'_> {
                     match refreshed {
                         Some(Ok(())) => rows = seen.rows(),
                         Some(Err(error)) if !gave_up(&error) => return Err(error.into()),
-                        // Or the family was dropped, and another has its name.
+                        // The family was dropped, and another has its name.
                         _ => return Ok(()),
                     }
                     self.done.count(What::Refresh);
                 }
-                // It sees what is there now.
+                // A tailing iterator sees the current state.
                 _ if options.tailing && step.is_seek() => {
                     let (same, seen) = self.see(family, keys.clone(), |handle| {
                         step.make(&mut iter);
@@ -150,7 +151,7 @@ impl Worker<'_> {
             let found = verify::row(&mut iter);
             if found != expected.as_ref().map(|row| (&row.0[..], &row.1[..])) {
                 let found = format!("{found:02x?}");
-                // Its value may have failed it.
+                // An injected failure may have hit the read of its value.
                 match iter.status() {
                     Err(error) if gave_up(&error) => at = None,
                     Err(error) => return Err(error.into()),

@@ -1,20 +1,20 @@
-//! Keys and values: each says which one it is.
+//! Keys and values, which contain their numbers.
 
-/// Bytes of every key.
+/// The size of every key in bytes.
 pub const KEY_LEN: usize = 8;
 
-/// The key of `number`, in whose order keys sort.
+/// The key of `number`. Keys sort in the order of their numbers.
 pub fn key(number: u64) -> [u8; KEY_LEN] {
     number.to_be_bytes()
 }
 
-/// The number of `key`; `None` if it is the key of none.
+/// The number of `key`; `None` if it is not one of these keys.
 pub fn number(key: &[u8]) -> Option<u64> {
     Some(u64::from_be_bytes(key.try_into().ok()?))
 }
 
-/// The value that write `write` of `key` leaves: both numbers, then filler, one to three times `size_mult` bytes in all, as they
-/// are drawn by the number of the write.
+/// The value of write `write` of `key`: the two numbers, then filler. Its size is one to three times
+/// `size_mult`, drawn by the number of the write.
 pub fn value(key: u64, write: u32, size_mult: usize) -> Vec<u8> {
     let len = (write as usize % 3 + 1) * size_mult.max(HEAD);
     let mut value = Vec::with_capacity(len);
@@ -26,19 +26,20 @@ pub fn value(key: u64, write: u32, size_mult: usize) -> Vec<u8> {
 
 const HEAD: usize = 4 + 8;
 
-/// Bytes of the longest value.
+/// The size of the longest value in bytes.
 pub fn longest_value(size_mult: usize) -> usize {
     3 * size_mult.max(HEAD)
 }
 
-/// True for a key that is written only while it is absent, so that single deletions may delete it: such are so many of a hundred.
+/// True for a key that is written only while it is absent, so that single deletions may delete it: that
+/// percentage of all keys.
 pub fn is_single(key: u64, nooverwritepercent: i32) -> bool {
-    // Scattered, and the same for every run.
+    // These keys are scattered, and the same in every run.
     key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32
         < (nooverwritepercent.clamp(0, 100) as u64) * (1 << 32) / 100
 }
 
-/// The number of the write that left `value` at `key`; `None` if no write can have left it.
+/// The number of the write that wrote `value` to `key`; `None` if no write can have.
 pub fn write_of(key: u64, found: &[u8], size_mult: usize) -> Option<u32> {
     let write = u32::from_le_bytes(*found.first_chunk()?);
     (found == value(key, write, size_mult)).then_some(write)

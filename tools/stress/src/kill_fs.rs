@@ -1,7 +1,8 @@
-//! A file system on which everything that changes files is a point to die at: before it, behind it, and anywhere within an append.
+//! A file system in which every change of a file is a point to die at: before it, after it, and anywhere
+//! within an append.
 //!
-//! Death is real, `kill -9` by its own hand, or that of a [`MemFs`], after which everything fails and a copy is left of what the
-//! dead would find.
+//! The death is real, a `kill -9` by the process itself, or that of a [`MemFs`]: every operation then fails,
+//! and a copy is kept of the files that the next process would find.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -11,23 +12,23 @@ use base::{Error, ErrorKind, Result};
 use parking_lot::{Mutex, RwLock, RwLockReadGuard};
 use vfs::{Call, FileSystem, Layer, MemFs, Op, UnsyncedPolicy, WritableFile};
 
-/// What dies.
+/// The victim.
 #[derive(Debug)]
 enum Mortal {
-    /// This process, once in so many points on average.
+    /// This process, once in this number of points on average.
     Process {
         one_in: u64,
-        /// Beginnings of names of points that are left out.
+        /// Prefixes of names of points that are left out.
         exclude: Vec<String>,
     },
-    /// The file system, at a point of this number; and what is found then.
+    /// The file system, at a point of this number; and the policy for the files that the next process finds.
     Files {
         mem: MemFs,
         keep: Option<UnsyncedPolicy>,
     },
 }
 
-/// Where in an operation a point lies.
+/// The place of a point in an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum When {
     Before,
@@ -45,41 +46,43 @@ impl When {
     }
 }
 
-/// What all files share.
+/// The state that all files share.
 #[derive(Debug)]
 struct Points {
     mortal: Mortal,
     seed: u64,
-    /// Points passed so far.
+    /// The number of points passed so far.
     passed: AtomicU64,
-    /// The one to die at, of a file system.
+    /// The number of the point at which a file system dies.
     last: AtomicU64,
-    /// True when dead. Held for reading through each operation, so that nothing is done behind the copy of what is left.
+    /// True when dead. Each operation holds the lock for reading, so that nothing happens after the copy of
+    /// the files is made.
     dead: RwLock<bool>,
     is_dead: AtomicBool,
     left: Mutex<Option<Left>>,
 }
 
-/// What a death left behind.
+/// The files that a death left.
 #[derive(Debug)]
 pub struct Left {
     pub fs: MemFs,
-    /// Where it happened.
+    /// The point at which the death happened.
     pub point: String,
 }
 
-/// See the module's head. Clones are handles to the same one.
+/// A file system that dies; see the module's documentation. Clones are handles to the same one.
 #[derive(Clone, Debug)]
 pub struct KillFs {
     inner: Arc<dyn FileSystem>,
     points: Arc<Points>,
 }
 
-/// Appends are that much more frequent than everything else, and that much less likely to be the end.
+/// Appends are this much more frequent than other changes, and are chosen this much more rarely.
 const APPEND_WEIGHT: u64 = 10;
 
 impl KillFs {
-    /// Kills this process at one in `one_in` points, those left out whose names begin with a word of `exclude`.
+    /// Kills this process at one in `one_in` points, except points whose names begin with a word of
+    /// `exclude`.
     pub fn process(inner: Arc<dyn FileSystem>, one_in: u64, exclude: &str, seed: u64) -> KillFs {
         let exclude = exclude.split(',').map(str::trim).filter(|word| !word.is_empty());
         let mortal = Mortal::Process {
@@ -89,7 +92,7 @@ impl KillFs {
         KillFs::new(inner, mortal, seed, u64::MAX)
     }
 
-    /// Kills `mem` at point number `last`: the process that uses it, or with a policy the power.
+    /// Kills `mem` at point number `last`: the process that uses it or, with a policy, the power.
     pub fn files(mem: MemFs, keep: Option<UnsyncedPolicy>, seed: u64, last: u64) -> KillFs {
         KillFs::new(Arc::new(mem.clone()), Mortal::Files { mem, keep }, seed, last)
     }
@@ -114,7 +117,7 @@ impl KillFs {
         self.points.is_dead.load(Ordering::Acquire)
     }
 
-    /// What was left, dying now if it has not yet.
+    /// The files that were left. The file system dies now if it has not yet.
     pub fn into_left(self) -> Option<Left> {
         if !self.is_dead() {
             self.points.die("when nothing was left to do".to_owned());
@@ -139,7 +142,8 @@ fn mixed(number: u64) -> u64 {
 }
 
 impl Points {
-    /// Whether to die at an operation, and where in it; of an append that is done in part with the number that says how much.
+    /// Decides whether to die at an operation, and where in it; for an append that is done in part, with a
+    /// number that determines the part.
     fn decide(&self, op: Op) -> Option<(When, u64)> {
         if !op.is_change() {
             return None;
@@ -167,7 +171,7 @@ impl Points {
         })
     }
 
-    /// The right to do something, while it lasts.
+    /// Permits an operation, and prevents the death while the guard exists.
     fn live(&self, call: &Call<'_>) -> Result<RwLockReadGuard<'_, bool>> {
         let dead_already = self.dead.read();
         if *dead_already {
@@ -188,7 +192,7 @@ impl Points {
             Mortal::Process { .. } => {
                 eprintln!("{KILLED}{point}");
                 let this = rustix::process::getpid();
-                // It does not come back; if it failed, whoever started us would see us live.
+                // The call does not return; if it failed, the parent process would see this process alive.
                 let _ = rustix::process::kill_process(this, rustix::process::Signal::KILL);
             }
             Mortal::Files { mem, keep } => {
@@ -227,7 +231,7 @@ impl Points {
     }
 }
 
-/// How the last words of a process begin that killed itself.
+/// The beginning of the last line that a process prints before it kills itself.
 pub const KILLED: &str = "killed ";
 
 impl Layer for KillFs {
@@ -243,7 +247,7 @@ impl Layer for KillFs {
     fn append(&self, call: &Call<'_>, file: &mut dyn WritableFile, data: &[u8]) -> Result<()> {
         let decided = self.points.decide(call.op);
         let part = match decided {
-            // Any part, none and all among them.
+            // Any part, including nothing and everything.
             Some((When::Halfway, number)) => &data[..(number % (data.len() as u64 + 1)) as usize],
             _ => data,
         };
@@ -260,7 +264,7 @@ mod tests {
 
     use super::*;
 
-    /// Creates a file, appends to it, syncs it and its name; says how many of these were done.
+    /// Creates a file, appends to it, syncs it and its directory; returns how many of these steps succeeded.
     fn work(fs: &KillFs) -> usize {
         let mut file = match fs.create(
             Path::new("/f"),

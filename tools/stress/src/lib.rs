@@ -1,6 +1,6 @@
-//! RocksDB's db_stress and db_crashtest over Esker: threads that read, write, compact and reopen at random and compare everything
-//! the database says with an expected state, and crashes, of processes and of power, real and simulated, after which what is left
-//! must be what was promised. See docs/stress.md.
+//! RocksDB's db_stress and db_crashtest over Esker: threads that read, write, compact and reopen at random
+//! and compare all results with an expected state; and crashes, of processes and of power, real and
+//! simulated, after which the database must have everything that was promised. See docs/stress.md.
 #![forbid(unsafe_code)]
 
 mod ask;

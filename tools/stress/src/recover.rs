@@ -1,4 +1,5 @@
-//! What became of the database while nobody looked: after it was opened, the expected state is made what it can be.
+//! Recovery of the expected state: after the database was opened, the state is set to what the database
+//! contains, if that is allowed.
 
 use base::SeqNo;
 use esker::ReadOptions;
@@ -9,23 +10,24 @@ use crate::stress::{Failure, Open, Outcome, Stress};
 use crate::trace::{Floor, Together};
 use crate::verify;
 
-/// What was found out.
+/// The result of a recovery.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Recovered {
-    /// Changes under way, of keys or of operations.
+    /// The number of pending changes of keys, or of operations in progress.
     pub pending: u64,
-    /// Operations that had returned and are, rightly, gone.
+    /// The number of operations that had returned and were lost, as they may be.
     pub lost: u64,
 }
 
 impl Stress {
-    /// After the process died or power was lost: finds out what survived, and whether that is what was promised.
+    /// After the process died or power was lost: finds what survived, and checks that against the promises.
     pub fn recover(&self, open: &Open) -> Outcome<Recovered> {
         let mut recovered = Recovered::default();
         match self.expected.traced()? {
             None => recovered.pending = self.settle(open)?,
             Some((base, events)) => {
-                // Of this life's writes those that nobody flushed went with the database that was closed after a failure.
+                // The unflushed writes of this process were lost with the database that was closed after a
+                // failure.
                 let kept_back = self.has_recovered() && self.flags.manual_wal_flush_one_in > 0;
                 let all_acknowledged = self.all_acknowledged && !kept_back;
                 let history = History {
@@ -45,7 +47,8 @@ impl Stress {
             false => Together::All,
         };
         self.expected.restart_trace(together)?;
-        // Who goes by the expected state may do so from now on: before, it had in it what the crash took.
+        // The compaction filter may use the expected state from now on: before, it contained operations that
+        // the crash took.
         for (index, family) in open.families.iter().enumerate() {
             self.families.know(family.read().id(), index);
         }
@@ -54,7 +57,7 @@ impl Stress {
         Ok(recovered)
     }
 
-    /// Of the changes that were under way, finds out which took place.
+    /// Finds, among the pending changes, those that were done.
     fn settle(&self, open: &Open) -> Outcome<u64> {
         let mut pending = 0;
         for (family, handle) in open.families.iter().enumerate() {
@@ -68,7 +71,7 @@ impl Stress {
                 let found = open
                     .db
                     .get_opt(&ReadOptions::default(), &handle, &keys::key(key))?;
-                // The deletion of what was absent counts as done: it may lie in the files.
+                // The deletion of an absent key counts as done: its entry may be in the files.
                 let outcomes = [expected.settle(), expected.roll_back()];
                 let came_true = outcomes.into_iter().find(|&outcome| {
                     self.check(family, key, outcome, found.as_deref(), "a Get")
@@ -84,7 +87,7 @@ impl Stress {
         Ok(pending)
     }
 
-    /// The numbers of the writes that are there, by family and key.
+    /// The numbers of the writes found, by family and key.
     fn found(&self, open: &Open) -> Outcome<Vec<Option<u32>>> {
         let mut found = Vec::new();
         for (family, handle) in open.families.iter().enumerate() {
@@ -94,7 +97,7 @@ impl Stress {
             for (key, value) in rows {
                 let key = keys::number(&key).filter(|&key| key < self.expected.keys());
                 let key = key.ok_or_else(|| {
-                    Failure::Wrong(format!("column family {family} has a key nobody wrote"))
+                    Failure::Wrong(format!("column family {family} has a key that was never written"))
                 })?;
                 found[start + key as usize] = Some(self.write_of(family, key, &value)?);
             }
@@ -102,7 +105,7 @@ impl Stress {
         Ok(found)
     }
 
-    /// Notes that all rows up to `upto` stay whatever happens: those of one family, or where they have a WAL of all.
+    /// Records that all rows up to `upto` are durable: those of one family or, if they have a WAL, of all.
     pub fn promised(&self, family: Option<usize>, upto: SeqNo) -> Outcome {
         match self.expected.trace() {
             Some(trace) => Ok(trace.floor(Floor { family, upto })?),

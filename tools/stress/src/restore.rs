@@ -1,8 +1,10 @@
-//! After a crash that may have taken what was written last: how much survived, and whether that is what was promised.
+//! After a crash that may have taken the newest writes: finds how much survived, and checks that against the
+//! promises.
 //!
-//! What survives must be a prefix: the rows of all operations up to a sequence number and of none behind it, with everything in
-//! it that was promised. Rows written without WAL are a prefix of each family by itself. An operation that was under way may have
-//! taken place, as a whole, if everything that was there when it began is there.
+//! The surviving rows must be a prefix: the rows of all operations up to a sequence number and of none after
+//! it, including everything that was promised. Rows written without WAL are a prefix in each family
+//! separately. An operation that was in progress may have been done, as a whole, if everything that existed
+//! when it began survived.
 
 use base::SeqNo;
 
@@ -12,37 +14,39 @@ use crate::trace::{Change, Events, Operation, Together};
 /// A trace and the state it begins at.
 #[derive(Debug)]
 pub struct History {
-    /// By family and key.
+    /// The values at the start of the trace, by family and key.
     pub base: Vec<ExpectedValue>,
-    /// Keys of each family.
+    /// The number of keys of each family.
     pub keys: u64,
     pub events: Events,
-    /// Nothing that was acknowledged may be missing.
+    /// True if no acknowledged operation may be missing.
     pub all_acknowledged: bool,
 }
 
-/// What survived.
+/// The surviving state.
 #[derive(Debug)]
 pub struct Survived {
-    /// The state of every key.
+    /// The value of every key.
     pub values: Vec<ExpectedValue>,
-    /// Acknowledged operations whose rows are gone; with families by themselves, one of two families counts twice.
+    /// The number of acknowledged operations whose rows are lost; if families are separate, an operation on
+    /// two families counts twice.
     pub lost: usize,
-    /// Operations under way whose rows are there.
+    /// The number of operations in progress whose rows survived.
     pub came_true: usize,
 }
 
-/// An operation as far as it concerns some families.
+/// The part of an operation that concerns some families.
 struct Part<'a> {
     operation: &'a Operation,
     changes: Vec<Change>,
 }
 
 impl History {
-    /// Finds the prefix that `found` is, the numbers of the writes found by family and key.
+    /// Finds the prefix that `found` is: the numbers of the writes found, by family and key.
     ///
     /// # Errors
-    /// What is missing, or what is there that cannot be.
+    ///
+    /// The rows that are missing, or that cannot be there.
     pub fn restore(&self, found: &[Option<u32>]) -> Result<Survived, String> {
         let families = self.base.len() / self.keys as usize;
         let mut survived = Survived {
@@ -65,7 +69,7 @@ impl History {
         family * self.keys as usize + key as usize
     }
 
-    /// Calls `set` with each key a change concerns and what it becomes.
+    /// Calls `set` with each key of a change and its new value.
     fn effect(&self, change: Change, values: &[ExpectedValue], set: &mut dyn FnMut(usize, ExpectedValue)) {
         let (family, range) = match change {
             Change::Set { family, key, value } => return set(self.index(family, key), value),
@@ -111,7 +115,7 @@ impl History {
         self.clear(&mut done, &mut survived.values);
         let floor = self.floor(&done, concerns);
 
-        // Of the first operations so many are there.
+        // The first operations, up to the end of the prefix, survived.
         let mut values = survived.values.clone();
         let under_way = self.under_way(&pending, &values);
         let wrong = |index: usize, values: &[ExpectedValue]| {
@@ -166,8 +170,8 @@ impl History {
         Ok(())
     }
 
-    /// Dropping a family is durable when it returns, and nobody asks what became of its rows: what was done to families before
-    /// they were cleared is taken for part of the base.
+    /// A drop of a family is durable when it returns, and its rows do not matter any more: operations on
+    /// families before they were cleared become part of the base.
     fn clear(&self, done: &mut Vec<Part<'_>>, values: &mut [ExpectedValue]) {
         let mut cleared: Vec<Option<SeqNo>> = Vec::new();
         for part in &*done {
@@ -190,7 +194,7 @@ impl History {
         done.retain(|part| !part.changes.is_empty());
     }
 
-    /// How many of the first operations must be there.
+    /// The number of the first operations that must have survived.
     fn floor(&self, done: &[Part<'_>], concerns: &dyn Fn(usize) -> bool) -> usize {
         if self.all_acknowledged {
             return done.len();
@@ -207,7 +211,7 @@ impl History {
         floors.max().unwrap_or(0)
     }
 
-    /// Which keys an operation under way concerns.
+    /// The keys of operations in progress.
     fn under_way(&self, pending: &[Part<'_>], values: &[ExpectedValue]) -> Vec<bool> {
         let mut under_way = vec![false; values.len()];
         for change in pending.iter().flat_map(|part| &part.changes) {
@@ -216,8 +220,8 @@ impl History {
         under_way
     }
 
-    /// Those under way that took place, with `next` the first sequence number that is not there. `None` if one is there in part,
-    /// or its keys are neither what they were nor what they were to be.
+    /// The operations in progress that were done; `next` is the first sequence number that did not survive.
+    /// `None` if an operation survived in part, or if its keys have neither the old values nor the new.
     fn came_true<'a, 'b>(
         &self,
         pending: &'a [Part<'b>],
@@ -229,7 +233,7 @@ impl History {
         for part in pending {
             let (mut as_before, mut as_after) = (true, true);
             for &change in &part.changes {
-                // What is dropped is gone whatever else survives.
+                // A drop of a family may survive whatever else does.
                 let may_be_there = matches!(change, Change::Clear { .. }) || next > part.operation.after;
                 self.effect(change, values, &mut |index, value| {
                     as_before &= found[index] == shown(values[index]);
@@ -245,7 +249,7 @@ impl History {
         Some(came_true)
     }
 
-    /// Says what is wrong with the prefix of `count` operations, the one that fits best.
+    /// Describes the fault of the prefix of `count` operations, the one that fits best.
     #[expect(clippy::too_many_arguments, reason = "a message about all of it")]
     fn no_prefix(
         &self,
@@ -301,7 +305,7 @@ fn seqno(part: &Part<'_>) -> SeqNo {
     part.operation.seqno.unwrap_or(SeqNo::MAX)
 }
 
-/// The number of the write a reader finds.
+/// The number of the write that a reader finds.
 fn shown(value: ExpectedValue) -> Option<u32> {
     value.exists().then(|| value.write())
 }
@@ -317,7 +321,7 @@ mod tests {
         (0..times).fold(ExpectedValue::NEVER, |value, _| value.begin_write().settle())
     }
 
-    /// Write number `write` of `key` of `family`.
+    /// A write with number `write` of `key` of `family`.
     fn set(family: usize, key: u64, write: u32) -> Change {
         Change::Set {
             family,
@@ -334,7 +338,7 @@ mod tests {
         }
     }
 
-    /// Of two families of four keys, none of which was ever written.
+    /// A history of two families of four keys, none of which was ever written.
     fn history(operations: Vec<Operation>) -> History {
         History {
             base: vec![ExpectedValue::NEVER; 2 * KEYS as usize],
@@ -347,7 +351,7 @@ mod tests {
         }
     }
 
-    /// What is found, by family, key and write.
+    /// The writes found, by family, key and number.
     fn found(rows: &[(usize, u64, u32)]) -> Vec<Option<u32>> {
         let mut found = vec![None; 2 * KEYS as usize];
         for &(family, key, write) in rows {
@@ -358,7 +362,7 @@ mod tests {
 
     #[test]
     fn what_survives_is_a_prefix() {
-        // Acknowledged in another order than they were given their numbers.
+        // The order of acknowledgement differs from the order of sequence numbers.
         let all = history(vec![
             operation(0, Some(2), &[set(1, 0, 1)]),
             operation(0, Some(1), &[set(0, 0, 1)]),
@@ -369,7 +373,7 @@ mod tests {
         assert_eq!(lost(&[(0, 0, 1)]), Ok(2));
         assert_eq!(lost(&[(0, 0, 1), (1, 0, 1)]), Ok(1));
         assert_eq!(lost(&[(0, 0, 2), (1, 0, 1), (1, 1, 1)]), Ok(0));
-        // A hole, half of a batch, something nobody wrote.
+        // A gap, half of a batch, and a write that never was.
         for wrong in [
             &[(1, 0, 1)][..],
             &[(0, 0, 2), (1, 0, 1)],
@@ -390,7 +394,7 @@ mod tests {
         ]);
         let rows = [(0, 0, 1)];
         assert_eq!(all.restore(&found(&rows)).unwrap().lost, 2);
-        // A flush of the first family has nothing to say about the row of the other.
+        // A flush of the first family promises nothing about the row of the other.
         all.events.floors = vec![Floor {
             family: Some(0),
             upto: 2,
@@ -431,7 +435,7 @@ mod tests {
             upto: 1,
         }];
         assert!(all.restore(&rows).is_err());
-        // A hole is one here, too.
+        // A gap is an error here, too.
         assert!(all.restore(&found(&[(0, 0, 1), (1, 1, 1)])).is_err());
     }
 
@@ -487,7 +491,7 @@ mod tests {
             let survived = all.restore(&found(rows));
             assert_eq!(survived.map(|survived| survived.lost).ok(), lost, "{rows:?}");
         }
-        // One that was under way.
+        // An operation that was in progress.
         let all = history(vec![
             operation(0, Some(1), &[set(0, 0, 1), set(1, 0, 1)]),
             operation(1, None, &[Change::Clear { family: 1 }]),

@@ -1,6 +1,6 @@
-//! Databases that live in memory and die there, again and again: at any of their file operations their process dies, or their
-//! power is cut and what was not synced is gone, in part or torn. Over what is left they are opened with other options, read, and go
-//! on, until the next death, which may come while they are opened.
+//! Databases in memory that crash again and again: at any of their file operations their process dies, or
+//! their power is cut and unsynced data is lost, in part or torn. They are then reopened with other options,
+//! read, and used further, until the next crash, which may come while they are opened.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ use crate::flags::Flags;
 use crate::kill_fs::KillFs;
 use crate::stress::{Failure, Stress};
 
-/// What was done.
+/// Counts of the work done.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tally {
     databases: u64,
@@ -29,7 +29,7 @@ pub struct Tally {
     operations: u64,
     process_deaths: u64,
     power_losses: u64,
-    /// Operations of the file system that were made to fail.
+    /// The number of file system operations with an injected failure.
     faults: u64,
 }
 
@@ -51,7 +51,7 @@ impl fmt::Display for Tally {
 }
 
 impl Tally {
-    /// Prints it for `cargo xtask soak`.
+    /// Prints the counts for `cargo xtask soak`.
     pub fn record(&self) {
         testkit::record(
             "simulated_crashes",
@@ -68,17 +68,18 @@ impl Tally {
     }
 }
 
-/// The database, in memory.
+/// The directory of the database, in memory.
 const DIR: &str = "/db";
 
-/// A life that takes so long hangs.
+/// A life that takes longer than this hangs.
 const HANGS_AFTER: Duration = Duration::from_secs(120);
 
-/// A life and death after the other, `lives` of them over one database. When something is wrong, the files that it was opened from and
-/// those at that moment are written into `dir`.
+/// Runs `lives` lives, each ended by a crash, over one database. On a failure, the files that the last life
+/// was opened from and the files at that moment are written into `dir`.
 ///
 /// # Errors
-/// What is wrong, with the options.
+///
+/// The failure, with the options.
 pub fn one_database(
     seed: u64,
     dir: &Path,
@@ -132,13 +133,14 @@ pub fn one_database(
     Ok(())
 }
 
-/// What one life hands on to the next.
+/// The state that one life passes to the next.
 struct Life {
     fs: MemFs,
     expected: Option<Arc<ExpectedState>>,
-    /// Since the expected state was last known to be right only processes died, of which none kept anything of a WAL to itself.
+    /// True if, since the expected state was last known to be right, only processes died, none of which
+    /// buffered a part of the WAL.
     all_acknowledged: bool,
-    /// How the last one ended.
+    /// The description of the last death.
     death: String,
 }
 
@@ -155,7 +157,7 @@ impl Life {
             5 | 6 => Some(UnsyncedPolicy::RandomPages),
             _ => Some(UnsyncedPolicy::Lose),
         };
-        // As likely among the first ten as among the thousands.
+        // The point is as likely to be among the first ten as among the thousands.
         let point = 2f64.powf(rng.f64() * 13.0) as u64 - 1;
         let point = if last { u64::MAX } else { point };
         if last {
@@ -178,7 +180,7 @@ impl Life {
         tally.operations += counted.all();
         tally.faults += stress.faults.as_ref().map_or(0, Faults::injected);
         match outcome {
-            // Who is dead says so; what is not so is not so.
+            // Errors after the death are expected, but corruption and wrong results are not.
             Err(Failure::Error(error)) if died && error.kind() != ErrorKind::Corruption => {}
             Err(failure) => return Err(failure.to_string()),
             Ok(_) => {}
@@ -212,7 +214,7 @@ impl Life {
     }
 }
 
-/// Writes the files of `from` under `dir` to disk.
+/// Writes the files in `dir` of `from` to the disk.
 fn copy(from: &MemFs, dir: &Path, to: &Path) -> Result<(), String> {
     let failed = |error: &dyn fmt::Display| format!("{}: {error}", to.display());
     std::fs::create_dir_all(to).map_err(|error| failed(&error))?;

@@ -1,4 +1,4 @@
-//! The database under stress, and what all threads share.
+//! The database under stress, and the state that all threads share.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -19,12 +19,12 @@ use crate::keys;
 use crate::transactions::Transactions;
 use crate::wal_dirs::WalDirs;
 
-/// The database is wrong, or could not be used.
+/// A failure of the test.
 #[derive(Clone, Debug)]
 pub enum Failure {
-    /// It says what is not so.
+    /// The database returned something wrong.
     Wrong(String),
-    /// It says that it cannot.
+    /// The database returned an error.
     Error(Error),
 }
 
@@ -38,7 +38,7 @@ impl fmt::Display for Failure {
 }
 
 impl Open {
-    /// True if a failure in the background lets it take no more writes.
+    /// True if a background failure prevents further writes.
     pub fn is_latched(&self) -> bool {
         let family = self.db.default_column_family();
         self.db.property_int(&family, "rocksdb.background-errors") != Some(0)
@@ -57,55 +57,56 @@ impl From<std::io::Error> for Failure {
     }
 }
 
-/// What a thread has done so far, or why it stopped.
+/// The result of a thread's work so far, or the reason why it stopped.
 pub type Outcome<T = ()> = Result<T, Failure>;
 
 /// An open database.
 pub struct Open {
     pub db: Db,
-    /// By index; a family that is cleared is replaced by another.
+    /// The families by index; a family that is cleared is replaced by another.
     pub families: Vec<RwLock<ColumnFamily>>,
-    /// Who follows it.
+    /// The secondary or follower of the database.
     pub secondary: Option<Secondary>,
-    /// The transaction database that writes it, if transactions do.
+    /// The transaction database over it, if writes use transactions.
     pub transactions: Option<Transactions>,
 }
 
-/// What all threads share.
+/// The state that all threads share.
 pub struct Stress {
     pub flags: Flags,
     pub options: Options,
     pub path: PathBuf,
     pub expected: Arc<ExpectedState>,
-    /// Which family of the database is which of the expected state.
+    /// The index in the expected state of each family of the database.
     pub families: Arc<Families>,
-    /// The process that had the database before lost no more than itself: with a WAL, every write that returned is there.
+    /// True if the process that had the database before lost no more than itself: with a WAL, every write
+    /// that returned has survived.
     pub all_acknowledged: bool,
-    /// What is made to fail.
+    /// The injected failures.
     pub faults: Option<Faults>,
-    /// Calls off half of the compactions of a key range.
+    /// Cancels half of the compactions of a key range.
     pub canceled: Arc<AtomicBool>,
-    /// Where the WALs lie.
+    /// The directories of the WALs.
     pub wal_dirs: WalDirs,
-    /// Held by whoever makes a backup: one at a time.
+    /// Held by the thread that makes a backup: one at a time.
     pub backups: Mutex<()>,
-    /// The state of every key, by family and key, when the database was last opened. Where a key is absent in it, nobody knows whether
-    /// a deletion lies in the files, or whether that went with a family, or with the crash.
+    /// The state of every key, by family and key, when the database was last opened. If a key is absent in
+    /// it, a deletion may be in the files, or may have been lost with a family or in a crash.
     pub when_opened: RwLock<Vec<ExpectedValue>>,
-    /// Of `2^log2_keys_per_lock` neighbouring keys each, family by family. A writer holds a key's lock from the mark to the
-    /// answer. Several are taken in order.
+    /// One lock for each `2^log2_keys_per_lock` neighbouring keys of each family. A writer holds a key's lock
+    /// from the pending mark to the result. Several locks are taken in order.
     locks: Vec<RwLock<()>>,
     locks_of_family: usize,
-    /// The first failure that says what is not so, or the first at all: everybody stops.
+    /// The first failure that reports a wrong result, or the first at all: all threads stop.
     failure: Mutex<Option<Failure>>,
     failed: AtomicBool,
     recovered: AtomicBool,
-    /// Something failed that was made to, and the database takes no more writes: it is to be opened again.
+    /// An injected failure has stopped the writes of the database, which must be reopened.
     interrupted: AtomicBool,
 }
 
 impl Stress {
-    /// Over the database at `path`.
+    /// A test of the database at `path`.
     pub fn new(flags: Flags, mut options: Options, path: PathBuf, expected: Arc<ExpectedState>) -> Stress {
         let families = Arc::new(Families::default());
         if flags.enable_compaction_filter {
@@ -144,7 +145,8 @@ impl Stress {
         }
     }
 
-    /// Opens the database, `after_failure` or not. What is made to fail meanwhile is tried again, at last without failures.
+    /// Opens the database; `after_failure` if it follows an injected failure. An open that fails by injection
+    /// is repeated, in the end without injected failures.
     pub fn open(&self, after_failure: bool) -> Outcome<Open> {
         const ATTEMPTS: usize = 4;
         if let Some(faults) = &self.faults {
@@ -161,7 +163,7 @@ impl Stress {
         self.open_once()
     }
 
-    /// Opens the database and its families, those it lacks made anew.
+    /// Opens the database and its families, and creates missing ones.
     fn open_once(&self) -> Outcome<Open> {
         let db = self.open_somewhere()?;
         let transactions = Transactions::over(&self.flags, &db)?;
@@ -187,7 +189,7 @@ impl Stress {
         })
     }
 
-    /// A path beside the database's.
+    /// A path next to the database's.
     pub fn beside(&self, name: &str) -> PathBuf {
         let mut path = self.path.as_os_str().to_owned();
         path.push(format!(".{name}"));
@@ -198,37 +200,37 @@ impl Stress {
         family * self.locks_of_family + (key >> self.flags.log2_keys_per_lock) as usize
     }
 
-    /// The right to change `key`.
+    /// Locks `key` for a change.
     pub fn lock(&self, family: usize, key: u64) -> RwLockWriteGuard<'_, ()> {
         self.locks[self.lock_index(family, key)].write()
     }
 
-    /// The right to change the keys from `start` to `end`, exclusive.
+    /// Locks the keys from `start` to `end`, exclusive, for a change.
     pub fn lock_range(&self, family: usize, start: u64, end: u64) -> Vec<RwLockWriteGuard<'_, ()>> {
         let last = self.lock_index(family, end.saturating_sub(1).max(start));
         let locks = &self.locks[self.lock_index(family, start)..=last];
         locks.iter().map(RwLock::write).collect()
     }
 
-    /// Keeps the keys from `start` to `end`, exclusive, as they are.
+    /// Locks the keys from `start` to `end`, exclusive, against changes.
     pub fn hold_range(&self, family: usize, start: u64, end: u64) -> Vec<RwLockReadGuard<'_, ()>> {
         let last = self.lock_index(family, end.saturating_sub(1).max(start));
         let locks = &self.locks[self.lock_index(family, start)..=last];
         locks.iter().map(RwLock::read).collect()
     }
 
-    /// The number of the write that left `value`.
+    /// The number of the write that wrote `value`.
     pub fn write_of(&self, family: usize, key: u64, value: &[u8]) -> Outcome<u32> {
         keys::write_of(key, value, self.flags.value_size_mult as usize).ok_or_else(|| {
             Failure::Wrong(format!(
-                "{}: a value nobody wrote: {:02x?}",
+                "{}: a value that was never written: {:02x?}",
                 self.name(family, key),
                 value
             ))
         })
     }
 
-    /// The value write `write` of `key` leaves.
+    /// The value of write `write` of `key`.
     pub fn value(&self, key: u64, write: u32) -> Vec<u8> {
         keys::value(key, write, self.flags.value_size_mult as usize)
     }
@@ -238,12 +240,12 @@ impl Stress {
         keys::is_single(key, self.flags.nooverwritepercent)
     }
 
-    /// How messages name a key.
+    /// The name of a key in messages.
     pub fn name(&self, family: usize, key: u64) -> String {
         format!("column family {family}, key {key} ({:016X})", key)
     }
 
-    /// Compares what was found with what must be there; the key's lock is held.
+    /// Compares the write found with the expected one; the key's lock is held.
     pub fn check(
         &self,
         family: usize,
@@ -266,17 +268,17 @@ impl Stress {
         )))
     }
 
-    /// Takes note that the expected state is right.
+    /// Records that the expected state is right.
     pub fn set_recovered(&self) {
         self.recovered.store(true, Ordering::Release);
     }
 
-    /// True once it was.
+    /// True if the expected state is right.
     pub fn has_recovered(&self) -> bool {
         self.recovered.load(Ordering::Acquire)
     }
 
-    /// True for what failed because it was made to, or because nobody knows what became of such a change.
+    /// True for a failure that was injected, or that comes from the unknown effect of such a failure.
     pub fn is_injected(&self, failure: &Failure) -> bool {
         match failure {
             Failure::Error(error) if self.faults.is_some() => {
@@ -289,25 +291,25 @@ impl Stress {
         }
     }
 
-    /// Tells everybody to stop, because the database must be opened again.
+    /// Makes all threads stop, because the database must be reopened.
     pub fn interrupt(&self) {
         self.interrupted.store(true, Ordering::Release);
     }
 
-    /// True if it must.
+    /// True if the database must be reopened.
     pub fn is_interrupted(&self) -> bool {
         self.interrupted.load(Ordering::Acquire)
     }
 
-    /// True if it must, which is forgotten.
+    /// True if the database must be reopened; resets that.
     pub fn take_interrupted(&self) -> bool {
         self.interrupted.swap(false, Ordering::AcqRel)
     }
 
-    /// Takes note of a failure and tells everybody to stop.
+    /// Records a failure and makes all threads stop.
     pub fn fail(&self, failure: Failure) {
         let mut first = self.failure.lock();
-        // Where a file system dies everybody gets errors; what is wrong is wrong.
+        // After the death of a file system all threads get errors; wrong results are failures all the same.
         if matches!(
             (&*first, &failure),
             (None, _) | (Some(Failure::Error(_)), Failure::Wrong(_))
@@ -317,18 +319,18 @@ impl Stress {
         self.failed.store(true, Ordering::Release);
     }
 
-    /// True if somebody failed.
+    /// True if there is a failure.
     pub fn failed(&self) -> bool {
         self.failed.load(Ordering::Acquire)
     }
 
-    /// Why, if somebody did.
+    /// The failure, if there is one.
     pub fn failure(&self) -> Option<Failure> {
         self.failure.lock().clone()
     }
 }
 
-/// True for an error of a call that names a column family which was dropped.
+/// True for the error of a call with a column family that was dropped.
 fn is_of_a_dropped_family(error: &Error) -> bool {
     let in_a_batch = error.kind() == ErrorKind::InvalidArgument
         && error
@@ -337,7 +339,7 @@ fn is_of_a_dropped_family(error: &Error) -> bool {
     error.kind() == ErrorKind::ColumnFamilyDropped || in_a_batch
 }
 
-/// True for what a compaction of named files may meet while others work.
+/// True for an error that a compaction of named files may have while other threads work.
 pub fn is_collision(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::Aborted | ErrorKind::InvalidArgument)
 }

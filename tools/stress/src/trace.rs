@@ -1,8 +1,9 @@
-//! What was asked of the database and what it answered, in its own order, so that a crash may be allowed to take the newest of it.
+//! The operations on the database and their results, in the database's own order, so that a crash may be
+//! allowed to take the newest.
 //!
-//! A trace begins at a state of all keys, the base. Each operation is noted before the database is asked, with what it does to
-//! which keys, and when it has answered, with the sequence number it got. Sequence numbers are the order that counts: what a crash
-//! leaves is everything up to one of them. See [`restore`](crate::restore).
+//! A trace begins at a state of all keys, the base. Each operation is recorded before it calls the database,
+//! with its changes, and after it has returned, with its sequence number. Sequence numbers are the order that
+//! counts: everything up to one of them survives a crash. See [`restore`](crate::restore).
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -13,10 +14,10 @@ use parking_lot::Mutex;
 
 use crate::expected_value::ExpectedValue;
 
-/// What an operation does to the expected state.
+/// A change of the expected state by an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// A key becomes this.
+    /// A key gets this value.
     Set {
         family: usize,
         key: u64,
@@ -24,41 +25,41 @@ pub enum Change {
     },
     /// Keys from `start` to `end`, exclusive, are deleted.
     DeleteRange { family: usize, start: u64, end: u64 },
-    /// A family is dropped and made anew.
+    /// A family is dropped and created again.
     Clear { family: usize },
 }
 
 /// An operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Operation {
-    /// Sequence number of the last row that was there when it began.
+    /// The sequence number of the last row that existed when it began.
     pub after: SeqNo,
-    /// Its sequence number; `None` if the database has not answered.
+    /// Its sequence number; `None` if the database has not returned.
     pub seqno: Option<SeqNo>,
-    /// All of them or none.
+    /// Its changes, which survive together.
     pub changes: Vec<Change>,
 }
 
-/// Something the database promised to keep.
+/// A promise of the database to keep rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Floor {
-    /// Of one family, or of all.
+    /// The family, or `None` for all families.
     pub family: Option<usize>,
-    /// All rows up to this sequence number.
+    /// The sequence number up to which all rows are kept.
     pub upto: SeqNo,
 }
 
-/// Whose rows survive together.
+/// The rows that survive together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Together {
     /// Those of all families, up to the same sequence number.
     #[default]
     All,
-    /// Those of each family by themselves: there is no WAL.
+    /// Those of each family separately: there is no WAL.
     EachFamily,
 }
 
-/// Everything noted since the base.
+/// All events since the base.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Events {
     pub together: Together,
@@ -66,13 +67,14 @@ pub struct Events {
     pub floors: Vec<Floor>,
 }
 
-/// Names an operation that has begun.
+/// The id of an operation that has begun.
 #[derive(Clone, Copy, Debug)]
 pub struct OperationId(u64);
 
-/// Where events are noted.
+/// Records events.
 pub struct Trace {
-    /// Held while an event is written: a process killed there writes no other behind the torn one.
+    /// Held while an event is written: a process that is killed there writes no other event after the torn
+    /// one.
     sink: Mutex<Sink>,
     next: AtomicU64,
 }
@@ -82,7 +84,7 @@ enum Sink {
     File(File),
 }
 
-/// Words of every record: what it is, and three numbers.
+/// The words of every record: its kind, and three numbers.
 const WORDS: usize = 4;
 
 const BEGIN: u64 = 1;
@@ -94,11 +96,11 @@ const FLOOR: u64 = 6;
 const HEAD: u64 = 7;
 const REFUSED: u64 = 8;
 
-/// The family of a floor that is that of all.
+/// The family of a floor that holds for all families.
 const ALL: u64 = u64::MAX;
 
 impl Trace {
-    /// Noted in memory, for a database that dies in it.
+    /// A trace in memory, for a database that crashes in memory.
     pub fn in_memory() -> Trace {
         Trace {
             sink: Mutex::new(Sink::Memory(Vec::new())),
@@ -106,7 +108,7 @@ impl Trace {
         }
     }
 
-    /// Noted at the end of `file`, each event by one write to the kernel.
+    /// A trace at the end of `file`, each event of which is one write to the kernel.
     pub fn to_file(file: File) -> Trace {
         Trace {
             sink: Mutex::new(Sink::File(file)),
@@ -114,7 +116,7 @@ impl Trace {
         }
     }
 
-    /// Notes that an operation begins. Everything up to `after` was there when it did.
+    /// Records that an operation begins. Everything up to `after` existed at that moment.
     pub fn begin(&self, after: SeqNo, changes: &[Change]) -> io::Result<OperationId> {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         let mut words = vec![BEGIN | (changes.len() as u64) << 8, id, after, 0];
@@ -129,23 +131,23 @@ impl Trace {
         Ok(OperationId(id))
     }
 
-    /// Notes that it was done, as `seqno`.
+    /// Records that an operation was done, as `seqno`.
     pub fn end(&self, operation: OperationId, seqno: SeqNo) -> io::Result<()> {
         self.note(&[END, operation.0, seqno, 0])
     }
 
-    /// Notes that it was refused: nothing of it was done.
+    /// Records that an operation was refused: no part of it was done.
     pub fn refused(&self, operation: OperationId) -> io::Result<()> {
         self.note(&[REFUSED, operation.0, 0, 0])
     }
 
-    /// Notes a promise.
+    /// Records a promise.
     pub fn floor(&self, floor: Floor) -> io::Result<()> {
         let family = floor.family.map_or(ALL, |family| family as u64);
         self.note(&[FLOOR, family, floor.upto, 0])
     }
 
-    /// Forgets everything: the state as it is becomes the base. Rows written from now on survive `together`.
+    /// Clears the trace: the current state becomes the base. Rows written from now on survive `together`.
     pub fn restart(&self, together: Together) -> io::Result<()> {
         match &mut *self.sink.lock() {
             Sink::Memory(words) => words.clear(),
@@ -154,7 +156,7 @@ impl Trace {
         self.note(&[HEAD, u64::from(together == Together::EachFamily), 0, 0])
     }
 
-    /// What was noted in memory.
+    /// The events of a trace in memory.
     pub fn events_in_memory(&self) -> Events {
         match &*self.sink.lock() {
             Sink::Memory(words) => decode(words),
@@ -174,7 +176,7 @@ impl Trace {
     }
 }
 
-/// The events in the bytes of a file, whose last may be torn.
+/// The events in the bytes of a file, the last of which may be torn.
 pub fn events_in(bytes: &[u8]) -> Events {
     let words: Vec<u64> = bytes
         .as_chunks()
@@ -188,7 +190,7 @@ pub fn events_in(bytes: &[u8]) -> Events {
 fn decode(words: &[u64]) -> Events {
     let mut records = words.as_chunks::<WORDS>().0.iter();
     let mut events = Events::default();
-    // Numbers are given before the event is noted, so they may come in another order.
+    // Numbers are assigned before the event is recorded, so they may come in another order.
     let mut places = std::collections::HashMap::new();
     while let Some(&[head, first, second, _]) = records.next() {
         match head & 0xff {
@@ -313,7 +315,7 @@ mod tests {
         note(&trace);
         let bytes = std::fs::read(&path).unwrap();
         assert_eq!(events_in(&bytes), expected);
-        // A torn event never happened; those before it did.
+        // A torn event is ignored; those before it count.
         let torn = events_in(&bytes[..bytes.len() - 1]);
         assert_eq!(torn.operations, expected.operations[..2]);
         trace.restart(Together::All).unwrap();

@@ -1,4 +1,4 @@
-//! Writes by transactions: with locks, in two phases or one, and optimistic ones.
+//! Writes by transactions: pessimistic ones, with and without two-phase commit, and optimistic ones.
 
 use base::{Error, ErrorKind};
 use esker::{Db, FlushOptions, WriteBatch, WriteOptions};
@@ -11,17 +11,18 @@ use crate::flags::Flags;
 use crate::stress::Outcome;
 use crate::worker::Worker;
 
-/// How long a transaction waits for a lock that no other should have, in milliseconds.
+/// The time that a transaction waits for a lock that no other should have, in milliseconds.
 const LOCK_TIMEOUT: i64 = 600_000;
 
-/// The database that makes transactions.
+/// The database of transactions.
 pub enum Transactions {
     Locked(TransactionDB),
     Optimistic(OptimisticTransactionDB),
 }
 
 impl Transactions {
-    /// The transaction database over `db` that the flags ask for. Transactions that an earlier process left prepared are rolled back: their writes did not return.
+    /// The transaction database over `db` that the flags ask for. Transactions that an earlier process left
+    /// prepared are rolled back: their writes did not return.
     pub fn over(flags: &Flags, db: &Db) -> Outcome<Option<Transactions>> {
         if flags.use_optimistic_txn {
             let optimistic = OptimisticTransactionDB::wrap(db.clone());
@@ -47,8 +48,8 @@ impl Transactions {
 }
 
 impl Worker<'_> {
-    /// Writes a batch by a transaction. False if nothing of it was done: it was rolled back, or was not to wait and would have had to. No other thread
-    /// writes its keys meanwhile, so a conflict is a failure.
+    /// Writes a batch by a transaction. False if no part of it was done: it was rolled back, or it was
+    /// refused instead of waiting. No other thread writes its keys meanwhile, so a conflict is a failure.
     pub(super) fn commit_in_transaction(
         &mut self,
         transactions: &Transactions,
@@ -86,13 +87,14 @@ impl Worker<'_> {
             transaction.rollback_to_save_point()?;
         }
         if matches!(transactions, Transactions::Locked(_)) && self.one_in(3) {
-            // A prepared transaction is ended, however long that takes.
+            // A prepared transaction must be ended, however long that takes.
             options.no_slowdown = false;
             transaction.set_write_options(options.clone());
             transaction.set_name(&[self.seed.to_be_bytes(), self.rng.u64(..).to_be_bytes()].concat())?;
             transaction.prepare()?;
             if self.one_in(10) {
-                // The other phase comes in another WAL, and to another memtable. Where it fails the commit does, or has nothing to do with it.
+                // The second phase then goes to another WAL and another memtable. If the flush fails, the
+                // commit fails too or is not affected.
                 let families: Vec<_> = self
                     .open
                     .families

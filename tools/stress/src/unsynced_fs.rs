@@ -1,5 +1,5 @@
-//! A file system that keeps what is not synced to itself, so that a process that is killed loses it: loss of power on a real disk,
-//! as far as the bytes of files go.
+//! A file system that holds back unsynced data, so that a process that is killed loses it: as a loss of power
+//! on a real disk, as far as the bytes of files are concerned.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -9,12 +9,12 @@ use base::{Error, Result};
 use parking_lot::Mutex;
 use vfs::{Call, FileSync, FileSystem, Layer, Op, WritableFile};
 
-/// A file and what it was given since it was last synced.
+/// A file and the bytes appended since its last sync.
 #[derive(Debug)]
 struct Held {
     file: Box<dyn WritableFile>,
     unsynced: Vec<u8>,
-    /// Its writer is done with it; it is closed with the last of its bytes.
+    /// True if its writer has closed it; it is closed when the last of its bytes is written.
     closed: bool,
 }
 
@@ -39,7 +39,7 @@ impl Held {
 
 type Shared = Arc<Mutex<Held>>;
 
-/// See the module's head.
+/// A file system that holds back unsynced data; see the module's documentation.
 #[derive(Clone, Debug)]
 pub struct UnsyncedFs {
     inner: Arc<dyn FileSystem>,
@@ -47,7 +47,7 @@ pub struct UnsyncedFs {
 }
 
 impl UnsyncedFs {
-    /// Over `inner`.
+    /// Wraps `inner`.
     pub fn new(inner: Arc<dyn FileSystem>) -> UnsyncedFs {
         UnsyncedFs {
             inner,
@@ -55,7 +55,7 @@ impl UnsyncedFs {
         }
     }
 
-    /// What others are to see of a file: everything, as if the kernel had it.
+    /// Writes all bytes of a file to the kernel, so that other readers see them.
     fn hand_over(&self, path: &Path) -> Result<()> {
         let held = self.files.lock().get(path).cloned();
         let Some(held) = held else { return Ok(()) };
@@ -122,7 +122,7 @@ impl WritableFile for Writer {
     }
 
     fn append_partly(&mut self, _data: &[u8], _part: usize, error: Error) -> Error {
-        // Bytes that are kept here are cut back without a trace.
+        // Bytes that are held back are cut off without a trace.
         error
     }
 
@@ -207,7 +207,7 @@ mod tests {
         syncer.sync().unwrap();
         assert_eq!(bytes(), "onetwothree");
         syncer.sync().unwrap();
-        // Whoever reads sees everything.
+        // A reader sees everything.
         let mut file = fs.create(path, &log).unwrap();
         file.append(b"four").unwrap();
         assert_eq!(fs.read_file(path).unwrap()[..4], *b"four");

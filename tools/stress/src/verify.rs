@@ -1,4 +1,4 @@
-//! Every key, read in several ways and compared with what it should be.
+//! Reads every key in several ways and compares the results with the expected state.
 
 use std::ops::Range;
 use std::path::Path;
@@ -9,10 +9,10 @@ use esker::{ColumnFamily, Db, DbIterator, ReadOptions};
 use crate::keys;
 use crate::stress::{Failure, Open, Outcome, Stress};
 
-/// Keys a MultiGet asks for at a time.
+/// The number of keys of a MultiGet.
 const BATCH: u64 = 64;
 
-/// How all keys are read.
+/// The ways to read all keys.
 #[derive(Clone, Copy, Debug)]
 enum How {
     Forwards,
@@ -21,11 +21,11 @@ enum How {
     MultiGet,
 }
 
-/// Keys read at a time, so that memory does not grow with them.
+/// The number of keys read at a time, so that memory does not grow with the number of keys.
 const PART: u64 = 1 << 16;
 
 impl Stress {
-    /// Compares every key with what it should be, while nobody writes. Reads each family in every way.
+    /// Compares every key with the expected state, while no thread writes. Reads each family in every way.
     pub fn verify(&self, open: &Open) -> Outcome {
         for (family, handle) in open.families.iter().enumerate() {
             self.verify_family(&open.db, family, &handle.read())?;
@@ -33,7 +33,7 @@ impl Stress {
         Ok(())
     }
 
-    /// Compares every key of a family, which is `handle` in `db`, while nobody changes it.
+    /// Compares every key of a family, which is `handle` in `db`, while no thread changes it.
     pub fn verify_family(&self, db: &Db, family: usize, handle: &ColumnFamily) -> Outcome {
         for start in (0..self.expected.keys()).step_by(PART as usize) {
             let keys = start..(start + PART).min(self.expected.keys());
@@ -45,7 +45,7 @@ impl Stress {
         Ok(())
     }
 
-    /// Compares `rows`, in order, with what `keys` should be; their locks are held.
+    /// Compares `rows`, in order, with the expected values of `keys`; their locks are held.
     pub fn compare(&self, family: usize, keys: Range<u64>, rows: Vec<Row>, how: &str) -> Outcome {
         let mut rows = rows.into_iter().peekable();
         for key in keys {
@@ -60,7 +60,7 @@ impl Stress {
         }
     }
 
-    /// What must be true of the files themselves.
+    /// Checks the files themselves.
     pub fn check_files(&self, open: &Open) -> Outcome {
         let found = dbtest::files::check(&open.db)?;
         if found.is_empty() {
@@ -70,14 +70,14 @@ impl Stress {
         }
     }
 
-    /// Lets background work come to rest, while nobody works, and says which deleted files are still open. With a secondary in the
-    /// process there may be some: it reads files until it catches up.
+    /// Waits for background work to end, while no thread works, and reports deleted files that are still
+    /// open. A secondary in the process may have some open: it reads files until it catches up.
     pub fn check_descriptors(&self, open: &Open) -> Outcome {
         if open.secondary.is_some() || open.is_latched() {
             return Ok(());
         }
         match dbtest::files::come_to_rest(&open.db) {
-            // Compactions were made to have no room, and have not begun again.
+            // Injected failures left compactions without space, and they have not resumed.
             Err(error) if self.is_injected(&error.clone().into()) => return Ok(()),
             rested => rested?,
         }
@@ -128,12 +128,13 @@ fn rows(db: &Db, family: &ColumnFamily, keys: Range<u64>, how: How) -> Result<Ve
     }
 }
 
-/// The row an iterator stands on, its value read if that was left out; `None` at the end or after an error.
+/// The row that an iterator is positioned on, with its value read if that was deferred; `None` at the end or
+/// after an error.
 pub fn row(iter: &mut DbIterator) -> Option<(&[u8], &[u8])> {
     (iter.valid() && iter.prepare_value()).then(|| (iter.key(), iter.value()))
 }
 
-/// All rows of an iterator, from its first.
+/// All rows of an iterator, from the first to the last.
 pub fn forwards(mut iter: DbIterator) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
     iter.seek_to_first();
@@ -144,7 +145,7 @@ pub fn forwards(mut iter: DbIterator) -> Result<Vec<Row>> {
     iter.status().map(|()| rows)
 }
 
-/// All rows of an iterator, read from its last.
+/// All rows of an iterator, read from the last to the first.
 pub fn backwards(mut iter: DbIterator) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
     iter.seek_to_last();

@@ -1,4 +1,5 @@
-//! The database is opened with its WALs in another directory than before: refused while rows are in them alone, and right otherwise.
+//! Opens of the database with another directory of WALs: an open is refused while rows are in the old WALs
+//! alone, and succeeds otherwise.
 
 use std::path::Path;
 
@@ -10,14 +11,14 @@ use vfs::FileSystem;
 
 use crate::stress::{Outcome, Stress};
 
-/// Where the WALs of the database under stress lie, and where they lie next.
+/// The directory of the WALs of the database under stress, and the next one.
 pub struct WalDirs {
     rng: Mutex<Rng>,
     now: Mutex<String>,
 }
 
 impl WalDirs {
-    /// Those of a database that is opened with `wal_dir` first.
+    /// The directories of a database that is first opened with `wal_dir`.
     pub fn new(seed: u64, wal_dir: &str) -> WalDirs {
         WalDirs {
             rng: Mutex::new(Rng::with_seed(seed)),
@@ -25,13 +26,13 @@ impl WalDirs {
         }
     }
 
-    /// The option `wal_dir` that the database was opened with last.
+    /// The option `wal_dir` of the last open.
     pub fn now(&self) -> String {
         self.now.lock().clone()
     }
 }
 
-/// Removes what another database left in the directories that a database at `path` may have.
+/// Removes the files of another database from the directories that a database at `path` may use.
 pub fn remove_all(fs: &dyn FileSystem, path: &Path) -> base::Result<()> {
     for wal_dir in places(path).iter().filter(|wal_dir| !wal_dir.is_empty()) {
         let wal_dir = Path::new(wal_dir);
@@ -52,7 +53,7 @@ fn places(path: &Path) -> [String; 3] {
 }
 
 impl Stress {
-    /// Opens the database, with `--change_wal_dir` in a directory that is drawn.
+    /// Opens the database; with `--change_wal_dir`, with a directory of WALs drawn at random.
     pub fn open_somewhere(&self) -> Outcome<Db> {
         let with = |wal_dir: &str| Options {
             wal_dir: wal_dir.to_owned(),
@@ -68,7 +69,8 @@ impl Stress {
         };
         let places = places(&self.path);
         let drawn = places[self.wal_dirs.rng.lock().usize(..places.len())].clone();
-        // OPTIONS is written when an open ends. One that failed before may have left a torn WAL in any of the directories.
+        // OPTIONS is written at the end of an open. An open that failed may have left a torn WAL in any of
+        // the directories.
         let stored = stored.map(|(_, stored)| stored.options().0.wal_dir);
         let before = stored.into_iter().chain(places);
         let mut opened = Db::open(&with(&drawn), &self.path);
@@ -85,7 +87,7 @@ impl Stress {
         Ok(db)
     }
 
-    /// The options of another database: one made of this one, say. Its WALs lie beside its other files.
+    /// The options of another database, such as a copy of this one. Its WALs are in its own directory.
     pub fn options_of_copy(&self) -> Options {
         Options {
             wal_dir: String::new(),

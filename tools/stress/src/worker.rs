@@ -1,4 +1,4 @@
-//! What one thread does: draws an operation, does it, checks what the database says.
+//! One thread: draws an operation, does it, checks the result.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -21,13 +21,13 @@ use crate::trace::{Change, Trace};
 use crate::verify;
 use crate::writes::Run;
 
-/// Keys an iterator looks at.
+/// The number of keys that an iterator visits.
 pub(super) const SCAN_WIDTH: u64 = 100;
 
-/// Keys a scan of a prefix looks at.
+/// The number of keys that a scan of a prefix visits.
 const PREFIX_WIDTH: u64 = 512;
 
-/// Keys of a MultiGet, or a batch, at most.
+/// The most keys of a MultiGet or a batch.
 pub(super) const BATCH: usize = 16;
 
 /// A thread.
@@ -35,20 +35,20 @@ pub struct Worker<'a> {
     pub(super) stress: &'a Stress,
     pub(super) open: &'a Open,
     pub(super) rng: Rng,
-    /// Of its own, and no other's.
+    /// The seed of this thread alone.
     pub(super) seed: u64,
-    /// Operations begun.
+    /// The number of operations begun.
     at: u64,
-    /// An operation is under way that changes something: what becomes of it if it fails is not known.
+    /// True while an operation changes something: if it fails, its effect is unknown.
     pub(super) changing: bool,
-    /// The one to release first in front.
+    /// The held snapshots; the first is released first.
     snapshots: VecDeque<Held>,
-    /// The run of ascending keys it writes.
+    /// The run of ascending keys that it writes.
     pub(super) run: Run,
     pub done: Done,
 }
 
-/// A snapshot, and what it must show of some keys.
+/// A snapshot, and the values of some keys that it must show.
 struct Held {
     release_at: u64,
     snapshot: Snapshot,
@@ -56,7 +56,7 @@ struct Held {
     seen: Seen,
 }
 
-/// What some keys of a family were at one moment.
+/// The values of some keys of a family at one moment.
 pub(super) struct Seen {
     family: usize,
     pub(super) keys: Range<u64>,
@@ -64,7 +64,7 @@ pub(super) struct Seen {
 }
 
 impl Seen {
-    /// The numbers of those that existed, and of their last writes.
+    /// The numbers of the keys that existed, and of their last writes.
     pub(super) fn rows(&self) -> Vec<(u64, u32)> {
         let values = self.keys.clone().zip(&self.values);
         let there = values.filter(|(_, value)| value.exists());
@@ -87,8 +87,8 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Does `operations`, or what there is time for before somebody fails or the database must be opened again, and says how many
-    /// that were. `progress` hears of each thousand.
+    /// Does `operations`, or as many as possible before a failure or until the database must be reopened, and
+    /// returns their number. `progress` is called after every thousand.
     pub fn run(&mut self, operations: u64, progress: &dyn Fn(u64)) -> Outcome<u64> {
         const STEP: u64 = 1000;
         let mut outcome = Ok(());
@@ -115,12 +115,13 @@ impl<'a> Worker<'a> {
         Ok(self.at)
     }
 
-    /// A read passes on the panic of user code, which is a failure of what reads.
+    /// Calls `go`. A read passes on a panic of user code, which becomes a failure of the read.
     pub(super) fn survive(&mut self, go: impl FnOnce(&mut Self) -> Outcome) -> Outcome {
         user_code::catch(|| go(self)).unwrap_or_else(|panicked| Err(panicked.into()))
     }
 
-    /// What was made to fail is no failure; but where nobody can write any more, or knows what there is, all must stop.
+    /// Excuses an injected failure; but if no thread can write any more, or an effect is unknown, all threads
+    /// must stop.
     pub(super) fn excuse(&mut self, failure: Failure) -> Outcome {
         if !self.stress.is_injected(&failure) {
             return Err(failure);
@@ -132,7 +133,7 @@ impl<'a> Worker<'a> {
         Ok(())
     }
 
-    /// Asks a few times, while things go on failing, for writes to be taken again. False if they are not.
+    /// Tries a few times, while failures are still injected, to resume writes. False if that fails.
     fn resume(&mut self) -> bool {
         let resumed = (0..3).any(|_| self.open.db.resume().is_ok());
         if resumed {
@@ -169,7 +170,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// What is done now and then, beside the operations.
+    /// Does the occasional work besides the operations.
     fn maintain(&mut self) -> Outcome {
         let flags = &self.stress.flags;
         let (flush, range, files, clear, snapshot, sync, checksum, file_checksums, checkpoint) = (
@@ -207,7 +208,7 @@ impl<'a> Worker<'a> {
         if self.one_in(sync) {
             let upto = self.open.db.latest_sequence_number();
             self.open.db.sync_wal()?;
-            // Of a WAL nobody writes to a sync says nothing.
+            // The sync of a WAL that no write uses promises nothing.
             if !self.stress.flags.disable_wal {
                 self.stress.promised(None, upto)?;
             }
@@ -285,7 +286,7 @@ impl<'a> Worker<'a> {
 
     fn read(&mut self) -> Outcome {
         let mut options = self.read_options();
-        // From memory alone now and then: the answer, or that it is not known.
+        // Now and then the read uses memory alone: it then returns the value, or that it is not known.
         options.read_tier = match self.rng.u32(..20) {
             0 => ReadTier::BlockCache,
             1 => ReadTier::Memtable,
@@ -302,7 +303,7 @@ impl<'a> Worker<'a> {
         let many = self.stress.flags.use_multiget && self.rng.bool();
         let family = self.family();
         let keys: Vec<u64> = (0..if many { BATCH } else { 1 }).map(|_| self.key()).collect();
-        // What is asked for at once and one by one is the same at one moment.
+        // At one moment, a MultiGet and Gets return the same.
         let flags = &self.stress.flags;
         let compares = flags.check_multiget_consistency && !flags.changes_snapshots();
         let twice = many && compares && self.rng.bool();
@@ -361,7 +362,8 @@ impl<'a> Worker<'a> {
         Ok(())
     }
 
-    /// An iterator over `keys` of `family`, or a snapshot, and what it must show: no key of them changes while `take` runs.
+    /// Makes an iterator over `keys` of `family`, or a snapshot, and returns what it must show: none of the
+    /// keys changes while `take` runs.
     pub(super) fn see<T>(
         &self,
         family: usize,
@@ -377,8 +379,8 @@ impl<'a> Worker<'a> {
         Ok((taken, Seen { family, keys, values }))
     }
 
-    /// What a key should be whose lock is held. An error if a change of it is under way all the same: one that failed, and
-    /// nobody knows what became of it.
+    /// The expected value of a key whose lock is held. An error if a change of it is still pending: that
+    /// change failed with an unknown effect.
     pub(super) fn settled(&self, family: usize, key: u64) -> Outcome<ExpectedValue> {
         let expected = self.stress.expected.get(family, key);
         if expected.is_pending() {
@@ -397,7 +399,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// The rows an iterator over what was seen gives, in either direction.
+    /// Compares the rows of an iterator, in either direction, with the ones seen.
     pub(super) fn compare(&mut self, iter: DbIterator, seen: &Seen, how: &str) -> Outcome {
         let rows = if self.rng.bool() {
             verify::forwards(iter)?
@@ -426,11 +428,11 @@ impl<'a> Worker<'a> {
     fn scan_prefix(&mut self) -> Outcome {
         let bytes = (keys::KEY_LEN as u32).saturating_sub(self.stress.flags.prefix_size.max(0) as u32);
         let (family, key) = (self.family(), self.key());
-        // Keys behind the prefix; all there are where it is empty.
+        // The number of keys with the prefix; all keys if it is empty.
         let width = 1u64.checked_shl(8 * bytes).unwrap_or(u64::MAX);
         let start = key / width * width;
         let end = start.saturating_add(width).min(self.stress.expected.keys());
-        // Of many keys some; those alone are bounded by their prefix that are looked at to its end.
+        // Some of many keys are visited; a scan is bounded by the prefix only if it is visited to its end.
         let all = end - start <= PREFIX_WIDTH;
         let keys = if all {
             start..end
@@ -456,7 +458,7 @@ impl<'a> Worker<'a> {
             let found = verify::row(&mut iter);
             if found != Some((&keys::key(key)[..], &self.stress.value(key, write)[..])) {
                 let (name, found) = (self.stress.name(family, key), format!("{found:02x?}"));
-                // One that failed ends early.
+                // A scan that failed ends early.
                 iter.status()?;
                 return Err(Failure::Wrong(format!(
                     "{name}: a scan of its prefix finds {found}, expected is write {write}"
@@ -474,7 +476,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Ranges of keys, one behind the other.
+    /// Scans ranges of keys, one after the other.
     pub(super) fn scan_ranges(&mut self) -> Outcome {
         let (family, start) = (self.family(), self.key());
         let keys = start..(start + SCAN_WIDTH).min(self.stress.expected.keys());
@@ -535,7 +537,7 @@ impl<'a> Worker<'a> {
         let take = |handle: &ColumnFamily| (self.open.db.snapshot(), handle.clone());
         let ((snapshot, handle), seen) = self.see(family, keys, take)?;
         let flags = &self.stress.flags;
-        // They are released in the order they were taken.
+        // Snapshots are released in the order in which they were taken.
         let hold = match flags.long_running_snapshots && self.rng.u32(..8) == 0 {
             true => flags.snapshot_hold_ops.saturating_mul(10),
             false => flags.snapshot_hold_ops,
@@ -550,7 +552,7 @@ impl<'a> Worker<'a> {
         Ok(())
     }
 
-    /// What a snapshot showed when it was taken, it shows to its end.
+    /// Checks that a snapshot still shows what it showed when it was taken, and releases it.
     fn release(&mut self, held: Held) -> Outcome {
         let Held {
             snapshot,
@@ -598,7 +600,7 @@ impl<'a> Worker<'a> {
             ..FlushOptions::default()
         };
         match self.open.db.flush_cf(&options, &handles) {
-            // It was cleared meanwhile.
+            // The family was cleared meanwhile.
             Err(error) if error.kind() == esker::ErrorKind::ColumnFamilyDropped => return Ok(()),
             outcome => outcome?,
         }
@@ -607,7 +609,7 @@ impl<'a> Worker<'a> {
             .try_for_each(|family| self.stress.promised(Some(family), upto))
     }
 
-    /// A checkpoint is made while some keys stand still, opened, and must show them.
+    /// Makes a checkpoint while some keys are locked, opens it, and checks these keys.
     fn checkpoint(&mut self) -> Outcome {
         let (family, start) = (self.family(), self.key());
         let keys = start..(start + SCAN_WIDTH).min(self.stress.expected.keys());
@@ -649,7 +651,7 @@ impl<'a> Worker<'a> {
             canceled: self.rng.bool().then(|| self.stress.canceled.clone()),
             ..CompactRangeOptions::default()
         };
-        // Those of others that are at work as well.
+        // Work of other threads is waited for as well.
         self.stress
             .canceled
             .store(self.rng.u32(..8) == 0, Ordering::Relaxed);
@@ -683,7 +685,7 @@ impl<'a> Worker<'a> {
         if files.is_empty() {
             return Ok(());
         }
-        // Some neighbours, so that they have something to do with each other.
+        // Some neighbouring files, so that their ranges are likely to meet.
         let from = self.rng.usize(..files.len());
         let until = self.rng.usize(from..files.len()) + 1;
         let chosen = &files[from..until.min(from + BATCH)];
@@ -708,10 +710,10 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Drops a family and puts an empty one in its place.
+    /// Drops a family and creates an empty one in its place.
     fn clear_family(&mut self) -> Outcome {
         let family = self.family();
-        // The default family stays.
+        // The default family cannot be dropped.
         if family == 0 {
             return Ok(());
         }
@@ -734,7 +736,8 @@ impl<'a> Worker<'a> {
         *handle = match made_anew {
             Ok(created) => created,
             Err(error) => {
-                // Before the handle is let go: to the others the family is dropped until the database is opened again.
+                // This happens before the handle is released: the other threads see the family as dropped
+                // until the database is reopened.
                 if self.stress.faults.is_some() {
                     self.stress.interrupt();
                 }

@@ -1,4 +1,4 @@
-//! What a thread writes: single rows, batches and deletions, and what becomes of the expected state.
+//! The writes of a thread: single rows, batches and deletions, and their effect on the expected state.
 
 use std::ops::Range;
 
@@ -14,7 +14,7 @@ use crate::stress::{Failure, Outcome};
 use crate::trace::Change;
 use crate::worker::{BATCH, Worker};
 
-/// Keys of one family that are written one after the other.
+/// Keys of one family that are written in ascending order.
 #[derive(Default)]
 pub(super) struct Run {
     family: usize,
@@ -40,7 +40,7 @@ impl Worker<'_> {
         }
     }
 
-    /// A key to write, and its family: any, or the next of a run.
+    /// The family and key of the next write: any, or the next of a run.
     fn place_to_write(&mut self) -> (usize, u64) {
         let keys = self.stress.flags.ascending_run;
         if keys == 0 {
@@ -114,8 +114,8 @@ impl Worker<'_> {
         Ok(())
     }
 
-    /// Does what `changes` says: by a call of its own, or where the operation is traced as a batch, which tells its place among
-    /// the others. False if it was not to wait and would have had to: then nothing of it was done.
+    /// Does `changes`: by a call of its own or, if the operation is traced, as a batch, which returns its
+    /// sequence number. False if it was refused instead of waiting: then no part of it was done.
     fn commit(
         &mut self,
         changes: &[Change],
@@ -136,7 +136,7 @@ impl Worker<'_> {
         self.commit_batch(changes, batch)
     }
 
-    /// As [`commit`](Self::commit).
+    /// As [`commit`](Self::commit), with the batch made by the caller.
     fn commit_batch(&mut self, changes: &[Change], batch: WriteBatch) -> Outcome<bool> {
         let trace = self.stress.expected.trace();
         if trace.is_none()
@@ -160,7 +160,7 @@ impl Worker<'_> {
         Ok(true)
     }
 
-    /// The changes of these keys that were under way came to nothing.
+    /// The pending changes of these keys were not done.
     fn roll_back(&mut self, family: usize, keys: Range<u64>) -> Outcome {
         for key in keys {
             let before = self.stress.expected.get(family, key).roll_back();
@@ -170,11 +170,11 @@ impl Worker<'_> {
         Ok(())
     }
 
-    /// Several keys of several families, all or none of them.
+    /// Writes several keys of several families, all or none of them.
     fn write_batch(&mut self) -> Outcome {
         let count = self.rng.usize(2..=BATCH);
         let mut places: Vec<(usize, u64)> = (0..count).map(|_| (self.family(), self.key())).collect();
-        // In the order of locks, of which several keys share one.
+        // The order of the locks, which several keys may share.
         places.sort_unstable();
         places.dedup_by_key(|&mut (family, key)| (family, key >> self.stress.flags.log2_keys_per_lock));
         let handles: Vec<_> = self.open.families.iter().map(|family| family.read()).collect();
@@ -232,12 +232,12 @@ impl Worker<'_> {
         Ok(())
     }
 
-    /// Some write of a row that is a byte too long: refused, with all that is in one batch with it.
+    /// Writes a row that is a byte too long: it is refused, with everything in the same batch.
     pub(super) fn write_large_row(&mut self) -> Outcome {
         let (family, key) = (self.family(), self.key());
         let handle = self.open.families[family].read();
         let large = vec![0; self.stress.options.row_limit.bytes() + 1];
-        // With its trailer it is a byte too long.
+        // With its trailer the key is a byte too long.
         let long_key = &large[..large.len() - TRAILER_LEN];
         let (db, options, name) = (&self.open.db, self.write_options(), keys::key(key));
         let written = match self.rng.u32(..6) {
@@ -326,7 +326,7 @@ impl Worker<'_> {
         Ok(())
     }
 
-    /// Marks deletions under way.
+    /// Marks deletions as pending.
     pub(super) fn begin_delete(&self, family: usize, keys: Range<u64>) -> Outcome<Vec<ExpectedValue>> {
         let mut all = Vec::new();
         for key in keys {
@@ -345,7 +345,7 @@ impl Worker<'_> {
     }
 }
 
-/// What a write gave; `None` if it was not to wait, and was refused for that.
+/// The result of a write; `None` if it was refused instead of waiting.
 fn was_done<T>(options: &WriteOptions, written: base::Result<T>) -> Outcome<Option<T>> {
     match written {
         Err(error) if options.no_slowdown && error.kind() == ErrorKind::Incomplete => Ok(None),

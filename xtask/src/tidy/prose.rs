@@ -25,6 +25,7 @@ const DONE: &[&str] = &[
     "tools/flags/",
     "tools/paired/",
     "tools/simulate/",
+    "tools/stress/",
 ];
 
 /// Words that a sentence must not begin with: they stand for a subject that the sentence should name.

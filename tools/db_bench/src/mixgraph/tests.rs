@@ -190,7 +190,7 @@ fn what_is_implied_is_what_comes() {
             mean(Kind::Get, &|_| 0.0);
             let size = mean(Kind::Put, &|operation| operation.value_size as f64);
             let length = mean(Kind::Seek, &|operation| operation.scan_length as f64);
-            // Of 600 numbers, RocksDB's way makes few different lengths.
+            // With 600 numbers, RocksDB's way makes few different lengths.
             near(
                 "value",
                 implied.value_size,

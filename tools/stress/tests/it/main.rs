@@ -1,11 +1,11 @@
-//! db_stress and db_crashtest as they are called.
+//! Tests of db_stress and db_crashtest as programs.
 
 use std::path::Path;
 use std::process::{Command, Output};
 
 use esker::{Db, Options, ReadOptions, WriteOptions};
 
-/// Runs db_stress over a test directory of its own.
+/// Runs db_stress with a test directory of its own.
 fn stress(args: &[&str]) -> Output {
     stress_in(tempfile::tempdir().unwrap().path(), args)
 }
@@ -39,12 +39,12 @@ fn a_database_without_a_name_is_in_the_test_directory_and_stays() {
     let args = ["--threads=2", "--ops_per_thread=500", "--max_key=100", &expected];
     assert_verified(&stress_in(dir.path(), &args));
     assert!(dir.path().join("dbstress/CURRENT").exists());
-    // The next run finds in it what the first run left.
+    // The next run checks the database that the first run left.
     let again = [&args[..], &["--destroy_db_initially=false"]].concat();
     assert_verified(&stress_in(dir.path(), &again));
 }
 
-/// The command line printed in RocksDB's pull request 4449, as it stands there but for the number of operations.
+/// The command line in RocksDB's pull request 4449, unchanged except for the number of operations.
 const PULL_REQUEST_4449: &str = "--max_background_compactions=8 --subcompactions=8 --memtablerep=skip_list \
     --acquire_snapshot_one_in=10000 --delpercent=4 --delrangepercent=1 --snapshot_hold_ops=100000 \
     --allow_concurrent_memtable_write=1 --compact_files_one_in=10000 --clear_column_family_one_in=0 --writepercent=35 \
@@ -131,7 +131,7 @@ fn what_is_made_to_fail_is_told_and_nothing_else_is_wrong() {
 
 #[test]
 fn user_code_that_panics_loses_nothing() {
-    // Ingested files outlive a crash, and rows without WAL do not: db_stress takes one of both.
+    // Ingested files survive a crash, and rows without WAL do not: db_stress accepts only one of the two.
     for (seed, more) in [
         ("--seed=11", "--ingest_external_file_one_in=200"),
         ("--seed=12", "--disable_wal=true"),
@@ -173,7 +173,7 @@ fn user_code_that_panics_loses_nothing() {
 
 #[test]
 fn others_who_have_it_open_see_what_they_should() {
-    // A secondary and a follower.
+    // A secondary, a follower, and a database without WAL.
     for more in ["--seed=2", "--seed=3", "--disable_wal=true"] {
         let output = stress(&[
             "--threads=4",
@@ -241,7 +241,7 @@ fn what_dies_in_memory_keeps_what_was_promised() {
     assert!(!text.contains(" 0 losses of power"), "{text}");
 }
 
-/// Runs over one database, each of which kills itself, until one has.
+/// Repeats runs over one database, each of which may kill itself, until one has.
 fn kills_itself(args: &[&str]) {
     let dir = tempfile::tempdir().unwrap();
     let path = |name: &str| dir.path().join(name).to_string_lossy().into_owned();
@@ -270,7 +270,7 @@ fn kills_itself(args: &[&str]) {
         assert_eq!(killed.status.code(), None, "{}", text(&killed));
         assert!(text(&killed).contains("\nkilled "), "{}", text(&killed));
     }
-    // And to the end.
+    // The last run comes to its end.
     assert_verified(&run(&["--ops_per_thread=500", "--reopen=1"]));
 }
 
@@ -282,7 +282,7 @@ fn a_process_that_kills_itself_keeps_a_prefix_of_what_is_not_synced() {
     kills_itself(&["--manual_wal_flush_one_in=30", "--recycle_log_file_num=2"]);
 }
 
-/// A run over the database in `dir`, and what it should be.
+/// A run over the database in `dir`, with its expected state.
 fn over(dir: &Path, fresh: bool) -> Output {
     let path = |name: &str| dir.join(name).to_string_lossy().into_owned();
     stress(&[
@@ -302,7 +302,7 @@ fn what_is_wrong_is_found_and_named() {
     let dir = tempfile::tempdir().unwrap();
     assert_verified(&over(dir.path(), true));
     assert_verified(&over(dir.path(), false));
-    // Some key goes that should be there.
+    // A key that should exist is deleted.
     let options = Options::default();
     let db = Db::open(&options, dir.path().join("db")).unwrap();
     let mut iter = db.iter(&Default::default());
@@ -341,7 +341,7 @@ fn what_cannot_be_is_refused() {
     }
 }
 
-/// The number that stands behind `name` in what the program prints.
+/// The number after `name` in the program's output.
 fn printed(output: &Output, name: &str) -> u64 {
     let text = text(output);
     let rest = text
@@ -400,7 +400,7 @@ fn compactions_filter_and_files_go_behind_everything() {
     }
 }
 
-/// By default, no option and no format that RocksDB 7.8 does not know is written.
+/// By default, db_stress writes no option and no format that RocksDB 7.8 does not know.
 #[test]
 fn rocksdbs_tools_take_what_is_written_by_default() {
     let dir = tempfile::TempDir::new().unwrap();
