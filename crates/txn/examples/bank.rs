@@ -1,4 +1,5 @@
-//! A bank: threads that move money between accounts, with locks and without, and the sum of it all, which never changes.
+//! A bank: threads that move money between accounts, with locks and without, and the sum of it all, which
+//! never changes.
 //!
 //! `cargo run -p esker-txn --example bank`
 
@@ -34,7 +35,7 @@ fn transfer(
     to: u64,
     amount: i64,
 ) -> Result<()> {
-    // In one order, so that two that want the same accounts do not wait for each other both ways.
+    // The accounts are locked in one order, so that two transfers between the same accounts cannot deadlock.
     let first = balance(transaction, family, from.min(to))?;
     let second = balance(transaction, family, from.max(to))?;
     let (has, gets) = if from < to {
@@ -50,7 +51,7 @@ fn transfer(
     transaction.commit()
 }
 
-/// Moves money until all transfers are done. Gives how often one had to be done again.
+/// Moves money until all transfers are done. Returns the number of repeated transfers.
 fn run(db: &Db, begin: &(dyn Fn() -> Transaction + Sync)) -> Result<u64> {
     let family = db.default_column_family();
     for number in 0..ACCOUNTS {
@@ -64,7 +65,7 @@ fn run(db: &Db, begin: &(dyn Fn() -> Transaction + Sync)) -> Result<u64> {
             loop {
                 match transfer(&mut begin(), &family, from, to, (round % 20) as i64) {
                     Ok(()) => break,
-                    // Another was first.
+                    // Another transaction was first.
                     Err(error) if matches!(error.kind(), ErrorKind::Busy | ErrorKind::TimedOut) => {
                         again.fetch_add(1, Ordering::Relaxed);
                     }

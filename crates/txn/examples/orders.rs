@@ -1,5 +1,5 @@
-//! A wholesale supplier after the manner of TPC-C, at the serializable level: threads that take orders, payments and deliveries, and the conditions that
-//! its books meet at the end.
+//! A wholesale supplier after the manner of TPC-C, at the serializable level: threads that take orders,
+//! payments and deliveries, and the conditions that its books meet at the end.
 //!
 //! `cargo run -p esker-txn --example orders`
 //!
@@ -25,7 +25,7 @@ const ITEMS: u64 = 20;
 const THREADS: u64 = 3;
 const ROUNDS: u64 = 60;
 
-/// Numbers that look drawn, and are the same each time.
+/// Pseudo-random numbers, the same in each run.
 struct Draw(u64);
 
 impl Draw {
@@ -35,7 +35,7 @@ impl Draw {
     }
 }
 
-/// The numbers of a row; none if it is not there.
+/// The numbers of a row; empty if the row does not exist.
 fn row(transaction: &Transaction, family: &ColumnFamily, key: &str) -> Result<Option<Vec<i64>>> {
     let value = transaction.get(&ReadOptions::default(), family, key.as_bytes())?;
     Ok(value.map(|value| numbers(&value)))
@@ -55,7 +55,7 @@ fn text(row: &[i64]) -> String {
     numbers.join(" ")
 }
 
-/// The columns of a row that must be there.
+/// The columns of a row that must exist.
 fn columns<const N: usize>(row: Option<Vec<i64>>) -> [i64; N] {
     row.and_then(|row| row.try_into().ok())
         .expect("the row was filled in")
@@ -119,7 +119,7 @@ fn payment(transaction: &mut Transaction, family: &ColumnFamily, draw: &mut Draw
     set(transaction, family, &at, &[balance - amount])
 }
 
-/// The rows whose keys begin so.
+/// The rows whose keys begin with `prefix`.
 fn rows(transaction: &Transaction, family: &ColumnFamily, prefix: &str) -> Result<Vec<(String, Vec<i64>)>> {
     let mut found = Vec::new();
     let mut iter = transaction.scan(&ReadOptions::default(), family)?;
@@ -135,11 +135,11 @@ fn rows(transaction: &Transaction, family: &ColumnFamily, prefix: &str) -> Resul
     Ok(found)
 }
 
-/// The oldest order of each district goes out, and its customer is charged.
+/// Delivers the oldest order of each district and charges its customer.
 fn delivery(transaction: &mut Transaction, family: &ColumnFamily) -> Result<()> {
     for district in 0..DISTRICTS {
         let prefix = format!("n/{district}/");
-        // Up to the first, and no further: later orders are not in the way.
+        // The scan goes up to the first order and no further, so that later orders cause no conflict.
         let mut iter = transaction.scan(&ReadOptions::default(), family)?;
         iter.seek(prefix.as_bytes());
         let first = iter
@@ -162,7 +162,7 @@ fn delivery(transaction: &mut Transaction, family: &ColumnFamily) -> Result<()> 
     Ok(())
 }
 
-/// Counts items of the last orders that are short in stock.
+/// Counts items of the last orders whose stock is low.
 fn stock_level(transaction: &Transaction, family: &ColumnFamily, draw: &mut Draw) -> Result<usize> {
     let district = draw.below(DISTRICTS);
     let lines = rows(transaction, family, &format!("l/{district}/"))?;
@@ -174,7 +174,7 @@ fn stock_level(transaction: &Transaction, family: &ColumnFamily, draw: &mut Draw
     Ok(short)
 }
 
-/// Does one of the five until it is committed. Gives how often it had to be done again.
+/// Repeats one of the five until it is committed. Returns the number of repetitions.
 fn do_one(begin: &dyn Fn() -> Transaction, family: &ColumnFamily, seed: u64) -> Result<u64> {
     let mut again = 0;
     loop {
@@ -194,7 +194,7 @@ fn do_one(begin: &dyn Fn() -> Transaction, family: &ColumnFamily, seed: u64) -> 
     }
 }
 
-/// The conditions that the books meet. Gives how many orders there are.
+/// Checks the conditions that the books must meet. Returns the number of orders.
 fn check(begin: &dyn Fn() -> Transaction, family: &ColumnFamily) -> Result<i64> {
     let books = begin();
     let [all] = columns(row(&books, family, "w")?);

@@ -1,4 +1,4 @@
-//! The end of a transaction: it is committed, or rolled back.
+//! The end of a transaction: commit or rollback.
 
 use std::sync::Arc;
 
@@ -16,13 +16,18 @@ use crate::writes::Tracking;
 impl Transaction {
     /// Makes its writes visible, all of them at once, and ends it.
     ///
-    /// With locks it fails, its writes forgotten and its locks given back, where the write does. Prepared, it stays prepared then: it may be
-    /// committed again or rolled back. An optimistic one that fails stays as it is, and so does a serializable one whose reads do not hold any more.
+    /// If the write of a transaction with locks fails, its writes are discarded and its locks released. A
+    /// prepared transaction stays prepared then, and can be committed again or rolled back. An optimistic
+    /// transaction that fails keeps its state, and so does a serializable one whose reads are no longer
+    /// valid.
     ///
     /// # Errors
-    /// `Expired` once its time is over; `InvalidArgument` where it has ended before, was to be prepared first
-    /// ([`skip_prepare`](crate::TransactionOptions::skip_prepare)), or has rows in its commit-time batch without having been prepared. `Busy` of an optimistic one where
-    /// another has written a key it tracks, and of a serializable one where another has written what it has read; those of [`Db::write`](esker::Db::write).
+    ///
+    /// `Expired` if its time is over. `InvalidArgument` if it has already ended, if it had to be prepared
+    /// first ([`skip_prepare`](crate::TransactionOptions::skip_prepare)), or if it has rows in its
+    /// commit-time batch and was not prepared. `Busy` for an optimistic transaction if another has written a
+    /// key that it tracks, and for a serializable one if another has written something that it has read.
+    /// Those of [`Db::write`](esker::Db::write).
     pub fn commit(&mut self) -> Result<()> {
         match &self.control {
             Control::Validation { .. } => self.commit_optimistic(),
@@ -65,14 +70,16 @@ impl Transaction {
         Ok(())
     }
 
-    /// The reads of a serializable transaction that are to be looked at. None of one that writes nothing and has read as of one moment: that is its place.
+    /// The reads of a serializable transaction that must be validated. There are none if it writes nothing
+    /// and has read as of one moment: that moment is its place in the serial order.
     fn reads_to_validate(&self) -> Option<Arc<ReadSet>> {
         let reads = self.reads.as_ref()?;
         let has_its_place = self.batch.is_empty() && reads.lock().is_one_moment();
         (!has_its_place).then(|| reads.clone())
     }
 
-    /// Commits a transaction with locks if nothing was written that it has read. If it was, the transaction stays as it is.
+    /// Commits a transaction with locks if nothing that it has read was written since. Otherwise the
+    /// transaction keeps its state.
     fn commit_if_unread(&mut self, reads: &ReadSet) -> Result<()> {
         let mut batch = std::mem::take(&mut self.batch).into_write_batch();
         let locked = reads.lock();
@@ -140,10 +147,13 @@ impl Transaction {
         Ok(())
     }
 
-    /// Forgets its writes and gives back its locks. It may go on from the beginning then, unless it was prepared. A serializable one takes a new snapshot.
+    /// Discards its writes and releases its locks. It can then be used again from the beginning, unless it
+    /// was prepared. A serializable transaction takes a new snapshot.
     ///
     /// # Errors
-    /// `InvalidArgument` where it has ended before; of a prepared one those of [`Db::write`](esker::Db::write): then it stays prepared.
+    ///
+    /// `InvalidArgument` if it has already ended. For a prepared transaction, those of
+    /// [`Db::write`](esker::Db::write): it then stays prepared.
     pub fn rollback(&mut self) -> Result<()> {
         match self.state() {
             TransactionState::Started => {
@@ -175,7 +185,7 @@ impl Transaction {
         Ok(())
     }
 
-    /// Writes `batch`, having locked its keys in their order, and ends the transaction.
+    /// Locks the keys of `batch` in their order, writes it, and ends the transaction.
     pub(crate) fn commit_batch(&mut self, batch: WriteBatch) -> Result<()> {
         self.lock_batch(&batch)?;
         let Control::Locks(locking) = &self.control else {
@@ -194,7 +204,8 @@ impl Transaction {
         Ok(())
     }
 
-    /// Locks the keys and ranges of `batch` in the order of families and keys: two that do so wait for each other in one direction only.
+    /// Locks the keys and ranges of `batch` in the order of families and keys, so that two batches never wait
+    /// for each other.
     fn lock_batch(&mut self, batch: &WriteBatch) -> Result<()> {
         let mut wanted: Vec<Wanted<'_>> = Vec::new();
         for operation in batch.operations() {
@@ -227,7 +238,7 @@ impl Transaction {
         Ok(())
     }
 
-    /// Gives its name back.
+    /// Releases its name.
     fn forget_name(&self) {
         if let Control::Locks(locking) = &self.control
             && !self.name.is_empty()
@@ -237,10 +248,10 @@ impl Transaction {
     }
 }
 
-/// The family of a key, and the key; of a range its first one, and its end.
+/// The family of a key, and the key; for a range, its first key and its end.
 type Wanted<'a> = (u32, &'a [u8], Option<&'a [u8]>);
 
-/// The key of an operation on one.
+/// The key of an operation on a single key.
 fn key_of<'a>(operation: &esker::Operation<'a>) -> Option<&'a [u8]> {
     use esker::Operation::{BlobIndex, Delete, Entity, Merge, Put, SingleDelete, TimedPut};
     match *operation {

@@ -1,4 +1,4 @@
-//! An iterator of a transaction that takes note of what it passes.
+//! An iterator of a transaction that records the keys that it passes.
 
 use std::fmt;
 use std::ops::Bound;
@@ -10,18 +10,19 @@ use esker::{ColumnFamily, DbIterator};
 use crate::key_range::KeyRange;
 use crate::read_set::ReadSet;
 
-/// An iterator over a column family with a transaction's writes over it, made by [`Transaction::scan`](crate::Transaction::scan). In a serializable
-/// transaction the keys that it passes, and the gaps between them, count as read, and no others.
+/// An iterator over a column family with a transaction's writes over it, made by
+/// [`Transaction::scan`](crate::Transaction::scan). In a serializable transaction, the keys that it passes
+/// and the gaps between them count as read, and no others.
 pub struct TransactionIterator {
     iter: DbIterator,
     recorder: Option<Recorder>,
 }
 
-/// Takes note of what an iterator passes.
+/// Records the keys that an iterator passes.
 pub(crate) struct Recorder {
     reads: Arc<ReadSet>,
     family: ColumnFamily,
-    /// Its number in the set.
+    /// The iterator's number in the set.
     iterator: u64,
     seqno: SeqNo,
     lower: Option<Vec<u8>>,
@@ -29,7 +30,8 @@ pub(crate) struct Recorder {
 }
 
 impl Recorder {
-    /// For an iterator of `family` between two bounds, that is number `iterator` of the set and reads as of `seqno`.
+    /// The recorder of an iterator of `family` between two bounds, which has the number `iterator` in the set
+    /// and reads as of `seqno`.
     pub fn new(
         reads: &Arc<ReadSet>,
         family: &ColumnFamily,
@@ -47,7 +49,7 @@ impl Recorder {
         }
     }
 
-    /// The place where an iterator stands, as the end of what it has passed on its way up.
+    /// The position of an iterator, as the end of the range that it has passed on its way up.
     fn end(&self, iter: &DbIterator) -> Bound<Vec<u8>> {
         match iter.valid() {
             true => Bound::Included(iter.key().to_vec()),
@@ -55,7 +57,7 @@ impl Recorder {
         }
     }
 
-    /// The same on its way down.
+    /// The position of an iterator, as the beginning of the range that it has passed on its way down.
     fn begin(&self, iter: &DbIterator) -> Option<Vec<u8>> {
         match iter.valid() {
             true => Some(iter.key().to_vec()),
@@ -80,7 +82,7 @@ impl TransactionIterator {
         TransactionIterator { iter, recorder }
     }
 
-    /// To the first key.
+    /// Moves to the first key.
     pub fn seek_to_first(&mut self) {
         self.iter.seek_to_first();
         if let Some(recorder) = &self.recorder {
@@ -91,7 +93,7 @@ impl TransactionIterator {
         }
     }
 
-    /// To the last key.
+    /// Moves to the last key.
     pub fn seek_to_last(&mut self) {
         self.iter.seek_to_last();
         if let Some(recorder) = &self.recorder {
@@ -102,7 +104,7 @@ impl TransactionIterator {
         }
     }
 
-    /// To the first key at or behind `target`.
+    /// Moves to the first key at or after `target`.
     pub fn seek(&mut self, target: &[u8]) {
         self.iter.seek(target);
         if let Some(recorder) = &self.recorder {
@@ -113,7 +115,7 @@ impl TransactionIterator {
         }
     }
 
-    /// To the last key at or before `target`.
+    /// Moves to the last key at or before `target`.
     pub fn seek_for_prev(&mut self, target: &[u8]) {
         self.iter.seek_for_prev(target);
         if let Some(recorder) = &self.recorder {
@@ -124,7 +126,7 @@ impl TransactionIterator {
         }
     }
 
-    /// To the next key. It must be valid.
+    /// Moves to the next key. The iterator must be valid.
     pub fn next(&mut self) {
         self.iter.next();
         if let Some(recorder) = &self.recorder {
@@ -135,7 +137,7 @@ impl TransactionIterator {
         }
     }
 
-    /// To the key before. It must be valid.
+    /// Moves to the previous key. The iterator must be valid.
     pub fn prev(&mut self) {
         self.iter.prev();
         if let Some(recorder) = &self.recorder {
@@ -145,17 +147,17 @@ impl TransactionIterator {
         }
     }
 
-    /// True while it stands on a key.
+    /// True while the iterator is positioned on a key.
     pub fn valid(&self) -> bool {
         self.iter.valid()
     }
 
-    /// The key. It must be valid.
+    /// The current key. The iterator must be valid.
     pub fn key(&self) -> &[u8] {
         self.iter.key()
     }
 
-    /// The value. It must be valid.
+    /// The current value. The iterator must be valid.
     pub fn value(&self) -> &[u8] {
         self.iter.value()
     }

@@ -1,21 +1,21 @@
-//! Ranges of keys: what is locked, and what was read.
+//! Ranges of keys, which transactions lock or read.
 
 use std::cmp::Ordering;
 use std::ops::Bound;
 
 use base::UserComparator;
 
-/// Keys from one on up to another, in the order of their column family.
+/// The keys from one on up to another, in the order of their column family.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyRange {
-    /// The first key; `None`: from the first one that there can be.
+    /// The first key; `None`: no lower bound.
     pub begin: Option<Vec<u8>>,
-    /// The end of it.
+    /// The end of the range.
     pub end: Bound<Vec<u8>>,
 }
 
 impl KeyRange {
-    /// From `begin` on up to `end`, which is none of them; `None`: no bound.
+    /// The range from `begin` to `end`, exclusive; `None`: no bound.
     pub(crate) fn half_open(begin: Option<&[u8]>, end: Option<&[u8]>) -> KeyRange {
         KeyRange {
             begin: begin.map(<[u8]>::to_vec),
@@ -33,7 +33,7 @@ impl KeyRange {
         begin.is_none_or(|begin| user.compare(begin, key).is_le()) && is_within(user, key, self.end())
     }
 
-    /// True if a key may be in both.
+    /// True if a key can be in each of the two ranges.
     pub(crate) fn meets(&self, user: &UserComparator, other: &KeyRange) -> bool {
         let begins_within = |begin: &Option<Vec<u8>>, end: Bound<&[u8]>| {
             begin.as_ref().is_none_or(|begin| is_within(user, begin, end))
@@ -41,7 +41,7 @@ impl KeyRange {
         begins_within(&self.begin, other.end()) && begins_within(&other.begin, self.end())
     }
 
-    /// True if each key of `other` is in this one.
+    /// True if each key of `other` is in this range.
     pub(crate) fn covers(&self, user: &UserComparator, other: &KeyRange) -> bool {
         compare_begins(user, self, other).is_le() && compare_ends(user, self, other).is_ge()
     }
@@ -55,7 +55,7 @@ fn is_within(user: &UserComparator, key: &[u8], end: Bound<&[u8]>) -> bool {
     }
 }
 
-/// Which of the two begins first.
+/// Compares the beginnings of two ranges.
 pub(crate) fn compare_begins(user: &UserComparator, a: &KeyRange, b: &KeyRange) -> Ordering {
     match (&a.begin, &b.begin) {
         (Some(a), Some(b)) => user.compare(a, b),
@@ -63,11 +63,11 @@ pub(crate) fn compare_begins(user: &UserComparator, a: &KeyRange, b: &KeyRange) 
     }
 }
 
-/// Which of the two ends first.
+/// Compares the ends of two ranges.
 pub(crate) fn compare_ends(user: &UserComparator, a: &KeyRange, b: &KeyRange) -> Ordering {
     let parts = |range: &KeyRange| match range.end() {
         Bound::Unbounded => None,
-        // Behind its key, or before.
+        // The end is after its key, or before it.
         Bound::Included(end) => Some((end.to_vec(), true)),
         Bound::Excluded(end) => Some((end.to_vec(), false)),
     };

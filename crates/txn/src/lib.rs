@@ -1,5 +1,5 @@
-//! RocksDB's transactions over Esker: with locks ([`TransactionDB`]), with validation at commit ([`OptimisticTransactionDB`]), and in
-//! two phases.
+//! RocksDB's transactions over Esker: pessimistic ones with locks ([`TransactionDB`]), optimistic ones that
+//! are validated at commit ([`OptimisticTransactionDB`]), and two-phase commit.
 //!
 //! ```
 //! use esker::{Options, ReadOptions, WriteOptions};
@@ -21,8 +21,9 @@
 //! assert_eq!(db.db().get(b"bob").unwrap().as_deref(), Some(&b"30"[..]));
 //! ```
 //!
-//! Names, options, units, defaults and the texts of errors are RocksDB's, and so are the marks in the WAL: either continues what the other has
-//! prepared. What differs stands in `docs/transactions.md`.
+//! Names, options, units, defaults and the texts of errors are RocksDB's, and so are the markers in the WAL:
+//! each of the two can continue transactions that the other has prepared. `docs/transactions.md` describes
+//! the differences.
 #![forbid(unsafe_code)]
 
 mod commit;

@@ -1,4 +1,4 @@
-//! A database whose transactions take no locks: their commits fail where others came first.
+//! A database whose transactions take no locks: their commits fail if other transactions were first.
 
 use std::path::Path;
 
@@ -8,12 +8,13 @@ use esker::{Db, Options, WriteOptions};
 use crate::options::OptimisticTransactionOptions;
 use crate::transaction::Transaction;
 
-/// A database with transactions that take no locks: RocksDB's `OptimisticTransactionDB`. The keys that a transaction writes, or reads for update, are
-/// looked at when it is committed: where another has written one since, it fails with `Busy`, stays as it is, and is to be rolled back and done again.
-/// Writes to the [database below](Self::db) count as well.
+/// A database with transactions that take no locks: RocksDB's `OptimisticTransactionDB`. A commit validates
+/// the keys that the transaction writes or reads for update: if another writer has written one since, the
+/// commit fails with `Busy`, and the transaction keeps its state and must be rolled back and repeated. Writes
+/// to the [underlying database](Self::db) count as well.
 ///
-/// The look goes into memtables, and into tables where memtables do not reach back, so that unlike RocksDB's it never fails with `TryAgain`, and no
-/// memtable is kept for it.
+/// Validation looks into memtables, and into tables if memtables do not reach back far enough. Therefore,
+/// unlike in RocksDB, it never fails with `TryAgain`, and no memtable is kept for it.
 #[derive(Clone, Debug)]
 pub struct OptimisticTransactionDB {
     db: Db,
@@ -25,12 +26,12 @@ impl OptimisticTransactionDB {
         Ok(OptimisticTransactionDB::wrap(Db::open(options, path)?))
     }
 
-    /// The transactions of a database that is open.
+    /// Adds transactions to an open database.
     pub fn wrap(db: Db) -> OptimisticTransactionDB {
         OptimisticTransactionDB { db }
     }
 
-    /// The database below, to read from and write to.
+    /// The underlying database, for reads and writes outside of transactions.
     pub fn db(&self) -> &Db {
         &self.db
     }

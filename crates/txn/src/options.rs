@@ -2,49 +2,59 @@
 
 use std::time::Duration;
 
-/// When the rows of a transaction go into memtables.
+/// The moment at which the rows of a transaction go into memtables.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TxnDBWritePolicy {
-    /// When it is committed.
+    /// When the transaction is committed.
     #[default]
     WriteCommitted,
-    /// When it is prepared. Served as [`WriteCommitted`](Self::WriteCommitted), with the same results; LOG says so.
+    /// When the transaction is prepared. Treated as [`WriteCommitted`](Self::WriteCommitted), with the same
+    /// results; LOG says so.
     WritePrepared,
-    /// As it is written. Served as [`WriteCommitted`](Self::WriteCommitted), with the same results; LOG says so.
+    /// When a row is written. Treated as [`WriteCommitted`](Self::WriteCommitted), with the same results; LOG
+    /// says so.
     WriteUnprepared,
 }
 
 /// The promises of a transaction about its reads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum IsolationLevel {
-    /// It reads what is committed, when it is read. Keys that it writes, locks or reads for update are kept from others, or looked at when it is committed; with a
-    /// snapshot that is set, and that it reads from, it is isolated by it. RocksDB's transactions are so.
+    /// A read returns data that is committed at that moment. Keys that the transaction writes, locks or reads
+    /// for update are protected from other transactions, or validated at commit. With a snapshot that is set
+    /// and that it reads from, the transaction is isolated by the snapshot. This is the level of RocksDB's
+    /// transactions.
     #[default]
     ReadCommitted,
-    /// The committed ones are as if each had been alone, one after the other. The transaction has a snapshot from its beginning, and reads from it unless
-    /// [`ReadOptions::snapshot`](esker::ReadOptions::snapshot) says otherwise. Each key that it reads, found or not, and each range that its iterators pass
-    /// is looked at when it is committed, or prepared: it fails with `Busy` where another has written there since, and is to be rolled back and done again.
-    /// One that writes nothing, and has read as of one moment, does not fail.
+    /// Committed transactions are as if each had run alone, one after the other. The transaction has a
+    /// snapshot from its beginning, and reads from it unless
+    /// [`ReadOptions::snapshot`](esker::ReadOptions::snapshot) names another. Each key that it reads, found
+    /// or not, and each range that its iterators pass is validated when it is committed or prepared: it fails
+    /// with `Busy` if another has written there since, and must be rolled back and repeated. A transaction
+    /// that writes nothing and has read as of one moment does not fail.
     Serializable,
 }
 
 /// Options of a [`TransactionDB`](crate::TransactionDB).
 #[derive(Clone, Debug)]
 pub struct TransactionDBOptions {
-    /// Keys of one column family that may be locked at a time; no limit unless above 0. Beyond it a lock fails with `Aborted`. Default: -1.
+    /// The maximum number of locked keys of one column family; no limit unless above 0. Further locks fail
+    /// with `Aborted`. Default: -1.
     pub max_num_locks: i64,
-    /// Deadlocks that [`deadlock_info`](crate::TransactionDB::deadlock_info) remembers. Default: 5.
+    /// The number of deadlocks that [`deadlock_info`](crate::TransactionDB::deadlock_info) keeps. Default: 5.
     pub max_num_deadlocks: u32,
-    /// Parts of a family's locks, each with a mutex. More of them get in each other's way less. Default: 16.
+    /// The number of stripes of a family's locks, each with a mutex. More stripes mean less contention.
+    /// Default: 16.
     pub num_stripes: usize,
-    /// Milliseconds that a transaction waits for a lock where its own options do not say; 0: it does not wait, negative: as long as it takes.
-    /// Default: 1000.
+    /// Milliseconds that a transaction waits for a lock if its own options do not say; 0: it does not wait,
+    /// negative: no limit. Default: 1000.
     pub transaction_lock_timeout: i64,
-    /// The same of writes outside of transactions. Default: 1000.
+    /// Milliseconds that a write outside of transactions waits for a lock; 0: it does not wait, negative: no
+    /// limit. Default: 1000.
     pub default_lock_timeout: i64,
-    /// Default: `WriteCommitted`.
+    /// The moment at which rows go into memtables. Default: `WriteCommitted`.
     pub write_policy: TxnDBWritePolicy,
-    /// Takes no locks at all: for users who see to it that no two transactions write the same keys. Default: false.
+    /// Takes no locks at all, for users who ensure that no two transactions write the same keys. Default:
+    /// false.
     pub skip_concurrency_control: bool,
 }
 
@@ -65,26 +75,29 @@ impl Default for TransactionDBOptions {
 /// Options of a transaction with locks.
 #[derive(Clone, Debug)]
 pub struct TransactionOptions {
-    /// Takes a snapshot at the beginning, as [`set_snapshot`](crate::Transaction::set_snapshot). Default: false.
+    /// Takes a snapshot at the beginning, as [`set_snapshot`](crate::Transaction::set_snapshot) does.
+    /// Default: false.
     pub set_snapshot: bool,
-    /// Looks for deadlocks before it waits for a lock: the one that would close a circle fails with `Busy`. Costs a look at who waits for whom,
-    /// under one mutex. Default: false.
+    /// Looks for deadlocks before it waits for a lock: a wait that would close a cycle fails with `Busy`.
+    /// Costs a look at the graph of waits, under one mutex. Default: false.
     pub deadlock_detect: bool,
-    /// Transactions that the search for a deadlock looks at, at most; beyond, one is assumed. Default: 50.
+    /// The maximum number of transactions that the search for a deadlock visits; beyond it, a deadlock is
+    /// assumed. Default: 50.
     pub deadlock_detect_depth: usize,
-    /// Milliseconds that it waits for a lock; 0: it does not wait, negative: as the database's
-    /// [`transaction_lock_timeout`](TransactionDBOptions::transaction_lock_timeout) says. Default: -1.
+    /// Milliseconds that it waits for a lock; 0: it does not wait, negative: the database's
+    /// [`transaction_lock_timeout`](TransactionDBOptions::transaction_lock_timeout). Default: -1.
     pub lock_timeout: i64,
-    /// Milliseconds from its beginning after which others may take its locks, and its commit fails with `Expired`; negative: never.
-    /// Default: -1.
+    /// Milliseconds from its beginning after which other transactions may take its locks, and its commit
+    /// fails with `Expired`; negative: never. Default: -1.
     pub expiration: i64,
-    /// Bytes that its batch may have; 0 sets no limit. Beyond, a write fails with `Aborted`. Default: 0.
+    /// The maximum size of its batch in bytes; 0 sets no limit. A write beyond it fails with `Aborted`.
+    /// Default: 0.
     pub max_write_batch_size: usize,
-    /// May be committed without having been prepared. Default: true.
+    /// Allows a commit without a prepare. Default: true.
     pub skip_prepare: bool,
     /// Takes no locks. Default: false.
     pub skip_concurrency_control: bool,
-    /// Beyond RocksDB. Default: `ReadCommitted`.
+    /// The isolation level, which RocksDB does not have. Default: `ReadCommitted`.
     pub isolation_level: IsolationLevel,
 }
 
@@ -107,13 +120,14 @@ impl Default for TransactionOptions {
 /// Options of an optimistic transaction.
 #[derive(Clone, Debug, Default)]
 pub struct OptimisticTransactionOptions {
-    /// Takes a snapshot at the beginning, as [`set_snapshot`](crate::Transaction::set_snapshot). Default: false.
+    /// Takes a snapshot at the beginning, as [`set_snapshot`](crate::Transaction::set_snapshot) does.
+    /// Default: false.
     pub set_snapshot: bool,
-    /// Beyond RocksDB. Default: `ReadCommitted`.
+    /// The isolation level, which RocksDB does not have. Default: `ReadCommitted`.
     pub isolation_level: IsolationLevel,
 }
 
-/// A limit of time in milliseconds; negative: none.
+/// A time limit in milliseconds; negative: none.
 pub(crate) fn limit(millis: i64) -> Option<Duration> {
     u64::try_from(millis).ok().map(Duration::from_millis)
 }

@@ -1,4 +1,4 @@
-//! The first of two phases: a transaction gets a name and is prepared.
+//! The first phase of a two-phase commit: a transaction gets a name and is prepared.
 
 use base::{Error, ErrorKind, Result};
 
@@ -9,15 +9,17 @@ use crate::state::TransactionState;
 use crate::transaction::{Control, Locking, Transaction};
 use crate::writes::Tracking;
 
-/// Bytes of the longest name.
+/// The size of the longest name in bytes.
 const LONGEST_NAME: usize = 512;
 
 impl Transaction {
-    /// Gives the transaction a name, which none other of the database has while it lives, nor one that is prepared.
+    /// Gives the transaction a name, which must be unique among the live and the prepared transactions of the
+    /// database.
     ///
     /// # Errors
-    /// `InvalidArgument` for a name that is taken, empty, or longer than 512 bytes; where it has a name, and once it is being prepared or committed; for an
-    /// optimistic transaction.
+    ///
+    /// `InvalidArgument` if the name is in use, empty, or longer than 512 bytes; if the transaction already
+    /// has a name, is being prepared or committed, or is optimistic.
     pub fn set_name(&mut self, name: &[u8]) -> Result<()> {
         let Control::Locks(locking) = &self.control else {
             return Err(Error::invalid_argument(
@@ -40,13 +42,16 @@ impl Transaction {
         Ok(())
     }
 
-    /// Puts what the transaction writes into the WAL, so that it can be committed whatever happens: the first of two phases. With
-    /// [`sync`](esker::WriteOptions::sync) it survives the loss of power. Its locks stay, and nobody takes them from it any more. A serializable transaction
-    /// locks what it has read, too, shared, and looks at it: `Busy` where another has written it, and what was locked stays so until it is rolled back.
+    /// Writes the transaction's rows to the WAL, so that it can be committed whatever happens: the first of
+    /// two phases. With [`sync`](esker::WriteOptions::sync) it survives a loss of power. It keeps its locks,
+    /// which no other transaction can take from it any more. A serializable transaction also takes shared
+    /// locks on everything that it has read, and validates it: `Busy` if another has written it; the locks
+    /// are then kept until it is rolled back.
     ///
     /// # Errors
-    /// `InvalidArgument` without a name, where it was prepared or has ended, and for an optimistic transaction; `Expired` once its time is over; those of
-    /// [`Db::write`](esker::Db::write).
+    ///
+    /// `InvalidArgument` without a name, if it was prepared or has ended, and for an optimistic transaction;
+    /// `Expired` if its time is over; those of [`Db::write`](esker::Db::write).
     pub fn prepare(&mut self) -> Result<()> {
         let Control::Locks(locking) = &self.control else {
             return Err(Error::invalid_argument(
@@ -92,7 +97,8 @@ impl Transaction {
         }
     }
 
-    /// Shares the locks of what a serializable transaction has read, and looks at it behind them: from then on it stays so until the transaction ends.
+    /// Takes shared locks on everything that a serializable transaction has read, and then validates it: from
+    /// then on it cannot change until the transaction ends.
     fn lock_reads(&mut self, reads: &ReadSet) -> Result<()> {
         if self
             .locking()
@@ -105,7 +111,7 @@ impl Transaction {
         let reads = reads.lock();
         for key in reads.keys() {
             let family = self.family_by_id(key.family)?;
-            // One that it holds alone stays so.
+            // A key that the transaction has locked exclusively stays so.
             if self.tracked.get(key.family, key.key).is_none() {
                 self.lock_for_update(&family, key.key, false, false)?;
             }

@@ -1,4 +1,4 @@
-//! Ranges of keys that a transaction keeps others away from, and deletes.
+//! Ranges of keys that a transaction locks or deletes.
 
 use base::{Error, ErrorKind, Result, SeqNo, UserComparator};
 use esker::{ColumnFamily, UnchangedRange};
@@ -8,21 +8,21 @@ use crate::lock::range::{RangeLockId, WantedRange};
 use crate::transaction::{Control, Transaction};
 use crate::writes::Tracking;
 
-/// A range that a transaction has locked, or will have validated.
+/// A range that a transaction has locked, or that its commit validates.
 #[derive(Clone, Debug)]
 pub(crate) struct TrackedRange {
     pub family: u32,
     pub range: KeyRange,
-    /// No other transaction has written a key of it since this sequence number.
+    /// No other transaction has written a key of the range since this sequence number.
     pub seqno: SeqNo,
-    /// Locked for this transaction alone.
+    /// True if the lock is exclusive.
     pub exclusive: bool,
-    /// The number of its lock, where the transaction takes locks.
+    /// The number of its lock, if the transaction takes locks.
     pub lock: RangeLockId,
 }
 
 impl TrackedRange {
-    /// It, to be looked at.
+    /// The range, for validation.
     pub fn unchanged(&self) -> UnchangedRange<'_> {
         UnchangedRange {
             family: self.family,
@@ -34,17 +34,20 @@ impl TrackedRange {
 }
 
 impl Transaction {
-    /// Keeps others away from the keys of `family` from `begin` on up to `end`, which is none of them, `None`: no bound: those that are not there as
-    /// well, so that none appears. Others may read them for update, and lock ranges over them, where this one is not `exclusive`; only the
-    /// transaction writes any.
+    /// Locks the keys of `family` from `begin` to `end`, exclusive; `None`: no bound. The lock covers keys
+    /// that do not exist, so that none appears. Unless it is `exclusive`, other transactions may read the
+    /// keys for update and lock ranges over them; only this transaction writes any.
     ///
-    /// With a snapshot set, it looks whether a key of the range was written since. An optimistic transaction has the range looked at when it is committed,
-    /// whether or not it is `exclusive`. A range that the transaction has locked before, with others around it or alone, costs nothing more.
+    /// With a snapshot set, it checks whether a key of the range was written since. The commit of an
+    /// optimistic transaction validates the range, whether or not it is `exclusive`. A range that the
+    /// transaction has already locked, as part of a larger range or alone, costs nothing more.
     ///
-    /// To lock a range costs a look at each key of the family that is locked: it is for a few of them. [`iter`](Self::iter) reads what was locked.
+    /// A range lock costs a look at each locked key of the family: use few of them. [`iter`](Self::iter)
+    /// reads the locked range.
     ///
     /// # Errors
-    /// Those of [`put`](Self::put); `InvalidArgument` where the end comes before the beginning.
+    ///
+    /// Those of [`put`](Self::put); `InvalidArgument` if the end comes before the beginning.
     pub fn lock_range(
         &mut self,
         family: &ColumnFamily,
@@ -56,16 +59,18 @@ impl Transaction {
         self.track_range(family, range, exclusive, Tracking::Validate)
     }
 
-    /// Deletes the keys of `family` from `begin` on up to `end`, which is none of them: having locked the range for this transaction alone, those keys
-    /// included that are not there. Its own reads and iterators do not see them any more. Beyond RocksDB, whose transactions delete no ranges.
+    /// Deletes the keys of `family` from `begin` to `end`, exclusive, after locking the range exclusively,
+    /// including keys that do not exist. Its own reads and iterators no longer see these keys. RocksDB's
+    /// transactions have no range deletions.
     ///
     /// # Errors
+    ///
     /// Those of [`lock_range`](Self::lock_range).
     pub fn delete_range(&mut self, family: &ColumnFamily, begin: &[u8], end: &[u8]) -> Result<()> {
         self.delete_range_opt(family, begin, end, Tracking::Validate)
     }
 
-    /// As [`delete_range`](Self::delete_range), with another way to make sure of the keys.
+    /// As [`delete_range`](Self::delete_range), with another way to protect the keys.
     pub fn delete_range_opt(
         &mut self,
         family: &ColumnFamily,
@@ -81,12 +86,12 @@ impl Transaction {
         Ok(())
     }
 
-    /// Ranges it tracks: has locked, or will have validated.
+    /// The number of ranges that it tracks: has locked, or will validate.
     pub fn num_ranges(&self) -> usize {
         self.ranges.len()
     }
 
-    /// Keeps others away from a range, and takes note of that.
+    /// Locks a range, or has it validated, and records it.
     pub(crate) fn track_range(
         &mut self,
         family: &ColumnFamily,
@@ -120,7 +125,8 @@ impl Transaction {
         Ok(())
     }
 
-    /// Locks a range and looks whether it was written since the snapshot. `None` if that was done before; else what it was validated by, and the lock.
+    /// Locks a range and checks whether it was written since the snapshot. `None` if that was done before;
+    /// otherwise the sequence number that validates it, and the lock.
     fn lock_tracked_range(
         &mut self,
         family: &ColumnFamily,
@@ -166,7 +172,7 @@ impl Transaction {
                 }
                 snapshot
             }
-            // Behind the lock: only its holder writes a key of the range from then on.
+            // Read after the lock was taken: only its holder writes a key of the range from then on.
             _ => self.db.latest_sequence_number(),
         };
         Ok(lock.map(|lock| (since, lock)))
@@ -193,7 +199,7 @@ impl Transaction {
         }
     }
 
-    /// Gives back the ranges that were tracked first since there were `kept`.
+    /// Releases the ranges that were first tracked since there were `kept`.
     pub(crate) fn release_ranges_from(&mut self, kept: usize) {
         let mut gone = self.ranges.split_off(kept.min(self.ranges.len()));
         let Control::Locks(locking) = &self.control else {
@@ -207,7 +213,7 @@ impl Transaction {
     }
 }
 
-/// True if it ends before it begins.
+/// True if the range ends before it begins.
 fn is_reversed(user: &UserComparator, range: &KeyRange) -> bool {
     use std::ops::Bound::{Excluded, Included, Unbounded};
     match &range.end {

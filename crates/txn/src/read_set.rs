@@ -1,4 +1,5 @@
-//! The reads of a serializable transaction: single keys, and the ranges that its iterators have passed. Looked at when it is committed.
+//! The reads of a serializable transaction: single keys, and the ranges that its iterators have passed. Its
+//! commit validates them.
 
 use std::collections::HashMap;
 use std::ops::Bound;
@@ -9,16 +10,16 @@ use esker::{ColumnFamily, Snapshot, UnchangedKey, UnchangedRange};
 
 use crate::key_range::{KeyRange, compare_begins, compare_ends};
 
-/// The reads of a transaction, which its iterators share. They go on adding to it while the transaction is used.
+/// The reads of a transaction, which its iterators share. They add to it while the transaction is used.
 #[derive(Debug, Default)]
 pub(crate) struct ReadSet(Mutex<Reads>);
 
 /// Keys and ranges by families.
 #[derive(Debug, Default)]
 pub(crate) struct Reads {
-    /// The oldest snapshot that something was read from: compactions must not make anything newer look older.
+    /// The oldest snapshot of a read: compactions must not make newer entries look older.
     oldest: Option<Snapshot>,
-    /// Not everything was read as of one moment.
+    /// True if not everything was read as of one moment.
     mixed: bool,
     families: HashMap<u32, FamilyReads>,
     last_iterator: u64,
@@ -27,12 +28,12 @@ pub(crate) struct Reads {
 #[derive(Debug)]
 struct FamilyReads {
     comparator: UserComparator,
-    /// As of when each was read first.
+    /// The sequence number as of which each key was first read.
     keys: HashMap<Vec<u8>, SeqNo>,
-    /// Ranges that iterators are passing now, by the numbers of those.
+    /// Ranges that iterators are passing now, by the numbers of the iterators.
     passing: HashMap<u64, ReadRange>,
     passed: Vec<ReadRange>,
-    /// Ranges that were left when those that meet were last made one.
+    /// The number of ranges after overlapping ones were last merged.
     merged: usize,
 }
 
@@ -42,7 +43,7 @@ struct ReadRange {
     seqno: SeqNo,
 }
 
-/// Ranges beyond which those that meet are made one.
+/// The number of ranges above which overlapping ones are merged.
 const MERGED_FROM: usize = 32;
 
 impl ReadSet {
@@ -52,7 +53,7 @@ impl ReadSet {
 }
 
 impl Reads {
-    /// Takes note of a moment at which something is read.
+    /// Records the moment of a read.
     fn read_at(&mut self, snapshot: &Snapshot) {
         match &self.oldest {
             None => self.oldest = Some(snapshot.clone()),
@@ -75,7 +76,7 @@ impl Reads {
         })
     }
 
-    /// Takes note of a key that is read.
+    /// Records the read of a key.
     pub fn add_key(&mut self, family: &ColumnFamily, key: &[u8], snapshot: &Snapshot) {
         self.read_at(snapshot);
         let seqno = snapshot.sequence_number();
@@ -86,7 +87,7 @@ impl Reads {
         }
     }
 
-    /// Takes note of a range that is read.
+    /// Records the read of a range.
     pub fn add_range(&mut self, family: &ColumnFamily, range: KeyRange, snapshot: &Snapshot) {
         self.read_at(snapshot);
         let seqno = snapshot.sequence_number();
@@ -100,7 +101,7 @@ impl Reads {
         self.last_iterator
     }
 
-    /// The iterator passes a range that begins anew.
+    /// Records that the iterator begins to pass a new range.
     pub fn begin_to_pass(&mut self, family: &ColumnFamily, iterator: u64, range: KeyRange, seqno: SeqNo) {
         let own = self.family(family);
         if let Some(before) = own.passing.insert(iterator, ReadRange { range, seqno }) {
@@ -108,7 +109,7 @@ impl Reads {
         }
     }
 
-    /// The range that the iterator passes ends further on.
+    /// Moves the end of the range that the iterator passes further on.
     pub fn pass_on(&mut self, family: u32, iterator: u64, end: Bound<&[u8]>) {
         let Some((user, passing)) = self.passing(family, iterator) else {
             return;
@@ -122,7 +123,7 @@ impl Reads {
         }
     }
 
-    /// The range that the iterator passes begins further back.
+    /// Moves the beginning of the range that the iterator passes further back.
     pub fn pass_back(&mut self, family: u32, iterator: u64, begin: Option<&[u8]>) {
         let Some((user, passing)) = self.passing(family, iterator) else {
             return;
@@ -141,7 +142,7 @@ impl Reads {
         Some((own.comparator.clone(), own.passing.get_mut(&iterator)?))
     }
 
-    /// The iterator is gone. Its last range stays.
+    /// Records that the iterator is gone. Its last range is kept.
     pub fn end_to_pass(&mut self, family: u32, iterator: u64) {
         if let Some(own) = self.families.get_mut(&family)
             && let Some(range) = own.passing.remove(&iterator)
@@ -150,12 +151,13 @@ impl Reads {
         }
     }
 
-    /// True if nothing was read, or everything as of one moment: it was the transaction's place among the others then, if it writes nothing.
+    /// True if nothing was read, or everything as of one moment: if the transaction writes nothing, that
+    /// moment is its place in the serial order.
     pub fn is_one_moment(&self) -> bool {
         !self.mixed
     }
 
-    /// The keys, with the numbers that they were read as of.
+    /// The keys, with the sequence numbers as of which they were read.
     pub fn keys(&self) -> impl Iterator<Item = UnchangedKey<'_>> {
         self.families.iter().flat_map(|(&family, own)| {
             own.keys
@@ -164,7 +166,7 @@ impl Reads {
         })
     }
 
-    /// The ranges, with the numbers that they were read as of.
+    /// The ranges, with the sequence numbers as of which they were read.
     pub fn ranges(&self) -> impl Iterator<Item = UnchangedRange<'_>> {
         self.families.iter().flat_map(|(&family, own)| {
             let ranges = own.passed.iter().chain(own.passing.values());
@@ -191,7 +193,7 @@ impl FamilyReads {
         }
     }
 
-    /// Makes ranges that meet one, so that many short scans of one place cost no more than a long one.
+    /// Merges overlapping ranges, so that many short scans of one place cost no more than a long one.
     fn merge(&mut self) {
         let user = &self.comparator;
         self.passed.sort_by(|a, b| {

@@ -9,9 +9,10 @@ use crate::transaction::Transaction;
 use crate::writes::Tracking;
 
 impl Transaction {
-    /// The value of `key` in `family` as it would be if the transaction were committed over what `options` read. Not seen by others, not tracked, and not
-    /// from the transaction's snapshot unless `options` name it. A serializable transaction reads from its snapshot, and what it reads is looked at when it
-    /// is committed.
+    /// The value of `key` in `family` as if the transaction were committed over the state that `options`
+    /// read. The read is not visible to other transactions, not tracked, and does not use the transaction's
+    /// snapshot unless `options` name it. A serializable transaction reads from its snapshot, and its commit
+    /// validates the read.
     pub fn get(
         &self,
         options: &ReadOptions,
@@ -27,7 +28,8 @@ impl Transaction {
         self.batch.get_from_batch_and_db(&self.db, &options, family, key)
     }
 
-    /// The snapshot that a serializable transaction reads by: its own snapshot, where the options name none.
+    /// The options and the snapshot of a serializable transaction's read: its own snapshot, unless the
+    /// options name one.
     fn at_its_snapshot(&self, options: &ReadOptions) -> (ReadOptions, Snapshot) {
         let named = options.snapshot.as_ref().or(self.snapshot.as_ref());
         let snapshot = named.cloned().unwrap_or_else(|| self.db.snapshot());
@@ -38,7 +40,7 @@ impl Transaction {
         (options, snapshot)
     }
 
-    /// As [`get`](Self::get) of many keys, all as of one moment, in their order.
+    /// As [`get`](Self::get), for many keys, all as of one moment. The values are in the order of the keys.
     pub fn multi_get<K: AsRef<[u8]>>(
         &self,
         options: &ReadOptions,
@@ -56,14 +58,17 @@ impl Transaction {
             .collect()
     }
 
-    /// Reads `key` of `family` as [`get`](Self::get), having locked it, for itself alone (`exclusive`) or together with others that read it: what
-    /// was read stays so until the transaction ends. An optimistic transaction fails at its commit if it did not.
+    /// Locks `key` of `family`, for this transaction alone (`exclusive`) or shared with other readers, and
+    /// reads it as [`get`](Self::get) does: the value cannot change until the transaction ends. The commit of
+    /// an optimistic transaction fails if it did.
     ///
-    /// With `do_validate` it looks whether the key was written since the transaction's snapshot, if one is set.
+    /// With `do_validate` it checks whether the key was written since the transaction's snapshot, if one is
+    /// set.
     ///
     /// # Errors
-    /// Those of [`put`](Self::put) and [`get`](Self::get); `InvalidArgument` without `do_validate` where `options` name a snapshot. The key stays locked
-    /// where the read alone has failed.
+    ///
+    /// Those of [`put`](Self::put) and [`get`](Self::get); `InvalidArgument` without `do_validate` if
+    /// `options` name a snapshot. If only the read fails, the key stays locked.
     pub fn get_for_update(
         &mut self,
         options: &ReadOptions,
@@ -96,8 +101,8 @@ impl Transaction {
         Ok(())
     }
 
-    /// As [`get_for_update`](Self::get_for_update) of many keys, each for this transaction alone. Where one cannot be locked, all fail as that one does;
-    /// those before it stay locked.
+    /// As [`get_for_update`](Self::get_for_update), for many keys, each locked exclusively. If one cannot be
+    /// locked, all fail with its error; the keys before it stay locked.
     pub fn multi_get_for_update<K: AsRef<[u8]>>(
         &mut self,
         options: &ReadOptions,
@@ -111,11 +116,14 @@ impl Transaction {
         self.multi_get(options, keys)
     }
 
-    /// An iterator over `family` as it would be if the transaction were committed over what `options` read. Goes both ways; does not see what the
-    /// transaction writes later. In a serializable transaction all keys between its bounds count as read: give it bounds, or use [`scan`](Self::scan).
+    /// An iterator over `family` as if the transaction were committed over the state that `options` read. It
+    /// moves in both directions, and does not see later writes of the transaction. In a serializable
+    /// transaction all keys between its bounds count as read: set bounds, or use [`scan`](Self::scan).
     ///
     /// # Errors
-    /// `InvalidArgument` with [`tailing`](ReadOptions::tailing), and for operations that the family could not take.
+    ///
+    /// `InvalidArgument` with [`tailing`](ReadOptions::tailing), and for operations that the family could not
+    /// take.
     pub fn iter(&self, options: &ReadOptions, family: &ColumnFamily) -> Result<DbIterator> {
         let Some(reads) = &self.reads else {
             return self.batch.iter_with_base(&self.db, options, family);
@@ -130,7 +138,8 @@ impl Transaction {
         self.batch.iter_with_base(&self.db, &options, family)
     }
 
-    /// As [`iter`](Self::iter); in a serializable transaction only what it passes counts as read, gaps between keys included.
+    /// As [`iter`](Self::iter), but in a serializable transaction only the keys that it passes count as read,
+    /// including the gaps between them.
     pub fn scan(&self, options: &ReadOptions, family: &ColumnFamily) -> Result<TransactionIterator> {
         let Some(reads) = &self.reads else {
             let iter = self.batch.iter_with_base(&self.db, options, family)?;

@@ -1,4 +1,4 @@
-//! Save points: what a transaction was, to come back to.
+//! Save points: states of a transaction to return to.
 
 use base::{Error, ErrorKind, Result};
 use esker::Snapshot;
@@ -6,18 +6,18 @@ use esker::Snapshot;
 use crate::lock::tracker::LockTracker;
 use crate::transaction::{Control, Counts, SnapshotNeeded, Transaction};
 
-/// The state of a transaction at a save point, and the keys it has locked since.
+/// The state of a transaction at a save point, and the keys that it has locked since.
 pub(crate) struct SavePoint {
     snapshot: Option<Snapshot>,
     snapshot_needed: SnapshotNeeded,
     counts: Counts,
     pub new_locks: LockTracker,
-    /// How many ranges it had.
+    /// The number of its ranges.
     ranges: usize,
 }
 
 impl Transaction {
-    /// Remembers what the transaction is now, to come back to. Save points nest.
+    /// Records the current state of the transaction, to return to it. Save points nest.
     pub fn set_save_point(&mut self) {
         self.save_points.push(SavePoint {
             snapshot: self.snapshot.clone(),
@@ -29,8 +29,8 @@ impl Transaction {
         self.batch.set_save_point();
     }
 
-    /// Takes back what was written since the newest save point, gives back keys that were first locked since, and forgets the save point. `NotFound` if there
-    /// is none.
+    /// Undoes the writes since the newest save point, releases keys that were first locked since, and removes
+    /// the save point. `NotFound` if there is none.
     pub fn rollback_to_save_point(&mut self) -> Result<()> {
         let point = self.save_points.pop().ok_or_else(no_save_point)?;
         self.snapshot = point.snapshot;
@@ -45,7 +45,7 @@ impl Transaction {
         Ok(())
     }
 
-    /// Forgets the newest save point, and keeps what came since. `NotFound` if there is none.
+    /// Removes the newest save point, and keeps the writes and locks since. `NotFound` if there is none.
     pub fn pop_save_point(&mut self) -> Result<()> {
         let point = self.save_points.pop().ok_or_else(no_save_point)?;
         if let Some(below) = self.save_points.last_mut() {

@@ -1,4 +1,4 @@
-//! How far a transaction has come, as far as other threads may have a part in it.
+//! The state of a transaction, as far as other threads may change it.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum TransactionState {
-    /// It takes reads and writes.
+    /// It accepts reads and writes.
     Started,
     /// It is being prepared.
     AwaitingPrepare,
@@ -35,12 +35,13 @@ const ALL: [TransactionState; 8] = [
     TransactionState::LocksStolen,
 ];
 
-/// The state of a transaction. Its owner moves it on; others may take its locks once it has expired.
+/// The state of a transaction. Its owner advances it; other transactions may take its locks after it has
+/// expired.
 #[derive(Debug)]
 pub(crate) struct SharedState(AtomicU8);
 
 impl SharedState {
-    /// [`Started`](TransactionState::Started).
+    /// A state of [`Started`](TransactionState::Started).
     pub fn new() -> SharedState {
         SharedState(AtomicU8::new(TransactionState::Started as u8))
     }
@@ -53,7 +54,8 @@ impl SharedState {
         self.0.store(state as u8, Ordering::Release);
     }
 
-    /// Leaves `Started` for `next`, unless another has taken its locks or it is further on.
+    /// Changes `Started` to `next`. False if another transaction has taken its locks, or if the state is
+    /// another.
     pub fn leave_started(&self, next: TransactionState) -> bool {
         let started = TransactionState::Started as u8;
         self.0

@@ -1,4 +1,4 @@
-//! A transaction: what it writes, which keys it tracks, and what it sees.
+//! A transaction: its writes, its tracked keys, and its reads.
 
 use std::fmt;
 use std::sync::Arc;
@@ -18,19 +18,21 @@ use crate::save_points::SavePoint;
 use crate::state::{SharedState, TransactionState};
 use crate::transaction_db::TransactionDbShared;
 
-/// Hears of a snapshot that [`set_snapshot_on_next_operation`](Transaction::set_snapshot_on_next_operation) has asked for.
+/// Notified of a snapshot that
+/// [`set_snapshot_on_next_operation`](Transaction::set_snapshot_on_next_operation) asked for.
 pub trait TransactionNotifier: Send + Sync {
-    /// The transaction has taken it.
+    /// Called when the transaction has taken the snapshot.
     fn snapshot_created(&self, snapshot: &Snapshot);
 }
 
-/// How a transaction keeps others away from its keys.
+/// The way in which a transaction protects its keys from other transactions.
 pub(crate) enum Control {
     /// By locks.
     Locks(Box<Locking>),
-    /// Not at all: its commit fails where others have written them.
+    /// By validation: its commit fails if other transactions have written the keys.
     Validation {
-        /// As old as the oldest sequence number that a tracked key is validated by: what compactions must not make look older.
+        /// A snapshot as old as the oldest sequence number that validates a tracked key: compactions must not
+        /// make newer entries look older.
         boundary: Option<Snapshot>,
     },
 }
@@ -41,11 +43,11 @@ pub(crate) struct Locking {
     pub request: LockRequest,
     pub skip_prepare: bool,
     pub skip_concurrency_control: bool,
-    /// When it began, by the clock of the options.
+    /// The time of its beginning, by the clock of the options.
     pub start: Duration,
 }
 
-/// Counters of a transaction.
+/// The counters of a transaction.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counts {
     pub puts: u64,
@@ -53,14 +55,15 @@ pub(crate) struct Counts {
     pub merges: u64,
 }
 
-/// A snapshot to be taken with the next operation, and who hears of it.
+/// A snapshot to be taken with the next operation, and the notifier to call.
 pub(crate) type SnapshotNeeded = Option<Option<Arc<dyn TransactionNotifier>>>;
 
-/// Writes that take effect together or not at all, and reads that see them. Made by [`TransactionDB`](crate::TransactionDB) or
-/// [`OptimisticTransactionDB`](crate::OptimisticTransactionDB).
+/// Writes that take effect together or not at all, and reads that see them. Made by
+/// [`TransactionDB`](crate::TransactionDB) or [`OptimisticTransactionDB`](crate::OptimisticTransactionDB).
 ///
-/// One thread at a time uses it. Dropped, it gives back its locks and forgets what it has not committed; what it has prepared stays prepared, and is found by
-/// [`get_all_prepared_transactions`](crate::TransactionDB::get_all_prepared_transactions), without locks.
+/// Only one thread may use it at a time. When it is dropped, it releases its locks and discards uncommitted
+/// writes; if it was prepared, it stays prepared, without locks, and
+/// [`get_all_prepared_transactions`](crate::TransactionDB::get_all_prepared_transactions) returns it.
 pub struct Transaction {
     pub(crate) db: Db,
     pub(crate) control: Control,
@@ -72,9 +75,9 @@ pub struct Transaction {
     pub(crate) batch: WriteBatchWithIndex,
     pub(crate) commit_time_batch: WriteBatch,
     pub(crate) tracked: LockTracker,
-    /// In the order in which they were locked: those since a save point are the last ones.
+    /// The ranges in the order in which they were locked: those since a save point are the last ones.
     pub(crate) ranges: Vec<TrackedRange>,
-    /// Its reads, where it is serializable.
+    /// The reads of a serializable transaction.
     pub(crate) reads: Option<Arc<ReadSet>>,
     pub(crate) save_points: Vec<SavePoint>,
     pub(crate) snapshot: Option<Snapshot>,
@@ -82,11 +85,11 @@ pub struct Transaction {
     pub(crate) counts: Counts,
 }
 
-/// Numbers of optimistic transactions.
+/// The next id of an optimistic transaction.
 static NEXT_OPTIMISTIC_ID: AtomicU64 = AtomicU64::new(1);
 
 impl Transaction {
-    /// One with locks.
+    /// Makes a transaction with locks.
     pub(crate) fn pessimistic(
         shared: &Arc<TransactionDbShared>,
         write_options: &WriteOptions,
@@ -131,7 +134,7 @@ impl Transaction {
         }
     }
 
-    /// One without locks.
+    /// Makes a transaction without locks.
     pub(crate) fn optimistic(
         db: &Db,
         write_options: &WriteOptions,
@@ -164,7 +167,7 @@ impl Transaction {
         }
     }
 
-    /// Its promises about its reads.
+    /// The isolation level.
     pub fn isolation_level(&self) -> IsolationLevel {
         match self.reads.is_some() {
             true => IsolationLevel::Serializable,
@@ -172,47 +175,50 @@ impl Transaction {
         }
     }
 
-    /// Its number, unique among the transactions with locks of a database while that is open, or among the optimistic ones of the process.
+    /// The id, unique among the transactions with locks of an open database, or among the optimistic
+    /// transactions of the process.
     pub fn id(&self) -> TransactionId {
         self.id
     }
 
-    /// Its name; empty if it has none.
+    /// The name; empty if it has none.
     pub fn name(&self) -> &[u8] {
         &self.name
     }
 
-    /// How far it has come.
+    /// The state.
     pub fn state(&self) -> TransactionState {
         self.state.get()
     }
 
-    /// The rows it writes.
+    /// The rows that it writes.
     pub fn write_batch(&self) -> &WriteBatch {
         self.batch.write_batch()
     }
 
-    /// The rows it writes, to read and to add to: RocksDB's `GetWriteBatch`. What is added there is neither locked nor tracked, nor counted.
+    /// The rows that it writes, to read and to add to: RocksDB's `GetWriteBatch`. Rows added there are
+    /// neither locked nor tracked nor counted.
     pub fn indexed_batch(&mut self) -> &mut WriteBatchWithIndex {
         &mut self.batch
     }
 
-    /// Rows that are written along with the marker which commits a prepared transaction, before its own. They are not locked, not tracked and not read.
+    /// Rows that are written together with the marker that commits a prepared transaction, before its own
+    /// rows. They are not locked, not tracked and not read.
     pub fn commit_time_write_batch(&mut self) -> &mut WriteBatch {
         &mut self.commit_time_batch
     }
 
-    /// The options its writes are done with.
+    /// The options of its writes.
     pub fn write_options(&self) -> &WriteOptions {
         &self.write_options
     }
 
-    /// Puts other options in their place.
+    /// Sets the options of its writes.
     pub fn set_write_options(&mut self, options: WriteOptions) {
         self.write_options = options;
     }
 
-    /// Time since it began, by the clock of the options. Of an optimistic one: zero.
+    /// The time since its beginning, by the clock of the options; zero for an optimistic transaction.
     pub fn elapsed_time(&self) -> Duration {
         match &self.control {
             Control::Locks(locking) => locking.now().saturating_sub(locking.start),
@@ -220,42 +226,44 @@ impl Transaction {
         }
     }
 
-    /// Waits so many milliseconds for a lock from now on; 0: it does not wait, negative: as long as it takes. Of no effect on an optimistic one.
+    /// Sets the milliseconds that it waits for a lock; 0: it does not wait, negative: no limit. Has no effect
+    /// on an optimistic transaction.
     pub fn set_lock_timeout(&mut self, millis: i64) {
         if let Control::Locks(locking) = &mut self.control {
             locking.request.timeout = limit(millis);
         }
     }
 
-    /// Puts since it began or was rolled back.
+    /// The number of puts since it began or was rolled back.
     pub fn num_puts(&self) -> u64 {
         self.counts.puts
     }
 
-    /// Deletions since it began or was rolled back.
+    /// The number of deletions since it began or was rolled back.
     pub fn num_deletes(&self) -> u64 {
         self.counts.deletes
     }
 
-    /// Merges since it began or was rolled back.
+    /// The number of merges since it began or was rolled back.
     pub fn num_merges(&self) -> u64 {
         self.counts.merges
     }
 
-    /// Keys it tracks: has locked, or will have validated.
+    /// The number of keys that it tracks: has locked, or will validate.
     pub fn num_keys(&self) -> usize {
         self.tracked.len()
     }
 
-    /// From now on its writes and reads for update fail, or its commit does, where others have written a key since now. Reads do not change: give them the
-    /// [snapshot](Self::snapshot) to see the database as it is now.
+    /// Takes a snapshot. From now on its writes and reads for update, or its commit, fail if another
+    /// transaction has written a key since now. Plain reads do not change: pass them the
+    /// [snapshot](Self::snapshot) to read the state as of now.
     pub fn set_snapshot(&mut self) {
         self.snapshot = Some(self.db.snapshot());
         self.snapshot_needed = None;
     }
 
-    /// Takes the snapshot with the next write or read for update, once that has its lock, so that it does not conflict with whoever had the lock
-    /// before. `notifier` hears of it.
+    /// Takes the snapshot with the next write or read for update, after that has its lock, so that it does
+    /// not conflict with the previous holder of the lock. `notifier` is then called.
     pub fn set_snapshot_on_next_operation(&mut self, notifier: Option<Arc<dyn TransactionNotifier>>) {
         self.snapshot_needed = Some(notifier);
     }
@@ -265,7 +273,7 @@ impl Transaction {
         self.snapshot.as_ref()
     }
 
-    /// Lets the snapshot go.
+    /// Releases the snapshot.
     pub fn clear_snapshot(&mut self) {
         self.snapshot = None;
         self.snapshot_needed = None;
@@ -281,14 +289,14 @@ impl Transaction {
         }
     }
 
-    /// The family of that id.
+    /// The family with this id.
     pub(crate) fn family_by_id(&self, id: u32) -> Result<ColumnFamily> {
         self.db
             .column_family_by_id(id)
             .ok_or_else(|| base::Error::invalid_argument(format!("Column family id not found: {id}")))
     }
 
-    /// Forgets what it has written and gives back its locks. Its snapshot stays.
+    /// Discards its writes and releases its locks. Its snapshot stays.
     pub(crate) fn clear(&mut self) {
         self.release_all();
         self.batch.clear();
@@ -296,12 +304,12 @@ impl Transaction {
         self.save_points.clear();
         self.counts = Counts::default();
         if let Some(reads) = &mut self.reads {
-            // Iterators that live on add to one that does not count.
+            // Iterators that still exist add to the old read set, which is ignored.
             *reads = Arc::default();
         }
     }
 
-    /// Gives back its locks.
+    /// Releases its locks.
     pub(crate) fn release_all(&mut self) {
         if !self.ranges.is_empty() {
             self.release_ranges_from(0);
@@ -328,7 +336,7 @@ impl Locking {
         self.request.expires.is_some_and(|expires| expires <= self.now())
     }
 
-    /// Gives back the lock of a key.
+    /// Releases the lock of a key.
     pub fn unlock(&self, family: u32, key: &[u8]) {
         if !self.skip_concurrency_control {
             self.shared.locks.unlock(self.request.id, family, key);

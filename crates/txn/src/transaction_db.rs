@@ -1,4 +1,4 @@
-//! A database whose transactions lock what they write.
+//! A database whose transactions lock the keys that they write.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -25,27 +25,29 @@ pub(crate) struct TransactionDbShared {
     names: Mutex<HashMap<Vec<u8>, Named>>,
 }
 
-/// Whose name it is.
+/// The owner of a name.
 enum Named {
-    /// A transaction that lives.
+    /// A live transaction.
     Live,
-    /// One that was prepared and has no [`Transaction`], and what it writes.
+    /// A prepared transaction without a [`Transaction`], and its rows.
     Prepared(Arc<WriteBatch>),
 }
 
-/// A database with [transactions](Transaction) that lock keys as they write them, and commits in two phases: RocksDB's `TransactionDB`, of the policy
-/// write-committed. Cheap to clone; all clones are the same database.
+/// A database with [transactions](Transaction) that lock keys as they write them, and with two-phase commit:
+/// RocksDB's `TransactionDB` with the policy write-committed. Cheap to clone; all clones are the same
+/// database.
 ///
-/// A write through it without a transaction locks its keys, too. Writes to the [database below](Self::db) do not: a transaction does not know
-/// of them unless it has a snapshot.
+/// A write through it without a transaction locks its keys, too. Writes to the [underlying
+/// database](Self::db) do not: a transaction notices them only if it has a snapshot.
 #[derive(Clone)]
 pub struct TransactionDB {
     shared: Arc<TransactionDbShared>,
 }
 
 impl TransactionDB {
-    /// Opens the database in `path` as [`Db::open`] does, with [`allow_2pc`](Options::allow_2pc). What was prepared and not ended before is found by
-    /// [`get_all_prepared_transactions`](Self::get_all_prepared_transactions).
+    /// Opens the database in `path` as [`Db::open`] does, with [`allow_2pc`](Options::allow_2pc).
+    /// [`get_all_prepared_transactions`](Self::get_all_prepared_transactions) returns the transactions that
+    /// were prepared before and have not ended.
     pub fn open(
         options: &Options,
         transaction_options: &TransactionDBOptions,
@@ -58,8 +60,8 @@ impl TransactionDB {
         TransactionDB::wrap(Db::open(&options, path)?, transaction_options)
     }
 
-    /// The transactions of a database that is open. One at a time: locks of one do not count for another. `InvalidArgument` unless it was opened with
-    /// [`allow_2pc`](Options::allow_2pc).
+    /// Adds transactions to an open database. Use one such object at a time: the locks of one do not count
+    /// for another. `InvalidArgument` unless the database was opened with [`allow_2pc`](Options::allow_2pc).
     pub fn wrap(db: Db, options: &TransactionDBOptions) -> Result<TransactionDB> {
         if !db.options().allow_2pc {
             return Err(Error::invalid_argument(
@@ -99,7 +101,7 @@ impl TransactionDB {
         })
     }
 
-    /// The database below, to read from. What is written to it directly takes no locks.
+    /// The underlying database, for reads. Direct writes to it take no locks.
     pub fn db(&self) -> &Db {
         &self.shared.db
     }
@@ -113,50 +115,51 @@ impl TransactionDB {
         Transaction::pessimistic(&self.shared, write_options, options)
     }
 
-    /// Creates a column family. `InvalidArgument` if there is one of that name.
+    /// Creates a column family. `InvalidArgument` if the name is in use.
     pub fn create_column_family(&self, name: &str, options: &ColumnFamilyOptions) -> Result<ColumnFamily> {
         let family = self.shared.db.create_column_family(name, options)?;
         self.shared.locks.add_family(family.id());
         Ok(family)
     }
 
-    /// Drops a column family. What transactions have locked of it is free, and what they have written to it goes nowhere.
+    /// Drops a column family. Locks of transactions on it are released, and their writes to it are discarded.
     pub fn drop_column_family(&self, family: &ColumnFamily) -> Result<()> {
         self.shared.db.drop_column_family(family)?;
         self.shared.locks.remove_family(family.id());
         Ok(())
     }
 
-    /// A transaction of one operation, that waits for its lock as [`default_lock_timeout`](TransactionDBOptions::default_lock_timeout) says.
+    /// A transaction of one operation, which waits for its lock by
+    /// [`default_lock_timeout`](TransactionDBOptions::default_lock_timeout).
     fn internal(&self, options: &WriteOptions) -> Transaction {
         let mut transaction = self.begin_transaction(options, &TransactionOptions::default());
         transaction.set_lock_timeout(self.shared.options.default_lock_timeout);
         transaction
     }
 
-    /// Sets `key` of `family`, having locked it. Errors as of [`Transaction::put`].
+    /// Locks `key` of `family` and sets it. Errors: those of [`Transaction::put`].
     pub fn put(&self, options: &WriteOptions, family: &ColumnFamily, key: &[u8], value: &[u8]) -> Result<()> {
         let mut transaction = self.internal(options);
         transaction.put_opt(family, key, value, Tracking::Untracked)?;
         transaction.commit()
     }
 
-    /// Deletes `key` of `family`, having locked it. Errors as of [`Transaction::put`].
+    /// Locks `key` of `family` and deletes it. Errors: those of [`Transaction::put`].
     pub fn delete(&self, options: &WriteOptions, family: &ColumnFamily, key: &[u8]) -> Result<()> {
         let mut transaction = self.internal(options);
         transaction.delete_opt(family, key, Tracking::Untracked)?;
         transaction.commit()
     }
 
-    /// Deletes `key` of `family`, which must have been put exactly once since it last did not exist, having locked it. Errors as of
-    /// [`Transaction::put`].
+    /// Locks `key` of `family` and deletes it; it must have been put exactly once since it last did not
+    /// exist. Errors: those of [`Transaction::put`].
     pub fn single_delete(&self, options: &WriteOptions, family: &ColumnFamily, key: &[u8]) -> Result<()> {
         let mut transaction = self.internal(options);
         transaction.single_delete_opt(family, key, Tracking::Untracked)?;
         transaction.commit()
     }
 
-    /// Adds a merge operand to `key` of `family`, having locked it. Errors as of [`Transaction::put`].
+    /// Locks `key` of `family` and adds a merge operand to it. Errors: those of [`Transaction::put`].
     pub fn merge(
         &self,
         options: &WriteOptions,
@@ -169,7 +172,8 @@ impl TransactionDB {
         transaction.commit()
     }
 
-    /// Applies a batch, having locked its keys and ranges in the order of families and keys. Errors as of [`Transaction::put`].
+    /// Locks the keys and ranges of a batch in the order of families and keys, and applies the batch. Errors:
+    /// those of [`Transaction::put`].
     pub fn write(&self, options: &WriteOptions, batch: WriteBatch) -> Result<()> {
         if self.shared.options.skip_concurrency_control {
             return self.shared.db.write(options, batch);
@@ -177,8 +181,9 @@ impl TransactionDB {
         self.internal(options).commit_batch(batch)
     }
 
-    /// Deletes the keys of `family` from `begin` on up to `end`, which is none of them, having locked the range. Errors as of
-    /// [`Transaction::delete_range`]. RocksDB's has none but that of the database below.
+    /// Locks the keys of `family` from `begin` to `end`, exclusive, and deletes them. Errors: those of
+    /// [`Transaction::delete_range`]. RocksDB's `TransactionDB` has only the range deletion of the underlying
+    /// database.
     pub fn delete_range(
         &self,
         options: &WriteOptions,
@@ -191,8 +196,9 @@ impl TransactionDB {
         transaction.commit()
     }
 
-    /// The transactions that are prepared and have no [`Transaction`]: those that recovery has found, and those whose `Transaction` was dropped. They hold
-    /// no locks. Each is given once; dropped without being ended it is found again.
+    /// The prepared transactions without a [`Transaction`]: those found by recovery, and those whose
+    /// `Transaction` was dropped. They hold no locks. Each is returned once; if it is dropped before it ends,
+    /// it is found again.
     pub fn get_all_prepared_transactions(&self) -> Vec<Transaction> {
         let mut found: Vec<(Vec<u8>, Arc<WriteBatch>)> = Vec::new();
         for (name, named) in self.shared.names.lock().iter_mut() {
@@ -208,7 +214,7 @@ impl TransactionDB {
             .collect()
     }
 
-    /// The prepared transaction of that name, if it has no [`Transaction`]: as of
+    /// The prepared transaction `name`, if it has no [`Transaction`]; see
     /// [`get_all_prepared_transactions`](Self::get_all_prepared_transactions).
     pub fn get_transaction_by_name(&self, name: &[u8]) -> Option<Transaction> {
         let mut names = self.shared.names.lock();
@@ -222,7 +228,7 @@ impl TransactionDB {
         Some(self.take_up(name.to_vec(), &batch))
     }
 
-    /// A prepared transaction. What it writes is synced when it ends, as RocksDB does.
+    /// A prepared transaction. Its writes are synced when it ends, as in RocksDB.
     fn take_up(&self, name: Vec<u8>, batch: &WriteBatch) -> Transaction {
         let write_options = WriteOptions {
             sync: true,
@@ -239,29 +245,31 @@ impl TransactionDB {
         transaction
     }
 
-    /// Every key that is locked, by the id of its family, in the order of the keys' bytes: RocksDB's `GetLockStatusData`.
+    /// Every locked key, with the id of its family, in the order of the keys' bytes: RocksDB's
+    /// `GetLockStatusData`.
     pub fn lock_status(&self) -> Vec<(u32, KeyLockInfo)> {
         self.shared.locks.status()
     }
 
-    /// Every range that is locked, by the id of its family, in the order in which they were locked: RocksDB's `GetRangeLockStatus`.
+    /// Every locked range, with the id of its family, in the order in which they were locked: RocksDB's
+    /// `GetRangeLockStatus`.
     pub fn range_lock_status(&self) -> Vec<(u32, RangeLockInfo)> {
         self.shared.locks.range_status()
     }
 
-    /// The last deadlocks that were found, newest first: RocksDB's `GetDeadlockInfoBuffer`.
+    /// The last deadlocks, newest first: RocksDB's `GetDeadlockInfoBuffer`.
     pub fn deadlock_info(&self) -> Vec<DeadlockPath> {
         self.shared.locks.deadlocks()
     }
 
-    /// Remembers so many deadlocks from now on.
+    /// Sets the number of deadlocks that are kept.
     pub fn set_deadlock_info_buffer_size(&self, max_num_deadlocks: u32) {
         self.shared.locks.set_max_deadlocks(max_num_deadlocks);
     }
 }
 
 impl TransactionDbShared {
-    /// Has locks for a family that was created in the database below.
+    /// Adds locks for a family that was created in the underlying database.
     pub fn know_family(&self, id: u32) {
         if self.locks.has_family(id) {
             return;
@@ -271,7 +279,7 @@ impl TransactionDbShared {
         }
     }
 
-    /// The name is that of a transaction from now on. `InvalidArgument` if it is taken.
+    /// Registers the name of a transaction. `InvalidArgument` if it is in use.
     pub fn register(&self, name: &[u8]) -> Result<()> {
         let mut names = self.names.lock();
         if names.contains_key(name) {
@@ -281,12 +289,12 @@ impl TransactionDbShared {
         Ok(())
     }
 
-    /// The transaction has ended.
+    /// Releases the name of a transaction that has ended.
     pub fn unregister(&self, name: &[u8]) {
         self.names.lock().remove(name);
     }
 
-    /// The transaction is prepared, and its owner is gone.
+    /// Keeps a prepared transaction whose `Transaction` was dropped.
     pub fn park(&self, name: &[u8], batch: Arc<WriteBatch>) {
         self.names.lock().insert(name.to_vec(), Named::Prepared(batch));
     }

@@ -1,4 +1,5 @@
-//! Writes of a transaction, and what goes before each of them: the lock, and the look whether others came first.
+//! Writes of a transaction, and the steps before each of them: the lock, and the check for earlier writes of
+//! others.
 
 use base::{Error, ErrorKind, Result, SeqNo};
 use esker::{ColumnFamily, Operation, WriteBatch};
@@ -6,15 +7,18 @@ use esker::{ColumnFamily, Operation, WriteBatch};
 use crate::lock::tracker::{Request, Untracked};
 use crate::transaction::{Control, Transaction};
 
-/// How a write makes sure that no other transaction writes the key.
+/// The way in which a write ensures that no other transaction writes the key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Tracking {
-    /// Locks the key, and looks whether it was written since the snapshot, if one is set. An optimistic transaction does so at its commit.
+    /// Locks the key, and checks whether it was written since the snapshot, if one is set. An optimistic
+    /// transaction does so at its commit.
     #[default]
     Validate,
-    /// Locks it, and does not look: RocksDB's `PutUntracked` and the like. An optimistic transaction does nothing then.
+    /// Locks the key without a check: RocksDB's `PutUntracked` and the like. An optimistic transaction then
+    /// does nothing.
     Untracked,
-    /// The key was locked, or read for update, before: `InvalidArgument` if it was not. RocksDB's `assume_tracked`.
+    /// The key was locked, or read for update, before: `InvalidArgument` if it was not. RocksDB's
+    /// `assume_tracked`.
     AssumeTracked,
 }
 
@@ -31,14 +35,16 @@ impl Transaction {
     /// Sets `key` of `family`.
     ///
     /// # Errors
-    /// With locks: `TimedOut` where another transaction has the key, `Busy` for a deadlock and where the key was written since the snapshot,
-    /// `Aborted` where there are as many locks as may be, or the batch is as large as it may be. `InvalidArgument` for a family of another
-    /// database, or one that was dropped; `NotSupported` for one with timestamps.
+    ///
+    /// With locks: `TimedOut` if another transaction holds the key, `Busy` for a deadlock and if the key was
+    /// written since the snapshot, `Aborted` if the limit of locks or of the batch's size is reached.
+    /// `InvalidArgument` for a family of another database, or one that was dropped; `NotSupported` for one
+    /// with timestamps.
     pub fn put(&mut self, family: &ColumnFamily, key: &[u8], value: &[u8]) -> Result<()> {
         self.put_opt(family, key, value, Tracking::Validate)
     }
 
-    /// As [`put`](Self::put), with another way to make sure of the key.
+    /// As [`put`](Self::put), with another way to protect the key.
     pub fn put_opt(
         &mut self,
         family: &ColumnFamily,
@@ -49,32 +55,33 @@ impl Transaction {
         self.write(family, key, Write::Put(value), tracking)
     }
 
-    /// Deletes `key` of `family`. Errors as of [`put`](Self::put).
+    /// Deletes `key` of `family`. Errors: those of [`put`](Self::put).
     pub fn delete(&mut self, family: &ColumnFamily, key: &[u8]) -> Result<()> {
         self.delete_opt(family, key, Tracking::Validate)
     }
 
-    /// As [`delete`](Self::delete), with another way to make sure of the key.
+    /// As [`delete`](Self::delete), with another way to protect the key.
     pub fn delete_opt(&mut self, family: &ColumnFamily, key: &[u8], tracking: Tracking) -> Result<()> {
         self.write(family, key, Write::Delete, tracking)
     }
 
-    /// Deletes `key` of `family`, which must have been put exactly once since it last did not exist. Errors as of [`put`](Self::put).
+    /// Deletes `key` of `family`, which must have been put exactly once since it last did not exist. Errors:
+    /// those of [`put`](Self::put).
     pub fn single_delete(&mut self, family: &ColumnFamily, key: &[u8]) -> Result<()> {
         self.single_delete_opt(family, key, Tracking::Validate)
     }
 
-    /// As [`single_delete`](Self::single_delete), with another way to make sure of the key.
+    /// As [`single_delete`](Self::single_delete), with another way to protect the key.
     pub fn single_delete_opt(&mut self, family: &ColumnFamily, key: &[u8], tracking: Tracking) -> Result<()> {
         self.write(family, key, Write::SingleDelete, tracking)
     }
 
-    /// Adds a merge operand to `key` of `family`. Errors as of [`put`](Self::put).
+    /// Adds a merge operand to `key` of `family`. Errors: those of [`put`](Self::put).
     pub fn merge(&mut self, family: &ColumnFamily, key: &[u8], operand: &[u8]) -> Result<()> {
         self.merge_opt(family, key, operand, Tracking::Validate)
     }
 
-    /// As [`merge`](Self::merge), with another way to make sure of the key.
+    /// As [`merge`](Self::merge), with another way to protect the key.
     pub fn merge_opt(
         &mut self,
         family: &ColumnFamily,
@@ -85,15 +92,17 @@ impl Transaction {
         self.write(family, key, Write::Merge(operand), tracking)
     }
 
-    /// Adds bytes that go into the WAL and nowhere else.
+    /// Adds bytes that go into the WAL alone.
     pub fn put_log_data(&mut self, blob: &[u8]) {
         self.batch.put_log_data(blob);
     }
 
-    /// Does again what `batch` does, locks included.
+    /// Repeats the operations of `batch`, including their locks.
     ///
     /// # Errors
-    /// Those of [`put`](Self::put); `NotSupported` for what a transaction does not write: entities, marks. What came before stays.
+    ///
+    /// Those of [`put`](Self::put); `NotSupported` for operations that a transaction does not write:
+    /// entities, markers. Earlier operations of the batch stay.
     pub fn rebuild_from_write_batch(&mut self, batch: &WriteBatch) -> Result<()> {
         for operation in batch.operations() {
             let operation = operation?;
@@ -164,7 +173,7 @@ impl Transaction {
         Ok(())
     }
 
-    /// `Aborted` if the batch has no room for a row of so many bytes.
+    /// `Aborted` if the batch has no room for a row of `bytes` bytes.
     pub(crate) fn check_batch_size(&self, bytes: usize) -> Result<()> {
         if self.max_write_batch_size == 0
             || self.batch.write_batch().data_size() + bytes + 3 <= self.max_write_batch_size
@@ -186,7 +195,8 @@ impl Transaction {
         )))
     }
 
-    /// Keeps others away from `key`. Gives the sequence number since which it was not written; `None` where the key is not to be tracked.
+    /// Locks `key`, or has it validated. Returns the sequence number since which it was not written; `None`
+    /// if the key is not to be tracked.
     pub(crate) fn try_lock(
         &mut self,
         family: &ColumnFamily,
@@ -217,7 +227,7 @@ impl Transaction {
         };
         let Some(snapshot) = snapshot else {
             let held = boundary.get_or_insert_with(|| self.db.snapshot());
-            // Read behind it, so that it is not older.
+            // Read after the snapshot was taken, so that it is not older.
             return Some(self.db.latest_sequence_number().max(held.sequence_number()));
         };
         let seqno = snapshot.sequence_number();
@@ -258,7 +268,7 @@ impl Transaction {
         let since = known.map(|known| known.seqno);
         let snapshot = self.snapshot.as_ref().map(esker::Snapshot::sequence_number);
         let Some(snapshot) = snapshot.filter(|_| validate) else {
-            // Behind the lock: nobody but its holder writes the key from then on.
+            // Read after the lock was taken: only its holder writes the key from then on.
             return Ok(since.unwrap_or_else(|| self.db.latest_sequence_number()));
         };
         if let Some(since) = since.filter(|&since| since <= snapshot) {
@@ -274,13 +284,14 @@ impl Transaction {
         Err(failed)
     }
 
-    /// Gives back what was locked for a key that others have written.
+    /// Releases the lock, or the upgrade of a lock, of a key that others have written.
     fn give_back(&self, family: u32, key: &[u8], was_locked: bool, upgrades: bool) {
         let Control::Locks(locking) = &self.control else {
             return;
         };
         if upgrades {
-            // Its holder is alone, so that it goes down to a share at once; where that fails others have taken it.
+            // The transaction is the sole holder, so the lock is downgraded at once; if that fails, others
+            // have taken the lock.
             let _ = locking
                 .shared
                 .locks
@@ -290,7 +301,7 @@ impl Transaction {
         }
     }
 
-    /// Takes note of a key that others are kept away from.
+    /// Records a key that is protected from other transactions.
     pub(crate) fn track(&mut self, family: u32, key: &[u8], seqno: SeqNo, read_only: bool, exclusive: bool) {
         let request = Request {
             family,
@@ -305,8 +316,8 @@ impl Transaction {
         }
     }
 
-    /// Takes back one read for update of a key: it is unlocked, or not validated, unless it was read once more or written, or was read before the
-    /// newest save point.
+    /// Undoes one read for update of a key: it is unlocked, or not validated, unless it was read once more or
+    /// written, or was read before the newest save point.
     pub fn undo_get_for_update(&mut self, family: &ColumnFamily, key: &[u8]) {
         let id = family.id();
         if let Some(save_point) = self.save_points.last_mut()

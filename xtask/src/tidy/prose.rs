@@ -18,6 +18,7 @@ const DONE: &[&str] = &[
     "crates/simulated/",
     "crates/sst/",
     "crates/testkit/",
+    "crates/txn/",
     "crates/vfs/",
     "crates/wal/",
     "tools/db_bench/",

@@ -1,57 +1,57 @@
-//! The graph of waits: cycles among transactions that wait for each other's locks, and the last ones that were found.
+//! The graph of waits: cycles of transactions that wait for each other's locks, and the most recent ones.
 
 use std::collections::{HashMap, VecDeque};
 
 use super::TransactionId;
 use crate::key_range::KeyRange;
 
-/// A transaction in a circle, and the lock it waited for.
+/// A transaction in a cycle, and the lock that it waited for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeadlockInfo {
     /// The transaction.
     pub transaction_id: TransactionId,
     /// The column family of the key it waited for.
     pub column_family_id: u32,
-    /// It asked for the key for itself alone.
+    /// True if it asked for an exclusive lock.
     pub exclusive: bool,
-    /// The key; of a range the first one, empty without that bound.
+    /// The key; for a range, its first key, or empty without a lower bound.
     pub waiting_key: Vec<u8>,
-    /// The range, where it waited for one.
+    /// The range, if it waited for one.
     pub waiting_range: Option<KeyRange>,
 }
 
-/// A circle of transactions that would have waited for each other without end: each waits for the one behind it, the last one for the
-/// first.
+/// A cycle of transactions that would have waited for each other without end: each waits for the next one,
+/// the last one for the first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DeadlockPath {
-    /// Its transactions. Empty where the search was given up.
+    /// The transactions of the cycle. Empty if the search was given up.
     pub path: Vec<DeadlockInfo>,
-    /// The search went as far as [`deadlock_detect_depth`](crate::TransactionOptions::deadlock_detect_depth) allows and was given up. Taken
-    /// for a deadlock.
+    /// True if the search reached [`deadlock_detect_depth`](crate::TransactionOptions::deadlock_detect_depth)
+    /// and was given up. That counts as a deadlock.
     pub limit_exceeded: bool,
-    /// When it was found: Unix seconds.
+    /// The time at which it was found, in seconds since 1970.
     pub deadlock_time: u64,
 }
 
 /// A transaction that waits.
 struct Waiter {
     info: DeadlockInfo,
-    /// The holders of the lock it waits for.
+    /// The holders of the lock that it waits for.
     wait_ids: Vec<TransactionId>,
 }
 
-/// The transactions that wait and look out for deadlocks.
+/// The waiting transactions that look for deadlocks.
 pub(crate) struct WaitGraph {
     waiters: HashMap<TransactionId, Waiter>,
-    /// How many wait for a transaction.
+    /// The number of transactions that wait for each transaction.
     waited_for: HashMap<TransactionId, usize>,
-    /// Newest first.
+    /// The most recent cycles, newest first.
     recent: VecDeque<DeadlockPath>,
     max_recent: usize,
 }
 
 impl WaitGraph {
-    /// Nobody waits. Keeps the last `max_recent` paths.
+    /// A graph without waits. It keeps the last `max_recent` cycles.
     pub fn new(max_recent: u32) -> WaitGraph {
         WaitGraph {
             waiters: HashMap::new(),
@@ -61,8 +61,8 @@ impl WaitGraph {
         }
     }
 
-    /// The transaction of `info` is about to wait for those of `wait_ids`. False, and it is not noted, if that would be a deadlock, or if the
-    /// search for one goes beyond `depth` transactions.
+    /// Records that the transaction of `info` begins to wait for those of `wait_ids`. Returns false, and
+    /// records nothing, if that would be a deadlock, or if the search goes beyond `depth` transactions.
     pub fn begin_to_wait(
         &mut self,
         info: DeadlockInfo,
@@ -92,7 +92,7 @@ impl WaitGraph {
         false
     }
 
-    /// The transaction waits no more.
+    /// Records that the transaction no longer waits.
     pub fn end_to_wait(&mut self, id: TransactionId) {
         let Some(waiter) = self.waiters.remove(&id) else {
             return;
@@ -107,9 +107,10 @@ impl WaitGraph {
         }
     }
 
-    /// The circle through `id`, which waits; empty if the search was given up; `None` if there is none. Breadth first, so that the shortest is found.
+    /// The cycle through `id`, which waits; empty if the search was given up; `None` if there is none. The
+    /// search is breadth first, so that it finds the shortest.
     fn search(&self, id: TransactionId, depth: usize) -> Option<Vec<DeadlockInfo>> {
-        // Each with the place of the one that waits for it.
+        // Each transaction has the index of the one that waits for it.
         let mut queue: Vec<(TransactionId, Option<usize>)> = Vec::new();
         let mut next = Some((id, None));
         for head in 0..depth {
@@ -127,7 +128,7 @@ impl WaitGraph {
         Some(Vec::new())
     }
 
-    /// The circle that ends at place `last` of the queue.
+    /// The cycle that ends at index `last` of the queue.
     fn path_to(&self, queue: &[(TransactionId, Option<usize>)], last: usize) -> Vec<DeadlockInfo> {
         let mut path = Vec::new();
         let mut at = Some(last);
@@ -151,12 +152,12 @@ impl WaitGraph {
         self.waiters.contains_key(&id)
     }
 
-    /// The last paths, newest first.
+    /// The last cycles, newest first.
     pub fn recent(&self) -> Vec<DeadlockPath> {
         self.recent.iter().cloned().collect()
     }
 
-    /// Keeps so many of the last paths from now on.
+    /// Sets the number of cycles that are kept.
     pub fn set_max_recent(&mut self, max_recent: u32) {
         self.max_recent = max_recent as usize;
         self.recent.truncate(self.max_recent);
@@ -190,9 +191,9 @@ mod tests {
         assert!(!wait(&mut graph, 4, &[1], 50));
         assert_eq!(ids(&graph.recent()[0]), [1, 2, 4]);
         assert_eq!(graph.recent()[0].deadlock_time, 7);
-        // It does not wait, so others may wait for it.
+        // The wait of transaction 4 was refused, so transaction 5 may wait for it.
         assert!(wait(&mut graph, 5, &[4], 50));
-        // Nor is there a circle once somebody waits no more.
+        // There is no cycle after one of its transactions stops waiting.
         graph.end_to_wait(2);
         assert!(wait(&mut graph, 4, &[1], 50));
     }

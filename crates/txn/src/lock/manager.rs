@@ -1,13 +1,14 @@
-//! Locks on single keys, in stripes, as of RocksDB's point lock manager.
+//! Locks on single keys, in stripes, as in RocksDB's point lock manager.
 //!
 //! ```text
 //! family -> stripe (a part of its keys, by their hash) -> key -> holders
 //! ```
 //!
-//! Ranges of keys are locked beside them: see `range.rs`.
+//! For locks on ranges of keys see `range.rs`.
 //!
-//! A stripe's mutex is held while a lock in it is looked at, never while something is read, written or waited for. Who waits sleeps on the stripe's
-//! condition, and tries again when any of its locks is given back.
+//! A stripe's mutex is held while a lock in it is examined, never during a read, a write or a wait. A waiting
+//! transaction sleeps on the stripe's condition variable, and tries again when any lock of the stripe is
+//! released.
 
 use std::collections::HashMap;
 use std::collections::hash_map::DefaultHasher;
@@ -27,26 +28,26 @@ use super::range::Ranges;
 use super::stripe::{self, Attempt, LockInfo, Refusal, Stripe};
 use crate::state::SharedState;
 
-/// A lock that is held: for [`TransactionDB::lock_status`](crate::TransactionDB::lock_status).
+/// A held lock: for [`TransactionDB::lock_status`](crate::TransactionDB::lock_status).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyLockInfo {
     /// The key.
     pub key: Vec<u8>,
-    /// The transactions that hold it: several only where the lock is shared.
+    /// The transactions that hold it: several only if the lock is shared.
     pub ids: Vec<TransactionId>,
-    /// Whether it is held by one alone.
+    /// True if the lock is exclusive.
     pub exclusive: bool,
 }
 
-/// How a transaction asks for locks.
+/// The parameters of a transaction's requests for locks.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LockRequest {
     pub id: TransactionId,
-    /// How long it waits. `None`: as long as it takes; zero: not at all.
+    /// The time limit of a wait. `None`: no limit; zero: no wait.
     pub timeout: Option<Duration>,
-    /// By the clock of the options: its locks may be taken from it from then on.
+    /// The time, by the clock of the options, after which its locks may be taken.
     pub expires: Option<Duration>,
-    /// How far it looks for deadlocks before it waits; `None`: it does not look.
+    /// The depth of the search for deadlocks before a wait; `None`: no search.
     pub deadlock_detect_depth: Option<usize>,
 }
 
@@ -54,7 +55,7 @@ pub(crate) struct LockRequest {
 pub(super) struct LockMap {
     pub stripes: Box<[Stripe]>,
     pub ranges: Ranges,
-    /// Keys and ranges locked, counted where there is a limit.
+    /// The number of locked keys and ranges, counted if there is a limit.
     count: AtomicI64,
 }
 
@@ -77,9 +78,9 @@ impl LockMap {
 /// All locks of a database.
 pub(crate) struct LockManager {
     families: RwLock<HashMap<u32, Arc<LockMap>>>,
-    /// Taken under a stripe's mutex.
+    /// The graph of waits. Locked under a stripe's mutex.
     waiting: Mutex<WaitGraph>,
-    /// Transactions that expire. Taken under a stripe's mutex.
+    /// Transactions that expire. Locked under a stripe's mutex.
     expirable: Mutex<HashMap<TransactionId, Arc<SharedState>>>,
     next_id: AtomicU64,
     num_stripes: usize,
@@ -88,7 +89,8 @@ pub(crate) struct LockManager {
 }
 
 impl LockManager {
-    /// No locks, and no families yet. `max_num_locks` of a family; no limit unless above 0.
+    /// A manager without locks and families. `max_num_locks` limits the locks of a family; no limit unless
+    /// above 0.
     pub fn new(
         num_stripes: usize,
         max_num_locks: i64,
@@ -106,17 +108,17 @@ impl LockManager {
         }
     }
 
-    /// A number for a transaction.
+    /// The id of a new transaction.
     pub fn new_id(&self) -> TransactionId {
         self.next_id.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// The clock that locks expire by.
+    /// The clock by which locks expire.
     pub fn clock(&self) -> &dyn Clock {
         &*self.clock
     }
 
-    /// Keys of family `id` may be locked from now on.
+    /// Adds family `id`, whose keys may be locked from now on.
     pub fn add_family(&self, id: u32) {
         let mut families = self.families.write();
         families
@@ -129,17 +131,17 @@ impl LockManager {
         self.families.read().contains_key(&id)
     }
 
-    /// The family was dropped.
+    /// Removes a family that was dropped.
     pub fn remove_family(&self, id: u32) {
         self.families.write().remove(&id);
     }
 
-    /// Others may take the locks of this transaction once its time is over.
+    /// Records a transaction whose locks may be taken when it has expired.
     pub fn add_expirable(&self, id: TransactionId, state: Arc<SharedState>) {
         self.expirable.lock().insert(id, state);
     }
 
-    /// The transaction is gone.
+    /// Removes a transaction that has ended.
     pub fn remove_expirable(&self, id: TransactionId) {
         self.expirable.lock().remove(&id);
     }
@@ -152,11 +154,12 @@ impl LockManager {
             .ok_or_else(|| Error::invalid_argument(format!("Column family id not found: {id}")))
     }
 
-    /// Locks `key`, which the transaction may hold in another way already.
+    /// Locks `key`, which the transaction may already hold in another mode.
     ///
     /// # Errors
-    /// `TimedOut` where others hold it for longer than the transaction waits, `Busy` for a deadlock, `Aborted` where the family has as many locks as it may
-    /// have, `InvalidArgument` for a family that is not there.
+    ///
+    /// `TimedOut` if others hold it for longer than the transaction waits, `Busy` for a deadlock, `Aborted`
+    /// if the limit of the family's locks is reached, `InvalidArgument` for a family that does not exist.
     pub fn try_lock(&self, request: &LockRequest, family: u32, key: &[u8], exclusive: bool) -> Result<()> {
         let map = self.family(family)?;
         let stripe = map.stripe(key);
@@ -179,17 +182,18 @@ impl LockManager {
         }
     }
 
-    /// Until when the request waits, if it does and not for as long as it takes.
+    /// The end of the request's wait; `None` if it does not wait, or has no time limit.
     pub(super) fn deadline(&self, request: &LockRequest) -> Option<Duration> {
         let timeout = request.timeout.filter(|timeout| !timeout.is_zero());
         timeout.map(|timeout| self.clock.now().saturating_add(timeout))
     }
 
-    /// Waits, with the mutex of `stripe` released meanwhile, until one of its locks was given back, or may be taken: those who hold what is asked for,
-    /// and when the first of them expires.
+    /// Waits, releasing the mutex of `stripe` meanwhile, until one of its locks is released or may be taken.
+    /// The holders of the wanted lock, and the time at which the first of them expires, are given.
     ///
     /// # Errors
-    /// `TimedOut` where the request waits no longer, `Busy` for a deadlock.
+    ///
+    /// `TimedOut` if the request's time limit is reached, `Busy` for a deadlock.
     pub(super) fn wait(
         &self,
         request: &LockRequest,
@@ -255,35 +259,35 @@ impl LockManager {
         }
     }
 
-    /// True unless the family has as many locks as it may have.
+    /// True unless the limit of the family's locks is reached.
     pub(super) fn may_add(&self, map: &LockMap) -> bool {
         self.max_num_locks <= 0 || map.count.load(Ordering::Relaxed) < self.max_num_locks
     }
 
-    /// Counts a lock, where there is a limit.
+    /// Counts a lock, if there is a limit.
     pub(super) fn count_locked(&self, map: &LockMap) {
         if self.max_num_locks > 0 {
             map.count.fetch_add(1, Ordering::Relaxed);
         }
     }
 
-    /// Takes [`count_locked`](Self::count_locked) back.
+    /// Undoes [`count_locked`](Self::count_locked).
     pub(super) fn count_unlocked(&self, map: &LockMap) {
         if self.max_num_locks > 0 {
             map.count.fetch_sub(1, Ordering::Relaxed);
         }
     }
 
-    /// Takes the locks of a transaction whose time is over. False if it is being committed.
+    /// Takes the locks of a transaction that has expired. False if it is being committed.
     pub(super) fn steal(&self, id: TransactionId) -> bool {
         match self.expirable.lock().get(&id) {
             Some(state) => state.steal_locks(),
-            // It is gone, or never was one that expires: then its locks had no end.
+            // The transaction has ended, or it never expired: then its locks had no expiry.
             None => true,
         }
     }
 
-    /// Gives back what the transaction has of the lock of `key`.
+    /// Releases the transaction's hold of the lock of `key`.
     pub fn unlock(&self, id: TransactionId, family: u32, key: &[u8]) {
         let Ok(map) = self.family(family) else {
             return;
@@ -305,7 +309,7 @@ impl LockManager {
         all
     }
 
-    /// Every key that is locked, by family, in the order of their bytes.
+    /// Every locked key, by family, in the order of the keys' bytes.
     pub fn status(&self) -> Vec<(u32, KeyLockInfo)> {
         let mut all = Vec::new();
         for (id, map) in self.all_families() {
@@ -325,12 +329,12 @@ impl LockManager {
         all
     }
 
-    /// The last deadlocks that were found, newest first.
+    /// The last deadlocks, newest first.
     pub fn deadlocks(&self) -> Vec<DeadlockPath> {
         self.waiting.lock().recent()
     }
 
-    /// Keeps so many of the last deadlocks from now on.
+    /// Sets the number of deadlocks that are kept.
     pub fn set_max_deadlocks(&self, max_num_deadlocks: u32) {
         self.waiting.lock().set_max_recent(max_num_deadlocks);
     }

@@ -1,4 +1,5 @@
-//! Locks on keys and ranges of keys: which transaction has which, who waits for whom, and what a transaction remembers of its own.
+//! Locks on keys and ranges of keys: their holders, the graph of waits, and the keys that a transaction
+//! tracks.
 
 pub(crate) mod deadlock;
 pub(crate) mod manager;
@@ -6,5 +7,5 @@ pub(crate) mod range;
 pub(crate) mod stripe;
 pub(crate) mod tracker;
 
-/// The number of a transaction, unique in its database while that is open.
+/// The id of a transaction, unique in its database while that is open.
 pub type TransactionId = u64;

@@ -1,13 +1,14 @@
-//! Locks on ranges of keys, beside those on single keys.
+//! Locks on ranges of keys, besides those on single keys.
 //!
 //! ```text
 //! a range:  every stripe of the family | no range of others, no key of others in it | its entry
 //! a key:    its stripe                 | ranges, if there are any                   | its entry
 //! ```
 //!
-//! Ranges are added with the mutex of every stripe, in their order, so that a key that finds no range with its own stripe's mutex has come first. A
-//! transaction that locks keys alone pays for that with one number that it reads. To lock a range costs a look at every key of the family that is locked,
-//! to lock a key beside ranges one at each of those.
+//! A range is added while the mutexes of all stripes are held, taken in their order, so that a key whose
+//! locker finds no range, with its own stripe's mutex held, was first. A transaction that locks only keys
+//! pays for that with the read of one number. A range lock costs a look at every locked key of the family; a
+//! key lock, while there are ranges, costs a look at each range.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -21,14 +22,14 @@ use super::manager::{LockManager, LockMap, LockRequest, lock_limit};
 use super::stripe::{LockInfo, Refusal};
 use crate::key_range::KeyRange;
 
-/// A lock on a range that is held: for [`TransactionDB::range_lock_status`](crate::TransactionDB::range_lock_status).
+/// A held lock on a range: for [`TransactionDB::range_lock_status`](crate::TransactionDB::range_lock_status).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RangeLockInfo {
     /// The range.
     pub range: KeyRange,
     /// The transaction that holds it.
     pub id: TransactionId,
-    /// Whether it keeps others away that only read.
+    /// True if the lock excludes other readers, too.
     pub exclusive: bool,
 }
 
@@ -40,7 +41,8 @@ struct HeldRange {
     id: RangeLockId,
     info: RangeLockInfo,
     comparator: UserComparator,
-    /// By the clock of the options: it counts no more from then on, unless its holder is being committed.
+    /// The time, by the clock of the options, after which it no longer counts, unless its holder is being
+    /// committed.
     expires: Option<Duration>,
 }
 
@@ -48,12 +50,12 @@ struct HeldRange {
 #[derive(Default)]
 pub(super) struct Ranges {
     held: RwLock<Vec<HeldRange>>,
-    /// How many there are. Raised with the mutex of every stripe.
+    /// The number of ranges. Raised with the mutexes of all stripes held.
     len: AtomicUsize,
     last_id: AtomicU64,
 }
 
-/// A range that is asked for.
+/// A request for a range.
 pub(crate) struct WantedRange<'a> {
     pub family: u32,
     pub comparator: &'a UserComparator,
@@ -61,13 +63,13 @@ pub(crate) struct WantedRange<'a> {
     pub exclusive: bool,
 }
 
-/// Others that hold what is asked for.
+/// Other transactions that hold locks in the requested range.
 #[derive(Default)]
 struct Conflict {
     by: Vec<TransactionId>,
-    /// When the first of them may lose it.
+    /// The time at which the first of them may lose its lock.
     expires: Option<Duration>,
-    /// The stripe in which one of them is woken for.
+    /// The stripe whose condition signals the release of one of these locks.
     stripe: Option<usize>,
 }
 
@@ -84,7 +86,7 @@ impl Conflict {
 }
 
 impl Ranges {
-    /// True if there are none. Exact with the mutex of a stripe.
+    /// True if there are no ranges. Exact while the mutex of a stripe is held.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len.load(Ordering::Relaxed) == 0
@@ -92,7 +94,8 @@ impl Ranges {
 }
 
 impl LockManager {
-    /// Locks a range of keys, those that are not there included. Errors as of [`try_lock`](Self::try_lock).
+    /// Locks a range of keys, including keys that do not exist. Errors: those of
+    /// [`try_lock`](Self::try_lock).
     pub fn try_lock_range(&self, request: &LockRequest, wanted: &WantedRange<'_>) -> Result<RangeLockId> {
         let map = self.family(wanted.family)?;
         let deadline = self.deadline(request);
@@ -110,7 +113,7 @@ impl LockManager {
                 });
             }
             let Some(at) = conflict.stripe else {
-                // Every stripe is locked still.
+                // All stripes are still locked.
                 return self.add_range(&map, request, wanted);
             };
             let mut locks = stripes.swap_remove(at);
@@ -153,7 +156,7 @@ impl LockManager {
         Ok(id)
     }
 
-    /// Finds the ranges of others that are in the way.
+    /// Finds conflicting ranges of other transactions.
     fn find_ranges(
         &self,
         map: &LockMap,
@@ -172,7 +175,7 @@ impl LockManager {
         }
     }
 
-    /// Finds out whether a key that is locked is in the way. False if its holders have lost it.
+    /// Checks whether a locked key conflicts. False if the lock has no holder left.
     fn find_key(
         &self,
         request: &LockRequest,
@@ -198,7 +201,8 @@ impl LockManager {
         true
     }
 
-    /// The range of another that keeps a key from being locked. The caller has the mutex of the key's stripe.
+    /// The range of another transaction that conflicts with a key. The caller holds the mutex of the key's
+    /// stripe.
     #[cold]
     pub(super) fn refused_by_range(
         &self,
@@ -221,18 +225,18 @@ impl LockManager {
         (!by.is_empty()).then_some(Refusal::Held { by, expires })
     }
 
-    /// True if its holder's time is over, and it is not being committed: then it has lost its locks.
+    /// True if its holder has expired and is not being committed: it has then lost its locks.
     fn is_given_up(&self, held: &HeldRange) -> bool {
         let is_over = held.expires.is_some_and(|expires| expires <= self.clock().now());
         is_over && self.steal(held.info.id)
     }
 
-    /// When it ends, unless it should have.
+    /// The time at which a lock expires, unless that is past.
     fn may_expire(&self, expires: Option<Duration>) -> Option<Duration> {
         expires.filter(|&expires| expires > self.clock().now())
     }
 
-    /// Gives back locks on ranges, `ids` ascending.
+    /// Releases locks on ranges; `ids` are ascending.
     pub fn unlock_ranges(&self, family: u32, ids: &[RangeLockId]) {
         let Ok(map) = self.family(family) else {
             return;
@@ -245,13 +249,13 @@ impl LockManager {
         drop(held);
         (0..gone).for_each(|_| self.count_unlocked(&map));
         for stripe in &map.stripes {
-            // A thread that has found the range and has to wait is waiting by now.
+            // A thread that has found the range and must wait is waiting by now.
             drop(stripe.locks.lock());
             stripe.released.notify_all();
         }
     }
 
-    /// Every range that is locked, by family, in the order in which they were locked.
+    /// Every locked range, by family, in the order in which they were locked.
     pub fn range_status(&self) -> Vec<(u32, RangeLockInfo)> {
         let mut all = Vec::new();
         for (id, map) in self.all_families() {

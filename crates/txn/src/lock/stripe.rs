@@ -1,4 +1,4 @@
-//! A part of a family's locks: keys that hash alike, under one mutex.
+//! A part of a family's locks: keys whose hashes select the same stripe, under one mutex.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use super::TransactionId;
 #[derive(Default)]
 pub(super) struct Stripe {
     pub locks: Mutex<HashMap<Vec<u8>, LockInfo>>,
-    /// Those who wait for one of the keys sleep here. A lock that is given back wakes them.
+    /// The condition on which transactions wait for one of the keys. A release of a lock signals it.
     pub released: Condvar,
 }
 
@@ -19,36 +19,36 @@ pub(super) struct Stripe {
 #[derive(Clone, Debug)]
 pub(super) struct LockInfo {
     pub exclusive: bool,
-    /// One or, of a lock that is shared, several.
+    /// The holders: one, or several of a shared lock.
     pub holders: Vec<TransactionId>,
-    /// By the clock of the options: others may take the lock from then on. `None`: never.
+    /// The time, by the clock of the options, after which others may take the lock. `None`: never.
     pub expires: Option<Duration>,
 }
 
-/// Why a lock was not got.
+/// The reason why a lock was not granted.
 pub(super) enum Refusal {
-    /// Others hold it.
+    /// Other transactions hold it.
     Held {
-        /// The transactions that do, without the one that asks.
+        /// The holders, without the transaction that asks.
         by: Vec<TransactionId>,
-        /// When it may be taken, where it may be.
+        /// The time after which it may be taken, if it may.
         expires: Option<Duration>,
     },
-    /// The family has as many locks as it may have.
+    /// The limit of the family's locks is reached.
     LockLimit,
 }
 
 /// The outcome of an attempt.
 pub(super) enum Attempt {
-    /// A key was locked that was not.
+    /// A key was locked that was not locked before.
     New,
-    /// A lock that was there is the transaction's now, too.
+    /// The transaction has joined the holders of an existing lock.
     Shared,
     Refused(Refusal),
 }
 
-/// Takes the lock of `key` for the one holder of `wanted`, if that can be now. `may_add` says whether there may be one more lock, `steal` takes the locks
-/// of a transaction whose time is over from it.
+/// Grants the lock of `key` to the one holder of `wanted`, if that is possible now. `may_add` returns whether
+/// there may be one more lock; `steal` takes the locks of a transaction that has expired.
 pub(super) fn try_acquire(
     locks: &mut HashMap<Vec<u8>, LockInfo>,
     key: &[u8],
@@ -69,7 +69,7 @@ pub(super) fn try_acquire(
         if !lock.holders.contains(&own) {
             lock.holders.push(own);
         }
-        // Among several holders the last one to expire counts; one that never does keeps it.
+        // The last expiry among several holders counts; a holder that never expires keeps the lock.
         lock.expires = lock.expires.zip(wanted.expires).map(|(a, b)| a.max(b));
         return Attempt::Shared;
     }
@@ -79,7 +79,7 @@ pub(super) fn try_acquire(
         if !is_over || !others().all(steal) {
             return Attempt::Refused(Refusal::Held {
                 by: others().collect(),
-                // One that is over and was not given up is being committed.
+                // A lock that has expired and was not taken belongs to a transaction that is being committed.
                 expires: lock.expires.filter(|_| !is_over),
             });
         }
@@ -88,9 +88,9 @@ pub(super) fn try_acquire(
     Attempt::Shared
 }
 
-/// Gives back what `holder` has of the lock. True if the key is locked no more.
+/// Releases `holder`'s hold of the lock. True if the key is no longer locked.
 pub(super) fn release(locks: &mut HashMap<Vec<u8>, LockInfo>, key: &[u8], holder: TransactionId) -> bool {
-    // Where it is not among the holders the lock was taken from it.
+    // If the transaction is not among the holders, the lock was taken from it.
     let Some(lock) = locks.get_mut(key) else {
         return false;
     };

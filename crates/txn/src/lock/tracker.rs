@@ -1,4 +1,4 @@
-//! The keys that a transaction has locked, or will have checked at its commit.
+//! The keys that a transaction has locked, or that its commit validates.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -10,11 +10,11 @@ use base::SeqNo;
 pub(crate) struct TrackedKey {
     /// No other transaction has written the key since this sequence number.
     pub seqno: SeqNo,
-    /// Reads for update.
+    /// The number of reads for update.
     pub reads: u32,
-    /// Writes.
+    /// The number of writes.
     pub writes: u32,
-    /// Locked for this transaction alone.
+    /// True if the lock is exclusive.
     pub exclusive: bool,
 }
 
@@ -31,11 +31,11 @@ pub(crate) struct Request<'a> {
 /// The outcome for a key when one read of it is undone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Untracked {
-    /// It had not been read.
+    /// The key had not been read.
     Not,
-    /// It is tracked still.
+    /// The key is still tracked.
     Fewer,
-    /// It is tracked no more.
+    /// The key is no longer tracked.
     Removed,
 }
 
@@ -51,7 +51,7 @@ impl LockTracker {
         self.families.get(&family)?.get(key)
     }
 
-    /// Takes note of a key that was locked, or locked before.
+    /// Records a key that was locked now or before.
     pub fn track(&mut self, request: &Request<'_>) {
         let tracked = TrackedKey {
             seqno: request.seqno,
@@ -60,14 +60,14 @@ impl LockTracker {
             exclusive: request.exclusive,
         };
         let keys = self.families.entry(request.family).or_default();
-        // A key is tracked anew far less often than it is met again.
+        // A key is met again far more often than it is new.
         match keys.get_mut(request.key) {
             Some(known) => merge(known, &tracked),
             None => drop(keys.insert(request.key.to_vec(), tracked)),
         }
     }
 
-    /// Takes back one read of the key.
+    /// Undoes one read of the key.
     pub fn untrack_read(&mut self, family: u32, key: &[u8]) -> Untracked {
         let Some(keys) = self.families.get_mut(&family) else {
             return Untracked::Not;
@@ -83,9 +83,10 @@ impl LockTracker {
         Untracked::Removed
     }
 
-    /// Adds what `newer` tracks: that of a save point which is given up.
+    /// Adds the keys of `newer`, the tracker of a save point that is removed.
     pub fn merge(&mut self, mut newer: LockTracker) {
-        // It makes no difference which goes into which, and a stack of save points that is given up one by one moves few keys often.
+        // The result does not depend on which tracker is merged into which; moving the smaller one keeps the
+        // cost of removing a stack of save points low.
         if newer.len() > self.len() {
             std::mem::swap(self, &mut newer);
         }
@@ -100,7 +101,7 @@ impl LockTracker {
         }
     }
 
-    /// Takes back what was tracked since a save point, and gives the keys that are tracked no more.
+    /// Undoes the tracking since a save point, and returns the keys that are no longer tracked.
     pub fn subtract(&mut self, since: &LockTracker) -> Vec<(u32, Vec<u8>)> {
         let mut gone = Vec::new();
         for (&family, keys) in &since.families {
@@ -122,19 +123,19 @@ impl LockTracker {
         gone
     }
 
-    /// Every key, in no order.
+    /// Every key, in no particular order.
     pub fn iter(&self) -> impl Iterator<Item = (u32, &[u8], &TrackedKey)> {
         self.families
             .iter()
             .flat_map(|(&family, keys)| keys.iter().map(move |(key, tracked)| (family, &key[..], tracked)))
     }
 
-    /// How many keys are tracked.
+    /// The number of tracked keys.
     pub fn len(&self) -> usize {
         self.families.values().map(HashMap::len).sum()
     }
 
-    /// Forgets all keys.
+    /// Removes all keys.
     pub fn clear(&mut self) {
         self.families.clear();
     }

@@ -1,17 +1,20 @@
-//! Random transactions side by side whose histories are searched for anomalies, in the way of Elle: which levels may show which.
+//! Random concurrent transactions whose histories are searched for anomalies, in the way of Elle: which
+//! levels may show which.
 //!
-//! Each key holds a list of numbers, and each write appends one that is written nowhere else. So a value tells which transactions wrote it, in which order,
-//! and every read tells after which writes it came and before which. Those are the edges of a graph of transactions; a cycle in it is an anomaly:
+//! Each key holds a list of numbers, and each write appends a number that is written nowhere else. So a value
+//! shows which transactions wrote it, in which order, and every read shows which writes it followed and
+//! preceded. These are the edges of a graph of transactions; a cycle in it is an anomaly:
 //!
 //! ```text
-//! lost update   two have appended to one list: no value has both in it
+//! lost update   two have appended to one list: no value has both numbers
 //! G0            a cycle of writes
-//! G1            a cycle of writes and of reads of what was written; also what was read of a transaction that was not committed, or not at its end
-//! G-single      one edge goes from a read to the write that came after it
-//! G2            several do: write skew, and with ranges phantoms
+//! G1            a cycle of writes and of reads of written values; also a read of an uncommitted or intermediate value
+//! G-single      a cycle in which one edge goes from a read to the write that followed it
+//! G2            a cycle with several such edges: write skew, and with ranges phantoms
 //! ```
 //!
-//! A read of a range is a read of every list in it, those that are empty included: a phantom is a write that it did not see.
+//! A read of a range is a read of every list in it, including empty ones: a phantom is a write that it did
+//! not see.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -24,27 +27,28 @@ use super::common::*;
 
 const KEYS: u8 = 5;
 
-/// A transaction that was committed: the values that it read of each key before it wrote that, and the numbers that it appended.
+/// A committed transaction: the values that it read of each key before it wrote the key, and the numbers that
+/// it appended.
 #[derive(Default)]
 struct Committed {
     reads: Vec<(u8, Vec<u32>)>,
     appends: Vec<(u8, u32)>,
 }
 
-/// A transaction under way.
+/// A transaction in progress.
 struct Running {
     transaction: Transaction,
     history: Committed,
 }
 
-/// How a transaction reads.
+/// The way in which a transaction reads.
 #[derive(Clone, Copy, PartialEq)]
 enum Reads {
-    /// The newest that is committed.
+    /// Reads the newest committed state.
     Latest,
-    /// From its snapshot, of which the level says nothing else.
+    /// Reads from its snapshot, which the level does not require.
     Snapshot,
-    /// As a serializable transaction does.
+    /// Reads as a serializable transaction does.
     Serializable,
 }
 
@@ -61,7 +65,7 @@ enum Anomaly {
 enum Edge {
     Write,
     Read,
-    /// From a read to the write that came after it.
+    /// From a read to the write that followed it.
     Anti,
 }
 
@@ -96,7 +100,7 @@ impl Running {
         self.history.appends.iter().any(|(key, _)| *key == at)
     }
 
-    /// Takes note of a value that was read, if it is not its own.
+    /// Records a value that was read, if it is not the transaction's own.
     fn note(&mut self, at: u8, value: Option<&[u8]>) {
         if !self.has_written(at) {
             self.history.reads.push((at, value.map(list).unwrap_or_default()));
@@ -109,7 +113,7 @@ impl Running {
         Ok(value.map(|value| value.to_vec()).unwrap_or_default())
     }
 
-    /// Reads a range by an iterator, up or down.
+    /// Reads a range by an iterator, upwards or downwards.
     fn scan(&mut self, rng: &mut TestRng, family: &ColumnFamily, reads: Reads) -> base::Result<()> {
         let (a, b) = (rng.u8(..KEYS), rng.u8(..KEYS));
         let (first, last) = (a.min(b), a.max(b));
@@ -165,7 +169,8 @@ impl Running {
             0..=3 => drop(self.read(family, at, reads)?),
             4..=5 => self.scan(rng, family, reads)?,
             6..=7 => {
-                // The value that it read some time ago, unless it has written since, or the value that it reads now.
+                // The value that it read earlier, unless it has written the key since, or else the value that
+                // it reads now.
                 let known = self.history.reads.iter().rev().find(|(key, _)| *key == at);
                 let known = known.filter(|_| rng.bool() && !self.has_written(at));
                 let mut value = match known {
@@ -180,7 +185,7 @@ impl Running {
                 self.history.appends.push((at, number));
             }
             _ => {
-                // Blind: the merge operator sets the comma.
+                // This is a write without a read: the merge operator adds the comma.
                 self.transaction
                     .merge(family, &key(at), number.to_string().as_bytes())?;
                 self.history.appends.push((at, number));
@@ -190,7 +195,7 @@ impl Running {
     }
 }
 
-/// Runs transactions, and gives what was committed, and the lists at the end.
+/// Runs transactions, and returns the committed ones and the lists at the end.
 fn run(
     seed: u64,
     db: &Db,
@@ -259,7 +264,7 @@ fn anomalies(committed: &[Committed], lists: &[Vec<u32>]) -> BTreeSet<Anomaly> {
     for (key, list) in lists.iter().enumerate() {
         let here = |own: &&(u8, u32)| usize::from(own.0) == key;
         for own in committed {
-            // An append that is not there was written over by one that had not read it.
+            // A missing append was overwritten by a transaction that had not read it.
             let lost = own
                 .appends
                 .iter()
@@ -302,7 +307,7 @@ fn anomalies(committed: &[Committed], lists: &[Vec<u32>]) -> BTreeSet<Anomaly> {
     found
 }
 
-/// The kinds of cycles that there are: each found by the weakest edges that close one.
+/// The kinds of cycles in the graph: each is classified by the weakest edges that close one.
 fn cycles(count: usize, edges: &BTreeSet<(usize, usize, Edge)>) -> BTreeSet<Anomaly> {
     let reach = |kinds: &[Edge]| {
         let mut next = vec![Vec::new(); count];
@@ -397,12 +402,12 @@ fn optimistic(reads: Reads) -> BTreeSet<Anomaly> {
     })
 }
 
-/// The weakest level: no reads of what is not committed, no half of a transaction's writes over another's.
+/// The weakest level: no read of uncommitted data, and no part of a transaction's writes over another's.
 #[test]
 fn reads_of_what_is_committed_show_no_writes_that_are_not() {
     for found in [with_locks(Reads::Latest, true), optimistic(Reads::Latest)] {
         assert!(!found.contains(&Anomaly::G0), "{found:?}");
-        // The search sees what there is.
+        // The search finds anomalies that exist.
         assert!(found.contains(&Anomaly::GSingle), "{found:?}");
     }
     assert!(with_locks(Reads::Latest, false).contains(&Anomaly::LostUpdate));

@@ -1,4 +1,4 @@
-//! A database in memory, and words for what tests do with it.
+//! A database in memory, and helpers for tests of transactions.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use esker_txn::{
 };
 use vfs::{FileSystem, MemFs};
 
-/// Where it lies.
+/// The directory of the database.
 pub const DIR: &str = "/db";
 
-/// Options over `fs`, with a merge operator that counts how often an operand was applied.
+/// Options over `fs`, with a merge operator that counts the applications of operands.
 pub fn options(fs: &MemFs) -> Options {
     Options {
         create_if_missing: true,
@@ -38,7 +38,7 @@ pub fn open_optimistic(fs: &MemFs) -> OptimisticTransactionDB {
     OptimisticTransactionDB::open(&options(fs), DIR).unwrap()
 }
 
-/// Nobody waits for a lock.
+/// Options with which no transaction waits for a lock.
 pub fn no_wait() -> TransactionDBOptions {
     TransactionDBOptions {
         transaction_lock_timeout: 0,
@@ -51,7 +51,7 @@ pub fn begin(db: &TransactionDB) -> Transaction {
     db.begin_transaction(&WriteOptions::default(), &TransactionOptions::default())
 }
 
-/// As `begin`, of one that survives the loss of power once it is prepared or committed.
+/// As `begin`, for a transaction that survives a loss of power after it is prepared or committed.
 pub fn begin_synced(db: &TransactionDB, name: &[u8]) -> Transaction {
     let options = WriteOptions {
         sync: true,
@@ -84,7 +84,7 @@ pub fn read(transaction: &mut Transaction, family: &ColumnFamily, key: &[u8]) ->
     }
 }
 
-/// The text of an outcome.
+/// The text of a result.
 pub fn text(result: Result<()>) -> String {
     result.map_or_else(|error| error.to_string(), |()| "ok".to_owned())
 }
@@ -93,13 +93,13 @@ pub fn flush(db: &Db) {
     db.flush(&FlushOptions::default()).unwrap();
 }
 
-/// Everything into the last level.
+/// Compacts everything into the last level.
 pub fn compact(db: &Db) {
     db.compact_range(&family(db), &CompactRangeOptions::default(), None, None)
         .unwrap();
 }
 
-/// The WALs there are.
+/// The number of WALs.
 pub fn wals(fs: &MemFs) -> usize {
     let names = fs.list(Path::new(DIR)).unwrap();
     names.iter().filter(|name| name.ends_with(".log")).count()

@@ -1,8 +1,9 @@
-//! Random transactions side by side, whose histories are checked for what their level promises.
+//! Random concurrent transactions, whose histories are checked against the guarantees of their level.
 //!
-//! One thread takes a step of one transaction after the other, as a seed says; nobody waits for a lock, so that a history is the same each time. What a
-//! transaction reads for update and what it writes is noted, and checked when it is committed: in a history that is serializable in the order of commits
-//! it has read what the commits before it left.
+//! One thread does a step of one transaction at a time, chosen by a seed; no transaction waits for a lock, so
+//! that a history is the same each time. The reads for update and the writes of a transaction are recorded,
+//! and checked when it commits: in a history that is serializable in the order of commits, it has read the
+//! state that the commits before it left.
 
 use std::collections::BTreeMap;
 
@@ -13,25 +14,25 @@ use vfs::MemFs;
 
 use super::common::*;
 
-/// The database without its commits under way.
+/// The committed state of the database.
 type Rows = BTreeMap<Vec<u8>, String>;
 
 /// Rows that a transaction writes; `None` deletes.
 type Written = BTreeMap<Vec<u8>, Option<String>>;
 
-/// A transaction under way.
+/// A transaction in progress.
 struct Running {
     transaction: Transaction,
-    /// Values it has read for update before it wrote the key.
+    /// Values that it has read for update before it wrote the key.
     read: Vec<(Vec<u8>, String)>,
     written: Written,
-    /// The rows at its snapshot, where it has one.
+    /// The rows at its snapshot, if it has one.
     snapshot: Option<Rows>,
     /// Its writes and reads at its save point.
     save_point: Option<(usize, Written)>,
 }
 
-/// How often what happened.
+/// Counts of events.
 #[derive(Default)]
 struct Seen {
     commits: u64,
@@ -48,7 +49,7 @@ impl Running {
         }
     }
 
-    /// One step. An error is a conflict that ends it.
+    /// Does one step. An error is a conflict that ends the transaction.
     fn step(
         &mut self,
         rng: &mut TestRng,
@@ -81,7 +82,8 @@ impl Running {
                 self.written.insert(key, None);
             }
             7 => {
-                // A plain read sees the database as it is, or as it was, with its own writes over it.
+                // A plain read sees the current state, or that of a snapshot, with the transaction's own
+                // writes over it.
                 let options = ReadOptions {
                     snapshot: self.transaction.snapshot().cloned(),
                     ..ReadOptions::default()
@@ -128,7 +130,8 @@ impl Running {
         Ok(())
     }
 
-    /// It was committed: checks that it could have been the only one between its neighbours, and gives what it leaves.
+    /// Checks, after its commit, that it could have been the only one between its neighbours, and applies its
+    /// writes.
     fn committed(self, rows: &mut Rows, seed: u64) {
         for (key, value) in &self.read {
             let now = rows.get(key).map_or("-", |value| value);
@@ -143,7 +146,8 @@ impl Running {
     }
 }
 
-/// Random histories of transactions that `begin` makes over a database in which `meanwhile` happens now and then. Gives how often they were committed.
+/// Random histories of transactions that `begin` makes over a database in which `meanwhile` happens now and
+/// then. Returns the number of commits.
 fn check(
     seed: u64,
     begin: &dyn Fn(bool) -> Transaction,

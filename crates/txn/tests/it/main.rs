@@ -1,4 +1,4 @@
-//! Transactions over a whole database.
+//! Tests of transactions over a whole database.
 
 mod anomalies;
 mod common;

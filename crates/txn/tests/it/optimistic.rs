@@ -1,4 +1,4 @@
-//! Transactions without locks.
+//! Tests of transactions without locks.
 
 use std::path::Path;
 
@@ -37,7 +37,7 @@ fn who_comes_second_is_busy_and_may_do_it_again() {
     );
 }
 
-/// A change of the key `a` while a transaction lives that has read it.
+/// A change of the key `a` during a transaction that has read it.
 type Meanwhile<'a> = &'a dyn Fn(&OptimisticTransactionDB, &MemFs);
 
 #[test]
@@ -97,7 +97,7 @@ fn every_kind_of_write_is_noticed_wherever_it_has_gone() {
                 write(&db, &fs);
                 moves(&db, &fs);
                 assert_eq!(text(reads.commit()), BUSY, "{kind} in {place}, {was_there}");
-                // Nor does a flush make those fail who have no conflict.
+                // A flush does not make transactions without a conflict fail, either.
                 assert_eq!(text(other.commit()), "ok", "{kind} in {place}, {was_there}");
             }
         }
@@ -111,7 +111,7 @@ fn a_key_is_validated_from_its_first_use_on() {
     let mut first = begin(&db);
     first.put(&family, b"a", b"1").unwrap();
     db.db().put(b"b", b"0").unwrap();
-    // Written before it was used.
+    // The key was written before the transaction used it.
     first.put(&family, b"b", b"1").unwrap();
     first.commit().unwrap();
     let mut second = begin(&db);
@@ -164,12 +164,12 @@ fn only_writes_are_not_enough_to_be_validated() {
     );
 }
 
-/// A transaction that waits while its keys go through flushes and compactions keeps compactions from making them look older.
+/// Flushes and compactions during a transaction must not make its keys look older.
 #[test]
 fn the_beginning_of_a_transaction_is_a_boundary_of_compactions() {
     let db = open_optimistic(&MemFs::new());
     let family = family(db.db());
-    // A table that the compaction merges with the next: a single one would be moved as it is.
+    // A table that the compaction merges with the next: a single table would be moved as it is.
     db.db().put(b"a", b"0").unwrap();
     db.db().put(b"z", b"0").unwrap();
     flush(db.db());
@@ -181,7 +181,7 @@ fn the_beginning_of_a_transaction_is_a_boundary_of_compactions() {
     assert_eq!(get(db.db(), &family, b"a"), "-");
     waits.put(&family, b"a", b"1").unwrap();
     assert_eq!(text(waits.commit()), BUSY);
-    // A snapshot that was put back by a save point is one as well.
+    // A snapshot that a rollback to a save point restored counts as well.
     let mut back = begin(&db);
     back.set_snapshot();
     back.set_save_point();

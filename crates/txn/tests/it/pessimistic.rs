@@ -1,4 +1,4 @@
-//! Transactions with locks.
+//! Tests of transactions with locks.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -150,7 +150,7 @@ fn a_key_written_since_the_snapshot_is_a_conflict() {
         first.put_opt(&family, b"a", b"2", Tracking::Untracked).unwrap();
         first.commit().unwrap();
         assert_eq!(get(db.db(), &family, b"a"), "2");
-        // Reads do not change with the snapshot.
+        // Plain reads do not change with the snapshot.
         let mut third = begin(&db);
         third.set_snapshot();
         db.db().put(b"b", b"3").unwrap();
@@ -175,7 +175,7 @@ fn a_lock_that_was_upgraded_in_vain_is_shared_as_before() {
     let family = family(db.db());
     let mut first = begin(&db);
     first.lock_for_update(&family, b"a", false, false).unwrap();
-    // Behind its back, as writes to the database below are.
+    // The transaction does not notice writes to the underlying database.
     db.db().put(b"a", b"1").unwrap();
     first.set_snapshot();
     first.put(&family, b"b", b"1").unwrap();
@@ -183,7 +183,7 @@ fn a_lock_that_was_upgraded_in_vain_is_shared_as_before() {
     let mut second = begin(&db);
     second.set_snapshot();
     second.lock_for_update(&family, b"c", false, false).unwrap();
-    // Tracked since before the snapshot: no look is needed.
+    // The key was tracked before the snapshot, so it needs no check.
     first.put(&family, b"a", b"3").unwrap();
     let exclusive: Vec<bool> = db.lock_status().iter().map(|(_, lock)| lock.exclusive).collect();
     assert_eq!(exclusive, [true, true, false]);
@@ -226,7 +226,7 @@ fn save_points_take_back_writes_and_locks() {
     first.put(&family, b"b", b"2").unwrap();
     first.set_save_point();
     first.put(&family, b"c", b"3").unwrap();
-    // Kept in the save point below.
+    // The key now belongs to the save point below.
     first.pop_save_point().unwrap();
     assert_eq!((first.num_keys(), first.num_puts()), (3, 4));
     first.rollback_to_save_point().unwrap();
@@ -352,7 +352,7 @@ fn an_expired_transaction_loses_its_locks_and_is_not_committed() {
     assert_eq!(text(late.commit()), "Operation expired: ");
     assert_eq!(get(db.db(), &family, b"a"), "2");
     late.rollback().unwrap();
-    // Prepared, it does not expire.
+    // A prepared transaction does not expire.
     clock.advance(Duration::from_secs(100));
     let taken = text(db.put(&WriteOptions::default(), &family, b"c", b"2"));
     assert_eq!(taken, TIMED_OUT);

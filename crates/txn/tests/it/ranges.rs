@@ -1,4 +1,4 @@
-//! Ranges: locked, validated and deleted by transactions.
+//! Tests of ranges: locked, validated and deleted by transactions.
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -98,7 +98,8 @@ fn a_range_and_the_keys_of_it_have_one_holder() {
     assert_eq!(range(&mut second, b"a", b"b", true), "ok");
     assert_eq!(range(&mut second, b"a", b"bb", false), TIMED_OUT);
     assert_eq!(text(second.lock_range(&family, None, None, false)), TIMED_OUT);
-    // The holder of the range locks keys of it, and the holder of a key keeps others from the range.
+    // The holder of the range can lock keys of it, and the holder of a key keeps others from locking the
+    // range.
     first.put(&family, b"c", b"1").unwrap();
     let write = WriteOptions::default();
     assert_eq!(text(db.delete_range(&write, &family, b"c", b"e")), TIMED_OUT);
@@ -168,7 +169,7 @@ fn readers_share_a_range_and_keep_writers_out() {
         "ok"
     );
     assert_eq!(first.num_ranges(), 3);
-    // A range that other ranges cover costs no further lock.
+    // A range that other ranges cover needs no further lock.
     first.lock_range(&family, Some(b"b"), Some(b"c"), true).unwrap();
     assert_eq!(first.num_ranges(), 3);
 }
@@ -362,7 +363,8 @@ fn what_is_prepared_with_a_deleted_range_is_committed_after_a_crash() {
     assert_eq!(values.concat(), "-10");
 }
 
-/// Each transaction numbers its row by how many there are. That two find as many does not show in the keys that they write.
+/// Each transaction gives its row the number of rows that it counts. The keys that two transactions write do
+/// not show that they have counted the same number.
 #[test]
 fn threads_that_number_rows_give_no_number_twice() {
     let db = open_optimistic(&MemFs::new());

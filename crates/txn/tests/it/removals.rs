@@ -1,4 +1,4 @@
-//! Rows that go without a row that says so: tables dropped by range, and ranges that ingested files replace.
+//! Rows that disappear without a tombstone: tables dropped by range, and ranges that ingested files replace.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use vfs::MemFs;
 
 use super::common::*;
 
-/// Makes the keys from `b` to `d` go.
+/// Removes the keys from `b` to `d`.
 type Removal = fn(&Db, &MemFs);
 
 fn delete_files(db: &Db, _: &MemFs) {
@@ -42,7 +42,7 @@ const REMOVALS: [(&str, Removal); 2] = [
     ("atomic_replace_range", replace),
 ];
 
-/// A table of `b` and `d` in the last level.
+/// Fills a table in the last level with `b` and `d`.
 fn fill(db: &Db) {
     db.put(b"b", b"1").unwrap();
     db.put(b"d", b"1").unwrap();
@@ -66,7 +66,8 @@ fn an_optimistic_transaction_notices_tables_that_go() {
         remove(db.db(), &fs);
         let mut later = begin();
         assert_eq!(read(&mut later, &family, b"d"), "-", "{name}");
-        // Its own write shows the queue a number that was not seen, or the notes alone are looked at.
+        // The transaction's own write makes validation look at the queue of recent writes; without it, it
+        // looks only at the recorded removals.
         inside.put(&family, b"x", b"1").unwrap();
         assert_eq!(text(inside.commit()), BUSY, "{name}");
         assert_eq!(

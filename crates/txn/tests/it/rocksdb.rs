@@ -1,4 +1,5 @@
-//! Directories that RocksDB's TransactionDB and ours take turns on, with transactions prepared and outstanding.
+//! Directories that RocksDB's TransactionDB and Esker's open alternately, with outstanding prepared
+//! transactions.
 
 use std::path::Path;
 use std::process::Command;
@@ -9,7 +10,8 @@ use testkit::oracle;
 
 use super::common::{begin, family, get, no_wait};
 
-/// Does to the database in the first argument what the others say, and leaves it as a process does that dies. Prints what is prepared, and what keys hold.
+/// Applies the other arguments to the database in the first argument, and leaves it as a process that dies
+/// does. Prints the prepared transactions and the values of keys.
 const SCRIPT: &str = r#"
 import ctypes, os, sys
 lib = ctypes.CDLL("librocksdb.so.7.8")
@@ -123,7 +125,8 @@ fn what_rocksdb_has_prepared_is_ended_here_and_the_other_way_round() {
         "commit=c",
         "put=z",
     ]);
-    // The rows of c are in a memtable, its section in a WAL. The section of a is in a WAL of which no row is needed.
+    // The rows of c are in a memtable, and its section is in a WAL. The section of a is in a WAL of which no
+    // row is needed.
     let db = open(&dir);
     let found = db.get_all_prepared_transactions();
     assert_eq!(names(&found), ["a", "b", "d"]);
@@ -175,7 +178,7 @@ fn what_rocksdb_has_prepared_is_ended_here_and_the_other_way_round() {
     found[0].commit().unwrap();
     db.db().close().unwrap();
     drop((found, db));
-    // Nothing is outstanding: no mark is left, and RocksDB's tools open it as a plain database.
+    // No transaction is outstanding: no marker is left, and RocksDB's tools open it as a plain database.
     if let Some(mut ldb) = oracle::ldb() {
         let said = ldb
             .arg(format!("--db={}", dir.display()))

@@ -1,4 +1,4 @@
-//! Serializable transactions: what counts as read, and when that fails.
+//! Tests of serializable transactions: which reads are validated, and when that fails.
 
 use esker::{ColumnFamily, ReadOptions, WriteOptions};
 use esker_txn::{
@@ -25,7 +25,7 @@ fn begin_optimistic(db: &OptimisticTransactionDB) -> Transaction {
     db.begin_transaction(&WriteOptions::default(), &options)
 }
 
-/// Does `test` with transactions of both kinds.
+/// Runs `test` with transactions of the two kinds.
 fn of_both_kinds(test: impl Fn(&esker::Db, &dyn Fn() -> Transaction)) {
     let db = open(&MemFs::new());
     test(db.db(), &|| begin_with_locks(&db));
@@ -84,14 +84,14 @@ fn it_reads_from_its_beginning_and_is_not_busy_if_it_only_reads() {
             .collect();
         assert_eq!(values, ["1", "-"]);
         reads.commit().unwrap();
-        // Two moments have no place among the others that is both.
+        // A transaction that reads as of two moments has no single place in the serial order.
         moves_on.set_snapshot();
         assert_eq!(see(&moves_on, &family, b"b"), "2");
         assert_eq!(text(moves_on.commit()), BUSY);
     });
 }
 
-/// Has an iterator of a transaction pass some keys.
+/// Makes an iterator of a transaction pass some keys.
 type Passing = fn(&Transaction, &ColumnFamily);
 
 #[test]
@@ -224,7 +224,7 @@ fn an_iterator_reads_what_it_passes_and_the_gaps_between() {
                 assert_eq!(text(own.commit()), expected, "{name}: {key} written");
             }
         }
-        // Bounds end what is read.
+        // Bounds limit the range that is read.
         let mut own = begin();
         let mut iter = scan(&own, &family, (Some(b"c"), Some(b"g")));
         iter.seek_to_first();

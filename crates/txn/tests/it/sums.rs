@@ -1,4 +1,5 @@
-//! Threads that add the same number to a key of each of some sets, in one transaction: the sums of all sets stay alike, whatever else goes on.
+//! Threads that add the same number to a key of each of some sets, in one transaction: the sums of all sets
+//! stay equal, whatever else happens.
 
 use esker::{Db, FlushOptions, ReadOptions, Result, Snapshot, WriteOptions};
 use esker_txn::{
@@ -18,7 +19,7 @@ fn number(value: Option<&[u8]>) -> u64 {
     value.map_or(0, |value| std::str::from_utf8(value).unwrap().parse().unwrap())
 }
 
-/// Adds to one key of each set, in a drawn order of sets.
+/// Adds to one key of each set, in a random order of sets.
 fn add(transaction: &mut Transaction, db: &Db, rng: &mut TestRng) -> Result<()> {
     let family = family(db);
     let amount = rng.u64(1..100);
@@ -62,7 +63,7 @@ fn assert_alike(db: &Db) -> u64 {
     sums[0]
 }
 
-/// Lets threads add by transactions that `begin` makes, given a number that no other has.
+/// Lets threads add by transactions that `begin` makes, each called with a unique number.
 fn run(db: &Db, begin: &(dyn Fn(u64, &mut TestRng) -> Transaction + Sync)) {
     let seed = testkit::rng().u64(..);
     std::thread::scope(|scope| {
@@ -107,7 +108,7 @@ fn with_locks_in_one_phase_and_in_two() {
     let db = TransactionDB::open(&options(&fs), &waiting, DIR).unwrap();
     run(db.db(), &|number, rng| {
         let how = TransactionOptions {
-            // One without would wait for a circle until its time is over.
+            // A transaction without detection would wait in a cycle until its time is over.
             deadlock_detect: true,
             lock_timeout: 60_000,
             set_snapshot: rng.bool(),

@@ -1,4 +1,4 @@
-//! Transactions in two phases, while nothing breaks.
+//! Tests of two-phase commit without crashes.
 
 use esker::{ColumnFamilyOptions, Db, Options, ReadOptions, WriteBatch, WriteOptions};
 use esker_txn::{
@@ -175,7 +175,7 @@ fn wals_go_once_what_was_prepared_in_them_has_ended() {
         })
         .collect();
     assert!(wals(&fs) >= 5, "{}", wals(&fs));
-    // In any order, and one of them by a rollback.
+    // The transactions end in any order, and one of them by a rollback.
     transactions.remove(2).commit().unwrap();
     transactions.remove(0).rollback().unwrap();
     transactions.remove(1).commit().unwrap();
@@ -277,13 +277,13 @@ fn others_who_open_it_see_what_is_committed_or_refuse() {
     );
     let dead = fs.process_death_clone();
     refuses(Db::open(&options(&dead), DIR));
-    // Also where no family needs the WAL of the section.
+    // The same if no family needs the WAL of the section.
     db.db().put(b"c", b"1").unwrap();
     flush(db.db());
     db.db().put(b"c", b"2").unwrap();
     flush(db.db());
     refuses(Db::open(&options(&fs.process_death_clone()), DIR));
-    // Once all have ended and it was closed, anybody opens it.
+    // After all transactions have ended and it was closed, any program can open it.
     let db = open(&dead);
     for mut transaction in db.get_all_prepared_transactions() {
         assert_eq!(transaction.name(), b"b");
@@ -318,7 +318,7 @@ fn a_checkpoint_has_what_is_prepared() {
         flush(db.db());
     }
     committed.commit().unwrap();
-    // Without a flush, and with one.
+    // The two paths differ in whether the primary flushes.
     for (path, log_size_for_flush) in [("/with_wal", u64::MAX), ("/flushed", 0)] {
         let how = esker::CheckpointOptions { log_size_for_flush };
         db.db().create_checkpoint(path, &how).unwrap();
@@ -387,7 +387,7 @@ fn a_secondary_follows_both_phases() {
     }
     kept.commit().unwrap();
     assert_eq!(seen(b"kept"), "1");
-    // One that begins now has to read the section of a WAL of which no family needs a row.
+    // A secondary that starts now must read the section from a WAL of which no family needs a row.
     let late = Db::open_as_secondary(&with(true), DIR, "/late").unwrap();
     assert_eq!(get(&late, &late.default_column_family(), b"kept"), "1");
 }

@@ -1,4 +1,4 @@
-//! Prepared and committed transactions survive the death of the process, and of the machine.
+//! Tests that prepared and committed transactions survive the death of the process and of the machine.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ fn prepared(db: &TransactionDB, name: &[u8], rows: &[(&[u8], &[u8])]) -> Transac
     transaction
 }
 
-/// The names of what is prepared.
+/// The names of the prepared transactions.
 fn names(db: &TransactionDB) -> Vec<String> {
     let found = db.get_all_prepared_transactions();
     found
@@ -38,7 +38,7 @@ fn a_prepared_transaction_is_found_after_crash_upon_crash() {
     let mut fs = MemFs::new();
     let db = open(&fs);
     drop(prepared(&db, b"x", &[(b"a", b"1"), (b"b", b"1")]));
-    // The section alone holds its WAL back.
+    // Only the section keeps its WAL.
     db.db().put(b"other", b"1").unwrap();
     flush(db.db());
     db.db().put(b"other", b"2").unwrap();
@@ -66,7 +66,7 @@ fn a_prepared_transaction_is_found_after_crash_upon_crash() {
             found[0].commit().unwrap();
         }
         drop(found);
-        // Rows of the session, in the WAL that has the section now.
+        // Rows of this session, in the WAL that now has the section.
         db.db().put(b"round", &[b'0' + round]).unwrap();
         if round == 1 {
             flush(db.db());
@@ -78,7 +78,8 @@ fn a_prepared_transaction_is_found_after_crash_upon_crash() {
     assert_eq!(get(db.db(), &family(db.db()), b"b"), "1");
 }
 
-/// Upstream lost what was prepared when the WAL was let go before the section was noted (issue 4613).
+/// Upstream lost prepared transactions when the WAL was released before the section was recorded (issue
+/// 4613).
 #[test]
 fn a_wal_stays_while_a_section_in_it_is_outstanding() {
     let fs = MemFs::new();
@@ -101,8 +102,8 @@ fn a_wal_stays_while_a_section_in_it_is_outstanding() {
     }
 }
 
-/// Upstream lost what was committed when a memtable was switched between the two phases (pull request 9571): the section lies in an older WAL than
-/// any that the memtable was written to.
+/// Upstream lost committed rows when a memtable was switched between the two phases (pull request 9571): the
+/// section is in an older WAL than any that the memtable was written to.
 #[test]
 fn a_memtable_switched_between_the_phases_keeps_the_wal_of_the_section() {
     let fs = MemFs::new();
@@ -118,12 +119,12 @@ fn a_memtable_switched_between_the_phases_keeps_the_wal_of_the_section() {
         transaction.merge(family, b"key", b"1").unwrap();
     }
     transaction.prepare().unwrap();
-    // The section's WAL is not written to any more.
+    // The section's WAL is no longer written to.
     db.db().put_opt(&write, &first, b"a", b"1").unwrap();
     db.db().put_opt(&write, &second, b"a", b"1").unwrap();
     db.db().flush_cf(&FlushOptions::default(), &both).unwrap();
     transaction.commit().unwrap();
-    // One of the families has the rows in a table, the other in its memtable, and the WALs that are not needed go.
+    // One of the families has the rows in a table, the other in its memtable, and obsolete WALs are deleted.
     db.db().put_opt(&write, &first, b"b", b"1").unwrap();
     db.db().flush_cf(&FlushOptions::default(), &both[..1]).unwrap();
     db.db().put_opt(&write, &first, b"c", b"1").unwrap();
@@ -138,7 +139,7 @@ fn a_memtable_switched_between_the_phases_keeps_the_wal_of_the_section() {
     };
     check(fs.process_death_clone());
     check(power_loss(&fs));
-    // Once all of it is in tables the WAL of the section is gone, and its marker is one of nothing.
+    // After all rows are in tables, the WAL of the section is deleted, and its marker refers to nothing.
     db.db().flush_cf(&FlushOptions::default(), &both[1..]).unwrap();
     db.db().put_opt(&write, &second, b"d", b"1").unwrap();
     check(fs.process_death_clone());
@@ -177,13 +178,13 @@ fn the_marker_of_a_section_whose_wal_is_gone_leaves_no_hole() {
         for key in [b"a", b"b", b"c", b"d"] {
             assert_eq!(get(db.db(), &db.db().default_column_family(), key), "1");
         }
-        // The next write has a higher number than every row there was.
+        // The next write has a higher sequence number than all rows before it.
         db.db().put(b"a", b"2").unwrap();
         assert_eq!(get(db.db(), &db.db().default_column_family(), b"a"), "2");
     }
 }
 
-/// A key that is written without sync: nothing is promised of it.
+/// A key that is written without sync: its rows may be lost.
 const JUNK: &[u8] = b"junk";
 
 /// A merge: its family, key and operand.
@@ -191,9 +192,9 @@ type Row = (String, Vec<u8>, String);
 
 /// The promises of a history.
 struct Promised {
-    /// Rows that are visible: for each key the operands of its merges.
+    /// The visible rows: for each key the operands of its merges.
     visible: BTreeMap<(String, Vec<u8>), String>,
-    /// Rows of what is prepared, by name.
+    /// The rows of prepared transactions, by name.
     prepared: BTreeMap<Vec<u8>, Vec<Row>>,
 }
 
@@ -226,10 +227,11 @@ impl Promised {
     }
 }
 
-/// A transaction under way, and what it writes.
+/// A transaction in progress, and its rows.
 type Open = (Transaction, Vec<Row>);
 
-/// Random transactions over two families, all of them synced, among rows that are not, with flushes, compactions and crashes at any moment between two steps.
+/// Random transactions over two families, all of them synced, mixed with unsynced rows, flushes, compactions
+/// and crashes at any moment between two steps.
 #[test]
 fn random_histories_keep_what_they_promised() {
     for seed in rng::seeds(rng::runs("ESKER_TXN_CRASHES", 10)) {
@@ -327,7 +329,7 @@ fn random_histories_keep_what_they_promised() {
     }
 }
 
-/// Recovery that is cut off at any change of the disk finds everything the next time.
+/// If recovery is interrupted at any change of the disk, the next recovery still finds everything.
 #[test]
 fn a_recovery_cut_off_anywhere_loses_nothing() {
     let before = MemFs::new();
@@ -368,8 +370,8 @@ fn a_recovery_cut_off_anywhere_loses_nothing() {
     }
 }
 
-/// Rows that are in tables have come from a WAL that is read once more for its section. Were its end torn by a loss of power, the tables would be ahead
-/// of it, and nobody could open the database.
+/// The rows in tables came from a WAL that recovery reads again for its section. If a loss of power had torn
+/// its end, the tables would be ahead of it, and the database could not be opened.
 #[test]
 fn a_wal_with_a_section_is_synced_before_its_rows_are_in_tables() {
     let fs = MemFs::new();

@@ -96,7 +96,7 @@ fn locks_of_a_transaction_that_has_expired_are_taken() {
     clock.advance(Duration::from_secs(5));
     assert_eq!(text(manager.try_lock(&at_once(2), 0, b"a", true)), "ok");
     assert_eq!(state.get(), TransactionState::LocksStolen);
-    // The lock it gives back then is not its own any more.
+    // The lock was taken from it, so it does not release it.
     manager.unlock(1, 0, b"a");
     assert_eq!(text(manager.try_lock(&at_once(3), 0, b"a", true)), HELD);
     assert_eq!(text(manager.try_lock(&at_once(3), 0, b"b", true)), "ok");
@@ -168,7 +168,7 @@ fn a_lock_waited_for_is_taken_when_its_holder_expires() {
     });
 }
 
-/// Threads that lock keys in any order, give up where that is a deadlock, and count with what they have locked.
+/// Threads lock keys in any order, give up on deadlocks, and count under the locks that they hold.
 #[test]
 fn threads_that_lock_in_any_order_exclude_each_other() {
     let (manager, _) = manager(0);
@@ -304,7 +304,8 @@ fn a_circle_through_ranges_is_a_deadlock() {
     );
 }
 
-/// Threads that lock keys and ranges over them in any order, give up where that is a deadlock, and count with what they have locked.
+/// Threads lock keys and ranges over them in any order, give up on deadlocks, and count under the locks that
+/// they hold.
 #[test]
 fn threads_that_lock_keys_and_ranges_exclude_each_other() {
     let (manager, _) = manager(0);
@@ -330,7 +331,7 @@ fn threads_that_lock_keys_and_ranges_exclude_each_other() {
     assert!(manager.status().is_empty() && manager.range_status().is_empty());
 }
 
-/// Locks a key or a range, and another then, and counts for each key that is its own.
+/// Locks a key or a range, then another, and increments the counter of each exclusively locked key.
 fn count_under_locks(
     manager: &LockManager,
     counters: &[Mutex<u64>],
