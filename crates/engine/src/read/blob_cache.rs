@@ -1,4 +1,4 @@
-//! Open blob files of a column family, and the cache of their values.
+//! The open blob files of a column family, and the cache of their values.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -26,11 +26,13 @@ use crate::stats::Stats;
 /// An open blob file.
 struct OpenedBlob {
     file: Arc<BlobFile>,
-    /// Read since the limit of open files last asked; not kept without one.
+    /// Set by each read, cleared when the limit of open files looks for a file to close. Not maintained
+    /// without a limit.
     touched: AtomicBool,
 }
 
-/// Opens blob files when first asked and keeps them open until they are dropped from the family, or too many are.
+/// Opens blob files at their first read. A file stays open until the family drops it, or too many files are
+/// open.
 pub(crate) struct BlobFileCache {
     itself: Weak<BlobFileCache>,
     fs: Arc<dyn FileSystem>,
@@ -39,19 +41,19 @@ pub(crate) struct BlobFileCache {
     access: Access,
     open: RwLock<HashMap<u64, OpenedBlob>>,
     limit: Arc<OpenLimit>,
-    /// Where values are kept, and who keeps them there; `None`: nowhere.
+    /// The block cache that holds values; `None` if values are not cached.
     values: Option<BlobCache>,
     stats: Arc<Stats>,
 }
 
-/// The values of the family's blob files in a block cache, under an identity for each file.
+/// The family's blob values in a block cache. Each file has an identity in the cache's keys.
 struct BlobCache {
     cache: Arc<BlockCache>,
     ids: RwLock<HashMap<u64, u64>>,
 }
 
 impl BlobCache {
-    /// What names the value at `offset` of blob file `number`.
+    /// The cache key of the value at `offset` of blob file `number`.
     fn key(&self, number: u64, offset: u64) -> CacheKey {
         let known = self.ids.read().get(&number).copied();
         let id = known.unwrap_or_else(|| {
@@ -61,7 +63,7 @@ impl BlobCache {
         CacheKey { id, offset }
     }
 
-    /// Puts a value there. It comes back if it does not fit.
+    /// Inserts a value into the cache. The value is returned as `Err` if the cache has no room.
     fn insert(&self, key: CacheKey, value: Vec<u8>) -> std::result::Result<Handle<Block>, Block> {
         let block = Block::of_blob(value);
         let charge = block.charge();
@@ -73,9 +75,9 @@ impl BlobCache {
 /// How a read gets the values of blobs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BlobRead {
-    /// What is read goes into the cache.
+    /// Values that are read from files are inserted into the cache.
     pub fill_cache: bool,
-    /// Nothing is read: what is not in the cache is `Incomplete`.
+    /// No file is read: a value outside the cache is `Incomplete`.
     pub cache_only: bool,
 }
 
@@ -98,7 +100,7 @@ impl From<&BlockReadOptions> for BlobRead {
 }
 
 impl BlobFileCache {
-    /// Of the blob files in `dir` that tables of family `family` point into.
+    /// A cache of the blob files in `dir` that tables of family `family` refer to.
     pub fn new(
         fs: Arc<dyn FileSystem>,
         dir: PathBuf,
@@ -125,12 +127,13 @@ impl BlobFileCache {
         })
     }
 
-    /// The cache its values are kept in, if they are.
+    /// The cache that holds the family's blob values, if one does.
     pub fn cache(&self) -> Option<&Arc<BlockCache>> {
         self.values.as_ref().map(|values| &values.cache)
     }
 
-    /// The value `index` points to, its checksum checked when it is read. `user_key` is that of the entry that holds the index.
+    /// Returns the value that `index` points to. A value that is read from the file has its checksum
+    /// verified. `user_key` is the key of the entry that holds the index.
     pub fn get(&self, user_key: &[u8], index: &BlobIndex<'_>, read: BlobRead) -> Result<PinnedValue> {
         let location = match index {
             BlobIndex::InlinedTtl { value, .. } => return Ok(PinnedValue::owned(value.to_vec())),
@@ -154,7 +157,7 @@ impl BlobFileCache {
             ));
         }
         let file = self.file(location.file_number)?;
-        // What it claims, as far as the file goes.
+        // The size that the index claims, limited by the size of the file: the index may be damaged.
         let bytes = location.size.min(file.file().len()) as usize;
         charged_reads::await_permission(bytes, &self.stats);
         let started = self.stats.start();
@@ -170,7 +173,7 @@ impl BlobFileCache {
         })
     }
 
-    /// Puts a value into the cache, and counts it.
+    /// Inserts a value into the cache and counts the insertion.
     fn insert(
         &self,
         values: &BlobCache,
@@ -189,16 +192,16 @@ impl BlobFileCache {
         inserted
     }
 
-    /// Puts a value that was just written into the cache.
+    /// Inserts a value that was just written into the cache.
     pub fn warm(&self, location: &BlobLocation, value: &[u8]) {
         if let Some(values) = &self.values {
-            // Where there is no room it is read when it is asked for.
+            // If the cache has no room, the value is read from the file later.
             let key = values.key(location.file_number, location.offset);
             drop(self.insert(values, key, value.to_vec()));
         }
     }
 
-    /// The blob file of that number.
+    /// Returns blob file `number`, opened if it is not open.
     pub fn file(&self, number: u64) -> Result<Arc<BlobFile>> {
         if let Some(opened) = self.open.read().get(&number) {
             if self.limit.most().is_some() && !opened.touched.load(Ordering::Relaxed) {
@@ -223,7 +226,7 @@ impl BlobFileCache {
                 touched: AtomicBool::new(false),
             }),
         };
-        // Not under the lock that closing it takes.
+        // Called without the lock, because closing the file takes it.
         self.limit.opened(OpenBlobFile {
             cache: self.itself.clone(),
             number,
@@ -241,7 +244,7 @@ impl BlobFileCache {
     }
 }
 
-/// A blob file as the limit of open files knows it.
+/// A blob file in the list of the limit of open files.
 struct OpenBlobFile {
     cache: Weak<BlobFileCache>,
     number: u64,
@@ -277,7 +280,8 @@ impl Closable for OpenBlobFile {
     }
 }
 
-/// Hung on the metadata of a blob file that no version to come holds: with the last version that does, the file goes.
+/// Attached to the metadata of an obsolete blob file, which no later version refers to. The file is deleted
+/// when the last version that refers to it is dropped.
 struct ObsoleteBlob {
     path: PathBuf,
     cache: Arc<BlobFileCache>,
@@ -297,7 +301,8 @@ impl Drop for ObsoleteBlob {
 }
 
 impl BlobFileCache {
-    /// Says that no version to come holds `file`: when the last one that does is gone, the file is deleted.
+    /// Marks `file` as obsolete: no later version refers to it, and it is deleted when the last version that
+    /// does is dropped.
     pub fn mark_obsolete(self: &Arc<Self>, file: &BlobFileMetadata, files: &Arc<ObsoleteFiles>) {
         let number = file.number();
         file.shared.handle.get_or_init(|| {
@@ -316,7 +321,8 @@ impl BlobFileCache {
     }
 }
 
-/// Hung on the metadata of a blob file that this process only reads: with the last version that has it, the file is closed.
+/// Attached to the metadata of a blob file that this process only reads. The file is closed when the last
+/// version that refers to it is dropped.
 struct OpenBlob {
     cache: Arc<BlobFileCache>,
     number: u64,
@@ -329,7 +335,8 @@ impl Drop for OpenBlob {
 }
 
 impl BlobFileCache {
-    /// Opens `file` and keeps it open until the last version that has it is gone, whatever becomes of its name.
+    /// Opens `file` and keeps it open until the last version that refers to it is dropped, even if its name
+    /// is removed meanwhile.
     pub fn hold(self: &Arc<Self>, file: &BlobFileMetadata) -> Result<()> {
         let number = file.number();
         self.file(number)?;

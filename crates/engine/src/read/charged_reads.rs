@@ -1,7 +1,9 @@
-//! Reads of users that count against the rate limiter: [`ReadOptions::rate_limiter_priority`](crate::ReadOptions::rate_limiter_priority).
+//! Reads of users that are charged to the rate limiter, by
+//! [`ReadOptions::rate_limiter_priority`](crate::ReadOptions::rate_limiter_priority).
 //!
-//! Who begins such a read says so for his thread; what is read of tables and blob files until he is done waits for permission first. Files
-//! know nothing of whose reads they serve, and those who read without a priority pay for none of it.
+//! A thread that begins such a read announces it in a thread-local variable. Until the read is done, each
+//! read of a table or blob file by that thread waits for permission first. Files do not know which user they
+//! read for, and reads without a priority cost nothing extra.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -11,14 +13,14 @@ use vfs::rate_limiter::{IoPriority, OpType, RateLimiter};
 
 use crate::stats::Stats;
 
-/// Whom reads are charged to.
+/// The rate limiter that reads are charged to, and their priority.
 pub(crate) type Charge = (Arc<RateLimiter>, IoPriority);
 
 thread_local! {
     static CHARGED: RefCell<Option<Charge>> = const { RefCell::new(None) };
 }
 
-/// What reads with `priority` are charged to; `None` if to nothing.
+/// The charge of reads with `priority`; `None` if they are not rate limited.
 #[inline]
 pub(crate) fn charge_of(limiter: &Option<Arc<RateLimiter>>, priority: Option<IoPriority>) -> Option<Charge> {
     let priority = priority?;
@@ -28,13 +30,13 @@ pub(crate) fn charge_of(limiter: &Option<Arc<RateLimiter>>, priority: Option<IoP
     Some((limiter.clone(), priority))
 }
 
-/// While it lives, what its thread reads is charged.
+/// A guard: while it exists, reads of its thread are charged.
 pub(crate) struct ChargedReads {
     before: Option<Charge>,
 }
 
 impl ChargedReads {
-    /// Begins to charge.
+    /// Begins to charge the reads of this thread.
     #[cold]
     pub fn begin(charge: Charge) -> ChargedReads {
         ChargedReads {
@@ -58,7 +60,7 @@ pub(crate) fn await_permission(bytes: usize, stats: &Stats) {
     }
 }
 
-/// Waits until `bytes` may be read at this priority.
+/// Waits until `bytes` may be read at priority `priority`.
 #[cold]
 pub(crate) fn wait(limiter: &RateLimiter, priority: IoPriority, bytes: usize, stats: &Stats) {
     let started = stats.start();

@@ -1,10 +1,11 @@
-//! The user's iterator: of each key the newest version a reader sees, deletions and older versions left out, merges resolved.
+//! The user's iterator: the newest visible value of each key. Deleted keys are skipped, merges are resolved.
 //!
-//! The cursor below walks *entries*; this walks *keys*. Where the cursor stands relative to the current key:
+//! The cursor iterates over *entries*, this iterator over *keys*. The cursor relative to the current key:
 //!
-//! * [`Place::Cursor`]: going forwards, the cursor stands on the entry that is the current key and value.
-//! * [`Place::Saved`], forwards: key and value were put together from several entries, and the cursor stands behind them.
-//! * [`Place::Saved`], backwards: the cursor stands before all entries of the current key.
+//! * [`Place::Cursor`]: going forwards, the cursor is at the entry that is the current key and value.
+//! * [`Place::Saved`], forwards: key and value were combined from several entries, and the cursor is after
+//!   them.
+//! * [`Place::Saved`], backwards: the cursor is before all entries of the current key.
 
 mod backwards;
 mod counted;
@@ -51,24 +52,27 @@ enum Direction {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
-    /// On no key: not placed, off an end, or failed.
+    /// No current key: not positioned yet, past an end, or failed.
     Nowhere,
-    /// Key and value are the cursor's.
+    /// Key and value are those of the cursor.
     Cursor,
     /// Key and value are in `saved_key` and `value`.
     Saved,
 }
 
-/// Walks the keys of a column family in order, in either direction.
+/// Iterates over the keys of a column family in order, in either direction.
 ///
-/// It reads the database as it was when it was made, or as of [`ReadOptions::snapshot`], and keeps what it needs alive by
-/// itself: it may outlive the [`Db`](crate::Db) it came from. It is `Send`; one thread uses it at a time. For as long as it
-/// lives it holds the memtables and files it reads, also after flushes and compactions have replaced them, unless
-/// [`refresh`](DbIterator::refresh) or, with a snapshot, [`ReadOptions::auto_refresh_iterator_with_snapshot`] lets them go.
+/// It reads the database as of its creation, or as of [`ReadOptions::snapshot`], and keeps alive everything
+/// it reads: it may outlive the [`Db`](crate::Db) that made it. It is `Send`; one thread uses it at a time.
+/// It pins the memtables and files it reads, even after flushes and compactions replaced them, until it is
+/// dropped, is [refreshed](DbIterator::refresh) or, with a snapshot, refreshes itself by
+/// [`ReadOptions::auto_refresh_iterator_with_snapshot`].
 ///
-/// A new iterator stands nowhere: seek first. `next`, `prev`, `key` and `value` require [`valid`](DbIterator::valid), and panic
-/// otherwise. When it is not valid, [`status`](DbIterator::status) tells the end of the keys from an error. A panic of user code (a comparator, a merge
-/// operator) passes to the caller of the move; the iterator then stands nowhere until it seeks again.
+/// A new iterator has no position: seek first. `next`, `prev`, `key` and `value` require
+/// [`valid`](DbIterator::valid) and panic otherwise. When the iterator is not valid,
+/// [`status`](DbIterator::status) distinguishes the end of the keys from an error. A panic of user code (a
+/// comparator, a merge operator) propagates to the caller of the move; the iterator is then not valid until
+/// the next seek.
 ///
 /// ```
 /// # let dir = tempfile::tempdir().unwrap();
@@ -89,79 +93,79 @@ pub struct DbIterator {
     cursor: MergingCursor,
     family: Arc<Family>,
     seqno: SeqNo,
-    /// Rows that are not written yet, and seen nevertheless.
+    /// Rows of a batch that are not written yet and are visible to this iterator.
     unwritten: Option<BatchView>,
-    /// The last of them that is seen; 0 without.
+    /// The highest sequence number of the visible unwritten rows; 0 without such rows.
     unwritten_limit: SeqNo,
     read_ts: Option<Vec<u8>>,
-    /// The bounds, with some timestamp behind them where keys have one.
+    /// The bounds, each followed by a timestamp if the family's keys have one.
     lower: Option<Vec<u8>>,
     upper: Option<Vec<u8>>,
-    /// With `prefix_same_as_start`: the prefix of the key last sought.
+    /// With `prefix_same_as_start`: the prefix of the key of the last seek.
     prefix: Option<Vec<u8>>,
     prefix_same_as_start: bool,
     auto_prefix_mode: bool,
     direction: Direction,
     place: Place,
-    /// Current user key with its timestamp in [`Place::Saved`]; else scratch: the key whose other versions are skipped.
+    /// In [`Place::Saved`], the current user key with its timestamp; else the key whose versions are skipped.
     saved_key: Vec<u8>,
-    /// Value in [`Place::Saved`], and wherever the cursor's bytes are not the value.
+    /// The value in [`Place::Saved`], and whenever the cursor's bytes are not the plain value.
     value: Vec<u8>,
-    /// Kind of the current entry; anything but `Value` has its plain value in `value`.
+    /// The kind of the current entry. The plain value is in `value` for every kind except `Value`.
     kind: Kind,
-    /// Bytes of the current entity; in [`Place::Saved`], of a value that is not prepared, where it lies.
+    /// The bytes of the current entity; in [`Place::Saved`], the blob index of a value that was not prepared.
     entity: Vec<u8>,
     /// [`ReadOptions::allow_unprepared_value`].
     allow_unprepared: bool,
-    /// The current value, of a blob, was not read; means nothing of other kinds.
+    /// The current value is in a blob file and was not read. Only meaningful for blob indexes.
     unprepared: bool,
     error: Option<Error>,
-    /// Why it can never be valid where it reads: refused, or a source could not be opened, and what it holds must not be
-    /// passed over.
+    /// Refused in the current super version, or a source could not be opened, whose rows must not be skipped.
     broken: Option<Error>,
-    /// Why it can never be valid, wherever it reads.
+    /// Why the iterator cannot be valid in any super version.
     refused: Option<Error>,
     target: Vec<u8>,
-    /// Scratch: a key behind those of a prefix.
+    /// Scratch: a key after all keys with a prefix.
     successor: Vec<u8>,
-    /// Steps to the next prefix.
+    /// The number of steps that `next_prefix` tries before it seeks.
     prefix_steps: StepsBeforeSeek,
     /// [`max_sequential_skip_in_iterations`](crate::ColumnFamilyOptions::max_sequential_skip_in_iterations).
     max_skip: u64,
-    /// How far down it reads, and how.
+    /// How the sources are read, and whether files are.
     sources: SourceOptions,
-    /// Each seek moves on to the newest rows.
+    /// Each seek moves the iterator to the newest rows.
     tailing: bool,
     max_skippable: u64,
-    /// Entries passed over in this move.
+    /// The number of entries skipped during this move.
     skipped: u64,
-    /// What is read, held for what it keeps alive: memtables and files.
+    /// The super version that is read; it keeps its memtables and files alive.
     super_version: Arc<SuperVersion>,
-    /// What is read at, held for its place in the list.
+    /// The snapshot that is read; held so that it stays in the list of snapshots.
     snapshot: Option<Snapshot>,
-    /// [`ReadOptions::auto_refresh_iterator_with_snapshot`], which has a say while there is a snapshot.
+    /// [`ReadOptions::auto_refresh_iterator_with_snapshot`]; effective only while there is a snapshot.
     auto_refresh_with_snapshot: bool,
-    /// Newer super versions are moved to.
+    /// The iterator moves to newer super versions.
     auto_refresh: bool,
-    /// The newest super version it moved to, or tried to.
+    /// The newest super version that the iterator moved to, or tried to move to.
     number: u64,
-    /// A super version with a higher number has it look around: a newer one than `number` where it moves to such, else that of the
-    /// closed database; any with a deadline.
+    /// A super version with a higher number than this makes the next move take the slow path. It is `number`
+    /// if the iterator moves to newer super versions, else the number just below that of the closed database,
+    /// and 0 with a deadline.
     watched: u64,
     /// [`ReadOptions::deadline`].
     deadline: Option<Duration>,
-    /// Where the family lists it.
+    /// The place of this iterator in the family's list of open iterators.
     listed: Option<Listed>,
-    /// Its moves are counted: there are statistics, or the thread that last sought counts; or they are charged.
+    /// Moves are observed: statistics, a perf context (of the last seek's thread), or a rate limiter.
     observed: bool,
-    /// What its reads count against.
+    /// The rate limiter that reads are charged to, with their priority.
     charge: Option<Charge>,
-    /// Keeps the database open. The last field: what is read is let go of before it may close.
+    /// Keeps the database open. The last field: everything that is read is dropped before.
     handle: Option<Arc<Handle>>,
 }
 
 impl DbIterator {
-    /// `usable` tells why it may never stand anywhere.
+    /// `usable` is an error if the iterator can never be valid, and says why.
     pub(crate) fn new(
         super_version: Arc<SuperVersion>,
         family: Arc<Family>,
@@ -241,12 +245,12 @@ impl DbIterator {
         iterator
     }
 
-    /// Keeps `db` open for as long as it lives.
+    /// Keeps `db` open for the lifetime of the iterator.
     pub(crate) fn keep_open(&mut self, db: &Db) {
         self.handle = Some(db.0.clone());
     }
 
-    /// To be called when `auto_refresh` or `number` changed.
+    /// Updates `watched`; call it after a change of `auto_refresh` or `number`.
     fn watch(&mut self) {
         self.watched = match self.auto_refresh {
             _ if self.deadline.is_some() => 0,
@@ -255,7 +259,7 @@ impl DbIterator {
         };
     }
 
-    /// Begins to read what lies between the bounds, pairs of user keys that follow each other. It stands nowhere afterwards.
+    /// Begins to read the blocks within the bounds, user keys in order. The iterator is not valid afterwards.
     pub(crate) fn prepare(&mut self, ranges: &[(Vec<u8>, Option<Vec<u8>>)], coalesce: u64, budget: u64) {
         let user = self.family.cmp.user();
         let internal = |key: &[u8]| {
@@ -272,12 +276,12 @@ impl DbIterator {
         self.place = Place::Nowhere;
     }
 
-    /// True if it reads the disk, and not memory alone.
+    /// True if the iterator may read files, and not memory alone.
     pub(crate) fn reads_disk(&self) -> bool {
         self.sources.tier == ReadTier::All
     }
 
-    /// Tells those who read ahead where there is no more to read.
+    /// Sets the bounds beyond which the sources read nothing ahead.
     fn bound_readahead(&mut self) {
         if self.lower.is_none() && self.upper.is_none() || !self.sources.read.auto_readahead_size {
             return;
@@ -294,12 +298,13 @@ impl DbIterator {
         self.cursor.set_bounds(Some(&Arc::new(bounds)));
     }
 
-    /// Reads from now on as of `snapshot`, or without one as the database is now, and lets go of the memtables and files that
-    /// have been replaced since. It stands nowhere afterwards: seek. Bounds and other options stay.
+    /// Reads from now on as of `snapshot`, or without one as of now, and releases the memtables and files
+    /// that have been replaced since. The iterator is not valid afterwards: seek. Bounds and other options
+    /// are kept.
     ///
     /// # Errors
-    /// If a file cannot be opened; it goes on reading what it read before, from where it stood. `InvalidArgument` for a snapshot
-    /// if it is [tailing](ReadOptions::tailing).
+    /// If a file cannot be opened; the iterator then continues to read its previous view at its
+    /// previous position. `InvalidArgument` for a snapshot if it is [tailing](ReadOptions::tailing).
     pub fn refresh(&mut self, snapshot: Option<&Snapshot>) -> Result<()> {
         if self.tailing && snapshot.is_some() {
             return Err(Error::invalid_argument(TAILING_WITH_SNAPSHOT));
@@ -312,23 +317,23 @@ impl DbIterator {
         Ok(())
     }
 
-    /// True if there is a newer super version to move to, or the database is closed.
+    /// True if there is a newer super version to move to, or if the database is closed.
     #[inline]
     fn outdated(&self) -> bool {
         self.family.super_version_number.load(Ordering::Relaxed) > self.watched
     }
 
-    /// Moves to the newest super version, if it can: what it reads meanwhile is all there as well.
+    /// Moves to the newest super version if possible. A failure loses nothing: the rows are the same.
     #[cold]
     fn move_to_newest(&mut self) {
         self.number = self.family.super_version_number.load(Ordering::Acquire);
         self.watch();
         let (super_version, seqno) = self.family.view(self.snapshot.as_ref());
-        // A file that cannot be opened is left to whoever must read it: the ones held have all the same rows.
+        // If a file cannot be opened, the iterator keeps its files, which have the same rows.
         let _ = self.move_to(super_version, seqno);
     }
 
-    /// Moves to the newest super version and stands there on the same key.
+    /// Moves to the newest super version, at the same key.
     #[cold]
     fn read_on_in_newest(&mut self) {
         if !self.valid() {
@@ -344,12 +349,13 @@ impl DbIterator {
         }
     }
 
-    /// Reads on at what is published now. Where no super version is newer, all that is open stays. Where one is that cannot be read, what it
-    /// holds is too old: it is broken until the next seek.
+    /// Continues to read as of the newest published row. Without a newer super version all open sources are
+    /// kept. If a newer one cannot be read, the current view is too old: the iterator is broken until the
+    /// next seek.
     fn catch_up(&mut self) {
         let seqno = self.family.published.load(Ordering::Acquire);
         let newest = &self.family.super_version;
-        // If a memtable was switched before, rows up to `seqno` may lie where this super version does not look.
+        // Rows up to `seqno` may be in a memtable newer than this super version.
         let moves = self.broken.is_some() || self.sources.ignore_range_deletions;
         if moves || !Arc::ptr_eq(&self.super_version, &newest.load()) {
             let (super_version, seqno) = self.family.view(None);
@@ -363,7 +369,7 @@ impl DbIterator {
         self.cursor.move_snapshot(self.seqno, tombstones);
     }
 
-    /// Counts an entry passed over. True, and it has failed, if these are too many for one move.
+    /// Counts a skipped entry. If the move has skipped too many, the iterator fails and the result is true.
     #[inline]
     fn skips_too_many(&mut self) -> bool {
         self.skipped += 1;
@@ -403,7 +409,7 @@ impl DbIterator {
         }
         (self.cursor, self.seqno) = (cursor, seqno);
         self.bound_readahead();
-        // A snapshot of a secondary is read where it was taken, whatever is newer.
+        // A snapshot of a secondary is read in the super version of its creation.
         self.number = self.number.max(super_version.number);
         self.watch();
         self.super_version = super_version;
@@ -419,7 +425,7 @@ impl DbIterator {
         self.family.cmp.user()
     }
 
-    /// True while it stands on a key.
+    /// True while the iterator is at a key.
     #[inline]
     pub fn valid(&self) -> bool {
         self.place != Place::Nowhere
@@ -436,7 +442,7 @@ impl DbIterator {
         self.user().strip_timestamp(self.full_key())
     }
 
-    /// The current key's timestamp; empty in families without timestamps.
+    /// The timestamp of the current key; empty in families without timestamps.
     pub fn timestamp(&self) -> &[u8] {
         self.user().timestamp(self.full_key())
     }
@@ -450,7 +456,7 @@ impl DbIterator {
         }
     }
 
-    /// The current value; of an entity, the column without a name. Empty while it is not [prepared](Self::prepare_value).
+    /// The current value; of an entity, its unnamed column. Empty until [prepared](Self::prepare_value).
     #[inline]
     pub fn value(&self) -> &[u8] {
         match self.place {
@@ -460,7 +466,7 @@ impl DbIterator {
         }
     }
 
-    /// The current value, to keep while the iterator moves on: not copied where it lies in a block of a table.
+    /// The current value, usable while the iterator moves on. A value in a block of a table is not copied.
     pub fn value_pinned(&self) -> PinnedValue {
         if self.place == Place::Cursor && self.kind == Kind::Value {
             return self.cursor.pin_value();
@@ -468,7 +474,7 @@ impl DbIterator {
         PinnedValue::owned(self.value().to_vec())
     }
 
-    /// The columns of the current entity in the order of their names, or `None` if the current value is a plain one.
+    /// The columns of the current entity in the order of their names; `None` if the value is a plain one.
     pub fn columns(&self) -> Result<Option<Columns>> {
         if self.kind != Kind::WideColumnEntity {
             return Ok(None);
@@ -485,8 +491,8 @@ impl DbIterator {
         Ok(self.columns()?.unwrap_or_else(plain))
     }
 
-    /// Shows from now on the keys from `lower` to before `upper`. It stands nowhere afterwards: seek. Costs two copies of keys; what
-    /// has been opened and read stays.
+    /// Restricts the iterator to the keys from `lower` (inclusive) to `upper` (exclusive). The iterator is
+    /// not valid afterwards: seek. Costs two copies of keys; open files and read blocks are kept.
     pub fn set_bounds(&mut self, lower: Option<&[u8]>, upper: Option<&[u8]>) {
         let stamp = |bound: &mut Option<Vec<u8>>, key: Option<&[u8]>| {
             *bound = key.map(|key| {
@@ -568,7 +574,7 @@ impl DbIterator {
         self.find_next(false);
     }
 
-    /// The cursor, to `target`.
+    /// Moves the cursor to `target`.
     fn seek_cursor(&mut self) {
         match self.sources.read.async_io {
             true => self.cursor.start_seek(&self.target, SeekKind::Seek),
@@ -651,7 +657,7 @@ impl DbIterator {
         self.step_forward();
     }
 
-    /// Moves by `step`, and stands on the same key of the newest super version then.
+    /// Moves to the same key of the newest super version, then makes the move `step`.
     #[cold]
     fn move_outdated(&mut self, step: impl FnOnce(&mut DbIterator)) {
         assert!(self.valid(), "the iterator is not valid");
@@ -670,7 +676,7 @@ impl DbIterator {
         match (self.place, self.direction) {
             (Place::Cursor, _) => {
                 let key = self.cursor.key();
-                // Sequence number 0 is the last version of its key: nothing to skip, so nothing to remember.
+                // An entry of sequence number 0 is the last version of its key: no other must be skipped.
                 let skip = internal_key::seqno(key) != 0 || self.read_ts.is_some();
                 if skip {
                     self.saved_key.clear();
@@ -721,7 +727,7 @@ impl DbIterator {
         self.place = Place::Nowhere;
     }
 
-    /// Ends the iteration, for the cursor's reason if it has one.
+    /// Ends the iteration, with the cursor's error if it has one.
     fn end(&mut self) {
         self.place = Place::Nowhere;
         if let Err(error) = self.cursor.status() {
@@ -729,7 +735,7 @@ impl DbIterator {
         }
     }
 
-    /// The highest sequence number it sees.
+    /// The highest visible sequence number.
     #[inline]
     fn newest_seqno(&self) -> SeqNo {
         self.seqno.max(self.unwritten_limit)
@@ -749,7 +755,7 @@ impl DbIterator {
     fn is_saved_key(&self, user_key: &[u8]) -> bool {
         match self.user() {
             UserComparator::Bytewise | UserComparator::ReverseBytewise => user_key == self.saved_key,
-            // Before the first move there is none, and a key without its timestamp is nothing to compare.
+            // Before the first move there is no saved key, and an empty key has no timestamp to strip.
             user => {
                 (user.timestamp_size() == 0 || !self.saved_key.is_empty())
                     && user.compare_without_timestamp(user_key, &self.saved_key).is_eq()
@@ -766,10 +772,10 @@ impl DbIterator {
         }
     }
 
-    /// From where the cursor stands, forwards to the first key a reader sees. `skipping`: not `saved_key`.
+    /// Moves forwards to the first visible key. With `skipping`, entries of `saved_key` are skipped.
     #[inline]
     fn find_next(&mut self, mut skipping: bool) {
-        // Of `saved_key`.
+        // The number of skipped entries of `saved_key`.
         let mut steps = 0;
         while self.cursor.valid() {
             let entry = match ParsedInternalKey::parse(self.cursor.key()) {
@@ -841,8 +847,8 @@ impl DbIterator {
         self.end();
     }
 
-    /// The cursor stands on a version of `saved_key` that is not visible: seeks past those that are too new. False if this one
-    /// is not too new by its timestamp, and a seek would lead back.
+    /// The cursor is at an invisible version of `saved_key`: seeks past the versions that are too new. False
+    /// if this version is not too new by its timestamp, because the seek would then move backwards.
     #[cold]
     fn seek_to_visible(&mut self) -> bool {
         let user = self.family.cmp.user();
@@ -852,7 +858,7 @@ impl DbIterator {
         {
             return false;
         }
-        // Past what was added to a batch too late, or past what was written too late.
+        // Either the batch got the row after the iterator's view, or it was written after the snapshot.
         let newest = match internal_key::seqno(self.cursor.key()) > self.unwritten_limit {
             true => self.newest_seqno(),
             false => self.seqno,
@@ -863,7 +869,7 @@ impl DbIterator {
         true
     }
 
-    /// Makes the cursor's entry, whose bytes are not its plain value, the current one.
+    /// Makes the cursor's entry the current one, when its bytes are not its plain value.
     fn take_special(&mut self, kind: Kind) {
         if self.leaves_unread(kind) {
             self.place = Place::Cursor;
@@ -887,7 +893,7 @@ impl DbIterator {
         self.place = Place::Cursor;
     }
 
-    /// The cursor stands on the newest visible entry of a key, an operand: collects what lies below it and resolves it.
+    /// The cursor is at the newest visible entry of a key, a merge operand: resolves the merge.
     fn merge_forwards(&mut self) {
         self.saved_key.clear();
         self.saved_key
@@ -903,7 +909,7 @@ impl DbIterator {
             if !self.is_saved_key(entry.user_key) {
                 break;
             }
-            // Below what is not written yet there may be what was written after the snapshot.
+            // After an unwritten row may follow rows written after the snapshot, which are invisible.
             if !self.visible(&entry) {
                 self.cursor.next();
                 continue;
@@ -941,7 +947,7 @@ impl DbIterator {
         }
     }
 
-    /// Makes `saved_key` current, with the bytes of an entry of `kind`.
+    /// Makes `saved_key` the current key, with the bytes of an entry of `kind`.
     fn take_saved(&mut self, kind: Kind, bytes: Vec<u8>) {
         if kind == Kind::Value {
             self.value = bytes;
@@ -981,8 +987,8 @@ thread_local! {
     static TARGET: Spare<u8> = const { Spare::new() };
 }
 
-/// Makes `target` what sorts at or before the newest entry of `key` that is visible at `seqno` and `read_ts`, and behind all that
-/// are newer.
+/// Sets `target` to a key that sorts at or before the newest entry of `key` visible at `seqno` and `read_ts`,
+/// and after all newer entries.
 fn newest_visible(target: &mut Vec<u8>, key: &[u8], read_ts: Option<&[u8]>, seqno: SeqNo) {
     let read_ts = read_ts.unwrap_or_default();
     target.clear();

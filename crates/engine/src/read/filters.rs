@@ -1,4 +1,4 @@
-//! Which tables, and blocks of them, an iterator passes over because its user does not want them.
+//! The filters by which an iterator skips tables, and blocks of tables.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,12 +8,12 @@ use sst::{BlockPropertyFilter, Table, TableCursor, TableProperties};
 
 use crate::options::ReadOptions;
 
-/// Says by a table's properties whether an iterator is to look into it: RocksDB's `table_filter`.
+/// A predicate over a table's properties: true if an iterator reads the table. RocksDB's `table_filter`.
 #[derive(Clone)]
 pub struct TableFilter(Arc<dyn Fn(&TableProperties) -> bool + Send + Sync>);
 
 impl TableFilter {
-    /// Tables for which `wanted` is false are passed over.
+    /// A filter that skips the tables for which `wanted` is false.
     pub fn new(wanted: impl Fn(&TableProperties) -> bool + Send + Sync + 'static) -> TableFilter {
         TableFilter(Arc::new(wanted))
     }
@@ -32,7 +32,7 @@ pub(crate) struct Filters {
 }
 
 impl Filters {
-    /// `None` where everything is wanted.
+    /// The filters of `options`; `None` if there are none.
     pub fn of(options: &ReadOptions) -> Option<Arc<Filters>> {
         let any = options.table_filter.is_some() || options.block_property_filter.is_some();
         any.then(|| {
@@ -43,7 +43,7 @@ impl Filters {
         })
     }
 
-    /// Tells a cursor over `table` what it passes over.
+    /// Sets up a cursor over `table` to skip the blocks, or the whole table, that the filters reject.
     pub fn apply(&self, table: &Table, cursor: &mut TableCursor) -> Result<()> {
         if let Some(TableFilter(wanted)) = &self.table
             && !wanted(table.properties())

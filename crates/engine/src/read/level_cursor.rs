@@ -1,4 +1,4 @@
-//! The files of one level below L0, read as one sorted run. A file is opened when the cursor comes to it.
+//! The files of one level below L0, read as one sorted run. A file is opened when the cursor reaches it.
 
 use std::collections::VecDeque;
 use std::ops::{ControlFlow, Range};
@@ -13,59 +13,62 @@ use super::filters::Filters;
 use super::table_cache::TableCache;
 use vfs::OpenOptions;
 
-/// Where a [`LevelCursor`] stands.
+/// The position of a [`LevelCursor`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
-    /// Nowhere: off an end, or failed.
+    /// No position: past an end, or failed.
     Nowhere,
-    /// On an entry of the current file.
+    /// At an entry of the current file.
     Entry,
-    /// On the first entry of a block that has not been read: its key is known.
+    /// At the first entry of a block that has not been read: only its key is known.
     Unread,
-    /// On the largest bound of the current file, whose entries are behind but whose range tombstones may reach further.
+    /// At the largest bound of the current file. Its entries are all before it, but its range tombstones may
+    /// extend further.
     LargestBound,
-    /// On the smallest bound of the current file, going backwards.
+    /// At the smallest bound of the current file, going backwards.
     SmallestBound,
 }
 
-/// The files walked: by key, without overlap.
+/// The files of the cursor: ordered by key, without overlap.
 enum Files {
-    /// A whole level, whose files are searched by their prefixes.
+    /// A whole level, whose index by key prefixes finds the file.
     Level(Arc<Version>, usize),
     /// Some files of a level: the input of a compaction.
     Some(Vec<Arc<FileMetadata>>),
 }
 
-/// Walks a level. Standing on a file with range tombstones it stops once more at the file's bound before it goes on to the
-/// next file, as an entry of kind "boundary" that the merging cursor steps over; see there for why.
+/// Iterates over a level. In a file with range tombstones the cursor stops once more at the file's bound
+/// before it goes on to the next file, at an entry of kind "boundary" that the merging cursor skips; see
+/// `merging_cursor` for the reason.
 pub(crate) struct LevelCursor {
     tables: Arc<TableCache>,
     files: Files,
     options: BlockReadOptions,
     bounds: Option<Arc<ScanBounds>>,
-    /// What was begun to be read of files, by their places, in their order.
+    /// Prefetched files: their indexes in `files`, in order, and the reads that were begun.
     prepared: VecDeque<(usize, Prepared)>,
-    /// How files are opened for this cursor alone; `None`: they are read as by everybody.
+    /// How files are opened for this cursor alone; `None`: through the open tables that all readers share.
     own_files: Option<OpenOptions>,
-    /// What of the files is passed over.
+    /// The filters by which files, and blocks of files, are skipped.
     filters: Option<Arc<Filters>>,
-    /// False: range tombstones are somebody else's business, and there are no boundaries.
+    /// False: the owner handles range tombstones itself, and the cursor stops at no boundaries.
     with_tombstones: bool,
-    /// A seek may end on an entry whose block it does not read; see [`defer_reads`](Self::defer_reads).
+    /// A seek may end at an entry whose block is not read yet; see [`defer_reads`](Self::defer_reads).
     defers: bool,
     /// Index of the current file.
     file: usize,
     cursor: Option<TableCursor>,
     /// The current file's tombstones within its bounds; `None` without any.
     tombstones: Option<Arc<FragmentedTombstones>>,
-    /// Set when `tombstones` is another than at the last [`take_changed_tombstones`](Self::take_changed_tombstones).
+    /// Set when `tombstones` has changed since the last
+    /// [`take_changed_tombstones`](Self::take_changed_tombstones).
     tombstones_changed: bool,
     place: Place,
     error: Option<Error>,
 }
 
 impl LevelCursor {
-    /// Over `level` of `version`. Opens nothing yet.
+    /// A cursor over `level` of `version`. Opens no file yet.
     pub fn new(
         tables: Arc<TableCache>,
         version: Arc<Version>,
@@ -76,7 +79,7 @@ impl LevelCursor {
         LevelCursor::walking(tables, Files::Level(version, level), options, with_tombstones)
     }
 
-    /// Over one file.
+    /// A cursor over one file.
     pub fn over_file(
         tables: Arc<TableCache>,
         file: Arc<FileMetadata>,
@@ -86,21 +89,22 @@ impl LevelCursor {
         LevelCursor::walking(tables, Files::Some(vec![file]), options, with_tombstones)
     }
 
-    /// From now on a seek need not read the block it ends in, where the index tells its first key: the cursor is
-    /// [unread](Self::is_unread) then.
+    /// Allows a seek to skip reading the block it ends in, if the index has the block's first key: the cursor
+    /// is then [unread](Self::is_unread).
     pub fn defer_reads(mut self) -> LevelCursor {
         self.defers = true;
         self
     }
 
-    /// Passes over what `filters` do not want. Range tombstones, and the bounds of files that have some, stay.
+    /// Skips the files and blocks that `filters` reject. Range tombstones, and the bounds of files that have
+    /// some, are kept.
     pub fn filtered(mut self, filters: Option<Arc<Filters>>) -> LevelCursor {
         self.filters = filters;
         self
     }
 
-    /// Over `files`, which lie in one level below L0, in their order; every entry of them, and no boundaries. Reads through
-    /// descriptors of its own.
+    /// A cursor over `files`, which are files of one level below L0, in order. It returns every entry and no
+    /// boundaries, and reads through its own file descriptors.
     pub fn over_files(
         tables: Arc<TableCache>,
         files: Vec<Arc<FileMetadata>>,
@@ -138,7 +142,7 @@ impl LevelCursor {
         }
     }
 
-    /// Says between which keys somebody scans: nothing outside is read ahead.
+    /// Sets the bounds of a scan: nothing outside them is read ahead.
     pub fn set_bounds(&mut self, bounds: Option<Arc<ScanBounds>>) {
         if let Some(cursor) = &mut self.cursor {
             cursor.set_bounds(bounds.clone());
@@ -146,7 +150,7 @@ impl LevelCursor {
         self.bounds = bounds;
     }
 
-    /// The current entry's value, kept alive by itself. Requires an entry, not a bound.
+    /// The current entry's value as a handle that keeps it alive. Requires an entry, not a bound.
     pub fn value_pin(&self) -> PinnedBytes {
         self.cursor
             .as_ref()
@@ -160,18 +164,19 @@ impl LevelCursor {
         }
     }
 
-    /// The cursor over the current file, on an entry that was read.
+    /// The cursor over the current file, if the position is an entry that was read.
     #[inline]
     pub fn at_table(&self) -> Option<&TableCursor> {
         self.cursor.as_ref().filter(|_| self.place == Place::Entry)
     }
 
-    /// The same, to look at the block it stands in. It is to be left where it is.
+    /// The cursor over the current file, if the position is an entry that was read, to inspect the block of
+    /// the entry. The caller must not move it.
     pub fn at_table_mut(&mut self) -> Option<&mut TableCursor> {
         self.cursor.as_mut().filter(|_| self.place == Place::Entry)
     }
 
-    /// As [`TableCursor::run`], on an entry of a table.
+    /// Same as [`TableCursor::run`], for the current table.
     #[inline]
     pub fn run(&mut self, stop: u64, visit: impl FnMut(&[u8], usize, &[u8]) -> ControlFlow<()>) -> bool {
         match (&mut self.cursor, self.place) {
@@ -184,7 +189,7 @@ impl LevelCursor {
         }
     }
 
-    /// To the first entry behind the block it stands in.
+    /// Moves to the first entry after the current block.
     pub fn leave_block(&mut self) {
         if let Some(cursor) = self.at_table_mut() {
             cursor.leave_block();
@@ -192,14 +197,15 @@ impl LevelCursor {
         }
     }
 
-    /// To the entry after, as [`Cursor::next`]. True if that was the end of a block.
+    /// Moves to the next entry, like [`Cursor::next`]. True if the entry that was left was the last of a
+    /// block.
     #[inline]
     pub fn step(&mut self) -> bool {
         debug_assert!(!self.is_unread(), "read first");
         let mut ended = false;
         match (&mut self.cursor, self.place) {
             (Some(cursor), Place::Entry) => ended = cursor.step(),
-            // From the smallest bound the entries lie ahead.
+            // From the smallest bound, the file's entries are ahead.
             (Some(cursor), Place::SmallestBound) => cursor.seek_to_first(),
             _ => {}
         }
@@ -207,19 +213,20 @@ impl LevelCursor {
         ended
     }
 
-    /// True on a file's bound rather than on an entry.
+    /// True if the position is a bound of a file and not an entry.
     #[inline]
     pub fn at_boundary(&self) -> bool {
         matches!(self.place, Place::LargestBound | Place::SmallestBound)
     }
 
-    /// True if it stands on an entry whose key alone is known: [`read`](Self::read) comes before its value, and before a step.
+    /// True if only the key of the current entry is known: [`read`](Self::read) must be called before its
+    /// value is used, and before a step.
     #[inline]
     pub fn is_unread(&self) -> bool {
         self.place == Place::Unread
     }
 
-    /// Reads the block of the entry it stands on.
+    /// Reads the block of the current entry.
     #[cold]
     pub fn read(&mut self) {
         if let Some(cursor) = &mut self.cursor {
@@ -228,7 +235,7 @@ impl LevelCursor {
         self.settle_forwards();
     }
 
-    /// The tombstones in force, if they are not those of the last call.
+    /// The tombstones in force, if they have changed since the last call.
     #[inline]
     pub fn take_changed_tombstones(&mut self) -> Option<Option<Arc<FragmentedTombstones>>> {
         if !self.tombstones_changed {
@@ -250,7 +257,7 @@ impl LevelCursor {
         }
     }
 
-    /// Makes `file` the current one. False, with nothing current, beyond either end or after an error.
+    /// Makes `file` the current one. False, without a current file, past either end or after an error.
     fn enter(&mut self, file: Option<usize>) -> bool {
         let Some(file) = file.filter(|&file| file < self.files().len()) else {
             self.leave();
@@ -306,7 +313,8 @@ impl LevelCursor {
         Ok(())
     }
 
-    /// After the current file's cursor moved forwards: stands on its entry, its bound, or goes on to the next file.
+    /// After the current file's cursor moved forwards: the position becomes its entry or its bound, or moves
+    /// to the next file.
     #[inline]
     fn settle_forwards(&mut self) {
         match &self.cursor {
@@ -377,8 +385,8 @@ impl LevelCursor {
         }
     }
 
-    /// To the first entry at or after `target`, or anywhere if nothing at or behind `target` has its prefix: a file whose filter
-    /// knows that is not read.
+    /// Moves to the first entry at or after `target`. If no key at or after `target` has its prefix, the
+    /// resulting position is unspecified: a file whose filter excludes the prefix is not read.
     pub fn seek_within_prefix(&mut self, target: &[u8]) {
         let file = self.file_of(target);
         if !self
@@ -398,16 +406,16 @@ impl LevelCursor {
         }
     }
 
-    /// True if `file` has nothing to say about keys with the prefix of `target` at or behind it. Range tombstones say something.
+    /// True if `file` has neither keys with the prefix of `target` at or after it, nor range tombstones.
     fn lacks_prefix(&self, file: &Arc<FileMetadata>, target: &[u8]) -> bool {
         let lacks = self.tables.with_table(file, |table| {
             Ok(table.range_tombstones().is_empty() && !table.may_contain_prefix_of(target, &self.options)?)
         });
-        // Whoever seeks is told.
+        // An error counts as "may have the prefix": the seek that follows reports it.
         lacks.unwrap_or(false)
     }
 
-    /// The first file that ends at or behind `target`.
+    /// The first file that ends at or after `target`.
     fn file_of(&self, target: &[u8]) -> usize {
         match &self.files {
             Files::Level(version, level) => version.find_file(*level, target),
@@ -418,7 +426,8 @@ impl LevelCursor {
         }
     }
 
-    /// The last file that begins at or before `target`: the first that does not end before it, or the one before.
+    /// The last file that begins at or before `target`: the first that does not end before it, or the file
+    /// before that.
     fn file_before(&self, target: &[u8]) -> Option<usize> {
         let i = self.file_of(target);
         let cmp = self.tables.comparator();
@@ -437,18 +446,18 @@ impl LevelCursor {
         if let Some(cursor) = &mut self.cursor {
             seek(cursor);
         }
-        // Whatever bound it stood on, it stands there no more.
+        // The cursor is no longer at a bound.
         self.place = Place::Entry;
         true
     }
 }
 
 impl LevelCursor {
-    /// Begins to read what lies in these ranges, which follow each other: no more than `budget` bytes, which what is begun is taken from.
-    /// Files that cannot be opened now fail when they are come to.
+    /// Begins to read the blocks in `ranges`, which are in order: at most `budget` bytes, from which the size
+    /// of the reads is subtracted. Files that cannot be opened now fail when the cursor reaches them.
     pub fn prepare(&mut self, ranges: &[ScanBounds], coalesce: u64, budget: &mut u64) {
         self.prepared.clear();
-        // Files, and which ranges come to them.
+        // The files to read, and for each the ranges that it overlaps.
         let mut places: Vec<(usize, Range<usize>)> = Vec::new();
         for (number, range) in ranges.iter().enumerate() {
             let first = range.lower.as_deref().map_or(0, |lower| self.file_of(lower));
@@ -472,12 +481,13 @@ impl LevelCursor {
                 self.prepared.push_back((place, prepared));
             }
         }
-        // Whatever is open is opened again, to have them.
+        // The open file is opened again, to use the prefetched blocks.
         self.cursor = None;
         self.leave();
     }
 
-    /// Asks for the memory that a `seek`, or if `backwards` a `seek_for_prev`, to `target` reads first; one of the two must follow.
+    /// Prefetches into the CPU's cache the memory that a `seek` to `target` (or a `seek_for_prev` if
+    /// `backwards`) reads first. That seek must follow.
     pub fn hint_seek(&mut self, target: &[u8], backwards: bool) {
         let file = match backwards {
             true => self.file_before(target),
@@ -486,13 +496,13 @@ impl LevelCursor {
         self.place_in(file, |cursor| cursor.hint_seek(target));
     }
 
-    /// Begins to read what `seek` to `target`, which must follow, will want.
+    /// Begins to read the blocks that `seek` to `target` will need. That seek must follow.
     pub fn start_seek(&mut self, target: &[u8]) {
         let file = self.file_of(target);
         self.place_in(Some(file), |cursor| cursor.start_seek(target, false));
     }
 
-    /// The same of `seek_within_prefix`.
+    /// Begins to read the blocks that `seek_within_prefix` to `target` will need. That seek must follow.
     pub fn start_seek_within_prefix(&mut self, target: &[u8]) {
         let file = self.files().get(self.file_of(target));
         if file.is_some_and(|file| !self.lacks_prefix(file, target)) {
@@ -500,7 +510,7 @@ impl LevelCursor {
         }
     }
 
-    /// The same of `seek_for_prev`.
+    /// Begins to read the blocks that `seek_for_prev` to `target` will need. That seek must follow.
     pub fn start_seek_for_prev(&mut self, target: &[u8]) {
         let file = self.file_before(target);
         self.place_in(file, |cursor| cursor.start_seek(target, true));

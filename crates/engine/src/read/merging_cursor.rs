@@ -1,4 +1,5 @@
-//! One sorted run made of many: memtables, L0 files and levels, with what range tombstones cover left out.
+//! One sorted run merged from many: memtables, L0 files and levels. Entries that range tombstones cover are
+//! skipped.
 //!
 //! ```text
 //!   lane 0  memtable           newest            heap: lanes that stand on an entry, the smallest key on top
@@ -9,15 +10,17 @@
 //! ```
 //!
 //! Invariants:
-//! 1. Every lane not in the heap has run off its end in the current direction, has nothing of the prefix sought, or failed.
-//! 2. Going forwards, no lane stands before the top's key; going backwards, none stands after it.
-//! 3. For one user key, whatever lane `i` holds is newer than whatever lane `j > i` holds. So a tombstone of lane `i`
-//!    covers everything of its span in the lanes below, and those may seek to the span's end without looking. Its own lane may
-//!    where nothing in it that is seen is newer than the tombstone, as far as memtables and tables know.
-//! 4. The lane on top stands on an entry that was read; others may stand on one of which only the key is known, so that
-//!    levels that nobody comes to are not read.
-//! 5. A level stands on a *boundary* (the edge of a file that has range tombstones) until every other lane has passed it,
-//!    so that the file's tombstones stay in force exactly as long as they can matter.
+//! 1. Every lane outside the heap is past its end in the current direction, has no entry with the sought
+//!    prefix, or failed.
+//! 2. Going forwards, no lane is before the top's key; going backwards, no lane is after it.
+//! 3. For one user key, the entries of lane `i` are newer than those of every lane `j > i`. Therefore a
+//!    tombstone of lane `i` covers everything in its span in the older lanes, and these may seek to the end
+//!    of the span without looking at the entries. Its own lane may do so if no visible entry in it is newer
+//!    than the tombstone, as far as memtables and tables know.
+//! 4. The lane on top is at an entry that was read. Other lanes may be at an entry of which only the key is
+//!    known, so that levels whose turn never comes are not read.
+//! 5. A level stays at a *boundary* (the bound of a file that has range tombstones) until every other lane
+//!    has passed it, so that the file's tombstones stay in force exactly as long as they can cover an entry.
 
 use std::cmp::Ordering;
 use std::ops::ControlFlow;
@@ -35,15 +38,16 @@ use super::level_cursor::LevelCursor;
 use super::spare::Spare;
 use super::value::PinnedValue;
 
-/// Covered entries stepped over one by one before the covered lanes seek to the end of the span: a seek costs as
-/// much as some tens of steps.
+/// The number of covered entries that are stepped over before the covered lanes seek to the end of the span:
+/// a seek costs as much as some tens of steps.
 const STEPS_BEFORE_SEEK: u32 = 8;
 
-/// Where a lane's entries come from. An enum, so that a step costs a predictable branch and not an indirect call.
+/// The source of a lane's entries. An enum, so that a step costs a predictable branch and not an indirect
+/// call.
 pub(crate) enum Source {
-    /// A memtable, mutable or not.
+    /// A memtable, mutable or immutable.
     Memtable(MemtableCursor),
-    /// One table, of L0.
+    /// One table of L0.
     Table(TableCursor),
     /// The files of a level below L0, one after the other.
     Level(LevelCursor),
@@ -72,7 +76,7 @@ impl Source {
     fn value(&self) -> &[u8] {
         on_source!(self, cursor => cursor.value())
     }
-    /// True if that was the end of a block.
+    /// Moves to the next entry. True if the entry that was left was the last of a block.
     #[inline(always)]
     fn next(&mut self) -> bool {
         match self {
@@ -125,15 +129,17 @@ impl Source {
         matches!(self, Source::Level(level) if level.is_unread())
     }
 
-    /// True unless nothing that a reader at `snapshot` sees can be as new as one of its range tombstones in force, of sequence number
-    /// `tombstone`, or newer, and within its span.
+    /// True if this source may have an entry within the span of one of its own tombstones, visible at
+    /// `snapshot`, that is as new as the tombstone, whose sequence number is `tombstone`, or newer. False
+    /// only if that is certain.
     fn may_have_over(&self, tombstone: SeqNo, snapshot: SeqNo) -> bool {
         let table = match self {
             Source::Memtable(cursor) => return cursor.table().has_entries_over(tombstone, snapshot),
             Source::Table(cursor) => Some(cursor),
             Source::Level(cursor) => cursor.at_table(),
         };
-        // All of an ingested file has one sequence number, and its deletions cover what is older.
+        // All entries of an ingested file have one sequence number, and its range deletions cover only older
+        // entries.
         table.is_none_or(|cursor| cursor.table().largest_entry_seqno() >= tombstone)
     }
 }
@@ -144,7 +150,7 @@ enum Direction {
     Backward,
 }
 
-/// A seek that reads may be begun for.
+/// A kind of seek whose reads may be started in advance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SeekKind {
     /// `seek`.
@@ -155,7 +161,7 @@ pub(crate) enum SeekKind {
     ForPrev,
 }
 
-/// A lane in the heap, with the first eight bytes of its key beside it: most comparisons need no more.
+/// A lane in the heap, with the first eight bytes of its key: most comparisons need no more.
 #[derive(Clone, Copy)]
 struct Item {
     prefix: u64,
@@ -167,36 +173,38 @@ thread_local! {
     static HEAP: Spare<Item> = const { Spare::new() };
 }
 
-/// Merges sources. See the module's head for the invariants.
+/// Merges sources. The module documentation lists the invariants.
 pub(crate) struct MergingCursor {
     cmp: InternalComparator,
     sources: Vec<Source>,
-    /// The tombstones of each lane in force where it stands; none, also for lanes beyond its end, where there never were any.
+    /// For each lane, the cursor over the tombstones in force at the lane's position. `None`, and possibly
+    /// beyond the end of the vector, for lanes that never had tombstones.
     tombstones: Vec<Option<Box<TombstoneCursor>>>,
-    /// Lanes whose tombstones are not empty, and lanes that stand on an entry that was not read: while there are any, steps have more
-    /// to look at.
+    /// The number of lanes with tombstones, plus the number of lanes at an entry that was not read. While it
+    /// is not 0, steps take the slower path.
     active: usize,
-    /// Those that stand on an entry that was not read.
+    /// The number of lanes at an entry that was not read.
     unread: usize,
-    /// Lanes of tables.
+    /// The number of lanes that read tables.
     runs: usize,
     heap: Vec<Item>,
     direction: Direction,
-    /// The last step forwards ended a block of the lane that was on top, which may stand at the beginning of another.
+    /// The last step forwards left the last entry of a block of the top lane, which is then possibly at the
+    /// first entry of its next block.
     ended_block: bool,
-    /// Tombstones newer than this are not seen ...
+    /// Tombstones newer than this are invisible, ...
     snapshot: SeqNo,
-    /// ... in the newest lane those newer than this ...
+    /// ... those of the newest lane if they are newer than this, ...
     newest_snapshot: SeqNo,
-    /// ... nor, where keys have timestamps, those newer than this.
+    /// ... and, where keys have timestamps, those with a newer timestamp than this.
     read_ts: Option<Box<[u8]>>,
     error: Option<Error>,
-    /// A key that outlives the step that moves the cursor it came from.
+    /// A copy of a key, valid after the cursor it came from has moved.
     scratch: Vec<u8>,
 }
 
 impl MergingCursor {
-    /// Over sources from newest to oldest, every entry of them: what compactions read.
+    /// A cursor over sources from newest to oldest that returns every entry: the input of a compaction.
     pub fn over(cmp: InternalComparator, sources: Vec<Source>) -> MergingCursor {
         let mut cursor = MergingCursor::new(cmp, sources.len(), MAX_SEQNO, None);
         for source in sources {
@@ -205,8 +213,8 @@ impl MergingCursor {
         cursor
     }
 
-    /// Over sources to be [added](MergingCursor::add), `most` of them as a rule, without what tombstones cover that a reader at
-    /// `snapshot` and `read_ts` sees.
+    /// A cursor over sources that are [added](MergingCursor::add) later, usually at most `most`. Entries
+    /// covered by tombstones that a reader at `snapshot` and `read_ts` sees are skipped.
     pub fn new(
         cmp: InternalComparator,
         most: usize,
@@ -235,26 +243,29 @@ impl MergingCursor {
         }
     }
 
-    /// Bytes on the heap, but for what grows while it is moved, and whatever more room the memory it took over has.
+    /// Heap memory in bytes, without buffers that grow as the cursor moves, and without unused capacity of
+    /// recycled buffers.
     pub fn memory_usage(&self) -> usize {
         let tombstones = self.tombstones.iter().flatten().count() * size_of::<TombstoneCursor>();
         let of_lanes = self.tombstones.len() * size_of::<Option<Box<TombstoneCursor>>>();
         self.sources.len() * (size_of::<Source>() + size_of::<Item>()) + of_lanes + tombstones
     }
 
-    /// Adds a source older than all before it, with its range tombstones. Levels bring their own, file by file.
+    /// Adds a source older than all added before, with its range tombstones. Levels supply their own, file by
+    /// file.
     pub fn add(&mut self, source: Source, tombstones: Option<TombstoneSource>) {
         self.runs += usize::from(!matches!(source, Source::Memtable(_)));
         self.sources.push(source);
         self.set_tombstones(self.sources.len() - 1, tombstones);
     }
 
-    /// In the newest lane, which is still to be added, tombstones up to `snapshot` are seen, whatever is in the others.
+    /// In the newest lane, which is not added yet, tombstones up to `snapshot` are visible, independently of
+    /// the other lanes.
     pub fn see_in_newest(&mut self, snapshot: SeqNo) {
         self.newest_snapshot = snapshot;
     }
 
-    /// Those of `lane` are `tombstones` from now on.
+    /// Replaces the tombstones of `lane` by `tombstones`.
     fn set_tombstones(&mut self, lane: usize, tombstones: Option<TombstoneSource>) {
         let tombstones = tombstones.filter(|tombstones| !tombstones.is_empty());
         if tombstones.is_some() && lane >= self.tombstones.len() {
@@ -278,7 +289,8 @@ impl MergingCursor {
         self.active += is_active(slot);
     }
 
-    /// Leaves out what tombstones at or below `snapshot` cover, from the next placing on; those of the newest lane are now `newest`.
+    /// From the next seek on, skips entries covered by tombstones at or below `snapshot`. The tombstones of
+    /// the newest lane are replaced by `newest`.
     pub fn move_snapshot(&mut self, snapshot: SeqNo, newest: TombstoneSource) {
         (self.snapshot, self.newest_snapshot) = (snapshot, snapshot);
         if !self.sources.is_empty() {
@@ -286,7 +298,7 @@ impl MergingCursor {
         }
     }
 
-    /// Says between which internal keys somebody scans: nothing outside is read ahead.
+    /// Sets the bounds of a scan, as internal keys: nothing outside them is read ahead.
     pub fn set_bounds(&mut self, bounds: Option<&Arc<ScanBounds>>) {
         for source in &mut self.sources {
             match source {
@@ -297,8 +309,8 @@ impl MergingCursor {
         }
     }
 
-    /// Begins to read what lies in these ranges of internal keys, which follow each other, of all sources together. No more than `budget`
-    /// bytes. It stands nowhere afterwards.
+    /// Begins to read the blocks of all sources in these ranges of internal keys, which are in order: at most
+    /// `budget` bytes in all. The cursor is not valid afterwards.
     pub fn prepare(&mut self, ranges: &[ScanBounds], read: &BlockReadOptions, coalesce: u64, budget: u64) {
         let mut budget = budget;
         vfs::together(|| {
@@ -316,8 +328,9 @@ impl MergingCursor {
         self.heap.clear();
     }
 
-    /// Where there are several runs of tables, has them ask for the memory that a `seek`, or if `backwards` a `seek_for_prev`, to
-    /// `target` will read first, so that they wait for it together. One of the two must follow.
+    /// If there are several runs of tables, makes each prefetch into the CPU's cache the memory that a `seek`
+    /// to `target` (or a `seek_for_prev` if `backwards`) reads first, so that the cache misses overlap. That
+    /// seek must follow.
     #[inline]
     pub fn hint_seek(&mut self, target: &[u8], backwards: bool) {
         if self.runs < 2 {
@@ -332,7 +345,8 @@ impl MergingCursor {
         }
     }
 
-    /// Begins to read what a `seek` to `target` of this kind, which must follow, will want of each source, all of it together.
+    /// Begins to read the blocks of every source that a seek of kind `kind` to `target` will need, all reads
+    /// together. That seek must follow.
     #[cold]
     pub fn start_seek(&mut self, target: &[u8], kind: SeekKind) {
         vfs::together(|| {
@@ -353,8 +367,9 @@ impl MergingCursor {
         });
     }
 
-    /// As `seek`, where whoever asks wants no key behind those with `target`'s prefix, which is one by `extractor`: memtables and
-    /// tables whose filters know that they have none are not read, and the others `side_by_side` if told so.
+    /// Like `seek`, for a caller that needs no key after those with `target`'s prefix by `extractor`.
+    /// Memtables and tables whose filters exclude the prefix are not read. With `side_by_side`, the reads of
+    /// the others are started together.
     pub fn seek_within_prefix(&mut self, target: &[u8], extractor: &dyn PrefixExtractor, side_by_side: bool) {
         if side_by_side {
             self.start_seek(target, SeekKind::WithinPrefix);
@@ -364,7 +379,8 @@ impl MergingCursor {
         });
     }
 
-    /// As `seek_for_prev`, where whoever asks wants no key before those with `target`'s prefix. Only memtables' filters are asked.
+    /// Like `seek_for_prev`, for a caller that needs no key before those with `target`'s prefix. Only the
+    /// filters of memtables are used.
     pub fn seek_for_prev_within_prefix(&mut self, target: &[u8], extractor: &dyn PrefixExtractor) {
         self.place(Direction::Backward, |source| {
             source.seek_for_prev_within_prefix(target, extractor);
@@ -388,7 +404,7 @@ impl MergingCursor {
         self.before_by_key(a, b)
     }
 
-    /// The same of two with the same prefix.
+    /// True if `a` leaves the heap before `b`, for two items whose first eight bytes are equal.
     #[inline(never)]
     fn before_by_key(&self, a: Item, b: Item) -> bool {
         let [a, b] = [a, b].map(|item| self.sources[item.lane as usize].key());
@@ -399,7 +415,7 @@ impl MergingCursor {
             }
     }
 
-    /// Of the two below `at` the one that leaves first, where there are any.
+    /// The child of `at` that leaves the heap first; `None` for a leaf.
     #[inline(always)]
     fn child(&self, at: usize) -> Option<usize> {
         let left = 2 * at + 1;
@@ -411,8 +427,8 @@ impl MergingCursor {
         }
     }
 
-    /// Puts the item at `at` where it belongs among those below. One that does not stay has most likely far to go: the way down is gone to its
-    /// end without looking at it, and then back.
+    /// Moves the item at `at` down to its place in the heap. An item that moves at all usually moves far: the
+    /// path of smallest children is followed to its end without comparing with the item, and then back up.
     fn sift_down(&mut self, mut at: usize) {
         let item = self.heap[at];
         let Some(first) = self.child(at) else { return };
@@ -461,7 +477,8 @@ impl MergingCursor {
         }
     }
 
-    /// After `lane` moved: takes over the tombstones of the file a level stands in now, and an error if it met one.
+    /// After a move of `lane`: adopts the tombstones of the file that a level is in now, and its error if it
+    /// failed.
     #[inline]
     fn note_moved(&mut self, lane: usize) {
         if let Source::Level(level) = &mut self.sources[lane]
@@ -482,7 +499,7 @@ impl MergingCursor {
         let lane = self.heap[0].lane as usize;
         self.note_moved(lane);
         if self.sources[lane].valid() {
-            // Alone it is compared with nobody, and whoever joins builds the heap anew.
+            // A single lane is compared with no other, and the heap is rebuilt when lanes are added.
             if self.heap.len() > 1 {
                 self.heap[0].prefix = self.prefix_of(lane);
                 self.sift_down(0);
@@ -509,7 +526,7 @@ impl MergingCursor {
         self.settle_top();
     }
 
-    /// What of `lane` is seen.
+    /// The snapshot that limits the visible tombstones of `lane`.
     fn snapshot_of(&self, lane: usize) -> SeqNo {
         match lane {
             0 => self.newest_snapshot,
@@ -517,7 +534,8 @@ impl MergingCursor {
         }
     }
 
-    /// The newest lane whose tombstones cover the entry on top, and the sequence number of the newest that does.
+    /// The newest lane whose tombstones cover the top entry, and the sequence number of the newest such
+    /// tombstone.
     fn covering_lane(&mut self) -> Option<(usize, SeqNo)> {
         let key = self.sources[self.heap[0].lane as usize].key();
         let user_key = internal_key::user_key(key);
@@ -535,7 +553,7 @@ impl MergingCursor {
         self.tombstones.iter_mut().enumerate().find_map(covers)
     }
 
-    /// Moves on until the top is an entry nobody covers.
+    /// Moves on until no tombstone covers the top entry.
     #[inline]
     fn skip_covered(&mut self) {
         if self.active > 0 {
@@ -551,7 +569,8 @@ impl MergingCursor {
         }
     }
 
-    /// Moves on until the top is an entry nobody covers. Gives how many that somebody covers were stepped over.
+    /// Moves on until no tombstone covers the top entry. Returns the number of covered entries that were
+    /// stepped over.
     #[inline(always)]
     fn pass_over_covered(&mut self) -> u64 {
         let mut passed = 0;
@@ -585,14 +604,15 @@ impl MergingCursor {
         passed
     }
 
-    /// True if everything in `lane` that lies within the span of its own `tombstone`, and is seen, is covered.
+    /// True if every visible entry of `lane` within the span of its own tombstone `tombstone` is covered by
+    /// it.
     fn lies_under(&self, lane: usize, tombstone: SeqNo) -> bool {
-        // Where keys have timestamps, these have a say.
+        // Where keys have timestamps, the timestamps decide too, so the answer is not known.
         self.cmp.user().timestamp_size() == 0
             && !self.sources[lane].may_have_over(tombstone, self.snapshot_of(lane))
     }
 
-    /// Reads what the top stands on, if it was not read. True if it was not.
+    /// Reads the top entry's block if it was not read. True if it had to be read.
     fn read_top(&mut self) -> bool {
         let lane = self.heap[0].lane as usize;
         let Source::Level(level) = &mut self.sources[lane] else {
@@ -608,7 +628,8 @@ impl MergingCursor {
         true
     }
 
-    /// Moves the lanes from `first` on past the span of the tombstone of `lane`. False if the span is not known.
+    /// Moves lane `first` and all older lanes past the span of the current tombstone of `lane`. False if the
+    /// span is not known.
     #[cold]
     fn seek_past(&mut self, lane: usize, first: usize) -> bool {
         let span = self.tombstones[lane].as_ref().and_then(|cursor| cursor.span());
@@ -637,7 +658,7 @@ impl MergingCursor {
         true
     }
 
-    /// Turns round: brings every other lane to the far side of the current key.
+    /// Changes direction: moves every other lane to the far side of the current key.
     fn turn(&mut self, direction: Direction) {
         let current = self.heap[0].lane as usize;
         let mut key = std::mem::take(&mut self.scratch);
@@ -654,8 +675,9 @@ impl MergingCursor {
         }
         self.scratch = key;
         self.direction = direction;
-        // The current lane must stay on top until it is stepped: no other lane can stand on its very key, sequence
-        // numbers being unique, but for a boundary, and a boundary of another lane is stepped over like an entry.
+        // The current lane must stay on top until it is stepped. Sequence numbers are unique, so another lane
+        // is at the same key only if that key is a boundary, and a boundary of another lane is skipped like
+        // an entry.
         self.rebuild();
         if let Some(at) = self.heap.iter().position(|item| item.lane as usize == current) {
             self.heap.swap(0, at);
@@ -757,7 +779,8 @@ impl Cursor for MergingCursor {
 }
 
 impl BlockwiseCursor for MergingCursor {
-    /// Of a block that was entered while another lane was on top it is not told: that takes a key between two blocks.
+    /// A block that was entered while another lane was on top is not reported: then a key of another lane is
+    /// between two blocks.
     #[inline]
     fn at_block_start(&self) -> bool {
         self.ended_block && self.top_table().is_some_and(TableCursor::at_block_start)
@@ -768,7 +791,7 @@ impl BlockwiseCursor for MergingCursor {
             return None;
         }
         let bound = self.top_table()?.block_bound()?;
-        // The least of the others is one of those right below the top.
+        // The smallest of the other lanes is one of the two children of the top.
         let mut others = self.heap[1..].iter().take(2);
         let is_behind = |other: &Item| {
             let key = self.sources[other.lane as usize].key();
@@ -803,7 +826,8 @@ impl BlockwiseCursor for MergingCursor {
 }
 
 impl MergingCursor {
-    /// As [`BlockwiseCursor::run`], of the lane on top. False if it is none of a table, or keys are not in bytewise order.
+    /// Same as [`BlockwiseCursor::run`], for the top lane. False if that is a memtable, or if keys are not in
+    /// bytewise order.
     #[inline]
     fn run_top(&mut self, stop: u64, visit: impl FnMut(&[u8], usize, &[u8]) -> ControlFlow<()>) -> bool {
         let Some(&top) = self.heap.first() else {
@@ -812,7 +836,7 @@ impl MergingCursor {
         if self.active > 0 || self.direction == Direction::Backward || !self.cmp.user().is_bytewise() {
             return false;
         }
-        // The least of the others is one of those right below the top.
+        // The smallest of the other lanes is one of the two children of the top.
         let others = self.heap[1..].iter().take(2).map(|other| other.prefix);
         let stop = others.fold(stop, u64::min);
         self.ended_block = match &mut self.sources[top.lane as usize] {
@@ -826,7 +850,7 @@ impl MergingCursor {
         true
     }
 
-    /// The cursor over the table on whose entry it stands, if that is none of a memtable.
+    /// The cursor over the table of the current entry; `None` if the entry is in a memtable.
     #[inline]
     pub fn top_table(&self) -> Option<&TableCursor> {
         match &self.sources[self.heap.first()?.lane as usize] {
@@ -836,7 +860,8 @@ impl MergingCursor {
         }
     }
 
-    /// The same, to look at the block it stands in. It is to be left where it is.
+    /// The cursor over the table of the current entry, to inspect the entry's block. The caller must not move
+    /// it.
     pub fn top_table_mut(&mut self) -> Option<&mut TableCursor> {
         match &mut self.sources[self.heap.first()?.lane as usize] {
             Source::Memtable(_) => None,
@@ -845,7 +870,7 @@ impl MergingCursor {
         }
     }
 
-    /// The current value, kept alive by itself where it lies in a table or memtable. Requires `valid`.
+    /// The current value as a handle that keeps it alive in its table or memtable. Requires `valid`.
     pub fn pin_value(&self) -> PinnedValue {
         match &self.sources[self.heap[0].lane as usize] {
             Source::Memtable(cursor) => PinnedValue::in_memtable(cursor.pin_value()),

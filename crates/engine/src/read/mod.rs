@@ -1,4 +1,4 @@
-//! From files and memtables to the user: cursors, the iterator, open tables, values resolved.
+//! The path from files and memtables to the user: cursors, the iterator, open tables, resolved values.
 
 pub(crate) mod blob_cache;
 pub(crate) mod charged_reads;

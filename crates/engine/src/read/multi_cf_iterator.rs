@@ -1,7 +1,8 @@
 //! One iterator over the keys of several families.
 //!
-//! Each family's iterator stands on its first key at or behind the current one, in the direction of the walk; those that stand on the
-//! current key are `current`, in the order of the families. A step moves these, and looks for the foremost again.
+//! The iterator of each family is at its first key at or after the current one, in the direction of
+//! iteration. The iterators at the current key are `current`, in the order of the families. A step moves
+//! these and then finds the smallest key again (the largest, going backwards).
 
 use base::{Result, UserComparator};
 
@@ -9,17 +10,20 @@ use super::db_iterator::DbIterator;
 use super::value::Columns;
 use crate::db::column_family::ColumnFamily;
 
-/// Walks the keys of several families in order, in either direction, each key once; what it shows are the families' columns for the key.
+/// Iterates over the keys of several families in order, in either direction. Each key appears once, with the
+/// columns that the families have for it.
 ///
-/// [`columns`](MultiCfIterator::columns) and [`value`](MultiCfIterator::value) are what RocksDB's `NewCoalescingIterator` shows: the
-/// columns of all families together, where of two that have one name that of the later family counts.
-/// [`attribute_groups`](MultiCfIterator::attribute_groups) is what `NewAttributeGroupIterator` shows: the columns family by family.
+/// [`columns`](MultiCfIterator::columns) and [`value`](MultiCfIterator::value) return the same as RocksDB's
+/// `NewCoalescingIterator`: the columns of all families together; a column of a later family replaces one of
+/// the same name of an earlier family. [`attribute_groups`](MultiCfIterator::attribute_groups) returns the
+/// same as `NewAttributeGroupIterator`: the columns family by family.
 ///
-/// Made by [`Db::multi_cf_iterator`](crate::Db::multi_cf_iterator). It stands nowhere at first; `next`, `prev`, `key` and what it shows
-/// require [`valid`](MultiCfIterator::valid), and panic otherwise. A step costs a comparison for each family.
+/// Made by [`Db::multi_cf_iterator`](crate::Db::multi_cf_iterator). A new iterator has no position. `next`,
+/// `prev`, `key` and the accessors of values require [`valid`](MultiCfIterator::valid) and panic otherwise. A
+/// step costs one comparison per family.
 pub struct MultiCfIterator {
     families: Vec<(ColumnFamily, DbIterator)>,
-    /// Those that stand on the current key.
+    /// Indexes of the families whose iterator is at the current key.
     current: Vec<usize>,
     backwards: bool,
 }
@@ -33,22 +37,22 @@ impl MultiCfIterator {
         }
     }
 
-    /// True while it stands on a key.
+    /// True while the iterator is at a key.
     pub fn valid(&self) -> bool {
         !self.current.is_empty()
     }
 
-    /// The first error of a family's iterator, which ended the iteration.
+    /// The first error of the families' iterators; it ended the iteration.
     pub fn status(&self) -> Result<()> {
         self.families.iter().try_for_each(|(_, iter)| iter.status())
     }
 
-    /// Moves to the first key of all.
+    /// Moves to the smallest key of all families.
     pub fn seek_to_first(&mut self) {
         self.each(false, DbIterator::seek_to_first);
     }
 
-    /// Moves to the last key of all.
+    /// Moves to the largest key of all families.
     pub fn seek_to_last(&mut self) {
         self.each(true, DbIterator::seek_to_last);
     }
@@ -63,7 +67,7 @@ impl MultiCfIterator {
         self.each(true, |iter| iter.seek_for_prev(key));
     }
 
-    /// Moves to the next key. Costs a seek of each family after a move backwards.
+    /// Moves to the next key. After a move backwards it costs a seek in each family.
     pub fn next(&mut self) {
         assert!(self.valid(), "the iterator is not valid");
         if self.backwards {
@@ -73,7 +77,7 @@ impl MultiCfIterator {
         self.step(DbIterator::next);
     }
 
-    /// Moves to the key before. Costs a seek of each family after a move forwards.
+    /// Moves to the previous key. After a move forwards it costs a seek in each family.
     pub fn prev(&mut self) {
         assert!(self.valid(), "the iterator is not valid");
         if !self.backwards {
@@ -89,10 +93,11 @@ impl MultiCfIterator {
         self.families[first].1.key()
     }
 
-    /// The column without a name, of the last family that has one for the current key; empty if none has.
+    /// The value of the column without a name, from the last family that has one for the current key; empty
+    /// if none has.
     ///
     /// # Errors
-    /// Those of reads of blob files, and of damaged entities.
+    /// Errors of reads of blob files, and of damaged entities.
     pub fn value(&self) -> Result<Vec<u8>> {
         let named = |(name, value): (Vec<u8>, Vec<u8>)| name.is_empty().then_some(value);
         Ok(self
@@ -103,14 +108,14 @@ impl MultiCfIterator {
             .unwrap_or_default())
     }
 
-    /// The columns of all families for the current key, by name; of those of one name that of the later family. As
-    /// [`value`](MultiCfIterator::value).
+    /// The columns of all families for the current key, by name. If several families have a column of one
+    /// name, the last family's is returned. Errors as for [`value`](MultiCfIterator::value).
     pub fn columns(&self) -> Result<Columns> {
         let mut all = Columns::new();
         for &place in &self.current {
             all.extend(self.families[place].1.columns_or_value()?);
         }
-        // Stable: the later family stands behind the earlier one.
+        // The sort is stable: a column of a later family is after one of the same name of an earlier family.
         all.sort_by(|a, b| a.0.cmp(&b.0));
         let mut columns = Columns::with_capacity(all.len());
         for column in all {
@@ -122,8 +127,8 @@ impl MultiCfIterator {
         Ok(columns)
     }
 
-    /// The families that have the current key, in the order they were given in, and its columns there. As
-    /// [`value`](MultiCfIterator::value).
+    /// The families that have the current key, in the order given at creation, each with its columns for the
+    /// key. Errors as for [`value`](MultiCfIterator::value).
     pub fn attribute_groups(&self) -> Result<Vec<(ColumnFamily, Columns)>> {
         let group = |&place: &usize| {
             let (family, iter) = &self.families[place];
@@ -132,8 +137,9 @@ impl MultiCfIterator {
         self.current.iter().map(group).collect()
     }
 
-    /// Reads values in blob files that were [left out](crate::ReadOptions::allow_unprepared_value). False if that failed: it stands nowhere
-    /// then. Panics if it is not [valid](MultiCfIterator::valid).
+    /// Reads values in blob files that were [left unread](crate::ReadOptions::allow_unprepared_value). False
+    /// if that failed: the iterator is then not valid. Panics if it is not [valid](MultiCfIterator::valid)
+    /// before.
     pub fn prepare_value(&mut self) -> bool {
         assert!(self.valid(), "the iterator is not valid");
         let mut prepared = true;
@@ -153,14 +159,15 @@ impl MultiCfIterator {
     }
 
     fn step(&mut self, step: impl Fn(&mut DbIterator)) {
-        // After a turn it may stand nowhere: the seek has failed.
+        // After a change of direction the iterator may be invalid: its seek has failed.
         for &place in &self.current {
             step(&mut self.families[place].1);
         }
         self.find_current();
     }
 
-    /// The foremost key, and the families that stand on it; none after an error.
+    /// Finds the next key in the direction of iteration, and the families that are at it; none after an
+    /// error.
     fn find_current(&mut self) {
         self.current.clear();
         if self.status().is_err() {

@@ -1,21 +1,23 @@
-//! Many ranges of keys read one after the other, their blocks read together.
+//! Several ranges of keys read one after the other, with their blocks read together.
 
 use base::{Error, Result, UserComparator};
 
 use super::db_iterator::DbIterator;
 
-/// What a [`MultiScan`] reads, and how: RocksDB's `MultiScanArgs`.
+/// The ranges that a [`MultiScan`] reads, and how it reads them: RocksDB's `MultiScanArgs`.
 #[derive(Clone, Debug)]
 pub struct MultiScanArgs {
-    /// From which key on, and up to before which, if to any: each range behind the one before. Default: none.
+    /// The ranges, each from a first key (inclusive) to an optional limit (exclusive), in order and without
+    /// overlap. Default: none.
     pub ranges: Vec<(Vec<u8>, Option<Vec<u8>>)>,
-    /// Blocks with no more than so many bytes between them are read by one read. Default: 16 KiB.
+    /// Blocks are read together if at most this many bytes are between them, in bytes. Default: 16 KiB.
     pub io_coalesce_threshold: u64,
-    /// Bytes of blocks that are read beforehand at most; what is beyond is read when it is come to. They are in memory until they
-    /// are walked through, so a limit belongs to ranges that may be long. 0 sets none. Default: 0.
+    /// The limit of prefetched blocks, in bytes; blocks past it are read when the scan reaches them.
+    /// Prefetched blocks stay in memory until the scan has passed them, so set a limit for long ranges. 0
+    /// sets no limit. Default: 0.
     pub max_prefetch_size: u64,
-    /// All reads are begun at once, by io_uring where the kernel has it, and waited for when they are come to. Without it each is done
-    /// when it is come to. Default: false.
+    /// All reads are started at once, by io_uring if the kernel has it, and awaited when the scan reaches
+    /// them. Otherwise each read is made when the scan reaches it. Default: false.
     pub use_async_io: bool,
 }
 
@@ -31,7 +33,8 @@ impl Default for MultiScanArgs {
 }
 
 impl MultiScanArgs {
-    /// `InvalidArgument` unless each range begins at or before its end, and at or behind the end of the one before.
+    /// `InvalidArgument` unless each range begins at or before its end, and at or after the end of the
+    /// previous range.
     fn check(&self, user: &UserComparator) -> Result<()> {
         let after = |a: &[u8], b: &[u8]| {
             user.compare_without_timestamp(&user.stamped(a), &user.stamped(b))
@@ -52,7 +55,7 @@ impl MultiScanArgs {
     }
 }
 
-/// Ranges of keys of a family, one after the other; see [`Db::multi_scan`](crate::Db::multi_scan).
+/// Ranges of keys of a family, read one after the other; see [`Db::multi_scan`](crate::Db::multi_scan).
 pub struct MultiScan {
     iter: DbIterator,
     ranges: std::vec::IntoIter<(Vec<u8>, Option<Vec<u8>>)>,
@@ -75,8 +78,9 @@ impl MultiScan {
         })
     }
 
-    /// An iterator on the first key of the next range, which ends where the range does; `None` after the last range. An empty range is
-    /// an iterator that is not valid. [`status`](DbIterator::status) tells an end from an error.
+    /// Returns an iterator at the first key of the next range, which ends at the end of the range; `None`
+    /// after the last range. For an empty range the iterator is not valid. [`status`](DbIterator::status)
+    /// distinguishes the end from an error.
     pub fn next_range(&mut self) -> Option<&mut DbIterator> {
         let (start, limit) = self.ranges.next()?;
         self.iter.set_bounds(Some(&start), limit.as_deref());

@@ -1,31 +1,31 @@
-//! The open iterators of a family: how old each is, what it reads, what it holds for itself.
+//! The open iterators of a family: the age of each, its super version, and the memory it holds itself.
 //!
-//! An iterator takes a place when it is opened and gives it back when it is dropped: a compare-and-swap each, no lock, and what it says of
-//! itself it writes there. Whoever asks looks at all places. They lie in rows, each twice as long as the one before, which are made when
-//! they are needed and stay.
+//! An iterator takes a place when it is opened and frees it when it is dropped: one compare-and-swap each, no
+//! lock. It writes its own data to its place, and a reader of the list looks at all places. The places are in
+//! rows, each twice as long as the previous one, which are allocated when needed and never freed.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// Places that share a word which says which are taken.
+/// The number of places that share one word of "taken" bits.
 const PLACES: usize = u64::BITS as usize;
 
-/// Rows of groups: with more than sixty million iterators the others are not listed.
+/// The number of rows of groups: beyond sixty million open iterators, further ones are not listed.
 const ROWS: usize = 20;
 
-/// In the place of a time: nobody is there, or he has not written yet.
+/// In place of a time: the place is free, or its iterator has not written its data yet.
 const NOBODY: u64 = u64::MAX;
 
 struct Place {
-    /// Microseconds of the database's clock.
+    /// The time of opening, in microseconds of the database's clock.
     opened: AtomicU64,
     super_version: AtomicU64,
     bytes: AtomicUsize,
 }
 
 impl Place {
-    /// Who is there.
+    /// The iterator at this place, if there is one.
     fn look(&self) -> Option<OpenIterator> {
         loop {
             let opened = self.opened.load(Ordering::Acquire);
@@ -37,7 +37,7 @@ impl Place {
                 super_version: self.super_version.load(Ordering::Acquire),
                 bytes: self.bytes.load(Ordering::Acquire),
             };
-            // Another may have come meanwhile, and some of it may be his.
+            // Another iterator may have taken the place meanwhile, and `found` may mix the data of the two.
             if self.opened.load(Ordering::Relaxed) == opened {
                 return Some(found);
             }
@@ -46,7 +46,7 @@ impl Place {
 }
 
 struct Group {
-    /// A bit for each place.
+    /// One bit per place.
     taken: AtomicU64,
     places: [Place; PLACES],
 }
@@ -65,31 +65,31 @@ impl Group {
     }
 }
 
-/// What is known of an open iterator.
+/// The data of one open iterator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct OpenIterator {
-    /// When it was opened, by the database's clock, to within some milliseconds.
+    /// The time of opening by the database's clock, exact to within some milliseconds.
     pub opened: Duration,
-    /// The number of the super version it reads.
+    /// The number of the super version that the iterator reads.
     pub super_version: u64,
-    /// What it holds for itself.
+    /// The memory that the iterator holds itself, in bytes.
     pub bytes: usize,
 }
 
-/// Where an iterator is listed.
+/// The place of an iterator in the list.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Listed(usize);
 
-/// See the module's head.
+/// The list of open iterators; see the module documentation.
 #[derive(Default)]
 pub(crate) struct OpenIterators {
     rows: [OnceLock<Box<[Group]>>; ROWS],
-    /// Groups before this one are full, as far as anybody knows.
+    /// Groups before this one are probably full; a hint.
     full: AtomicUsize,
 }
 
 impl OpenIterators {
-    /// Group `at`, if there can be one; made if `make`.
+    /// Group `at`, if the index is in range; allocated if `make`.
     fn group(&self, at: usize, make: bool) -> Option<&Group> {
         let row = (at + 1).ilog2() as usize;
         let groups = match make {
@@ -107,7 +107,7 @@ impl OpenIterators {
         group.places.get(listed.0 % PLACES)
     }
 
-    /// An iterator is opened. `None`: there are too many to list it.
+    /// Lists an iterator that was opened. `None`: there are too many to list it.
     pub fn enter(&self, iterator: OpenIterator) -> Option<Listed> {
         let from = self.full.load(Ordering::Relaxed);
         let mut at = from;
@@ -137,16 +137,17 @@ impl OpenIterators {
         }
     }
 
-    /// It reads another super version, or holds more or less.
+    /// Records that the iterator reads another super version, or holds more or less memory.
     pub fn say(&self, listed: Option<Listed>, super_version: u64, bytes: usize) {
         if let Some(place) = listed.and_then(|listed| self.place(listed)) {
-            // Whoever reads one of them sees that who was here before has left.
+            // `Release` orders these stores after the previous iterator's departure: a reader that sees one
+            // of them sees the departure too.
             place.super_version.store(super_version, Ordering::Release);
             place.bytes.store(bytes, Ordering::Release);
         }
     }
 
-    /// It is dropped.
+    /// Frees the place of an iterator that is dropped.
     pub fn leave(&self, listed: Option<Listed>) {
         let Some(listed) = listed else { return };
         let at = listed.0 / PLACES;
@@ -156,13 +157,15 @@ impl OpenIterators {
         let place = listed.0 % PLACES;
         group.places[place].opened.store(NOBODY, Ordering::Relaxed);
         group.taken.fetch_and(!(1 << place), Ordering::Release);
-        // If this is lost to another who says so, what is left free here is taken after the next of them who leaves.
+        // If another thread's store replaces this one, the place freed here is found again after the next
+        // departure of an iterator in an earlier group.
         if at < self.full.load(Ordering::Relaxed) {
             self.full.store(at, Ordering::Relaxed);
         }
     }
 
-    /// All there are, in no order. One that is opened or dropped meanwhile may be in it or not.
+    /// All listed iterators, in no order. An iterator that is opened or dropped meanwhile may be missing or
+    /// present.
     pub fn list(&self) -> Vec<OpenIterator> {
         let mut found = Vec::new();
         for group in self.rows.iter().filter_map(OnceLock::get).flatten() {

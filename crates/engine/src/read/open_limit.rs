@@ -1,30 +1,32 @@
-//! `max_open_files`: what was longest not read is closed when too many files are open.
+//! `max_open_files`: when too many files are open, the least recently read ones are closed.
 
 use std::collections::VecDeque;
 
 use base::sync::Mutex;
 
-/// An open file that may be closed: whoever reads it again opens it again.
+/// An open file that may be closed; its next reader opens it again.
 pub(super) trait Closable: Send + Sync {
-    /// The number of the file, of whatever kind: no two of a database have the same.
+    /// The number of the file. Tables and blob files of one database share one sequence of numbers.
     fn number(&self) -> u64;
-    /// True if it was read since this was asked last.
+    /// True if the file was read since the last call.
     fn take_touched(&self) -> bool;
-    /// True if somebody keeps it open, as iterators do. Closed from here it would still be open, and opened once more by the next reader.
+    /// True if a reader keeps the file open, as iterators do. Removed from this list, it would stay open, and
+    /// the next reader would open it once more.
     fn is_kept(&self) -> bool;
-    /// Closes it when its last reader is done.
+    /// Closes the file when its last reader is done.
     fn close(&self);
 }
 
-/// One for all tables and blob files of all families of a database.
+/// The limit of open files, one for all tables and blob files of all families of a database.
 pub(crate) struct OpenLimit {
-    /// Files open at most; `None` sets no limit, and then nothing is recorded.
+    /// The maximum number of open files; `None` sets no limit, and then nothing is recorded.
     limit: Option<usize>,
     open: Mutex<VecDeque<Box<dyn Closable>>>,
 }
 
 impl OpenLimit {
-    /// For `max_open_files`; -1 sets no limit. A few descriptors are left for WAL, MANIFEST and outputs.
+    /// A limit from `max_open_files`; -1 sets no limit. A few descriptors are reserved for WAL, MANIFEST and
+    /// output files.
     pub fn new(max_open_files: i32) -> OpenLimit {
         let limit = usize::try_from(max_open_files)
             .ok()
@@ -35,17 +37,18 @@ impl OpenLimit {
         }
     }
 
-    /// Files open at most; `None`: as many as there are.
+    /// The maximum number of open files; `None` without a limit.
     pub fn most(&self) -> Option<usize> {
         self.limit
     }
 
-    /// `file` was opened; others are closed for it.
+    /// Records that `file` was opened, and closes other files if there are too many.
     pub(super) fn opened(&self, file: impl Closable + 'static) {
         let Some(limit) = self.limit else { return };
         let mut open = self.open.lock();
         open.push_back(Box::new(file));
-        // Each that was touched once gets another turn, and no more are looked at: those that are kept may be more than the limit.
+        // A file that was touched once gets a second chance. The loop is bounded, because more files than the
+        // limit may be kept open.
         for looked_at in 0..2 * limit {
             if open.len() <= limit {
                 break;
@@ -59,7 +62,7 @@ impl OpenLimit {
         }
     }
 
-    /// The file of that number is not to be closed from here any more: it goes, or stays, by other means.
+    /// Removes file `number` from the list: its owner closes it, or keeps it open.
     pub(super) fn forget(&self, number: u64) {
         if self.limit.is_some() {
             self.open.lock().retain(|open| open.number() != number);

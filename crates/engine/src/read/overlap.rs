@@ -1,4 +1,4 @@
-//! Whether there is anything of a range of keys, and not only room for it.
+//! Checks whether a range of keys has entries, and not only whether the bounds of a file overlap it.
 
 use std::sync::Arc;
 
@@ -10,8 +10,8 @@ use sst::BlockReadOptions;
 use super::merging_cursor::before_key;
 use crate::db::column_family::Family;
 
-/// True if the table of `file` has an entry or a range tombstone of the user keys from `start` to `limit`, both inclusive.
-/// Reads a block or two.
+/// True if the table of `file` has an entry or a range tombstone for a user key from `start` to `limit`, both
+/// inclusive. Reads one or two blocks.
 pub(crate) fn table_overlaps(
     family: &Family,
     file: &Arc<FileMetadata>,
@@ -29,7 +29,7 @@ pub(crate) fn table_overlaps(
     Ok(tombstones.overlaps(user, start, limit) || has_entry(&mut table.cursor(read), user, start, limit)?)
 }
 
-/// True if the cursor has an entry from `start` to `limit`, both inclusive, timestamps left out of account.
+/// True if the cursor has an entry from `start` to `limit`, both inclusive. Timestamps are ignored.
 pub(crate) fn has_entry(
     cursor: &mut impl Cursor,
     user: &UserComparator,

@@ -1,4 +1,4 @@
-//! How long reads of a family's tables took, by the level the table lies in: `rocksdb.cf-file-histogram`.
+//! Latencies of reads of a family's tables, by the level of the table: `rocksdb.cf-file-histogram`.
 
 use std::fmt;
 
@@ -17,20 +17,20 @@ impl ReadLatency {
         }
     }
 
-    /// Counts a read of a table in `level`; of one that is in none yet, nothing.
+    /// Counts a read of a table in `level`. A read of a table that is in no level yet is not counted.
     pub fn add(&self, level: u8, micros: u64) {
         if let Some(level) = self.levels.get(usize::from(level)) {
             level.add(micros);
         }
     }
 
-    /// True if nothing lies below `level`.
+    /// True if `level` is the last level.
     pub fn is_last(&self, level: u8) -> bool {
         usize::from(level) + 1 == self.levels.len()
     }
 }
 
-/// As RocksDB prints it, behind the head.
+/// In RocksDB's format, without the heading.
 impl fmt::Display for ReadLatency {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (level, histogram) in self.levels.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! What an iterator merges: the memtables and the files of one super version, newest first.
+//! The sources that an iterator merges: the memtables and the files of one super version, newest first.
 
 use std::sync::Arc;
 
@@ -15,12 +15,12 @@ use crate::write::batch_index::BatchView;
 
 /// How an iterator reads its sources.
 pub(crate) struct SourceOptions {
-    /// How far down.
+    /// Whether files are read, or memory alone.
     pub tier: ReadTier,
     pub read: BlockReadOptions,
-    /// Range tombstones cover nothing.
+    /// Range tombstones are ignored: they cover nothing.
     pub ignore_range_deletions: bool,
-    /// What of the tables is passed over.
+    /// The filters by which tables, and blocks of them, are skipped.
     filters: Option<Arc<Filters>>,
 }
 
@@ -44,9 +44,9 @@ impl SourceOptions {
     }
 }
 
-/// A cursor over what is not written yet, if anything is given, and the entries of `super_version` that are reached, all but those that
-/// a range tombstone at or below `seqno` covers, as of `timestamp` where keys have one. With it the first error met, after which
-/// something is missing from the cursor.
+/// Returns a cursor over the unwritten rows, if any are given, and the entries of `super_version` in the read
+/// tier. Entries that a range tombstone at or below `seqno` (and at or below `timestamp`, where keys have
+/// one) covers are skipped. The second value is the first error met: the cursor then lacks a source.
 pub(crate) fn merged(
     family: &Family,
     super_version: &SuperVersion,
@@ -79,7 +79,7 @@ pub(crate) fn merged(
         cursor.add(Source::Memtable(table.cursor()), covered);
     }
     for mem in std::iter::once(&super_version.mem).chain(&super_version.immutable) {
-        // The memtable written to is looked into even when empty: it may not be when the iterator seeks.
+        // An empty mutable memtable is included too: it may have rows by the time the iterator seeks.
         let tombstones = mem.range_tombstones();
         let covered = (!ignored && !tombstones.is_empty()).then(|| tombstones.source());
         cursor.add(Source::Memtable(mem.cursor()), covered);
@@ -93,7 +93,7 @@ pub(crate) fn merged(
         }
         family.tables.table(file)
     };
-    // Side by side, reading costs no more than not to.
+    // With asynchronous reads, reading every source at once costs no more than deferring some.
     let defers = !read.async_io;
     for file in version.files(0) {
         match open(file) {
@@ -105,7 +105,8 @@ pub(crate) fn merged(
                         .clone()
                         .into()
                 });
-                // A level of its own, which may leave the block unread that a seek ends in.
+                // The file becomes a level of its own, whose cursor may defer the read of the block that a
+                // seek ends in.
                 let unread = table.has_first_keys() && defers;
                 if unread || filters.is_some() {
                     let file = LevelCursor::over_file(family.tables.clone(), file.clone(), read, !ignored);

@@ -1,12 +1,13 @@
-//! Memory that what is thrown away leaves to what its thread makes next: iterators are opened, moved a few steps and dropped by the
-//! million, and a tenth of what that cost were allocations.
+//! Per-thread recycling of buffers. Iterators are opened, moved a few steps and dropped in great numbers, and
+//! allocations were a tenth of their cost.
 
 use std::cell::Cell;
 
-/// Bytes a thread keeps of each kind.
+/// The largest buffer that a thread keeps per kind, in bytes.
 const KEPT: usize = 16 << 10;
 
-/// One vector, empty, with room in it; one a thread. A thread that ends has none any more, so ask with `try_with`.
+/// One empty vector with spare capacity, per thread. A thread that is ending has none: access it with
+/// `try_with`.
 pub(crate) struct Spare<T>(Cell<Vec<T>>);
 
 impl<T> Spare<T> {
@@ -14,13 +15,13 @@ impl<T> Spare<T> {
         Spare(Cell::new(Vec::new()))
     }
 
-    /// An empty vector: the spare one, if it was not taken before.
+    /// Returns an empty vector: the spare one, unless it was already taken.
     #[inline]
     pub fn take(&self) -> Vec<T> {
         self.0.take()
     }
 
-    /// Empties `vec` and leaves its memory to the next who asks.
+    /// Empties `vec` and keeps its memory for the next `take`.
     #[inline]
     pub fn leave(&self, vec: &mut Vec<T>) {
         let mut vec = std::mem::take(vec);

@@ -1,4 +1,5 @@
-//! What one read of a column family needs, under one reference: the memtables and the version that belong together.
+//! Everything one read of a column family needs, under one reference: the memtables and the version that
+//! belong together.
 
 use std::sync::Arc;
 
@@ -8,25 +9,27 @@ use memtable::{Memtable, MemtableOptions};
 
 use crate::options::ColumnFamilyOptions;
 
-/// Immutable; replaced whole when a memtable is switched, a flush or a compaction is installed.
+/// Immutable. It is replaced as a whole when a memtable is switched, or a flush or compaction is installed.
 pub(crate) struct SuperVersion {
-    /// Takes writes.
+    /// The mutable memtable, which takes writes.
     pub mem: Arc<Memtable>,
-    /// Full ones, newest first.
+    /// The immutable memtables, newest first.
     pub immutable: Vec<Arc<Memtable>>,
-    /// The files.
+    /// The version: the files of the family.
     pub version: Arc<Version>,
-    /// Counts the super versions of the family; see [`Family::super_version_number`](crate::db::column_family::Family).
+    /// The number of this super version; numbers increase within a family. See
+    /// [`Family::super_version_number`](crate::db::column_family::Family).
     pub number: u64,
-    /// The last row that may be read of it. No limit where rows are written; a secondary puts rows into memtables that are read already.
+    /// The last sequence number that may be read. The maximum in a primary; a secondary adds rows to
+    /// memtables that are already being read.
     pub visible: SeqNo,
-    /// The options in force since it was made.
+    /// The options in force since this super version was made.
     pub options: Arc<ColumnFamilyOptions>,
-    /// Versions of keys below this timestamp may be gone; empty: none are.
+    /// Versions of keys below this timestamp may have been dropped; empty if none are.
     pub full_history_ts_low: Box<[u8]>,
 }
 
-/// [`SuperVersion::visible`] once the database is closed. No row has such a sequence number.
+/// The value of [`SuperVersion::visible`] after the database is closed. No row has this sequence number.
 const CLOSED: SeqNo = SeqNo::MAX;
 
 impl SuperVersion {
@@ -36,7 +39,7 @@ impl SuperVersion {
         !self.mem.is_empty() || !self.immutable.is_empty()
     }
 
-    /// The super version that replaces the last one when the database is closed.
+    /// The super version that is installed when the database is closed.
     pub fn closed(cmp: &InternalComparator) -> SuperVersion {
         SuperVersion {
             visible: CLOSED,
@@ -50,7 +53,7 @@ impl SuperVersion {
         self.visible == CLOSED
     }
 
-    /// Without a row.
+    /// A super version without rows.
     pub fn empty(cmp: &InternalComparator) -> SuperVersion {
         SuperVersion {
             mem: Arc::new(Memtable::new(cmp.clone(), MemtableOptions::default())),

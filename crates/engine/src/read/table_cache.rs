@@ -1,4 +1,5 @@
-//! Open tables. A file's place for its table hangs on its metadata, so that finding it takes no lock and no hash.
+//! Open tables. The slot of a file's table is attached to the file's metadata, so that finding it takes no
+//! lock and no hash.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -23,7 +24,7 @@ use crate::read::table_place::{OpenTable, TablePlace};
 use crate::read::timed_file::TimedFile;
 use crate::stats::Stats;
 
-/// What a [`TableCache`] needs to know of the family whose tables it opens.
+/// The settings of a family that a [`TableCache`] needs to open its tables.
 pub(crate) struct TableCacheOptions {
     pub cmp: InternalComparator,
     pub prefix_extractor: Option<Arc<dyn PrefixExtractor>>,
@@ -33,18 +34,20 @@ pub(crate) struct TableCacheOptions {
     pub direct: bool,
     pub mmap: bool,
     pub advise_random: bool,
-    /// Data blocks go into a full cache when they are read first.
+    /// A data block is inserted into a full cache at its first read already.
     pub caches_first_reads: bool,
     pub auto_readahead: AutoReadahead,
     pub block_protection_bytes_per_key: u8,
     pub verify_unique_ids: bool,
-    /// How index and filter lie in the block cache, if they do: of most tables, and of flushed and similar ones.
+    /// How index and filter blocks are kept in the block cache, if they are: for most tables, and for flushed
+    /// and similar ones.
     pub metadata_caching: [Option<MetadataCaching>; 2],
-    /// Bytes of a file beyond which it is none that a flush might have written.
+    /// A file of more bytes than this does not count as flushed.
     pub largest_flushed: u64,
-    /// How hard the blocks of obsolete tables are taken out of the block cache; 0: not at all.
+    /// How many misses are tolerated when the blocks of obsolete tables are erased from the block cache; 0:
+    /// nothing is erased.
     pub uncache_aggressiveness: u32,
-    /// Levels of the family.
+    /// The number of levels of the family.
     pub num_levels: usize,
 }
 
@@ -53,35 +56,36 @@ pub(crate) struct TableCache {
     fs: Arc<dyn FileSystem>,
     paths: TablePaths,
     options: TableCacheOptions,
-    /// Who its tables are to the block cache; 0 without one.
+    /// The owner id of the family's tables in the block cache; 0 without a cache.
     cache_owner: u32,
     limit: Arc<OpenLimit>,
     obsolete: Arc<ObsoleteFiles>,
-    /// Bytes of the family's tables that no version to come holds, and that somebody who reads still does.
+    /// The bytes of the family's obsolete tables, which no later version refers to, that a reader still
+    /// holds.
     zombie_bytes: Arc<AtomicU64>,
     latency: Arc<ReadLatency>,
 }
 
-/// A file's place for its table. Lives and dies with the file's metadata.
+/// The slot of a file's table. It has the lifetime of the file's metadata.
 struct TableSlot {
     number: u64,
-    /// The directories of the family, and the number of the file's.
+    /// The directories of the family, and the index of the directory of this file.
     paths: TablePaths,
     path_id: u32,
-    /// Bytes of the file.
+    /// The size of the file in bytes.
     size: u64,
     table: TablePlace,
-    /// The table's identity in the block cache, however often it is opened; 0 without one.
+    /// The table's identity in the block cache, the same each time it is opened; 0 without a cache.
     cache_id: u64,
-    /// It was opened before.
+    /// The table was opened before.
     opened: AtomicBool,
-    /// A flush wrote the file, or it was in level 0 when the database was opened.
+    /// A flush wrote the file, or the file was in level 0 when the database was opened.
     level_0: AtomicBool,
-    /// The table's range tombstones within the file's bounds, once somebody asked.
+    /// The table's range tombstones within the file's bounds; set by the first reader that needs them.
     tombstones: OnceLock<Arc<FragmentedTombstones>>,
-    /// Read since the limit last looked for a table to close.
+    /// Set by each read, cleared when the limit of open files looks for a table to close.
     touched: AtomicBool,
-    /// Set when no version to come will hold the file: with the last version that does, the file goes.
+    /// Set when no later version refers to the file: the file is deleted with the last version that does.
     obsolete: AtomicBool,
     uncache_aggressiveness: u32,
     files: Arc<ObsoleteFiles>,
@@ -91,7 +95,8 @@ struct TableSlot {
 impl Drop for TableSlot {
     fn drop(&mut self) {
         if self.obsolete.load(Ordering::Acquire) {
-            // Closed before it is deleted, here or by the thread that deletes.
+            // The table is closed before the file is deleted, by this thread or by the thread that deletes
+            // files.
             let table = self.table.take();
             self.files.zombie_bytes.fetch_sub(self.size, Ordering::Relaxed);
             self.zombie_bytes.fetch_sub(self.size, Ordering::Relaxed);
@@ -107,7 +112,7 @@ impl Drop for TableSlot {
     }
 }
 
-/// A file whose table is open.
+/// A file whose table is open, in the list of the limit of open files.
 struct OpenTableFile(Arc<FileMetadata>);
 
 impl Closable for OpenTableFile {
@@ -130,7 +135,8 @@ impl Closable for OpenTableFile {
     }
 }
 
-/// The type a table's property names: by name, or from format version 7 on as `manager;types in hex;`.
+/// The compression type that a table's property names: by name, or from format version 7 on as `manager;types
+/// in hex;`.
 fn compression_named(property: &[u8]) -> Option<CompressionType> {
     let text = std::str::from_utf8(property).ok()?;
     match text.split_once(';') {
@@ -142,7 +148,7 @@ fn compression_named(property: &[u8]) -> Option<CompressionType> {
     }
 }
 
-/// What pickers and events want to know of a table's entries.
+/// The statistics of a table's entries that compaction pickers and events use.
 pub(crate) fn file_stats(properties: &TableProperties) -> FileStats {
     FileStats {
         num_entries: properties.num_entries,
@@ -154,7 +160,8 @@ pub(crate) fn file_stats(properties: &TableProperties) -> FileStats {
     }
 }
 
-/// How files are opened that users read, by [`advise_random_on_open`](crate::Options::advise_random_on_open).
+/// The access pattern that files for users' reads are opened with, by
+/// [`advise_random_on_open`](crate::Options::advise_random_on_open).
 pub(crate) fn access(advise_random: bool) -> Access {
     match advise_random {
         true => Access::Random,
@@ -167,7 +174,7 @@ fn slot_of(file: &FileMetadata) -> Option<&TableSlot> {
     file.handle.get()?.downcast_ref()
 }
 
-/// `Corruption` if the MANIFEST knows the unique id of a table, and the one opened in its place has another.
+/// `Corruption` if the MANIFEST records a unique id for the table and the opened table has another.
 pub(crate) fn check_unique_id(file: &FileMetadata, table: &Table) -> Result<()> {
     let properties = table.properties();
     match &file.unique_id {
@@ -184,7 +191,7 @@ pub(crate) fn check_unique_id(file: &FileMetadata, table: &Table) -> Result<()> 
 }
 
 impl TableCache {
-    /// For tables in `paths`.
+    /// A cache of the tables in `paths`.
     pub fn new(
         fs: Arc<dyn FileSystem>,
         paths: TablePaths,
@@ -206,7 +213,8 @@ impl TableCache {
         }
     }
 
-    /// True if its obsolete files are queued in `obsolete`, which is so for the tables of one database.
+    /// True if the obsolete files of this cache are queued in `obsolete`, which holds for all tables of one
+    /// database.
     #[inline]
     pub fn belongs_to(&self, obsolete: &Arc<ObsoleteFiles>) -> bool {
         Arc::ptr_eq(&self.obsolete, obsolete)
@@ -217,7 +225,8 @@ impl TableCache {
         &self.options.cmp
     }
 
-    /// True if the user keys of two internal keys have the same prefix by the family's extractor; keys it gives none for have not.
+    /// True if the user keys of two internal keys have the same prefix by the family's extractor. False for
+    /// keys without a prefix.
     pub fn same_prefix(&self, a: &[u8], b: &[u8]) -> bool {
         let Some(extractor) = &self.options.prefix_extractor else {
             return false;
@@ -227,35 +236,35 @@ impl TableCache {
         prefix(a).is_some_and(|prefix_of_a| prefix(b) == Some(prefix_of_a))
     }
 
-    /// What limits the reads of its files.
+    /// The rate limiter of reads of the family's files.
     pub fn rate_limiter(&self) -> &Option<Arc<RateLimiter>> {
         &self.options.rate_limiter
     }
 
-    /// Where the database counts.
+    /// The statistics of the database.
     #[inline]
     pub fn stats(&self) -> &Stats {
         &self.options.stats
     }
 
-    /// The cache its tables keep blocks in.
+    /// The block cache of the family's tables.
     pub fn block_cache(&self) -> Option<&Arc<BlockCache>> {
         self.options.block_cache.as_ref()
     }
 
-    /// What its tables' entries in the block cache come to, by role; `None` without a cache.
+    /// The usage of the block cache by the family's tables, by role; `None` without a cache.
     pub fn usage_by_role(&self) -> Option<[RoleUsage; EntryRole::ALL.len()]> {
         let cache = self.options.block_cache.as_ref()?;
         Some(cache.usage_by_role(Some(self.cache_owner)))
     }
 
-    /// Merge operands in `file`, if its table is open.
+    /// The number of merge operands in `file`, if its table is open.
     pub fn merge_operands(&self, file: &FileMetadata) -> Option<u64> {
         let table = self.slot(file).table.get()?;
         Some(table.properties().num_merge_operands)
     }
 
-    /// The highest timestamp in `file`, if its table is open and tells.
+    /// The highest timestamp in `file`, if its table is open and records it.
     pub fn max_timestamp(&self, file: &FileMetadata) -> Option<Box<[u8]>> {
         let table = self.slot(file).table.get()?;
         let newest = &table.properties().timestamp_max;
@@ -268,20 +277,20 @@ impl TableCache {
         Some(table.range_tombstones().clone())
     }
 
-    /// Bytes the open table of `file` takes beside the block cache; 0 if it is not open.
+    /// The memory of the open table of `file` outside the block cache, in bytes; 0 if it is not open.
     pub fn memory_usage(&self, file: &FileMetadata) -> u64 {
         let TableMemory { index, filter, other } = self.memory(file);
         (index + filter + other) as u64
     }
 
-    /// The same, by what it is.
+    /// The memory of the open table of `file` outside the block cache, in bytes, by part.
     pub fn memory(&self, file: &FileMetadata) -> TableMemory {
         let slot = self.slot(file);
         let table = slot.table.get();
         let mut memory = table
             .as_ref()
             .map_or_else(TableMemory::default, |table| table.memory());
-        // What was cut to the file's bounds, if anything was, is there besides.
+        // Tombstones that were cut to the file's bounds are memory in addition.
         let whole = table.as_ref().map(|table| table.range_tombstones());
         if let Some(cut) = slot.tombstones.get()
             && !whole.is_some_and(|whole| Arc::ptr_eq(whole, cut))
@@ -330,7 +339,8 @@ impl TableCache {
         read(&*self.open_table_of(file)?)
     }
 
-    /// The table of `file`, opened if it is not; held as cheaply as [`with_table`](TableCache::with_table) holds it.
+    /// The table of `file`, opened if it is not open, held as cheaply as by
+    /// [`with_table`](TableCache::with_table).
     #[inline]
     pub fn open_table_of<'a>(&self, file: &'a Arc<FileMetadata>) -> Result<OpenTable<'a>> {
         let slot = self.slot(file);
@@ -349,7 +359,7 @@ impl TableCache {
         self.slot(file).table.get()
     }
 
-    /// The table of `file`, opened if it is not.
+    /// The table of `file`, opened if it is not open.
     pub fn table(&self, file: &Arc<FileMetadata>) -> Result<Arc<Table>> {
         Ok(self.open_table_of(file)?.share())
     }
@@ -369,14 +379,15 @@ impl TableCache {
         let table = self.open_table(file, self.open_options())?;
         let slot = self.slot(file);
         let table = slot.table.set(table);
-        // One that is obsolete goes with its last reader; recorded it would be kept.
+        // An obsolete table is closed with its last reader. Recording it here would keep it open.
         if !slot.obsolete.load(Ordering::Acquire) {
             self.limit.opened(OpenTableFile(file.clone()));
         }
         Ok(table)
     }
 
-    /// Opens a table that was just written and lets `check` look at it. It stays open if all tables do.
+    /// Opens a table that was just written and lets `check` inspect it. It stays open if there is no limit of
+    /// open files.
     pub fn open_written(
         &self,
         file: &FileMetadata,
@@ -390,7 +401,7 @@ impl TableCache {
         Ok(())
     }
 
-    /// How long reads of its tables took, by level; nothing without statistics.
+    /// The latencies of reads of the family's tables, by level; empty without statistics.
     pub fn read_latency(&self) -> &ReadLatency {
         &self.latency
     }
@@ -404,7 +415,7 @@ impl TableCache {
         }
     }
 
-    /// Another descriptor of the file, to read it in another way than users do.
+    /// Opens another descriptor of the file, for another access pattern than users' reads.
     pub fn open_file(&self, file: &FileMetadata, open: &OpenOptions) -> Result<Arc<dyn RandomAccessFile>> {
         let open = &OpenOptions {
             temperature: file.temperature,
@@ -479,15 +490,15 @@ impl TableCache {
         Ok(table)
     }
 
-    /// Says that `file` is in level 0, before its table is opened.
+    /// Records that `file` is in level 0. Called before its table is opened.
     pub fn note_level_0(&self, file: &FileMetadata) {
         if self.options.metadata_caching[0].is_some() {
             self.slot(file).level_0.store(true, Ordering::Relaxed);
         }
     }
 
-    /// The range tombstones of `table`, which is that of `file`, cut to the file's bounds.
-    /// Cut once and kept: no lock, no allocation and no reference counted afterwards.
+    /// The range tombstones of `table`, the table of `file`, cut to the file's bounds. They are cut once and
+    /// kept: later calls take no lock, allocate nothing and count no reference.
     #[inline]
     pub fn tombstones_within_bounds<'a>(
         &self,
@@ -504,15 +515,17 @@ impl TableCache {
         slot.tombstones.get_or_init(cut)
     }
 
-    /// Bytes of tables that no version to come holds, and that somebody who reads still does.
+    /// The bytes of the family's obsolete tables, which no later version refers to, that a reader still
+    /// holds.
     pub fn zombie_bytes(&self) -> u64 {
         self.zombie_bytes.load(Ordering::Relaxed)
     }
 
-    /// Says that no version to come holds `file`: when the last one that does is gone, the file is deleted.
+    /// Marks `file` as obsolete: no later version refers to it, and it is deleted when the last version that
+    /// does is dropped.
     pub fn mark_obsolete(&self, file: &FileMetadata) {
         let slot = self.slot(file);
-        // Counted before it is marked: whoever sees the mark takes it back.
+        // The bytes are added before the mark is set: the drop that sees the mark subtracts them.
         self.obsolete.zombie_bytes.fetch_add(slot.size, Ordering::Relaxed);
         self.zombie_bytes.fetch_add(slot.size, Ordering::Relaxed);
         slot.obsolete.store(true, Ordering::Release);

@@ -1,4 +1,4 @@
-//! Where a file's open table hangs, and how readers hold it.
+//! The place of a file's open table, and the ways readers hold the table.
 
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
@@ -6,16 +6,17 @@ use std::sync::{Arc, OnceLock};
 use arc_swap::{ArcSwapOption, Guard};
 use sst::Table;
 
-/// The place of a file's table, open or not.
+/// The place of a file's table, which may be open or not.
 pub(super) enum TablePlace {
-    /// Nobody limits how many are open: once opened, a table stays as long as this does, and readers borrow it.
+    /// There is no limit of open files: once opened, a table stays open as long as this place exists, and
+    /// readers borrow it.
     Unlimited(OnceLock<Arc<Table>>),
-    /// It may be closed while it is read.
+    /// There is a limit of open files: the table may be closed while it is read.
     Limited(ArcSwapOption<Table>),
 }
 
 impl TablePlace {
-    /// Of a table that is not open.
+    /// A place whose table is not open.
     pub fn new(limited: bool) -> TablePlace {
         match limited {
             true => TablePlace::Limited(ArcSwapOption::empty()),
@@ -35,7 +36,8 @@ impl TablePlace {
         }
     }
 
-    /// Keeps `table` open, unless another was opened meanwhile and stays: the one that is used from now on.
+    /// Keeps `table` open, unless another thread has opened the table meanwhile. Returns the table that is
+    /// used from now on.
     pub fn set(&self, table: Arc<Table>) -> OpenTable<'_> {
         match self {
             TablePlace::Unlimited(place) => OpenTable::Borrowed(place.get_or_init(|| table)),
@@ -46,7 +48,7 @@ impl TablePlace {
         }
     }
 
-    /// True if the table is open and somebody has a share of it.
+    /// True if the table is open and a reader holds a reference to it.
     pub fn is_shared(&self) -> bool {
         match self.get() {
             Some(OpenTable::Borrowed(table)) => Arc::strong_count(table) > 1,
@@ -55,14 +57,14 @@ impl TablePlace {
         }
     }
 
-    /// Closes the table when its last reader is done, where the number of open tables is limited.
+    /// Closes the table when its last reader is done. Does nothing without a limit of open files.
     pub fn close(&self) {
         if let TablePlace::Limited(table) = self {
             table.store(None);
         }
     }
 
-    /// The table, which hangs here no more.
+    /// Removes the table from this place and returns it.
     pub fn take(&mut self) -> Option<Arc<Table>> {
         match self {
             TablePlace::Unlimited(table) => table.take(),
@@ -74,12 +76,12 @@ impl TablePlace {
 /// A table that stays open while this exists.
 pub(crate) enum OpenTable<'a> {
     Borrowed(&'a Arc<Table>),
-    /// Of an open table alone.
+    /// Always made of an open table.
     Guarded(Guard<Option<Arc<Table>>>),
 }
 
 impl OpenTable<'_> {
-    /// A share of it, for whoever keeps it longer.
+    /// A counted reference to the table, for readers that keep it longer.
     pub fn share(&self) -> Arc<Table> {
         match self {
             OpenTable::Borrowed(table) => Arc::clone(table),

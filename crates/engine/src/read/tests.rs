@@ -1,5 +1,5 @@
-//! Every cursor of this folder passes the conformance suite, over random memtables, tables and levels with range tombstones
-//! of every age and extent.
+//! Every cursor of this folder passes the conformance suite, over random memtables, tables and levels with
+//! range tombstones of every age and extent.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -32,13 +32,13 @@ fn user_key(number: usize) -> Vec<u8> {
     format!("key{number:04}").into_bytes()
 }
 
-/// What one lane holds: all of it newer than what lanes below hold.
+/// The contents of one lane. All of it is newer than the contents of later lanes.
 struct Run {
     entries: Entries,
     tombstones: Vec<Tombstone>,
 }
 
-/// A run of sequence numbers from `first` on.
+/// A run with sequence numbers from `first` on.
 fn run(rng: &mut TestRng, cmp: &InternalComparator, first: SeqNo, tombstones: usize) -> Run {
     let mut seqnos: Vec<SeqNo> = (first..first + (ENTRIES + tombstones) as SeqNo).collect();
     rng.shuffle(&mut seqnos);
@@ -151,7 +151,7 @@ impl Bench {
         })
     }
 
-    /// A run cut into files at random user keys, its tombstones cut with it.
+    /// Cuts a run into files at random user keys, and its tombstones with it.
     fn level(&mut self, rng: &mut TestRng, run: &Run) -> Vec<Arc<FileMetadata>> {
         let mut cuts: Vec<usize> = (0..rng.usize(..5)).map(|_| rng.usize(1..KEYS * 2)).collect();
         cuts.extend([0, usize::MAX]);
@@ -189,7 +189,7 @@ impl Bench {
     }
 }
 
-/// Entries of all runs that no tombstone at or below `snapshot` covers.
+/// The entries of all runs that no tombstone at or below `snapshot` covers.
 fn uncovered(cmp: &InternalComparator, runs: &[Run], snapshot: SeqNo) -> Entries {
     let covered = |key: &[u8]| {
         let (user, seqno) = (base::internal_key::user_key(key), base::internal_key::seqno(key));

@@ -1,4 +1,4 @@
-//! Table files whose reads somebody limits or counts: a rate limiter, statistics.
+//! Table files whose reads are rate limited or counted in statistics.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -14,30 +14,31 @@ use super::charged_reads;
 use super::read_latency::ReadLatency;
 use crate::stats::Stats;
 
-/// A table file whose reads are limited and timed. Made only where there is a limit, or statistics are on.
+/// A table file whose reads are limited and timed. Made only if there is a rate limiter or statistics.
 #[derive(Debug)]
 pub(crate) struct TimedFile {
     file: Arc<dyn RandomAccessFile>,
     stats: Arc<Stats>,
-    /// A compaction reads it.
+    /// The file is read by a compaction.
     compacted: bool,
     limiter: Option<Arc<RateLimiter>>,
-    /// Of a table that is read for its rows.
+    /// The place of a table that users read; `None` for other reads.
     place: Option<Place>,
 }
 
-/// Where a table lies, and what is counted there.
+/// The place of a table, by which its reads are counted.
 #[derive(Debug)]
 struct Place {
-    /// It may move while it is open.
+    /// The level of the table. It may change while the table is open.
     level: Arc<AtomicU8>,
     temperature: Temperature,
     latency: Arc<ReadLatency>,
 }
 
 impl TimedFile {
-    /// `file` itself where nobody limits and nobody counts. What is opened to be read front to back is read by compactions, which count
-    /// against `limiter`; other reads do where they [say so](super::charged_reads).
+    /// Wraps `file`, or returns `file` itself if its reads are neither limited nor counted. Files opened for
+    /// sequential access are read by compactions, which are charged to `limiter`; other reads are charged if
+    /// their thread [requests it](super::charged_reads).
     pub fn over(
         file: Arc<dyn RandomAccessFile>,
         stats: &Arc<Stats>,
@@ -64,7 +65,7 @@ impl TimedFile {
         })
     }
 
-    /// Counts a read of `bytes` by where the table lies.
+    /// Counts a read of `bytes` by the level and temperature of the table.
     fn count(&self, bytes: u64) {
         let Some(place) = self.place.as_ref().filter(|_| self.stats.shared().is_some()) else {
             return;
@@ -131,7 +132,8 @@ impl RandomAccessFile for TimedFile {
 
     fn start_read(&self, offset: u64, len: usize, memory: ReadBuffer) -> PendingRead {
         self.await_permission(len);
-        // How many it gives is known when somebody waits for it; as many as are asked for, but at the end of the file.
+        // The length of the result is known only when the read is awaited. It equals the requested length
+        // except at the end of the file.
         self.count(len as u64);
         self.file.start_read(offset, len, memory)
     }

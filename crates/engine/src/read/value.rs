@@ -1,4 +1,5 @@
-//! From what an entry holds to what a reader gets: blob values fetched, entities opened, merges resolved.
+//! The conversion from stored entries to values for readers: blob values fetched, entities opened, merges
+//! resolved.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -13,16 +14,17 @@ use sst::{Block, PinnedBytes};
 
 use super::blob_cache::{BlobFileCache, BlobRead};
 
-/// A value read: where it lies, in a block of a table, in a memtable or in a cache of blobs, kept alive by this handle; or a copy, where it was put together.
+/// A value that was read. It refers to a block of a table, to a memtable or to a cached blob, and keeps that
+/// alive; a value that was merged or assembled is an owned copy.
 pub struct PinnedValue(Repr);
 
 enum Repr {
     Block(PinnedBytes),
     Memtable(memtable::PinnedValue),
     Owned(Vec<u8>),
-    /// The bytes of a wide-column entity, for those who asked for its columns.
+    /// The bytes of a wide-column entity, for readers that asked for its columns.
     Entity(Vec<u8>),
-    /// A value of a blob file, in the cache.
+    /// A value of a blob file, in the block cache.
     Cached(Handle<Block>),
 }
 
@@ -39,7 +41,7 @@ impl PinnedValue {
         PinnedValue(Repr::Entity(bytes))
     }
 
-    /// The bytes of the wide-column entity that it is, if it is one.
+    /// The bytes of the value if it is a wide-column entity.
     pub(crate) fn entity(&self) -> Option<&[u8]> {
         match &self.0 {
             Repr::Entity(bytes) => Some(bytes),
@@ -55,7 +57,7 @@ impl PinnedValue {
         PinnedValue(Repr::Block(bytes))
     }
 
-    /// The bytes, copied if they lie in a block.
+    /// The bytes as a vector; copied unless the value is owned.
     pub fn into_vec(self) -> Vec<u8> {
         match self.0 {
             Repr::Block(bytes) => bytes.to_vec(),
@@ -90,7 +92,8 @@ impl<T: AsRef<[u8]>> PartialEq<T> for PinnedValue {
     }
 }
 
-/// A merge operator, or the name of one nobody supplied: an error only once a merge must be resolved.
+/// A merge operator, or the name of an operator that was not supplied. The latter is an error only when a
+/// merge must be resolved.
 #[derive(Clone)]
 pub(crate) enum Merger {
     Operator(Arc<dyn MergeOperator>),
@@ -100,16 +103,16 @@ pub(crate) enum Merger {
 /// Columns of a wide-column entity: name and value, in the order of the names.
 pub type Columns = Vec<(Vec<u8>, Vec<u8>)>;
 
-/// What a family's values need to become what a reader gets.
+/// The services that convert a family's stored entries to values for readers.
 pub(crate) struct ValueResolver {
     pub merger: Merger,
     pub blobs: Arc<BlobFileCache>,
-    /// The limit that no row of the family may exceed.
+    /// The maximum size of a row of the family.
     pub row_limit: RowLimit,
 }
 
 impl ValueResolver {
-    /// The operator, if it is known.
+    /// The merge operator, if it was supplied.
     pub fn operator(&self) -> Option<Arc<dyn MergeOperator>> {
         match &self.merger {
             Merger::Operator(operator) => Some(operator.clone()),
@@ -117,7 +120,8 @@ impl ValueResolver {
         }
     }
 
-    /// What a plain read of an entry returns, into `out`. `user_key` is that of the entry, as it was written.
+    /// Writes the result of a plain read of an entry to `out`. `user_key` is the user key of the entry, as it
+    /// was written.
     pub fn plain(
         &self,
         kind: Kind,
@@ -141,7 +145,7 @@ impl ValueResolver {
         Ok(())
     }
 
-    /// The value of a blob, where it lies.
+    /// The value of a blob, pinned in its cache if it is there.
     pub fn blob(&self, user_key: &[u8], index: &[u8], read: BlobRead) -> Result<PinnedValue> {
         self.blobs.get(user_key, &BlobIndex::decode(index)?, read)
     }
@@ -154,8 +158,8 @@ impl ValueResolver {
         decoded.columns(entity).map(column).collect()
     }
 
-    /// The columns of what a search for [`Answer::Columns`](crate::db::get::Answer::Columns) has found: a plain value is the column
-    /// without a name.
+    /// The columns of the result of a search for [`Answer::Columns`](crate::db::get::Answer::Columns): a
+    /// plain value becomes the column without a name.
     pub fn columns_of(&self, user_key: &[u8], found: PinnedValue, read: BlobRead) -> Result<Columns> {
         match found.entity() {
             Some(entity) => self.columns(user_key, entity, read),
@@ -172,7 +176,7 @@ impl ValueResolver {
         }
     }
 
-    /// The value of `operands`, oldest first, over `existing`.
+    /// Merges `operands`, oldest first, with `existing`.
     pub fn merge(&self, user_key: &[u8], existing: Option<&[u8]>, operands: &[&[u8]]) -> Result<Vec<u8>> {
         match &self.merger {
             Merger::Operator(operator) => {
@@ -200,7 +204,8 @@ impl ValueResolver {
         }
     }
 
-    /// What `operands`, oldest first, make of an existing entry: a value, or an entity whose default column they changed.
+    /// Merges `operands`, oldest first, with an existing entry. The result is a value, or an entity whose
+    /// default column has changed.
     pub fn merge_over(
         &self,
         base: Base<'_>,
@@ -212,7 +217,8 @@ impl ValueResolver {
             Base::Nothing => Ok((Kind::Value, self.merge(user_key, None, operands)?)),
             Base::Entry(Kind::WideColumnEntity, entity) => {
                 let mut columns = self.columns(user_key, entity, read)?;
-                // An entity is there, with or without that column: the operator gets a value, as compactions give it.
+                // For an entity the operator always gets a value, even if the default column is missing, as
+                // in compactions.
                 let existing = columns
                     .first()
                     .filter(|(name, _)| name.is_empty())
@@ -239,15 +245,15 @@ impl ValueResolver {
     }
 }
 
-/// What lies under merge operands.
+/// The entry under a key's merge operands.
 pub(crate) enum Base<'a> {
-    /// Nothing, or a deletion.
+    /// No entry, or a deletion.
     Nothing,
-    /// A value of some kind.
+    /// A value of kind `Kind`.
     Entry(Kind, &'a [u8]),
 }
 
-/// A timed put's value without the sequence number it would rather have.
+/// The value of a timed put without its trailing preferred sequence number.
 fn without_preferred_seqno(value: &[u8]) -> Result<&[u8]> {
     let len = value.len().checked_sub(8);
     len.map(|len| &value[..len])

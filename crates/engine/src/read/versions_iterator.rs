@@ -1,7 +1,7 @@
-//! Every version of every key that lies between two timestamps: RocksDB's iterators with `iter_start_ts`.
+//! Every version of every key between two timestamps: RocksDB's iterators with `iter_start_ts`.
 //!
-//! All versions of the current key are at hand, newest first; the cursor stands anywhere. A move to another key seeks that key's first entry
-//! and reads all of its entries.
+//! All versions of the current key are in memory, newest first; the position of the cursor is unspecified. A
+//! move to another key seeks to that key's first entry and reads all of its entries.
 
 use std::sync::Arc;
 
@@ -23,17 +23,19 @@ struct Version {
     value: Vec<u8>,
 }
 
-/// Walks the versions of the keys of a family with timestamps, made from [`ReadOptions::iter_start_ts`] to [`ReadOptions::timestamp`], both
-/// inclusive: keys in their order, the versions of each from the newest to the oldest, deletions among them. Of what was written several times
-/// at one timestamp it shows what was written last. Versions that a range deletion up to that timestamp covers are not shown, and neither are range
-/// deletions.
+/// Iterates over the versions of the keys of a family with timestamps, from [`ReadOptions::iter_start_ts`] to
+/// [`ReadOptions::timestamp`], both inclusive: keys in order, the versions of each key from the newest to the
+/// oldest, deletions included. If a key was written several times at one timestamp, only the last write is
+/// returned. Versions covered by a range deletion at or below the upper timestamp are not returned, and
+/// neither are range deletions.
 ///
-/// Made by [`Db::iter_versions`](crate::Db::iter_versions), as of a moment. It stands nowhere at first; what it shows requires
-/// [`valid`](VersionsIterator::valid), and panics otherwise. A move to another key costs a seek.
+/// Made by [`Db::iter_versions`](crate::Db::iter_versions), as of the moment of that call. A new iterator has
+/// no position. Its accessors require [`valid`](VersionsIterator::valid) and panic otherwise. A move to
+/// another key costs a seek.
 pub struct VersionsIterator {
     cursor: MergingCursor,
     family: Arc<Family>,
-    /// Held for the files and memtables that it keeps alive.
+    /// Held because it keeps the files and memtables alive.
     _super_version: Arc<SuperVersion>,
     seqno: SeqNo,
     from: Vec<u8>,
@@ -43,14 +45,14 @@ pub struct VersionsIterator {
     read: BlobRead,
     /// The current key, without a timestamp.
     key: Vec<u8>,
-    /// Its versions, newest first.
+    /// The versions of the current key, newest first.
     versions: Vec<Version>,
     at: usize,
     error: Option<Error>,
-    /// Why it can never be valid.
+    /// Why the iterator can never be valid.
     broken: Option<Error>,
     target: Vec<u8>,
-    /// Keeps the database open. The last field.
+    /// Keeps the database open. The last field, so that it is dropped last.
     _handle: Arc<Handle>,
 }
 
@@ -86,7 +88,7 @@ impl VersionsIterator {
         }
     }
 
-    /// True while it stands on a version.
+    /// True while the iterator is at a version.
     pub fn valid(&self) -> bool {
         self.at < self.versions.len()
     }
@@ -107,7 +109,7 @@ impl VersionsIterator {
         &self.versions[self.at].timestamp
     }
 
-    /// The current version's value; empty of a deletion.
+    /// The current version's value; empty for a deletion.
     pub fn value(&self) -> &[u8] {
         &self.versions[self.at].value
     }
@@ -117,7 +119,7 @@ impl VersionsIterator {
         self.versions[self.at].is_deletion
     }
 
-    /// To the newest version of the first key.
+    /// Moves to the newest version of the first key.
     pub fn seek_to_first(&mut self) {
         match self.lower.clone() {
             Some(lower) => self.seek(&lower),
@@ -129,7 +131,7 @@ impl VersionsIterator {
         }
     }
 
-    /// To the oldest version of the last key.
+    /// Moves to the oldest version of the last key.
     pub fn seek_to_last(&mut self) {
         if !self.start() {
             return;
@@ -144,7 +146,7 @@ impl VersionsIterator {
         self.find_backwards();
     }
 
-    /// To the newest version of the first key at or after `key`.
+    /// Moves to the newest version of the first key at or after `key`.
     pub fn seek(&mut self, key: &[u8]) {
         if !self.start() {
             return;
@@ -159,7 +161,7 @@ impl VersionsIterator {
         self.find_forwards();
     }
 
-    /// To the oldest version of the last key at or before `key`.
+    /// Moves to the oldest version of the last key at or before `key`.
     pub fn seek_for_prev(&mut self, key: &[u8]) {
         if !self.start() {
             return;
@@ -179,7 +181,7 @@ impl VersionsIterator {
         self.find_backwards();
     }
 
-    /// To the next older version, or to the newest of the next key.
+    /// Moves to the next older version, or to the newest version of the next key.
     pub fn next(&mut self) {
         assert!(self.valid(), "the iterator is not valid");
         self.at += 1;
@@ -190,7 +192,7 @@ impl VersionsIterator {
         }
     }
 
-    /// To the next newer version, or to the oldest of the key before.
+    /// Moves to the next newer version, or to the oldest version of the previous key.
     pub fn prev(&mut self) {
         assert!(self.valid(), "the iterator is not valid");
         match self.at.checked_sub(1) {
@@ -221,7 +223,8 @@ impl VersionsIterator {
         self.error = Some(error);
     }
 
-    /// The cursor stands on the first entry of a key: reads keys from there on until one has a version to show.
+    /// The cursor is at the first entry of a key: reads keys forwards from there until one has a version to
+    /// return.
     fn find_forwards(&mut self) {
         while self.take_key() {
             let user = self.family.cmp.user();
@@ -241,7 +244,8 @@ impl VersionsIterator {
         }
     }
 
-    /// The cursor stands on the last entry of a key: reads keys from there back until one has a version to show.
+    /// The cursor is at the last entry of a key: reads keys backwards from there until one has a version to
+    /// return.
     fn find_backwards(&mut self) {
         while self.take_key() {
             let user = self.family.cmp.user();
@@ -266,7 +270,7 @@ impl VersionsIterator {
         }
     }
 
-    /// Makes the cursor's key the current one. False if there is none.
+    /// Makes the cursor's key the current one. False if the cursor is not valid.
     fn take_key(&mut self) -> bool {
         if !self.cursor.valid() {
             if let Err(error) = self.cursor.status() {
@@ -284,7 +288,7 @@ impl VersionsIterator {
         true
     }
 
-    /// The cursor stands on the first entry of the current key: reads all of them.
+    /// The cursor is at the first entry of the current key: reads all entries of the key.
     fn read_versions(&mut self) -> Result<()> {
         let user = self.family.cmp.user();
         while self.cursor.valid() {
@@ -299,7 +303,7 @@ impl VersionsIterator {
             let shown = entry.seqno <= self.seqno
                 && user.compare_timestamp(timestamp, &self.to).is_le()
                 && user.compare_timestamp(timestamp, &self.from).is_ge()
-                // Older ones of the same timestamp were overwritten.
+                // Older entries of the same timestamp were overwritten.
                 && self.versions.last().is_none_or(|last| last.timestamp != timestamp);
             if shown {
                 let is_deletion = entry.kind.is_tombstone();

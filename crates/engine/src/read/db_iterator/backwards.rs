@@ -1,4 +1,5 @@
-//! Steps back: the oldest entry of a key comes first, and which one is seen is known when the cursor stands before all of them.
+//! Steps backwards. The cursor meets the oldest entry of a key first, and the visible one is known when the
+//! cursor is before all of them.
 
 use base::internal_key::{self, ParsedInternalKey};
 use base::{Cursor, Kind};
@@ -32,7 +33,7 @@ impl DbIterator {
         self.cursor.seek_for_prev(&self.target);
     }
 
-    /// From where the cursor stands, backwards to the first key a reader sees.
+    /// Moves backwards from the cursor's position to the first visible key.
     pub(super) fn find_prev(&mut self) {
         while self.cursor.valid() {
             let entry = match ParsedInternalKey::parse(self.cursor.key()) {
@@ -52,7 +53,8 @@ impl DbIterator {
             }
             self.saved_key.clear();
             self.saved_key.extend_from_slice(entry.user_key);
-            // Most keys have one entry, a plain value, and what lies before it tells that.
+            // Most keys have one entry, a plain value. The entry before it then has another key, which
+            // completes the search.
             if entry.kind == Kind::Value && self.read_ts.is_none() && self.visible(&entry) {
                 self.skipped += 1;
                 if self.skipped - 1 > self.max_skippable {
@@ -81,14 +83,15 @@ impl DbIterator {
         self.end();
     }
 
-    /// The cursor stands on the oldest entry of `saved_key`, or on the one above it if that was `found`, with its bytes in `value`:
-    /// walks them up to the newest visible one, or seeks it where there are many, and makes the key current if that leaves it a
-    /// value. The cursor ends before all of them.
+    /// The cursor is at the oldest entry of `saved_key`, or at the entry before it if the oldest was `found`,
+    /// with its bytes in `value`. Steps through the entries up to the newest visible one, or seeks to it if
+    /// there are many, and makes the key current unless it is deleted. The cursor ends before all entries of
+    /// the key.
     fn collect_backwards(&mut self, mut found: Option<Kind>) {
         self.place = Place::Nowhere;
         let mut operands: Vec<Vec<u8>> = Vec::new();
         let (mut steps, mut hidden) = (u64::from(found.is_some()), 0);
-        // The buffer the value will stand in, so that a scan backwards allocates nothing per key.
+        // The buffer that will hold the value, so that a backward scan allocates nothing per key.
         let mut value = std::mem::take(&mut self.value);
         while self.cursor.valid() {
             let entry = match ParsedInternalKey::parse(self.cursor.key()) {
@@ -98,7 +101,7 @@ impl DbIterator {
             if !self.is_saved_key(entry.user_key) {
                 break;
             }
-            // One of them may be the one that is shown.
+            // One of the skipped entries may be the one that is returned: it does not count.
             self.skipped += 1;
             if self.skipped - 1 > self.max_skippable {
                 return self.fail_skipped();
@@ -107,7 +110,7 @@ impl DbIterator {
                 hidden += 1;
                 if hidden > self.max_skip {
                     if entry.seqno < self.unwritten_limit {
-                        // What is not written yet may stand above.
+                        // An unwritten row of the batch may be a newer entry of the key.
                         self.value = value;
                         return self.collect_by_seek();
                     }
@@ -155,7 +158,7 @@ impl DbIterator {
         }
     }
 
-    /// As [`collect_backwards`](Self::collect_backwards), from the newest version down.
+    /// Like [`collect_backwards`](Self::collect_backwards), but from the newest version down.
     #[cold]
     fn collect_by_seek(&mut self) {
         let key = self.user().strip_timestamp(&self.saved_key);

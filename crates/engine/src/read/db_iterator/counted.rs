@@ -1,15 +1,16 @@
-//! What an open iterator says of itself: since when it is open, what it reads, what it holds.
+//! The data that an open iterator reports: its age, its super version, the memory it holds.
 
 use super::DbIterator;
 use crate::read::open_iterators::OpenIterator;
 
 impl DbIterator {
-    /// What it holds for itself, beside blocks and memtables, and but for what grows while it is moved.
+    /// The memory that the iterator holds itself, in bytes: without blocks and memtables, and without buffers
+    /// that grow as it moves.
     fn holds(&self) -> usize {
         size_of::<DbIterator>() + self.cursor.memory_usage()
     }
 
-    /// Has the family list it.
+    /// Adds the iterator to the family's list of open iterators.
     pub(super) fn enter(&mut self) {
         self.listed = self.family.iterators.enter(OpenIterator {
             opened: self.family.clock.coarse_now(),
@@ -18,7 +19,7 @@ impl DbIterator {
         });
     }
 
-    /// It reads another super version.
+    /// Reports that the iterator reads another super version.
     pub(super) fn note_moved(&self) {
         let number = self.super_version.number;
         self.family.iterators.say(self.listed, number, self.holds());

@@ -1,4 +1,4 @@
-//! How the iterator is moved, and what is counted of that.
+//! The moves of the iterator, and their statistics.
 
 use std::mem;
 use std::sync::atomic::Ordering;
@@ -12,7 +12,7 @@ use crate::db::get::check_deadline;
 use crate::db::state::closing;
 use crate::read::charged_reads::ChargedReads;
 
-/// A move under way: one that panics leaves an iterator that stands nowhere.
+/// A guard for a move in progress: if the move panics, the iterator is not valid afterwards.
 struct Moving<'a>(&'a mut DbIterator);
 
 impl Drop for Moving<'_> {
@@ -32,7 +32,7 @@ impl DbIterator {
         moved
     }
 
-    /// A move has panicked, in user code say. Where its sources stand is not known.
+    /// Called after a move has panicked, for example in user code. The position of the sources is unknown.
     #[cold]
     fn break_off(&mut self) {
         let error = Error::new(ErrorKind::Panicked, "a move of the iterator");
@@ -41,7 +41,7 @@ impl DbIterator {
         self.broken.get_or_insert(error);
     }
 
-    /// If a move has panicked, reads what it read before through sources of its own again.
+    /// If a move has panicked, opens the sources of the same super version again.
     #[cold]
     pub(super) fn mend(&mut self) {
         let broken = self.broken.as_ref().map(Error::kind);
@@ -52,7 +52,8 @@ impl DbIterator {
         }
     }
 
-    /// Before a move where it is [`outdated`](Self::outdated). False, and it has failed, if the database is closed, or its time is over.
+    /// Called before a move if the iterator is [`outdated`](Self::outdated). False, with the error set, if
+    /// the database is closed or the deadline has passed.
     #[cold]
     pub(super) fn may_move(&mut self) -> bool {
         let may = match (self.family.is_closed(), self.deadline) {
@@ -63,33 +64,33 @@ impl DbIterator {
         may.map_err(|error| self.fail(error)).is_ok()
     }
 
-    /// True if there is a newer super version that it is to read.
+    /// True if there is a newer super version that the iterator should move to.
     #[cold]
     pub(super) fn has_newer(&self) -> bool {
         self.auto_refresh && self.family.super_version_number.load(Ordering::Relaxed) > self.number
     }
 
-    /// To the first key, within the bounds.
+    /// Moves to the first key within the bounds.
     pub fn seek_to_first(&mut self) {
         self.seek_by(DbIterator::find_first);
     }
 
-    /// To the last key, within the bounds.
+    /// Moves to the last key within the bounds.
     pub fn seek_to_last(&mut self) {
         self.seek_by(DbIterator::find_last);
     }
 
-    /// To the first key at or after `key`, within the bounds.
+    /// Moves to the first key at or after `key`, within the bounds.
     pub fn seek(&mut self, key: &[u8]) {
         self.seek_by(|iter| iter.find(key));
     }
 
-    /// To the last key at or before `key`, within the bounds.
+    /// Moves to the last key at or before `key`, within the bounds.
     pub fn seek_for_prev(&mut self, key: &[u8]) {
         self.seek_by(|iter| iter.find_for_prev(key));
     }
 
-    /// To the next key.
+    /// Moves to the next key.
     #[inline]
     pub fn next(&mut self) {
         self.moving(|iter| match iter.observed {
@@ -98,7 +99,7 @@ impl DbIterator {
         });
     }
 
-    /// To the key before.
+    /// Moves to the previous key.
     pub fn prev(&mut self) {
         self.moving(|iter| match iter.observed {
             false => iter.backward(),

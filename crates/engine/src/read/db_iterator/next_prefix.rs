@@ -1,4 +1,5 @@
-//! From a key to the first one with another prefix: over the entries between by steps, or past them by a seek.
+//! Moves from a key to the first key with another prefix: by steps over the entries between, or by a seek
+//! past them.
 
 use base::Cursor;
 use base::internal_key::{self, TRAILER_LEN};
@@ -7,24 +8,27 @@ use base::steps::StepsBeforeSeek;
 use super::{DbIterator, Direction, Place};
 use crate::read::merging_cursor::before_key;
 
-/// What a move to the [next prefix](DbIterator::next_prefix) took.
+/// The cost of a move to the [next prefix](DbIterator::next_prefix).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PrefixMove {
-    /// Steps, over entries of the prefix and to the first of another.
+    /// The number of steps, over entries of the prefix and to the first entry of another.
     pub steps: u32,
-    /// True if the rest was passed over by a seek.
+    /// True if a seek skipped the remaining entries.
     pub sought: bool,
 }
 
 impl DbIterator {
-    /// To the first key behind the current one that has another prefix, in the eyes of the family's
-    /// [`prefix_extractor`](crate::ColumnFamilyOptions::prefix_extractor); a key that has none is passed by itself, and without an
-    /// extractor it is [`next`](Self::next). Keys with the same prefix must follow each other in the family's order.
+    /// Moves to the first key after the current one that has another prefix by the family's
+    /// [`prefix_extractor`](crate::ColumnFamilyOptions::prefix_extractor). A key without a prefix counts as a
+    /// prefix of its own, and without an extractor this is [`next`](Self::next). Keys with the same prefix
+    /// must be adjacent in the family's order.
     ///
-    /// It costs less than to step from key to key: entries of the prefix are passed over without a look at what they are. After
-    /// some of them it seeks, if the extractor knows a [`successor`](crate::PrefixExtractor::successor): one more next time if
-    /// steps were enough, one less if not, between 1 and [10](Self::set_max_prefix_steps). With
-    /// [`prefix_same_as_start`](crate::ReadOptions::prefix_same_as_start) it ends the iteration. Not one of RocksDB's.
+    /// It costs less than steps from key to key, because entries of the prefix are skipped without decoding
+    /// them. After some steps it seeks, if the extractor has a
+    /// [`successor`](crate::PrefixExtractor::successor). The number of steps adapts between 1 and
+    /// [10](Self::set_max_prefix_steps): one more next time if the steps were enough, one fewer if not. With
+    /// [`prefix_same_as_start`](crate::ReadOptions::prefix_same_as_start) it ends the iteration. RocksDB has
+    /// no such method.
     #[inline]
     pub fn next_prefix(&mut self) -> PrefixMove {
         let mut moved = PrefixMove::default();
@@ -35,7 +39,8 @@ impl DbIterator {
         moved
     }
 
-    /// Has [`next_prefix`](Self::next_prefix) try at most so many steps before it seeks, and begin to learn anew; 0: it always seeks.
+    /// Limits the steps that [`next_prefix`](Self::next_prefix) tries before it seeks, and resets what it has
+    /// learnt; 0: it always seeks.
     pub fn set_max_prefix_steps(&mut self, most: u32) {
         self.prefix_steps = StepsBeforeSeek::new(most);
     }
@@ -77,7 +82,7 @@ impl DbIterator {
         let behind_key = user.timestamp_size() + TRAILER_LEN;
         let backwards = self.direction == Direction::Backward;
         self.direction = Direction::Forward;
-        // Where the cursor stands before the key, perhaps far before it, and not among what is passed over.
+        // False if the cursor is before the key, perhaps far before it, and not among the entries to skip.
         let mut at_entry = self.place == Place::Saved && !backwards;
         let mut limit = match backwards {
             true => 0,
@@ -88,7 +93,7 @@ impl DbIterator {
                 if !self.cursor.valid() {
                     break;
                 }
-                // What is no key at all is told below.
+                // An entry that is too short to be an internal key is reported below.
                 let entry = self.cursor.key();
                 let end = entry.len().saturating_sub(behind_key);
                 if extractor.prefix_of(&entry[..end]) != Some(prefix) {

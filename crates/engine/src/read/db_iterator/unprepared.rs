@@ -1,4 +1,4 @@
-//! Values in blob files that are read when they are asked for, and not as the iterator comes by.
+//! Values in blob files that are read on request, and not when the iterator reaches them.
 
 use base::statistics::Ticker;
 use base::{Cursor, Kind, Result, perf};
@@ -9,19 +9,20 @@ use super::{DbIterator, Place};
 use crate::read::blob_cache::BlobRead;
 use crate::read::charged_reads::ChargedReads;
 
-/// What is known of a value that was not read.
+/// The size of a value that was not read, as stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnpreparedValue {
-    /// Bytes it takes where it lies.
+    /// The stored size in bytes.
     pub stored_size: u64,
-    /// It lies there compressed; otherwise `stored_size` is its own.
+    /// True if the value is compressed; otherwise `stored_size` is the size of the value itself.
     pub is_compressed: bool,
 }
 
 impl DbIterator {
-    /// Reads the current value, if that was [left out](crate::ReadOptions::allow_unprepared_value): [`value`](Self::value) is all of it from then
-    /// on. False if that failed: the iterator stands nowhere then, and [`status`](Self::status) says why. Costs what a read of a blob costs,
-    /// and nothing where the value is there, as it always is without that option. Panics if the iterator is not [valid](Self::valid).
+    /// Reads the current value if it was [left unread](crate::ReadOptions::allow_unprepared_value); from then
+    /// on [`value`](Self::value) returns it. False if the read failed: the iterator is then not valid, and
+    /// [`status`](Self::status) returns the error. Costs a read of a blob, or nothing if the value is there,
+    /// which is always so without that option. Panics if the iterator is not [valid](Self::valid).
     pub fn prepare_value(&mut self) -> bool {
         assert!(self.valid(), "the iterator is not valid");
         if self.is_value_prepared() {
@@ -47,16 +48,18 @@ impl DbIterator {
         self.valid()
     }
 
-    /// True if [`value`](Self::value) is the current value, and not empty because that was not read. Not one of RocksDB's.
+    /// True if [`value`](Self::value) returns the current value, and not an empty slice because the value was
+    /// not read. RocksDB has no such method.
     #[inline]
     pub fn is_value_prepared(&self) -> bool {
         self.kind != Kind::BlobIndex || !self.unprepared
     }
 
-    /// What is known of the current value without reading it; `None` if it is there. Not one of RocksDB's.
+    /// The stored size of the current value, found without reading it; `None` if the value was read. RocksDB
+    /// has no such method.
     ///
     /// # Errors
-    /// `Corruption` if what tells where it lies is damaged.
+    /// `Corruption` if the blob index of the value is damaged.
     pub fn unprepared_value(&self) -> Result<Option<UnpreparedValue>> {
         if !self.valid() || self.is_value_prepared() {
             return Ok(None);
@@ -73,7 +76,7 @@ impl DbIterator {
         }))
     }
 
-    /// Where the current value lies, which is that of a blob and not read.
+    /// The blob index of the current value, which was not read.
     fn blob_index(&self) -> &[u8] {
         match self.place {
             Place::Cursor => self.cursor.value(),
@@ -81,8 +84,8 @@ impl DbIterator {
         }
     }
 
-    /// True if the value of an entry of `kind`, which becomes the current one, is not to be read now. Its index is then to be left where
-    /// [`blob_index`](Self::blob_index) looks for it.
+    /// True if the value of an entry of `kind`, which becomes the current one, is not to be read now. The
+    /// caller then leaves its index where [`blob_index`](Self::blob_index) looks for it.
     pub(super) fn leaves_unread(&mut self, kind: Kind) -> bool {
         self.unprepared = self.allow_unprepared && kind == Kind::BlobIndex;
         if self.unprepared {
