@@ -1,4 +1,5 @@
-//! `WriteBatch`: operations that take effect together, in RocksDB's wire format, which is also what a WAL record holds.
+//! `WriteBatch`: operations that take effect together, in RocksDB's wire format, which is also the payload of
+//! a WAL record.
 //!
 //! ```text
 //! u64 sequence of the first operation | u32 count | operation*
@@ -11,10 +12,10 @@ use base::{Error, ErrorKind, Kind, Protection, Result, RowLimit, SeqNo};
 use super::batch_protection::{self, BatchProtection, ProtectionMark};
 use crate::db::column_family::ColumnFamily;
 
-/// Bytes of sequence number and count before the first operation.
+/// The size of the header, sequence number and count, in bytes.
 pub const HEADER_LEN: usize = 12;
 
-/// The tags of format.md section 3. The second of a pair carries a column family id.
+/// The operation tags of format.md section 3. The second tag of a pair is followed by a column family id.
 pub(super) mod tag {
     pub const DELETE: (u8, u8) = (0x00, 0x04);
     pub const PUT: (u8, u8) = (0x01, 0x05);
@@ -37,27 +38,28 @@ pub(super) mod tag {
 
 /// Operations on keys of any column families of one database, applied all or none.
 ///
-/// Families with timestamps take keys through the `_at` methods; every method copies what it is given once.
+/// Families with timestamps take keys through the `_at` methods. Every method copies its arguments once.
 ///
-/// A value has at most 2 GiB - 1, and so has a key together with its timestamp and eight bytes of trailer. An operation that is larger is
-/// not added, and the batch is not written from then on: [`Db::write`](crate::Db::write) gives the error that
-/// [`status`](WriteBatch::status) gives, before anything of the batch reaches the WAL.
+/// A value has at most 2 GiB - 1 bytes, and so has a key together with its timestamp and eight bytes of
+/// trailer. A larger operation is not added, and the batch can no longer be written:
+/// [`Db::write`](crate::Db::write) returns the error of [`status`](WriteBatch::status) before any part of the
+/// batch reaches the WAL.
 #[derive(Clone)]
 pub struct WriteBatch {
     rep: Vec<u8>,
-    /// Of each operation, in a batch made with it.
+    /// The checksums of the operations, if the batch was made with protection.
     protection: Option<Box<BatchProtection>>,
     save_points: Vec<SavePoint>,
-    /// Why the first operation was refused that the wire format or the limit has no room for.
+    /// The error of the first operation that was refused because it is too large.
     refused: Option<Error>,
 }
 
-/// What a batch held once.
+/// The state of a batch at a save point.
 #[derive(Clone, Copy)]
 struct SavePoint {
     len: usize,
     count: u32,
-    /// Nothing where the batch had no checksums then.
+    /// `None` if the batch had no checksums at the save point.
     protection: Option<ProtectionMark>,
     had_refused: bool,
 }
@@ -94,9 +96,10 @@ impl WriteBatch {
         }
     }
 
-    /// An empty batch that keeps a checksum of `protection_bytes_per_key` bytes for each operation, made of what its methods are
-    /// given: 8, or 0 for none, as [`WriteOptions::protection_bytes_per_key`], which makes them only when the batch is written.
-    /// Costs eight bytes and two hashes an operation. `InvalidArgument` for other widths.
+    /// An empty batch that keeps a checksum of `protection_bytes_per_key` bytes for each operation, computed
+    /// from the arguments of its methods: 8, or 0 for none. [`WriteOptions::protection_bytes_per_key`]
+    /// computes them only when the batch is written. Costs eight bytes and two hashes per operation.
+    /// `InvalidArgument` for other widths.
     ///
     /// [`WriteOptions::protection_bytes_per_key`]: crate::WriteOptions::protection_bytes_per_key
     pub fn with_protection(protection_bytes_per_key: usize) -> Result<WriteBatch> {
@@ -106,13 +109,13 @@ impl WriteBatch {
         Ok(batch)
     }
 
-    /// Bytes of the checksum of each operation: 8 or 0.
+    /// The size of each operation's checksum in bytes: 8 or 0.
     pub fn protection_bytes_per_key(&self) -> usize {
         self.protection.as_ref().map_or(0, |_| batch_protection::WIDTH)
     }
 
-    /// Compares every operation with its checksum, where the batch has them: `Corruption` naming the first that has changed since
-    /// it was added.
+    /// Compares every operation with its checksum, if the batch has checksums. `Corruption` that names the
+    /// first operation that has changed since it was added.
     pub fn verify_checksum(&self) -> Result<()> {
         match &self.protection {
             Some(protection) => protection.verify(&self.rep, None),
@@ -120,7 +123,7 @@ impl WriteBatch {
         }
     }
 
-    /// Gives every operation a checksum, unless the batch has them.
+    /// Computes the checksum of every operation, unless the batch has checksums already.
     pub(crate) fn protect(&mut self) -> Result<()> {
         if self.protection.is_none() {
             let mut protection = BatchProtection::default();
@@ -136,8 +139,8 @@ impl WriteBatch {
         self.protection.as_deref()
     }
 
-    /// A batch from its wire format. `Corruption` with the offset unless it decodes whole and its count is right; `InvalidArgument`
-    /// for an operation that is too large.
+    /// Decodes a batch from its wire format. `Corruption` with the offset if it does not decode completely or
+    /// its count is wrong; `InvalidArgument` for an operation that is too large.
     pub fn from_data(data: &[u8]) -> Result<WriteBatch> {
         let mut operations = Operations::new(data)?;
         operations
@@ -152,7 +155,8 @@ impl WriteBatch {
         })
     }
 
-    /// A batch of `count` operations in their wire format, without a header. `Corruption` unless they decode whole and are so many.
+    /// A batch of `count` operations in their wire format, without a header. `Corruption` unless exactly
+    /// `count` operations decode.
     pub(crate) fn from_rows(rows: &[u8], count: u32) -> Result<WriteBatch> {
         let mut rep = vec![0; HEADER_LEN];
         rep[8..].copy_from_slice(&count.to_le_bytes());
@@ -160,7 +164,8 @@ impl WriteBatch {
         WriteBatch::from_data(&rep)
     }
 
-    /// `InvalidArgument` that names what is too large, if an operation was refused since the batch was made or cleared.
+    /// `InvalidArgument` that names the part that is too large, if an operation was refused since the batch
+    /// was made or cleared.
     pub fn status(&self) -> Result<()> {
         match &self.refused {
             Some(error) => Err(error.clone()),
@@ -177,22 +182,22 @@ impl WriteBatch {
         &mut self.rep
     }
 
-    /// Operations that take a sequence number each.
+    /// The number of operations that take a sequence number.
     pub fn count(&self) -> u32 {
         coding::u32_at(&self.rep, 8)
     }
 
-    /// True if there is nothing in it, and nothing was [refused](WriteBatch::status).
+    /// True if the batch has no operation, and none was [refused](WriteBatch::status).
     pub fn is_empty(&self) -> bool {
         self.rep.len() == HEADER_LEN && self.refused.is_none()
     }
 
-    /// Bytes of the wire format.
+    /// The size of the wire format in bytes.
     pub fn data_size(&self) -> usize {
         self.rep.len()
     }
 
-    /// Empties the batch, forgets its save points, and keeps its memory.
+    /// Removes all operations and save points, and keeps the memory.
     pub fn clear(&mut self) {
         self.save_points.clear();
         self.refused = None;
@@ -203,7 +208,7 @@ impl WriteBatch {
         }
     }
 
-    /// Remembers what the batch holds now, to come back to. Save points nest.
+    /// Records the current state for a later rollback. Save points nest.
     pub fn set_save_point(&mut self) {
         self.save_points.push(SavePoint {
             len: self.rep.len(),
@@ -213,7 +218,8 @@ impl WriteBatch {
         });
     }
 
-    /// Takes out what was added since the newest save point, and forgets that save point. `NotFound` if there is none.
+    /// Removes the operations added since the newest save point, and the save point. `NotFound` if there is
+    /// none.
     pub fn rollback_to_save_point(&mut self) -> Result<()> {
         let point = self.save_points.pop().ok_or_else(no_save_point)?;
         self.rep.truncate(point.len);
@@ -221,13 +227,13 @@ impl WriteBatch {
         self.refused = self.refused.take().filter(|_| point.had_refused);
         match (&mut self.protection, point.protection) {
             (Some(protection), Some(mark)) => protection.rollback(mark),
-            // It was given checksums since, of what it held then as well.
+            // The batch got its checksums after the save point, including those of the older operations.
             (protection, _) => *protection = None,
         }
         Ok(())
     }
 
-    /// Forgets the newest save point and keeps what was added since. `NotFound` if there is none.
+    /// Removes the newest save point and keeps the operations. `NotFound` if there is none.
     pub fn pop_save_point(&mut self) -> Result<()> {
         self.save_points.pop().map(drop).ok_or_else(no_save_point)
     }
@@ -262,12 +268,12 @@ impl WriteBatch {
         self.counted(tag::DELETE, family.id(), &[key, timestamp], None);
     }
 
-    /// Deletes `key` of the default family, which must have been put exactly once since it last did not exist.
+    /// Deletes `key` of the default family. The key must have been put exactly once since it was absent last.
     pub fn single_delete(&mut self, key: &[u8]) {
         self.counted(tag::SINGLE_DELETE, 0, &[key], None);
     }
 
-    /// As [`single_delete`](WriteBatch::single_delete), in `family`.
+    /// Same as [`single_delete`](WriteBatch::single_delete), in `family`.
     pub fn single_delete_cf(&mut self, family: &ColumnFamily, key: &[u8]) {
         self.counted(tag::SINGLE_DELETE, family.id(), &[key], None);
     }
@@ -282,17 +288,17 @@ impl WriteBatch {
         self.counted(tag::MERGE, family.id(), &[key], Some(operand));
     }
 
-    /// Deletes the keys of the default family from `begin` up to `end`, exclusive.
+    /// Deletes the keys of the default family from `begin` (inclusive) to `end` (exclusive).
     pub fn delete_range(&mut self, begin: &[u8], end: &[u8]) {
         self.counted(tag::DELETE_RANGE, 0, &[begin], Some(end));
     }
 
-    /// Deletes the keys of `family` from `begin` up to `end`, exclusive.
+    /// Deletes the keys of `family` from `begin` (inclusive) to `end` (exclusive).
     pub fn delete_range_cf(&mut self, family: &ColumnFamily, begin: &[u8], end: &[u8]) {
         self.counted(tag::DELETE_RANGE, family.id(), &[begin], Some(end));
     }
 
-    /// Deletes the keys from `begin` up to `end`, exclusive, as of `timestamp`.
+    /// Deletes the keys from `begin` (inclusive) to `end` (exclusive), as of `timestamp`.
     pub fn delete_range_at(&mut self, family: &ColumnFamily, begin: &[u8], end: &[u8], timestamp: &[u8]) {
         let end_len = end.len().saturating_add(timestamp.len());
         if !RowLimit::MAX.allows(end_len, 0) {
@@ -306,17 +312,17 @@ impl WriteBatch {
         );
     }
 
-    /// Sets `key` of the family of that id.
+    /// Sets `key` of the family with id `family`.
     pub(crate) fn add_put(&mut self, family: u32, key: &[u8], value: &[u8]) {
         self.counted(tag::PUT, family, &[key], Some(value));
     }
 
-    /// Adds a merge operand to `key` of the family of that id.
+    /// Adds a merge operand to `key` of the family with id `family`.
     pub(crate) fn add_merge(&mut self, family: u32, key: &[u8], operand: &[u8]) {
         self.counted(tag::MERGE, family, &[key], Some(operand));
     }
 
-    /// Adds a deletion, or log data; nothing else.
+    /// Adds a deletion or log data. Other operations are not accepted.
     pub(crate) fn add_without_value(&mut self, operation: &Operation<'_>) {
         match *operation {
             Operation::Delete { family, key } => self.counted(tag::DELETE, family, &[key], None),
@@ -329,7 +335,7 @@ impl WriteBatch {
         }
     }
 
-    /// Adds bytes that go into the WAL and nowhere else.
+    /// Adds bytes that are written to the WAL only.
     pub fn put_log_data(&mut self, blob: &[u8]) {
         if let Err(error) = RowLimit::MAX.check_value(blob) {
             return self.refuse(error);
@@ -341,7 +347,7 @@ impl WriteBatch {
         }
     }
 
-    /// Adds the operations of `other` after these.
+    /// Adds the operations of `other` after those of this batch.
     pub fn append(&mut self, other: &WriteBatch) {
         if let Some(error) = &other.refused {
             self.refuse(error.clone());
@@ -364,7 +370,7 @@ impl WriteBatch {
         }
     }
 
-    /// The operations from `offset` of the wire format on, where one begins.
+    /// The operations from `offset` of the wire format on. An operation must begin there.
     pub(crate) fn operations_from(&self, offset: usize) -> Operations<'_> {
         Operations {
             reader: Reader::new(&self.rep[offset..]),
@@ -388,14 +394,15 @@ impl WriteBatch {
         }
     }
 
-    /// The batch is not to be written: an operation has no place in it.
+    /// Marks the batch as not writable, because an operation is too large.
     #[cold]
     #[inline(never)]
     fn refuse(&mut self, error: Error) {
         self.refused.get_or_insert(error);
     }
 
-    /// Of what the operation was given, not of what it became. Of keys in parts there is only what they became.
+    /// Adds the checksum of the last operation, computed from the arguments of the operation and not from its
+    /// encoding. A key in parts has no such form: its checksum is computed from the encoding.
     #[cold]
     #[inline(never)]
     fn protect_last(&mut self, tags: (u8, u8), family: u32, key: &[&[u8]], value: Option<&[u8]>) {
@@ -444,7 +451,7 @@ fn no_save_point() -> Error {
     Error::new(ErrorKind::NotFound, "the batch has no save point")
 }
 
-/// Bytes of a key in parts.
+/// The total length in bytes of a key in parts.
 #[inline]
 fn len_of(key: &[&[u8]]) -> usize {
     key.iter().fold(0, |sum, part| sum.saturating_add(part.len()))
@@ -467,7 +474,8 @@ fn append_operation(rep: &mut Vec<u8>, tags: (u8, u8), family: u32, key: &[&[u8]
     }
 }
 
-/// Makes `rep` the wire format of a batch of one operation, so that a single write needs no [`WriteBatch`] of its own.
+/// Writes the wire format of a batch of one operation to `rep`, so that a single write needs no
+/// [`WriteBatch`] of its own.
 #[inline]
 pub(crate) fn encode_single(rep: &mut Vec<u8>, single: &SingleOperation<'_>) {
     rep.clear();
@@ -483,7 +491,7 @@ pub(crate) fn encode_single(rep: &mut Vec<u8>, single: &SingleOperation<'_>) {
     append_operation(rep, tags, single.family, &[key], value);
 }
 
-/// One operation that is a whole write.
+/// A write that consists of one operation.
 #[derive(Clone, Copy)]
 pub(crate) struct SingleOperation<'a> {
     pub family: u32,
@@ -492,13 +500,13 @@ pub(crate) struct SingleOperation<'a> {
 }
 
 impl SingleOperation<'_> {
-    /// What it hashes to as a row with its family.
+    /// The checksum of the operation's row with its family.
     pub(crate) fn protection(&self) -> Protection {
         let (kind, value) = self.row();
         Protection::of_row(kind as u8, self.key, value).toggle_family(self.family)
     }
 
-    /// Kind and value of the row it is.
+    /// The kind and value of the operation's row.
     pub(crate) fn row(&self) -> (Kind, &[u8]) {
         match self.what {
             SingleKind::Put(value) => (Kind::Value, value),
@@ -510,7 +518,7 @@ impl SingleOperation<'_> {
     }
 }
 
-/// What a [`SingleOperation`] does.
+/// The type of a [`SingleOperation`].
 #[derive(Clone, Copy)]
 pub(crate) enum SingleKind<'a> {
     Put(&'a [u8]),
@@ -520,7 +528,7 @@ pub(crate) enum SingleKind<'a> {
     DeleteRange(&'a [u8]),
 }
 
-/// Stamps the sequence number of the first operation into a batch's wire format.
+/// Writes the sequence number of the first operation into a batch's wire format.
 #[inline]
 pub(crate) fn set_sequence(rep: &mut [u8], sequence: SeqNo) {
     rep[..8].copy_from_slice(&sequence.to_le_bytes());
@@ -532,7 +540,7 @@ impl std::fmt::Debug for WriteBatch {
     }
 }
 
-/// One operation of a batch. Keys carry their timestamps where the family has them.
+/// One operation of a batch. Keys include their timestamps if the family has timestamps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(
     missing_docs,
@@ -572,7 +580,7 @@ pub enum Operation<'a> {
         key: &'a [u8],
         entity: &'a [u8],
     },
-    /// `value` still ends in the eight bytes of `write_time`, Unix seconds.
+    /// `value` still includes its last eight bytes, which are `write_time` in Unix seconds.
     TimedPut {
         family: u32,
         key: &'a [u8],
@@ -581,11 +589,13 @@ pub enum Operation<'a> {
     },
     LogData(&'a [u8]),
     Noop,
-    /// A transaction's operations follow up to `EndPrepare`. `persisted`: they were inserted when prepared (RocksDB's `WRITE_PREPARED`).
+    /// Begins a transaction's operations, which end with `EndPrepare`. `persisted`: they were inserted into
+    /// memtables when prepared (RocksDB's `WRITE_PREPARED`).
     BeginPrepare {
         persisted: bool,
     },
-    /// A part of a transaction that was inserted before it was prepared (RocksDB's `WRITE_UNPREPARED`) follows up to `EndPrepare`.
+    /// Begins a part of a transaction that was inserted before it was prepared (RocksDB's
+    /// `WRITE_UNPREPARED`); it ends with `EndPrepare`.
     BeginUnprepare,
     EndPrepare {
         xid: &'a [u8],
@@ -608,7 +618,8 @@ impl<'a> Operation<'a> {
         self.family().is_some()
     }
 
-    /// What it puts into the memtable: family, kind, key and value. `None` for what goes into the WAL alone.
+    /// The row of the operation in a memtable: family, kind, key and value. `None` for operations that are
+    /// written to the WAL only.
     #[inline]
     pub(crate) fn row(&self) -> Option<(u32, Kind, &'a [u8], &'a [u8])> {
         Some(match *self {
@@ -619,7 +630,8 @@ impl<'a> Operation<'a> {
             Operation::DeleteRange { family, begin, end } => (family, Kind::RangeDeletion, begin, end),
             Operation::BlobIndex { family, key, index } => (family, Kind::BlobIndex, key, index),
             Operation::Entity { family, key, entity } => (family, Kind::WideColumnEntity, key, entity),
-            // Without a mapping of sequence numbers to time there is no number it would rather have: a plain value.
+            // Without a mapping of sequence numbers to time the value has no preferred sequence number: it is
+            // a plain value.
             Operation::TimedPut {
                 family, key, value, ..
             } => (family, Kind::Value, key, &value[..value.len() - 8]),
@@ -627,7 +639,7 @@ impl<'a> Operation<'a> {
         })
     }
 
-    /// `InvalidArgument` if it holds more than `limit` allows.
+    /// `InvalidArgument` if the operation is larger than `limit` allows.
     #[inline]
     pub(crate) fn check(&self, limit: RowLimit) -> Result<()> {
         match (*self, self.row()) {
@@ -641,7 +653,7 @@ impl<'a> Operation<'a> {
         }
     }
 
-    /// The column family it acts on.
+    /// The column family of the operation.
     pub fn family(&self) -> Option<u32> {
         match *self {
             Operation::Put { family, .. }
@@ -667,7 +679,7 @@ pub struct Operations<'a> {
 }
 
 impl<'a> Operations<'a> {
-    /// Over the wire format in `data`. `Corruption` if it is shorter than a header.
+    /// Decodes the wire format in `data`. `Corruption` if it is shorter than a header.
     pub fn new(data: &'a [u8]) -> Result<Operations<'a>> {
         let mut header = Reader::new(data);
         let sequence = header.u64("sequence of a write batch")?;
@@ -690,12 +702,12 @@ impl<'a> Operations<'a> {
         self.reader.rest()
     }
 
-    /// How many operations the header promises.
+    /// The number of operations in the header.
     pub fn promised(&self) -> u32 {
         self.count
     }
 
-    /// After the last operation: `Corruption` unless the header promised as many as there were.
+    /// Called after the last operation: `Corruption` unless their number equals the count in the header.
     pub fn check_count(&self) -> Result<()> {
         if self.seen == self.count {
             return Ok(());

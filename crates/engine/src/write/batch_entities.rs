@@ -7,17 +7,20 @@ use crate::db::column_family::ColumnFamily;
 use crate::db::wide_columns::AttributeGroup;
 
 impl WriteBatch {
-    /// Makes `key` of the default family an entity of `columns`, names and values in any order. After an error the batch is as it was.
+    /// Makes `key` of the default family an entity of `columns`, names and values in any order. After an
+    /// error the batch is unchanged.
     ///
     /// # Errors
-    /// `InvalidArgument` for an entity that is too large for a value; as RocksDB has it `Corruption` for two columns of one name.
+    /// `InvalidArgument` for an entity that is larger than a value may be; `Corruption`, as in RocksDB, for
+    /// two columns of one name.
     pub fn put_entity(&mut self, key: &[u8], columns: &[(&[u8], &[u8])]) -> Result<()> {
         let entity = encoded(key, columns)?;
         self.counted(tag::ENTITY, 0, &[key], Some(&entity));
         Ok(())
     }
 
-    /// As [`put_entity`](WriteBatch::put_entity), in `family`; `InvalidArgument` for one with timestamps.
+    /// Same as [`put_entity`](WriteBatch::put_entity), in `family`; `InvalidArgument` for a family with
+    /// timestamps.
     pub fn put_entity_cf(
         &mut self,
         family: &ColumnFamily,
@@ -30,10 +33,10 @@ impl WriteBatch {
         Ok(())
     }
 
-    /// Makes `key` an entity in each family of `groups`. After an error the batch is as it was.
+    /// Makes `key` an entity in each family of `groups`. After an error the batch is unchanged.
     ///
     /// # Errors
-    /// `InvalidArgument` without a group; those of [`put_entity_cf`](WriteBatch::put_entity_cf).
+    /// `InvalidArgument` without a group; the errors of [`put_entity_cf`](WriteBatch::put_entity_cf).
     pub fn put_attribute_groups(&mut self, key: &[u8], groups: &[AttributeGroup<'_>]) -> Result<()> {
         if groups.is_empty() {
             return Err(Error::invalid_argument(
@@ -61,7 +64,7 @@ fn check_no_timestamps(family: &ColumnFamily) -> Result<()> {
     }
 }
 
-/// The bytes of an entity, if a row has room for them.
+/// The encoded entity, if it fits into a row.
 fn encoded(key: &[u8], columns: &[(&[u8], &[u8])]) -> Result<Vec<u8>> {
     let lens = columns.iter().flat_map(|(name, value)| [name.len(), value.len()]);
     let bytes = lens.fold(0, usize::saturating_add);

@@ -1,16 +1,17 @@
 //! A write batch that can be read before it is written.
 //!
-//! The batch is a [`WriteBatch`]; of each family that is read through it, what it holds is also in a memtable of its own, which
-//! reads look into before all others. So iterators over batch and database go in both directions, range deletions hide what they cover and
-//! merges are resolved as they will be once the batch is written, by the same code.
+//! The batch is a [`WriteBatch`]. For each family that is read through it, the family's rows in the batch are
+//! also in a memtable of their own, which reads search before all others. Therefore iterators over batch and
+//! database go in both directions, range deletions hide the keys they cover, and merges are resolved as after
+//! the write, by the same code.
 //!
 //! ```text
 //! sequence numbers:   0 .. the snapshot  | newer rows of the database | 2^55 + number of the operation
 //!                     visible            | not visible                | visible, up to the view's limit
 //! ```
 //!
-//! The memtable of a family is made when that family is first read, and brought up to date at each read after a write: a batch
-//! that is only written to costs what a plain one does.
+//! The memtable of a family is created when that family is first read, and brought up to date by each read
+//! after a write. A batch that is only written to costs as much as a plain one.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -32,48 +33,51 @@ use crate::read::blob_cache::BlobRead;
 use crate::read::db_iterator::DbIterator;
 use crate::read::value::{Columns, PinnedValue};
 
-/// The first sequence number of rows that are not written yet. No database comes this far.
+/// The first sequence number of rows that are not written yet. No database gets this far.
 pub(crate) const UNWRITTEN: SeqNo = 1 << 55;
 
 /// The id of the default family.
 const DEFAULT_FAMILY_ID: u32 = 0;
 
-/// What a batch held for a family at one moment, to be read before what the database holds.
+/// The rows of a batch for a family at one moment, read before those of the database.
 #[derive(Clone)]
 pub(crate) struct BatchView {
     pub table: Arc<Memtable>,
-    /// The last row of the moment.
+    /// The sequence number of the last row at that moment.
     pub limit: SeqNo,
 }
 
-/// The state of a key by a batch alone: see [`WriteBatchWithIndex::get_from_batch`].
+/// The state of a key in a batch alone: see [`WriteBatchWithIndex::get_from_batch`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BatchValue {
-    /// Nothing.
+    /// The batch has no entry for the key.
     Absent,
-    /// It is deleted.
+    /// The key is deleted.
     Deleted,
-    /// This is its value.
+    /// The value of the key.
     Value(Vec<u8>),
-    /// It has merge operands over a value that the batch does not have, or that no operator is there for.
+    /// The key has merge operands over a value that is not in the batch, or there is no operator to merge
+    /// them.
     MergeInProgress,
 }
 
-/// The rows of one family.
+/// The index of the rows of one family.
 struct FamilyIndex {
     table: Arc<Memtable>,
-    /// The family has said that it could take them.
+    /// The rows were checked against the family's limits.
     is_checked: bool,
-    /// Bytes of the batch that were looked at.
+    /// The number of bytes of the batch that are indexed.
     offset: usize,
-    /// Operations in them.
+    /// The number of operations in the indexed bytes.
     operations: u64,
 }
 
-/// A [`WriteBatch`] whose operations can be read, alone or over a database, before they are written: RocksDB's class of that name.
+/// A [`WriteBatch`] whose operations can be read before they are written, alone or over a database: RocksDB's
+/// class of that name.
 ///
-/// Reads see the operations in the order in which they were added, each over those before it. A family that is read through the
-/// batch costs a copy of its rows in the batch, in memory, until the batch is cleared or rolled back; one that is not, nothing.
+/// Reads see the operations in the order in which they were added, each over the earlier ones. A family that
+/// is read through the batch costs a second copy of its rows in memory, until the batch is cleared or rolled
+/// back. Other families cost nothing.
 ///
 /// ```
 /// # let dir = tempfile::tempdir().unwrap();
@@ -95,7 +99,7 @@ struct FamilyIndex {
 #[derive(Default)]
 pub struct WriteBatchWithIndex {
     batch: WriteBatch,
-    /// The order of the default family's keys where no family is named; `None`: by their bytes.
+    /// The order of the default family's keys in reads without a family; `None`: bytewise.
     backup_comparator: Option<UserComparator>,
     families: RefCell<HashMap<u32, FamilyIndex>>,
 }
@@ -106,8 +110,8 @@ impl WriteBatchWithIndex {
         WriteBatchWithIndex::default()
     }
 
-    /// An empty batch, whose keys of the default family have this order where the batch is read [without a family](Self::get_from_batch): RocksDB's
-    /// `backup_index_comparator`.
+    /// An empty batch with an order for keys of the default family in reads [without a
+    /// family](Self::get_from_batch): RocksDB's `backup_index_comparator`.
     pub fn with_comparator(backup_comparator: UserComparator) -> WriteBatchWithIndex {
         WriteBatchWithIndex {
             backup_comparator: Some(backup_comparator),
@@ -125,41 +129,41 @@ impl WriteBatchWithIndex {
         db.write_in_place(options, &mut self.batch)
     }
 
-    /// The operations, to be written.
+    /// Returns the operations as a plain batch.
     pub fn into_write_batch(self) -> WriteBatch {
         self.batch
     }
 
-    /// Operations that take a sequence number each.
+    /// The number of operations that take a sequence number.
     pub fn count(&self) -> u32 {
         self.batch.count()
     }
 
-    /// True if there is nothing in it.
+    /// True if the batch has no operation.
     pub fn is_empty(&self) -> bool {
         self.batch.is_empty()
     }
 
-    /// Empties the batch and forgets its save points.
+    /// Removes all operations and save points.
     pub fn clear(&mut self) {
         self.batch.clear();
         self.families.get_mut().clear();
     }
 
-    /// Remembers what the batch holds now, to come back to. Save points nest.
+    /// Records the current state for a later rollback. Save points nest.
     pub fn set_save_point(&mut self) {
         self.batch.set_save_point();
     }
 
-    /// Takes out what was added since the newest save point, and forgets that save point. What is read through the batch is indexed
-    /// anew. `NotFound` if there is none.
+    /// Removes the operations added since the newest save point, and the save point. The next reads index the
+    /// batch again. `NotFound` if there is none.
     pub fn rollback_to_save_point(&mut self) -> Result<()> {
         self.batch.rollback_to_save_point()?;
         self.families.get_mut().clear();
         Ok(())
     }
 
-    /// Forgets the newest save point and keeps what was added since. `NotFound` if there is none.
+    /// Removes the newest save point and keeps the operations. `NotFound` if there is none.
     pub fn pop_save_point(&mut self) -> Result<()> {
         self.batch.pop_save_point()
     }
@@ -194,22 +198,22 @@ impl WriteBatchWithIndex {
         self.batch.delete_at(family, key, timestamp);
     }
 
-    /// As [`WriteBatch::single_delete`].
+    /// Same as [`WriteBatch::single_delete`].
     pub fn single_delete(&mut self, key: &[u8]) {
         self.batch.single_delete(key);
     }
 
-    /// As [`WriteBatch::merge`].
+    /// Same as [`WriteBatch::merge`].
     pub fn merge(&mut self, key: &[u8], operand: &[u8]) {
         self.batch.merge(key, operand);
     }
 
-    /// As [`WriteBatch::delete_range`].
+    /// Same as [`WriteBatch::delete_range`].
     pub fn delete_range(&mut self, begin: &[u8], end: &[u8]) {
         self.batch.delete_range(begin, end);
     }
 
-    /// Deletes `key` of `family`, which must have been put exactly once since it last did not exist.
+    /// Deletes `key` of `family`. The key must have been put exactly once since it was absent last.
     pub fn single_delete_cf(&mut self, family: &ColumnFamily, key: &[u8]) {
         self.batch.single_delete_cf(family, key);
     }
@@ -219,17 +223,17 @@ impl WriteBatchWithIndex {
         self.batch.merge_cf(family, key, operand);
     }
 
-    /// Deletes the keys of `family` from `begin` up to `end`, exclusive.
+    /// Deletes the keys of `family` from `begin` (inclusive) to `end` (exclusive).
     pub fn delete_range_cf(&mut self, family: &ColumnFamily, begin: &[u8], end: &[u8]) {
         self.batch.delete_range_cf(family, begin, end);
     }
 
-    /// As [`WriteBatch::put_entity`].
+    /// Same as [`WriteBatch::put_entity`].
     pub fn put_entity(&mut self, key: &[u8], columns: &[(&[u8], &[u8])]) -> Result<()> {
         self.batch.put_entity(key, columns)
     }
 
-    /// As [`WriteBatch::put_entity_cf`].
+    /// Same as [`WriteBatch::put_entity_cf`].
     pub fn put_entity_cf(
         &mut self,
         family: &ColumnFamily,
@@ -239,21 +243,22 @@ impl WriteBatchWithIndex {
         self.batch.put_entity_cf(family, key, columns)
     }
 
-    /// Adds bytes that go into the WAL and nowhere else.
+    /// Adds bytes that are written to the WAL only.
     pub fn put_log_data(&mut self, blob: &[u8]) {
         self.batch.put_log_data(blob);
     }
 
-    /// Adds the operations of `other` after these.
+    /// Adds the operations of `other` after those of this batch.
     pub fn append(&mut self, other: &WriteBatch) {
         self.batch.append(other);
     }
 
-    /// The value of `key` in `family`, or in the default one, by the batch alone; merges are resolved by `operator`. Costs a search in the batch's
-    /// index of that family.
+    /// The value of `key` in `family`, or in the default family, in the batch alone. `operator` resolves
+    /// merges. Costs a search in the batch's index of that family.
     ///
     /// # Errors
-    /// `InvalidArgument` for operations that `family` could not take; `MergeFailed`; `NotSupported` for entities and for families with timestamps.
+    /// `InvalidArgument` for operations that `family` cannot take; `MergeFailed`; `NotSupported` for entities
+    /// and for families with timestamps.
     pub fn get_from_batch(
         &self,
         family: Option<&ColumnFamily>,
@@ -309,11 +314,12 @@ impl WriteBatchWithIndex {
         }
     }
 
-    /// The value that `key` would have if the batch were written over what `options` read of `db`, or `None`.
+    /// The value that `key` would have if the batch were written to `db`, as read with `options`; `None` if
+    /// it would not exist.
     ///
     /// # Errors
-    /// Those of [`Db::get_pinned`]; `InvalidArgument` for operations that `family` could not take, and where one was
-    /// [refused](WriteBatch::status) for its size.
+    /// The errors of [`Db::get_pinned`]; `InvalidArgument` for operations that `family` cannot take, and if
+    /// one was [refused](WriteBatch::status) for its size.
     pub fn get_from_batch_and_db(
         &self,
         db: &Db,
@@ -329,8 +335,9 @@ impl WriteBatchWithIndex {
         }
     }
 
-    /// The columns that `key` would have if the batch were written over what `options` read of `db`, or `None`: as
-    /// [`Db::get_entity`]. Errors are those of [`get_from_batch_and_db`](WriteBatchWithIndex::get_from_batch_and_db).
+    /// The columns that `key` would have if the batch were written to `db`, as read with `options`; `None` if
+    /// it would not exist. Like [`Db::get_entity`]. Errors are those of
+    /// [`get_from_batch_and_db`](WriteBatchWithIndex::get_from_batch_and_db).
     pub fn get_entity_from_batch_and_db(
         &self,
         db: &Db,
@@ -350,11 +357,13 @@ impl WriteBatchWithIndex {
         }
     }
 
-    /// An iterator over what `options` would read of `family` if the batch were written, standing nowhere: RocksDB's
-    /// `NewIteratorWithBase`. What is added to the batch later is not seen, and what is rolled back or cleared later still is.
+    /// An iterator over the keys of `family` as `options` would read them if the batch were written, without
+    /// a position: RocksDB's `NewIteratorWithBase`. Later additions to the batch are invisible to it, and
+    /// rows that are rolled back or cleared later stay visible.
     ///
     /// # Errors
-    /// `InvalidArgument` for operations that `family` could not take, where one was [refused](WriteBatch::status) for its size, and with [`tailing`](ReadOptions::tailing).
+    /// `InvalidArgument` for operations that `family` cannot take, if one was [refused](WriteBatch::status)
+    /// for its size, and with [`tailing`](ReadOptions::tailing).
     pub fn iter_with_base(
         &self,
         db: &Db,
@@ -372,12 +381,12 @@ impl WriteBatchWithIndex {
         Ok(iter)
     }
 
-    /// What it holds for `family` now, if that is anything.
+    /// The current rows of the batch for `family`; `None` if there are none.
     fn view(&self, family: &Family) -> Result<Option<BatchView>> {
         self.view_of(family.id, &family.cmp, Some(family))
     }
 
-    /// The same of the family `id`, which checks its rows where it is known.
+    /// The current rows of the batch for the family `id`. `family`, if given, checks the rows.
     fn view_of(
         &self,
         id: u32,
@@ -419,7 +428,7 @@ impl FamilyIndex {
         }
     }
 
-    /// Takes in what was added to `batch` since. Of no more use after an error.
+    /// Indexes the operations added to `batch` since the last call. After an error the index is unusable.
     fn extend(&mut self, batch: &WriteBatch, id: u32, family: Option<&Family>) -> Result<()> {
         for operation in batch.operations_from(self.offset) {
             let operation = operation?;

@@ -1,24 +1,25 @@
-//! Checksums of a batch's operations, from the moment they are given to us until they are in the WAL and in memtables.
+//! Checksums of a batch's operations, from the call that adds an operation until it is in the WAL and in
+//! memtables.
 //!
-//! Each operation that becomes a row has one of its own, which goes with it into the memtable. What else a batch may hold, and
-//! goes to the WAL alone, shares one.
+//! Each operation that becomes a row has a checksum of its own, which the memtable gets with the row. All
+//! other operations, which are written to the WAL only, share one checksum.
 
 use base::protection::mismatch;
 use base::{Error, Kind, Protection, Result, SeqNo};
 
 use super::batch::{Operation, Operations, WriteBatch, tag};
 
-/// What the operations of a batch, or a single one, hash to.
+/// The checksums of a batch's operations, or of a single operation.
 #[derive(Clone, Debug)]
 pub(crate) struct BatchProtection {
-    /// Of what becomes a row, in order: kind, key, value and family.
+    /// One checksum per row, in order, of kind, key, value and family.
     rows: Vec<Protection>,
-    /// Of everything else, each with its number among them.
+    /// The checksum of all other operations, each hashed with its number among them.
     rest: Protection,
     others: u64,
 }
 
-/// A state of a [`BatchProtection`] that only grew since.
+/// A state of a [`BatchProtection`], which is only appended to.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ProtectionMark {
     rows: usize,
@@ -36,10 +37,10 @@ impl Default for BatchProtection {
     }
 }
 
-/// Bytes of a checksum.
+/// The size of a checksum in bytes.
 pub(crate) const WIDTH: usize = 8;
 
-/// `InvalidArgument` unless batches can have checksums of so many bytes.
+/// `InvalidArgument` unless batches can have checksums of `bytes` bytes.
 pub(crate) fn check_width(bytes: usize) -> Result<()> {
     if bytes == 0 || bytes == WIDTH {
         return Ok(());
@@ -49,7 +50,8 @@ pub(crate) fn check_width(bytes: usize) -> Result<()> {
     ))
 }
 
-/// `Corruption` unless `data`, the wire format of one operation with this sequence number, holds what hashes to `expected`.
+/// `Corruption` unless `data`, the wire format of one operation with this sequence number, matches the
+/// checksum `expected`.
 pub(crate) fn verify_single(expected: Protection, data: &[u8], sequence: SeqNo) -> Result<()> {
     let mut operations = Operations::new(data)?;
     let operation = operations.next().transpose()?;
@@ -66,16 +68,16 @@ pub(crate) fn verify_single(expected: Protection, data: &[u8], sequence: SeqNo) 
 }
 
 impl Operation<'_> {
-    /// What it hashes to as a row with its family, if it becomes one.
+    /// The checksum of the operation's row with its family, if it has a row.
     fn row_protection(&self) -> Option<Protection> {
         let (family, kind, key, value) = self.row()?;
         Some(Protection::of_row(kind as u8, key, value).toggle_family(family))
     }
 
-    /// What of it that does not become part of a row hashes to.
+    /// The checksum of the parts of the operation that are not in its row.
     fn rest_protection(&self) -> Option<Protection> {
         let (tag, first, second): (u8, &[u8], &[u8]) = match *self {
-            // The row is a plain value; that it had a time, and which, is in the WAL alone.
+            // The row is a plain value; its time is in the WAL only.
             Operation::TimedPut { ref write_time, .. } => {
                 let time = write_time.to_le_bytes();
                 return Some(Protection::of_row(tag::TIMED_PUT.0, &[], &time));
@@ -96,13 +98,13 @@ impl Operation<'_> {
 }
 
 impl BatchProtection {
-    /// Takes note of the next operation.
+    /// Adds the checksums of the next operation.
     pub fn push(&mut self, operation: &Operation<'_>) {
         self.rows.extend(operation.row_protection());
         self.push_rest(operation);
     }
 
-    /// Takes note of the operations of `other`, which has protection of its own where that is given.
+    /// Adds the checksums of the operations of `other`; `protection` has them, if it is given.
     pub fn append(&mut self, other: &WriteBatch, protection: Option<&BatchProtection>) {
         for operation in other.operations().map_while(Result::ok) {
             match protection {
@@ -121,12 +123,12 @@ impl BatchProtection {
         }
     }
 
-    /// Of what becomes a row, in order.
+    /// The checksums of the rows, in order.
     pub fn rows(&self) -> &[Protection] {
         &self.rows
     }
 
-    /// Without operations. Keeps its memory.
+    /// Removes all checksums and keeps the memory.
     pub fn clear(&mut self) {
         self.rows.clear();
         *self = BatchProtection {
@@ -135,7 +137,7 @@ impl BatchProtection {
         };
     }
 
-    /// What is noted so far, to come back to.
+    /// The current state, for a later rollback.
     pub fn mark(&self) -> ProtectionMark {
         ProtectionMark {
             rows: self.rows.len(),
@@ -144,14 +146,14 @@ impl BatchProtection {
         }
     }
 
-    /// Forgets what was noted since `mark`.
+    /// Removes the checksums added since `mark`.
     pub fn rollback(&mut self, mark: ProtectionMark) {
         self.rows.truncate(mark.rows);
         (self.rest, self.others) = (mark.rest, mark.others);
     }
 
-    /// `Corruption` naming the operation unless `data`, the wire format, holds what was noted. Where it was given a sequence
-    /// number that must be `sequence`.
+    /// `Corruption` that names the operation unless `data`, the wire format, matches the checksums. If
+    /// `sequence` is given, the batch must have that sequence number.
     pub fn verify(&self, data: &[u8], sequence: Option<SeqNo>) -> Result<()> {
         let mut operations = Operations::new(data)?;
         if let Some(sequence) = sequence.filter(|sequence| *sequence != operations.sequence()) {
@@ -222,7 +224,7 @@ mod tests {
 
     #[test]
     fn a_batch_out_of_a_wal_gets_the_same_checksums_as_one_made_with_them() {
-        // Every tag there is, in the wire format.
+        // Every tag of the wire format.
         let mut data = vec![0; 12];
         data[8] = 9;
         let rows: [(u8, bool); 9] = [

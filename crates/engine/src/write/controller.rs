@@ -1,4 +1,4 @@
-//! Holding writers back: until there is room, or for as long as what they wrote should have taken.
+//! Write stalls: writers wait until there is room, or as long as their writes should have taken.
 
 use std::fmt;
 use std::time::Duration;
@@ -16,17 +16,18 @@ use crate::events::Event;
 use crate::options::WriteOptions;
 use crate::stats::StallTotal;
 
-/// Shorter waits cost more than they slow. Who was silent has no more than this to his credit.
+/// The shortest wait: shorter ones cost more than they slow. Idle writers accrue at most this much credit.
 pub(super) const LEAST_WAIT: Duration = Duration::from_millis(1);
 
-/// What was written while writes are delayed, as the time it should have taken.
+/// The time that the bytes written while writes are delayed should have taken.
 #[derive(Debug, Default)]
 pub(crate) struct Paid {
     until: Duration,
 }
 
 impl Paid {
-    /// Charges `bytes` at `rate` bytes a second, and gives how long to wait for it: nothing, or [`LEAST_WAIT`] and more.
+    /// Charges `bytes` at `rate` bytes per second. Returns the time to wait for it: zero, or at least
+    /// [`LEAST_WAIT`].
     pub fn charge(&mut self, now: Duration, bytes: u64, rate: u64) -> Duration {
         let from = self.until.max(now.saturating_sub(LEAST_WAIT));
         self.until = from + Duration::from_secs_f64(bytes as f64 / rate.max(1) as f64);
@@ -38,17 +39,19 @@ impl Paid {
 }
 
 impl DbInner {
-    /// A place at the head of the line of those held back, once all who came before have left it. The write queue's lock is released
+    /// Waits in the line of stalled writers until this one is first. The write queue's lock is released
     /// meanwhile.
     pub(super) fn stand_in_line(&self, writer: &mut Settled<'_>) -> MutexGuard<'_, ()> {
         let _timer = perf::time_wait(|cells| &cells.write_delay_time);
         writer.unlocked(|| self.line.lock())
     }
 
-    /// Does `wait`, which is to give the database mutex back, with the write queue's lock released, and at the head of the line: of those held
-    /// back one waits for what holds them back, the others for their turn, so that what ends a stall wakes one of them and they go on in their
-    /// order. Whoever asks for `no_slowdown`, flushes or locks the WAL finds the write queue free. False if it had to stand in line
-    /// first: then everything must be looked at again, and nothing was waited for.
+    /// Runs `wait`, which releases the database mutex while it waits, at the head of the line of stalled
+    /// writers, with the write queue's lock released. One stalled writer waits for the end of the stall, the
+    /// others for their turn in the line, so that the end of a stall wakes one of them and they continue in
+    /// order. Writers with `no_slowdown`, flushes and locks of the WAL find the write queue free. False if
+    /// the caller had to wait in the line first: then all conditions must be checked again, and `wait` was
+    /// not run.
     pub(super) fn hold_back<'db>(
         &'db self,
         writer: &mut Settled<'_>,
@@ -65,7 +68,7 @@ impl DbInner {
             return false;
         }
         writer.held_back = true;
-        // The database mutex goes last: nothing can change before it is waited for.
+        // The database mutex is released last, by `wait` itself, so that no change is missed before the wait.
         writer.unlocked(|| wait(state));
         writer.held_back = false;
         true
@@ -85,8 +88,8 @@ impl DbInner {
         self.count_stall(&mut state, family, condition, start);
     }
 
-    /// Waits for memtables of whatever database to be flushed, until they take less than the write buffer manager allows or nothing can be
-    /// written anyway.
+    /// Waits for flushes of memtables of any database, until they take less memory than the write buffer
+    /// manager allows, or nothing can be written anyway.
     pub(super) fn wait_for_memory(&self, mut state: MutexGuard<'_, DbState>, manager: &WriteBufferManager) {
         let _timer = perf::time_wait(|cells| &cells.write_delay_time);
         let start = self.options.clock.now();
@@ -115,7 +118,7 @@ impl DbInner {
         }
     }
 
-    /// Waits for as long as what was written since somebody was last held back should have taken, or until nothing stalls any more.
+    /// Waits as long as the bytes written since the last delay should have taken, or until no stall is left.
     pub(super) fn delay(&self, mut state: MutexGuard<'_, DbState>, mut due: Duration, reason: StallReason) {
         let _timer = perf::time_wait(|cells| &cells.write_delay_time);
         let start = self.options.clock.now();
@@ -141,7 +144,7 @@ impl DbInner {
     }
 }
 
-/// `Incomplete` for a write that is not to wait, because of `why`.
+/// `Incomplete`, with the reason `why`, for a write with `no_slowdown`.
 pub(super) fn check_may_wait(options: &WriteOptions, why: impl fmt::Display) -> Result<()> {
     match options.no_slowdown {
         true => Err(Error::new(ErrorKind::Incomplete, format!("Write stall: {why}"))),
@@ -157,16 +160,16 @@ mod tests {
     fn time_that_passes_pays() {
         let millis = Duration::from_millis;
         let mut paid = Paid::default();
-        // A thousand bytes a millisecond. One millisecond is to everybody's credit.
+        // The rate is a thousand bytes per millisecond. Every writer has a credit of one millisecond.
         assert_eq!(paid.charge(millis(100), 1_500, 1_000_000), Duration::ZERO);
         assert_eq!(paid.charge(millis(100), 1_500, 1_000_000), millis(2));
-        // It has waited one of them.
+        // One of the two milliseconds has passed.
         assert_eq!(paid.charge(millis(101), 1_000, 1_000_000), millis(2));
-        // Slower than it may be: it never waits.
+        // Slower than the rate: it never waits.
         for at in 200..300 {
             assert_eq!(paid.charge(millis(at), 900, 1_000_000), Duration::ZERO);
         }
-        // A long silence is not saved up.
+        // A long idle time accrues no more credit.
         assert_eq!(paid.charge(millis(10_000), 5_000, 1_000_000), millis(4));
     }
 }

@@ -1,4 +1,4 @@
-//! Rows on their way into memtables whose writers have given the write queue's lock back.
+//! Inserts into memtables by writers that have released the write queue's lock.
 //!
 //! ```text
 //! with the lock    begin: a ticket, and the sequence number up to which its rows go
@@ -6,17 +6,19 @@
 //! with the lock    drain: until no ticket is left
 //! ```
 //!
-//! Tickets are published in their order, which is that of sequence numbers. Whoever finishes the oldest one publishes those behind it that are done
-//! already, so that nobody waits for a thread that has nothing left to do. Everything that is decided is decided by one word:
+//! Tickets are published in their order, which is the order of sequence numbers. The thread that finishes the
+//! oldest ticket also publishes the later tickets that are done already, so that no thread waits for another
+//! that has nothing left to do. One word holds the whole state:
 //!
 //! ```text
 //! | first ticket not published (46 bits, wraps) | ASLEEP | FAILED | done, of the first ticket and the 15 behind it |
 //! ```
 //!
-//! The bit of the first ticket is never set, since whoever would set it publishes the ticket in the same step. So one thread at a time publishes: the one
-//! whose ticket is the first.
+//! The bit of the first ticket is never set, because the thread that would set it publishes the ticket in the
+//! same step. So one thread at a time publishes: the one with the first ticket.
 //!
-//! What is behind a ticket that has failed is never published. Tickets go on to be finished, so that nobody waits for ever.
+//! Tickets after a failed ticket are never published. They are still finished, so that no thread waits
+//! indefinitely.
 
 mod sync;
 
@@ -26,16 +28,17 @@ use base::SeqNo;
 
 use sync::{AtomicU64, Condvar, Mutex, Ordering, happens_soon, sleep};
 
-/// Tickets there may be at a time. Threads beyond that wait with the write queue's lock, for one that they would have to wait for without it.
+/// The maximum number of tickets at a time. Further threads wait with the write queue's lock for a ticket
+/// that they would have to wait for without it, too.
 const PLACES: u64 = 16;
 const DONE: u64 = (1 << PLACES) - 1;
-/// A ticket that failed has had its turn.
+/// A failed ticket has been the first.
 const FAILED: u64 = 1 << PLACES;
-/// Somebody sleeps until a ticket is published.
+/// A thread sleeps until a ticket is published.
 const ASLEEP: u64 = FAILED << 1;
 const FIRST_SHIFT: u32 = (ASLEEP << 1).trailing_zeros();
 
-/// Inserts that are under way.
+/// The inserts in progress.
 pub(crate) struct Inserts {
     state: CachePadded<AtomicU64>,
     given: CachePadded<Given>,
@@ -43,24 +46,24 @@ pub(crate) struct Inserts {
     woken: Condvar,
 }
 
-/// What changes with the write queue's lock.
+/// The fields that are written under the write queue's lock.
 struct Given {
-    /// The next ticket.
+    /// The number of the next ticket.
     next: AtomicU64,
-    /// The last one for something large.
+    /// The number of the last ticket of a large write.
     large: AtomicU64,
-    /// Up to which sequence number the rows of a ticket go, by its number; [`LOST`] if it has failed.
+    /// For each ticket, by its number: the sequence number of its last row; [`LOST`] if it has failed.
     ends: [AtomicU64; PLACES as usize],
 }
 
-/// Rows that will never all be in their memtables.
+/// The end of a ticket whose rows will never all be in their memtables.
 const LOST: SeqNo = SeqNo::MAX;
 
 /// The right to insert without the write queue's lock, until it is finished.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ticket(u64);
 
-/// The first ticket that is not published.
+/// The number of the first ticket that is not published.
 fn first(state: u64) -> u64 {
     state >> FIRST_SHIFT
 }
@@ -69,14 +72,14 @@ fn numbered(ticket: u64) -> u64 {
     ticket & (u64::MAX >> FIRST_SHIFT)
 }
 
-/// True if the ticket is published, or given up, and nobody has to wait for it.
+/// True if the ticket is published or given up, so that no thread has to wait for it.
 fn is_over(state: u64, ticket: Ticket) -> bool {
-    // Numbers wrap. No thread is half of them late.
+    // Numbers wrap. No thread falls behind by half of their range.
     (first(state).wrapping_sub(ticket.0) << FIRST_SHIFT).cast_signed() > 0
 }
 
 impl Inserts {
-    /// None.
+    /// An instance without tickets.
     pub fn new() -> Inserts {
         Inserts::with_first(0)
     }
@@ -97,17 +100,19 @@ impl Inserts {
     /// True if no ticket is left and none has failed. The caller holds the write queue's lock.
     #[inline]
     pub fn is_idle(&self) -> bool {
-        // What was published before is seen by whoever finds this.
+        // `Acquire`: a thread that finds the queue idle sees everything published before.
         self.state.load(Ordering::Acquire) == self.given.next.load(Ordering::Relaxed) << FIRST_SHIFT
     }
 
-    /// True if there is a ticket left that was taken for something large, as far as that is remembered. The caller holds the write queue's lock.
+    /// True if a ticket of a large write is left; only the last large ticket is remembered. The caller holds
+    /// the write queue's lock.
     pub fn is_large_under_way(&self) -> bool {
         let large = Ticket(self.given.large.load(Ordering::Relaxed));
         !is_over(self.state.load(Ordering::Acquire), large)
     }
 
-    /// A ticket for rows up to sequence number `end`, which is not below those of the tickets before. The caller holds the write queue's lock.
+    /// Returns a ticket for rows up to sequence number `end`, which is not below those of earlier tickets.
+    /// The caller holds the write queue's lock.
     pub fn begin(&self, end: SeqNo, is_large: bool) -> Ticket {
         let ticket = Ticket(self.given.next.load(Ordering::Relaxed));
         let has_place = |state| numbered(ticket.0.wrapping_sub(first(state))) < PLACES;
@@ -123,8 +128,9 @@ impl Inserts {
         ticket
     }
 
-    /// All rows of `ticket` are in their memtables, or, if not `done`, will never be. Publishes what can be, by calls of `publish` with rising
-    /// sequence numbers. Nobody else publishes before it returns.
+    /// Called when all rows of `ticket` are in their memtables (`done`), or will never be. Publishes all
+    /// tickets that it can, by calls of `publish` with increasing sequence numbers. No other thread publishes
+    /// before it returns.
     pub fn finish(&self, ticket: Ticket, done: bool, mut publish: impl FnMut(SeqNo)) {
         let end = |ticket: u64| &self.given.ends[(ticket % PLACES) as usize];
         if !done {
@@ -134,7 +140,7 @@ impl Inserts {
         let mut seen_to = 0;
         let mut failed = false;
         loop {
-            // Once this ticket is the first, nothing but this moves the first on.
+            // Once this ticket is the first, only this thread advances the first ticket.
             let first = first(state);
             let place = numbered(ticket.0.wrapping_sub(first));
             let mut next = state | 1 << place;
@@ -163,7 +169,7 @@ impl Inserts {
         }
     }
 
-    /// Waits until `ticket`, which is finished, is published; or never will be.
+    /// Waits until `ticket`, which is finished, is published or can never be published.
     pub fn wait(&self, ticket: Ticket) {
         let is_over = |state| is_over(state, ticket);
         if !is_over(self.state.load(Ordering::Acquire)) {
@@ -171,7 +177,7 @@ impl Inserts {
         }
     }
 
-    /// Waits until no ticket is left. The caller holds the write queue's lock, so that none is added.
+    /// Waits until no ticket is left. The caller holds the write queue's lock, so no ticket is added.
     #[inline]
     pub fn drain(&self) {
         let next = self.given.next.load(Ordering::Relaxed);
@@ -180,7 +186,7 @@ impl Inserts {
         }
     }
 
-    /// Waits for something that becomes true when a ticket is published: awake at first.
+    /// Waits for a condition that a publication makes true: first by spinning, then asleep.
     #[cold]
     fn wait_until(&self, is_so: impl Fn(u64) -> bool) {
         let look = || self.state.load(Ordering::Acquire);
@@ -193,7 +199,8 @@ impl Inserts {
             if is_so(state) {
                 return;
             }
-            // Who publishes the next ticket finds that somebody sleeps, and takes the lock before it wakes.
+            // The thread that publishes the next ticket sees the flag, and takes the lock before it wakes the
+            // sleepers.
             let marked =
                 self.state
                     .compare_exchange(state, state | ASLEEP, Ordering::AcqRel, Ordering::Relaxed);
@@ -219,7 +226,7 @@ mod tests {
 
     const NOTHING: [SeqNo; 0] = [];
 
-    /// As many tickets as there may be, beginning where numbers wrap.
+    /// The maximum number of tickets, with numbers that wrap among them.
     fn full() -> (Inserts, Vec<Ticket>) {
         let inserts = Inserts::with_first(numbered(u64::MAX) - 5);
         let tickets = (1..=PLACES)

@@ -1,4 +1,4 @@
-//! From the user to WAL and memtable.
+//! The write path: from the user to WAL and memtable.
 
 pub mod batch;
 mod batch_entities;

@@ -7,20 +7,23 @@
 //! sync if asked to
 //! ```
 //!
-//! Who takes a ticket (`inserts.rs`) leaves the queue to others while its rows go into memtables. Everybody but writers who has the lock finds no
-//! ticket left ([`Settled`]), so that what is numbered is inserted: memtables and WALs are not switched, families do not come or go, and nothing is
-//! ingested under a write. A write with a range deletion waits for that as well and keeps the lock, since a memtable tells exactly which rows lie over
-//! which range deletions only if none are added beside them.
+//! A writer with a ticket (`inserts.rs`) releases the queue to others while it inserts its rows into
+//! memtables. All holders of the lock other than writers wait until no ticket is left ([`Settled`]), so that
+//! every numbered row is inserted: memtables and WALs are not switched, families are not created or dropped,
+//! and nothing is ingested during a write. A write with a range deletion waits for that too and keeps the
+//! lock, because a memtable knows exactly which of its rows are newer than which range deletions only if no
+//! rows are added at the same time.
 //!
 //! Invariants:
 //! 1. A row is in the WAL before it is in a memtable, unless the write asked for no WAL.
-//! 2. Readers see sequence numbers in order: `published` moves on only when every row up to it is in its memtable. A write returns when its
-//!    own are.
-//! 3. Without `sync` a write costs no system call: the WAL's tail is memory the kernel already owns.
-//! 4. Writers that wait for a sync share one: whoever gets to it first syncs everything appended so far.
-//! 5. After a failed append, insertion or sync nothing more is acknowledged. What the WAL holds is then not known, or memtables have a part of a
-//!    batch, so going on could acknowledge a row behind a hole. A panic of user code (a comparator, a prefix extractor) is such a failure, and its
-//!    sequence numbers are not used again: the WAL may have them.
+//! 2. Readers see sequence numbers in order: `published` advances only when every row up to it is in its
+//!    memtable. A write returns when its own rows are published.
+//! 3. Without `sync` a write costs no system call: the end of the WAL is memory that the kernel already owns.
+//! 4. Writers that wait for a sync share one: the first of them syncs everything appended so far.
+//! 5. After a failed append, insertion or sync nothing more is acknowledged. The contents of the WAL are then
+//!    unknown, or memtables have a part of a batch, so an acknowledged row could follow a missing one. A
+//!    panic of user code (a comparator, a prefix extractor) is such a failure, and its sequence numbers are
+//!    not used again, because the WAL may have them.
 
 use base::perf;
 use base::statistics::{Histogram, Ticker};
@@ -49,48 +52,50 @@ use crate::events::{Event, FlushReason};
 use crate::log::log_line;
 use crate::options::WriteOptions;
 
-/// What the write queue's lock guards.
+/// The state guarded by the write queue's lock.
 pub(crate) struct Writer {
-    /// `None` while there is nothing to write to: read-only.
+    /// The WAL that is written to; `None` in a read-only database.
     pub wal: Option<wal::Writer>,
-    /// Length of that WAL when it held no row yet.
+    /// The length of that WAL in bytes when it held no row yet.
     wal_head: u64,
-    /// The number of the next WAL, once it could not be begun.
+    /// The number of the next WAL, once an attempt to create it has failed.
     next_wal: Option<u64>,
-    /// The sequence number behind the last record of the WALs; below that of the next row where rows were written without WAL.
+    /// The sequence number after the last record of the WALs; lower than that of the next row if rows were
+    /// written without WAL.
     logged_next: SeqNo,
-    /// Sequence number of the last row.
+    /// The sequence number of the last row.
     pub last_seqno: SeqNo,
-    /// Rows written without WAL since the last flush of everything: a close must flush them.
+    /// Rows were written without WAL since the last flush of all memtables: a close must flush them.
     pub unlogged: bool,
-    /// The current write when it is no [`WriteBatch`].
+    /// The encoded batch of the current write, if that is no [`WriteBatch`].
     scratch: Vec<u8>,
-    /// Bytes written since writers were last held back.
+    /// The number of bytes written since writers were last stalled.
     pub(super) delayed_bytes: u64,
-    /// Until when what was written is paid for, while writes are delayed.
+    /// The time until which the writes are paid for, while writes are delayed.
     pub(super) paid: Paid,
-    /// The first in the line of those held back waits, and this lock is free meanwhile.
+    /// The first stalled writer waits, and this lock is free meanwhile.
     pub(super) held_back: bool,
-    /// Writes that found this lock free since one last waited for it, or since the queue last asked whether somebody does.
+    /// The number of writes in a row that found this lock free, since a write last waited for it or the queue
+    /// last checked for waiters.
     pub(super) in_a_row: u32,
 }
 
-/// What a failed insertion is called.
+/// The name of a failed insertion in errors.
 pub(super) const INSERT: &str = "insert into the memtable";
 
-/// The names, in errors, of the further steps that a write may have to do.
+/// The names, in errors, of the other steps that a write may include.
 pub(super) const MAKE_ROOM: &str = "make room for a write";
 const SWITCH: &str = "switch the memtables";
 
-/// How far a write has come that has the write queue's lock.
+/// The progress of a write while it holds the write queue's lock.
 enum Stage {
-    /// Its rows are visible.
+    /// The rows of the write are visible.
     Published,
-    /// The WAL has it. It is to be inserted beside others.
+    /// The write is in the WAL. Its rows are to be inserted without the write queue's lock.
     Logged(WriteSize),
 }
 
-/// What a write consists of.
+/// The content of a write.
 pub(crate) enum Commit<'a> {
     Single(&'a Arc<Family>, SingleOperation<'a>),
     Batch(&'a mut WriteBatch),
@@ -113,7 +118,7 @@ impl Writer {
         }
     }
 
-    /// Takes a WAL that holds no row yet to write to, and gives the one before.
+    /// Makes `wal`, which holds no row yet, the WAL that is written to, and returns the previous one.
     pub fn begin(&mut self, wal: wal::Writer) -> Option<wal::Writer> {
         self.wal_head = wal.len();
         self.logged_next = self.last_seqno + 1;
@@ -122,12 +127,14 @@ impl Writer {
 }
 
 impl DbInner {
-    /// Writes `commit` and returns its first sequence number. See the module's head. A panic of user code is an error.
+    /// Writes `commit` and returns its first sequence number. See the module documentation. A panic of user
+    /// code becomes an error.
     pub(crate) fn commit(&self, options: &WriteOptions, commit: Commit<'_>) -> Result<SeqNo> {
         catch_or_fail(|| self.write(options, commit, None))
     }
 
-    /// As [`commit`](Self::commit), if `guard` [confirms](Guard::confirm) that its keys have not changed.
+    /// Same as [`commit`](Self::commit), if `guard` [confirms](Guard::confirm) that its keys have not
+    /// changed.
     pub(super) fn commit_guarded(
         &self,
         options: &WriteOptions,
@@ -154,7 +161,7 @@ impl DbInner {
         let deletes_range = match &commit {
             Commit::Single(family, operation) => check_single(family, operation)?,
             Commit::Batch(batch) => self.check_batch(options, batch).map_err(|error| {
-                // What looks like an impossible operation may be a damaged one.
+                // An operation that seems impossible may be a damaged one.
                 batch.verify_checksum().err().unwrap_or(error)
             })?,
         };
@@ -165,7 +172,7 @@ impl DbInner {
         let is_alone = deletes_range || !self.options.allow_concurrent_memtable_write;
         if is_alone || self.attention.load(Ordering::Relaxed) {
             let mut settled = self.writer.settle(writer);
-            // Those who were waited for may have had something to say.
+            // The inserts that were waited for may have failed or filled a memtable.
             if self.attention.load(Ordering::Relaxed) {
                 self.guarded(MAKE_ROOM, || self.make_room(&mut settled, options))?;
             }
@@ -183,7 +190,7 @@ impl DbInner {
         };
         let rows = first..=first + count - 1;
         let may_leave = (!is_alone).then_some(has_waited);
-        // The step in progress, once the WAL may hold a part of the write.
+        // The step in progress, set once the WAL may hold a part of the write.
         let action = Cell::new(None);
         let logged = catch(|| {
             let writer = &mut *writer;
@@ -205,8 +212,9 @@ impl DbInner {
         Ok(first)
     }
 
-    /// Appends a write to the WAL, its rows numbered as given, and inserts it, unless it `may_leave` the queue and should. `may_leave` says whether it has
-    /// waited for the queue.
+    /// Appends a write to the WAL, with its rows numbered from the given sequence number. Inserts it too,
+    /// unless `may_leave` is `Some` and the write should insert without the queue's lock. `may_leave` holds
+    /// whether the write has waited for the queue.
     #[inline(always)]
     fn log_and_insert(
         &self,
@@ -277,7 +285,7 @@ impl DbInner {
         Ok(Stage::Published)
     }
 
-    /// Appends a record whose rows, if it brings any, end with `last`.
+    /// Appends a record whose last row, if it has rows, has sequence number `last`.
     pub(super) fn append_marked(
         &self,
         writer: &mut Writer,
@@ -317,8 +325,9 @@ impl DbInner {
         Ok(())
     }
 
-    /// A write has failed with the write queue's lock, in `action` if the WAL may have a part of it: then nothing more is written, before anybody else
-    /// gets the queue. Where rows may be in the WAL nothing else gets their numbers.
+    /// Handles the failure of a write that holds the write queue's lock. `action` names the step if the WAL
+    /// may have a part of the write: then the database stops writes before any other thread gets the queue.
+    /// The sequence numbers of rows that may be in the WAL are not used again.
     #[cold]
     #[inline(never)]
     pub(super) fn give_up(
@@ -338,7 +347,7 @@ impl DbInner {
         error
     }
 
-    /// True if it deletes a range.
+    /// Checks a batch before it is written. True if it deletes a range.
     pub(super) fn check_batch(&self, options: &WriteOptions, batch: &WriteBatch) -> Result<bool> {
         batch.status()?;
         let mut deletes_range = false;
@@ -368,8 +377,8 @@ impl DbInner {
         Ok(deletes_range)
     }
 
-    /// Gives the write queue back, inserts, and returns when the rows, numbered as given, are visible. Whoever comes behind it waits for it, so it ends also
-    /// where user code panics on the way.
+    /// Releases the write queue, inserts, and returns when the rows, numbered from the given sequence number,
+    /// are visible. Later tickets wait for this one, so the ticket is finished even if user code panics.
     #[inline(never)]
     pub(super) fn insert_beside_others(
         &self,
@@ -384,7 +393,7 @@ impl DbInner {
         let ticket = inserts.begin(last, size == WriteSize::Large);
         drop(writer);
         let inserted = catch_or_fail(|| self.insert(commit, single, first));
-        // First of all: who is not published because of it is to find the reason.
+        // This must come first: a writer that is not published because of this failure must find the reason.
         if let Err(error) = &inserted {
             self.latch_in(&mut self.state.lock(), INSERT, error);
         }
@@ -407,7 +416,8 @@ impl DbInner {
         ))
     }
 
-    /// Puts the rows of a write, numbered from `first` on, into memtables. `single` is the checksum of a single operation.
+    /// Inserts the rows of a write, numbered from `first`, into memtables. `single` is the checksum of a
+    /// single operation.
     #[inline(always)]
     pub(super) fn insert(&self, commit: &Commit<'_>, single: Option<Protection>, first: SeqNo) -> Result<()> {
         let _timer = perf::time(|cells| &cells.write_memtable_time);
@@ -461,7 +471,7 @@ impl DbInner {
         apply(batch.operations(), |id, seqno, kind, key, value| {
             let protection = rows.as_mut().and_then(Iterator::next);
             if current.as_ref().is_none_or(|(family, _)| family.id != id) {
-                // A family that is gone was checked for, or is to be ignored.
+                // A family that is missing here was checked for before, or is to be ignored.
                 current = self.family_by_id(id).map(|family| {
                     let mem = family.super_version.load().mem.clone();
                     (family, mem)
@@ -498,9 +508,9 @@ impl DbInner {
         }
     }
 
-    /// Called with the write queue's lock when something wants attention before more is written: an error, a full
-    /// memtable, a stall, too much WAL, a lock on the WAL. Waits where it must, as [`hold_back`](Self::hold_back) does: with the write
-    /// queue's lock released.
+    /// Called under the write queue's lock when something needs attention before the next write: an error, a
+    /// full memtable, a stall, too much WAL, a lock on the WAL. Waits if necessary, as
+    /// [`hold_back`](Self::hold_back) does: with the write queue's lock released.
     #[cold]
     pub(super) fn make_room(&self, writer: &mut Settled<'_>, options: &WriteOptions) -> Result<()> {
         let mut place = None;
@@ -558,7 +568,7 @@ impl DbInner {
             }
             early = state.switched_with(early);
             if !state.may_switch(&early) {
-                // Flushes that make room are under way.
+                // Flushes that make room are already in progress.
                 early.clear();
             }
             if !early.is_empty() {
@@ -594,7 +604,7 @@ impl DbInner {
         }
     }
 
-    /// Switches memtables that are not full, and has them flushed.
+    /// Switches memtables that are not full, and schedules their flush.
     pub(super) fn flush_early(
         &self,
         writer: &mut Settled<'_>,
@@ -602,7 +612,8 @@ impl DbInner {
         reason: FlushReason,
     ) -> Result<()> {
         self.switch_memtables(writer, families)?;
-        // However few they are: these were not full, so nothing else would flush them soon.
+        // These memtables are flushed even if a flush would normally merge more of them: they were not full,
+        // so nothing else would flush them soon.
         let mut state = self.state.lock();
         for id in families {
             if let Some(family) = state.families.get_mut(id) {
@@ -613,7 +624,8 @@ impl DbInner {
         Ok(())
     }
 
-    /// Tells that writers are about to wait for flushes of `full`, once a stall. Gives whether it did, the database mutex released meanwhile.
+    /// Reports, once per stall, that writers are about to wait for flushes of `full`. Returns whether it did;
+    /// the database mutex was then released meanwhile.
     fn tell_memtable_stall(&self, state: &mut MutexGuard<'_, DbState>, full: &[u32]) -> bool {
         let mut events = Vec::new();
         let families = state.families.values_mut();
@@ -634,8 +646,8 @@ impl DbInner {
         told
     }
 
-    /// The families to switch so that the oldest WAL can go, if all WALs together are too large. Where immutable memtables
-    /// hold it, however few, their flush begins.
+    /// The families to switch so that the oldest WAL becomes obsolete, if all WALs together are too large. If
+    /// immutable memtables keep it, their flush begins, however few they are.
     fn families_holding_oldest_wal(&self, writer: &Writer, state: &mut MutexGuard<'_, DbState>) -> Vec<u32> {
         let current = writer.wal.as_ref().map_or(0, wal::Writer::len);
         if self.older_wal_bytes.load(Ordering::Relaxed) + current
@@ -662,15 +674,17 @@ impl DbInner {
         written_to
     }
 
-    /// Gives each of `families` a fresh memtable and has the old one flushed; begins a new WAL so that the old one can go.
-    /// Holds the write queue's lock, so that no row can fall between the two memtables.
+    /// Gives each of `families` a new memtable and schedules the flush of the old one. Begins a new WAL so
+    /// that the old one can become obsolete. Holds the write queue's lock, so that no row is lost between the
+    /// two memtables.
     pub(crate) fn switch_memtables(&self, writer: &mut Settled<'_>, families: &[u32]) -> Result<()> {
         self.guarded(SWITCH, || self.switch_all(writer, families))
     }
 
     fn switch_all(&self, writer: &mut Settled<'_>, families: &[u32]) -> Result<()> {
         let head = writer.wal_head;
-        // After one that could not be begun no row goes into the WAL before it, which may have been named by what is left of that one.
+        // After a failed attempt to begin a WAL no row is written to the previous one: the incomplete file
+        // may name it as its predecessor.
         if writer.next_wal.is_some() || writer.wal.as_ref().is_some_and(|wal| wal.len() > head) {
             self.switch_wal(writer)?;
         }
@@ -681,7 +695,7 @@ impl DbInner {
         let sealed: Vec<_> = sealing
             .map(|family| Event::sealed(&family.family.name, &family.mem.table))
             .collect();
-        // Before a flush may begin: its events come later.
+        // These events are sent before the flush can begin, so that its events come later.
         MutexGuard::unlocked(&mut state, || sealed.iter().for_each(|event| self.notify(event)));
         let current = state.current_wal();
         let mut stalls = Vec::new();
@@ -716,9 +730,9 @@ impl DbInner {
         Ok(())
     }
 
-    /// Closes the WAL written to, if there is one, and begins the next.
+    /// Closes the current WAL, if there is one, and begins the next.
     pub(crate) fn switch_wal(&self, writer: &mut Settled<'_>) -> Result<()> {
-        // A failure of this one can be resumed from.
+        // A failure of this flush can be resumed from.
         self.flush_wal_of(writer)?;
         let result = catch_or_fail(|| self.begin_wal(writer));
         if let Err(error) = &result {
@@ -727,8 +741,8 @@ impl DbInner {
         result
     }
 
-    /// Where the next WAL cannot be begun, the one before goes on as if nothing had been tried. Where that one cannot be closed, the
-    /// next one is written to all the same.
+    /// If the next WAL cannot be begun, the current one continues as if nothing had happened. If the current
+    /// one cannot be closed, the next one is used nevertheless.
     fn begin_wal(&self, writer: &mut Settled<'_>) -> Result<()> {
         let number = writer.next_wal.unwrap_or_else(|| self.versions.new_file_number());
         writer.next_wal = Some(number);
@@ -768,11 +782,12 @@ impl DbInner {
         closed
     }
 
-    /// Leaves nothing of a WAL that could not be begun, and keeps the one that was to be written over if it still has its name.
+    /// Removes a WAL that could not be begun, and keeps the recycled file that was to be reused if it still
+    /// has its name.
     #[cold]
     fn remove_unbegun_wal(&self, number: u64, recycled: Option<u64>) {
         let fs = &self.options.fs;
-        // Where this fails the next attempt writes over it.
+        // If the removal fails, the next attempt overwrites the file.
         let _ = fs.remove(&filename::wal(&self.wal_dir, number));
         if let Some(old) = recycled
             && fs.exists(&filename::wal(&self.wal_dir, old)).unwrap_or(true)
@@ -782,7 +797,8 @@ impl DbInner {
     }
 }
 
-/// Makes checksums of what is to be written, first of all: of a batch into it, unless it has them; of a single operation to keep.
+/// Computes the checksums of a write before anything else: a batch without checksums gets them, the checksum
+/// of a single operation is returned.
 #[cold]
 fn protect(options: &WriteOptions, commit: &mut Commit<'_>) -> Result<Option<Protection>> {
     batch_protection::check_width(options.protection_bytes_per_key)?;
@@ -797,7 +813,8 @@ fn protect(options: &WriteOptions, commit: &mut Commit<'_>) -> Result<Option<Pro
     }
 }
 
-/// Adds a row to a memtable of its family. `protection` is that of the operation, which covers the family.
+/// Adds a row to a memtable of its family. `protection` is the checksum of the operation, which includes the
+/// family.
 #[cold]
 fn add_protected(
     family: &Family,
@@ -827,7 +844,7 @@ pub(crate) fn deletion_kind(family: &Family) -> Kind {
     }
 }
 
-/// True if it deletes a range.
+/// Checks a single operation before it is written. True if it deletes a range.
 #[inline]
 fn check_single(family: &Family, operation: &SingleOperation<'_>) -> Result<bool> {
     family.check_writable()?;
@@ -836,7 +853,8 @@ fn check_single(family: &Family, operation: &SingleOperation<'_>) -> Result<bool
     Ok(kind == Kind::RangeDeletion)
 }
 
-/// `InvalidArgument` for a row that `family` cannot take. `value` is the end of a range where `kind` deletes one.
+/// `InvalidArgument` for a row that `family` cannot take. `value` is the end of the range if `kind` is a
+/// range deletion.
 #[inline]
 pub(crate) fn check_row(family: &Family, kind: Kind, key: &[u8], value: &[u8]) -> Result<()> {
     let user = family.cmp.user();
@@ -856,7 +874,8 @@ pub(crate) fn check_row(family: &Family, kind: Kind, key: &[u8], value: &[u8]) -
     Ok(())
 }
 
-/// Calls `insert(family, seqno, kind, key, value)` for each row of a batch, in order and numbered as they are replayed.
+/// Calls `insert(family, seqno, kind, key, value)` for each row of a batch, in order, with the sequence
+/// numbers of a replay.
 fn apply<'a>(
     mut operations: Operations<'a>,
     mut insert: impl FnMut(u32, SeqNo, Kind, &'a [u8], &'a [u8]),

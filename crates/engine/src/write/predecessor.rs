@@ -1,37 +1,39 @@
-//! How far the WAL before this one went: the first record of every WAL we write.
+//! The first record of every WAL we write: the length of the previous WAL, as a sequence number.
 //!
-//! What of a WAL was not synced may be lost with the power, and a loss that ends where a record ends leaves no trace in the
-//! file. Rows of the next WAL may have reached the disk all the same; replayed, they would stand behind a hole. Sequence
-//! numbers alone do not show it, since rows written without WAL leave gaps between them that are none.
+//! Records of a WAL that were not synced may be lost in a power failure, and a loss that ends at a record
+//! boundary leaves no trace in the file. Rows of the next WAL may have reached the disk nevertheless;
+//! replayed, they would follow missing rows. Sequence numbers alone do not reveal that, because rows written
+//! without WAL leave harmless gaps.
 //!
-//! The record is a batch without rows: log data, which every RocksDB passes over. (The record type RocksDB 9.11 has for the
-//! purpose is damage to those before.)
+//! The record is a batch without rows: log data, which every RocksDB skips. (Earlier RocksDB releases report
+//! the record type that 9.11 introduced for the purpose as corruption.)
 
 use base::coding;
 use base::{Result, SeqNo};
 
 use super::batch::{self, Operation, Operations, WriteBatch};
 
-/// What the log data begins with.
+/// The prefix of the log data.
 const NAME: &[u8] = b"esker.predecessor-wal ";
 
-/// The WAL before, as whoever began the next one knew it.
+/// The previous WAL, as known when the next one was begun.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Predecessor {
-    /// Its number. 0: there is none that is still needed.
+    /// The number of the previous WAL; 0: none is needed.
     pub number: u64,
-    /// The sequence number behind its last record.
+    /// The sequence number after its last record.
     pub next_seqno: SeqNo,
-    /// It is deleted only when the MANIFEST says that no recovery needs it, so that its absence is a loss. Records without a word on it
-    /// are of releases that deleted a WAL sooner, where no family had rows in it.
+    /// The previous WAL is deleted only when the MANIFEST says that no recovery needs it, so that its absence
+    /// is a loss. Records without this flag are from releases that deleted a WAL earlier, as soon as no
+    /// family had rows in it.
     pub kept: bool,
 }
 
-/// The byte behind the numbers where [`Predecessor::kept`] is true.
+/// The byte after the numbers if [`Predecessor::kept`] is true.
 const KEPT: u8 = 1;
 
-/// The number of the WAL before the one that begins with `record`, if it says so and that one must be there as long as the MANIFEST needs it.
-/// `Corruption` for a record that does not decode.
+/// The number of the WAL before the one that begins with `record`, if `record` names one that must exist as
+/// long as the MANIFEST needs it. `Corruption` for a record that does not decode.
 pub fn wal_before(record: &[u8]) -> Result<Option<u64>> {
     let named = Predecessor::decode(Operations::new(record)?)?;
     Ok(named
@@ -40,7 +42,7 @@ pub fn wal_before(record: &[u8]) -> Result<Option<u64>> {
 }
 
 impl Predecessor {
-    /// None that is needed.
+    /// No previous WAL is needed.
     pub const NONE: Predecessor = Predecessor {
         number: 0,
         next_seqno: 0,
@@ -59,14 +61,15 @@ impl Predecessor {
         record
     }
 
-    /// True of the record that begins a WAL, whether it names one before or not: rows of users have none such.
+    /// True for the record that begins a WAL, whether or not it names a previous one. Writes of users contain
+    /// no such record.
     pub fn is_record(mut operations: Operations<'_>) -> Result<bool> {
         let first = operations.next().transpose()?;
         Ok(operations.promised() == 0
             && matches!(first, Some(Operation::LogData(text)) if text.starts_with(NAME)))
     }
 
-    /// What a batch says of the WAL before, if it is such a record.
+    /// The previous WAL that a batch names, if the batch is such a record.
     pub fn decode(mut operations: Operations<'_>) -> Result<Option<Predecessor>> {
         if operations.promised() != 0 {
             return Ok(None);

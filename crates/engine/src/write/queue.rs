@@ -1,11 +1,13 @@
-//! The write queue's lock, and what it means to have it.
+//! The write queue's lock, and the guarantees it gives.
 //!
-//! Writers take it to number their rows and to append them to the WAL, and may give it back before the rows are in memtables (`inserts.rs`). Everybody else
-//! means by it that no write is half way, so [`WriteQueue::lock`] waits for those that are, and only [`DbInner::commit`](crate::db::DbInner::commit) asks
-//! for less.
+//! Writers take it to number their rows and append them to the WAL, and may release it before the rows are in
+//! memtables (`inserts.rs`). All other holders require that no write is half done. Therefore
+//! [`WriteQueue::lock`] waits for the inserts in progress, and only
+//! [`DbInner::commit`](crate::db::DbInner::commit) does without that.
 //!
-//! Who waits for it waits awake, and may lose its processor to a flush meanwhile; whoever has another could then write alone for as long as the flush
-//! takes. Where somebody waits and has not had it for [`IN_A_ROW`] writes, the next one sleeps for a moment first: that leaves a processor to who waits.
+//! Waiters spin first, and may lose their CPU to a flush meanwhile. A thread on another CPU could then write
+//! alone for as long as the flush takes. If a thread waits and has not had the lock for [`IN_A_ROW`] writes,
+//! the next writer sleeps for a moment first, which leaves a CPU to the waiter.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,13 +20,15 @@ use base::sync::{self, Condvar, Mutex, MutexGuard, SIMULATED};
 use super::inserts::Inserts;
 use super::pipeline::Writer;
 
-/// Writes that found the queue free, one after another, after which those who wait for it come first: half a millisecond's.
+/// The number of writes in a row that find the queue free before waiters take precedence: half a
+/// millisecond's worth.
 const IN_A_ROW: u32 = if SIMULATED { 4 } else { 1000 };
 
-/// How long a writer sleeps to let another in, at least; kernels add their timers' slack, another 50 us.
+/// The minimum time that a writer sleeps to let another in; kernels add their timers' slack, another 50 us.
 const MOMENT: Duration = Duration::from_micros(50);
 
-/// How long the rows of a write take to be inserted, as compared with what it costs two processors to hand each other what the lock guards.
+/// The time to insert the rows of a write, compared with the cost of transferring the data guarded by the
+/// lock between two CPUs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum WriteSize {
     Small,
@@ -32,7 +36,8 @@ pub(super) enum WriteSize {
 }
 
 impl WriteSize {
-    /// Measured: with one row of a few hundred bytes nothing is won and up to a fifth lost, with two nothing is lost.
+    /// Measured: with one row of a few hundred bytes nothing is gained and up to a fifth lost; with two rows
+    /// nothing is lost.
     #[inline]
     pub fn of(rows: u64, bytes: u64) -> WriteSize {
         match rows > 1 || bytes > 4096 {
@@ -45,16 +50,16 @@ impl WriteSize {
 /// The write queue.
 pub(crate) struct WriteQueue {
     writer: Mutex<Writer>,
-    /// Writers that wait for it.
+    /// The number of writers that wait for it.
     waiting: CachePadded<AtomicUsize>,
-    /// Where writers sleep to let others in. Nobody is woken there: it is for a moment.
+    /// The lock under which writers sleep to let others in. They are never woken: the sleep is short.
     asleep: Mutex<()>,
     moment: Condvar,
-    /// Writes that have left the queue with rows that are not visible yet.
+    /// Writes that have left the queue while their rows are not visible yet.
     pub(super) inserts: Inserts,
 }
 
-/// The write queue's lock, with every row that has a sequence number in its memtable and visible.
+/// The write queue's lock, with the guarantee that every numbered row is in its memtable and visible.
 pub(crate) struct Settled<'a> {
     writer: MutexGuard<'a, Writer>,
     inserts: &'a Inserts,
@@ -71,18 +76,19 @@ impl WriteQueue {
         }
     }
 
-    /// Takes the lock, and waits for writes that are under way.
+    /// Takes the lock, and waits for the inserts in progress.
     pub fn lock(&self) -> Settled<'_> {
         self.settle(sync::lock_soon(&self.writer))
     }
 
-    /// As [`lock`](Self::lock), if nobody writes just now.
+    /// Same as [`lock`](Self::lock), but fails if a write is in progress.
     pub fn try_lock(&self) -> Option<Settled<'_>> {
         let writer = self.writer.try_lock()?;
         self.inserts.is_idle().then(|| self.settle(writer))
     }
 
-    /// Takes the lock alone, to write. True if it waited for others, who had the lock or were let in.
+    /// Takes the lock alone, to write. True if it waited for other threads, which held the lock or were let
+    /// in first.
     #[inline]
     pub(super) fn lock_to_write(&self) -> (MutexGuard<'_, Writer>, bool) {
         match self.writer.try_lock() {
@@ -106,7 +112,8 @@ impl WriteQueue {
         writer
     }
 
-    /// Does without the lock for a moment if somebody waits for it. As [`lock_to_write`](Self::lock_to_write).
+    /// Releases the lock for a moment if a thread waits for it. Returns the same as
+    /// [`lock_to_write`](Self::lock_to_write).
     #[cold]
     fn let_others_in<'a>(&'a self, mut writer: MutexGuard<'a, Writer>) -> (MutexGuard<'a, Writer>, bool) {
         writer.in_a_row = 0;
@@ -114,13 +121,15 @@ impl WriteQueue {
             return (writer, false);
         }
         drop(writer);
-        // Not with the lock itself: who wakes there sleeps until it is free, and must be woken again.
+        // Not on the write queue's own lock: a thread that wakes there sleeps again until the lock is free,
+        // and must be woken once more.
         self.moment.wait_for(&mut self.asleep.lock(), MOMENT);
         (self.wait_to_write(), true)
     }
 
-    /// True if a writer should give the lock back before it inserts: there are others, and what is inserted takes longer than it takes to hand the lock
-    /// over. False if it should keep the lock: then nobody inserts but this one. The caller holds the lock; `has_waited` for it, or not.
+    /// True if a writer should release the lock before it inserts: there are other writers, and its insert
+    /// takes longer than handing over the lock. If false, the writer keeps the lock and is the only one that
+    /// inserts. The caller holds the lock; `has_waited` is true if it waited for it.
     #[inline]
     pub(super) fn should_leave(&self, size: WriteSize, has_waited: bool) -> bool {
         match self.inserts.is_idle() {
@@ -135,11 +144,12 @@ impl WriteQueue {
             return true;
         }
         self.inserts.drain();
-        // Unless one has failed. Then nothing is published but what has a ticket, and that is not either.
+        // Unless a ticket has failed: then only rows with a ticket would be considered for publication, and
+        // those are not published either.
         !self.inserts.is_idle()
     }
 
-    /// Waits for writes that are under way.
+    /// Waits for the inserts in progress.
     pub(super) fn settle<'a>(&'a self, writer: MutexGuard<'a, Writer>) -> Settled<'a> {
         self.inserts.drain();
         Settled {
@@ -150,14 +160,14 @@ impl WriteQueue {
 }
 
 impl<'a> Settled<'a> {
-    /// Releases the lock while `body` runs, and waits for those who have written meanwhile.
+    /// Releases the lock while `body` runs, and then waits for the inserts that began meanwhile.
     pub fn unlocked<U>(&mut self, body: impl FnOnce() -> U) -> U {
         let result = MutexGuard::unlocked(&mut self.writer, body);
         self.inserts.drain();
         result
     }
 
-    /// The lock alone, to write.
+    /// Keeps the lock alone, to write.
     pub(super) fn into_writer(self) -> MutexGuard<'a, Writer> {
         self.writer
     }

@@ -1,8 +1,8 @@
-//! Making WALs durable, for many at once.
+//! Group sync: one sync of the WAL makes the writes of many threads durable.
 //!
-//! One thread syncs at a time, everything appended until it began; whoever comes meanwhile waits. When it is done it first
-//! wakes one of those it did not serve, who syncs next, then those it did: no sync waits for anybody to wake up but the one
-//! who does it.
+//! One thread at a time syncs everything appended before it began; threads that come later wait. When it is
+//! done, it first wakes one thread that it did not serve, which syncs next, and then those it served. So no
+//! sync waits for a thread to wake up except the one that syncs.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -22,18 +22,20 @@ pub(crate) struct UnsyncedWal {
     pub sync: Arc<dyn FileSync>,
 }
 
-/// How far the WALs have come, for those who sync them while others write.
+/// The progress of the WALs, for threads that sync them while others write.
 #[derive(Default)]
 pub(crate) struct WalTail {
-    /// Records appended, over all WALs, so that syncs can be told apart. Written under the write queue's lock.
+    /// The number of records appended to all WALs together; it identifies a point of the WALs for syncs.
+    /// Written under the write queue's lock.
     pub records: AtomicU64,
-    /// WALs with records that are not synced yet and that a recovery may read, the one written to last. Each holds its file open.
+    /// The WALs with unsynced records that a recovery may read; the current one is last. Each entry holds its
+    /// file open.
     pub unsynced: Mutex<Vec<UnsyncedWal>>,
 }
 
 impl WalTail {
-    /// Takes note of a fresh WAL. What it begins with is a record like others, to be synced before anything survives that
-    /// comes later: torn, it would be damage in front of tables that are there.
+    /// Registers a new WAL. Its first record is a record like others, to be synced before anything later can
+    /// survive: torn, it would be damage in a WAL that precedes existing tables.
     pub fn begin(&self, number: u64, wal: &wal::Writer) {
         if let Some(sync) = wal.syncer() {
             self.unsynced.lock().push(UnsyncedWal { number, sync });
@@ -41,8 +43,9 @@ impl WalTail {
         }
     }
 
-    /// Takes the WALs older than `number` off the list, and gives their handles. The rows of such a WAL are in synced tables,
-    /// and the MANIFEST says that no recovery reads it: a later sync keeps its promise without it.
+    /// Removes the WALs older than `number` from the list, and returns their handles. The rows of such a WAL
+    /// are in synced tables, and the MANIFEST says that no recovery reads it: a later sync is complete
+    /// without it.
     pub fn forget_older(&self, number: u64) -> Vec<Arc<dyn FileSync>> {
         let mut unsynced = self.unsynced.lock();
         let forgotten = unsynced.extract_if(.., |wal| wal.number < number);
@@ -50,25 +53,26 @@ impl WalTail {
     }
 }
 
-/// What a failed sync is called.
+/// The name of a failed sync in errors.
 const SYNC: &str = "sync the WAL";
 
-/// What syncs share.
+/// The state shared by syncs.
 #[derive(Default)]
 pub(crate) struct SyncGroup {
-    /// Records known to be on disk.
+    /// The number of records known to be on disk.
     synced: u64,
-    /// The newest WAL whose directory entry is on disk.
+    /// The number of the newest WAL whose directory entry is on disk.
     directory: u64,
-    /// A sync failed. The kernel may have dropped what it could not write, so none may be tried again: it might succeed.
+    /// A sync failed. The kernel may have dropped the pages it could not write, so a retry is not allowed: it
+    /// might succeed.
     failed: Option<Error>,
-    /// Somebody syncs.
+    /// A thread is syncing.
     busy: bool,
-    /// Those who wait, in the order in which they came.
+    /// The waiting threads, in the order of their arrival.
     waiting: Vec<Arc<Waiter>>,
 }
 
-/// One who waits for a sync.
+/// A thread that waits for a sync.
 struct Waiter {
     records: u64,
     turn: Mutex<Turn>,
@@ -78,9 +82,9 @@ struct Waiter {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Turn {
     Waits,
-    /// Its records are on disk, or a sync failed.
+    /// The waiter's records are on disk, or a sync failed.
     Served,
-    /// It is to sync.
+    /// The waiter makes the next sync.
     Syncs,
 }
 
@@ -100,7 +104,7 @@ impl Waiter {
 }
 
 impl SyncGroup {
-    /// How it stands with the first `records` records; `None`: they are to be synced.
+    /// The outcome for the first `records` records; `None`: they are still to be synced.
     fn outcome(&self, records: u64) -> Option<Result<()>> {
         if self.synced >= records {
             return Some(Ok(()));
@@ -110,7 +114,7 @@ impl SyncGroup {
 }
 
 impl DbInner {
-    /// Returns when the WAL up to its `records`th record lies on the disk.
+    /// Returns when the WALs are on disk up to their `records`th record.
     pub(crate) fn sync_wal(&self, records: u64) -> Result<()> {
         let mut group = self.sync_group.lock();
         if let Some(outcome) = group.outcome(records) {
@@ -133,10 +137,11 @@ impl DbInner {
         group.busy = true;
         let directory = group.directory;
         drop(group);
-        // Read first: whatever was appended by then is in one of the WALs listed.
+        // This is read first: every record appended by then is in one of the listed WALs.
         let upto = self.wal_tail.records.load(Ordering::Acquire);
         let synced = catch_or_fail(|| self.sync_wals_listed(directory));
-        // Before anybody is told of the failure: who is told takes it that the database has stopped for it.
+        // This precedes the notification of waiters: a waiter that gets the error may rely on the database
+        // having stopped.
         if let Err(error) = &synced {
             self.latch_in(&mut self.state.lock(), SYNC, error);
         }
@@ -151,7 +156,7 @@ impl DbInner {
                 group.failed = Some(latched.with_kind(ErrorKind::ReadOnly));
             }
         }
-        // After a failure nobody syncs any more, and all are told.
+        // After a failure no thread syncs any more, and every waiter gets the error.
         let failed = group.failed.is_some();
         let waiting = std::mem::take(&mut group.waiting);
         let (served, mut others): (Vec<_>, Vec<_>) = waiting
@@ -168,7 +173,7 @@ impl DbInner {
         match synced {
             Ok(newest) => {
                 self.stats.add(Ticker::WalSynced, 1);
-                // Those before the newest are complete, so they need no further sync.
+                // The WALs before the newest are complete, so they need no further sync.
                 self.wal_tail.unsynced.lock().retain(|wal| wal.number >= newest);
                 Ok(())
             }
@@ -179,8 +184,8 @@ impl DbInner {
         }
     }
 
-    /// Syncs the WALs that have records to be synced, and their directory if one of them is newer than `directory`. Gives the
-    /// newest whose entry in the directory is on disk.
+    /// Syncs the WALs that have unsynced records, and their directory if one of them is newer than
+    /// `directory`. Returns the number of the newest WAL whose directory entry is on disk.
     fn sync_wals_listed(&self, directory: u64) -> Result<u64> {
         let wals = self.wal_tail.unsynced.lock().clone();
         let started = self.stats.start();

@@ -1,4 +1,5 @@
-//! Writes that are held back for their own sake: those of low priority, and those that count against the rate limiter.
+//! Writes that are throttled on their own request: low-priority writes, and writes charged to the rate
+//! limiter.
 
 use std::sync::Arc;
 
@@ -14,10 +15,10 @@ use crate::db::DbInner;
 use crate::db::state::LOW_PRIORITY;
 use crate::options::{Options, WriteOptions};
 
-/// Bytes a second that all writes of low priority together come to while compactions are behind: RocksDB's.
+/// The rate in bytes per second of all low-priority writes together while compactions are behind: RocksDB's.
 const LOW_PRI_RATE: u64 = 1 << 20;
 
-/// What writes of low priority wait for.
+/// The rate limiter of low-priority writes.
 pub(crate) fn low_pri_limiter(options: &Options) -> Result<RateLimiter> {
     let limits = RateLimiterOptions {
         rate_bytes_per_sec: LOW_PRI_RATE,
@@ -28,7 +29,7 @@ pub(crate) fn low_pri_limiter(options: &Options) -> Result<RateLimiter> {
 }
 
 impl DbInner {
-    /// Holds a write back that asked for it. Called with no lock: only this write waits.
+    /// Throttles a write that asked for it. Called without locks: only this write waits.
     #[cold]
     pub(super) fn throttle(&self, options: &WriteOptions, commit: &Commit<'_>) -> Result<()> {
         let bytes = match commit {
@@ -83,7 +84,7 @@ impl DbInner {
         let start = self.options.clock.now();
         let permitted = self.wait_for_permission(&self.low_pri_limiter, bytes);
         let waited = self.options.clock.now().saturating_sub(start);
-        // What is there to be had at once is not waited for.
+        // Bytes that are available at once do not count as a stall.
         if waited >= LEAST_WAIT {
             self.stats.stalled(LOW_PRIORITY, waited);
             if let Some((_, stalled)) = &mut self.state.lock().low_pri_stall {

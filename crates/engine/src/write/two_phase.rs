@@ -1,4 +1,5 @@
-//! Commits in two phases: what a transaction writes goes into the WAL first, and becomes visible by a marker that follows later, or never does.
+//! Two-phase commit: the writes of a transaction go to the WAL first, and become visible by a marker that
+//! follows later, or never.
 //!
 //! ```text
 //! prepare    BeginPrepare, rows, EndPrepare NAME     to the WAL alone; no row takes a sequence number
@@ -6,12 +7,13 @@
 //! rollback   Rollback NAME                           to the WAL; there are no rows
 //! ```
 //!
-//! The record of a prepared section counts its rows, as RocksDB's does, and shares its sequence number with whatever follows. The rows of a section lie in
-//! no record but its own, so its WAL is kept, first while the section is outstanding, and then while the rows are in memtables of which no table
-//! has them: a replay finds the marker in a later WAL and needs the section with it. Each memtable remembers the oldest such WAL.
+//! The record of a prepared section counts its rows, as in RocksDB, and shares its sequence number with the
+//! next record. The rows of a section are in no other record, so its WAL is kept: first while the section is
+//! outstanding, then while its rows are in memtables that are not flushed. A replay finds the marker in a
+//! later WAL and needs the section too. Each memtable remembers the oldest such WAL.
 //!
-//! The two changes of that book are made with the write queue's lock, before it is given back: no WAL is switched and no memtable, between a record and
-//! its note.
+//! The two changes of these records, in `sections` and in the memtables, are made under the write queue's
+//! lock: neither WAL nor memtable is switched between a record and its bookkeeping.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -34,18 +36,18 @@ use crate::options::WriteOptions;
 
 /// A section of a WAL that was prepared and neither committed nor rolled back.
 pub(crate) struct PreparedSection {
-    /// The WAL it lies in.
+    /// The number of the WAL that holds the section.
     pub wal: u64,
-    /// Its rows, where recovery has found it. Nobody else has them then.
+    /// The rows of the section, if recovery found it. Otherwise the transaction has them.
     pub recovered: Option<Arc<WriteBatch>>,
 }
 
 /// A transaction that was prepared in an earlier session: see [`Db::recovered_transactions`].
 #[derive(Clone, Debug)]
 pub struct RecoveredTransaction {
-    /// Its name.
+    /// The name of the transaction.
     pub name: Vec<u8>,
-    /// The rows it writes.
+    /// The rows that the transaction writes.
     pub batch: Arc<WriteBatch>,
 }
 
@@ -57,13 +59,13 @@ enum Mark<'a> {
 }
 
 impl Db {
-    /// Puts `batch` into the WAL under `name`, where it stays until it is [committed](Self::commit_prepared) or
-    /// [rolled back](Self::rollback_prepared): the first of two phases. Nothing of it is visible, and it takes no sequence numbers. It goes to the
-    /// WAL also with [`disable_wal`](WriteOptions::disable_wal).
+    /// Writes `batch` to the WAL under `name`, where it stays until it is [committed](Self::commit_prepared)
+    /// or [rolled back](Self::rollback_prepared): the first of two phases. The rows are not visible, and take
+    /// no sequence numbers. They are written to the WAL even with [`disable_wal`](WriteOptions::disable_wal).
     ///
     /// # Errors
-    /// `InvalidArgument` for a name that an outstanding section has, and unless the database was opened with
-    /// [`allow_2pc`](crate::Options::allow_2pc); those of [`write`](Self::write).
+    /// `InvalidArgument` for the name of an outstanding section, and unless the database was opened with
+    /// [`allow_2pc`](crate::Options::allow_2pc); the errors of [`write`](Self::write).
     pub fn prepare(&self, options: &WriteOptions, name: &[u8], batch: &WriteBatch) -> Result<()> {
         let inner = self.inner();
         inner.check_two_phase()?;
@@ -74,12 +76,14 @@ impl Db {
             .map(drop)
     }
 
-    /// Makes visible what was [prepared](Self::prepare) under `name`, whose rows are `rows`, and before it the rows of `commit_time`, which come with the
-    /// marker. Gives the sequence number of the first of them. The marker goes to the WAL also with [`disable_wal`](WriteOptions::disable_wal): without it the
-    /// next recovery would take the transaction for one that is outstanding. Rows of families that were dropped since go nowhere.
+    /// Makes the batch that was [prepared](Self::prepare) under `name` visible. `rows` are its rows, and the
+    /// rows of `commit_time`, which are written with the marker, come before them. Returns the sequence
+    /// number of the first row. The marker is written to the WAL even with
+    /// [`disable_wal`](WriteOptions::disable_wal): without it the next recovery would consider the
+    /// transaction outstanding. Rows of families that were dropped meanwhile are ignored.
     ///
     /// # Errors
-    /// `InvalidArgument` where no section of that name is outstanding; those of [`write`](Self::write).
+    /// `InvalidArgument` if no section of that name is outstanding; the errors of [`write`](Self::write).
     pub fn commit_prepared(
         &self,
         options: &WriteOptions,
@@ -96,10 +100,10 @@ impl Db {
         inner.commit_marked(options, name, Mark::Commit(rows), record, all)
     }
 
-    /// Takes back what was [prepared](Self::prepare) under `name`.
+    /// Rolls back the batch that was [prepared](Self::prepare) under `name`.
     ///
     /// # Errors
-    /// As [`commit_prepared`](Self::commit_prepared).
+    /// The errors of [`commit_prepared`](Self::commit_prepared).
     pub fn rollback_prepared(&self, options: &WriteOptions, name: &[u8]) -> Result<()> {
         let record = encode_rollback(name);
         self.inner()
@@ -107,7 +111,7 @@ impl Db {
             .map(drop)
     }
 
-    /// The transactions that recovery has found prepared and that are outstanding still, by name.
+    /// The transactions that recovery found prepared and that are still outstanding, by name.
     pub fn recovered_transactions(&self) -> Vec<RecoveredTransaction> {
         let state = self.inner().state.lock();
         let recovered = state.sections.iter().filter_map(|(name, section)| {
@@ -121,7 +125,7 @@ impl Db {
 }
 
 impl Db {
-    /// Writes a line of its own into the info log, for layers over the database.
+    /// Writes a line to the info log, for layers above the database.
     pub fn log_warning(&self, message: &str) {
         log_line!(self.inner().log, Warn, "{message}");
     }
@@ -137,7 +141,8 @@ impl DbInner {
         }
     }
 
-    /// As for a write of it. A range deletion in it is one of the batches that are inserted alone.
+    /// Makes the same checks as for a write of the batch. A batch with a range deletion is inserted under the
+    /// write queue's lock.
     fn check_section(&self, options: &WriteOptions, batch: &WriteBatch) -> Result<()> {
         self.check_batch(options, batch).map(drop)
     }
@@ -203,7 +208,7 @@ impl DbInner {
         Ok(first)
     }
 
-    /// Inserts with the write queue's lock, so that nobody else does meanwhile.
+    /// Inserts under the write queue's lock, so that no other thread inserts meanwhile.
     fn insert_alone(
         &self,
         mut writer: MutexGuard<'_, Writer>,
@@ -245,7 +250,8 @@ impl DbInner {
 }
 
 impl DbInner {
-    /// Lets go of WALs with marks, whose rows are all in tables: RocksDB opens none but as a database with transactions, of the same policy.
+    /// Releases WALs with markers whose rows are all in tables: RocksDB opens such WALs only as a transaction
+    /// database of the same write policy.
     pub(crate) fn leave_marks(&self) -> Result<()> {
         let mut state = self.state.lock();
         let needed = state.oldest_needed_wal();
@@ -260,7 +266,7 @@ impl DbInner {
         self.rotate_manifest(&mut state)
     }
 
-    /// Names what is outstanding when the database is closed.
+    /// Logs the outstanding transactions when the database is closed.
     pub(crate) fn tell_of_sections(&self) {
         for name in self.state.lock().sections.keys() {
             log_line!(
@@ -274,12 +280,12 @@ impl DbInner {
 }
 
 impl DbState {
-    /// True if WALs have marks, of which none is needed, in a database that works.
+    /// True if WALs have markers, none of which is needed, and the database has no background error.
     pub fn may_leave_marks(&self) -> bool {
         self.marked && self.sections.is_empty() && self.background_error.is_none()
     }
 
-    /// `InvalidArgument` for a section that is there already, or is not.
+    /// `InvalidArgument` for a section that exists already, or that does not exist.
     fn check_mark(&self, name: &[u8], mark: &Mark<'_>) -> Result<()> {
         match (mark, self.sections.contains_key(name)) {
             (Mark::Prepare, true) => Err(Error::invalid_argument("Transaction name must be unique.")),
@@ -291,7 +297,8 @@ impl DbState {
         }
     }
 
-    /// The WAL has the record. With the write queue's lock, before a row of it is inserted.
+    /// Records a mark that was written to the WAL. Called under the write queue's lock, before a row of it is
+    /// inserted.
     fn note_mark(&mut self, name: &[u8], mark: &Mark<'_>) {
         self.marked = true;
         match mark {
@@ -311,7 +318,7 @@ impl DbState {
         }
     }
 
-    /// Memtables are about to take the rows of a section in that WAL.
+    /// Called before memtables take the rows of a section in WAL `wal`.
     fn refer_to_section(&mut self, wal: u64, rows: &WriteBatch) {
         let mut last = None;
         for id in rows
@@ -319,7 +326,7 @@ impl DbState {
             .map_while(Result::ok)
             .filter_map(|row| row.family())
         {
-            // Rows of one family come in a row, mostly.
+            // Rows of one family are usually adjacent.
             if last.replace(id) == Some(id) {
                 continue;
             }

@@ -1,12 +1,14 @@
-//! Writes that are done only if some keys were not written since: what transactions validate by.
+//! Conditional writes: they succeed only if some keys were not written since a sequence number. Transactions
+//! validate by them.
 //!
 //! ```text
 //! before the queue:   memtables and tables as they are now | nothing newer than asked
 //! with the queue:     nothing numbered since: done | tables as they were: memtables again, from that of before on | else: all over again
 //! ```
 //!
-//! No file is read with the write queue's lock. What is looked into again are memtables that took rows since the look before, and where a flush, a
-//! compaction or an ingestion has changed the tables meanwhile, the queue is left and everything looked at anew.
+//! No file is read under the write queue's lock. Only memtables that took rows since the first check are
+//! searched again. If a flush, a compaction or an ingestion has changed the tables meanwhile, the queue is
+//! released and the whole check is repeated.
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -30,18 +32,19 @@ use crate::db::{Db, DbInner};
 use crate::options::WriteOptions;
 use crate::read::super_version::SuperVersion;
 
-/// A key that must be as it was: see [`Db::write_if_unchanged`].
+/// A key that must be unchanged: see [`Db::write_if_unchanged`].
 #[derive(Clone, Copy, Debug)]
 pub struct UnchangedKey<'a> {
-    /// Id of its column family.
+    /// The id of its column family.
     pub family: u32,
     /// The key, without a timestamp.
     pub key: &'a [u8],
-    /// It must have no row with a higher sequence number, and no range deletion over it.
+    /// The key must have no row with a higher sequence number, and no range deletion with a higher one may
+    /// cover it.
     pub since: SeqNo,
 }
 
-/// The keys and ranges of one family, and what was looked into for them.
+/// The keys and ranges of one family, and the super version that was searched for them.
 struct Looked<'a> {
     family: Arc<Family>,
     super_version: Arc<SuperVersion>,
@@ -49,25 +52,28 @@ struct Looked<'a> {
     ranges: Vec<UnchangedRange<'a>>,
 }
 
-/// Keys that were found unchanged once.
+/// Keys that were found unchanged by the first check.
 pub(super) struct Guard<'a> {
     looked: Vec<Looked<'a>>,
-    /// Everything up to this sequence number was looked at.
+    /// The first check covers every row up to this sequence number.
     seen: SeqNo,
     /// The tables have changed since they were searched.
     pub is_stale: Cell<bool>,
 }
 
 impl Db {
-    /// The sequence number of the newest row of `key`, or of the newest range deletion over it, if that is above `above`: RocksDB's
-    /// `GetLatestSequenceForKey`. Looks into memtables, then into tables that have rows above `above`. Rows that are just being written may count; so does
-    /// what went with [`delete_files_in_range`](Db::delete_files_in_range) or
-    /// [`atomic_replace_range`](crate::IngestExternalFileArg::atomic_replace_range), by the number that it took, and as newer than all while it goes.
+    /// The sequence number of the newest row of `key`, or of the newest range deletion over it, if that is
+    /// above `above`: RocksDB's `GetLatestSequenceForKey`. Searches memtables, then tables that have rows
+    /// above `above`. Rows of writes in progress may count. A removal by
+    /// [`delete_files_in_range`](Db::delete_files_in_range) or
+    /// [`atomic_replace_range`](crate::IngestExternalFileArg::atomic_replace_range) counts with the sequence
+    /// number that it took, and as newer than every row while it is in progress.
     ///
-    /// Where the caller holds a snapshot of `above` the answer is exact; without one, compactions may have made newer rows look old, or dropped them.
+    /// If the caller holds a snapshot of `above`, the answer is exact. Otherwise compactions may have made
+    /// newer rows look old, or dropped them.
     ///
     /// # Errors
-    /// `NotSupported` in families with timestamps; what the file system says.
+    /// `NotSupported` in families with timestamps; the errors of the file system.
     pub fn newest_sequence_number(
         &self,
         family: &ColumnFamily,
@@ -85,23 +91,24 @@ impl Db {
         Ok(newest.filter(|&newest| newest > above))
     }
 
-    /// `InvalidArgument` unless the family is one of this database.
+    /// `InvalidArgument` unless the family belongs to this database.
     pub fn check_column_family(&self, family: &ColumnFamily) -> Result<()> {
         self.inner().check_owns(&family.0)
     }
 
-    /// As [`write_sequenced`](Db::write_sequenced), if none of `keys`, nor any key of `ranges`, was written since: by rows, by range deletions, or by ingestions, up to the very
-    /// moment at which this write has its place among the others. Costs a look into memtables and tables for each key before the write
-    /// queue, and where others have written meanwhile another one into memtables with it. The same bounds hold as of
-    /// [`newest_sequence_number`](Db::newest_sequence_number): the caller holds a snapshot as old as the oldest of them. The batch is as it was
-    /// afterwards, whether or not it was written.
+    /// Same as [`write_sequenced`](Db::write_sequenced), if none of `keys`, and no key of `ranges`, was
+    /// written since: by rows, range deletions or ingestions, up to the moment at which this write takes its
+    /// place in the order of writes. Costs a search of memtables and tables for each key before the write
+    /// queue, and, if other threads have written meanwhile, another search of memtables under its lock. As
+    /// for [`newest_sequence_number`](Db::newest_sequence_number), the caller must hold a snapshot as old as
+    /// the oldest `since`. The batch is unchanged afterwards, whether or not it was written.
     ///
-    /// A range costs a step over each row that memtables have in it, and that tables have which hold something newer; those in memtables once more
-    /// with the queue where others have written meanwhile.
+    /// A range costs a step over each of its rows in memtables, and in tables that have newer rows; those in
+    /// memtables once more under the queue's lock, if other threads have written meanwhile.
     ///
     /// # Errors
-    /// `Busy` with an empty message if one was, and nothing is written; those of [`newest_sequence_number`](Db::newest_sequence_number) and
-    /// [`write`](Db::write).
+    /// `Busy` with an empty message if a key was written; nothing is then written. The errors of
+    /// [`newest_sequence_number`](Db::newest_sequence_number) and [`write`](Db::write).
     pub fn write_if_unchanged(
         &self,
         options: &WriteOptions,
@@ -114,7 +121,8 @@ impl Db {
         loop {
             let guard = inner.look_at(keys, ranges)?;
             if batch.is_empty() {
-                // Nothing is written that would need a place, and at this moment they are as they were.
+                // An empty batch takes no place in the order of writes, and at this moment the keys are
+                // unchanged.
                 return Ok(self.latest_sequence_number());
             }
             let written = inner.commit_guarded(options, Commit::Batch(batch), &guard);
@@ -126,9 +134,9 @@ impl Db {
 }
 
 impl DbInner {
-    /// The first look at `keys` and `ranges`. `Busy` if one has changed.
+    /// The first check of `keys` and `ranges`. `Busy` if one has changed.
     fn look_at<'a>(&self, keys: &[UnchangedKey<'a>], ranges: &[UnchangedRange<'a>]) -> Result<Guard<'a>> {
-        // First: whatever has a number up to it is in the super versions loaded behind it.
+        // This is loaded first: every row up to it is in the super versions that are loaded afterwards.
         let seen = self.published.load(Ordering::Acquire);
         let mut by_family: HashMap<u32, Looked<'a>> = HashMap::new();
         for key in keys {
@@ -187,8 +195,8 @@ impl DbInner {
 }
 
 impl Guard<'_> {
-    /// The last look, with the write queue's lock and every row that is numbered in its memtable. An error if a key has changed, or if tables have: then
-    /// it [is stale](Self::is_stale).
+    /// The last check, under the write queue's lock, with every numbered row in its memtable. An error if a
+    /// key has changed, or if tables have: then the guard [is stale](Self::is_stale).
     pub fn confirm(&self, writer: &Writer) -> Result<()> {
         self.looked.iter().try_for_each(Looked::confirm_removals)?;
         if writer.last_seqno == self.seen {
@@ -203,7 +211,7 @@ impl Guard<'_> {
             return Err(closing());
         }
         let before = &own.super_version;
-        // Newest first, up to the one that took rows when it was looked at.
+        // Newest first, up to the memtable that was mutable at the first check.
         let mut newer = vec![&now.mem];
         if !Arc::ptr_eq(&now.mem, &before.mem) {
             let at = now
@@ -243,7 +251,7 @@ impl Guard<'_> {
 }
 
 impl Looked<'_> {
-    /// An error if rows of a key or a range went without a row that says so.
+    /// An error if rows of a key or a range were removed without a tombstone.
     fn confirm_removals(&self) -> Result<()> {
         let (user, removals) = (self.family.cmp.user(), &self.family.removals);
         let is_key_gone = |&(key, since): &(&[u8], SeqNo)| removals.newest_of(user, key) > since;
@@ -272,7 +280,7 @@ pub(super) fn check_no_timestamps(family: &Family) -> Result<()> {
     )))
 }
 
-/// The newest sequence number of `key` in memory, else in tables that have rows above `above`.
+/// The newest sequence number of `key` in memory, or else in tables that have rows above `above`.
 fn newest_of(
     family: &Family,
     super_version: &SuperVersion,
@@ -348,7 +356,7 @@ fn newest_in_tables(
                 damaged.map_or(Ok(()), Err)
             })?;
         }
-        // Older runs have nothing newer of the key.
+        // Older sorted runs have nothing newer for the key.
         if newest > above {
             break;
         }

@@ -1,4 +1,5 @@
-//! Whether a range of keys was written since a sequence number: every row of it is looked at that may be newer.
+//! Checks whether a range of keys was written since a sequence number, by looking at every row of it that may
+//! be newer.
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -17,21 +18,23 @@ use crate::db::state::closing;
 use crate::read::merging_cursor::before_key;
 use crate::read::super_version::SuperVersion;
 
-/// A range of keys all of which must be as they were, those that are not there included: see [`Db::write_if_unchanged`].
+/// A range of keys all of which must be unchanged, absent keys included: see [`Db::write_if_unchanged`].
 #[derive(Clone, Copy, Debug)]
 pub struct UnchangedRange<'a> {
-    /// Id of its column family.
+    /// The id of its column family.
     pub family: u32,
     /// The first key; `None`: no bound.
     pub begin: Option<&'a [u8]>,
-    /// The end of it.
+    /// The end of the range.
     pub end: Bound<&'a [u8]>,
-    /// It must have no row with a higher sequence number, and no range deletion that reaches into it.
+    /// The range must have no row with a higher sequence number, and no range deletion with a higher one may
+    /// overlap it.
     pub since: SeqNo,
 }
 
 impl Db {
-    /// True if a row of `range`, or a range deletion that reaches into it, has a higher sequence number than its `since`. Bounds and errors are those of
+    /// True if a row of `range`, or a range deletion that overlaps it, has a higher sequence number than its
+    /// `since`. The requirements and errors are those of
     /// [`newest_sequence_number`](Db::newest_sequence_number), for every key of the range.
     pub fn is_range_written(&self, family: &ColumnFamily, range: &UnchangedRange<'_>) -> Result<bool> {
         let inner = self.inner();
@@ -46,7 +49,7 @@ impl Db {
 }
 
 impl UnchangedRange<'_> {
-    /// True if it was written, as far as `super_version` shows.
+    /// True if the range was written, as far as `super_version` shows.
     pub(super) fn is_written(&self, family: &Family, super_version: &SuperVersion) -> Result<bool> {
         let user = family.cmp.user();
         if family.removals.newest_in(user, self.begin, self.end) > self.since {
@@ -60,7 +63,7 @@ impl UnchangedRange<'_> {
         self.is_written_in_tables(family, super_version)
     }
 
-    /// True if a memtable has something newer of it.
+    /// True if a memtable has something newer in the range.
     pub(super) fn is_written_in(&self, family: &Family, table: &Arc<Memtable>) -> Result<bool> {
         if table.is_empty() {
             return Ok(false);

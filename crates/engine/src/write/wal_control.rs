@@ -1,4 +1,4 @@
-//! The WAL at the hands of users: flushed, synced, locked.
+//! Users' control of the WAL: flush, sync, lock.
 
 use std::sync::atomic::Ordering;
 
@@ -15,18 +15,19 @@ use crate::events::Event;
 use crate::stats::StallTotal;
 
 impl Db {
-    /// Makes everything written so far durable, as [`WriteOptions::sync`](crate::WriteOptions::sync) does for one write; with
-    /// [`manual_wal_flush`](crate::Options::manual_wal_flush) what was not flushed, too.
+    /// Makes everything written so far durable, as [`WriteOptions::sync`](crate::WriteOptions::sync) does for
+    /// one write, including records that [`manual_wal_flush`](crate::Options::manual_wal_flush) holds back.
     pub fn sync_wal(&self) -> Result<()> {
         self.flush_wal(true)
     }
 
-    /// Hands to the kernel what of the WAL was not flushed: from now on it survives the death of the process. Without
-    /// [`manual_wal_flush`](crate::Options::manual_wal_flush) there is nothing to hand over. With `sync` it is made durable as well, as by
-    /// [`sync_wal`](Self::sync_wal).
+    /// Writes the buffered records of the WAL to the kernel: from then on they survive the death of the
+    /// process. Without [`manual_wal_flush`](crate::Options::manual_wal_flush) nothing is buffered. With
+    /// `sync` the WAL is made durable as well, as by [`sync_wal`](Self::sync_wal).
     ///
     /// # Errors
-    /// Those of the append, after which nothing is written any more until [`resume`](Self::resume) or the next open.
+    /// The errors of the append, after which nothing is written until [`resume`](Self::resume) or the next
+    /// open.
     pub fn flush_wal(&self, sync: bool) -> Result<()> {
         self.inner().check_open()?;
         let inner = self.inner();
@@ -40,17 +41,20 @@ impl Db {
         }
     }
 
-    /// Freezes what the database holds: flushes the WAL (as [`flush_wal`](Self::flush_wal) does), and lets nobody write or ingest until
-    /// [`unlock_wal`](Self::unlock_wal) was called as often as this. Whoever writes meanwhile waits, or fails with `Incomplete` if he asked
-    /// for [`no_slowdown`](crate::WriteOptions::no_slowdown). Reads, flushes, compactions and checkpoints go on: a flush changes where rows lie,
-    /// not which there are, but it begins another WAL. Families may come and go.
+    /// Freezes the contents of the database: flushes the WAL (as [`flush_wal`](Self::flush_wal) does), and
+    /// blocks writes and ingestions until [`unlock_wal`](Self::unlock_wal) was called as often as this.
+    /// Writers wait meanwhile, or fail with `Incomplete` if they asked for
+    /// [`no_slowdown`](crate::WriteOptions::no_slowdown). Reads, flushes, compactions and checkpoints
+    /// continue: a flush changes the place of rows and not their set, but it begins another WAL. Families may
+    /// be created and dropped.
     ///
     /// # Errors
-    /// Those of the flush of the WAL, and whatever nothing can be written for; then it is not locked.
+    /// The errors of the flush of the WAL, and the error that has stopped writes, if one has; the WAL is then
+    /// not locked.
     pub fn lock_wal(&self) -> Result<()> {
         self.inner().check_open()?;
         let inner = self.inner();
-        // With the write queue's lock no write is half way.
+        // Under the write queue's lock no write is half done.
         let mut writer = inner.writer.lock();
         inner.state.lock().check_writable()?;
         inner.flush_wal_of(&mut writer)?;
@@ -60,10 +64,10 @@ impl Db {
         Ok(())
     }
 
-    /// Takes one [`lock_wal`](Self::lock_wal) back.
+    /// Undoes one [`lock_wal`](Self::lock_wal).
     ///
     /// # Errors
-    /// `Aborted` if there is none to take back.
+    /// `Aborted` if the WAL is not locked.
     pub fn unlock_wal(&self) -> Result<()> {
         self.inner().check_open()?;
         let inner = self.inner();
@@ -76,7 +80,7 @@ impl Db {
 }
 
 impl DbInner {
-    /// Hands to the kernel what of the WAL was not flushed, with the write queue's lock.
+    /// Writes the buffered records of the WAL to the kernel. The caller holds the write queue's lock.
     pub(crate) fn flush_wal_of(&self, writer: &mut Writer) -> Result<()> {
         let Some(wal) = writer.wal.as_mut().filter(|wal| wal.is_unflushed()) else {
             return Ok(());
@@ -86,7 +90,7 @@ impl DbInner {
             self.latch(APPEND_TO_WAL, error.clone());
             return Err(error);
         }
-        // From here on they are there to be synced.
+        // The records are in the file now, so a sync can include them.
         self.wal_tail.records.fetch_add(1, Ordering::Release);
         Ok(())
     }
@@ -113,7 +117,8 @@ impl DbInner {
         }
     }
 
-    /// Returns with the write queue's lock once the WAL is not locked, having released it while it was.
+    /// Returns with the write queue's lock once the WAL is not locked. The queue's lock is released while it
+    /// waits.
     pub(crate) fn wait_until_wal_unlocked(&self, writer: &mut Settled<'_>) -> Result<()> {
         loop {
             let state = self.state.lock();

@@ -1,4 +1,4 @@
-//! One limit for the memtables of several databases.
+//! One memory limit for the memtables of several databases.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -14,27 +14,27 @@ use sst::block::Block;
 use crate::db::DbInner;
 use crate::events::FlushReason;
 
-/// Limits the memory of memtables, of all databases it is given to: RocksDB's `WriteBufferManager`.
+/// Limits the memory of memtables over all databases that share it: RocksDB's `WriteBufferManager`.
 ///
-/// From seven eighths of the limit in memtables that are written to, or from all of it with those that wait for their flush, the largest
-/// memtable is flushed, whichever database it is of; a database whose writers hold its write queue flushes it by itself. Flushed
-/// memtables that an iterator still holds do not count. With a cache, the memory is charged to it, so that memtables and blocks
-/// share its capacity.
+/// The largest memtable, of whichever database, is flushed when mutable memtables take seven eighths of the
+/// limit, or all memtables together take the limit. A database whose write queue is locked by a writer
+/// flushes it by itself. Flushed memtables that an iterator still holds do not count. With a cache, the
+/// memory is charged to it, so that memtables and blocks share its capacity.
 ///
-/// With it each row written costs a look at the memtables of its database's families.
+/// With a manager each written row costs a look at the memtables of its database's families.
 pub struct WriteBufferManager {
     limit: AtomicU64,
     allow_stall: AtomicBool,
     members: ArcSwap<Vec<Weak<Share>>>,
-    /// Held while members come.
+    /// Held while a member is added.
     joining: Mutex<()>,
     charge: Option<Charge>,
-    /// Writers that wait for memory hold it for a moment.
+    /// Taken briefly by writers that wait for memory.
     waiting: Mutex<()>,
     freed: Condvar,
 }
 
-/// What is charged to a cache.
+/// The memory that is charged to a cache.
 struct Charge {
     cache: Arc<BlockCache>,
     id: u64,
@@ -42,30 +42,33 @@ struct Charge {
     charged: AtomicU64,
 }
 
-/// Bytes of one entry in the cache that stands for memtables, as in RocksDB.
+/// The size in bytes of one dummy entry that charges memtables to the cache, as in RocksDB.
 const ENTRY: u64 = 256 << 10;
 
 /// The stored form of a block without entries: one restart point, at 0.
 const NO_ENTRIES: [u8; 8] = [0, 0, 0, 0, 1, 0, 0, 0];
 
-/// A look at what others flush at least so often, while writers wait for memory.
+/// The longest time between two checks of the other databases' flushes, while writers wait for memory.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// A database's part in the memory.
+/// The share of one database in the memory.
 pub(crate) struct Share {
     pub manager: Arc<WriteBufferManager>,
-    /// Bytes of memtables that are written to.
+    /// Bytes of mutable memtables.
     mutable: AtomicU64,
-    /// Bytes of those that wait for their flush.
+    /// Bytes of memtables that wait for their flush.
     immutable: AtomicU64,
     owner: OnceLock<Weak<DbInner>>,
-    /// Held from looking at the memtables to saying what they come to: whoever looks last is heard last.
+    /// Held from the measurement of the memtables to its report, so that the last measurement is the last
+    /// report.
     noting: Mutex<()>,
 }
 
 impl WriteBufferManager {
-    /// Of `buffer_size` bytes for all; 0 sets no limit, and only charges. `cache`: what the memory is charged to. `allow_stall`: writers of
-    /// all databases wait while the memtables take more than the limit and a flush is under way; without it they may go beyond.
+    /// A manager with a limit of `buffer_size` bytes for all databases; 0 sets no limit and only charges.
+    /// `cache`: the cache that the memory is charged to. `allow_stall`: writers of all databases wait while
+    /// the memtables take more than the limit and a flush is in progress; without it they may exceed the
+    /// limit.
     pub fn new(
         buffer_size: u64,
         cache: Option<Arc<BlockCache>>,
@@ -92,33 +95,33 @@ impl WriteBufferManager {
         self.limit.load(Ordering::Relaxed)
     }
 
-    /// Changes the limit. Databases take note when they write next.
+    /// Changes the limit. Databases notice it at their next write.
     pub fn set_buffer_size(&self, bytes: u64) {
         self.limit.store(bytes, Ordering::Relaxed);
         self.wake();
     }
 
-    /// Whether writers wait while memtables take more than the limit, from now on: RocksDB's `SetAllowStall`. Those that wait go on where
-    /// it is no longer so.
+    /// Sets whether writers wait while memtables take more than the limit: RocksDB's `SetAllowStall`. If that
+    /// is switched off, waiting writers continue.
     pub fn set_allow_stall(&self, allow_stall: bool) {
         self.allow_stall.store(allow_stall, Ordering::Relaxed);
-        // With the lock: nothing is between looking and waiting.
+        // Under the lock, so that no writer is between its check and its wait.
         let _waiting = self.waiting.lock();
         self.freed.notify_all();
     }
 
-    /// Bytes of memtables of all databases: those written to, and those that wait for their flush.
+    /// Bytes of memtables of all databases: mutable ones, and those that wait for their flush.
     pub fn memory_usage(&self) -> u64 {
         let (mutable, immutable) = self.usage();
         mutable + immutable
     }
 
-    /// Bytes of those that are written to.
+    /// Bytes of mutable memtables of all databases.
     pub fn mutable_memtable_memory_usage(&self) -> u64 {
         self.usage().0
     }
 
-    /// Bytes of cache entries that stand for memtables; 0 without a cache.
+    /// Bytes of the dummy cache entries that charge memtables to the cache; 0 without a cache.
     pub fn dummy_entries_in_cache_usage(&self) -> u64 {
         let charge = self.charge.as_ref();
         charge.map_or(0, |charge| charge.charged.load(Ordering::Relaxed) * ENTRY)
@@ -135,7 +138,7 @@ impl WriteBufferManager {
         })
     }
 
-    /// A part for one more database.
+    /// Adds a share for one more database.
     pub(crate) fn join(self: &Arc<Self>) -> Arc<Share> {
         let share = Arc::new(Share {
             manager: self.clone(),
@@ -162,7 +165,7 @@ impl WriteBufferManager {
         mutable > limit / 8 * 7 || mutable + immutable >= limit && mutable >= limit / 2
     }
 
-    /// True if writers should wait: there is too much, and something is being done about it.
+    /// True if writers should wait: the limit is exceeded, and a flush is in progress.
     pub(crate) fn should_stall(&self) -> bool {
         let limit = self.buffer_size();
         if limit == 0 || !self.allow_stall.load(Ordering::Relaxed) {
@@ -172,7 +175,7 @@ impl WriteBufferManager {
         immutable > 0 && mutable + immutable >= limit
     }
 
-    /// Waits until memory was freed, or for a while.
+    /// Waits until memory is freed, or for a short time.
     pub(crate) fn wait(&self) {
         let mut waiting = self.waiting.lock();
         if self.should_stall() {
@@ -180,7 +183,8 @@ impl WriteBufferManager {
         }
     }
 
-    /// Has all databases flush memtables that wait for company: writers wait for the memory they take.
+    /// Makes all databases flush memtables that wait to be merged with later ones: writers wait for their
+    /// memory.
     pub(super) fn flush_immutable(&self) {
         for share in self.members.load().iter().filter_map(Weak::upgrade) {
             if let Some(owner) = share.owner.get().and_then(Weak::upgrade) {
@@ -191,13 +195,13 @@ impl WriteBufferManager {
 
     fn wake(&self) {
         if self.allow_stall.load(Ordering::Relaxed) {
-            // With the lock: nobody is between looking and waiting.
+            // Under the lock, so that no writer is between its check and its wait.
             let _waiting = self.waiting.lock();
             self.freed.notify_all();
         }
     }
 
-    /// The database with most in memtables that are written to, if it is another than that of `own`.
+    /// The database with the largest memory in mutable memtables, if that is not the database of `own`.
     fn largest_other(&self, own: &Share) -> Option<Arc<DbInner>> {
         let members = self.members.load();
         let members = members.iter().filter_map(Weak::upgrade);
@@ -217,7 +221,7 @@ impl fmt::Debug for WriteBufferManager {
 }
 
 impl Charge {
-    /// Has the cache hold as many entries as `bytes` come to.
+    /// Adjusts the number of dummy entries in the cache to `bytes`.
     fn set(&self, bytes: u64) {
         let wanted = bytes.div_ceil(ENTRY);
         if self.charged.load(Ordering::Relaxed) == wanted {
@@ -239,7 +243,8 @@ impl Charge {
                 .insert_as(key, block, ENTRY as usize, Priority::Low, EntryRole::Misc);
             match inserted {
                 Ok(entry) => entries.push(entry),
-                // The cache is full of what is read, and strict about it: memtables are not refused for that.
+                // The cache is full of blocks in use, with a strict limit: memtables are not refused for
+                // that.
                 Err(_) => break,
             }
         }
@@ -255,19 +260,19 @@ impl Charge {
 }
 
 impl Share {
-    /// Whose part it is.
+    /// Sets the database of this share.
     pub fn belongs_to(&self, owner: &Arc<DbInner>) {
         // A database starts its threads once.
         let _ = self.owner.set(Arc::downgrade(owner));
     }
 
-    /// Nothing will be flushed any more: nobody is to wait for it.
+    /// The database will flush nothing more: writers must not wait for it.
     pub fn give_up(&self) {
         self.immutable.store(0, Ordering::Relaxed);
         self.manager.wake();
     }
 
-    /// Takes note of what its memtables come to now. True if writers should see to it.
+    /// Reports the size of the database's memtables. True if writers should take action.
     pub fn set(&self, mutable: u64, immutable: u64) -> bool {
         self.mutable.store(mutable, Ordering::Relaxed);
         let before = self.immutable.swap(immutable, Ordering::Relaxed);
@@ -282,7 +287,8 @@ impl Share {
 }
 
 impl DbInner {
-    /// Tells the write buffer manager, if there is one, what the memtables come to. True if writers should see to it.
+    /// Reports the size of the memtables to the write buffer manager, if there is one. True if writers should
+    /// take action.
     pub(crate) fn note_share(&self) -> bool {
         self.share.as_ref().is_some_and(|share| {
             let _noting = lock_soon(&share.noting);
@@ -300,14 +306,15 @@ impl DbInner {
         })
     }
 
-    /// Has another database flush its largest memtable, where that is the largest of all. True if it does.
+    /// Makes another database flush its largest memtable, if that is the largest of all. True if it does.
     pub(super) fn flush_largest_elsewhere(&self) -> bool {
         let share = self.share.as_ref();
         let other = share.and_then(|share| share.manager.largest_other(share));
         other.is_some_and(|other| other.flush_for_manager())
     }
 
-    /// Begins the flush of memtables that are written to no more, however few; those of families that were dropped count no more.
+    /// Begins the flush of immutable memtables, however few there are; those of dropped families no longer
+    /// count.
     fn flush_immutable(&self) {
         let mut state = self.state.lock();
         let waiting = state
@@ -320,8 +327,8 @@ impl DbInner {
         self.note_share();
     }
 
-    /// Begins the flush of the largest memtable, for the sake of another database, unless somebody writes just now: then that one sees to
-    /// it.
+    /// Begins the flush of the largest memtable on behalf of another database, unless a write is in progress:
+    /// that write then takes care of it.
     fn flush_for_manager(&self) -> bool {
         let Some(mut writer) = self.writer.try_lock() else {
             return false;
@@ -337,7 +344,7 @@ impl DbInner {
             }
             families
         };
-        // What goes wrong here stops that database, and ours goes on.
+        // An error here stops this database's writes; the database that asked continues.
         !families.is_empty()
             && self
                 .flush_early(&mut writer, &families, FlushReason::WriteBufferManager)

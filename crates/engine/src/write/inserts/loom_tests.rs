@@ -1,4 +1,4 @@
-//! Every interleaving of a few writers, as far as loom looks.
+//! Every interleaving of a few writers, within loom's limits.
 
 use std::sync::Arc;
 
@@ -8,7 +8,8 @@ use loom::thread;
 use super::sync::{AtomicU64, Mutex, Ordering};
 use super::*;
 
-/// Rows are flags that are read and written without any order of their own: only what was published says that they are there.
+/// Rows are flags that are read and written without ordering of their own: only the published number
+/// guarantees that they are there.
 struct Fixture {
     last: Mutex<SeqNo>,
     inserts: Inserts,
@@ -30,7 +31,7 @@ fn model(preemptions: usize, body: impl Fn(Arc<Fixture>) + Send + Sync + 'static
 }
 
 impl Fixture {
-    /// Writes a row with a ticket, as the engine does. Gives its sequence number.
+    /// Writes a row with a ticket, as the engine does. Returns its sequence number.
     fn write(&self, done: bool) -> SeqNo {
         let mut last = self.last.lock();
         *last += 1;
@@ -46,7 +47,7 @@ impl Fixture {
         seqno
     }
 
-    /// What is published is there.
+    /// Every published row is visible.
     fn read(&self) -> SeqNo {
         let published = self.published.load(Ordering::Acquire);
         for seqno in 1..=published {
@@ -92,7 +93,7 @@ fn a_reader_sees_no_hole() {
     });
 }
 
-/// Whoever drains with the lock finds everything published, and publishes by itself.
+/// A thread that drains under the lock finds everything published, and then publishes on its own.
 #[test]
 fn a_drain_waits_for_all_who_have_begun() {
     model(3, |fixture| {

@@ -1,4 +1,4 @@
-//! Atomics and locks of the inserts under way, or loom's where it checks every interleaving.
+//! The atomics and locks of inserts in progress; loom's versions under loom, which checks every interleaving.
 
 #[cfg(not(loom))]
 pub(super) use self::real::*;
@@ -10,7 +10,7 @@ mod real {
     pub(in super::super) use base::sync::{Condvar, Mutex, MutexGuard, happens_soon};
     pub(in super::super) use std::sync::atomic::{AtomicU64, Ordering};
 
-    /// Waits to be woken, with the lock released.
+    /// Waits for a notification, with the lock released.
     pub(in super::super) fn sleep<'a>(woken: &Condvar, mut asleep: MutexGuard<'a, ()>) -> MutexGuard<'a, ()> {
         woken.wait(&mut asleep);
         asleep
@@ -22,7 +22,7 @@ mod under_loom {
     pub(in super::super) use loom::sync::atomic::{AtomicU64, Ordering};
     pub(in super::super) use loom::sync::{Condvar, MutexGuard};
 
-    /// loom's mutex with parking_lot's face.
+    /// loom's mutex with parking_lot's interface.
     pub(in super::super) struct Mutex<T>(loom::sync::Mutex<T>);
 
     impl<T> Mutex<T> {
@@ -35,12 +35,12 @@ mod under_loom {
         }
     }
 
-    /// Waits to be woken, with the lock released.
+    /// Waits for a notification, with the lock released.
     pub(in super::super) fn sleep<'a>(woken: &Condvar, asleep: MutexGuard<'a, ()>) -> MutexGuard<'a, ()> {
         woken.wait(asleep).expect("a test that panicked ends here")
     }
 
-    /// Nothing is waited for awake: each look would be one more interleaving.
+    /// No spinning under loom: each look would be one more interleaving.
     pub(in super::super) fn happens_soon(_happened: impl FnMut() -> bool) -> bool {
         false
     }
