@@ -126,7 +126,7 @@ fn rot_stops_writes_where_that_is_asked_for() {
     wait_for(|| db.put(b"key", b"value").is_err());
     let error = db.put(b"key", b"value").unwrap_err();
     assert!(
-        error.to_string().contains("look for rot") && error.to_string().contains(name),
+        error.to_string().contains("verify live files") && error.to_string().contains(name),
         "{error}"
     );
 }

@@ -1,4 +1,4 @@
-//! Blob files that a compaction reads values of: through descriptors of its own, and ahead of itself.
+//! The blob files that a compaction reads values from: through its own file descriptors, with readahead.
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
@@ -15,7 +15,7 @@ use crate::db::DbInner;
 use crate::db::column_family::Family;
 use crate::stats::Stats;
 
-/// The blob files one thread of a compaction has read values of.
+/// The blob files that one thread of a compaction has read values from.
 pub(crate) struct BlobInputs {
     fs: Arc<dyn FileSystem>,
     dir: PathBuf,
@@ -23,14 +23,14 @@ pub(crate) struct BlobInputs {
     open: OpenOptions,
     readahead_size: usize,
     files: HashMap<u64, BlobFile>,
-    /// Their numbers, the one that was opened first in front, and how many there may be.
+    /// The numbers of the open files, the first opened in front, and the maximum number of open files.
     opened: VecDeque<u64>,
     most: usize,
     stats: Arc<Stats>,
 }
 
 impl BlobInputs {
-    /// Of a compaction of `family`; nothing is open.
+    /// The inputs of a compaction of `family`; no file is open yet.
     pub fn new(db: &DbInner, family: &Family) -> BlobInputs {
         BlobInputs {
             fs: db.options.fs.clone(),
@@ -40,13 +40,14 @@ impl BlobInputs {
             readahead_size: family.current().blob_compaction_readahead_size,
             files: HashMap::new(),
             opened: VecDeque::new(),
-            // Beside those that are open for readers.
+            // In addition to the files that are open for readers.
             most: db.open_limit.most().map_or(usize::MAX, |most| (most / 4).max(1)),
             stats: db.stats.clone(),
         }
     }
 
-    /// The value `index` points to, its checksum checked. `user_key` is that of the entry that holds the index.
+    /// Returns the value that `index` points to, with its checksum verified. `user_key` is the user key of
+    /// the entry that holds the index.
     pub fn get(&mut self, user_key: &[u8], index: &BlobIndex<'_>) -> Result<Vec<u8>> {
         let location = match index {
             BlobIndex::InlinedTtl { value, .. } => return Ok(value.to_vec()),
@@ -73,26 +74,26 @@ impl BlobInputs {
         self.files[&number].get(location, user_key, true)
     }
 
-    /// A value that `index` points to was read.
+    /// Counts the read of a value that `index` points to.
     pub fn count_read(&self, index: &BlobIndex<'_>) {
         if let BlobIndex::Blob { location, .. } = index {
             self.stats.count(Ticker::BlobDbBlobFileBytesRead, location.size);
         }
     }
 
-    /// A value of so many bytes goes elsewhere.
+    /// Counts a value of `bytes` bytes that was moved to another file.
     pub fn count_relocated(&self, bytes: usize) {
         self.stats.count(Ticker::BlobDbGcNumKeysRelocated, 1);
         self.stats.count(Ticker::BlobDbGcBytesRelocated, bytes as u64);
     }
 }
 
-/// A file of which more is read than is asked for.
+/// A file with readahead.
 struct Ahead {
     file: Arc<dyn RandomAccessFile>,
-    /// Bytes beyond what is asked for.
+    /// The number of bytes to read ahead.
     size: usize,
-    /// Where what was read begins, and what it is.
+    /// The offset and the contents of the last read.
     window: Mutex<(u64, Vec<u8>)>,
 }
 
@@ -123,7 +124,7 @@ impl RandomAccessFile for Ahead {
                 let len = (buf.len() + self.size).min(usize::try_from(rest).unwrap_or(usize::MAX));
                 bytes.resize(len, 0);
                 let read = self.file.read_at(offset, bytes);
-                // What could not be read is nothing to find later.
+                // Bytes that could not be read must not be found by a later read.
                 bytes.truncate(*read.as_ref().unwrap_or(&0));
                 read?;
                 *start = offset;

@@ -1,7 +1,7 @@
-//! The blob files a flush or a compaction writes, and what becomes of the blobs it reads.
+//! The blob files that a flush or a compaction writes, and the treatment of the blobs that it reads.
 //!
-//! A blob file is finished, footer and sync, before the MANIFEST is told of the tables that refer to it; both come into being by
-//! one edit. A crash before leaves files that belong to nothing, and that the next open deletes.
+//! A blob file is finished, with footer and sync, before the MANIFEST gets the tables that refer to it; one
+//! edit adds both. A crash before that leaves unreferenced files, which the next open deletes.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -38,23 +38,23 @@ pub(crate) struct BlobOutputs {
     stats: Arc<Stats>,
     blob_file_size: u64,
     compression: CompressionType,
-    /// Where values go that are written; `None`: nowhere.
+    /// The cache that written values are inserted into; `None` if they are not cached.
     warm: Option<Arc<BlobFileCache>>,
     open: Option<(BlobWriter, FileSum)>,
-    /// Finished files, in the order they were written.
+    /// The finished files, in the order they were written.
     additions: Vec<BlobFileAddition>,
-    /// Every file begun.
+    /// The paths of all files begun.
     paths: Vec<PathBuf>,
     teller: Teller,
 }
 
-/// Tells of blob files that are begun, and of those that come to nothing.
+/// Notifies listeners of blob files that are begun, and of those that are abandoned.
 struct Teller {
     listeners: Listeners,
     family: String,
     job: u64,
     reason: TableFileCreationReason,
-    /// Files begun, with their paths, of whose end nobody was told.
+    /// The numbers and paths of begun files whose end was not reported.
     untold: Vec<(u64, String)>,
 }
 
@@ -86,7 +86,8 @@ impl Teller {
 }
 
 impl BlobOutputs {
-    /// For tables of `family` at `level`, which a flush writes or a compaction, job `job`; `None` where values stay in tables.
+    /// The blob outputs of tables of `family` at `level`, written by flush or compaction `job`; `None` if
+    /// values stay in tables.
     pub fn new(
         db: &DbInner,
         family: &Family,
@@ -151,7 +152,7 @@ impl BlobOutputs {
         let file_number = self.numbers.new_file_number();
         let path = filename::blob(&self.dir, file_number);
         self.teller.begun(file_number, &path);
-        // It may be there although it could not be created.
+        // The file may exist even if its creation failed.
         self.paths.push(path.clone());
         let file = self.fs.create(&path, &self.create)?;
         let (file, sum) = FileSum::over(self.checksums, file);
@@ -164,7 +165,7 @@ impl BlobOutputs {
         Ok((BlobWriter::new(file, options)?, sum))
     }
 
-    /// Makes the contents of the open file durable and ends it.
+    /// Makes the contents of the open file durable and closes it.
     fn finish(&mut self) -> Result<()> {
         let Some((writer, sum)) = self.open.take() else {
             return Ok(());
@@ -187,14 +188,16 @@ impl BlobOutputs {
         Ok(())
     }
 
-    /// Ends the last file. Gives what the MANIFEST is to be told of all of them, and the caller the listeners.
+    /// Finishes the last file. Returns the additions of all files for the MANIFEST; the caller then notifies
+    /// the listeners.
     pub fn finish_all(&mut self) -> Result<Vec<BlobFileAddition>> {
         self.finish()?;
         self.teller.untold.clear();
         Ok(std::mem::take(&mut self.additions))
     }
 
-    /// The files that were begun; none of them is written to any more. For whoever deletes them: the job failed with `error`.
+    /// Returns the paths of the begun files, none of which is written to any more, for deletion: the job
+    /// failed with `error`.
     pub fn abandon(&mut self, error: &Error) -> Vec<PathBuf> {
         self.open = None;
         self.teller.failed(error);
@@ -202,17 +205,17 @@ impl BlobOutputs {
     }
 }
 
-/// What one thread of a flush or compaction does with blobs.
+/// The handling of blobs by one thread of a flush or compaction.
 pub(crate) struct Blobs {
-    /// Where blobs are read; `None` in a flush, which meets none.
+    /// The blob files that are read; `None` in a flush, which meets no blobs.
     pub inputs: Option<BlobInputs>,
     pub outputs: Option<Arc<Mutex<BlobOutputs>>>,
-    /// Bytes of a value from which on it goes to the outputs.
+    /// The minimum sizes in bytes of values that are written to blob files.
     pub sizes: BlobSizes,
-    /// Blobs in files of lower numbers are moved.
+    /// Blobs in files with lower numbers are relocated.
     pub cutoff: u64,
     pub garbage: Arc<Mutex<BlobGarbage>>,
-    /// File and offset of the blob that entered last.
+    /// The file number and offset of the last blob that was counted as an input.
     pub entered: Option<(u64, u64)>,
 }
 
@@ -229,7 +232,7 @@ impl Blobs {
         }
     }
 
-    /// Bytes from which on something goes to the outputs, of which `size` says so.
+    /// The minimum size in bytes for the outputs according to `size`; no value is that large without outputs.
     fn min_size(&self, size: u64) -> usize {
         match self.outputs {
             Some(_) => usize::try_from(size).unwrap_or(usize::MAX),
@@ -270,7 +273,8 @@ impl BlobHook for Blobs {
         if let Some(inputs) = &self.inputs {
             inputs.count_relocated(value.len());
         }
-        // One that went out as an older version is one still, though what is newer may not be among the inputs.
+        // An older version that was written to a blob file stays there, though the newer version may not be
+        // among the inputs.
         if value.len() >= self.min_older_version_blob_size() && self.extract(user_key, &value, out)? {
             return Ok(Relocation::Moved);
         }
@@ -292,7 +296,7 @@ impl BlobHook for Blobs {
         if !any_moves {
             return Ok(false);
         }
-        // All of them: entities are written with their columns in them.
+        // All columns are read: entities are written with their column values inline.
         let mut columns = Vec::new();
         for (name, column) in decoded.columns(value) {
             columns.push((
@@ -319,7 +323,8 @@ impl BlobHook for Blobs {
         if kind == Kind::BlobIndex
             && let BlobIndex::Blob { location, .. } = BlobIndex::decode(value)?
         {
-            // A repair that found tables together with those they were compacted to has left an entry twice: the blob is one.
+            // A repair may have found tables together with the tables they were compacted into. Then an entry
+            // exists twice, but its blob once.
             let blob = Some((location.file_number, location.offset));
             if std::mem::replace(&mut self.entered, blob) == blob {
                 return Ok(());

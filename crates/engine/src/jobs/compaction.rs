@@ -1,4 +1,5 @@
-//! Compaction: picks under the database mutex, reads and writes without it, installs under it again.
+//! Compaction: picks under the database mutex, reads and writes without it, installs the outputs under it
+//! again.
 
 use base::statistics::{Histogram, Ticker};
 use std::cell::RefCell;
@@ -33,14 +34,14 @@ use crate::level_stats::entries;
 use crate::log::level_summary::level_summary;
 use crate::options::CompactionStyle;
 
-/// A compaction at work.
+/// A compaction in progress.
 struct CompactionJob {
     id: u32,
     family: Arc<Family>,
     plan: Plan,
-    /// Threads that may write it; 0: as many as the option says.
+    /// The maximum number of threads that write it; 0: as many as the option allows.
     max_subcompactions: u32,
-    /// It among those of the family.
+    /// The id of the compaction among the family's running jobs.
     running: JobId,
     l0_bytes: u64,
     /// The inputs of the decision, for a compaction whose outputs stay at the level of its inputs.
@@ -52,37 +53,37 @@ struct CompactionJob {
 /// The result of a compaction.
 #[derive(Default)]
 struct Done {
-    /// Numbers of the files it has put in place.
+    /// The numbers of the files that the compaction has installed.
     outputs: Vec<u64>,
     written_by: Option<WrittenBy>,
-    /// A row that no table of ours may hold, which has ended it.
+    /// The row that ended the compaction, because our tables cannot hold it.
     refused: Option<RefusedRow>,
 }
 
-/// What a compaction wrote, once its outputs are in place.
+/// The statistics of a compaction whose outputs are installed.
 struct WrittenBy {
     subcompactions: usize,
     cpu: Duration,
     compression: CompressionType,
     entries: u64,
-    /// Of tables.
+    /// The bytes of the written tables.
     bytes: u64,
-    /// Of values in blob files: read, and written.
+    /// The bytes of values in blob files: read, and written.
     blob_bytes: (u64, u64),
 }
 
-/// What a family's files are, for the picker.
+/// The facts about a family's files that the picker needs.
 struct Facts<'a> {
     family: &'a Family,
     base_level: usize,
-    /// Nothing lies below.
+    /// The last level, below which there are no files.
     last_level: usize,
     visible_to_all: SeqNo,
-    /// Rows from here on keep their sequence numbers; a compaction may know it of fewer.
+    /// Rows from this sequence number on keep their sequence numbers; a compaction may know that fewer must.
     preserved_from: SeqNo,
     suggested: &'a BTreeSet<u64>,
     to_rewrite: &'a BTreeSet<u64>,
-    /// Numbers of files that were asked about and that nobody has opened yet.
+    /// The numbers of files that the picker asked about and that were never opened.
     never_opened: &'a RefCell<BTreeSet<u64>>,
 }
 
@@ -103,14 +104,15 @@ impl FileFacts for Facts<'_> {
         self.to_rewrite.contains(&file.number)
     }
 
-    /// Older releases wrote it into tables and not into the MANIFEST.
+    /// Older releases recorded the timestamp in tables and not in the MANIFEST.
     fn max_timestamp(&self, file: &FileMetadata) -> Option<Box<[u8]>> {
         self.family.tables.max_timestamp(file)
     }
 
-    /// A file whose merges nobody here can resolve would come out as it went in, and be picked again for ever.
+    /// A rewrite would not change a file whose merges cannot be resolved here: it would be picked again
+    /// endlessly.
     fn worth_rewriting(&self, file: &FileMetadata) -> bool {
-        // One whose rows keep their sequence numbers for their age, too.
+        // The same holds for a file whose rows keep their sequence numbers because of their age.
         if file.largest_seqno >= self.preserved_from {
             return false;
         }
@@ -123,7 +125,8 @@ impl FileFacts for Facts<'_> {
                 .is_some_and(|operands| operands == 0)
     }
 
-    /// By the file's own compression, not by what is configured for the level it lies in. Not into another directory.
+    /// A move is allowed by the compression of the file itself, not by the setting of its level. A file is
+    /// not moved to another directory.
     fn can_move(&self, file: &FileMetadata, output_level: usize) -> bool {
         let has_place = self.family.paths.len() > 1
             && self.family.current().compaction_style == CompactionStyle::Level
@@ -163,13 +166,14 @@ impl FileFacts for Facts<'_> {
         }
         match stats.and_then(|stats| stats.compression) {
             Some(compression) => compression == wanted as u8,
-            // Where levels differ it is rewritten, as it would be if it differed.
+            // If the settings differ between levels, the file is rewritten, as it would be if its compression
+            // differed.
             None => options.compression_per_level.is_empty() && options.bottommost_compression.is_none(),
         }
     }
 }
 
-/// Bytes that a compaction takes out of L0, and writes again.
+/// The bytes that a compaction removes from L0 and writes again.
 fn bytes_out_of_l0(plan: &Plan) -> u64 {
     if plan.trivial_move || plan.output_level == 0 {
         return 0;
@@ -179,7 +183,7 @@ fn bytes_out_of_l0(plan: &Plan) -> u64 {
 }
 
 impl DbInner {
-    /// Calls `pick` with what pickers decide by, about family `id`.
+    /// Calls `pick` with the data that pickers need about family `id`.
     pub(crate) fn with_pick_context<T>(
         &self,
         state: &DbState,
@@ -189,7 +193,8 @@ impl DbInner {
         self.with_facts(state, id, &RefCell::default(), pick)
     }
 
-    /// As [`with_pick_context`](Self::with_pick_context), and collects the numbers of files that were asked about and that nobody has opened yet.
+    /// Like [`with_pick_context`](Self::with_pick_context). Also collects the numbers of files that the
+    /// picker asked about and that were never opened.
     fn with_facts<T>(
         &self,
         state: &DbState,
@@ -226,10 +231,10 @@ impl DbInner {
         Some(pick(&context))
     }
 
-    /// Runs the compaction that family `id` needs most. False if there is none that could run now.
+    /// Runs the compaction that family `id` needs most. False if none can run now.
     pub(crate) fn compact_family(&self, state: &mut MutexGuard<'_, DbState>, id: u32) -> Result<bool> {
         let waits = |own: &FamilyState| own.manual_waits > 0;
-        // Its turn comes when what runs has ended.
+        // A waiting manual compaction comes first: automatic ones resume after it.
         if state.families.get(&id).is_some_and(waits) {
             return Ok(false);
         }
@@ -243,7 +248,7 @@ impl DbInner {
             picked = self.with_pick_context(state, id, pick).flatten();
         }
         match picked {
-            // The next has no room either, but for what takes none.
+            // The next compaction would have no disk space either, unless it needs none.
             Some(plan) if state.recovery.soft_error.is_some() && !plan.deletion && !plan.trivial_move => {
                 Ok(false)
             }
@@ -253,9 +258,9 @@ impl DbInner {
                     && own.compaction_due
                     && own.running.is_empty()
                 {
-                    // With none of its own at work nothing will change that by itself.
+                    // Without a running compaction of its own, nothing changes the family's state by itself.
                     own.compaction_due = false;
-                    // Somebody may wait until nothing is due any more.
+                    // Waiters may wait until no compaction is due.
                     self.changed.notify_all();
                 }
                 Ok(false)
@@ -263,8 +268,9 @@ impl DbInner {
         }
     }
 
-    /// Opens tables of family `id`, with the database mutex released, so that more is known of them: a few of a family that was not used since
-    /// the database was opened. What cannot be opened is whoever's that reads it.
+    /// Opens tables of family `id`, with the database mutex released, so that the picker knows more about
+    /// them: a few tables of a family that was not used since the open. Errors are left to the readers of the
+    /// files.
     fn open_tables(&self, state: &mut MutexGuard<'_, DbState>, id: u32, numbers: &BTreeSet<u64>) {
         let Some(own) = state.families.get(&id) else {
             return;
@@ -278,7 +284,7 @@ impl DbInner {
         });
     }
 
-    /// Compacts a range of `family`, on the caller's thread.
+    /// Compacts a range of `family` on the caller's thread.
     pub(crate) fn compact_range_steps(
         &self,
         family: &Arc<Family>,
@@ -327,7 +333,7 @@ impl DbInner {
         })
     }
 
-    /// Does `work` while no other compaction runs, once it `may`.
+    /// Runs `work` while no other compaction runs, once it `may`.
     fn alone(
         &self,
         state: &mut MutexGuard<'_, DbState>,
@@ -345,8 +351,8 @@ impl DbInner {
         result
     }
 
-    /// Compacts the files `numbers` of `family` to `output_level`, on the caller's thread. Gives the numbers of the files that
-    /// took their place.
+    /// Compacts the files `numbers` of `family` to `output_level`, on the caller's thread. Returns the
+    /// numbers of the files that replace them.
     pub(crate) fn compact_named_files(
         &self,
         family: &Arc<Family>,
@@ -370,7 +376,8 @@ impl DbInner {
         })
     }
 
-    /// As [`run_plan`](Self::run_plan), for a user: where it was called off half way, whoever did so may have taken it back by now.
+    /// Like [`run_plan`](Self::run_plan), for a manual compaction: if the caller that cancelled it has
+    /// withdrawn the cancellation meanwhile, it is run again.
     pub(crate) fn run_manual_plan(
         &self,
         state: &mut MutexGuard<'_, DbState>,
@@ -385,8 +392,9 @@ impl DbInner {
         })
     }
 
-    /// Runs one compaction and gives the numbers of its outputs. `max_subcompactions`: threads that may write it; 0: as many as
-    /// the option says. A panic on the way, of user code say, is an error like others: what was reserved is given back.
+    /// Runs one compaction and returns the numbers of its outputs. `max_subcompactions`: the maximum number
+    /// of threads that write it; 0: as many as the option allows. A panic, for example in user code, becomes
+    /// an error: reservations are released.
     pub(crate) fn run_plan(
         &self,
         state: &mut MutexGuard<'_, DbState>,
@@ -404,7 +412,7 @@ impl DbInner {
             plan.keep_for_what_comes_below();
         }
         let running: JobId = own.running.start(&plan);
-        // Another thread may find another.
+        // Another thread may find another compaction to run.
         self.work.notify_all();
         let l0_bytes = bytes_out_of_l0(&plan);
         if l0_bytes > 0 {
@@ -431,7 +439,7 @@ impl DbInner {
         self.end_compaction(state, &job, done, result).map(|()| outputs)
     }
 
-    /// Does what the plan says, and installs it.
+    /// Executes the plan and installs its outputs.
     fn compact(
         &self,
         state: &mut MutexGuard<'_, DbState>,
@@ -460,7 +468,7 @@ impl DbInner {
         self.rewrite(state, job, edit, done)
     }
 
-    /// Writes the outputs of a plan, and installs them by way of `edit`.
+    /// Writes the outputs of a plan, and installs them with `edit`.
     fn rewrite(
         &self,
         state: &mut MutexGuard<'_, DbState>,
@@ -514,7 +522,7 @@ impl DbInner {
         })
     }
 
-    /// Lets others go on, and tells.
+    /// Releases the reservations of the compaction and notifies listeners.
     fn end_compaction(
         &self,
         state: &mut MutexGuard<'_, DbState>,
@@ -550,7 +558,8 @@ impl DbInner {
             }
             shape = Some((own.version.clone(), own.compaction_score));
         }
-        // Before anybody takes the job for ended.
+        // This precedes the removal of the job, so that a waiter that sees the job ended sees its failure
+        // too.
         let failure = match &result {
             Err(error) if is_failure(error) && done.refused.is_none() => {
                 Some(self.note_failed_compaction(state, plan, error))
@@ -578,7 +587,8 @@ impl DbInner {
         result
     }
 
-    /// `shape`: the version the compaction made and its score; `None` if the family was dropped.
+    /// Notifies listeners. `shape`: the version that the compaction made, and its score; `None` if the family
+    /// was dropped.
     fn report_compaction(
         &self,
         job: &CompactionJob,
@@ -698,7 +708,8 @@ impl DbInner {
         });
     }
 
-    /// A compaction has failed. Where it had no room writes go on, and otherwise the database latches.
+    /// Records the failure of a compaction. If there was no disk space, writes continue; otherwise the
+    /// database latches.
     fn note_failed_compaction(&self, state: &mut DbState, plan: &Plan, error: &Error) -> Severity {
         if error.kind() == ErrorKind::NoSpace && state.note_soft_error(COMPACTION, error, plan.input_bytes())
         {
@@ -710,7 +721,7 @@ impl DbInner {
         Severity::Hard
     }
 
-    /// `failure`: it has failed so badly; `None`: it was called off, or its files are left alone.
+    /// `failure` is the severity; `None`: the compaction was cancelled, or its files are left alone.
     fn report_failed_compaction(&self, family: &Family, job: u64, error: &Error, failure: Option<Severity>) {
         self.notify(&Event::JobEnded {
             family: family.name.clone(),
@@ -725,9 +736,10 @@ impl DbInner {
         }
     }
 
-    /// Threads that may write `plan`, if `asked` of a user or, where that is 0, the option allows them. Automatic compactions
-    /// of the leveled style between levels below L0 run side by side as it is; one out of L0 is alone with its level, and so is
-    /// one of the universal style with all the levels it merges.
+    /// The number of threads that may write `plan`: `asked` by the user or, if that is 0, allowed by the
+    /// option. Automatic leveled compactions between levels below L0 run in parallel anyway. A compaction of
+    /// L0 is the only one at its output level, and a universal compaction is the only one at all levels that
+    /// it merges.
     fn subcompactions_allowed(&self, family: &Family, plan: &Plan, asked: u32) -> usize {
         let alone = plan.start_level() == 0
             || plan.reason == CompactionReason::ManualCompaction
@@ -748,11 +760,10 @@ fn numbers_by_level(plan: &Plan) -> Vec<(usize, Vec<u64>)> {
         .collect()
 }
 
-/// False where the database is closing, or the family was dropped: then nothing is wrong.
-/// How bad a failure is.
+/// The severity of a failure. There is no failure if the database is closing, or if the family was dropped.
 #[derive(Clone, Copy)]
 enum Severity {
-    /// Writes go on.
+    /// Writes continue.
     Soft,
     /// The database has latched.
     Hard,

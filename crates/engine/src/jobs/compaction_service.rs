@@ -1,4 +1,4 @@
-//! Compactions that another process may run: RocksDB's `CompactionService`, and the job in RocksDB's words.
+//! Compactions by another process: RocksDB's `CompactionService`, with the job in RocksDB's serialized form.
 
 use std::fmt::Write;
 
@@ -13,24 +13,25 @@ use crate::db::column_family::Family;
 /// The answer of a service about a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CompactionServiceJobStatus {
-    /// It was taken, or is done.
+    /// The job was accepted, or is done.
     Success,
-    /// It cannot be done: the compaction fails with `Incomplete`, and writes stop until the database is [resumed](crate::Db::resume).
+    /// The job cannot be done: the compaction fails with `Incomplete`, and writes stop until the database is
+    /// [resumed](crate::Db::resume).
     Failure,
-    /// It was called off: the compaction ends with `Aborted`, and is picked again.
+    /// The job was cancelled: the compaction ends with `Aborted` and is picked again later.
     Aborted,
-    /// The database is to run it itself.
+    /// The database must run the compaction itself.
     UseLocal,
 }
 
-/// A compaction that a service is asked to take.
+/// A compaction that is offered to a service.
 #[derive(Clone, Debug)]
 pub struct CompactionServiceJobInfo {
     /// The directory of the database.
     pub db_name: String,
     /// The id of the database.
     pub db_id: String,
-    /// The id of its session.
+    /// The id of the database's session.
     pub db_session_id: String,
     /// The id of the family.
     pub cf_id: u32,
@@ -38,13 +39,13 @@ pub struct CompactionServiceJobInfo {
     pub cf_name: String,
     /// The number of the job in this session.
     pub job_id: u64,
-    /// Why it is compacted.
+    /// The reason for the compaction.
     pub compaction_reason: CompactionReason,
-    /// All files of the family take part.
+    /// True if all files of the family are inputs.
     pub is_full_compaction: bool,
-    /// A user asked for it.
+    /// True if a user started the compaction.
     pub is_manual_compaction: bool,
-    /// Nothing older lies in its range of keys.
+    /// True if no older data is in its key range.
     pub bottommost_level: bool,
     /// The level of the newest inputs.
     pub base_input_level: usize,
@@ -55,43 +56,46 @@ pub struct CompactionServiceJobInfo {
 /// The answer of a service to a job.
 #[derive(Clone, Debug)]
 pub struct CompactionServiceScheduleResponse {
-    /// The service's own name for the job, by which it is waited for.
+    /// The service's own id of the job, by which the database waits for it.
     pub scheduled_job_id: Vec<u8>,
-    /// `Success`: it was taken, and will be waited for.
+    /// `Success`: the job was accepted, and the database waits for it.
     pub status: CompactionServiceJobStatus,
 }
 
-/// Is asked to take compactions before the database runs them: set by [`Options::compaction_service`](crate::Options::compaction_service).
+/// A service that is offered compactions before the database runs them: set by
+/// [`Options::compaction_service`](crate::Options::compaction_service).
 ///
-/// The job comes as RocksDB's `CompactionServiceInput`. What a service says with `UseLocal` the database runs itself. It does so, too, where a
-/// job ends with `Success`: outputs of other processes are not put in place, and the service hears `UseLocal` by
-/// [`on_installation`](Self::on_installation), as it does from RocksDB for a result that cannot be read.
+/// The job is passed as RocksDB's `CompactionServiceInput`. The database runs a job itself if the service
+/// answers `UseLocal`. It also does so if a job ends with `Success`: outputs of other processes are not
+/// installed, and the service gets `UseLocal` in [`on_installation`](Self::on_installation), as it does from
+/// RocksDB for a result that cannot be read.
 pub trait CompactionService: Send + Sync {
-    /// Its name.
+    /// The name of the service.
     fn name(&self) -> &str;
 
-    /// Takes a job, or does not. `input` is the job in RocksDB's serialized form. Called on the thread of the compaction, without locks. Moves
-    /// of files and deletions of whole files are not asked about.
+    /// Accepts or refuses a job. `input` is the job in RocksDB's serialized form. Called on the thread of the
+    /// compaction, without locks. Trivial moves and deletions of whole files are not offered.
     fn schedule(&self, info: &CompactionServiceJobInfo, input: &[u8]) -> CompactionServiceScheduleResponse;
 
-    /// Returns when the job has ended, with its result in RocksDB's serialized form. Called where [`schedule`](Self::schedule) said `Success`.
+    /// Returns when the job has ended, with its result in RocksDB's serialized form. Called if
+    /// [`schedule`](Self::schedule) returned `Success`.
     fn wait(&self, scheduled_job_id: &[u8]) -> (CompactionServiceJobStatus, Vec<u8>);
 
-    /// The database closes: what is waited for must end.
+    /// Called when the database closes: pending calls of [`wait`](Self::wait) must return.
     fn cancel_awaiting_jobs(&self) {}
 
-    /// The result of a job that ended with `Success` was put in place, or was not.
+    /// Called after a job ended with `Success`, with the outcome of the installation of its result.
     fn on_installation(&self, _scheduled_job_id: &[u8], _status: CompactionServiceJobStatus) {}
 }
 
-/// RocksDB's number of the form that is text, in front of it.
+/// RocksDB's version number of the text form, which precedes the text.
 const OPTIONS_STRING: u32 = 1;
 
 impl DbInner {
-    /// Asks the service, if there is one, to run `plan`. Returns once the database is to run it itself.
+    /// Offers `plan` to the service, if there is one. Returns once the database must run it itself.
     ///
     /// # Errors
-    /// Those the service has ended the compaction with.
+    /// The errors with which the service has ended the compaction.
     pub(crate) fn offer_to_service(&self, family: &Family, plan: &Plan, job: u64) -> Result<()> {
         let Some(service) = &self.options.compaction_service else {
             return Ok(());
@@ -171,7 +175,8 @@ fn incomplete(message: &str) -> Error {
     Error::new(ErrorKind::Incomplete, message)
 }
 
-/// The fields of `CompactionServiceInput`. A compaction is one job, so that it has no range.
+/// The fields of `CompactionServiceInput`. The compaction is one job for its whole key range, so it has no
+/// range.
 struct Input<'a> {
     cf_name: &'a str,
     snapshots: &'a [u64],
@@ -182,7 +187,8 @@ struct Input<'a> {
 }
 
 impl Input<'_> {
-    /// A number of the form, and a text of `name=value;`: texts in hexadecimal digits, lists with colons.
+    /// Encodes the version number and a text of `name=value;`: strings in hexadecimal digits, lists separated
+    /// by colons.
     fn encode(&self) -> Vec<u8> {
         let files: Vec<String> = self
             .input_files

@@ -1,4 +1,4 @@
-//! Checksums over whole files: made while a file is written, compared when it is read again.
+//! Checksums of whole files: computed while a file is written, compared when it is read again.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -11,11 +11,11 @@ use vfs::{FileSync, RandomAccessFile, WritableFile};
 
 use crate::options::FileChecksumGenFactory;
 
-/// The checksum of a file that is being written; filled in as bytes are appended.
+/// The checksum of a file that is being written; updated by each append.
 #[derive(Default)]
 pub(crate) struct FileSum(Option<Arc<Mutex<FileCrc32c>>>);
 
-/// Passes everything on to the file, and takes the bytes into its checksum on the way.
+/// Passes everything to the file, and adds the written bytes to its checksum.
 #[derive(Debug)]
 struct SummedFile {
     file: Box<dyn WritableFile>,
@@ -59,7 +59,7 @@ impl WritableFile for SummedFile {
 }
 
 impl FileSum {
-    /// The file to write to instead of `file`, which must be empty, and what its checksum will be.
+    /// Returns a file to write to in place of `file`, which must be empty, and its checksum.
     pub fn over(
         factory: FileChecksumGenFactory,
         file: Box<dyn WritableFile>,
@@ -77,7 +77,7 @@ impl FileSum {
         }
     }
 
-    /// The checksum of what was written so far, for the MANIFEST.
+    /// The checksum of the bytes written so far, for the MANIFEST.
     pub fn checksum(&self) -> Option<FileChecksum> {
         self.0.as_ref().map(|sum| recorded(*sum.lock()))
     }
@@ -90,7 +90,7 @@ fn recorded(sum: FileCrc32c) -> FileChecksum {
     }
 }
 
-/// The checksum of a file that is there already. Reads all of it.
+/// The checksum of an existing file. Reads the whole file.
 pub(crate) fn of_file(
     factory: FileChecksumGenFactory,
     file: &dyn RandomAccessFile,
@@ -106,7 +106,7 @@ pub(crate) fn of_file(
     Ok(Some(recorded(sum)))
 }
 
-/// `Corruption` unless what a file's bytes come to is what the MANIFEST says.
+/// `Corruption` unless the checksum of a file's bytes equals the one recorded in the MANIFEST.
 pub(crate) fn compare(sum: FileCrc32c, recorded: &[u8], path: &Path) -> Result<()> {
     let computed = sum.value();
     if computed[..] == *recorded {

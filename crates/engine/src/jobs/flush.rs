@@ -1,5 +1,5 @@
-//! Flush: full memtables become a table of L0, and tables of the streams that need not go there. With `atomic_flush` those of all families
-//! are put in place in one step.
+//! Flush: immutable memtables become a table of L0, and streams that need not go to L0 become tables of lower
+//! levels. With `atomic_flush` the tables of all families are installed in one step.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -21,10 +21,10 @@ use crate::db::column_family::Family;
 use crate::db::state::{DbState, FLUSH};
 use crate::events::{Event, FlushReason};
 
-/// A flush at work: of one family, or of several whose tables are put in place in one step.
+/// A flush in progress: of one family, or of several whose tables are installed in one step.
 struct FlushJob {
     families: Vec<FamilyFlush>,
-    /// WALs are synced first: there are other families, or WALs may hold prepared sections.
+    /// WALs are synced first, because there are other families, or WALs may hold prepared sections.
     syncs_wals: bool,
     job: u64,
     start: Duration,
@@ -34,26 +34,28 @@ struct FlushJob {
 struct FamilyFlush {
     id: u32,
     family: Arc<Family>,
-    /// Oldest first.
+    /// The memtables, oldest first.
     memtables: Vec<Arc<Memtable>>,
     epoch_number: Option<u64>,
     reason: FlushReason,
-    /// The oldest WAL that the family needs afterwards.
+    /// The oldest WAL that the family needs after the flush.
     log_number: u64,
 }
 
-/// The tables of a family that a flush has put in place; `ColumnFamilyDropped` where the family is gone.
+/// The tables that a flush has installed for a family; `ColumnFamilyDropped` if the family is gone.
 type Outcome = Result<Vec<FlushedTable>>;
 
-/// The files of a family, and the CPU time they took.
+/// The files written for a family, and the CPU time used.
 type Written = (Flushed, Duration);
 
 impl DbInner {
-    /// Flushes what is immutable of the families `ids`, which [are due](DbState::due_flush): the MANIFEST has the tables of all of them or of
-    /// none. Called with the database mutex, which it releases while it writes. One flush of a family at a time, so that its tables are
-    /// installed in the order of their rows.
+    /// Flushes the immutable memtables of the families `ids`, which [are due](DbState::due_flush): the
+    /// MANIFEST gets the tables of all of them or of none. Called with the database mutex, which it releases
+    /// while it writes. At most one flush of a family runs at a time, so that its tables are installed in the
+    /// order of their rows.
     ///
-    /// A panic on the way, of user code say, is an error like others: what was reserved is given back, and the memtables can be flushed again.
+    /// A panic, for example in user code, becomes an error: reservations are released, and the memtables can
+    /// be flushed again.
     pub(crate) fn flush_families(&self, state: &mut MutexGuard<'_, DbState>, ids: &[u32]) -> Result<()> {
         let Some((job, versions)) = self.begin_flush(state, ids) else {
             return Ok(());
@@ -67,7 +69,7 @@ impl DbInner {
         self.end_flush(state, &job, installed)
     }
 
-    /// Takes the memtables for a flush that is due. Gives the families' versions as well.
+    /// Takes the memtables for a flush that is due. Also returns the families' versions.
     fn begin_flush(&self, state: &mut DbState, ids: &[u32]) -> Option<(FlushJob, Vec<Arc<Version>>)> {
         state.flush_groups.retain(|group| group.families != ids);
         let current_wal = state.current_wal();
@@ -81,7 +83,7 @@ impl DbInner {
             };
             own.flushing = true;
             own.unreported_flushes += 1;
-            // Those switched while this flush writes wait for the next.
+            // Memtables that are switched while this flush writes wait for the next flush.
             let taken = own.immutable.iter_mut().map(|immutable| {
                 immutable.flushing = true;
                 immutable.memory.table.clone()
@@ -109,12 +111,13 @@ impl DbInner {
             start,
         };
         state.running_flushes += 1;
-        // Another thread may find another.
+        // Another thread may find another flush to run.
         self.work.notify_all();
         Some((job, versions))
     }
 
-    /// Writes the tables and installs them. `placed` is what it reserves on the way. Gives the outcome of each family.
+    /// Writes the tables and installs them. `placed` collects the reservations. Returns the outcome of each
+    /// family.
     fn run_flush(
         &self,
         state: &mut MutexGuard<'_, DbState>,
@@ -125,7 +128,8 @@ impl DbInner {
         for ((own, version), placed) in flush.families.iter().zip(versions).zip(placed.iter_mut()) {
             let streams = MutexGuard::unlocked(state, || {
                 self.tell_flush_begun(own, flush.job);
-                // The version goes with this: it keeps files alive that are replaced meanwhile.
+                // The version is passed by value: it would otherwise keep alive files that are replaced
+                // meanwhile.
                 self.streams_of(&own.family, version, &own.memtables)
             });
             self.place(state, own.id, streams, placed);
@@ -150,10 +154,11 @@ impl DbInner {
         });
     }
 
-    /// Writes the tables of each family in turn. If one cannot be written none stays.
+    /// Writes the tables of each family in turn. If one cannot be written, all are discarded.
     fn write_tables(&self, flush: &FlushJob, placed: &[Vec<PlacedStream>]) -> Result<Vec<Written>> {
-        // Rows of other families that came before these may lie in a WAL that is not synced. If they were lost while these
-        // survive in a table, recovery would find a hole; so it would where it reads a WAL once more for a prepared section.
+        // Earlier rows of other families may be in a WAL that is not synced. If they were lost while these rows
+        // survive in a table, recovery would find rows missing; the same holds if recovery reads a WAL once more
+        // for a prepared section.
         if flush.syncs_wals {
             self.sync_wal(self.wal_tail.records.load(Ordering::Acquire))?;
         }
@@ -175,7 +180,7 @@ impl DbInner {
         Ok(all)
     }
 
-    /// Puts what was written in place, in one step, of the families that are still there.
+    /// Installs the written tables, in one step, for the families that still exist.
     fn install_tables(
         &self,
         state: &mut MutexGuard<'_, DbState>,
@@ -197,14 +202,15 @@ impl DbInner {
         self.claim_manifest(state).inspect_err(|_| {
             edits.iter().for_each(|edit| self.doubt_files_of(state, edit));
         })?;
-        // From here on no family goes.
+        // From here on no family is dropped.
         edits.retain(|edit| state.families.contains_key(&edit.column_family));
         let flushed: Vec<(u32, usize)> = edits
             .iter()
             .filter_map(|edit| flush.families.iter().find(|own| own.id == edit.column_family))
             .map(|own| (own.id, own.memtables.len()))
             .collect();
-        // A family without rows says nothing of WALs it needs no more, and no WAL goes before the MANIFEST lets it go.
+        // A family without rows records no WAL number, and no WAL is deleted before the MANIFEST says it is
+        // obsolete.
         let needed = state.oldest_needed_wal_after(&flushed);
         edits
             .iter_mut()
@@ -242,7 +248,7 @@ impl DbInner {
         Ok(outcomes)
     }
 
-    /// Lets others go on, and tells.
+    /// Releases the reservations of the flush and notifies listeners.
     fn end_flush(
         &self,
         state: &mut MutexGuard<'_, DbState>,
@@ -274,7 +280,8 @@ impl DbInner {
                     .for_each(|immutable| immutable.flushing = false);
             }
         }
-        // Before anybody takes the job for ended. Where a family was dropped meanwhile nothing is wrong.
+        // This precedes the removal of the job, so that a waiter that sees the job ended sees its failure
+        // too. If a family was dropped meanwhile, that is no failure.
         let mut errors = outcomes.iter().filter_map(|outcome| outcome.as_ref().err());
         let failure = errors
             .find(|error| error.kind() != ErrorKind::ColumnFamilyDropped)
@@ -282,7 +289,7 @@ impl DbInner {
         match &failure {
             Some(error) => {
                 self.latch_in(state, FLUSH, error);
-                // They are still to come together.
+                // These families are still to be flushed together.
                 state.regroup(flush.families.iter().map(|own| own.id));
             }
             None => self.drop_unneeded_wals(state),
@@ -311,7 +318,7 @@ impl DbInner {
         failure.map_or(Ok(()), Err)
     }
 
-    /// `shape`: the files of each level, and the immutable memtables.
+    /// Notifies listeners. `shape`: the files of each level, and the immutable memtables.
     fn report_flush(
         &self,
         family: &Family,
@@ -356,14 +363,14 @@ impl DbInner {
         }
     }
 
-    /// Deletes what a flush has written that is not put in place.
+    /// Deletes files that a flush has written and not installed.
     fn discard_flushed(&self, family: &Family, flushed: &Flushed) {
         let tables = flushed.tables.iter().map(|table| family.paths.table(&table.file));
         self.discard(family, tables, flushed.blob_files.iter().map(|blob| blob.number));
     }
 
-    /// Deletes the files a job wrote for a family that was dropped before they could be installed. After other failures
-    /// the MANIFEST may name them.
+    /// Deletes the files that a job wrote for a family that was dropped before they could be installed. After
+    /// other failures the files are kept, because the MANIFEST may name them.
     pub(crate) fn discard_of_dropped(
         &self,
         error: &Error,
@@ -390,8 +397,9 @@ impl DbInner {
             .for_each(|number| self.obsolete.add(base::filename::blob(&family.dir, number)));
     }
 
-    /// Lets go of WALs that hold nothing any family still needs, as the MANIFEST says: keeps them to be written over, or deletes them. A
-    /// WAL that is missing although the MANIFEST does not say so is taken for lost by the next recovery. A sync leaves those out.
+    /// Releases the WALs that no family needs according to the MANIFEST: recycles or deletes them. The next
+    /// recovery would consider a WAL lost that is missing although the MANIFEST needs it. Syncs no longer
+    /// include these WALs.
     pub(crate) fn drop_unneeded_wals(&self, state: &mut DbState) {
         let needed = state.oldest_needed_wal().min(state.oldest_recorded_wal());
         self.obsolete.close_files(self.wal_tail.forget_older(needed));
@@ -407,8 +415,9 @@ impl DbInner {
         }
     }
 
-    /// Whether WAL `number`, which nobody needs, may be written over. Not while somebody may be copying it, and not before the MANIFEST
-    /// says that no recovery replays it: after a loss of power it may have its old name and a part of its new bytes.
+    /// True if WAL `number`, which is not needed, may be recycled. Not while a checkpoint or backup may be
+    /// copying it, and not before the MANIFEST says that no recovery replays it: after a power loss it may
+    /// have its old name and a part of its new bytes.
     fn may_recycle(&self, state: &DbState, number: u64) -> bool {
         state.recyclable_wals.len() < self.options.recycled_wals()
             && (state.first_own_wal..state.oldest_recorded_wal()).contains(&number)

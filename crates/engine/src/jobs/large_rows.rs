@@ -1,7 +1,8 @@
-//! A row that no table of ours may hold, met by a compaction: RocksDB's limit is higher.
+//! Rows that our tables cannot hold, found by a compaction: RocksDB's limit is higher.
 //!
-//! The compaction ends without effect, and the file that holds the row is left alone from then on: compactions go round it, and writes
-//! do not stall for what they cannot compact. A user may delete the row and have its range compacted, which drops it.
+//! The compaction ends without effect, and from then on compactions exclude the file that holds the row.
+//! Writes do not stall because of files that are excluded. A user may delete the row and compact its range,
+//! which drops it.
 
 use base::{Error, SeqNo};
 use compact::Plan;
@@ -14,9 +15,9 @@ use crate::events::{Event, RowTooLargeOutcome, shown_key};
 /// The first row that a compaction could not write.
 #[derive(Clone, Debug)]
 pub(crate) struct RefusedRow {
-    /// The number of the file that holds it, if that is known.
+    /// The number of the file that holds the row, if that is known.
     pub file: Option<u64>,
-    /// Its user key, or how that begins.
+    /// The user key, or a prefix of it.
     pub key: Vec<u8>,
     pub seqno: SeqNo,
 }
@@ -30,7 +31,8 @@ impl RefusedRow {
         }
     }
 
-    /// Has compactions of `own` leave the file alone that holds the row, or all of `plan` if that is not known.
+    /// Excludes the file that holds the row from compactions of `own`, or all files of `plan` if the file is
+    /// not known.
     pub fn leave_files_alone(&self, own: &mut FamilyState, plan: &Plan) {
         let is_meant = |number: u64| self.file.is_none_or(|file| file == number);
         for (_, file) in plan.files().filter(|(_, file)| is_meant(file.number)) {
@@ -41,7 +43,7 @@ impl RefusedRow {
 }
 
 impl DbInner {
-    /// Tells which row `plan` could not write.
+    /// Notifies listeners of the row that `plan` could not write.
     pub(crate) fn tell_of_refused_row(&self, family: &Family, plan: &Plan, row: &RefusedRow, error: &Error) {
         let of_row = plan.files().find(|(_, file)| Some(file.number) == row.file);
         let path = of_row
@@ -57,7 +59,7 @@ impl DbInner {
         });
     }
 
-    /// Tells of rows for which a compaction filter gave values that no row can hold.
+    /// Notifies listeners of rows for which a compaction filter returned values that no row can hold.
     pub(crate) fn tell_of_refused_values(&self, family: &Family, job: u64, refused: &[(Vec<u8>, Error)]) {
         for (user_key, error) in refused {
             self.notify(&Event::FilterValueTooLarge {

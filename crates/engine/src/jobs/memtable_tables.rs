@@ -1,4 +1,4 @@
-//! From memtables to tables and blob files: what flushes, and recoveries, write.
+//! The writing of memtables to tables and blob files, by flushes and recoveries.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -26,12 +26,12 @@ use crate::db::recover::RECOVERY_JOB;
 use crate::read::merging_cursor::{MergingCursor, Source};
 use crate::timed_hooks;
 
-/// What was made of some memtables.
+/// The files written from some memtables.
 #[derive(Default)]
 pub(crate) struct Flushed {
-    /// None if nothing of the memtables was left to write.
+    /// Empty if no row of the memtables was left to write.
     pub tables: Vec<FlushedTable>,
-    /// Blob files with values of its rows.
+    /// The blob files with values of the rows.
     pub blob_files: Vec<BlobFileAddition>,
 }
 
@@ -44,7 +44,7 @@ pub(crate) struct FlushedTable {
 }
 
 impl Flushed {
-    /// The tables as a version edit adds them.
+    /// The tables in the form that a version edit adds.
     pub fn new_files(&self) -> Vec<(u32, Arc<FileMetadata>)> {
         let tables = self.tables.iter();
         tables
@@ -52,16 +52,16 @@ impl Flushed {
             .collect()
     }
 
-    /// Bytes of values in its blob files.
+    /// The bytes of values in the blob files.
     pub fn blob_bytes(&self) -> u64 {
         self.blob_files.iter().map(|blob| blob.total_blob_bytes).sum()
     }
 }
 
 impl DbInner {
-    /// Writes memtables, oldest first, as a part of `job`: each stream of `placed`, which are in the order of their keys, to a table
-    /// of its own, all else to one of L0, and large values to blob files where the options say so. No table is written that
-    /// would be empty.
+    /// Writes memtables, oldest first, as a part of `job`. Each stream of `placed`, which is ordered by key,
+    /// goes to a table of its own, all other rows to one table of L0, and large values to blob files
+    /// according to the options. Empty tables are not written.
     pub(crate) fn write_memtables(
         &self,
         family: &Family,
@@ -125,7 +125,7 @@ impl DbInner {
         })
     }
 
-    /// What a user wants filtered already when rows come into a table.
+    /// The user's compaction filter for rows that are written from memtables, if there is one.
     fn filter_of_memtables(&self, family: &Family, job: u64) -> Option<Box<dyn CompactionFilter>> {
         let reason = match job {
             RECOVERY_JOB => TableFileCreationReason::Recovery,
@@ -149,7 +149,7 @@ impl DbInner {
     }
 }
 
-/// The rows of some memtables, to be written in one part or several.
+/// The rows of some memtables, written in one part or several.
 struct MemtableWriter<'a> {
     db: &'a DbInner,
     family: &'a Family,
@@ -157,9 +157,9 @@ struct MemtableWriter<'a> {
     memtables: &'a [Arc<Memtable>],
     snapshots: Vec<SeqNo>,
     tombstones: CompactionTombstones,
-    /// When rows were written, if the family preserves it.
+    /// The times at which rows were written, if the family preserves them.
     times: Option<Arc<SeqnoToTimeMapping>>,
-    /// Where large values go; `None` where none of the parts writes any.
+    /// The outputs of large values; `None` if no part writes blob files.
     blobs: Option<Arc<Mutex<BlobOutputs>>>,
 }
 
@@ -196,7 +196,8 @@ impl<'a> MemtableWriter<'a> {
         })
     }
 
-    /// Writes the user keys from `start` to before `end` to `sink`, for the level of `placed` or else for L0.
+    /// Writes the user keys from `start` (inclusive) to `end` (exclusive) to `sink`, for the level of
+    /// `placed`, or for L0 without it.
     fn write(
         &self,
         start: Option<&[u8]>,
@@ -252,14 +253,15 @@ impl<'a> MemtableWriter<'a> {
         written
     }
 
-    /// Writes what lies between the streams of `placed` to the first of `outputs`, and each stream to one of the others.
+    /// Writes the rows between the streams of `placed` to the first of `outputs`, and each stream to one of
+    /// the others.
     fn write_apart(&self, placed: &[PlacedStream], outputs: &mut [TableOutputs<'_>]) -> Result<()> {
         let (rest, streams) = outputs.split_at_mut(1);
         let mut rest = OneTable {
             outputs: &mut rest[0],
             bounds: FileBounds::default(),
         };
-        // Where what is not written yet begins.
+        // The first key that is not written yet.
         let mut start = None;
         for (placed, outputs) in placed.iter().zip(streams) {
             let stream = &placed.stream;
@@ -278,7 +280,7 @@ impl<'a> MemtableWriter<'a> {
     }
 }
 
-/// What comes in several parts goes to one table. There must be no range tombstones.
+/// Collects several parts in one table. There must be no range tombstones.
 struct OneTable<'s, 'a> {
     outputs: &'s mut TableOutputs<'a>,
     bounds: FileBounds,
@@ -318,7 +320,7 @@ impl OutputSink<MergingCursor> for OneTable<'_, '_> {
         self.outputs.file_size()
     }
 
-    /// The table stays open for the parts to come.
+    /// The table stays open for the next parts.
     fn close(&mut self, bounds: FileBounds) -> Result<()> {
         self.bounds.append(bounds);
         Ok(())

@@ -1,4 +1,4 @@
-//! Background work: what it does, and when.
+//! Background jobs and their scheduling.
 
 pub(crate) mod blob_inputs;
 pub(crate) mod blob_outputs;

@@ -1,5 +1,6 @@
-//! Deletes files nobody needs. A file that no version holds any more, or a WAL behind every memtable, is queued by whoever
-//! notices, and deleted by a background thread. A crash on the way only leaves files that the next open deletes.
+//! Deletes files that are not needed. A file that no version refers to, or a WAL older than every memtable,
+//! is queued by the thread that finds it, and deleted by a background thread. After a crash the next open
+//! deletes the remaining files.
 
 use std::path::PathBuf;
 use std::sync::atomic::AtomicU64;
@@ -20,46 +21,46 @@ pub(crate) struct ObsoleteFiles {
     listeners: Listeners,
     queue: Mutex<Queue>,
     changed: Condvar,
-    /// Whose turns delete them, once the database is open.
+    /// The lane whose turns delete files, once the database is open.
     lane: OnceLock<Lane>,
-    /// Bytes of tables that no version to come holds, and that somebody who reads still does.
+    /// The bytes of obsolete tables, which no later version refers to, that a reader still holds.
     pub zombie_bytes: AtomicU64,
-    /// The same of blob files.
+    /// The bytes of obsolete blob files, which no later version refers to, that a reader still holds.
     pub zombie_blob_bytes: AtomicU64,
 }
 
 #[derive(Default)]
 struct Queue {
     files: Vec<PathBuf>,
-    /// Bytes of the tables among them.
+    /// The bytes of the tables among the queued files.
     table_bytes: u64,
-    /// Handles to be dropped: the last one of a file closes it.
+    /// Handles to be dropped: the last handle of a file closes it.
     to_close: Vec<Arc<dyn FileSync>>,
-    /// Obsolete tables with blocks in the block cache, and how hard these are to be taken out.
+    /// Obsolete tables with blocks in the block cache, and the aggressiveness of erasing these.
     uncached: Vec<(Arc<Table>, u32)>,
-    /// Who asked that nothing be deleted, and has not taken it back. Oldest first.
+    /// The requests that nothing be deleted which are still in force, oldest first.
     holds: Vec<Hold>,
-    /// Of the next of them.
+    /// The id of the next hold.
     next_hold: u64,
-    /// The thread is at work on files or handles it took off the queue.
+    /// The background thread is deleting files or closing handles that it took from the queue.
     deleting: bool,
-    /// It is to call `idle` again.
+    /// The background thread must call `idle` again.
     woken: bool,
     closed: bool,
 }
 
-/// Somebody asked that nothing be deleted.
+/// A request that nothing be deleted.
 #[derive(Clone, Debug)]
 pub(crate) struct Hold {
     id: u64,
-    /// Who, for people.
+    /// The description of the requester, for people.
     pub holder: Arc<str>,
-    /// When.
+    /// The time of the request.
     pub since: Duration,
 }
 
 impl ObsoleteFiles {
-    /// None yet.
+    /// An empty queue.
     pub fn new(fs: Arc<dyn FileSystem>, listeners: Listeners) -> ObsoleteFiles {
         ObsoleteFiles {
             fs,
@@ -78,7 +79,7 @@ impl ObsoleteFiles {
         let _ = self.lane.set(lane);
     }
 
-    /// Tells whoever waits for a change, and the thread that deletes.
+    /// Notifies the waiters for a change, and the thread that deletes.
     fn notify(&self) {
         self.changed.notify_all();
         if let Some(lane) = self.lane.get() {
@@ -86,7 +87,7 @@ impl ObsoleteFiles {
         }
     }
 
-    /// Queues the table at `path`, of so many bytes; 0 for one that was in no version.
+    /// Queues the table at `path` of `bytes` bytes; 0 for a table that was in no version.
     pub fn add_table(&self, path: PathBuf, bytes: u64) {
         let mut queue = self.queue.lock();
         queue.files.push(path);
@@ -95,25 +96,26 @@ impl ObsoleteFiles {
         self.notify();
     }
 
-    /// Bytes of the tables that nobody holds any more and whose deletion has not begun.
+    /// The bytes of queued tables whose deletion has not begun.
     pub fn table_bytes(&self) -> u64 {
         self.queue.lock().table_bytes
     }
 
-    /// Has the blocks of an obsolete table taken out of the block cache, as hard as that, whether files may be deleted or not.
+    /// Erases the blocks of an obsolete table from the block cache, with this aggressiveness, even while
+    /// deletions are held.
     pub fn uncache(&self, table: Arc<Table>, aggressiveness: u32) {
         self.queue.lock().uncached.push((table, aggressiveness));
         self.notify();
     }
 
-    /// Has the thread that deletes look again at what else it does.
+    /// Wakes the thread that deletes, to check its other duties again.
     pub fn wake(&self) {
         self.queue.lock().woken = true;
         self.notify();
     }
 
-    /// Has files closed that are not synced any more, before the files queued after this are deleted, whether files may be deleted
-    /// or not.
+    /// Queues file handles to be closed that are no longer synced. They are closed before the files queued
+    /// later are deleted, even while deletions are held.
     pub fn close_files(&self, handles: Vec<Arc<dyn FileSync>>) {
         if !handles.is_empty() {
             self.queue.lock().to_close.extend(handles);
@@ -127,7 +129,7 @@ impl ObsoleteFiles {
         self.notify();
     }
 
-    /// Deletes nothing until that is [released](Self::release). Returns when no deletion is at work.
+    /// Deletes nothing until the hold is [released](Self::release). Returns when no deletion is in progress.
     pub fn hold(&self, holder: &str, now: Duration) -> u64 {
         let mut queue = self.queue.lock();
         let id = queue.next_hold;
@@ -143,13 +145,13 @@ impl ObsoleteFiles {
         id
     }
 
-    /// Takes a [`hold`](Self::hold) back.
+    /// Releases a [`hold`](Self::hold).
     pub fn release(&self, id: u64) {
         self.queue.lock().holds.retain(|hold| hold.id != id);
         self.notify();
     }
 
-    /// Takes the last hold of that holder back. False if there is none.
+    /// Releases the last hold of that holder. False if there is none.
     pub fn release_one_of(&self, holder: &str) -> bool {
         let mut queue = self.queue.lock();
         let Some(last) = queue.holds.iter().rposition(|hold| *hold.holder == *holder) else {
@@ -160,12 +162,12 @@ impl ObsoleteFiles {
         true
     }
 
-    /// True if nothing may be deleted now.
+    /// True if deletions are held.
     pub fn is_held(&self) -> bool {
         !self.queue.lock().holds.is_empty()
     }
 
-    /// Who holds it, oldest first, and how many files wait for them.
+    /// The holds, oldest first, and the number of files that wait for them.
     pub fn held(&self) -> (Vec<Hold>, usize) {
         let queue = self.queue.lock();
         match queue.holds.is_empty() {
@@ -174,8 +176,9 @@ impl ObsoleteFiles {
         }
     }
 
-    /// Deletes what is queued. With nothing to delete it calls `idle`, which says after what time it wants to be called again; `None`: never. Linux
-    /// takes milliseconds to free a large file's blocks, so this has a thread that does nothing else.
+    /// Deletes the queued files. With nothing to delete it calls `idle`, which returns the time after which
+    /// it wants to be called again; `None`: never. Linux takes milliseconds to free a large file's blocks, so
+    /// a thread does nothing else than this.
     pub fn work_off(&self, idle: &mut dyn FnMut() -> Option<Duration>) -> Option<Duration> {
         let mut queue = self.queue.lock();
         let mut wait = None;
@@ -201,7 +204,7 @@ impl ObsoleteFiles {
                 if queue.closed || called && !queue.woken {
                     return wait;
                 }
-                // Something may be queued meanwhile, so it is looked at again.
+                // Files may be queued meanwhile, so the queue is checked again.
                 called = true;
                 queue.woken = false;
                 wait = MutexGuard::unlocked(&mut queue, &mut *idle);
@@ -220,14 +223,14 @@ impl ObsoleteFiles {
         }
     }
 
-    /// Goes on after a panic in `work`, which the database hears of when there is nothing to delete.
+    /// Continues after a panic in `work`. The database is notified of it when there is nothing to delete.
     fn outlive(&self, work: impl FnOnce()) {
         if let Err(error) = catch(work) {
             self.listeners.note_panic(error);
         }
     }
 
-    /// A file that cannot be deleted now is deleted by the next open: nothing to fail for.
+    /// A failed deletion is not an error: the next open deletes the file.
     fn delete(&self, path: PathBuf) {
         if self.fs.remove(&path).is_ok() {
             self.listeners.notify(&Event::FileDeleted {
@@ -236,7 +239,7 @@ impl ObsoleteFiles {
         }
     }
 
-    /// Returns when nothing is queued that may be deleted or is to be closed.
+    /// Returns when the queue has neither files that may be deleted nor handles to be closed.
     pub fn wait_for_purge(&self) {
         let mut queue = self.queue.lock();
         let is_due = |queue: &Queue| !queue.files.is_empty() && queue.holds.is_empty();
@@ -245,7 +248,7 @@ impl ObsoleteFiles {
         }
     }
 
-    /// Ends the turns that delete, and what else is due then. Files are deleted by [`work_off`](Self::work_off) alone from now on.
+    /// Ends the turns of the background thread. From now on only [`work_off`](Self::work_off) deletes files.
     pub fn close(&self) {
         self.queue.lock().closed = true;
         self.changed.notify_all();

@@ -1,4 +1,4 @@
-//! The tables a flush or a compaction writes.
+//! The tables that a flush or a compaction writes.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -40,7 +40,7 @@ use crate::read::merging_cursor::MergingCursor;
 use crate::read::value::Merger;
 use crate::table_properties_collector::{CollectorContext, TablePropertiesCollector};
 
-/// Why files are written by a job, which flushes or else compacts.
+/// The reason for files that job `job` writes, which is a flush if `flushes`, else a compaction.
 pub(super) fn creation_reason(flushes: bool, job: u64) -> TableFileCreationReason {
     match (flushes, job) {
         (false, _) => TableFileCreationReason::Compaction,
@@ -49,48 +49,48 @@ pub(super) fn creation_reason(flushes: bool, job: u64) -> TableFileCreationReaso
     }
 }
 
-/// What tables are written for.
+/// The destination of written tables.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Destination {
-    /// `None`: L0, from memtables.
+    /// The level; `None`: L0, from memtables.
     pub level: Option<usize>,
-    /// They come from memtables.
+    /// The rows come from memtables.
     pub flushed: bool,
-    /// Nothing older of their keys lies anywhere below.
+    /// No older data of their keys is in any level below.
     pub bottommost: bool,
     pub compression: CompressionType,
-    /// The number of the directory.
+    /// The index of the directory.
     pub path_id: u32,
 }
 
-/// Writes tables one after the other. What was finished is in [`files`](TableOutputs::files); what is unfinished when it is
-/// dropped is deleted by [`discard`](TableOutputs::discard) or, failing that, by the next open.
+/// Writes tables one after the other. Finished tables are in [`files`](TableOutputs::files). Unfinished ones
+/// are deleted by [`discard`](TableOutputs::discard) or, if that is not called, by the next open.
 pub(crate) struct TableOutputs<'a> {
     db: &'a DbInner,
     family: &'a Family,
-    /// Those in force when it was made.
+    /// The options in force when it was made.
     options: Arc<ColumnFamilyOptions>,
     pub destination: Destination,
-    /// Unix seconds of the oldest data among the inputs; 0 if not known.
+    /// The time of the oldest data among the inputs, in Unix seconds; 0 if not known.
     oldest_ancestor_time: u64,
-    /// The job that writes them.
+    /// The number of the job that writes the tables.
     job: u64,
-    /// The compaction that writes them, if one does.
+    /// The compaction that writes the tables, if one does.
     pub compaction: Option<&'a Plan>,
-    /// Where large values go, unless they stay in the tables.
+    /// The outputs of large values, unless they stay in the tables.
     pub blobs: Option<Arc<Mutex<BlobOutputs>>>,
-    /// When rows were written, if the tables are to know.
+    /// The times at which rows were written, if the tables record them.
     pub times: Option<Arc<SeqnoToTimeMapping>>,
-    /// Finished blob files.
+    /// The finished blob files.
     pub blob_files: Vec<BlobFileAddition>,
     open: Option<OpenTable>,
-    /// The table that was begun and of whose end nobody was told.
+    /// The number of a table that was begun and whose end was not reported.
     begun: Option<u64>,
-    /// Finished tables, in the order of their keys.
+    /// The finished tables, in key order.
     pub files: Vec<FileMetadata>,
-    /// The row that no table may hold, once one was met.
+    /// The row that no table can hold, once one was met.
     pub refused: Option<RefusedRow>,
-    /// Every file begun.
+    /// The paths of all files begun.
     paths: Vec<PathBuf>,
 }
 
@@ -105,21 +105,21 @@ struct OpenTable {
     covered: Covered,
 }
 
-/// What the range tombstones of a table delete in the levels below it.
+/// The estimate of the data that a table's range tombstones delete in the levels below.
 #[derive(Default)]
 struct Covered {
-    /// The last one's, without those that begin at the same key.
+    /// The start key of the last counted tombstone; others with the same start key are not counted.
     start: Vec<u8>,
     tombstones: u64,
-    /// Bytes under the first [`MAX_ESTIMATES`].
+    /// The bytes under the first [`MAX_ESTIMATES`] tombstones.
     bytes: u64,
 }
 
-/// Tombstones of a table whose bytes are estimated; they stand for the rest.
+/// The maximum number of tombstones per table whose bytes are estimated; the rest is extrapolated.
 const MAX_ESTIMATES: u64 = 1000;
 
 impl Covered {
-    /// Of all tombstones.
+    /// The estimated bytes under all tombstones.
     fn estimate(&self) -> u64 {
         let estimated = u128::from(self.tombstones.clamp(1, MAX_ESTIMATES));
         let all = u128::from(self.bytes) * u128::from(self.tombstones) / estimated;
@@ -130,7 +130,7 @@ impl Covered {
 /// The name of a panicking collector in errors.
 const COLLECTOR: &str = "table properties collector";
 
-/// Shows an entry to `collectors`, of a table of so many bytes so far.
+/// Passes an entry to `collectors`, of a table of `file_size` bytes so far.
 #[cold]
 fn collect(collectors: &mut [Box<dyn TablePropertiesCollector>], file_size: u64, key: &[u8], value: &[u8]) {
     let entry = EntryType::of(internal_key::kind_byte(key));
@@ -173,7 +173,7 @@ impl<'a> TableOutputs<'a> {
         }
     }
 
-    /// Ends the last blob file, once the last table is.
+    /// Finishes the last blob file, after the last table.
     pub fn finish_blobs(&mut self) -> Result<()> {
         if let Some(blobs) = &self.blobs {
             self.blob_files = blobs.lock().finish_all()?;
@@ -200,7 +200,7 @@ impl<'a> TableOutputs<'a> {
         creation_reason(self.destination.flushed, self.job)
     }
 
-    /// Makes the directory entries of what was finished durable. Their contents are, file by file.
+    /// Makes the directory entries of finished files durable. Their contents were made durable file by file.
     pub fn sync_dir(&self) -> Result<()> {
         if self.files.is_empty() {
             return Ok(());
@@ -209,7 +209,7 @@ impl<'a> TableOutputs<'a> {
         self.db.options.fs.sync_dir(dir)
     }
 
-    /// Queues every file begun for deletion: the job failed with `error`.
+    /// Queues all begun files for deletion: the job failed with `error`.
     pub fn discard(mut self, error: &Error) {
         if let Some(file) = self.begun.take() {
             self.db.notify(&Event::TableCreationFailed {
@@ -269,8 +269,8 @@ impl<'a> TableOutputs<'a> {
         }
     }
 
-    /// The temperature of the next table: what the plan says, or the options say of its level. What a flush writes is as other tables
-    /// are, wherever it is put.
+    /// The temperature of the next table: from the plan, or from the options of its level. A flushed table
+    /// gets the temperature of other tables, whatever its level.
     fn temperature(&self) -> Temperature {
         let said = self.compaction.and_then(|plan| plan.output_temperature);
         said.unwrap_or_else(|| match self.compaction {
@@ -279,7 +279,7 @@ impl<'a> TableOutputs<'a> {
         })
     }
 
-    /// When the only input was written, if what is done to it makes it no younger.
+    /// The creation time of the only input, if the compaction leaves its age unchanged.
     fn age_kept(&self) -> Option<u64> {
         let plan = self.compaction?;
         let kept = plan.reason == CompactionReason::ChangeTemperature;
@@ -287,7 +287,7 @@ impl<'a> TableOutputs<'a> {
         Some(input.file_creation_time)
     }
 
-    /// What the family's users want to see of a table, named in `options`.
+    /// The users' collectors for a table, whose names are added to `options`.
     fn collectors(&self, options: &mut TableWriterOptions) -> Vec<Box<dyn TablePropertiesCollector>> {
         let family = &self.options;
         let context = CollectorContext {
@@ -305,7 +305,7 @@ impl<'a> TableOutputs<'a> {
         collectors
     }
 
-    /// An entry is about to be added to the open table, which is given.
+    /// Called before an entry is added to the open table, which is returned.
     #[inline(always)]
     fn note_entry(&mut self, key: &[u8], value: &[u8]) -> Result<&mut OpenTable> {
         let limit = self.family.values.row_limit;
@@ -339,7 +339,7 @@ impl<'a> TableOutputs<'a> {
     }
 }
 
-/// What the options of a family say about each of its tables, wherever it comes from and goes to.
+/// The options of a family that apply to each of its tables, whatever its source and level.
 pub(crate) fn table_format(options: &ColumnFamilyOptions, cmp: &InternalComparator) -> TableWriterOptions {
     let table = &options.table;
     TableWriterOptions {
@@ -389,7 +389,7 @@ impl OutputSink<MergingCursor> for TableOutputs<'_> {
             temperature: self.temperature(),
             ..CreateOptions::default()
         };
-        // It may be there although it could not be created.
+        // The file may exist even if its creation failed.
         self.paths.push(path.clone());
         let file = self.db.options.fs.create(&path, &create)?;
         let compacts = self.destination.level.is_some();
@@ -423,7 +423,7 @@ impl OutputSink<MergingCursor> for TableOutputs<'_> {
             .add_sharing(key, common, value)
     }
 
-    /// Names the file and the row.
+    /// Adds the file and the row to the error.
     fn refused(&mut self, error: Error, input: &MergingCursor) -> Error {
         let (Some(row), Some(cursor)) = (&mut self.refused, input.top_table()) else {
             return error;
@@ -446,7 +446,7 @@ impl OutputSink<MergingCursor> for TableOutputs<'_> {
         copies && open.writer.stores_as(cursor.table()) && open.writer.can_copy_block(cursor)
     }
 
-    /// Its entries are values that stand in the table, and refer to no blobs.
+    /// The block's entries are inline values: they refer to no blobs.
     fn copy_block(&mut self, input: &mut MergingCursor) -> Result<bool> {
         let open = self.current()?;
         let Some(cursor) = input.top_table_mut() else {
@@ -529,7 +529,7 @@ impl OutputSink<MergingCursor> for TableOutputs<'_> {
         if self.destination.level.is_none() {
             self.family.tables.note_level_0(&file);
         }
-        // Its inputs are still there: now is when to know that it can be read.
+        // The inputs still exist, so a damaged table is found in time.
         self.family.tables.open_written(&file, |table| {
             open.check.compare(table, properties)?;
             self.prepopulate(table)
@@ -542,8 +542,9 @@ impl OutputSink<MergingCursor> for TableOutputs<'_> {
 }
 
 impl TableOutputs<'_> {
-    /// Counts what a range tombstone deletes below: pickers take it for bytes of the file, so that it is compacted the sooner the more it
-    /// frees. Of those that begin at one key, which are cut to the same end, the first counts.
+    /// Counts the data that a range tombstone deletes in levels below. Pickers add it to the size of the
+    /// file, so that files that free more are compacted sooner. If several tombstones have
+    /// one start key, they are cut to the same end, and the first counts.
     fn weigh(&mut self, tombstone: &RangeTombstone) {
         let Some(open) = self.open.as_mut().filter(|_| !self.destination.bottommost) else {
             return;
@@ -563,13 +564,13 @@ impl TableOutputs<'_> {
                 user.strip_timestamp(&tombstone.start),
                 user.strip_timestamp(&tombstone.end),
             );
-            // It is an estimate: a table that cannot be opened is told of when it is read.
+            // The size is an estimate: an error of a table that cannot be opened is reported when it is read.
             let bytes = approximate_size(self.family, &version, below, start, end).unwrap_or(0);
             covered.bytes = covered.bytes.saturating_add(bytes);
         }
     }
 
-    /// Puts blocks of a table that was just written into the block cache, as the options say.
+    /// Inserts blocks of a new table into the block cache, according to the options.
     fn prepopulate(&self, table: &Arc<Table>) -> Result<()> {
         let option = self.options.table.prepopulate_block_cache;
         let Some(plan) = self.compaction else {
@@ -590,7 +591,7 @@ impl TableOutputs<'_> {
             plan.files().any(|(_, file)| {
                 cmp.compare(&file.smallest, key).is_le()
                     && cmp.compare(key, &file.largest).is_le()
-                    // A table that cannot be opened has nothing in the cache.
+                    // A table that cannot be opened has no blocks in the cache.
                     && self
                         .family
                         .tables
@@ -618,17 +619,17 @@ impl TableOutputs<'_> {
     }
 }
 
-/// Blob records that lose their last reference, by file: counted in and out of a compaction.
+/// Blob records that lose their last reference, by file: counted at the input and the output of a compaction.
 #[derive(Debug, Default)]
 pub(crate) struct BlobGarbage {
-    /// Records and bytes that entered, less those that left.
+    /// The records and bytes that entered, less those that left.
     pub by_file: BTreeMap<u64, (u64, u64)>,
-    /// Bytes of the values that were read.
+    /// The bytes of the values that were read.
     pub bytes_read: u64,
 }
 
 impl BlobGarbage {
-    /// An input entry, which may refer to blobs.
+    /// Counts an input entry, which may refer to blobs.
     pub fn enter(&mut self, user_key: &[u8], kind: Kind, value: &[u8]) -> Result<()> {
         blob::for_each_location(kind, value, |location| {
             let (count, bytes) = self.by_file.entry(location.file_number).or_default();
@@ -638,7 +639,7 @@ impl BlobGarbage {
         })
     }
 
-    /// An output entry, which may refer to blobs.
+    /// Counts an output entry, which may refer to blobs.
     pub fn leave(&mut self, user_key: &[u8], kind: Kind, value: &[u8]) -> Result<()> {
         blob::for_each_location(kind, value, |location| {
             let (count, bytes) = self.by_file.entry(location.file_number).or_default();
@@ -649,7 +650,7 @@ impl BlobGarbage {
     }
 }
 
-/// Bytes of a blob's record.
+/// The size of a blob's record in bytes.
 fn record_size(user_key: &[u8], location: &BlobLocation) -> u64 {
     (RECORD_HEADER_LEN + user_key.len()) as u64 + location.size
 }

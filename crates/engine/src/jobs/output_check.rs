@@ -1,4 +1,5 @@
-//! Whether a table says what was written into it: found out before a version holds it, while its inputs are still there.
+//! Verifies that a table holds the entries that were written to it, before a version refers to it and while
+//! its inputs still exist.
 
 use std::sync::Arc;
 
@@ -7,7 +8,7 @@ use codec::hash::xxh3_64;
 use rangedel::{FragmentedTombstones, RangeTombstone};
 use sst::{BlockReadOptions, Table, TableProperties};
 
-/// What goes into a table, summed up as it goes, if `paranoid_file_checks` asks for it.
+/// A summary of the entries added to a table, if `paranoid_file_checks` asks for it.
 #[derive(Default)]
 pub(crate) struct OutputCheck {
     paranoid: bool,
@@ -15,7 +16,7 @@ pub(crate) struct OutputCheck {
     tombstones: Vec<RangeTombstone>,
 }
 
-/// Bytes read at a time.
+/// The readahead in bytes.
 const READAHEAD: usize = 256 << 10;
 
 fn mix(hash: u64, bytes: &[u8]) -> u64 {
@@ -23,7 +24,7 @@ fn mix(hash: u64, bytes: &[u8]) -> u64 {
 }
 
 impl OutputCheck {
-    /// Of a table none of whose entries was added yet.
+    /// The check of a table without entries so far.
     pub fn new(paranoid: bool) -> OutputCheck {
         OutputCheck {
             paranoid,
@@ -31,7 +32,7 @@ impl OutputCheck {
         }
     }
 
-    /// An entry goes in.
+    /// Adds an entry to the summary.
     #[inline]
     pub fn add(&mut self, key: &[u8], value: &[u8]) {
         if self.paranoid {
@@ -39,21 +40,21 @@ impl OutputCheck {
         }
     }
 
-    /// A range tombstone goes in.
+    /// Adds a range tombstone to the summary.
     pub fn add_range_tombstone(&mut self, tombstone: &RangeTombstone) {
         if self.paranoid {
             self.tombstones.push(tombstone.clone());
         }
     }
 
-    /// `Corruption` unless the table that was just opened is whole, and, if paranoid, holds what went in. `written` are the
-    /// properties its writer meant it to have.
+    /// `Corruption` unless the table that was just opened is intact and, with `paranoid`, holds the added
+    /// entries. `written` are the properties that its writer wrote.
     pub fn compare(&self, table: &Arc<Table>, written: &TableProperties) -> Result<()> {
         let wrong = |what: &str| Err(Error::corruption(what).in_file(table.path()));
         if table.properties() != written {
             return wrong("the table just written has other properties than were written");
         }
-        // Every handle in it lies within the file, and in order.
+        // The index opens only if every handle in it is within the file, and in order.
         table.index()?;
         if !self.paranoid {
             return Ok(());
@@ -125,7 +126,7 @@ mod tests {
         }
     }
 
-    /// What the check says of a table that got `stored` while `meant` was added to it.
+    /// The result of the check of a table that holds `stored` while `meant` was added to the check.
     fn check(
         paranoid: bool,
         stored: &[(Vec<u8>, Vec<u8>)],
@@ -163,7 +164,7 @@ mod tests {
             for in_value in [false, true] {
                 let mut bad = good.clone();
                 let piece = if in_value { &mut bad[at].1 } else { &mut bad[at].0 };
-                // A key is changed in its sequence number, which leaves the order alone.
+                // The bit is in the key's sequence number, so that the order of keys stays valid.
                 let place = if in_value { 5 } else { piece.len() - 7 };
                 piece[place] ^= 1 << bit;
                 let error = check(true, &bad, b"c", &good).unwrap_err();

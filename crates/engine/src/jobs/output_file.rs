@@ -1,4 +1,4 @@
-//! What jobs write tables through where somebody limits or counts it: a rate limiter, statistics.
+//! Wraps the table files that jobs write, for a rate limiter and statistics.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -18,14 +18,15 @@ pub(crate) struct OutputFile {
     file: Box<dyn WritableFile>,
     limiter: Option<Arc<RateLimiter>>,
     stats: Arc<Stats>,
-    /// A compaction writes it, which ends once this is set.
+    /// The cancellation flag of the compaction that writes the file, which ends once it is set.
     cancelled: Option<Arc<AtomicBool>>,
     /// Writes to the family are delayed or stopped.
     pressing: Arc<AtomicBool>,
 }
 
 impl OutputFile {
-    /// `file` itself where nobody limits and nobody counts. `compacts`: a compaction writes it, and not a flush.
+    /// Wraps `file`, or returns `file` itself without a rate limiter and statistics. `compacts`: a compaction
+    /// writes it, and not a flush.
     pub fn over(
         db: &DbInner,
         family: &Family,
@@ -61,7 +62,7 @@ impl OutputFile {
         let mut left = bytes;
         while left > 0 {
             let priority = match (self.pressing.load(Ordering::Relaxed), &self.cancelled) {
-                // Writers wait for it.
+                // Writers wait for this compaction.
                 (true, _) => IoPriority::User,
                 (false, None) => IoPriority::High,
                 (false, Some(_)) => IoPriority::Low,

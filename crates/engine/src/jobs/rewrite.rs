@@ -1,4 +1,4 @@
-//! What a compaction reads and writes, in one key range or in several at once.
+//! The input and output of a compaction, in one key range or several in parallel.
 
 use base::env::thread_cpu;
 use base::sync::thread;
@@ -30,14 +30,15 @@ use crate::read::level_cursor::LevelCursor;
 use crate::read::merging_cursor::{MergingCursor, Source};
 use crate::timed_hooks;
 
-/// Keys of an input file among which the borders of subcompactions are chosen, as in RocksDB.
+/// The number of keys of each input file among which the boundaries of subcompactions are chosen, as in
+/// RocksDB.
 const ANCHORS: usize = 128;
 
 /// The names of panicking user code in errors.
 pub(super) const PARTITIONER: &str = "partitioner";
 pub(super) const FILTER_FACTORY: &str = "compaction filter factory";
 
-/// A compaction at work: what all its key ranges share.
+/// A compaction in progress: the data shared by all its key ranges.
 pub(crate) struct Rewrite<'a> {
     db: &'a DbInner,
     family: &'a Arc<Family>,
@@ -45,39 +46,39 @@ pub(crate) struct Rewrite<'a> {
     plan: &'a Plan,
     job: u64,
     snapshots: Vec<SeqNo>,
-    /// As in [`FilterContext`].
+    /// Same as in [`FilterContext`].
     oldest_snapshot: SeqNo,
     tombstones: CompactionTombstones,
-    /// Empty: none.
+    /// Empty if there is no such timestamp.
     full_history_ts_low: Box<[u8]>,
-    /// Where outputs end in any case.
+    /// The keys at which outputs end in any case.
     borders: Arc<[Border]>,
-    /// Unix seconds of the oldest data among the inputs; 0 if not known.
+    /// The time of the oldest data among the inputs, in Unix seconds; 0 if not known.
     oldest_ancestor_time: u64,
     garbage: Arc<Mutex<BlobGarbage>>,
-    /// When the rows of the inputs were written, if the family preserves it.
+    /// The times at which the rows of the inputs were written, if the family preserves them.
     times: Option<Arc<SeqnoToTimeMapping>>,
-    /// Nanoseconds of CPU time, of all threads.
+    /// The CPU time of all threads in nanoseconds.
     cpu: AtomicU64,
-    /// The first row that no table may hold.
+    /// The first row that no table can hold.
     refused: Mutex<Option<RefusedRow>>,
 }
 
-/// What a compaction wrote.
+/// The outputs of a compaction.
 pub(crate) struct Written {
-    /// By key.
+    /// The tables, in key order.
     pub files: Vec<Arc<FileMetadata>>,
-    /// What the MANIFEST is told of blobs that lost their last reference.
+    /// The records for the MANIFEST about blobs that lost their last reference.
     pub blob_garbage: Vec<BlobFileGarbage>,
-    /// Blob files with values of its rows.
+    /// The blob files with values of the rows.
     pub blob_files: Vec<BlobFileAddition>,
-    /// Bytes of blobs that were read.
+    /// The bytes of blobs that were read.
     pub blob_bytes_read: u64,
-    /// Key ranges it was written in, each by a thread.
+    /// The number of key ranges, each written by one thread.
     pub subcompactions: usize,
-    /// CPU time of all threads.
+    /// The CPU time of all threads.
     pub cpu: Duration,
-    /// The compression of the files.
+    /// The compression of the tables.
     pub compression: CompressionType,
 }
 
@@ -92,7 +93,7 @@ fn partitioner_context(plan: &Plan) -> PartitionerContext<'_> {
 }
 
 impl<'a> Rewrite<'a> {
-    /// Of `plan` over `version`. Opens its inputs.
+    /// The rewrite of `plan` over `version`. Opens its inputs.
     pub fn new(
         db: &'a DbInner,
         family: &'a Arc<Family>,
@@ -126,17 +127,17 @@ impl<'a> Rewrite<'a> {
         })
     }
 
-    /// With outputs that end at `borders`, too.
+    /// Adds `borders` at which outputs end.
     pub fn ending_at(mut self, borders: Arc<[Border]>) -> Rewrite<'a> {
         self.borders = borders;
         self
     }
 
-    /// The row for which it failed, if that is why.
+    /// The row that caused the failure, if a row did.
     pub fn refused_row(&self) -> Option<RefusedRow> {
         let mut row = self.refused.lock().take()?;
         if row.file.is_none() {
-            // Range tombstones come from all inputs at once.
+            // A range tombstone comes from all inputs at once, so its file must be searched.
             let mut files = self.plan.files().map(|(_, file)| file);
             let holder = files.find(|file| self.has_large_tombstone(file));
             row.file = holder.map(|file| file.number);
@@ -169,7 +170,7 @@ impl<'a> Rewrite<'a> {
                 Err(error) => failed = failed.or(Some(error)),
             }
         }
-        // They lie in one directory.
+        // All blob files are in one directory.
         if let Some(some) = written.iter().find(|outputs| !outputs.files.is_empty())
             && failed.is_none()
         {
@@ -179,7 +180,7 @@ impl<'a> Rewrite<'a> {
             written.into_iter().for_each(|outputs| outputs.discard(&error));
             return Err(error);
         }
-        // Among the outputs and what is left in L0 the order of epochs stays that of the inputs.
+        // The order of epochs among the outputs and the remaining L0 files must stay that of the inputs.
         let epoch_number = self
             .plan
             .files()
@@ -203,7 +204,7 @@ impl<'a> Rewrite<'a> {
         })
     }
 
-    /// Keys among which borders can be chosen; none if one thread does it all.
+    /// The candidates for boundaries of subcompactions; none if one thread writes everything.
     fn anchors(&self, threads: usize) -> Result<Vec<Anchor>> {
         let mut anchors = Vec::new();
         if threads > 1 {
@@ -214,12 +215,12 @@ impl<'a> Rewrite<'a> {
         Ok(anchors)
     }
 
-    /// Writes each range on a thread of its own, the first on this one.
+    /// Writes each range on a thread of its own, the first range on this thread.
     fn write_ranges(&self, ranges: &[OutputRange<'_>]) -> Vec<Result<TableOutputs<'a>>> {
         let Some((&first, others)) = ranges.split_first() else {
             return Vec::new();
         };
-        // One that panics must not keep the outputs of the others from being thrown away.
+        // After a panic of one thread the outputs of the others must still be discarded.
         let write = |nth, range| catch_or_fail(|| self.write_range(nth, range));
         thread::scope(|scope| {
             let running: Vec<_> = (1..)
@@ -236,7 +237,7 @@ impl<'a> Rewrite<'a> {
                     Ok(thread) => thread
                         .join()
                         .unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
-                    // No thread to be had: it is written here.
+                    // No thread could be started: the range is written here.
                     Err(_) => write(nth, range),
                 });
             }
@@ -244,7 +245,7 @@ impl<'a> Rewrite<'a> {
         })
     }
 
-    /// Writes `range`, the `subcompaction`th.
+    /// Writes `range`, the range with index `subcompaction`.
     fn write_range(&self, subcompaction: usize, range: OutputRange<'_>) -> Result<TableOutputs<'a>> {
         let (family, job, plan) = (&self.family.name, self.job, self.plan);
         let clock = &self.db.options.clock;
@@ -329,7 +330,7 @@ impl<'a> Rewrite<'a> {
         }
     }
 
-    /// What keeps keys apart in its outputs; nothing does in L0.
+    /// The partitioner that ends outputs between keys; none in L0.
     fn partitioner(&self) -> Option<Box<dyn SstPartitioner>> {
         let plan = self.plan;
         let factory = self
@@ -344,7 +345,7 @@ impl<'a> Rewrite<'a> {
         )
     }
 
-    /// The compression of its outputs.
+    /// The compression of the outputs.
     fn compression(&self) -> CompressionType {
         let options = self.family.current();
         if !self.plan.compress {

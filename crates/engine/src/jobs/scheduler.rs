@@ -1,5 +1,5 @@
-//! The work of background threads for one database, a turn at a time: flush, compact, keep house. The threads belong to the pool
-//! ([`thread_pool`](super::thread_pool)).
+//! The background work of one database, one turn at a time: flush, compact, housekeeping. The threads belong
+//! to the pool ([`thread_pool`](super::thread_pool)).
 
 use std::io;
 use std::sync::atomic::Ordering;
@@ -19,7 +19,7 @@ use crate::db::open::compacts;
 use crate::db::state::{COMPACTION, DbState, FLUSH, FamilyState, HOUSEKEEPING, closing};
 use crate::events::Event;
 
-/// Says that there may be something to do in the background.
+/// Notifies threads that there may be background work.
 #[derive(Default)]
 pub(crate) struct Work {
     /// The thread of a follower waits here, with the database mutex.
@@ -33,7 +33,7 @@ impl Work {
         let _ = self.lanes.set((flushes, compactions));
     }
 
-    /// There may be a flush or a compaction to do.
+    /// There may be a flush or a compaction to run.
     pub fn notify_all(&self) {
         self.follower.notify_all();
         if let Some((flushes, compactions)) = self.lanes.get() {
@@ -42,7 +42,7 @@ impl Work {
         }
     }
 
-    /// Waits as a follower does, for so long at most.
+    /// Waits on behalf of a follower, for at most `time`.
     pub fn wait_for(&self, state: &mut MutexGuard<'_, DbState>, time: Duration) -> WaitTimeoutResult {
         self.follower.wait_for(state, time)
     }
@@ -54,7 +54,7 @@ impl Work {
         }
     }
 
-    /// Returns when no thread works for the database any more, and none begins.
+    /// Returns when no thread works for the database, and none can begin.
     pub fn close(&self) {
         if let Some((flushes, compactions)) = self.lanes.get() {
             flushes.close();
@@ -63,7 +63,7 @@ impl Work {
     }
 }
 
-/// When what is due from time to time is due next, by the clock of the options.
+/// The due times of periodic work, by the clock of the options.
 pub(crate) struct Housekeeping {
     dump: Duration,
     aged: Duration,
@@ -73,7 +73,7 @@ pub(crate) struct Housekeeping {
 }
 
 impl DbInner {
-    /// Has the threads of the pool work for a database open for writing.
+    /// Starts the pool's work for a database that is open for writing.
     pub(crate) fn start_threads(self: &Arc<Self>) {
         if let Some(share) = &self.share {
             share.belongs_to(self);
@@ -81,7 +81,8 @@ impl DbInner {
         self.begin_stats_history();
         *self.housekeeping.lock() = Some(self.begin_housekeeping());
         if let Err(error) = self.join_pool() {
-            // Without a thread the database still serves; what needs the thread says so when it waits.
+            // Without a thread the database still serves reads; operations that need the thread return this
+            // error.
             self.latch(
                 "start a background thread",
                 base::Error::io("start thread", &self.dir, error),
@@ -107,7 +108,7 @@ impl DbInner {
         Ok(())
     }
 
-    /// Has as many threads flush, and compact, as `max_background_jobs` of `jobs` says.
+    /// Sets the numbers of flush and compaction threads from `jobs`, the value of `max_background_jobs`.
     pub(crate) fn set_workers(&self, jobs: usize) {
         let (flushers, compactors) = workers(jobs);
         self.work.set_most(flushers, compactors);
@@ -125,7 +126,7 @@ impl DbInner {
         }
     }
 
-    /// A turn of the thread that deletes files, and looks at the clock when there are none.
+    /// A turn of the thread that deletes files; it checks the periodic work when there are none.
     fn keep_house(&self) -> Next {
         let wait = self.obsolete.work_off(&mut || {
             let mut house = self.housekeeping.lock();
@@ -145,7 +146,7 @@ impl DbInner {
         wait.map_or(Next::Nothing, Next::After)
     }
 
-    /// Ends the threads' work for the database, the last of it here: what is to be deleted.
+    /// Ends the periodic work for the database. The remaining files are deleted on this thread.
     pub(crate) fn end_housekeeping(&self) {
         self.obsolete.close();
         self.obsolete.work_off(&mut || None);
@@ -154,8 +155,8 @@ impl DbInner {
         }
     }
 
-    /// Looks at what only time makes due for compaction, when `due`, and gives the time until it is to be looked at again: a sixtieth of the
-    /// shortest age that an option names. `None`: no option names one.
+    /// If `due` has passed, checks which files need a compaction because of their age, and returns the time
+    /// until the next check: a sixtieth of the shortest age among the options. `None`: no option sets an age.
     fn note_ages_when_due(&self, due: &mut Duration) -> Option<Duration> {
         let now = self.options.clock.now();
         let mut state = self.state.lock();
@@ -184,12 +185,12 @@ impl DbInner {
         Some(due.saturating_sub(now))
     }
 
-    /// No snapshot is older, whether open or still to come.
+    /// A lower bound of all snapshots, whether open or still to be taken.
     pub(crate) fn oldest_snapshot(&self) -> SeqNo {
         self.snapshots.oldest_or(&self.published)
     }
 
-    /// If the oldest snapshot was released: what only it could see may go, from what lies at the bottom too.
+    /// If the oldest snapshot was released, re-check bottommost files for obsolete versions.
     pub(crate) fn note_released(&self, state: &mut DbState) {
         if !self.snapshots.take_released() {
             return;
@@ -197,7 +198,7 @@ impl DbInner {
         let oldest = self.oldest_snapshot();
         let mut newer = false;
         for own in state.families.values_mut() {
-            // An older one may still be held, that another thread took.
+            // Another thread may have taken and still hold an older snapshot.
             if own.released_snapshot < oldest {
                 own.released_snapshot = oldest;
                 own.note_age();
@@ -209,7 +210,7 @@ impl DbInner {
         }
     }
 
-    /// A flush, if one is due.
+    /// Runs a flush, if one is due.
     fn flush_due(&self) -> Next {
         let mut state = self.state.lock();
         let may = state.check_job().is_ok() && (state.background_paused == 0 || state.shutting_down);
@@ -217,26 +218,26 @@ impl DbInner {
         let Some(ids) = due else {
             return Next::Nothing;
         };
-        // A failure has latched the database and is told from there.
+        // A failure has latched the database, which reports it.
         drop(self.guarded_in(&mut state, FLUSH, |state| self.flush_families(state, &ids)));
         Next::Again
     }
 
-    /// A compaction, if one is due.
+    /// Runs a compaction, if one is due.
     fn compact_due(&self) -> Next {
         let mut state = self.state.lock();
         if state.closing {
             return Next::Nothing;
         }
         let compact = |state: &mut MutexGuard<'_, DbState>| Ok(self.compact_once(state));
-        // After a panic nothing is compacted, which the next look finds.
+        // After a panic nothing is compacted; the next check finds that.
         match self.guarded_in(&mut state, COMPACTION, compact).unwrap_or(true) {
             true => Next::Again,
             false => Next::Nothing,
         }
     }
 
-    /// Compacts the family most in need. False if there is nothing that could be done now.
+    /// Compacts the family most in need. False if no compaction can run now.
     fn compact_once(&self, state: &mut MutexGuard<'_, DbState>) -> bool {
         if !self.may_compact(state) {
             return false;
@@ -248,13 +249,13 @@ impl DbInner {
             .map(|family| (family.compaction_score, family.family.id))
             .collect();
         due.sort_by(|a, b| b.0.total_cmp(&a.0));
-        // A job that failed has let go of the mutex as well, so everything is looked at again before this thread waits:
-        // it may have missed being told that the database closes.
+        // A failed job has released the mutex too, so all conditions are checked again before this thread
+        // waits: it may have missed the notification that the database closes.
         due.into_iter()
             .any(|(_, id)| self.compact_family(state, id).unwrap_or(true))
     }
 
-    /// True if compactions may begin by themselves.
+    /// True if automatic compactions may begin.
     pub(crate) fn may_compact(&self, state: &DbState) -> bool {
         let held_back = state.background_paused > 0 || state.manual_alone || state.shutting_down;
         state.background_error.is_none() && !held_back
@@ -265,8 +266,8 @@ impl DbInner {
         compacts(&family.family.current()) && family.compaction_due
     }
 
-    /// After the files of a family changed: whether writes may go on, and what is to be compacted.
-    /// Returns what listeners are to be told of it, to be put with [`DbState::stall_events`].
+    /// Called after the files of a family changed: updates its stall and whether a compaction is due. Returns
+    /// the event for listeners, to be sent with [`DbState::stall_events`].
     pub(crate) fn note_stall(&self, family: &mut FamilyState) -> Option<Event> {
         self.note_share();
         let before = family.stall_of_all();
@@ -279,7 +280,7 @@ impl DbInner {
     }
 }
 
-/// How many of so many background jobs flush, and how many compact.
+/// The numbers of flush and compaction threads for `jobs` background jobs.
 fn workers(jobs: usize) -> (usize, usize) {
     let flushers = (jobs / 4).max(1);
     (flushers, jobs.saturating_sub(flushers).max(1))

@@ -1,4 +1,4 @@
-//! Streams in what is flushed: which there are, and the level each is put into at once.
+//! Streams in flushed rows, and the level that each is written to directly.
 
 use std::sync::Arc;
 
@@ -17,28 +17,29 @@ use crate::options::CompactionStyle;
 use crate::read::merging_cursor::{MergingCursor, Source};
 use crate::read::overlap::table_overlaps;
 
-/// Parts of `target_file_size_base`, and data blocks, that a stream must have to be worth a table.
+/// The minimum size of a stream to be worth a table: this fraction of `target_file_size_base`, and this many
+/// data blocks.
 const MIN_PART_OF_TARGET: u64 = 256;
 const MIN_BLOCKS: u64 = 2;
 
-/// A stream, and files that have none of its keys though they lie in their range.
+/// A stream, and the files that have none of its keys although their range includes it.
 pub(crate) struct FoundStream {
     stream: Stream,
     without: Vec<u64>,
 }
 
-/// A stream and the level its table goes to. The range is reserved there until [`DbInner::release`].
+/// A stream and the level its table goes to. The range is reserved in that level until [`DbInner::release`].
 pub(crate) struct PlacedStream {
     pub stream: Stream,
     pub level: usize,
-    /// Nothing of its range lies below.
+    /// No data of its range is in lower levels.
     pub bottommost: bool,
     pub compression: CompressionType,
     reserved: JobId,
 }
 
 impl DbInner {
-    /// The streams in `memtables`, oldest first, of `family`, whose files `version` has.
+    /// The streams in `memtables` (oldest first) of `family`, whose files are in `version`.
     pub(crate) fn streams_of(
         &self,
         family: &Family,
@@ -72,7 +73,7 @@ impl DbInner {
             }
             cursor.next();
         }
-        // Whoever writes them meets the error again, and tells it.
+        // The write of the memtables meets the error again, and reports it.
         if cursor.status().is_err() {
             return Vec::new();
         }
@@ -83,7 +84,8 @@ impl DbInner {
         streams.collect()
     }
 
-    /// Adds to `placed` those of `streams` that need not go to L0, with the levels where nothing overlaps them, which are reserved for them.
+    /// Adds to `placed` the streams that need not go to L0, each with a level where no file overlaps it, and
+    /// reserves the range there.
     pub(crate) fn place(
         &self,
         state: &mut DbState,
@@ -101,7 +103,7 @@ impl DbInner {
         for FoundStream { stream, without } in streams {
             let has_none = |file: &FileMetadata| without.contains(&file.number);
             let (level, bottommost) = lowest_level(&own.version, &own.running, &leveled, &stream, has_none);
-            // Levels above the base level are to be empty.
+            // Levels above the base level must stay empty.
             if level >= base_level.max(1) {
                 placed.push(PlacedStream {
                     level,
@@ -124,10 +126,11 @@ impl DbInner {
     }
 }
 
-/// The files of `version`, from the top to the first that has one, that have no key of the range of `stream`, which lies in theirs.
+/// The files of `version` that have no key in the range of `stream` although their range includes it, from
+/// the top down to the first file that has one.
 fn files_without(family: &Family, version: &Version, stream: &Stream) -> Vec<u64> {
     let files = (0..version.num_levels()).flat_map(|level| files_around(version, level, stream));
-    // One that cannot be read may have some. Where one has some, it does not matter what lies below.
+    // A file that cannot be read may have such keys. Below a file that has some, other files do not matter.
     let has_none = |file: &&Arc<FileMetadata>| {
         let overlaps = table_overlaps(family, file, &stream.first, &stream.last, false);
         !overlaps.unwrap_or(true)

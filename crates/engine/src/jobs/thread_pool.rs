@@ -1,20 +1,21 @@
-//! The threads that work in the background, one pool for all databases of a process: RocksDB's `Env`.
+//! Background threads in one pool for all databases of a process: RocksDB's `Env`.
 //!
-//! A database has a *lane* for each kind of work it has done: flushes, compactions, housekeeping. Whenever there may be something to do it
-//! [notifies](Lane::notify) its lane, which puts it into the line of that kind unless it stands there. A thread takes the first of the line, has it
-//! do one thing, and puts it back at the end if there may be more: so each database has its turn, however busy another is. As long as nothing is
-//! to be done a database stands in no line, and costs neither a thread nor time.
+//! A database has a *lane* for each kind of work: flushes, compactions, housekeeping. Whenever there may be
+//! work, it [notifies](Lane::notify) its lane, which enters the queue of that kind unless it is there
+//! already. A thread takes the first lane of the queue, runs one turn of it, and puts it back at the end if
+//! there may be more. So each database has its turn, however busy another is. A database without work is in
+//! no queue, and costs neither a thread nor time.
 //!
-//! Threads begin when a line is longer than there are threads that wait, up to as many as the kind may have, and end when no database uses the pool
-//! any more, or the kind has too many. Housekeeping may ask to be done again after some time: the pool's clock is looked at by a thread of that kind
-//! that waits.
+//! Threads start when a queue is longer than the number of idle threads, up to the limit of the kind. They
+//! end when no database uses the pool, or when the kind has too many. Housekeeping may request another turn
+//! after some time: an idle thread of that kind watches the pool's clock.
 //!
 //! ```text
 //! idle --notify--> queued --a thread takes it--> running --did something, or notified meanwhile--> queued
 //!                                                 running --nothing to do--> idle [--after a while--> queued]
 //! ```
 //!
-//! The pool's lock is the innermost: nothing is locked under it.
+//! The pool's lock is the innermost: no lock is taken under it.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
@@ -27,7 +28,7 @@ use base::sync::thread::{self, JoinHandle};
 use base::sync::{Condvar, Mutex, MutexGuard};
 use base::user_code::catch;
 
-/// Work that has threads of its own: RocksDB's `Env::Priority`.
+/// A kind of work with threads of its own: RocksDB's `Env::Priority`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ThreadPriority {
     /// Compactions.
@@ -36,21 +37,21 @@ pub enum ThreadPriority {
     High,
 }
 
-/// Kinds of work, each with threads of its own.
+/// A kind of work, each with threads of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// Flushes.
     Flush,
     /// Compactions.
     Compaction,
-    /// Deletion of files, and what is due from time to time.
+    /// Deletion of files, and periodic work.
     Housekeeping,
 }
 
 const KINDS: [Kind; 3] = [Kind::Flush, Kind::Compaction, Kind::Housekeeping];
 
 impl Kind {
-    /// The name of its threads.
+    /// The name of the kind's threads.
     fn thread_name(self) -> &'static str {
         match self {
             Kind::Flush => "esker-flush",
@@ -63,26 +64,27 @@ impl Kind {
 /// The result of a lane's turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Next {
-    /// It did something: there may be more.
+    /// The turn did something: there may be more.
     Again,
     /// There was nothing to do.
     Nothing,
-    /// There was nothing to do; it is to have another turn after that time at the latest.
+    /// There was nothing to do; the lane needs another turn after at most this time.
     After(Duration),
 }
 
 /// One turn of a lane.
 type Turn = Arc<dyn Fn() -> Next + Send + Sync>;
 
-/// Background threads for any number of databases, given to each by [`Options::thread_pool`](crate::Options::thread_pool). Clones are the same pool.
+/// Background threads for any number of databases, passed to each by
+/// [`Options::thread_pool`](crate::Options::thread_pool). Clones refer to the same pool.
 #[derive(Clone)]
 pub struct ThreadPool(Arc<Pool>);
 
 struct Pool {
     state: Mutex<State>,
-    /// Threads of each kind wait here for something to do.
+    /// Idle threads of each kind wait here.
     work: [Condvar; KINDS.len()],
-    /// A thread that removes a lane waits here for its last turn to end.
+    /// A thread that removes a lane waits here for the end of the lane's last turn.
     ended: Condvar,
     clock: Arc<dyn Clock>,
 }
@@ -93,55 +95,55 @@ struct State {
     /// The id of the next lane.
     next_lane: u64,
     lines: [Line; KINDS.len()],
-    /// When lanes are to have another turn.
+    /// The times at which lanes need another turn.
     timers: BTreeSet<(Duration, u64)>,
-    /// Threads of another age end: the pool was without a database since they began.
+    /// Threads of an older age end: the pool was without a database since they began.
     age: u64,
     handles: BTreeMap<u64, JoinHandle<()>>,
     /// The number of the next thread.
     next_thread: u64,
 }
 
-/// The lanes of a kind that may have something to do, and the threads for them.
+/// The queued lanes of a kind, and the number of threads for them.
 #[derive(Default)]
 struct Line {
     lanes: VecDeque<u64>,
-    /// Threads there are.
+    /// The number of threads.
     threads: usize,
-    /// Those of them that wait.
+    /// The number of idle threads.
     idle: usize,
-    /// Threads there may be.
+    /// The maximum number of threads.
     most: usize,
 }
 
 struct LaneState {
     kind: Kind,
     turn: Turn,
-    /// It stands in line.
+    /// The lane is in the queue.
     queued: bool,
-    /// Turns under way.
+    /// The number of turns in progress.
     running: usize,
-    /// Turns that may be under way at a time.
+    /// The maximum number of turns in progress.
     most: usize,
-    /// Notified while it could not stand in line.
+    /// The lane was notified while it could not be queued.
     again: bool,
     timer: Option<Duration>,
 }
 
-/// A database's place in the lines of a kind. Dropped, or [closed](Lane::close), it has no turn any more.
+/// A database's lane for one kind of work. Dropped or [closed](Lane::close), it has no further turns.
 pub(crate) struct Lane {
     pool: ThreadPool,
     id: u64,
 }
 
 impl ThreadPool {
-    /// A pool without threads. Each kind of work may have so many: as many as there are processors, and four at least.
+    /// A pool without threads. The limit of each kind is the number of CPUs, at least four.
     pub fn new() -> ThreadPool {
         ThreadPool::with_clock(Arc::new(SystemClock::new()))
     }
 
     fn with_clock(clock: Arc<dyn Clock>) -> ThreadPool {
-        // A simulation is to go the same way on every machine.
+        // A simulation must run the same way on every machine.
         let processors = match base::sync::SIMULATED {
             true => 1,
             false => std::thread::available_parallelism().map_or(1, usize::from),
@@ -158,23 +160,25 @@ impl ThreadPool {
         }))
     }
 
-    /// The one that all databases of the process share that are given no other.
+    /// The pool shared by all databases of the process that have no other.
     pub fn of_process() -> ThreadPool {
         static POOL: OnceLock<ThreadPool> = OnceLock::new();
         POOL.get_or_init(ThreadPool::new).clone()
     }
 
-    /// That of a database with `clock` that was given none.
+    /// The pool of a database with `clock` and without a pool option.
     pub(crate) fn default_of(clock: &Arc<dyn Clock>) -> ThreadPool {
         match base::sync::SIMULATED {
-            // A seed decides all that a world does, whatever other worlds do: none shares threads with another.
+            // A seed determines everything in a simulated world, independently of other worlds: none shares
+            // threads with another.
             true => ThreadPool::with_clock(clock.clone()),
             false => ThreadPool::of_process(),
         }
     }
 
-    /// Sets how many threads there may be for work of that priority, one at least. Those there are too many of end when they are done with what
-    /// they do. A database that is opened, or whose `max_background_jobs` is changed, raises it to what that needs.
+    /// Sets the maximum number of threads for work of that priority, at least one. Excess threads end after
+    /// their current turn. Opening a database, or changing its `max_background_jobs`, raises the limit to
+    /// what that needs.
     pub fn set_background_threads(&self, threads: usize, priority: ThreadPriority) {
         let mut state = self.0.state.lock();
         let kind = priority.kind();
@@ -184,23 +188,23 @@ impl ThreadPool {
         self.0.work[kind as usize].notify_all();
     }
 
-    /// How many threads there may be for work of that priority.
+    /// The maximum number of threads for work of that priority.
     pub fn background_threads(&self, priority: ThreadPriority) -> usize {
         self.0.state.lock().lines[priority.kind() as usize].most
     }
 
-    /// How many threads there are, at work or waiting for it.
+    /// The number of threads, busy or idle.
     pub fn threads(&self) -> usize {
         let state = self.0.state.lock();
         state.lines.iter().map(|line| line.threads).sum()
     }
 
-    /// How many databases stand in line for a thread of that priority: `Env::GetThreadPoolQueueLen`.
+    /// The number of databases in the queue for a thread of that priority: `Env::GetThreadPoolQueueLen`.
     pub fn queue_len(&self, priority: ThreadPriority) -> usize {
         self.0.state.lock().lines[priority.kind() as usize].lanes.len()
     }
 
-    /// A lane whose `turn` may be taken by so many threads at a time.
+    /// Adds a lane whose `turn` may be run by at most `most` threads at a time.
     ///
     /// # Errors
     /// A thread of that kind cannot be started, and there is none.
@@ -238,7 +242,8 @@ impl ThreadPool {
     }
 }
 
-/// Threads of a kind there may be however few processors there are: a database that waits, for a listener say, does not hold up the others at once.
+/// The minimum limit of threads per kind, however few CPUs there are: one database that blocks, for example
+/// in a listener, must not block the others at once.
 const LEAST_THREADS: usize = 4;
 
 impl Default for ThreadPool {
@@ -265,13 +270,14 @@ impl ThreadPriority {
 }
 
 impl Lane {
-    /// There may be something to do.
+    /// There may be work to do.
     pub fn notify(&self) {
         let pool = &self.pool.0;
         pool.enqueue(&mut pool.state.lock(), self.id);
     }
 
-    /// So many threads may take its turn at a time. The kind may have as many.
+    /// Sets the maximum number of threads that run the lane's turn at a time, and raises the limit of the
+    /// kind to it.
     pub fn set_most(&self, most: usize) {
         let mut state = self.pool.0.state.lock();
         let Some(lane) = state.lanes.get_mut(&self.id) else {
@@ -284,14 +290,15 @@ impl Lane {
         self.pool.0.enqueue(&mut state, self.id);
     }
 
-    /// Has no turn any more; returns when those under way have ended, and if no database is left, with the threads.
+    /// Ends the lane's turns. Returns when those in progress have ended and, if no database is left, the
+    /// threads too.
     pub fn close(&self) {
         let pool = &self.pool.0;
         let mut state = pool.state.lock();
         let Some(lane) = state.lanes.get_mut(&self.id) else {
             return;
         };
-        // Nothing is put into line any more.
+        // The lane is not queued from now on.
         lane.most = 0;
         let (kind, timer) = (lane.kind, lane.timer.take());
         state.timers.remove(&(timer.unwrap_or_default(), self.id));
@@ -324,7 +331,7 @@ impl Drop for Lane {
 }
 
 impl Pool {
-    /// Puts a lane into its line, unless it stands there or has as many turns as it may.
+    /// Adds a lane to its queue, unless it is there already or has as many turns in progress as it may.
     fn enqueue(self: &Arc<Self>, state: &mut State, id: u64) {
         let Some(lane) = state.lanes.get_mut(&id) else {
             return;
@@ -343,7 +350,8 @@ impl Pool {
         self.work[kind as usize].notify_one();
     }
 
-    /// Starts threads while there are more lanes in line than threads that wait. Where none can be started those there are do the work.
+    /// Starts threads while more lanes are queued than threads are idle. If none can be started, the existing
+    /// threads do the work.
     fn start_threads(self: &Arc<Self>, state: &mut State, kind: Kind) {
         loop {
             let line = &state.lines[kind as usize];
@@ -363,12 +371,12 @@ impl Pool {
         state.handles.insert(number, thread);
         let line = &mut state.lines[kind as usize];
         line.threads += 1;
-        // It waits until it has looked.
+        // The new thread counts as idle until it has checked the queue.
         line.idle += 1;
         Ok(())
     }
 
-    /// A thread of a kind.
+    /// The main loop of a thread.
     fn serve(self: &Arc<Self>, kind: Kind, age: u64, number: u64) {
         let mut state = self.state.lock();
         if state.age == age {
@@ -407,7 +415,7 @@ impl Pool {
         }
     }
 
-    /// Puts lanes into line that have waited long enough.
+    /// Queues the lanes whose time has come.
     fn wake_due(self: &Arc<Self>, state: &mut State) {
         let now = self.clock.now();
         while let Some(&(due, id)) = state.timers.first() {
@@ -434,7 +442,7 @@ impl Pool {
             state.timers.remove(&(timer, id));
         }
         let next = MutexGuard::unlocked(state, move || {
-            // The job reports its own panic. The thread goes on, because other databases need it.
+            // The job reports its own panic. The thread continues, because other databases need it.
             let next = catch(&*turn).unwrap_or(Next::Nothing);
             drop(turn);
             next

@@ -1,5 +1,5 @@
-//! Looks for rot while the database runs: one live file after the other, the one not looked at for longest first, at a bounded
-//! rate and past all caches.
+//! Searches live files for corruption while the database runs: one file after the other, the one verified
+//! longest ago first, at a limited rate and bypassing all caches.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -20,31 +20,33 @@ use crate::db::DbInner;
 use crate::db::verify::{Live, What};
 use crate::events::Event;
 
-/// Bytes read at a time.
+/// The number of bytes read at a time.
 const STEP: usize = 64 << 10;
 
-/// How long it rests after a pass, and where there is no file to look at.
+/// The pause after a pass over all files, and while there is no file.
 const IDLE: Duration = Duration::from_secs(1);
 
-/// The name of a fault that stops writes.
-const VERIFY: &str = "look for rot";
+/// The name, in errors, of a fault that stops writes.
+const VERIFY: &str = "verify live files";
 
-/// How far [`verify_rate_bytes_per_sec`](crate::Options::verify_rate_bytes_per_sec) has come.
+/// The progress of the verification at
+/// [`verify_rate_bytes_per_sec`](crate::Options::verify_rate_bytes_per_sec).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct VerifyProgress {
-    /// Passes over all files that are complete.
+    /// The number of complete passes over all files.
     pub passes: u64,
-    /// Of this pass: files that were verified and are still in use.
+    /// The number of files verified in this pass that are still in use.
     pub files_done: u64,
-    /// Files in use.
+    /// The number of files in use.
     pub files: u64,
-    /// Bytes of the files that were verified.
+    /// The bytes of the files verified in this pass.
     pub bytes_done: u64,
-    /// Bytes of all files in use.
+    /// The bytes of all files in use.
     pub bytes: u64,
-    /// Bytes read since the database was opened.
+    /// The bytes read since the database was opened.
     pub bytes_read: u64,
-    /// Damaged places found since the database was opened; a place found again in a later pass counts again.
+    /// The number of corrupt places found since the database was opened; a place found again in a later pass
+    /// counts again.
     pub faults: u64,
 }
 
@@ -64,16 +66,16 @@ impl fmt::Display for VerifyProgress {
     }
 }
 
-/// What the database keeps of it.
+/// The database's state of the verification.
 #[derive(Debug)]
 pub(crate) struct Verifier {
-    /// Bytes a second, 0 to rest. Changed under the lock of `state`.
+    /// The rate in bytes per second; 0 pauses the verification. Changed under the lock of `state`.
     rate: AtomicU64,
-    /// Holds the thread to the rate. Its lock comes before that of `state`.
+    /// Limits the thread to the rate. Its lock comes before that of `state`.
     limiter: RateLimiter,
     bytes_read: AtomicU64,
     state: Mutex<State>,
-    /// The rate has changed, or it is to end.
+    /// Notified when the rate has changed, or the thread must end.
     changed: Condvar,
 }
 
@@ -81,14 +83,14 @@ pub(crate) struct Verifier {
 struct State {
     thread: Option<JoinHandle<()>>,
     closing: bool,
-    /// Numbers of the files verified in this pass.
+    /// The numbers of the files verified in this pass.
     done: HashSet<u64>,
     passes: u64,
     faults: u64,
 }
 
 impl Verifier {
-    /// At `rate` bytes a second, once [`DbInner::start_verifier`] has started it.
+    /// A verifier with `rate` bytes per second, which [`DbInner::start_verifier`] starts.
     pub fn new(rate: u64, clock: Arc<dyn Clock>) -> Result<Verifier> {
         let limiter = RateLimiterOptions {
             rate_bytes_per_sec: rate.max(1),
@@ -104,7 +106,7 @@ impl Verifier {
         })
     }
 
-    /// Waits until there is a rate. False if it is to end.
+    /// Waits until the rate is not 0. False if the thread must end.
     fn wait(&self) -> bool {
         let mut state = self.state.lock();
         while !state.closing && self.rate.load(Ordering::Relaxed) == 0 {
@@ -118,7 +120,7 @@ impl Verifier {
     }
 }
 
-/// Reads a file no faster than it may, and fails when nobody wants it any more.
+/// Reads a file at the limited rate, and fails if the file is no longer in use.
 #[derive(Debug)]
 struct PacedFile {
     file: Arc<dyn RandomAccessFile>,
@@ -168,16 +170,16 @@ impl RandomAccessFile for PacedFile {
     }
 }
 
-/// A place that is not as it was written.
+/// A corrupt place of a file.
 struct Fault {
     error: Error,
-    /// User keys: those of the block, or those of the file where no block is known.
+    /// User keys: those of the block, or those of the file if the block is not known.
     smallest_key: Vec<u8>,
     largest_key: Vec<u8>,
 }
 
 impl DbInner {
-    /// Starts the thread that looks for rot, unless it runs or the database is for reading only.
+    /// Starts the verification thread, unless it runs or the database is read-only.
     pub(crate) fn start_verifier(self: &Arc<Self>) -> Result<()> {
         let mut state = self.verifier.state.lock();
         if state.thread.is_some() || state.closing || self.read_only {
@@ -191,7 +193,7 @@ impl DbInner {
         Ok(())
     }
 
-    /// Ends that thread.
+    /// Stops the verification thread.
     pub(crate) fn stop_verifier(&self) {
         let thread = {
             let mut state = self.verifier.state.lock();
@@ -251,7 +253,7 @@ impl DbInner {
                     self.latch(VERIFY, panicked);
                     Vec::new()
                 }
-                // Stopped, or another rate: the file is begun anew.
+                // Stopped, or the rate has changed: the file is read from its beginning again.
                 Ok(Err(_)) => continue,
             };
             {
@@ -265,8 +267,8 @@ impl DbInner {
         }
     }
 
-    /// The file in use not looked at for longest: within a pass each comes once, files that are new among them. `None` at the
-    /// end of a pass.
+    /// The file in use that was verified longest ago: within a pass each file comes once, new files included.
+    /// `None` at the end of a pass.
     fn next_to_verify(&self) -> Option<Live> {
         let mut live = self.live();
         live.sort_by_key(Live::number);
@@ -282,7 +284,7 @@ impl DbInner {
         live.into_iter().find(|live| !state.done.contains(&live.number()))
     }
 
-    /// What is wrong with a file.
+    /// Verifies a file and returns its corrupt places.
     ///
     /// Errors: `Aborted` if it was stopped.
     fn verify_live(&self, live: &Live) -> Result<Vec<Fault>> {
@@ -294,7 +296,7 @@ impl DbInner {
             };
             self.open_live(live, &options)
         };
-        // What rots lies on the disk, and may lie whole in the cache above it.
+        // Corruption is on the disk, while the page cache may hold intact data.
         let opened = open(true).or_else(|_| open(false));
         let checked = opened.and_then(|file| {
             let file: Arc<dyn RandomAccessFile> = Arc::new(PacedFile {
@@ -306,7 +308,7 @@ impl DbInner {
                 Ok(true) => Ok(Vec::new()),
                 Ok(false) => verify_pieces(live, file),
                 Err(error) if error.is_corruption() => {
-                    // Where it is.
+                    // Locates the corruption.
                     let faults = verify_pieces(live, file)?;
                     Ok(match faults.is_empty() {
                         true => vec![fault_of_file(live, error)],
