@@ -156,9 +156,9 @@ impl DbInner {
 
     /// Writes the tables of each family in turn. If one cannot be written, all are discarded.
     fn write_tables(&self, flush: &FlushJob, placed: &[Vec<PlacedStream>]) -> Result<Vec<Written>> {
-        // Earlier rows of other families may be in a WAL that is not synced. If they were lost while these rows
-        // survive in a table, recovery would find rows missing; the same holds if recovery reads a WAL once more
-        // for a prepared section.
+        // Earlier rows of other families may be in a WAL that is not synced. If they were lost while these
+        // rows survive in a table, recovery would find rows missing; the same holds if recovery reads a WAL
+        // once more for a prepared section.
         if flush.syncs_wals {
             self.sync_wal(self.wal_tail.records.load(Ordering::Acquire))?;
         }
