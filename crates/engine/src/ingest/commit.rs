@@ -22,7 +22,7 @@ use crate::read::table_cache::file_stats;
 use crate::write::queue::Settled;
 
 impl DbInner {
-    /// Makes prepared files part of their families, or, after an error, takes them out of the directory.
+    /// Makes prepared files part of their families, or removes them from the directory after an error.
     pub(super) fn commit_ingestion(&self, mut families: Vec<PreparedFamily>) -> Result<SeqNo> {
         let mut recorded = false;
         let committed = self.guarded(INGESTION, || {
@@ -31,15 +31,15 @@ impl DbInner {
         });
         match committed {
             Ok(_) => self.remove_originals(&families),
-            // What failed is what the user is to hear of.
+            // The first error is the one to report.
             Err(_) if !recorded => drop(self.remove_prepared(families)),
-            // What a MANIFEST holds that could not be written is not known; the next open finds out.
+            // The contents of a MANIFEST whose write failed are unknown; the next open decides.
             Err(_) => {}
         }
         committed
     }
 
-    /// Takes the old names from files that were moved.
+    /// Removes the original names of files that were moved.
     pub(super) fn remove_originals(&self, families: &[PreparedFamily]) {
         let moved = families.iter().filter(|own| own.options.move_files);
         for file in moved.flat_map(|own| &own.files) {
@@ -66,7 +66,7 @@ impl DbInner {
             if !to_flush.is_empty() {
                 self.finish_flush(&to_flush)?;
             }
-            // What came before must not be lost where this survives.
+            // Earlier rows must not be lost while the ingested rows survive.
             self.flush_wal_of(&mut writer)?;
             self.sync_wal(self.wal_tail.records.load(Ordering::Acquire))?;
             match self.try_to_install(&mut writer, families, recorded)? {
@@ -81,8 +81,9 @@ impl DbInner {
         }
     }
 
-    /// Makes memtables immutable that hold rows the files are to be newer than, and those of `spanned`. Returns with the WAL not locked and the
-    /// families to flush, when no row has come since they were looked for.
+    /// Switches the memtables that hold rows older than the ingested files, and those of the families
+    /// `spanned`. Returns when the WAL is not locked, with the families to flush; no row has been written
+    /// since they were determined.
     fn switch_overlapping(
         &self,
         writer: &mut Settled<'_>,
@@ -109,7 +110,8 @@ impl DbInner {
         let mut last = writer.last_seqno;
         let mut state = self.state.lock();
         self.claim_manifest_for_files(&mut state, families)?;
-        // Until it is dropped no snapshot is taken: one would show files that were not there.
+        // While the gate exists no snapshot is taken: one taken now would later show files that were not
+        // there.
         let gate = families
             .iter()
             .any(|own| own.options.snapshot_consistency)
@@ -161,7 +163,7 @@ impl DbInner {
         }))
     }
 
-    /// Files are in place: lets others go on, and tells.
+    /// Called when files are installed: releases the reservations and notifies listeners.
     pub(super) fn tell_ingested(
         &self,
         mut state: MutexGuard<'_, DbState>,
@@ -190,8 +192,8 @@ impl DbInner {
         self.tell_stalls();
     }
 
-    /// Returns once no version changes any more but by the caller, and no job runs that must be the only one of its family, or, where
-    /// a range is replaced, none at all.
+    /// Returns once only the caller changes versions, and no job runs that must be the only one of its family
+    /// or, if a range is replaced, no job at all.
     fn claim_manifest_for_files(
         &self,
         state: &mut MutexGuard<'_, DbState>,
@@ -202,7 +204,7 @@ impl DbInner {
             let in_the_way = families.iter().find(|own| {
                 let running = state.families.get(&own.family.id).map(|own| &own.running);
                 running.is_some_and(|running| match own.replace {
-                    // What is dropped must be nobody's input, and nothing may come into the range.
+                    // A dropped table must not be the input of a job, and no job may write into the range.
                     Some(_) => !running.is_empty(),
                     None => running.is_exclusive(),
                 })
@@ -213,7 +215,7 @@ impl DbInner {
         }
     }
 
-    /// Finds each file its place, and keeps compactions from it until what is `reserved` is given back.
+    /// Determines the level of each file, and keeps compactions away from it until `reserved` is released.
     fn place_files(
         &self,
         state: &mut MutexGuard<'_, DbState>,
@@ -256,7 +258,7 @@ impl DbInner {
         Ok(Ok(places))
     }
 
-    /// Writes sequence numbers into the files that are to hold theirs.
+    /// Writes sequence numbers into the files that must contain theirs.
     fn write_seqnos(&self, families: &mut [PreparedFamily], places: &[Vec<Place>]) -> Result<()> {
         for (own, places) in families.iter_mut().zip(places) {
             for (file, place) in own.files.iter_mut().zip(places) {
@@ -272,7 +274,7 @@ impl DbInner {
         Ok(())
     }
 
-    /// Puts a copy of the file in its place that has `seqno` at offset `at`: the file may be linked from elsewhere.
+    /// Replaces the file by a copy with `seqno` at offset `at`: the original may have other links.
     fn write_seqno(&self, path: &Path, at: u64, seqno: SeqNo) -> Result<()> {
         let fs = &*self.options.fs;
         let access = OpenOptions {
@@ -308,12 +310,12 @@ impl DbInner {
                 None => Ok(()),
             });
         written.inspect_err(|_| {
-            // What failed is what the user is to hear of.
+            // The first error is the one to report.
             let _ = fs.remove(&temporary);
         })
     }
 
-    /// What the MANIFEST is told, family by family. Refuses what would be no version.
+    /// The version edits for the MANIFEST, one per family. An error if they would not give a valid version.
     fn edits(
         &self,
         state: &DbState,
@@ -356,22 +358,24 @@ impl DbInner {
     }
 }
 
-/// The database mutex, and the place of each file.
+/// The database mutex, and the level of each file.
 type Installed<'a> = (MutexGuard<'a, DbState>, Vec<Vec<Place>>);
 
-/// Why files could not be put in place yet.
+/// The reason why files cannot be installed yet.
 enum Obstacle {
-    /// The memtables of these families are to be flushed first.
+    /// The memtables of these families must be flushed first.
     Memtables(Vec<u32>),
-    /// A job that must be the only one of its family began while the levels were looked at. It may wait for the MANIFEST.
+    /// A job that must be the only one of its family began while the levels were determined. It may be
+    /// waiting for the MANIFEST.
     ExclusiveJob,
 }
 
-/// The families whose memtables overlap the files, and must be flushed first. Writers wait, so that nothing comes after them.
+/// The families whose memtables overlap the files, and must be flushed first. Writers wait, so that no row is
+/// added afterwards.
 fn overlapping(families: &[PreparedFamily]) -> Result<Vec<u32>> {
     let mut overlapping = Vec::new();
     for own in families {
-        // Behind all others there is nothing to be newer than.
+        // Files that are ingested behind are newer than no row.
         if own.options.ingest_behind || !own.overlaps_memtables(&own.family.super_version.load())? {
             continue;
         }
@@ -387,8 +391,9 @@ fn overlapping(families: &[PreparedFamily]) -> Result<Vec<u32>> {
     Ok(overlapping)
 }
 
-/// The families with rows in memory and files that go to L0 under a sequence number. Files of L0 are told apart by their sequence
-/// numbers: a table of these rows, and of others to come, would have some below and some above that of the file.
+/// The families with rows in memory and files that go to L0 with a sequence number. L0 files are ordered by
+/// their sequence numbers: a table of the rows in memory and of later rows would have sequence numbers below
+/// and above that of the file.
 fn spanning(state: &DbState, families: &[PreparedFamily], places: &[Vec<Place>]) -> Result<Vec<u32>> {
     let mut spanning = Vec::new();
     for (own, places) in families.iter().zip(places) {
@@ -409,7 +414,7 @@ fn spanning(state: &DbState, families: &[PreparedFamily], places: &[Vec<Place>])
     Ok(spanning)
 }
 
-/// Families named by several handles are one; the files of a later handle come later.
+/// Several handles of one family are merged; the files of a later handle come later.
 fn merge(families: &mut Vec<PreparedFamily>) -> Result<()> {
     let same = |a: &PreparedFamily, b: &PreparedFamily| a.family.id == b.family.id;
     for at in (1..families.len()).rev() {
@@ -440,7 +445,8 @@ fn merge(families: &mut Vec<PreparedFamily>) -> Result<()> {
     families.iter().try_for_each(PreparedFamily::check_overlap)
 }
 
-/// The number that tells the order within L0, if files of the family have one. Behind all others comes RocksDB's number for that.
+/// The epoch number, which orders files within L0, if the family's files have one. Files that are ingested
+/// behind get RocksDB's reserved number.
 fn epoch_of(own: &PreparedFamily, next: Option<u64>, nth: u64) -> Option<u64> {
     const BEHIND: u64 = 1;
     next.map(|next| {
@@ -452,7 +458,7 @@ fn epoch_of(own: &PreparedFamily, next: Option<u64>, nth: u64) -> Option<u64> {
     })
 }
 
-/// What the MANIFEST says of a file.
+/// The MANIFEST's metadata of a file.
 pub(super) fn metadata(
     file: &PreparedFile,
     place: Place,
@@ -461,7 +467,7 @@ pub(super) fn metadata(
 ) -> FileMetadata {
     let external = &file.external;
     let properties = &external.properties;
-    // Only what has no sequence number yet: the end of a range deletion has one that says so.
+    // Only a key without a sequence number gets one: the end of a range deletion has a special one.
     let numbered = |key: &[u8]| -> Box<[u8]> {
         let mut key = key.to_vec();
         if internal_key::seqno(&key) == 0 {
@@ -479,7 +485,8 @@ pub(super) fn metadata(
         largest: numbered(&external.largest),
         smallest_seqno,
         largest_seqno,
-        // Nothing but one range deletion: the sooner it is compacted, the sooner what it deletes is gone.
+        // A file with nothing but one range deletion: the sooner it is compacted, the sooner the deleted data
+        // is gone.
         marked_for_compaction: properties.num_range_deletions == 1 && properties.num_entries == 1,
         oldest_ancestor_time: now,
         file_creation_time: now,

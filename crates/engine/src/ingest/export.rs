@@ -1,4 +1,4 @@
-//! A column family's tables as files with their metadata, for another database to import.
+//! A column family's tables exported as files with metadata, for another database to import.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,55 +12,58 @@ use crate::db::file_deletions::NothingIsDeleted;
 use crate::db::{Db, DbInner};
 use crate::options::FlushOptions;
 
-/// A table that [`Db::export_column_family`] gave away.
+/// A table that was exported by [`Db::export_column_family`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LiveFileMetaData {
-    /// The column family it is from.
+    /// The name of its column family.
     pub column_family_name: String,
-    /// Its level there.
+    /// The level of the table in that family.
     pub level: usize,
-    /// Its name in [`directory`](Self::directory).
+    /// The file name in [`directory`](Self::directory).
     pub relative_filename: String,
-    /// Where it lies.
+    /// The directory of the file.
     pub directory: PathBuf,
-    /// Bytes; 0: not known.
+    /// The size in bytes; 0: not known.
     pub size: u64,
-    /// Lowest sequence number of its entries.
+    /// The lowest sequence number of its entries.
     pub smallest_seqno: SeqNo,
-    /// Highest one. Of an ingested table, that of all its entries.
+    /// The highest sequence number of its entries. For an ingested table, the one of all its entries.
     pub largest_seqno: SeqNo,
-    /// Smallest user key.
+    /// The smallest user key.
     pub smallestkey: Vec<u8>,
-    /// Largest user key.
+    /// The largest user key.
     pub largestkey: Vec<u8>,
-    /// Smallest internal key: range deletions are cut to this and to [`largest`](Self::largest). Empty: as the file has it.
+    /// The smallest internal key: range deletions are cut to the range from this to
+    /// [`largest`](Self::largest). Empty: the bounds are those of the file's contents.
     pub smallest: Vec<u8>,
-    /// Largest internal key.
+    /// The largest internal key.
     pub largest: Vec<u8>,
-    /// In L0 a larger one is newer; 0: by sequence numbers.
+    /// The order in L0: a larger number is newer; 0: the order is that of sequence numbers.
     pub epoch_number: u64,
-    /// The checksum over the file; empty without one.
+    /// The checksum of the whole file; empty without one.
     pub file_checksum: Vec<u8>,
-    /// The name of its function; empty without one.
+    /// The name of the checksum function; empty without one.
     pub file_checksum_func_name: String,
 }
 
-/// A column family as files: what [`Db::create_column_family_with_import`] makes another of. RocksDB's, field by field, as far as
-/// the import needs it.
+/// A column family as files, which [`Db::create_column_family_with_import`] imports. The fields are those of
+/// RocksDB that the import needs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ExportImportFilesMetaData {
-    /// The name of its comparator.
+    /// The name of the comparator.
     pub db_comparator_name: String,
-    /// Its tables.
+    /// The tables.
     pub files: Vec<LiveFileMetaData>,
 }
 
 impl Db {
-    /// Flushes `family` and puts its tables into the directory `dir`, which must not exist: linked where the file system can, copied
-    /// elsewhere. A crash leaves `dir.tmp` at most. The files belong to the caller.
+    /// Flushes `family` and exports its tables to the directory `dir`, which must not exist: linked if the
+    /// file system supports that, else copied. A crash leaves at most `dir.tmp`. The files belong to the
+    /// caller.
     ///
     /// # Errors
-    /// `InvalidArgument` if `dir` exists; `NotSupported` for a family with blob files; those of the file system.
+    /// `InvalidArgument` if `dir` exists; `NotSupported` for a family with blob files; the errors of the file
+    /// system.
     pub fn export_column_family(
         &self,
         family: &ColumnFamily,
@@ -88,13 +91,13 @@ impl DbInner {
         let mut temporary = dir.as_os_str().to_owned();
         temporary.push(".tmp");
         let temporary = PathBuf::from(temporary);
-        // Of an export that was cut off.
+        // The remains of an interrupted export.
         remove_dir(fs, &temporary)?;
         let written = self
             .write_export(family, &version, &temporary)
             .and_then(|()| publish(fs, &temporary, dir));
         if let Err(error) = written {
-            // What failed is what the user is to hear of.
+            // The first error is the one to report.
             let _ = remove_dir(fs, &temporary);
             return Err(error);
         }
@@ -110,7 +113,7 @@ impl DbInner {
         for (_, file) in version.all_files() {
             let mut from = family.paths.table(file);
             if !fs.exists(&from)? {
-                // LevelDB's name.
+                // The extension of LevelDB's tables.
                 from.set_extension("ldb");
             }
             link_or_copy(fs, &from, &filename::table(to, file.number), &Progress::new())?;

@@ -1,4 +1,4 @@
-//! A column family made of the tables of others.
+//! Creates a column family from exported tables.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -17,23 +17,25 @@ use crate::db::column_family::{ColumnFamily, Family};
 use crate::db::{Db, DbInner};
 use crate::options::ColumnFamilyOptions;
 
-/// How a column family is imported.
+/// The options of an import of a column family.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ImportColumnFamilyOptions {
-    /// The files are moved: linked where the file system can, and their old names removed once they are in. Default: false, they
-    /// are copied.
+    /// The files are moved: linked if the file system supports that, and their original names removed after
+    /// the import. Otherwise they are copied. Default: false.
     pub move_files: bool,
 }
 
 impl Db {
-    /// Creates the column family `name` of the files of one or several [exports](Db::export_column_family), which hold no common
-    /// keys. Files keep their levels and sequence numbers; the last sequence number becomes the highest of them, if that is higher.
+    /// Creates the column family `name` from the files of one or several [exports](Db::export_column_family),
+    /// which have no keys in common. Files keep their levels and sequence numbers; the database's last
+    /// sequence number rises to the highest of them if that is higher.
     ///
-    /// After an error there is no such family, and no file was changed. A crash may leave it empty.
+    /// After an error the family does not exist, and no file was changed. A crash may leave the family empty.
     ///
     /// # Errors
-    /// `InvalidArgument` for other comparators than that of `options`, no files at all, levels there are not, exports that overlap, or a
-    /// name that is taken. `Corruption` for files that are not what the metadata says.
+    /// `InvalidArgument` for another comparator than that of `options`, for no files at all, for levels that
+    /// do not exist, for exports that overlap, and for a name that is taken. `Corruption` for files that do
+    /// not match the metadata.
     pub fn create_column_family_with_import(
         &self,
         options: &ColumnFamilyOptions,
@@ -54,7 +56,7 @@ impl Db {
         let family = self.create_column_family(name, options)?;
         let imported = self.inner().import(&family.0, import_options, metadatas);
         if let Err(error) = imported {
-            // What failed is what the user is to hear of.
+            // The first error is the one to report.
             let _ = self.drop_column_family(&family);
             return Err(error);
         }
@@ -80,7 +82,7 @@ impl DbInner {
             files: Vec::new(),
         };
         let mut recorded = false;
-        // A panic stops nothing but this: files and family go, as after every error.
+        // A panic ends only this import: files and family are removed, as after every error.
         let imported = catch_or_fail(|| {
             self.stage_exports(&mut prepared, metadatas)?;
             self.install_exports(&prepared, metadatas, &mut recorded)
@@ -92,7 +94,7 @@ impl DbInner {
             }
             Err(error) => {
                 if !recorded {
-                    // What failed is what the user is to hear of.
+                    // The first error is the one to report.
                     let _ = self.remove_prepared(vec![prepared]);
                 }
                 Err(error)
@@ -100,7 +102,7 @@ impl DbInner {
         }
     }
 
-    /// Looks at the files, all of them first, and brings them into the directory.
+    /// Inspects all files, and then brings them into the directory.
     fn stage_exports(
         &self,
         prepared: &mut PreparedFamily,
@@ -229,7 +231,7 @@ impl DbInner {
     }
 }
 
-/// From which user key to which the files of one export reach.
+/// The user-key range of the files of one export.
 fn range(family: &Family, files: &[(PathBuf, ExternalFile)]) -> Option<(Vec<u8>, Vec<u8>)> {
     let user = family.cmp.user();
     let by_key = |a: &&[u8], b: &&[u8]| user.compare_without_timestamp(a, b);
@@ -238,14 +240,14 @@ fn range(family: &Family, files: &[(PathBuf, ExternalFile)]) -> Option<(Vec<u8>,
     Some((start.to_vec(), limit.to_vec()))
 }
 
-/// The order of the files of L0 anew, where sequence numbers do not tell it: those of several families have nothing to do with
-/// each other.
+/// Assigns new epoch numbers to L0 files if sequence numbers do not determine their order: the numbers of
+/// different families are unrelated. `None` if sequence numbers determine it.
 fn epoch_numbers(metadatas: &[&ExportImportFilesMetaData]) -> Option<Vec<u64>> {
     let files: Vec<&LiveFileMetaData> = metadatas.iter().flat_map(|metadata| &metadata.files).collect();
     if metadatas.len() == 1 && files.iter().all(|file| file.epoch_number == 0) {
         return None;
     }
-    // The lowest level holds the oldest; its files do not overlap.
+    // The lowest level has the oldest data; its files do not overlap.
     let mut order: Vec<usize> = (0..files.len()).collect();
     order.sort_by_key(|&at| {
         let file = files[at];
@@ -259,7 +261,7 @@ fn epoch_numbers(metadatas: &[&ExportImportFilesMetaData]) -> Option<Vec<u64>> {
     Some(numbers)
 }
 
-/// The bounds an export tells; `None` if it tells none.
+/// The bounds recorded in the export; `None` if it has none.
 pub(super) fn told_bounds(family: &Family, file: &LiveFileMetaData) -> Result<Option<(Vec<u8>, Vec<u8>)>> {
     if file.smallest.is_empty() && file.largest.is_empty() {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! What a file from outside holds, and whether it may come in.
+//! Inspection of external files: their contents, and whether they may be ingested.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -20,35 +20,35 @@ use crate::db::DbInner;
 use crate::db::column_family::Family;
 use crate::events::shown_key;
 
-/// A file that may come in.
+/// An external file that may be ingested.
 pub(crate) struct ExternalFile {
-    /// The number it will have.
+    /// The file number it will have.
     pub number: u64,
-    /// Bytes.
+    /// The size in bytes.
     pub size: u64,
-    /// Smallest internal key, range deletions included, as it stands in the file.
+    /// The smallest internal key as stored in the file, range deletions included.
     pub smallest: Vec<u8>,
-    /// Largest one; see [`manifest::FileMetadata::largest`].
+    /// The largest internal key; see [`manifest::FileMetadata::largest`].
     pub largest: Vec<u8>,
-    /// Lowest and highest sequence number, where it keeps them.
+    /// The lowest and highest sequence number, if the file keeps its own.
     pub seqnos: Option<(SeqNo, SeqNo)>,
     pub properties: TableProperties,
-    /// Where in the file its sequence number stands, if it is to be written there.
+    /// The offset of its sequence number in the file, if it must be written there.
     pub global_seqno_at: Option<u64>,
 }
 
 impl ExternalFile {
-    /// The first user key it has room for.
+    /// The first user key of the file's range.
     pub fn start(&self) -> &[u8] {
         internal_key::user_key(&self.smallest)
     }
 
-    /// The last user key it has room for.
+    /// The last user key of the file's range.
     pub fn limit(&self) -> &[u8] {
         internal_key::user_key(&self.largest)
     }
 
-    /// True if both have room for some key.
+    /// True if the ranges of the two files overlap.
     pub fn meets(&self, other: &ExternalFile, cmp: &UserComparator) -> bool {
         let ends_before = |a: &ExternalFile, b: &ExternalFile| {
             let sentinel = internal_key::trailer(&a.largest) == RANGE_TOMBSTONE_SENTINEL;
@@ -62,7 +62,7 @@ impl ExternalFile {
     }
 }
 
-/// Looks at the file at `path`, which is to be ingested into `family`.
+/// Inspects the file at `path`, which is to be ingested into `family`.
 pub(super) fn inspect(
     db: &DbInner,
     family: &Family,
@@ -119,7 +119,8 @@ pub(super) fn inspect(
     })
 }
 
-/// Takes what is known of the file at `path`, which is to be ingested into `family`, for what it is, as long as it has that size.
+/// Accepts the given information about the file at `path`, which is to be ingested into `family`, without
+/// reading it, if the file has the recorded size.
 pub(super) fn believe(
     db: &DbInner,
     family: &Family,
@@ -145,7 +146,7 @@ pub(super) fn believe(
     })
 }
 
-/// Looks at the file at `path`, of which an export tells this, to be imported into `family`.
+/// Inspects the file at `path`, described by an export, which is to be imported into `family`.
 pub(super) fn inspect_exported(
     db: &DbInner,
     family: &Family,
@@ -180,7 +181,7 @@ pub(super) fn inspect_exported(
     };
     let (smallest, largest) = match told_bounds(family, told).map_err(|error| error.in_file(path))? {
         None => found,
-        // Range deletions are cut to them; entries cannot be.
+        // Range deletions are cut to the bounds; entries outside them are an error.
         Some((smallest, largest)) => {
             let outside = |(first, last): &(Vec<u8>, Vec<u8>)| {
                 family.cmp.compare(first, &smallest).is_lt() || family.cmp.compare(last, &largest).is_gt()
@@ -214,7 +215,7 @@ pub(super) fn inspect_exported(
     })
 }
 
-/// Refuses files that were not written for such a family.
+/// An error for files that were not written for such a family.
 fn check_properties(
     properties: &TableProperties,
     family: &Family,
@@ -261,7 +262,7 @@ fn check_properties(
     Ok(())
 }
 
-/// Refuses files whose keys are ordered, or written, otherwise than those of the family.
+/// An error for files whose keys have another order or encoding than those of the family.
 fn check_order(properties: &TableProperties, family: &Family) -> Result<()> {
     let cmp = family.cmp.user();
     let name = properties.comparator_name();
@@ -279,7 +280,8 @@ fn check_order(properties: &TableProperties, family: &Family) -> Result<()> {
     Ok(())
 }
 
-/// Shows `entries` all that is in the table, or, unless it is to be read through, its ends and its range deletions.
+/// Passes all entries of the table to `entries` or, unless the file must be read completely, its first and
+/// last entries and its range deletions.
 fn read_entries(
     table: &Arc<Table>,
     options: &IngestExternalFileOptions,
@@ -288,7 +290,7 @@ fn read_entries(
 ) -> Result<()> {
     let index = table.index()?;
     let cmp = table.comparator();
-    // Separators lie between the keys of two blocks: out of order, some block is.
+    // Separators are between the keys of two blocks: if they are out of order, some block is.
     for block in 1..index.len() {
         let (left, right) = (index.separator(block - 1), index.separator(block));
         let order = match index.has_user_keys() {
@@ -331,7 +333,8 @@ fn read_entries(
     Ok(())
 }
 
-/// True if a row of a table with these properties and data blocks of these sizes may be too large: then its rows are to be looked at.
+/// True if a table with these properties and data blocks of these sizes may have a row that is too large:
+/// then its rows must be read.
 fn may_hold_large_rows(
     properties: &TableProperties,
     limit: RowLimit,
@@ -342,7 +345,7 @@ fn may_hold_large_rows(
         return false;
     }
     let compression = String::from_utf8_lossy(&properties.compression);
-    // How many bytes one of a block holds at most: a run of equal bytes of any length takes so little in these formats.
+    // The maximum decompressed size per byte of a block: that of a run of equal bytes in these formats.
     let most = match CompressionType::from_property_name(&compression) {
         Some(CompressionType::None) => 1,
         Some(CompressionType::Snappy) => 22,
@@ -354,15 +357,15 @@ fn may_hold_large_rows(
     blocks.any(|size| size.saturating_mul(most) > limit)
 }
 
-/// What the entries met so far come to.
+/// The summary of the entries read so far.
 struct Entries<'a> {
     cmp: &'a InternalComparator,
     limit: RowLimit,
-    /// Any sequence number may stand in them.
+    /// Entries may have any sequence number.
     any_seqno: bool,
     last: Vec<u8>,
     bounds: Option<(Vec<u8>, Vec<u8>)>,
-    /// The same, without range deletions.
+    /// The bounds without range deletions.
     points: Option<(Vec<u8>, Vec<u8>)>,
     seqnos: (SeqNo, SeqNo),
     count: u64,
@@ -446,7 +449,7 @@ impl<'a> Entries<'a> {
     }
 }
 
-/// Names the row that is not taken.
+/// Adds the row that was refused to the error.
 #[cold]
 fn of_row(user_key: &[u8], error: Error) -> Error {
     let key = shown_key(user_key);

@@ -1,5 +1,5 @@
-//! Where a file goes: the lowest level with nothing of its keys in it or above, and the sequence number that makes it newer than
-//! what lies below.
+//! The placement of files: the lowest level such that neither it nor any level above has the file's keys, and
+//! the sequence number that makes the file newer than the data below.
 
 use base::{Error, ErrorKind, Result, SeqNo, UserComparator};
 use compact::levels::LevelTargets;
@@ -14,19 +14,19 @@ use crate::options::CompactionStyle;
 use crate::read::overlap::{has_entry, table_overlaps};
 use crate::read::super_version::SuperVersion;
 
-/// Where a file goes.
+/// The placement of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place {
     pub level: usize,
-    /// That of all its entries; 0 if it needs none.
+    /// The sequence number of all entries; 0 if the file needs none.
     pub seqno: SeqNo,
 }
 
-/// Of each file, whether each level holds something of its keys.
+/// For each file, whether each level has some of its keys.
 pub(super) type Overlaps = Vec<Vec<bool>>;
 
 impl PreparedFamily {
-    /// True if a memtable holds something of the keys of a file, or of the range that the files replace.
+    /// True if a memtable has keys of a file, or of the range that the files replace.
     pub fn overlaps_memtables(&self, super_version: &SuperVersion) -> Result<bool> {
         let user = self.family.cmp.user();
         if let Some(range) = &self.replace {
@@ -48,7 +48,7 @@ impl PreparedFamily {
         Ok(false)
     }
 
-    /// Looks into the tables of `version` that have room for keys of the files.
+    /// Searches the tables of `version` whose ranges overlap the files.
     pub fn overlaps(&self, version: &Version) -> Result<Overlaps> {
         let levels = 0..version.num_levels();
         let of_file = |file: &ExternalFile| {
@@ -60,8 +60,8 @@ impl PreparedFamily {
         self.files.iter().map(|file| of_file(&file.external)).collect()
     }
 
-    /// Finds each file its place. Files that overlap each other go one above the other, in their order. `last` is the last sequence
-    /// number in use, before and after.
+    /// Determines the placement of each file. Files that overlap each other are placed above one another, in
+    /// order. `last` is the database's last sequence number, before and after.
     pub fn place(
         &self,
         version: &Version,
@@ -85,12 +85,13 @@ impl PreparedFamily {
         };
         let user = self.family.cmp.user();
         let mut places: Vec<Place> = Vec::new();
-        // The files before it in this batch, none of which it overlaps, and the level all of the batch must lie above.
+        // The earlier files of the current batch, none of which overlaps another, and the level that the
+        // batch must be above.
         let mut batch_start = 0;
         let mut below: Option<usize> = None;
         for (at, file) in self.files.iter().enumerate() {
             let file = &file.external;
-            // As RocksDB does: what counts is the range of the whole batch.
+            // As in RocksDB, the range of the whole batch counts.
             if overlaps_batch(&self.files[batch_start..at], file, user) {
                 below = places[batch_start..].iter().map(|place| place.level).min();
                 batch_start = at;
@@ -134,7 +135,7 @@ fn overlaps_batch(
     !batch.iter().all(|other| before(&other.external)) && !batch.iter().all(|other| behind(&other.external))
 }
 
-/// What places of a family's files depend on.
+/// The data that determines the placement of a family's files.
 struct Finder<'a> {
     prepared: &'a PreparedFamily,
     version: &'a Version,
@@ -173,7 +174,7 @@ impl Finder<'_> {
             true => 0,
             false => below.unwrap_or(num_levels),
         };
-        // Files that keep their sequence numbers may overlap nothing at all.
+        // Files that keep their sequence numbers may overlap no data at all.
         let looked_at = if keeps_seqnos { num_levels } else { end };
         let (start, limit) = (file.start(), file.limit());
         let mut level = 0;
@@ -182,12 +183,12 @@ impl Finder<'_> {
             if candidate > 0 && candidate < self.base_level {
                 continue;
             }
-            // What a compaction is about to put there counts as if it were there.
+            // Data that a compaction is about to write there counts as if it were there already.
             if overlaps || self.running.writes_to(user, candidate, start, limit) {
                 overlaps_db = true;
                 break;
             }
-            // Nothing of its keys, but files may still have room for them.
+            // The level has none of its keys, but the range of a file may still include them.
             let fits = candidate == 0 || !self.version.overlaps(candidate, Some(start), Some(limit));
             if candidate < end && fits {
                 level = candidate;
@@ -206,7 +207,7 @@ impl Finder<'_> {
         Ok(Place { level, seqno })
     }
 
-    /// In the last level, which holds nothing but files that came there like this one.
+    /// The placement in the last level, which has only files that were ingested behind as well.
     fn place_behind(&self, file: &ExternalFile) -> Result<Place> {
         let last = self.version.num_levels() - 1;
         let (start, limit) = (Some(file.start()), Some(file.limit()));
@@ -242,7 +243,7 @@ impl Finder<'_> {
     }
 }
 
-/// True if `level` holds an entry or a range tombstone of the keys of `file`.
+/// True if `level` has an entry or a range tombstone for keys in the range of `file`.
 fn level_overlaps(
     family: &Family,
     version: &Version,

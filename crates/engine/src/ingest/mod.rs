@@ -1,9 +1,10 @@
-//! Table files from outside: written ([`sst_file_writer`]), taken up, exported and imported again.
+//! External table files: written ([`sst_file_writer`]), ingested, exported and imported.
 //!
-//! Taking files up has two phases. `prepare` looks at them and puts copies or links of them into the directory, under numbers
-//! of their own and in no version; it disturbs nobody. `commit` stops the writers, flushes memtables that overlap, finds each
-//! file its level and its sequence number, and records all of them, of all families, in one step of the MANIFEST. The way of a
-//! file stands in `docs/flow/08_ingest.md`.
+//! An ingestion has two phases. `prepare` inspects the files and puts copies or links of them into the
+//! directory, under numbers of their own and in no version; reads and writes go on meanwhile. `commit` stops
+//! the writers, flushes memtables that overlap, determines the level and sequence number of each file, and
+//! records all files of all families in one step of the MANIFEST. `docs/flow/08_ingest.md` describes the path
+//! of a file.
 
 mod commit;
 pub mod export;
@@ -27,47 +28,52 @@ use crate::db::{Db, Handle};
 use prepare::PreparedFamily;
 pub use replace::RangeOpt;
 
-/// How files are ingested. Names and defaults are RocksDB's.
+/// The options of an ingestion. Names and defaults are RocksDB's.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IngestExternalFileOptions {
-    /// Files are moved into the database: linked where the file system can, and their old names removed once they are in. Default:
-    /// false, files are copied.
+    /// Files are moved into the database: linked if the file system supports that, and their original names
+    /// removed after the ingestion. Otherwise files are copied. Default: false.
     pub move_files: bool,
-    /// Files are linked into the database and keep their old names: whoever writes to such a file afterwards damages the
-    /// database. Not together with [`move_files`](Self::move_files). Default: false.
+    /// Files are linked into the database and keep their original names: a later write to such a file damages
+    /// the database. Not together with [`move_files`](Self::move_files). Default: false.
     pub link_files: bool,
-    /// A file that cannot be linked, because it lies on another file system, is copied. Default: true.
+    /// A file that cannot be linked, because it is on another file system, is copied. Default: true.
     pub failed_move_fall_back_to_copy: bool,
-    /// Snapshots taken before do not show what is ingested: with one alive each file gets a sequence number, and with none
-    /// whoever takes one meanwhile waits until the files are in. Default: true.
+    /// Snapshots taken before do not show the ingested data: with an open snapshot each file gets a sequence
+    /// number, and without one new snapshots wait until the files are installed. Default: true.
     pub snapshot_consistency: bool,
-    /// A file may be given a sequence number, which it needs where it overlaps what is in the database, or a snapshot is alive.
-    /// Without it such a file is refused. Default: true.
+    /// A file may get a sequence number, which it needs if it overlaps data of the database or if a snapshot
+    /// is open. Otherwise such a file is refused. Default: true.
     pub allow_global_seqno: bool,
-    /// Memtables that overlap the files, or hold anything while a file goes to L0, are flushed while writers wait. Without it the files are
-    /// refused then. Default: true.
+    /// Memtables that overlap the files, or have rows while a file goes to L0, are flushed while writers
+    /// wait. Otherwise the files are refused in this case. Default: true.
     pub allow_blocking_flush: bool,
-    /// Files go below all that is there, to the last level: where the database has a key of theirs, its own stays. Takes a family
-    /// with [`cf_allow_ingest_behind`](crate::ColumnFamilyOptions::cf_allow_ingest_behind). Snapshots show them. Default: false.
+    /// Files go to the last level, below all existing data: for a key that the database has already, its own
+    /// value stays. Requires a family with
+    /// [`cf_allow_ingest_behind`](crate::ColumnFamilyOptions::cf_allow_ingest_behind). Snapshots show the
+    /// files. Default: false.
     pub ingest_behind: bool,
-    /// A sequence number that is given to a file is written into it, for RocksDB before 5.16. The file is written once more for
-    /// it, while writers wait. Default: false, the MANIFEST alone has it.
+    /// The sequence number of a file is written into it, for RocksDB before 5.16. The file is copied for
+    /// that, while writers wait. Otherwise only the MANIFEST has the number. Default: false.
     pub write_global_seqno: bool,
-    /// Reads files through first and verifies the checksum of each block, and the order, kind and sequence number of each entry.
-    /// Without it a file's ends, index and range deletions alone are looked at. Default: false.
+    /// Files are read completely first, to verify the checksum of each block and the order, kind and sequence
+    /// number of each entry. Otherwise only a file's first and last entries, its index and its range
+    /// deletions are read. Default: false.
     pub verify_checksums_before_ingest: bool,
-    /// Bytes read at a time for it; 0: as many as iterators read ahead at most. Default: 0.
+    /// The readahead of that verification in bytes; 0: the maximum readahead of iterators. Default: 0.
     pub verify_checksums_readahead_size: usize,
-    /// Where the database has checksums over whole files, that of each file is made, and compared with the one that came
-    /// along, if one did. Without it one that came along is believed. Default: true.
+    /// If the database has checksums of whole files, the checksum of each file is computed, and compared with
+    /// the given one, if there is one. Otherwise a given checksum is accepted unverified. Default: true.
     pub verify_file_checksum: bool,
     /// Files that cannot go to the last level are refused with `TryAgain`. Default: false.
     pub fail_if_not_bottommost_level: bool,
-    /// Files may be tables of a database, with entries of any sequence number, which they keep, and of any column family. They must
-    /// not overlap what is in the database. They may overlap one another: of one key, a later file must then have the newer
-    /// entry. Files are read through to see what they hold; those that refer to blob files are refused. Default: false.
+    /// Files may be tables of a database, of any column family, with entries of any sequence number, which
+    /// they keep. They must not overlap data of the database. They may overlap one another: for a common key,
+    /// a later file must have the newer entry. Files are read completely to determine their contents; files
+    /// that refer to blob files are refused. Default: false.
     pub allow_db_generated_files: bool,
-    /// Blocks of the database's own tables that are read to see whether they overlap stay in the block cache. Default: true.
+    /// Blocks of the database's own tables that are read to determine whether they overlap stay in the block
+    /// cache. Default: true.
     pub fill_cache: bool,
 }
 
@@ -92,46 +98,51 @@ impl Default for IngestExternalFileOptions {
     }
 }
 
-/// Files for one column family.
+/// The files to ingest into one column family.
 #[derive(Clone, Debug)]
 pub struct IngestExternalFileArg {
-    /// The family.
+    /// The column family.
     pub column_family: ColumnFamily,
-    /// Where the files lie. Where they have the same key, a later one has the newer entry.
+    /// The paths of the files. If files have a common key, a later file has the newer entry.
     pub external_files: Vec<PathBuf>,
-    /// How.
+    /// The options of the ingestion.
     pub options: IngestExternalFileOptions,
-    /// The checksum over each file, in their order; empty: none are known.
+    /// The checksums of the files, in order; empty if not known.
     pub files_checksums: Vec<Vec<u8>>,
-    /// The names of the functions that made them; empty: none are known.
+    /// The names of the checksum functions, in order; empty if not known.
     pub files_checksum_func_names: Vec<String>,
-    /// The temperature the files are recorded with: how they are read, and where they should lie. Default: kUnknown.
+    /// The temperature recorded for the files, which determines how they are read and where they should be
+    /// placed. Default: kUnknown.
     pub file_temperature: Temperature,
-    /// All rows that the family has in this range go, in the same step: tables that lie in it are dropped, unread, and what is ingested is
-    /// all there is of it then. Every file must lie in it. Rows of it in memory are flushed first, and compactions of the family
-    /// waited for, while writers wait. A table that lies in it with a part of its keys only makes the ingestion fail: compact the range
-    /// before, or keep its keys apart by an `sst_partitioner`. Snapshots see the range as it is then:
-    /// [`snapshot_consistency`](IngestExternalFileOptions::snapshot_consistency) must be false. It takes a sequence number: a transaction that is validated
-    /// by an older one finds each key of the range written.
+    /// All existing rows of the family in this range are replaced in the same step: tables within it are
+    /// dropped unread, and the ingested files are then its only contents. Every file must be within the
+    /// range. Rows of it in memory are flushed first, and compactions of the family awaited, while writers
+    /// wait. If a table is partly within the range, the ingestion fails: compact the range first, or separate
+    /// its keys by an `sst_partitioner`. Snapshots show the new contents:
+    /// [`snapshot_consistency`](IngestExternalFileOptions::snapshot_consistency) must be false. The
+    /// replacement takes a sequence number: a transaction that is validated by an older one finds every key
+    /// of the range written.
     pub atomic_replace_range: Option<RangeOpt>,
-    /// What [`SstFileWriter::finish`](crate::SstFileWriter::finish) said of each file, in their order, so that none of them is opened to
-    /// find out; empty: they are. A file that has another size is refused, what else it says is believed, unless
-    /// [`verify_checksums_before_ingest`](IngestExternalFileOptions::verify_checksums_before_ingest) has the file read all the same.
+    /// The results of [`SstFileWriter::finish`](crate::SstFileWriter::finish), in the order of the files, so
+    /// that the files need not be opened; empty: they are opened. A file of another size is refused; the
+    /// other information is accepted unverified, unless
+    /// [`verify_checksums_before_ingest`](IngestExternalFileOptions::verify_checksums_before_ingest) requires
+    /// the file to be read.
     pub file_infos: Vec<Arc<PreparedFileInfo>>,
 }
 
-/// What is known of a finished table file without opening it.
+/// The information about a finished table file that replaces opening it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PreparedFileInfo {
     size: u64,
-    /// As they bound the file.
+    /// The smallest internal key; with `largest` it bounds the file.
     smallest: Vec<u8>,
     largest: Vec<u8>,
     properties: TableProperties,
 }
 
 impl IngestExternalFileArg {
-    /// Files without checksums.
+    /// An argument for files without checksums.
     pub fn new(
         column_family: &ColumnFamily,
         external_files: impl IntoIterator<Item = impl Into<PathBuf>>,
@@ -150,9 +161,10 @@ impl IngestExternalFileArg {
     }
 }
 
-/// Files that were prepared and are in no family yet: give it to
-/// [`commit_file_ingestion_handle`](Db::commit_file_ingestion_handle). Dropped, it takes them out of the directory again. It keeps the
-/// database open; where that is [closed](Db::close), the next open takes them out.
+/// Prepared files that are in no family yet: pass it to
+/// [`commit_file_ingestion_handle`](Db::commit_file_ingestion_handle). When it is dropped, the files are
+/// removed from the directory. It keeps the database open; if the database is [closed](Db::close), the next
+/// open removes the files.
 pub struct FileIngestionHandle {
     /// Keeps the database open.
     db: Arc<Handle>,
@@ -167,16 +179,16 @@ impl fmt::Debug for FileIngestionHandle {
 }
 
 impl FileIngestionHandle {
-    /// Takes the files out of the directory again.
+    /// Removes the files from the directory.
     ///
     /// # Errors
-    /// The first of the file system; the next open deletes what is left then.
+    /// The first error of the file system; the next open deletes the remaining files.
     pub fn abort(mut self) -> Result<()> {
         self.remove()
     }
 
     fn remove(&mut self) -> Result<()> {
-        // Another process may have files of these numbers then.
+        // After a close another process may have files of these numbers.
         self.db.inner.check_open()?;
         self.db.inner.remove_prepared(std::mem::take(&mut self.families))
     }
@@ -184,14 +196,14 @@ impl FileIngestionHandle {
 
 impl Drop for FileIngestionHandle {
     fn drop(&mut self) {
-        // Who wants to know calls `abort`.
+        // A caller that needs the error calls `abort`.
         let _ = self.remove();
     }
 }
 
 impl Db {
-    /// Takes files of a [`SstFileWriter`](crate::SstFileWriter), RocksDB's or ours, up into the default family. See
-    /// [`ingest_external_files`](Db::ingest_external_files).
+    /// Ingests files of a [`SstFileWriter`](crate::SstFileWriter), RocksDB's or ours, into the default
+    /// family. See [`ingest_external_files`](Db::ingest_external_files).
     pub fn ingest_external_file(
         &self,
         files: &[impl AsRef<Path>],
@@ -200,7 +212,7 @@ impl Db {
         self.ingest_external_file_cf(&self.default_column_family(), files, options)
     }
 
-    /// As [`ingest_external_file`](Db::ingest_external_file), into `family`.
+    /// Same as [`ingest_external_file`](Db::ingest_external_file), into `family`.
     pub fn ingest_external_file_cf(
         &self,
         family: &ColumnFamily,
@@ -211,25 +223,26 @@ impl Db {
         self.ingest_external_files(&[IngestExternalFileArg::new(family, files, options.clone())])
     }
 
-    /// Takes files up into several column families, each named once: all of them or, after an error or a crash, none. What they
-    /// hold is newer than all that was written before, and when this returns it is durable, and so is what was written before. Gives the
-    /// last sequence number with them: rows written later have higher ones.
+    /// Ingests files into several column families, each named once: all of them or, after an error or a
+    /// crash, none. Their entries are newer than everything written before. When this returns, they are
+    /// durable, and so is everything written before. Returns the last sequence number including them: rows
+    /// written later have higher ones.
     ///
-    /// Each file goes to the lowest level that has nothing in its way. Writers wait while memtables that overlap the files are flushed,
-    /// the WAL is synced, tables that overlap are looked at, and the MANIFEST is written.
+    /// Each file goes to the lowest level possible. Writers wait while memtables that overlap the files are
+    /// flushed, the WAL is synced, tables that overlap are searched, and the MANIFEST is written.
     ///
     /// # Errors
-    /// `InvalidArgument` for what no file can be ingested with: other comparators, other column families, unknown versions, options
-    /// that contradict each other. `Corruption` for files that are not what they say. `TryAgain` as the options say.
-    /// The directory is as it was then.
+    /// `InvalidArgument` for files that cannot be ingested: other comparators, other column families, unknown
+    /// versions, options that contradict each other. `Corruption` for damaged or inconsistent files.
+    /// `TryAgain` as described at the options. After an error the directory is unchanged.
     pub fn ingest_external_files(&self, args: &[IngestExternalFileArg]) -> Result<SeqNo> {
         let handle = self.prepare_file_ingestion(args)?;
         self.commit_file_ingestion_handle(handle)
     }
 
-    /// Does all of an ingestion that disturbs nobody: looks at the files and copies or links them into the directory, so that
-    /// [`commit_file_ingestion_handle`](Db::commit_file_ingestion_handle) is short. Errors as
-    /// [`ingest_external_files`](Db::ingest_external_files).
+    /// Does the part of an ingestion that does not block writers: inspects the files and copies or links them
+    /// into the directory, so that [`commit_file_ingestion_handle`](Db::commit_file_ingestion_handle) is
+    /// short. Errors are those of [`ingest_external_files`](Db::ingest_external_files).
     pub fn prepare_file_ingestion(&self, args: &[IngestExternalFileArg]) -> Result<FileIngestionHandle> {
         let db = &self.0.inner;
         db.check_open()?;
@@ -237,19 +250,19 @@ impl Db {
             db: self.0.clone(),
             families: Vec::new(),
         };
-        // Dropped with an error, the handle removes what is there by then.
+        // After an error the handle is dropped, and removes the files prepared so far.
         catch_or_fail(|| db.prepare_ingestion(args, &mut handle.families))?;
         Ok(handle)
     }
 
-    /// Makes the files of a prepared ingestion part of their families. Errors as
+    /// Makes the files of a prepared ingestion part of their families. Errors are those of
     /// [`ingest_external_files`](Db::ingest_external_files).
     pub fn commit_file_ingestion_handle(&self, handle: FileIngestionHandle) -> Result<SeqNo> {
         self.commit_file_ingestion_handles(vec![handle])
     }
 
-    /// Makes the files of several prepared ingestions part of their families, all or none of them. Several may be for one family,
-    /// with the same options: files of a later one are the newer ones.
+    /// Makes the files of several prepared ingestions part of their families, all or none of them. Several
+    /// may be for one family, with the same options: the files of a later handle are newer.
     pub fn commit_file_ingestion_handles(&self, mut handles: Vec<FileIngestionHandle>) -> Result<SeqNo> {
         let db = &self.0.inner;
         db.check_open()?;

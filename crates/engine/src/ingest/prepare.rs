@@ -1,4 +1,5 @@
-//! The first phase: files are looked at, and copied or linked into the directory, where no version holds them.
+//! The first phase: files are inspected, and copied or linked into the directory, where no version refers to
+//! them.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,31 +17,31 @@ use crate::jobs::file_checksum;
 use crate::log::log_line;
 use crate::options::FileChecksumGenFactory;
 
-/// The files of one family, ready to be put in place.
+/// The prepared files of one family.
 pub(crate) struct PreparedFamily {
     pub family: Arc<Family>,
     pub options: IngestExternalFileOptions,
-    /// What they take the place of.
+    /// The range that the files replace.
     pub replace: Option<RangeOpt>,
     pub temperature: Temperature,
-    /// In the order they were given.
+    /// The files in the order they were given.
     pub files: Vec<PreparedFile>,
 }
 
-/// A file that lies in the directory and in no version.
+/// A file that is in the directory and in no version.
 pub(crate) struct PreparedFile {
     pub external: ExternalFile,
-    /// Where it came from.
+    /// The original path.
     pub from: PathBuf,
-    /// Where it lies; not yet, if it could not be brought there.
+    /// The path in the directory; the file may be missing if it could not be brought there.
     pub path: PathBuf,
-    /// It has bytes of its own.
+    /// The file is a copy and not a link.
     pub copied: bool,
     pub checksum: Option<FileChecksum>,
 }
 
 impl DbInner {
-    /// Prepares each of `args`. What is in `prepared` after an error is to be removed.
+    /// Prepares each of `args`. After an error the caller must remove the files in `prepared`.
     pub(super) fn prepare_ingestion(
         &self,
         args: &[IngestExternalFileArg],
@@ -177,12 +178,13 @@ impl DbInner {
             && matches!(name.and_then(filename::parse), Some(FileKind::Table(_)))
     }
 
-    /// Brings the file `from` into the directory as `to`, and makes its bytes durable. True if it was copied.
+    /// Copies or links the file `from` into the directory as `to`, and makes its contents durable. True if it
+    /// was copied.
     pub(super) fn stage(&self, from: &Path, to: &Path, options: &IngestExternalFileOptions) -> Result<bool> {
         let fs = &*self.options.fs;
         if options.move_files || options.link_files {
             match fs.link(from, to) {
-                // Who wrote it need not have synced it.
+                // The writer of the file may not have synced it.
                 Ok(()) => return fs.sync_file(to).map(|()| false),
                 Err(error) if !options.failed_move_fall_back_to_copy => return Err(error),
                 Err(error) if error.kind() == ErrorKind::NoSpace => return Err(error),
@@ -199,7 +201,7 @@ impl DbInner {
         copy(fs, from, to, &Progress::new()).map(|()| true)
     }
 
-    /// The checksums over whole files: made, compared, or believed.
+    /// The checksums of whole files: computed, compared, or accepted as given.
     fn add_checksums(&self, arg: &IngestExternalFileArg, files: &mut [PreparedFile]) -> Result<()> {
         let factory = self.options.file_checksum_gen_factory;
         if factory == FileChecksumGenFactory::None {
@@ -241,7 +243,7 @@ impl DbInner {
         Ok(())
     }
 
-    /// The checksum over the whole file at `path`, if the database has such.
+    /// The checksum of the whole file at `path`, if the database has such checksums.
     pub(super) fn checksum_of(&self, path: &Path) -> Result<Option<FileChecksum>> {
         let access = vfs::OpenOptions {
             access: vfs::Access::Sequential,
@@ -251,8 +253,8 @@ impl DbInner {
         file_checksum::of_file(self.options.file_checksum_gen_factory, &*file)
     }
 
-    /// Takes prepared files out of the directory again, unless the database was closed meanwhile: then they may be another's.
-    /// Gives the first error, after all were tried.
+    /// Removes prepared files from the directory, unless the database was closed meanwhile: then the files
+    /// may belong to another process. All are tried; returns the first error.
     pub(super) fn remove_prepared(&self, families: Vec<PreparedFamily>) -> Result<()> {
         let fs = &*self.options.fs;
         let files = families.iter().flat_map(|family| &family.files);
@@ -260,7 +262,7 @@ impl DbInner {
         if files.peek().is_none() {
             return Ok(());
         }
-        // A close needs the write queue's lock before it lets another open the database.
+        // A close needs the write queue's lock before another process can open the database.
         let _writer = self.writer.lock();
         if self.state.lock().closing {
             return Ok(());
@@ -277,7 +279,7 @@ impl DbInner {
     }
 }
 
-/// Refuses what a range cannot be replaced with.
+/// An error if the range cannot be replaced with these files and options.
 fn check_replaced_range(
     range: &RangeOpt,
     family: &Family,
@@ -310,7 +312,7 @@ fn unknown_function(told: &FileChecksum, path: &Path) -> Error {
 }
 
 impl PreparedFamily {
-    /// True if two of the files have room for the same key.
+    /// True if the ranges of two of the files overlap.
     pub fn files_overlap(&self) -> bool {
         let cmp = &self.family.cmp;
         let mut sorted: Vec<&ExternalFile> = self.files.iter().map(|file| &file.external).collect();
@@ -326,7 +328,7 @@ impl PreparedFamily {
         }
     }
 
-    /// Refuses files that overlap each other where they must not.
+    /// An error if files overlap each other and must not.
     pub fn check_overlap(&self) -> Result<()> {
         if !self.files_overlap() {
             return Ok(());

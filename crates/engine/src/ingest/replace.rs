@@ -1,4 +1,4 @@
-//! A range whose rows give way to the files that are ingested: tables that lie in it are dropped in the same step.
+//! The replacement of a range by ingested files: tables within the range are dropped in the same step.
 
 use std::cmp::Ordering;
 use std::ops::Bound;
@@ -16,12 +16,12 @@ use crate::db::removals::KeyRange;
 use crate::read::merging_cursor::before_key;
 use crate::read::super_version::SuperVersion;
 
-/// User keys from `start` on up to `limit`, which is none of them; `None`: from the first, and up to the last.
+/// A range of user keys from `start` (inclusive) to `limit` (exclusive); `None`: unbounded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RangeOpt {
-    /// The first one.
+    /// The first key, inclusive.
     pub start: Option<Vec<u8>>,
-    /// The one behind the last.
+    /// The end of the range, exclusive.
     pub limit: Option<Vec<u8>>,
 }
 
@@ -36,7 +36,7 @@ impl RangeOpt {
         }
     }
 
-    /// The keys of it.
+    /// The range as a [`KeyRange`].
     pub(super) fn to_key_range(&self) -> KeyRange {
         KeyRange {
             begin: self.start.clone(),
@@ -49,7 +49,7 @@ impl RangeOpt {
         start.is_none_or(|start| user.compare(start, key).is_le())
     }
 
-    /// True if nothing up to `largest`, as it bounds a file, lies at the limit or behind.
+    /// True if a file whose largest bound is `largest` ends before the limit.
     fn ends_behind(&self, user: &UserComparator, largest: &[u8]) -> bool {
         self.limit.as_ref().is_none_or(
             |limit| match user.compare(internal_key::user_key(largest), limit) {
@@ -60,12 +60,12 @@ impl RangeOpt {
         )
     }
 
-    /// True if all between these internal keys, which bound a file, lies in it.
+    /// True if a file with these internal keys as bounds is within the range.
     fn contains(&self, user: &UserComparator, smallest: &[u8], largest: &[u8]) -> bool {
         self.starts_at_or_before(user, internal_key::user_key(smallest)) && self.ends_behind(user, largest)
     }
 
-    /// True if some key between them does.
+    /// True if a file with these internal keys as bounds overlaps the range.
     fn meets(&self, user: &UserComparator, smallest: &[u8], largest: &[u8]) -> bool {
         let begins_behind = self.limit.as_ref().is_some_and(|limit| {
             let first = internal_key::user_key(smallest);
@@ -81,12 +81,12 @@ impl RangeOpt {
         !begins_behind && !ends_before
     }
 
-    /// True if all of `file` lies in it.
+    /// True if `file` is within the range.
     pub(super) fn contains_file(&self, user: &UserComparator, file: &ExternalFile) -> bool {
         self.contains(user, &file.smallest, &file.largest)
     }
 
-    /// True if a memtable holds something of it, or a range tombstone that may be about it.
+    /// True if a memtable has a row of the range, or a range tombstone that may overlap it.
     pub(super) fn meets_memtables(
         &self,
         user: &UserComparator,
@@ -125,10 +125,10 @@ impl RangeOpt {
         Ok(false)
     }
 
-    /// The tables of `version` that give way, with their levels.
+    /// The tables of `version` that are dropped, with their levels.
     ///
     /// # Errors
-    /// `InvalidArgument` if one lies in the range with a part of its keys only.
+    /// `InvalidArgument` if a table is partly within the range.
     pub(super) fn replaced(&self, version: &Version) -> Result<Vec<(usize, Arc<FileMetadata>)>> {
         let user = version.cmp().user();
         let mut replaced = Vec::new();
@@ -151,7 +151,7 @@ impl RangeOpt {
 }
 
 impl DbInner {
-    /// Notes, for transactions that have read them, the ranges whose rows give way, and takes a sequence number for that.
+    /// Records the replaced ranges, for transactions that have read them, with a new sequence number.
     pub(super) fn note_replaced(
         &self,
         families: &[PreparedFamily],
@@ -186,7 +186,7 @@ pub(super) fn without(
     builder.build().map(Arc::new)
 }
 
-/// What the MANIFEST is told of them.
+/// The deletions of these tables for a version edit.
 pub(super) fn deletions(replaced: &[(usize, Arc<FileMetadata>)]) -> impl Iterator<Item = (u32, u64)> {
     replaced.iter().map(|(level, file)| (*level as u32, file.number))
 }

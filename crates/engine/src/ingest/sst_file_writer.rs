@@ -1,4 +1,4 @@
-//! Writes table files outside of any database, to be ingested into one.
+//! Writes table files outside of any database, for a later ingestion.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,47 +15,49 @@ use crate::jobs::file_checksum::FileSum;
 use crate::jobs::output::table_format;
 use crate::options::{ColumnFamilyOptions, FileChecksumGenFactory, Options};
 
-/// RocksDB's version of external files: with room for a global sequence number.
+/// RocksDB's version number of external files with room for a global sequence number.
 const VERSION: i32 = 2;
 
-/// What a [`SstFileWriter`] wrote.
+/// The description of a file that a [`SstFileWriter`] wrote.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ExternalSstFileInfo {
-    /// Where.
+    /// The path of the file.
     pub file_path: PathBuf,
-    /// Smallest user key of a put, merge or deletion; empty without one.
+    /// The smallest user key of a put, merge or deletion; empty without one.
     pub smallest_key: Vec<u8>,
-    /// Largest such key; empty without one.
+    /// The largest such key; empty without one.
     pub largest_key: Vec<u8>,
-    /// Where the first range deletion begins; empty without one.
+    /// The smallest start key of the range deletions; empty without one.
     pub smallest_range_del_key: Vec<u8>,
-    /// Where the one that reaches furthest ends, exclusive; empty without one.
+    /// The largest end key of the range deletions, exclusive; empty without one.
     pub largest_range_del_key: Vec<u8>,
-    /// The checksum over the whole file, if [`file_checksum_gen_factory`](Options::file_checksum_gen_factory) makes one.
+    /// The checksum of the whole file, if [`file_checksum_gen_factory`](Options::file_checksum_gen_factory)
+    /// makes one.
     pub file_checksum: Vec<u8>,
-    /// The name of its function; empty without one.
+    /// The name of the checksum function; empty without one.
     pub file_checksum_func_name: String,
-    /// The sequence number of every entry, until the file is ingested: 0.
+    /// The sequence number of every entry until the file is ingested: 0.
     pub sequence_number: SeqNo,
-    /// Bytes.
+    /// The size in bytes.
     pub file_size: u64,
-    /// Entries, range deletions not counted.
+    /// The number of entries, without range deletions.
     pub num_entries: u64,
-    /// Range deletions, as they were added.
+    /// The number of range deletions, as they were added.
     pub num_range_del_entries: u64,
-    /// RocksDB's version of external files: 2.
+    /// RocksDB's version number of external files: 2.
     pub version: i32,
-    /// What an ingestion need not open the file for: see
-    /// [`IngestExternalFileArg::file_infos`](crate::IngestExternalFileArg::file_infos). `None` until the file is finished.
+    /// The information that saves an ingestion from opening the file: see
+    /// [`IngestExternalFileArg::file_infos`](crate::IngestExternalFileArg::file_infos). `None` until the file
+    /// is finished.
     pub prepared_file_info: Option<Arc<PreparedFileInfo>>,
 }
 
-/// Writes a table file that [`Db::ingest_external_file`](crate::Db::ingest_external_file) takes up, or RocksDB's
-/// `IngestExternalFile`. Each file holds one entry a key, in the family's order; range deletions come in any order, and do not
-/// delete entries of the same file.
+/// Writes a table file for [`Db::ingest_external_file`](crate::Db::ingest_external_file), or for RocksDB's
+/// `IngestExternalFile`. A file has one entry per key, in the family's order. Range deletions are added in
+/// any order, and do not delete entries of the same file.
 ///
-/// A file that was opened and not finished is removed when the writer is dropped. In families with timestamps keys have theirs behind
-/// them, as everywhere.
+/// A file that was opened and not finished is removed when the writer is dropped. In families with timestamps
+/// each key ends with its timestamp.
 ///
 /// ```
 /// use esker::{Db, IngestExternalFileOptions, Options, SstFileWriter};
@@ -77,7 +79,7 @@ pub struct SstFileWriter {
     checksums: FileChecksumGenFactory,
     create: CreateOptions,
     table: TableWriterOptions,
-    /// Files opened so far: each has another number, so that no two tables have one unique id.
+    /// The number of files opened so far: it makes the unique ids of the tables different.
     files: u64,
     open: Option<OpenFile>,
 }
@@ -87,7 +89,7 @@ struct OpenFile {
     writer: TableWriter,
     sum: FileSum,
     info: ExternalSstFileInfo,
-    /// The internal key being made, or the last one.
+    /// The current or last internal key.
     key: Vec<u8>,
 }
 
@@ -100,8 +102,8 @@ impl std::fmt::Debug for SstFileWriter {
 }
 
 impl SstFileWriter {
-    /// For files of any family that has [`options.column_family`](Options::column_family) as its options: what they say of tables,
-    /// their comparator first of all. Written are they with the compression of the last level.
+    /// A writer for files of any family with the options [`options.column_family`](Options::column_family):
+    /// their comparator and table options apply. Files are compressed like the last level.
     pub fn new(options: &Options) -> SstFileWriter {
         let family = &options.column_family;
         SstFileWriter::with(
@@ -111,7 +113,7 @@ impl SstFileWriter {
         )
     }
 
-    /// For files that can be ingested into `family` alone, and are written as its options say.
+    /// A writer for files that can be ingested into `family` only, with that family's options.
     pub fn for_column_family(options: &Options, family: &ColumnFamily) -> SstFileWriter {
         let mut writer = SstFileWriter::with(options, &family.0.options, family.0.cmp.clone());
         writer.table.prefix_extractor = family.0.prefix_extractor.clone();
@@ -151,11 +153,12 @@ impl SstFileWriter {
         }
     }
 
-    /// Begins a file. One that is there is removed, not written over: where a database took it up with `link_files`, or `move_files`
-    /// could not take its name away, it is one of the database's own by another name.
+    /// Begins a file. An existing file is removed and not overwritten: if a database ingested it with
+    /// `link_files`, or `move_files` could not remove its name, it is one of the database's own files.
     ///
     /// # Errors
-    /// `InvalidArgument` while another is open, and for options that contradict each other; those of the file system.
+    /// `InvalidArgument` while another file is open, and for options that contradict each other; the errors
+    /// of the file system.
     pub fn open(&mut self, path: impl AsRef<Path>) -> Result<()> {
         if self.open.is_some() {
             return Err(Error::invalid_argument("File is already opened"));
@@ -173,7 +176,7 @@ impl SstFileWriter {
             ..self.table.clone()
         };
         let writer = TableWriter::new(file, options).inspect_err(|_| {
-            // What failed is what the user is to hear of.
+            // The first error is the one to report.
             let _ = self.fs.remove(path);
         })?;
         self.open = Some(OpenFile {
@@ -193,30 +196,31 @@ impl SstFileWriter {
     /// Adds `key` with `value`.
     ///
     /// # Errors
-    /// `InvalidArgument` if no file is open, `key` does not come after the one before, or key or value is too large, as for
-    /// [`Db::put`](crate::Db::put); those of the file.
+    /// `InvalidArgument` if no file is open, if `key` does not sort after the previous one, or if key or
+    /// value is too large, as for [`Db::put`](crate::Db::put); the errors of the file.
     pub fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         self.add(key, Kind::Value, value)
     }
 
-    /// Adds `key` as of `timestamp` with `value`, for a family with timestamps: the same as [`put`](SstFileWriter::put) of both in one. Of one
-    /// key the newest timestamp comes first.
+    /// Adds `key` as of `timestamp` with `value`, for a family with timestamps: the same as
+    /// [`put`](SstFileWriter::put) of the key followed by its timestamp. For one key the newest timestamp
+    /// must be added first.
     ///
     /// # Errors
-    /// Those of `put`; `InvalidArgument` for a timestamp that is not of the family's size.
+    /// The errors of `put`; `InvalidArgument` for a timestamp that does not have the family's size.
     pub fn put_at(&mut self, key: &[u8], timestamp: &[u8], value: &[u8]) -> Result<()> {
         let key = self.stamped(key, timestamp)?;
         self.put(&key, value)
     }
 
-    /// Adds the deletion of `key` as of `timestamp`. As [`put_at`](SstFileWriter::put_at).
+    /// Adds the deletion of `key` as of `timestamp`. Same rules as for [`put_at`](SstFileWriter::put_at).
     pub fn delete_at(&mut self, key: &[u8], timestamp: &[u8]) -> Result<()> {
         let key = self.stamped(key, timestamp)?;
         self.delete(&key)
     }
 
-    /// Adds the deletion, as of `timestamp`, of all from `begin` up to `end`, exclusive. As [`put_at`](SstFileWriter::put_at) and
-    /// [`delete_range`](SstFileWriter::delete_range).
+    /// Adds the deletion, as of `timestamp`, of all keys from `begin` (inclusive) to `end` (exclusive). Same
+    /// rules as for [`put_at`](SstFileWriter::put_at) and [`delete_range`](SstFileWriter::delete_range).
     pub fn delete_range_at(&mut self, begin: &[u8], end: &[u8], timestamp: &[u8]) -> Result<()> {
         let (begin, end) = (self.stamped(begin, timestamp)?, self.stamped(end, timestamp)?);
         self.delete_range(&begin, &end)
@@ -229,7 +233,8 @@ impl SstFileWriter {
         }
     }
 
-    /// Adds `key` with columns, in any order. As [`put`](SstFileWriter::put); as RocksDB has it `Corruption` if two have one name.
+    /// Adds `key` with columns, in any order. Same rules as for [`put`](SstFileWriter::put); `Corruption`, as
+    /// in RocksDB, if two columns have one name.
     pub fn put_entity(&mut self, key: &[u8], columns: &[(&[u8], &[u8])]) -> Result<()> {
         let lens = columns.iter().flat_map(|column| [column.0.len(), column.1.len()]);
         let bytes = lens.fold(0, usize::saturating_add);
@@ -241,12 +246,13 @@ impl SstFileWriter {
         self.add(key, Kind::WideColumnEntity, &value)
     }
 
-    /// Adds a merge operand for `key`. As [`put`](SstFileWriter::put).
+    /// Adds a merge operand for `key`. Same rules as for [`put`](SstFileWriter::put).
     pub fn merge(&mut self, key: &[u8], operand: &[u8]) -> Result<()> {
         self.add(key, Kind::Merge, operand)
     }
 
-    /// Adds the deletion of `key`: what the database has of it when the file is ingested is gone. As [`put`](SstFileWriter::put).
+    /// Adds the deletion of `key`: older values of the database are deleted by the ingestion. Same rules as
+    /// for [`put`](SstFileWriter::put).
     pub fn delete(&mut self, key: &[u8]) -> Result<()> {
         let kind = match self.table.cmp.user().timestamp_size() {
             0 => Kind::Deletion,
@@ -255,17 +261,18 @@ impl SstFileWriter {
         self.add(key, kind, &[])
     }
 
-    /// Adds a deletion of `key`, which was put once: see [`Db::single_delete`](crate::Db::single_delete). As
-    /// [`put`](SstFileWriter::put).
+    /// Adds a deletion of `key`, which was put once: see [`Db::single_delete`](crate::Db::single_delete).
+    /// Same rules as for [`put`](SstFileWriter::put).
     pub fn single_delete(&mut self, key: &[u8]) -> Result<()> {
         self.add(key, Kind::SingleDeletion, &[])
     }
 
-    /// Adds the deletion of all that the database has from `begin` up to `end`, exclusive; of nothing if they are equal.
+    /// Adds the deletion of all older keys of the database from `begin` (inclusive) to `end` (exclusive); of
+    /// none if they are equal.
     ///
     /// # Errors
-    /// `InvalidArgument` if no file is open, `end` comes before `begin`, or one of them is too large, as for
-    /// [`Db::put`](crate::Db::put).
+    /// `InvalidArgument` if no file is open, if `end` sorts before `begin`, or if one of them is too large,
+    /// as for [`Db::put`](crate::Db::put).
     pub fn delete_range(&mut self, begin: &[u8], end: &[u8]) -> Result<()> {
         let cmp = self.table.cmp.user();
         let open = self.open.as_mut().ok_or_else(not_opened)?;
@@ -318,16 +325,17 @@ impl SstFileWriter {
         Ok(())
     }
 
-    /// Bytes the open file would take, about, if it were finished now; 0 if none is open.
+    /// The approximate size in bytes of the open file if it were finished now; 0 if none is open.
     pub fn file_size(&self) -> u64 {
         self.open.as_ref().map_or(0, |open| open.writer.file_size())
     }
 
-    /// Writes the rest of the file and syncs it, but not its name. The writer may then [`open`](SstFileWriter::open) another.
+    /// Writes the rest of the file and syncs it, but not its directory entry. The writer may then
+    /// [`open`](SstFileWriter::open) another file.
     ///
     /// # Errors
-    /// `InvalidArgument` if no file is open, or nothing was added; those of the file, and `Aborted` if an earlier call met one. The
-    /// file is gone then, unless more may yet be added to it.
+    /// `InvalidArgument` if no file is open, or if nothing was added; the errors of the file, and `Aborted`
+    /// if an earlier call failed. The file is then removed, unless entries may still be added to it.
     pub fn finish(&mut self) -> Result<ExternalSstFileInfo> {
         let open = self.open.take().ok_or_else(not_opened)?;
         if open.info.num_entries + open.info.num_range_del_entries == 0 {
@@ -360,7 +368,7 @@ impl Drop for SstFileWriter {
     fn drop(&mut self) {
         if let Some(open) = self.open.take() {
             open.writer.abandon();
-            // Nobody is left to be told.
+            // A drop cannot report errors.
             let _ = self.fs.remove(&open.path);
         }
     }
