@@ -13,6 +13,7 @@ const DONE: &[&str] = &[
     "crates/compact/",
     "crates/engine/src/ingest/",
     "crates/engine/src/jobs/",
+    "crates/engine/src/options/",
     "crates/engine/src/read/",
     "crates/engine/src/write/",
     "crates/manifest/",

@@ -1,4 +1,5 @@
-//! The text of what compactions are steered by: `{size_ratio=1;min_merge_width=2;...}`, `kMinOverlappingRatio`, `1:1:2`.
+//! The text form of compaction options: `{size_ratio=1;min_merge_width=2;...}`, `kMinOverlappingRatio`,
+//! `1:1:2`.
 
 use base::{Result, Temperature};
 use compact::{
@@ -11,16 +12,18 @@ use super::fields::{Field, fields, parse_onto, split_outside_braces, text};
 use super::wrong::Wrong;
 use crate::options::table::{OptionValue, enum_option};
 
-/// How a family's files are merged.
+/// The compaction style of a family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CompactionStyle {
-    /// Each level ten times the one above, each a sorted run.
+    /// Each level is a sorted run ten times as large as the one above.
     Level,
-    /// Sorted runs one after the other in time, merged when several are of similar size: writes less, and needs more space.
+    /// Sorted runs ordered by age, merged when several are of similar size: writes less, and needs more
+    /// space.
     Universal,
-    /// Files lie in L0, and the oldest are dropped with all that is in them once they are too old or too many.
+    /// All files are in L0, and the oldest are dropped with their contents once they are too old or too
+    /// large.
     Fifo,
-    /// Flushed files pile up in L0 until somebody compacts them by hand.
+    /// Flushed files accumulate in L0 until a manual compaction.
     None,
 }
 
@@ -36,7 +39,8 @@ enum_option!(CompactionStopStyle, "compaction stop style",
     "kCompactionStopStyleTotalSize" => CompactionStopStyle::TotalSize,
 );
 
-/// Names of fields that came after RocksDB 7.8, and with which release; written where they are not at their defaults.
+/// The names of fields that are newer than RocksDB 7.8, and their release; written only if not at their
+/// defaults.
 pub(crate) const LATER: &[(&str, &str)] = &[
     ("max_read_amp", "9.3.0"),
     ("reduce_file_locking", "10.6.0"),
@@ -84,7 +88,8 @@ const FIFO: &[Field<CompactionOptionsFifo>] = fields![
 
 const FILE_TEMPERATURE_AGE: &[Field<FileTemperatureAge>] = fields![temperature, age];
 
-/// `{{temperature=kWarm;age=10;}:{temperature=kCold;age=20;}}`; of one, the outer braces may be missing.
+/// `{{temperature=kWarm;age=10;}:{temperature=kCold;age=20;}}`; for a single entry the outer braces may be
+/// missing.
 impl OptionValue for Vec<FileTemperatureAge> {
     const TYPE: &'static str = "ages and temperatures: {{temperature=...;age=...;}:{...}}";
 
@@ -114,7 +119,7 @@ impl OptionValue for Vec<FileTemperatureAge> {
     }
 }
 
-/// Fields that steer what there is not.
+/// Fields of features that do not exist here.
 const FIFO_OTHERS: &[(&str, &str)] = &[
     ("age_for_warm", "0"),
     ("ttl", "0"),
@@ -131,7 +136,7 @@ impl OptionValue for CompactionOptionsFifo {
     }
 
     fn parse_onto(&self, text: &str) -> Option<CompactionOptionsFifo> {
-        // As RocksDB has written it long ago: the first field alone.
+        // The form of old RocksDB releases: the first field alone.
         if !text.contains('=') && !text.starts_with('{') {
             return Some(CompactionOptionsFifo {
                 max_table_files_size: OptionValue::parse(text)?,
@@ -171,17 +176,18 @@ impl OptionValue for Vec<u32> {
     }
 }
 
-/// What RocksDB writes where it is to choose the age itself.
+/// The value with which RocksDB chooses the age itself.
 pub(crate) const AGE_OF_CHOICE: u64 = u64::MAX - 1;
 
-/// The age it chooses: 30 days.
+/// The age that RocksDB chooses: 30 days.
 const CHOSEN_AGE: u64 = 30 * 24 * 60 * 60;
 
 impl ColumnFamilyOptions {
-    /// What pickers need to know. The numbers of L0 files that compact, slow and stop are put in that order, as RocksDB
-    /// does: a stop that comes before the compaction it waits for would last for ever.
+    /// The options that pickers need. The numbers of L0 files that compact, slow and stop are put in that
+    /// order, as in RocksDB: writes that stop before the compaction they wait for can start would never
+    /// continue.
     pub(crate) fn leveled(&self) -> LeveledOptions {
-        // One run is what universal compaction leaves.
+        // Universal compaction leaves one run.
         let compacts_at = match self.compaction_style {
             CompactionStyle::Universal => self.level0_file_num_compaction_trigger.max(2),
             _ => self.level0_file_num_compaction_trigger,
@@ -197,7 +203,7 @@ impl ColumnFamilyOptions {
             CompactionStyle::Fifo => Style::Fifo(self.compaction_options_fifo.clone()),
             CompactionStyle::None => Style::None,
         };
-        // Files of L0 are all there are.
+        // All files are in L0.
         let piles_up = self.compaction_style == CompactionStyle::Fifo;
         let (ttl, periodic_compaction_seconds) = self.ages();
         LeveledOptions {
@@ -236,12 +242,12 @@ impl ColumnFamilyOptions {
         }
     }
 
-    /// True if compactions can leave the last level alone, and have another to write to.
+    /// True if compactions can exclude the last level and have another to write to.
     pub(crate) fn can_reserve_last_level(&self) -> bool {
         self.compaction_style == CompactionStyle::Universal && self.num_levels >= 3
     }
 
-    /// `ttl` and `periodic_compaction_seconds` as they are in force, 0 for never: by RocksDB's rules.
+    /// The effective `ttl` and `periodic_compaction_seconds`, 0 for never, by RocksDB's rules.
     fn ages(&self) -> (u64, u64) {
         let chosen = |seconds: u64, choice: u64| if seconds == AGE_OF_CHOICE { choice } else { seconds };
         let ttl = chosen(self.ttl, CHOSEN_AGE);
@@ -251,7 +257,7 @@ impl ColumnFamilyOptions {
                 let by_filter = if filters { CHOSEN_AGE } else { 0 };
                 (ttl, chosen(self.periodic_compaction_seconds, by_filter))
             }
-            // Both say the same there, and the stricter one holds.
+            // The two options mean the same here, and the shorter age applies.
             CompactionStyle::Universal => {
                 let period = chosen(self.periodic_compaction_seconds, CHOSEN_AGE);
                 let shorter = [ttl, period].into_iter().filter(|&age| age > 0).min();
@@ -261,7 +267,8 @@ impl ColumnFamilyOptions {
         }
     }
 
-    /// `InvalidArgument`, or `NotSupported`, for what cannot be together, each option named.
+    /// `InvalidArgument` or `NotSupported` for combinations that are not possible, with the names of the
+    /// options.
     pub(crate) fn check_compaction(&self) -> Result<()> {
         let universal = &self.compaction_options_universal;
         let mut wrong = Wrong::default();

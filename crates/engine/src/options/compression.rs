@@ -1,14 +1,15 @@
-//! The text of compression options: `{level=3;max_dict_bytes=4096;...}`.
+//! The text form of compression options: `{level=3;max_dict_bytes=4096;...}`.
 
 use codec::compression::CompressionOptions;
 
 use super::fields::{self, Field, fields};
 use crate::options::table::OptionValue;
 
-/// Names that came after RocksDB 7.8, and with which release; written where they are not at their defaults.
+/// The names of fields that are newer than RocksDB 7.8, and their release; written only if not at their
+/// defaults.
 pub(crate) const LATER: &[(&str, &str)] = &[("max_compressed_bytes_per_kb", "8.0.0"), ("checksum", "8.6.0")];
 
-/// The first nine in the order of RocksDB's old form, where colons stand between them.
+/// The first nine are in the order of RocksDB's old form, which separates them by colons.
 const FIELDS: &[Field<CompressionOptions>] = fields![
     window_bits,
     level,

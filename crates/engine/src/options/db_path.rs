@@ -6,18 +6,18 @@ use std::sync::Arc;
 use base::filename;
 use manifest::FileMetadata;
 
-/// A directory of tables, and how much it should hold.
+/// A directory of tables, and its target size.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DbPath {
-    /// The directory. It is created where it is missing.
+    /// The directory. It is created if it does not exist.
     pub path: PathBuf,
-    /// Bytes of tables that it should hold. Compactions choose by it, from what levels should hold; nothing enforces it, and the last
-    /// directory takes what the others have no room for.
+    /// The target size of its tables in bytes. Compactions choose directories by it and by the target sizes
+    /// of levels. It is not enforced, and the last directory takes what does not fit elsewhere.
     pub target_size: u64,
 }
 
 impl DbPath {
-    /// `path`, which should hold so many bytes.
+    /// `path` with a target size in bytes.
     pub fn new(path: impl Into<PathBuf>, target_size: u64) -> DbPath {
         DbPath {
             path: path.into(),
@@ -26,7 +26,7 @@ impl DbPath {
     }
 }
 
-/// The directories of a family, by the number that a MANIFEST has of each.
+/// The directories of a family, by their index, which the MANIFEST records.
 #[derive(Clone, Debug)]
 pub(crate) struct TablePaths {
     paths: Arc<[PathBuf]>,
@@ -34,7 +34,7 @@ pub(crate) struct TablePaths {
 }
 
 impl TablePaths {
-    /// `paths`, or `dir` if there are none.
+    /// The directories `paths`, or `dir` if there are none.
     pub fn new(paths: &[DbPath], dir: &Path) -> TablePaths {
         let default = [DbPath::new(dir, u64::MAX)];
         let paths = if paths.is_empty() { &default[..] } else { paths };
@@ -44,12 +44,12 @@ impl TablePaths {
         }
     }
 
-    /// How many there are, which is one at least.
+    /// The number of directories, at least one.
     pub fn len(&self) -> usize {
         self.paths.len()
     }
 
-    /// All of them.
+    /// The directories in order.
     pub fn iter(&self) -> impl Iterator<Item = &Path> {
         self.paths.iter().map(PathBuf::as_path)
     }
@@ -59,19 +59,19 @@ impl TablePaths {
         &self.targets
     }
 
-    /// Directory `path_id`; the last one where there are not so many: a copy of a database has all its tables in one, whatever its MANIFEST
-    /// says of the number.
+    /// Directory `path_id`, or the last one if there are fewer: a copy of a database has all its tables in
+    /// one directory, whatever its MANIFEST records.
     pub fn dir(&self, path_id: u32) -> &Path {
         let at = (path_id as usize).min(self.paths.len() - 1);
         &self.paths[at]
     }
 
-    /// Where `file` lies.
+    /// The path of `file`.
     pub fn table(&self, file: &FileMetadata) -> PathBuf {
         filename::table(self.dir(file.path_id), file.number)
     }
 
-    /// The number of `dir`, if it is one of them.
+    /// The index of `dir`, if it is one of the directories.
     pub fn id_of(&self, dir: &Path) -> Option<u32> {
         self.iter().position(|path| path == dir).map(|at| at as u32)
     }

@@ -1,9 +1,9 @@
-//! Options that are several values in one text, as RocksDB writes its structs: `{name=value;...}`.
+//! Options with several values in one text, as RocksDB writes its structs: `{name=value;...}`.
 
-/// A field of a struct by its name, its value as text.
+/// A field of a struct: its name, and the conversions of its value to and from text.
 pub(super) type Field<S> = (&'static str, fn(&S) -> String, fn(&mut S, &str) -> Option<()>);
 
-/// The named fields of a struct, each an option value.
+/// The named fields of a struct, each of an option type.
 macro_rules! fields {
     ($($name:ident),+ $(,)?) => {
         &[$((
@@ -18,8 +18,9 @@ macro_rules! fields {
 }
 pub(super) use fields;
 
-/// `{name=value;...}`: the fields named change, the others stay as they are in `options`. `others` are what there is one
-/// value for, which says nothing. `None` if the text is of another form, or of a name or a value there is not.
+/// Parses `{name=value;...}`: the named fields change, the others keep their value in `options`. `others` are
+/// ignored fields with their only allowed value. `None` if the text has another form, an unknown name, or an
+/// invalid value.
 pub(super) fn parse_onto<S: Clone>(
     options: &S,
     fields: &[Field<S>],
@@ -39,7 +40,7 @@ pub(super) fn parse_onto<S: Clone>(
     Some(options)
 }
 
-/// The parts of `text` between those of `separator` that stand in no braces.
+/// The parts of `text` between separators outside braces.
 pub(super) fn split_outside_braces(text: &str, separator: char) -> impl Iterator<Item = &str> {
     let mut depth = 0usize;
     text.split(move |c| {
@@ -52,7 +53,7 @@ pub(super) fn split_outside_braces(text: &str, separator: char) -> impl Iterator
     })
 }
 
-/// All fields, those of `later` only where they are not at their defaults.
+/// All fields as text; those in `later` only if they are not at their defaults.
 pub(super) fn text<S: Default>(options: &S, fields: &[Field<S>], later: &[(&str, &str)]) -> String {
     let default = S::default();
     let is_written = |field: &&Field<S>| {

@@ -1,7 +1,8 @@
-//! The OPTIONS file: what a database was last opened with, for tools and for the next open.
+//! The OPTIONS file: the options of the last open, for tools and for the next open.
 //!
-//! Options of RocksDB's that are not among ours are kept and written again. What is lost by those that are not at RocksDB's default
-//! is told to the listeners ([`lost`](super::lost)); they keep a database from opening only where its options are strict.
+//! RocksDB's options that Esker does not have are kept and written again. Listeners are notified of the
+//! losses from those that are not at RocksDB's default ([`lost`](super::lost)); they prevent an open only
+//! with strict options.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -18,8 +19,8 @@ use crate::db::families::stored_merger;
 use crate::read::value::Merger;
 use crate::version_set::replace_file;
 
-/// The release of RocksDB that OPTIONS files name where no other release wrote one before and no option needs a later one: the
-/// oldest whose options are written.
+/// The release of RocksDB that OPTIONS files name if no earlier file named another and no option needs a
+/// later one: the oldest release whose options are written.
 pub const ROCKSDB_VERSION: &str = "7.8.3";
 
 /// Options that no RocksDB has.
@@ -35,8 +36,9 @@ const NOT_ROCKSDBS: &[&str] = &[
     "verify_stops_writes",
 ];
 
-/// Options that came to RocksDB after that release, and with which: it would refuse a file with them. They are written where they
-/// are not at their defaults, into a file that says to be of a release that knows them: then older ones may pass over them.
+/// Options that are newer than that release, and their release: older ones would refuse a file with them.
+/// They are written only if they are not at their defaults, to a file that names a release that knows them:
+/// older releases may then ignore them.
 const LATER_THAN_OURS: &[(&str, &str)] = &[
     ("block_protection_bytes_per_key", "8.3.0"),
     ("decouple_partitioned_filters", "9.6.0"),
@@ -55,7 +57,8 @@ const LATER_THAN_OURS: &[(&str, &str)] = &[
     ("default_write_temperature", "9.1.0"),
 ];
 
-/// Options and their names in the file, where RocksDB has misspelt them: it still reads them under these, and older releases under no other.
+/// Options that RocksDB has misspelt, and their names in the file: RocksDB still reads the misspelt names,
+/// and older releases read no other.
 const MISSPELT: &[(&str, &str)] = &[(
     "memtable_verify_per_key_checksum_on_seek",
     "memtable_veirfy_per_key_checksum_on_seek",
@@ -71,7 +74,7 @@ pub(super) fn right_name(name: &str) -> &str {
     misspelt.map_or(name, |(right, _)| right)
 }
 
-/// Entries that stand for components or are written from elsewhere, and so are in no option table.
+/// Entries that stand for components or are written by other code, and so are in no option table.
 pub(super) const COMPONENTS: &[&str] = &[
     "comparator",
     "merge_operator",
@@ -88,15 +91,16 @@ pub struct OptionsFile {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Section {
-    /// `DBOptions`, `CFOptions`, ...
+    /// The title: `DBOptions`, `CFOptions`, ...
     pub title: String,
-    /// The name in quotes.
+    /// The name in quotes after the title.
     pub argument: Option<String>,
-    /// Names and values as they stand in the file: only string options escape characters, and none of ours can hold any.
+    /// Names and values as they are in the file: only string options have escape sequences, and none of ours
+    /// can contain any.
     pub entries: Vec<(String, String)>,
 }
 
-/// What the OPTIONS file says of a family's components.
+/// The components of a family according to the OPTIONS file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct StoredFamily {
     pub merge_operator: Option<String>,
@@ -105,8 +109,9 @@ pub(crate) struct StoredFamily {
 }
 
 impl OptionsFile {
-    /// Parses the text of an OPTIONS file. `Corruption` if the two sections every file has are missing, `InvalidArgument` for a
-    /// line that is neither a section nor `name=value`; both with the line's offset.
+    /// Parses the text of an OPTIONS file. `Corruption` if one of the two required sections is missing;
+    /// `InvalidArgument` for a line that is neither a section nor `name=value`; the error has the line's
+    /// offset.
     pub fn parse(text: &str) -> Result<OptionsFile> {
         let mut sections: Vec<Section> = Vec::new();
         let mut offset = 0;
@@ -159,7 +164,7 @@ impl OptionsFile {
         Ok(file)
     }
 
-    /// The newest OPTIONS file in `dir` and its path, or `None` if there is none.
+    /// The newest OPTIONS file in `dir` with its path, or `None` if there is none.
     pub fn newest(fs: &dyn FileSystem, dir: &Path) -> Result<Option<(PathBuf, OptionsFile)>> {
         let numbers = fs
             .list(dir)?
@@ -190,7 +195,7 @@ impl OptionsFile {
         self.section("TableOptions/BlockBasedTable", Some(family))
     }
 
-    /// The families it has sections for.
+    /// The families that have sections.
     pub fn families(&self) -> impl Iterator<Item = &str> {
         let families = self
             .sections
@@ -199,7 +204,7 @@ impl OptionsFile {
         families.filter_map(|section| section.argument.as_deref())
     }
 
-    /// Every line of it: the title of its section, what stands in quotes behind that, name and value.
+    /// Every entry: the title of its section, the section's argument, name and value.
     pub fn entries(&self) -> impl Iterator<Item = (&str, Option<&str>, &str, &str)> {
         self.sections.iter().flat_map(|section| {
             let entries = section.entries.iter();
@@ -207,7 +212,7 @@ impl OptionsFile {
         })
     }
 
-    /// What it says of the components of `family`.
+    /// The components of `family`.
     pub(crate) fn stored(&self, family: &str) -> StoredFamily {
         let section = self.section("CFOptions", Some(family));
         let value = |name| section.and_then(|section| section.get(name)).map(str::to_owned);
@@ -218,7 +223,7 @@ impl OptionsFile {
         }
     }
 
-    /// The words for the factory of compaction filters of `family`.
+    /// The text of the factory of compaction filters of `family`.
     pub(crate) fn compaction_filter_factory(&self, family: &str) -> Option<&str> {
         self.section("CFOptions", Some(family))?
             .get("compaction_filter_factory")
@@ -237,14 +242,14 @@ impl OptionsFile {
             .ok()
     }
 
-    /// True if `family` is compacted in the style that knows no level but L0.
+    /// True if `family` has FIFO compaction, whose only level is L0.
     pub(crate) fn is_fifo(&self, family: &str) -> bool {
         let style = |section: &Section| section.get("compaction_style") == Some("kCompactionStyleFIFO");
         self.section("CFOptions", Some(family)).is_some_and(style)
     }
 
-    /// The options it holds, those it does not name at their defaults. Options that are not ours, or have values we do not
-    /// know, are left out and returned by section and name.
+    /// The options in the file; options it does not name have their defaults. Unknown options, and options
+    /// with unknown values, are skipped and returned by section and name.
     pub fn options(&self) -> (Options, Vec<(String, String)>) {
         let mut unknown = Vec::new();
         let mut options = Options::default();
@@ -281,12 +286,12 @@ impl OptionsFile {
         (options, unknown)
     }
 
-    /// The directory of the WALs, if it names one.
+    /// The directory of the WALs, if the file names one.
     pub(crate) fn wal_dir(&self) -> Option<&str> {
         self.section("DBOptions", None)?.get("wal_dir")
     }
 
-    /// The file without an option of the database, which then has its default.
+    /// The file without option `name` of the database, which then has its default.
     pub(crate) fn without(mut self, name: &str) -> OptionsFile {
         let sections = self.sections.iter_mut();
         for section in sections.filter(|section| section.title == "DBOptions") {
@@ -312,7 +317,7 @@ impl OptionsFile {
 }
 
 impl Section {
-    /// Title and argument as they stand in the file.
+    /// The title and argument as they are in the file.
     pub fn name(&self) -> String {
         match &self.argument {
             Some(argument) => format!("{} \"{argument}\"", self.title),
@@ -336,7 +341,7 @@ impl Section {
         }
     }
 
-    /// A section of our options, followed by those of `before` that are not ours.
+    /// A section of our options, followed by the options of `before` that are not ours.
     fn of<S: OptionTable>(
         title: &str,
         argument: Option<&str>,
@@ -366,7 +371,7 @@ impl Section {
                 .iter()
                 .map(|(name, value)| ((*name).to_owned(), value.clone())),
         );
-        // Ours says where the WALs lie, by saying nothing too.
+        // Our options name the directory of the WALs, also by its absence.
         let before = before.iter().flat_map(|section| &section.entries);
         for (name, value) in before.filter(|(name, _)| name != "wal_dir") {
             if !entries
@@ -426,7 +431,7 @@ fn escape(text: &str) -> String {
     out
 }
 
-/// The OPTIONS file of a database opened with `options`; `before` is the one it had.
+/// The OPTIONS file of a database opened with `options`; `before` is its previous file.
 fn describe(
     options: &Options,
     families: &[std::sync::Arc<Family>],
@@ -449,7 +454,7 @@ fn describe(
         let name = Some(&family.name[..]);
         let merge_operator = match &family.values.merger {
             Merger::Operator(operator) => {
-                // The file's own words may hold settings that the operator in use does not tell.
+                // The stored text may include settings that the current operator does not report.
                 let stored = of("CFOptions", name).and_then(|section| section.get("merge_operator"));
                 let text = operator.text();
                 let another = |stored: &str| {
@@ -512,7 +517,8 @@ fn release_number(release: &str) -> Vec<u32> {
 }
 
 impl Options {
-    /// The release of RocksDB that the OPTIONS file names when a database that had `before` is opened with these options.
+    /// The release of RocksDB that the OPTIONS file names when a database whose last file was `before` is
+    /// opened with these options.
     pub(crate) fn release(&self, before: Option<&OptionsFile>) -> String {
         let of =
             |title: &str, argument: Option<&str>| before.and_then(|before| before.section(title, argument));
@@ -534,7 +540,7 @@ impl Options {
 }
 
 impl OptionsFile {
-    /// Makes it a file of a release that knows all that is in it.
+    /// Makes the file name a release that knows all its options.
     fn name_release(&mut self) {
         let named = self.sections.iter().flat_map(|section| &section.entries);
         let needed = named.flat_map(|(name, value)| {
@@ -561,7 +567,7 @@ impl OptionsFile {
 }
 
 impl DbInner {
-    /// Writes a new OPTIONS file and deletes all but the two newest. Where it fails, `Db::resume` tries again.
+    /// Writes a new OPTIONS file and deletes all but the two newest. If it fails, `Db::resume` tries again.
     pub(crate) fn write_options_file(&self) -> Result<()> {
         let _one_at_a_time = self.options_file.lock();
         self.check_open()?;
@@ -572,7 +578,7 @@ impl DbInner {
 
     fn replace_options_file(&self) -> Result<()> {
         let fs = &*self.options.fs;
-        // A file we cannot read is no reason not to write one.
+        // An unreadable previous file does not prevent writing a new one.
         let before = OptionsFile::newest(fs, &self.dir)
             .ok()
             .flatten()
@@ -685,7 +691,7 @@ mod tests {
         let (read, unknown) = file.options();
         assert!(read.column_family.paranoid_memory_checks && unknown.is_empty());
         assert!(read.column_family.memtable_verify_per_key_checksum_on_seek);
-        // As RocksDB has written it since it knows how it is spelt.
+        // The spelling of RocksDB's releases since the correction.
         let newer = OptionsFile::parse(&file.text().replace("veirfy", "verify")).unwrap();
         assert!(
             newer
@@ -694,7 +700,7 @@ mod tests {
                 .column_family
                 .memtable_verify_per_key_checksum_on_seek
         );
-        // What is at its default again must not stay behind as it was.
+        // An option that is at its default again must not keep its old entry.
         for before in [&file, &newer] {
             let (read, _) = written(&ColumnFamilyOptions::default(), Some(before)).options();
             assert!(!read.column_family.paranoid_memory_checks);

@@ -1,6 +1,7 @@
-//! Options in an OPTIONS file that Esker does not have, or not with that value: what their user gives up by opening the database here.
+//! Options in an OPTIONS file that Esker does not have, or not with that value, and the losses from opening
+//! the database here.
 //!
-//! They stay in the file, for RocksDB. At RocksDB's default they say nothing, so each row has that default beside the loss.
+//! They stay in the file, for RocksDB. At RocksDB's default there is no loss, so each row has that default.
 
 use std::fmt;
 
@@ -11,23 +12,23 @@ use super::file::{COMPONENTS, OptionsFile, Section, right_name};
 use super::table::{OptionTable, OptionValue};
 use super::{BlockBasedOptions, ColumnFamilyOptions, DataBlockIndexType, MemtableFactory, Options};
 
-/// The kind of thing that is lost by an option that Esker does not have.
+/// The kind of loss from an option that Esker does not have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OptionLoss {
-    /// Reads, writes or the open may end otherwise than in RocksDB.
+    /// Reads, writes or the open may have other results than in RocksDB.
     Results,
     /// Less survives a crash, or damage is noticed later.
     Durability,
-    /// Files take more room.
+    /// Files take more space.
     Space,
-    /// Time and memory alone.
+    /// Only time and memory.
     Cost,
     /// No release of RocksDB that Esker knows has an option of that name, or such a value.
     Unknown,
 }
 
 impl OptionLoss {
-    /// One word for it.
+    /// The name of the loss, one word.
     pub fn name(self) -> &'static str {
         match self {
             OptionLoss::Results => "results",
@@ -38,26 +39,28 @@ impl OptionLoss {
         }
     }
 
-    /// True if a database whose options are strict ([`strict_options_file`](Options::strict_options_file)) is not opened with it.
+    /// True if a database with strict options ([`strict_options_file`](Options::strict_options_file)) is not
+    /// opened with this loss.
     pub fn is_refused(self) -> bool {
         self != OptionLoss::Cost
     }
 }
 
-/// An option that has no effect in Esker and is not at RocksDB's default: of an OPTIONS file, or as it is given. Its `Display` is one line.
+/// An option without effect in Esker that is not at RocksDB's default, from an OPTIONS file or from the
+/// caller. Its `Display` is one line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LostOption {
     /// The section's title with its argument: `CFOptions "default"`.
     pub section: String,
-    /// The column family of the section, if it is one's.
+    /// The column family of the section, if it has one.
     pub column_family: Option<String>,
-    /// RocksDB's name.
+    /// The option's name in RocksDB.
     pub name: String,
-    /// The value as it stands in the file.
+    /// The value as it is in the file.
     pub value: String,
     /// The kind of loss.
     pub loss: OptionLoss,
-    /// The loss itself, in a sentence.
+    /// The description of the loss, one sentence.
     pub what: &'static str,
 }
 
@@ -80,7 +83,7 @@ impl fmt::Display for LostOption {
 }
 
 impl LostOption {
-    /// True if the caller's options say in another way what the file says here.
+    /// True if the caller's options supply in another way what this option of the file supplied.
     pub(crate) fn is_given(&self, options: &Options) -> bool {
         let family = self.column_family.as_deref().map(|name| options.family(name));
         let is_filter = ["compaction_filter", "compaction_filter_factory"].contains(&&*self.name);
@@ -89,8 +92,8 @@ impl LostOption {
 }
 
 impl OptionsFile {
-    /// The options in it that have no effect in Esker and are not at RocksDB's defaults, in the order of the file. Options that Esker
-    /// has are not among them, whatever their value: those are the caller's to say.
+    /// The options in the file without effect in Esker that are not at RocksDB's defaults, in the order of
+    /// the file. Options that Esker has are not included, whatever their value: the caller sets those.
     pub fn lost(&self) -> Vec<LostOption> {
         let mut lost = Vec::new();
         for section in &self.sections {
@@ -109,7 +112,7 @@ impl OptionsFile {
 }
 
 impl ColumnFamilyOptions {
-    /// Options set here, for the family `name`, that are kept for RocksDB alone.
+    /// The options in effect for family `name` that are kept for RocksDB only.
     pub(crate) fn without_effect(&self, name: &str) -> Vec<LostOption> {
         let universal = &self.compaction_options_universal;
         let has_lookahead =
@@ -190,10 +193,10 @@ const WITHOUT_TTL: &str = "values end in a time to live, which nothing reads or 
 
 /// An option that Esker does not have.
 struct Row {
-    /// The title of its section.
+    /// The title of the option's section.
     section: &'static str,
     name: &'static str,
-    /// Values that say nothing: the defaults of RocksDB's releases, as text.
+    /// The values without a loss: the defaults of RocksDB's releases, as text.
     defaults: &'static [&'static str],
     loss: OptionLoss,
     what: &'static str,
@@ -209,7 +212,7 @@ impl Row {
         let is = |default: &&str| {
             *default == value
                 || default.parse::<f64>().is_ok_and(|default| value.parse() == Ok(default))
-                // As RocksDB writes objects that have settings of their own.
+                // The form in which RocksDB writes objects with settings of their own.
                 || value.strip_prefix("{id=").is_some_and(|id| id.trim_end_matches(['}', ';']) == *default)
         };
         self.defaults.iter().any(is)
@@ -230,7 +233,7 @@ macro_rules! lost_options {
     };
 }
 
-/// Every option of RocksDB up to 11.9 that Esker does not have, but those of [`SAY_NOTHING`].
+/// Every option of RocksDB up to 11.9 that Esker does not have, except those in [`SAY_NOTHING`].
 const LOST: &[Row] = lost_options! {
     "DBOptions" {
         WAL_ttl_seconds ["0"] Durability "WALs are not archived: they are deleted as soon as their rows are in tables";
@@ -327,9 +330,10 @@ const LOST: &[Row] = lost_options! {
     }
 };
 
-/// Options that make no difference at any value: RocksDB passes over them itself, or they name what Esker does either way.
+/// Options without a loss at any value: RocksDB ignores them itself, or they describe Esker's behavior in any
+/// case.
 const SAY_NOTHING: &[&str] = &[
-    // They name what Esker does either way, or an object by another name.
+    // Options that describe Esker's behavior in any case, or name an object in another way.
     "allow_data_in_errors",
     "allow_fallocate",
     "allow_mmap_writes",
@@ -346,7 +350,7 @@ const SAY_NOTHING: &[&str] = &[
     "plain_table_factory",
     "rate_limiter",
     "statistics",
-    // RocksDB has them no more.
+    // Options that RocksDB has removed.
     "access_hint_on_compaction_start",
     "allow_os_buffer",
     "base_background_compactions",
@@ -454,7 +458,8 @@ mod tests {
         };
         let names = LOST.iter().map(|row| row.name).chain(SAY_NOTHING.iter().copied());
         let both: Vec<&str> = names.filter(|name| ours(name)).collect();
-        // Kinds of memtables that are not built; and an old name of one of RocksDB's that is now one of ours.
+        // Kinds of memtables that do not exist here, and an old name of a RocksDB option that is now one of
+        // ours.
         assert_eq!(both, ["memtable_factory", "verify_checksums_in_compaction"]);
     }
 

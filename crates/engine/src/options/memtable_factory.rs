@@ -1,18 +1,19 @@
-//! Memtables by name.
+//! The types of memtables, by name.
 
 use super::table::OptionValue;
 
-/// What memtables are.
+/// The type of memtables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MemtableFactory {
-    /// Sorted as rows come; any number of readers meanwhile. RocksDB's `SkipListFactory`, and Esker's tree.
+    /// Sorted on insertion, with any number of concurrent readers. RocksDB's `SkipListFactory`, and Esker's
+    /// tree.
     SkipList {
-        /// What RocksDB's skip list looks ahead by; here it is only kept.
+        /// The lookahead of RocksDB's skip list; it is only kept here.
         lookahead: usize,
     },
-    /// Appended to, and sorted for the first who reads: RocksDB's `VectorRepFactory`.
+    /// Appended to, and sorted for the first reader: RocksDB's `VectorRepFactory`.
     Vector {
-        /// Rows there is room for from the beginning.
+        /// The initial capacity in rows.
         count: usize,
     },
 }
@@ -27,7 +28,7 @@ impl MemtableFactory {
 impl OptionValue for MemtableFactory {
     const TYPE: &'static str = "skip_list or vector; prefix_hash, hash_linkedlist and cuckoo are not built";
 
-    /// `NAME`, `NAME:NUMBER`, or `{id=NAME;PARAMETER=NUMBER;}`.
+    /// Parses `NAME`, `NAME:NUMBER`, or `{id=NAME;PARAMETER=NUMBER;}`.
     fn parse(text: &str) -> Option<MemtableFactory> {
         let (mut id, mut parameter) = (text, None);
         if let Some(fields) = text.strip_prefix('{') {
@@ -57,7 +58,7 @@ impl OptionValue for MemtableFactory {
         Some(made(number))
     }
 
-    /// As RocksDB writes it.
+    /// The text in RocksDB's form.
     fn text(&self) -> String {
         match self {
             MemtableFactory::SkipList { lookahead: 0 } => "SkipListFactory".to_owned(),

@@ -1,21 +1,22 @@
-//! Which parts of tables stay in the block cache, where index and filter lie there.
+//! The parts of tables that stay in the block cache, if index and filter are kept there.
 
 use sst::MetadataCaching;
 
 use super::cf::BlockBasedOptions;
 use super::table::OptionValue;
 
-/// Of which tables a part stays in the block cache once it was read.
+/// The tables for which a part stays in the block cache once it was read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PinningTier {
-    /// As the older options `pin_l0_filter_and_index_blocks_in_cache` and `pin_top_level_index_and_filter` say.
+    /// Determined by the older options `pin_l0_filter_and_index_blocks_in_cache` and
+    /// `pin_top_level_index_and_filter`.
     #[default]
     Fallback,
-    /// Of none.
+    /// No tables.
     None,
-    /// Of tables that flushes wrote, and others in level 0 that are no larger than such.
+    /// Flushed tables, and other tables in level 0 that are not larger.
     FlushedAndSimilar,
-    /// Of all.
+    /// All tables.
     All,
 }
 
@@ -37,7 +38,8 @@ impl PinningTier {
         found.map(|(tier, _)| *tier)
     }
 
-    /// True if it means tables that are `flushed` or similar, or not; `fallback` is what the older options say.
+    /// True if the tier includes tables that are `flushed` or similar, or others; `fallback` is the tier from
+    /// the older options.
     fn pins(self, flushed: bool, fallback: PinningTier) -> bool {
         match self {
             PinningTier::Fallback if fallback == PinningTier::Fallback => false,
@@ -52,11 +54,11 @@ impl PinningTier {
 /// RocksDB's `MetadataCacheOptions`: a tier for each kind of part.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MetadataCacheOptions {
-    /// Of the top level of a partitioned index or filter.
+    /// The tier of the top level of a partitioned index or filter.
     pub top_level_index_pinning: PinningTier,
-    /// Of partitions.
+    /// The tier of partitions.
     pub partition_pinning: PinningTier,
-    /// Of an index or filter in one block.
+    /// The tier of an index or filter in one block.
     pub unpartitioned_pinning: PinningTier,
 }
 
@@ -95,8 +97,8 @@ impl OptionValue for MetadataCacheOptions {
 }
 
 impl BlockBasedOptions {
-    /// How index and filter of a table lie in the cache, if they do. `flushed`: a flush wrote it, or it is like one that a flush
-    /// wrote.
+    /// The caching of index and filter of a table in the block cache, if they are kept there. `flushed`: a
+    /// flush wrote the table, or it is similar to a flushed one.
     pub(crate) fn metadata_caching(&self, flushed: bool) -> Option<MetadataCaching> {
         let fallback = |pins: bool, tier| if pins { tier } else { PinningTier::None };
         let of_flushed = fallback(

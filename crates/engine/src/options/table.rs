@@ -1,6 +1,6 @@
-//! Each option is declared once, as a row: name, type, default, range, whether it may change while the database runs,
-//! a line of documentation, and values random tests draw from. The struct, its default, the OPTIONS file, the flags of the
-//! tools and `options.md` all come from that row.
+//! Each option is declared once, as a row: name, type, default, range, whether it may change while the
+//! database runs, documentation, and values that random tests draw from. The struct, its default, the OPTIONS
+//! file, the flags of the tools and `options.md` all come from that row.
 
 use base::{Error, Result, Temperature};
 use codec::checksum::ChecksumType;
@@ -9,23 +9,23 @@ use wal::RecoveryMode;
 
 use super::wrong::Wrong;
 
-/// A type an option can have: it has one text form, RocksDB's.
+/// A type that an option can have: it has one text form, which is RocksDB's.
 pub trait OptionValue: Sized {
-    /// What the documentation calls it.
+    /// The name of the type in the documentation.
     const TYPE: &'static str;
 
-    /// From the text of an OPTIONS file or a flag.
+    /// Parses the text of an OPTIONS file or a flag.
     fn parse(text: &str) -> Option<Self>;
 
-    /// From a text that may say a part of it only: what it does not name stays as it is here.
+    /// Parses a text that may name only some fields: the others keep their value in `self`.
     fn parse_onto(&self, text: &str) -> Option<Self> {
         Self::parse(text)
     }
 
-    /// To that text.
+    /// The text form.
     fn text(&self) -> String;
 
-    /// As a number, where a range can apply.
+    /// The value as a number, if a range can apply.
     fn number(&self) -> Option<f64> {
         None
     }
@@ -35,27 +35,27 @@ pub trait OptionValue: Sized {
 pub struct OptionRow<S> {
     /// RocksDB's name.
     pub name: &'static str,
-    /// The type, for people.
+    /// The name of the type, for people.
     pub type_name: &'static str,
-    /// What it does, its unit and its default.
+    /// The documentation: effect, unit and default.
     pub doc: &'static str,
     /// True if it may change while the database runs.
     pub mutable: bool,
-    /// Least and greatest value allowed.
+    /// The least and greatest allowed value.
     pub range: Option<(f64, f64)>,
     /// Values that random tests draw from, as text.
     pub domain: &'static [&'static str],
-    /// Its value as text.
+    /// The option's value as text.
     pub get: fn(&S) -> String,
-    /// Sets it from text; `None` if the text is no value of its type.
+    /// Sets the option from text; `None` if the text is no value of its type.
     pub set: fn(&mut S, &str) -> Option<()>,
-    /// Its value as a number, where it is one.
+    /// The option's value as a number, if it is one.
     pub number: fn(&S) -> Option<f64>,
 }
 
 /// A struct made of option rows.
 pub trait OptionTable: Default + Sized + 'static {
-    /// Every row, in the order declared.
+    /// Every row, in the order of declaration.
     fn rows() -> &'static [OptionRow<Self>];
 
     /// The row of that name.
@@ -63,7 +63,8 @@ pub trait OptionTable: Default + Sized + 'static {
         Self::rows().iter().find(|row| row.name == name)
     }
 
-    /// Sets option `name` from `text`. `InvalidArgument` if there is no such option, or the text is not of its type or range.
+    /// Sets option `name` from `text`. `InvalidArgument` if there is no such option, or if the text does not
+    /// fit its type or range.
     fn set(&mut self, name: &str, text: &str) -> Result<()> {
         let row = Self::row(name).ok_or_else(|| Error::invalid_argument(format!("unknown option {name}")))?;
         (row.set)(self, text)
@@ -71,7 +72,7 @@ pub trait OptionTable: Default + Sized + 'static {
         row.check(self)
     }
 
-    /// Checks every option's range. `InvalidArgument` names all that are outside theirs.
+    /// Checks the range of every option. `InvalidArgument` names all that are out of range.
     fn check(&self) -> Result<()> {
         let mut wrong = Wrong::default();
         Self::rows().iter().for_each(|row| wrong.take(row.check(self)));
@@ -95,9 +96,9 @@ impl<S> OptionRow<S> {
     }
 }
 
-/// Declares an options struct from its rows. A row reads
-/// `name: Type = default, [mutable,] [range(low, high),] [domain["a", "b"],];` under its doc comment;
-/// `components` are fields that are objects rather than settings and never stand in a file.
+/// Declares an options struct from its rows. A row reads `name: Type = default, [mutable,] [range(low,
+/// high),] [domain["a", "b"],];` under its doc comment; `components` are fields that are objects rather than
+/// settings and never appear in a file.
 macro_rules! option_table {
     (
         $(#[$struct_meta:meta])*
@@ -173,7 +174,7 @@ impl OptionValue for bool {
     }
 }
 
-/// An integer with an optional binary suffix, as RocksDB's options and flags take it: `64M`, `1k`.
+/// Parses an integer with an optional binary suffix, as RocksDB's options and flags take it: `64M`, `1k`.
 fn parse_scaled(text: &str) -> Option<i128> {
     let (digits, shift) = match text.as_bytes().last()?.to_ascii_lowercase() {
         b'k' => (&text[..text.len() - 1], 10),
@@ -285,7 +286,7 @@ impl OptionValue for ChecksumType {
     }
 }
 
-/// Declares how an enum of ours is written in OPTIONS files.
+/// Declares the text forms of an enum in OPTIONS files.
 macro_rules! enum_option {
     ($type:ty, $what:literal, $($text:literal => $value:expr),+ $(,)?) => {
         impl OptionValue for $type {

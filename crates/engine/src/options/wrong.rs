@@ -1,8 +1,8 @@
-//! What is wrong with options, all of it: whoever is refused hears of everything at once.
+//! A collection of all errors in options, so that the caller gets them in one error.
 
 use base::{Error, ErrorKind, Result};
 
-/// What was found so far.
+/// The errors found so far.
 #[derive(Debug, Default)]
 pub(crate) struct Wrong {
     invalid: Vec<String>,
@@ -10,17 +10,17 @@ pub(crate) struct Wrong {
 }
 
 impl Wrong {
-    /// What cannot be. Twice the same is once.
+    /// Adds an invalid setting. Duplicates are ignored.
     pub fn invalid(&mut self, what: impl Into<String>) {
         add(&mut self.invalid, what.into());
     }
 
-    /// What could be, and is not built.
+    /// Adds a setting that is valid but not supported.
     pub fn unsupported(&mut self, what: impl Into<String>) {
         add(&mut self.unsupported, what.into());
     }
 
-    /// What a check found.
+    /// Adds the error of a check.
     pub fn take(&mut self, checked: Result<()>) {
         match checked {
             Ok(()) => {}
@@ -29,12 +29,12 @@ impl Wrong {
         }
     }
 
-    /// What another has found, said of `context`.
+    /// Adds the errors found in `context`.
     pub fn take_all(&mut self, others: Wrong, context: &str) {
         self.take(others.result().map_err(|error| error.context(context)));
     }
 
-    /// One error that names everything: `InvalidArgument`, or `NotSupported` where that is all that is wrong.
+    /// One error that names everything: `InvalidArgument`, or `NotSupported` if nothing is invalid.
     pub fn result(self) -> Result<()> {
         match (self.invalid.is_empty(), self.unsupported.is_empty()) {
             (true, true) => Ok(()),
