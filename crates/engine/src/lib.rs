@@ -32,6 +32,7 @@ mod read;
 mod stats;
 mod table_properties_collector;
 mod timed_hooks;
+mod trace;
 mod ttl;
 mod version_set;
 mod write;
@@ -115,6 +116,10 @@ pub use stats::{StallTotal, Stats};
 pub use table_properties_collector::{
     CollectorContext, CompactOnDeletionCollectorFactory, TablePropertiesCollector,
     TablePropertiesCollectorFactory,
+};
+pub use trace::{
+    FileTraceReader, FileTraceWriter, ReplayOptions, Replayed, Replayer, TraceOptions, TraceRecord,
+    TraceWriter, TracedQuery,
 };
 pub use ttl::{DbWithTtl, FamilyTtl, TtlIterator, TtlOptions};
 pub use vfs::io_stats::{self, IoStats};

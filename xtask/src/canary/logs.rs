@@ -61,4 +61,11 @@ pub(super) const CANARIES: &[Canary] = &[
         wrong: "                        Merger::Operator(_) => None,\n",
         caught_by: Tests(&["-p", "db_bench", "options_come_from_a_file"]),
     },
+    Canary {
+        name: "a database closes without the end of its trace of queries",
+        file: "crates/engine/src/db/close.rs",
+        right: "        drop(catch(|| self.query_trace.end()));\n",
+        wrong: "",
+        caught_by: Tests(&["-p", "esker", "--test", "it", "query_trace"]),
+    },
 ];

@@ -117,6 +117,8 @@ impl DbInner {
             };
             wal.map_or(Ok(()), |mut wal| wal.close())
         });
+        // An error of the trace is for who ends it; closing has lost nothing of the database.
+        drop(catch(|| self.query_trace.end()));
         let closed_manifest = catch_or_fail(|| self.versions.close());
         // One that is being written is finished; no other is begun.
         drop(self.options_file.lock());

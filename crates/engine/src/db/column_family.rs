@@ -22,6 +22,7 @@ use crate::read::open_iterators::OpenIterators;
 use crate::read::super_version::SuperVersion;
 use crate::read::table_cache::TableCache;
 use crate::read::value::ValueResolver;
+use crate::trace::QueryTrace;
 
 /// The family every database has.
 pub const DEFAULT_COLUMN_FAMILY: &str = "default";
@@ -55,6 +56,8 @@ pub(crate) struct Family {
     pub clock: Arc<dyn Clock>,
     /// The database's: rows up to this sequence number are in their memtables.
     pub published: Arc<AtomicU64>,
+    /// The database's: iterators record their seeks there.
+    pub query_trace: Arc<QueryTrace>,
     pub dropped: AtomicBool,
     /// Writes to it are delayed or stopped: its jobs come first where a rate limiter shares out the disk.
     pub pressing: Arc<AtomicBool>,

@@ -33,6 +33,7 @@ use crate::read::table_cache::{TableCache, TableCacheOptions};
 use crate::read::value::{Merger, ValueResolver};
 use crate::stats::Stats;
 use crate::timed_hooks;
+use crate::trace::QueryTrace;
 
 impl Db {
     /// The column family of that name, if there is one.
@@ -101,6 +102,7 @@ pub(crate) struct Shared<'a> {
     pub open_limit: &'a Arc<OpenLimit>,
     pub obsolete: &'a Arc<ObsoleteFiles>,
     pub published: &'a Arc<AtomicU64>,
+    pub query_trace: &'a Arc<QueryTrace>,
     pub stats: &'a Arc<Stats>,
 }
 
@@ -216,6 +218,7 @@ pub(crate) fn assemble(
         replaced: Replaced::default(),
         clock: shared.options.clock.clone(),
         published: shared.published.clone(),
+        query_trace: shared.query_trace.clone(),
         dropped: AtomicBool::new(false),
         pressing: Arc::default(),
         iterators: OpenIterators::default(),
@@ -320,6 +323,7 @@ impl DbInner {
             open_limit: &self.open_limit,
             obsolete: &self.obsolete,
             published: &self.published,
+            query_trace: &self.query_trace,
             stats: &self.stats,
         }
     }

@@ -156,6 +156,10 @@ impl DbInner {
             Ok(view) => view,
             Err(error) => return keys.iter().map(|_| Err(error.clone())).collect(),
         };
+        if self.query_trace.is_on() {
+            let ids = families.iter().map(|family| family.0.id);
+            self.query_trace.multi_get(ids.zip(keys.iter().copied()));
+        }
         let look = || {
             let mut found: Vec<Found> = Vec::new();
             found.resize_with(keys.len(), || Ok(None));

@@ -341,6 +341,9 @@ impl DbInner {
         }
         let seqno = self.read_seqno(&super_version, options);
         sync::point("read");
+        if self.query_trace.is_on() {
+            self.query_trace.get(family.id, key);
+        }
         match self.stats.shared().is_some() || perf::counts() {
             false => self.get_from::<false>(&super_version, seqno, options, family, key),
             true => self.observe_get(|| self.get_from::<true>(&super_version, seqno, options, family, key)),

@@ -74,6 +74,7 @@ use crate::log::dump_stats::Samples;
 use crate::options::{Options, WriteOptions};
 use crate::read::open_limit::OpenLimit;
 use crate::stats::Stats;
+use crate::trace::QueryTrace;
 use crate::version_set::VersionSet;
 use crate::write::batch::{SingleKind, SingleOperation, WriteBatch};
 use crate::write::pipeline::Commit;
@@ -114,6 +115,8 @@ pub(crate) struct DbInner {
     pub low_pri_limiter: RateLimiter,
     /// Sequence number of the last row readers see. Written with the write queue's lock, or in the order of the tickets of those who have left it.
     pub published: Arc<AtomicU64>,
+    /// Where queries are recorded while a trace is on.
+    pub query_trace: Arc<QueryTrace>,
     /// Writers look at this before each write: set when something must be seen to first.
     pub attention: AtomicBool,
     /// Bytes of WALs before the one written to.

@@ -74,6 +74,10 @@ impl DbInner {
         keys: &[K],
         answer: Answer,
     ) -> Vec<Found> {
+        if self.query_trace.is_on() {
+            self.query_trace
+                .multi_get(keys.iter().map(|key| (family.0.id, key.as_ref())));
+        }
         self.observed_multi_get(|| self.multi_get_now(options, family, keys, answer))
     }
 

@@ -39,6 +39,7 @@ use crate::options::wrong::Wrong;
 use crate::options::{ColumnFamilyOptions, CompactionStyle, Options};
 use crate::read::open_limit::OpenLimit;
 use crate::stats::Stats;
+use crate::trace::QueryTrace;
 use crate::version_set::{VersionSet, manifest_state, replace_file, set_current};
 use crate::write::pipeline::Writer;
 use crate::write::queue::WriteQueue;
@@ -660,6 +661,7 @@ pub(crate) fn assemble_db(
     // Components the options leave open are those the database was last opened with.
     let stored = stored_options(found, options, &listeners)?;
     let published = Arc::new(AtomicU64::new(recorded.last_sequence));
+    let query_trace = Arc::new(QueryTrace::new(options.clock.clone()));
     let stats = Arc::new(Stats::new(options.statistics.clone(), options.clock.clone()));
     let shared = Shared {
         options,
@@ -668,6 +670,7 @@ pub(crate) fn assemble_db(
         open_limit: &open_limit,
         obsolete: &obsolete,
         published: &published,
+        query_trace: &query_trace,
         stats: &stats,
     };
     let mut state = DbState {
@@ -778,6 +781,7 @@ pub(crate) fn assemble_db(
         sync_group: Mutex::new(SyncGroup::default()),
         low_pri_limiter: low_pri_limiter(options)?,
         published,
+        query_trace,
         attention: AtomicBool::new(false),
         older_wal_bytes: AtomicU64::new(0),
         max_total_wal_size: AtomicU64::new(max_total_wal_size),

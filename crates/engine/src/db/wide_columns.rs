@@ -78,6 +78,9 @@ impl Db {
             return Err(closing());
         }
         let family = &family.0;
+        if inner.query_trace.is_on() {
+            inner.query_trace.get(family.id, key);
+        }
         if family.cmp.user().timestamp_size() > 0 || options.timestamp.is_some() {
             let found = inner.iterator_at(&super_version, seqno, None, options, family, key)?;
             return found.map(|iter| iter.columns_or_value()).transpose();

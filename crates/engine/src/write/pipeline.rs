@@ -270,6 +270,9 @@ impl DbInner {
         if !options.disable_wal {
             *logged_next = last + 1;
         }
+        if self.query_trace.is_on() {
+            self.query_trace.write(rep);
+        }
         let size = WriteSize::of(last + 1 - first, bytes);
         action.set(Some(INSERT));
         if let Some(has_waited) = may_leave

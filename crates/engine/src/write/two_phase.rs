@@ -192,6 +192,9 @@ impl DbInner {
         if let Err(error) = logged.and_then(|logged| logged) {
             return Err(self.give_up(&mut writer, action.get(), first..=last, error));
         }
+        if self.query_trace.is_on() && !rows.is_empty() {
+            self.query_trace.write(rows.data());
+        }
         let records = self.wal_tail.records.load(Ordering::Relaxed);
         let commit = Commit::Batch(&mut rows);
         let size = WriteSize::of(last + 1 - first, record.len() as u64);

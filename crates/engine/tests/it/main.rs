@@ -8,6 +8,7 @@ mod full_history;
 mod identity;
 mod long_values;
 mod numbers;
+mod query_trace;
 mod quick_start;
 mod recovery;
 mod repair;

@@ -82,12 +82,34 @@ impl DbIterator {
 
     /// Moves to the first key at or after `key`, within the bounds.
     pub fn seek(&mut self, key: &[u8]) {
+        if self.family.query_trace.is_on() {
+            self.trace_seek(false, key);
+        }
         self.seek_by(|iter| iter.find(key));
     }
 
     /// Moves to the last key at or before `key`, within the bounds.
     pub fn seek_for_prev(&mut self, key: &[u8]) {
+        if self.family.query_trace.is_on() {
+            self.trace_seek(true, key);
+        }
         self.seek_by(|iter| iter.find_for_prev(key));
+    }
+
+    /// Records a seek of a user in the trace of queries. The engine's own iterators hold no database handle.
+    #[cold]
+    fn trace_seek(&self, for_prev: bool, key: &[u8]) {
+        if self.handle.is_none() {
+            return;
+        }
+        let timestamp = self.family.cmp.user().timestamp_size();
+        let bounds = [&self.lower, &self.upper].map(|bound| {
+            let bound = bound.as_deref().unwrap_or_default();
+            &bound[..bound.len().saturating_sub(timestamp)]
+        });
+        self.family
+            .query_trace
+            .seek(for_prev, self.family.id, key, bounds);
     }
 
     /// Moves to the next key.
