@@ -53,6 +53,7 @@ mod sst_file_manager;
 mod sst_file_writer;
 mod statistics;
 mod table_properties;
+mod trace;
 mod transaction;
 mod transaction_db;
 mod wal;

@@ -72,30 +72,6 @@ api!(fn rocksdb_env_lower_thread_pool_cpu_priority(_0: *mut c_void) { absent("ro
 
 api!(fn rocksdb_env_lower_high_priority_thread_pool_cpu_priority(_0: *mut c_void) { absent("rocksdb_env_lower_high_priority_thread_pool_cpu_priority") });
 
-api!(fn rocksdb_trace_reader_create(_0: *mut c_void, _1: *mut c_void, _2: *mut c_void, errptr: *mut *mut c_char) -> *mut c_void { absent_error("rocksdb_trace_reader_create", errptr) });
-
-api!(fn rocksdb_trace_reader_read(_0: *mut c_void, _1: *mut c_void, errptr: *mut *mut c_char) -> *mut c_void { absent_error("rocksdb_trace_reader_read", errptr) });
-
-api!(fn rocksdb_trace_reader_reset(_0: *mut c_void, errptr: *mut *mut c_char) { absent_error("rocksdb_trace_reader_reset", errptr) });
-
-api!(fn rocksdb_trace_reader_close(_0: *mut c_void, errptr: *mut *mut c_char) { absent_error("rocksdb_trace_reader_close", errptr) });
-
-api!(fn rocksdb_trace_reader_destroy(_0: *mut c_void) { absent("rocksdb_trace_reader_destroy") });
-
-api!(fn rocksdb_new_default_replayer(_0: *mut c_void, _1: *mut c_void, _2: usize, _3: *mut c_void, _4: *mut c_void, _5: *mut c_void, errptr: *mut *mut c_char) -> *mut c_void { absent_error("rocksdb_new_default_replayer", errptr) });
-
-api!(fn rocksdb_replayer_prepare(_0: *mut c_void, errptr: *mut *mut c_char) { absent_error("rocksdb_replayer_prepare", errptr) });
-
-api!(fn rocksdb_replayer_get_header_timestamp(_0: *mut c_void) -> u64 { absent("rocksdb_replayer_get_header_timestamp") });
-
-api!(fn rocksdb_replayer_replay(_0: *mut c_void, _1: *mut c_void, errptr: *mut *mut c_char) { absent_error("rocksdb_replayer_replay", errptr) });
-
-api!(fn rocksdb_replayer_destroy(_0: *mut c_void) { absent("rocksdb_replayer_destroy") });
-
-api!(fn rocksdb_start_trace(_0: *mut c_void, _1: *mut c_void, _2: *mut c_void, _3: *mut c_void, _4: *mut c_void, errptr: *mut *mut c_char) { absent_error("rocksdb_start_trace", errptr) });
-
-api!(fn rocksdb_end_trace(_0: *mut c_void, errptr: *mut *mut c_char) { absent_error("rocksdb_end_trace", errptr) });
-
 api!(fn rocksdb_start_io_trace(_0: *mut c_void, _1: *mut c_void, _2: *mut c_void, _3: *mut c_void, _4: *mut c_void, errptr: *mut *mut c_char) { absent_error("rocksdb_start_io_trace", errptr) });
 
 api!(fn rocksdb_end_io_trace(_0: *mut c_void, errptr: *mut *mut c_char) { absent_error("rocksdb_end_io_trace", errptr) });

@@ -138,6 +138,11 @@ fn files_that_a_caller_lists() {
     run("files.c");
 }
 
+#[test]
+fn queries_that_are_traced_and_replayed() {
+    run("trace.c");
+}
+
 /// Every program but the one that makes such mistakes, with all memory of malloc watched, the library's own as well: none is freed twice, used
 /// by the program when it is freed, or left behind.
 #[test]
@@ -147,6 +152,7 @@ fn no_memory_is_freed_twice_or_left_behind() {
         "callbacks.c",
         "copies.c",
         "files.c",
+        "trace.c",
         "misuse.c",
         "options.c",
         "transactions.c",
