@@ -117,7 +117,7 @@ impl DbInner {
             };
             wal.map_or(Ok(()), |mut wal| wal.close())
         });
-        // An error of the trace is for who ends it; closing has lost nothing of the database.
+        // A failed trace is an error of `end_trace` alone: closing has lost nothing of the database.
         drop(catch(|| self.query_trace.end()));
         let closed_manifest = catch_or_fail(|| self.versions.close());
         // One that is being written is finished; no other is begun.

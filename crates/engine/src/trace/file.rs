@@ -24,7 +24,7 @@ pub trait TraceWriter: Send {
     fn close(&mut self) -> Result<()>;
 }
 
-/// Writes a trace to a file. What it holds in memory is there once it is closed; a process that dies before loses the end.
+/// Writes a trace to a file. The end of the trace may be in memory until the writer is closed; a process that dies before loses it.
 #[derive(Debug)]
 pub struct FileTraceWriter(Box<dyn WritableFile>);
 

@@ -1,4 +1,4 @@
-//! What a trace of queries records, and its bytes.
+//! The records of a trace of queries, and their bytes: `docs/format/trace.md`.
 
 use base::coding::{self, Reader};
 use base::{Error, Result};

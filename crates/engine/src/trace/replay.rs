@@ -37,7 +37,7 @@ impl Default for ReplayOptions {
     }
 }
 
-/// What a query gave that was run again.
+/// The result of a query that was run again.
 #[derive(Clone, Debug)]
 pub enum Replayed {
     /// A write was done.
@@ -50,7 +50,7 @@ pub enum Replayed {
     Stands(Option<(Vec<u8>, Vec<u8>)>),
 }
 
-/// Is handed what each query gave.
+/// A callback that takes the result of each query.
 type Each<'a> = &'a (dyn Fn(Result<Replayed>) + Sync);
 
 /// Replays a trace of queries over a database: RocksDB's `Replayer`. Keeps the database open.
@@ -145,7 +145,7 @@ impl Replayer {
         execute(&self.db, &self.families, query)
     }
 
-    /// Runs the rest of the trace. Records that are no queries are passed over. What each query gave, and `NotSupported` for what is passed over, goes to
+    /// Runs the rest of the trace. Records that are no queries are passed over. The result of each query, and `NotSupported` for each record passed over, goes to
     /// `each`, from the threads that run them. A trace that ends without its last record has ended all the same.
     ///
     /// # Errors
@@ -231,7 +231,7 @@ impl Replayer {
     }
 }
 
-/// Hands over what a query gave, and is its error.
+/// Hands over the result of a query, and returns its error.
 fn tell(each: Option<Each<'_>>, result: Result<Replayed>) -> Result<()> {
     let failed = result.as_ref().err().cloned();
     if let Some(each) = each {

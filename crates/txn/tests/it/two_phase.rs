@@ -1,6 +1,11 @@
 //! Tests of two-phase commit without crashes.
 
-use esker::{ColumnFamilyOptions, Db, Options, ReadOptions, WriteBatch, WriteOptions};
+use std::path::Path;
+
+use esker::{
+    ColumnFamilyOptions, Db, FileTraceReader, FileTraceWriter, Options, ReadOptions, Replayer, TraceOptions,
+    TracedQuery, WriteBatch, WriteOptions,
+};
 use esker_txn::{
     TransactionDB, TransactionDBOptions, TransactionOptions, TransactionState, TxnDBWritePolicy,
 };
@@ -419,4 +424,47 @@ fn a_repair_keeps_what_was_committed() {
     let db = Db::open(&options(&dead), DIR).unwrap();
     let seen = |key: &[u8]| get(&db, &db.default_column_family(), key);
     assert_eq!((seen(b"a"), seen(b"b")), ("1".to_owned(), "-".to_owned()));
+}
+
+#[test]
+fn a_trace_has_the_rows_of_what_was_committed_and_replays_them() {
+    let fs = MemFs::new();
+    let db = open(&fs);
+    let family = family(db.db());
+    let writer = FileTraceWriter::create(&fs, Path::new("/trace")).unwrap();
+    db.db()
+        .start_trace(&TraceOptions::default(), Box::new(writer))
+        .unwrap();
+    for (name, commits) in [(&b"kept"[..], true), (b"dropped", false)] {
+        let mut transaction = begin(&db);
+        transaction.set_name(name).unwrap();
+        transaction.put(&family, name, b"1").unwrap();
+        transaction.prepare().unwrap();
+        match commits {
+            true => transaction.commit().unwrap(),
+            false => transaction.rollback().unwrap(),
+        }
+    }
+    let mut unprepared = begin(&db);
+    unprepared.put(&family, b"at once", b"1").unwrap();
+    unprepared.commit().unwrap();
+    db.db().end_trace().unwrap();
+
+    let to = open(&MemFs::new());
+    let family = super::common::family(to.db());
+    let reader = FileTraceReader::open(&fs, Path::new("/trace")).unwrap();
+    let mut replayer = Replayer::new(to.db(), &[], reader);
+    replayer.prepare().unwrap();
+    let mut writes = 0;
+    while let Some(record) = replayer.next_record().unwrap() {
+        // Transactions read what they lock.
+        if let TracedQuery::Write(_) = record.query {
+            replayer.execute(&record.query).unwrap();
+            writes += 1;
+        }
+    }
+    assert_eq!(writes, 2);
+    for (key, value) in [(&b"kept"[..], "1"), (b"at once", "1"), (b"dropped", "-")] {
+        assert_eq!(get(to.db(), &family, key), value, "{}", key.escape_ascii());
+    }
 }
