@@ -27,6 +27,7 @@ pub const TARGETS: &[Target] = &[
     ("manifest", targets::manifest),
     ("blob_file", targets::blob_file),
     ("write_batch", targets::write_batch),
+    ("trace", targets::trace),
     ("options_file", targets::options_file),
     ("backup_meta", targets::backup_meta),
     ("mvcc_key", targets::mvcc_key),

@@ -2,10 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use base::coding::{put_length_prefixed, put_u32, put_u64};
+use esker::{Db, FileTraceWriter, ManualClock, Options, ReadOptions, TraceOptions};
 use mvcc::{MvccKey, Timestamp};
 use serde_json::Value;
+use vfs::{FileSystem, MemFs, OpenOptions};
 
 use crate::TARGETS;
 use crate::mutate::MOST_BYTES;
@@ -20,6 +23,7 @@ pub fn all() -> Seeds {
     from_vectors(&mut seeds, &vectors());
     from_databases(&mut seeds);
     add(&mut seeds, "backup_meta", BACKUP_META.as_bytes().to_vec());
+    add(&mut seeds, "trace", traced());
     for (at, name) in DATABASE_FILES.iter().enumerate() {
         let whole = minimal_database();
         let bytes = whole
@@ -36,6 +40,44 @@ pub fn all() -> Seeds {
     }
     kept(&mut seeds);
     seeds
+}
+
+/// A trace with a query of each kind.
+fn traced() -> Vec<u8> {
+    let (fs, clock) = (Arc::new(MemFs::new()), Arc::new(ManualClock::default()));
+    let options = Options {
+        create_if_missing: true,
+        fs: fs.clone(),
+        clock,
+        ..Options::default()
+    };
+    let db = Db::open(&options, "/db").expect("a database in memory");
+    let path = Path::new("/trace");
+    let writer = FileTraceWriter::create(&*fs, path).expect("a file in memory");
+    db.start_trace(&TraceOptions::default(), Box::new(writer))
+        .expect("memory does not run full");
+    db.put(b"key", b"value").expect("memory does not run full");
+    db.get(b"key").expect("a row in memory");
+    let bounded = ReadOptions {
+        iterate_lower_bound: Some(b"a".to_vec()),
+        iterate_upper_bound: Some(b"z".to_vec()),
+        ..ReadOptions::default()
+    };
+    let mut iter = db.iter(&bounded);
+    iter.seek(b"k");
+    iter.seek_for_prev(b"k");
+    db.multi_get(
+        &ReadOptions::default(),
+        &db.default_column_family(),
+        &[b"key", b"not"],
+    );
+    db.end_trace().expect("memory does not run full");
+    let file = fs
+        .open_random(path, &OpenOptions::default())
+        .expect("a file in memory");
+    let mut bytes = vec![0; file.len() as usize];
+    file.read_exact_at(0, &mut bytes).expect("a file in memory");
+    bytes
 }
 
 /// Keys, values, records and rows as `esker-mvcc` writes them.

@@ -6,6 +6,7 @@ mod database;
 mod directory;
 mod log;
 mod table;
+mod trace;
 mod versions;
 
 use std::path::Path;
@@ -22,6 +23,7 @@ pub use database::{DATABASE_FILES, database, options_file, write_batch};
 pub use directory::{STEPS, directory, number_of_files};
 pub use log::{log, manifest, version_edit};
 pub use table::{data_block, filter, footer, index_block, properties, table};
+pub use trace::trace;
 pub use versions::{mvcc_key, mvcc_ranges, mvcc_record, mvcc_value};
 
 /// Steps after which a walk over damaged entries is given up: they may lead in circles, but not for ever.
