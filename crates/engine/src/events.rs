@@ -1,4 +1,4 @@
-//! What happens in the background, told as it happens.
+//! Events of the background work, reported as they happen.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -19,23 +19,24 @@ use crate::log::InfoLog;
 use crate::options::{LostOption, Options};
 use crate::stats::{Counter, StallTotal};
 
-/// Why memtables are flushed.
+/// The reason for a flush.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FlushReason {
-    /// They are full.
+    /// Memtables are full.
     WriteBufferFull,
-    /// All families' memtables together are too large ([`db_write_buffer_size`](Options::db_write_buffer_size)).
+    /// All families' memtables together are too large
+    /// ([`db_write_buffer_size`](Options::db_write_buffer_size)).
     WriteBufferManager,
-    /// They hold back WALs that are too large together.
+    /// The memtables keep WALs that are too large together.
     WalFull,
-    /// A user asked for it, or the database closes.
+    /// A user requested it, or the database closes.
     ManualFlush,
     /// The database recovers from a background error.
     ErrorRecovery,
 }
 
 impl FlushReason {
-    /// RocksDB's words for it.
+    /// RocksDB's text for the reason.
     pub fn name(self) -> &'static str {
         match self {
             FlushReason::WriteBufferFull => "Write Buffer Full",
@@ -50,23 +51,23 @@ impl FlushReason {
 /// A file that was ingested.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IngestedFile {
-    /// Where it came from.
+    /// The original path.
     pub external_path: String,
-    /// Its number in the database.
+    /// The number of the file in the database.
     pub file: u64,
-    /// The level it went to.
+    /// The level the file was placed in.
     pub level: usize,
-    /// The sequence number all its entries were given; 0: none.
+    /// The sequence number of all its entries; 0: none.
     pub global_seqno: SeqNo,
-    /// Bytes.
+    /// The size in bytes.
     pub bytes: u64,
-    /// Entries, range deletions included.
+    /// The number of entries, range deletions included.
     pub entries: u64,
-    /// It was copied, not linked.
+    /// True if the file was copied and not linked.
     pub copied: bool,
 }
 
-/// Something the engine did or met. Its `Display` is one line, the same everywhere.
+/// An event of the engine. Its `Display` is one line, the same everywhere.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 #[expect(
@@ -74,7 +75,8 @@ pub struct IngestedFile {
     reason = "the fields are what their names say; units stand in the names"
 )]
 pub enum Event {
-    /// A memtable takes no more rows and is going to be flushed. `data_bytes` are those of its keys and values. Told while writers wait.
+    /// A memtable became immutable and will be flushed. `data_bytes` is the size of its keys and values. Sent
+    /// while writers wait.
     MemtableSealed {
         family: String,
         first_seqno: SeqNo,
@@ -83,7 +85,7 @@ pub enum Event {
         range_deletes: u64,
         data_bytes: u64,
     },
-    /// Memtables are about to be written to a table. `memory_bytes` is what they take in memory.
+    /// A flush of memtables begins. `memory_bytes` is their memory.
     FlushBegun {
         family: String,
         job: u64,
@@ -93,7 +95,8 @@ pub enum Event {
         memory_bytes: u64,
         reason: FlushReason,
     },
-    /// Memtables, or a stream of their keys, were written to a table. `level_files` is how many files each level has now.
+    /// Memtables, or a stream of their keys, were written to a table. `level_files` has the new number of
+    /// files of each level.
     Flushed {
         family: String,
         job: u64,
@@ -106,7 +109,7 @@ pub enum Event {
         level_files: Vec<usize>,
         immutable_memtables: usize,
     },
-    /// Files are about to be merged into others: those of `inputs`, by level.
+    /// A compaction of the files `inputs`, by level, begins.
     CompactionBegun {
         family: String,
         job: u64,
@@ -118,8 +121,8 @@ pub enum Event {
         bytes: u64,
         oldest_snapshot: Option<SeqNo>,
     },
-    /// A thread is about to write one key range of a compaction, the `subcompaction`th of its job, from 0; every compaction that writes has
-    /// one at least. Told by that thread.
+    /// A thread begins to write one key range of a compaction, with index `subcompaction` in the job, from 0;
+    /// every compaction that writes has at least one. Sent by that thread.
     SubcompactionBegun {
         family: String,
         job: u64,
@@ -129,7 +132,7 @@ pub enum Event {
         output_level: usize,
         compression: CompressionType,
     },
-    /// The thread is done with it, or failed; nothing is in place yet.
+    /// The thread has finished or failed its key range; nothing is installed yet.
     SubcompactionCompleted {
         family: String,
         job: u64,
@@ -144,8 +147,8 @@ pub enum Event {
         cpu_micros: u64,
         error: Option<Error>,
     },
-    /// Files were merged into others. `level_files` is how many files each level has now, `score` that of the level most in need of
-    /// compaction.
+    /// A compaction has installed its outputs. `level_files` has the new number of files of each level,
+    /// `score` is the score of the level most in need of compaction.
     Compacted {
         family: String,
         job: u64,
@@ -164,7 +167,8 @@ pub enum Event {
         score: f64,
         level_summary: String,
     },
-    /// Files went down a level as they are. `level_summary` is what RocksDB's LOG says of the levels after it.
+    /// Files were moved down a level unchanged. `level_summary` is the text of RocksDB's LOG about the levels
+    /// afterwards.
     Moved {
         family: String,
         job: u64,
@@ -173,10 +177,10 @@ pub enum Event {
         files: usize,
         bytes: u64,
         level_summary: String,
-        /// Numbers of the files by the level they were on.
+        /// The numbers of the files by their previous level.
         inputs: Vec<(usize, Vec<u64>)>,
     },
-    /// Files were dropped, unread, with all that was in them.
+    /// Files were dropped unread, with all their data.
     Dropped {
         family: String,
         job: u64,
@@ -185,23 +189,24 @@ pub enum Event {
         files: Vec<u64>,
         bytes: u64,
     },
-    /// Files from outside became part of a family. `level_files` is how many files each level has now.
+    /// External files became part of a family. `level_files` has the new number of files of each level.
     Ingested {
         family: String,
         job: u64,
         files: Vec<IngestedFile>,
         level_files: Vec<usize>,
     },
-    /// A job ended without a result: it failed, or nobody needs it any more, or, without an error, nothing was left to write. Of a
-    /// failure that stops the database [`BackgroundError`](Event::BackgroundError) tells too.
+    /// A job ended without a result: it failed, its result is no longer needed or, without an error, nothing
+    /// was left to write. A failure that stops the database is also reported by
+    /// [`BackgroundError`](Event::BackgroundError).
     JobEnded {
         family: String,
         job: u64,
         action: &'static str,
         error: Option<Error>,
     },
-    /// A table is about to be begun by a job. What becomes of it is told by [`TableCreated`](Event::TableCreated) or
-    /// [`TableCreationFailed`](Event::TableCreationFailed).
+    /// A job begins a table. [`TableCreated`](Event::TableCreated) or
+    /// [`TableCreationFailed`](Event::TableCreationFailed) follows.
     TableCreationStarted {
         family: String,
         job: u64,
@@ -209,7 +214,8 @@ pub enum Event {
         path: String,
         reason: TableFileCreationReason,
     },
-    /// A table that was begun will not be: it, or another of its job, could not be written, or the job was cancelled. The file is deleted.
+    /// A table that was begun is abandoned: it, or another of its job, could not be written, or the job was
+    /// cancelled. The file is deleted.
     TableCreationFailed {
         family: String,
         job: u64,
@@ -218,7 +224,7 @@ pub enum Event {
         reason: TableFileCreationReason,
         error: Error,
     },
-    /// A table was written, and is about to be put in place. The checksum is that over the whole file, empty without one.
+    /// A table was written, and will be installed. The checksum is that of the whole file, empty without one.
     TableCreated {
         family: String,
         job: u64,
@@ -231,8 +237,8 @@ pub enum Event {
         oldest_blob_file: Option<u64>,
         properties: Box<TableProperties>,
     },
-    /// A blob file is about to be begun by a job. What becomes of it is told by [`BlobFileCreated`](Event::BlobFileCreated) or
-    /// [`BlobFileCreationFailed`](Event::BlobFileCreationFailed).
+    /// A job begins a blob file. [`BlobFileCreated`](Event::BlobFileCreated) or
+    /// [`BlobFileCreationFailed`](Event::BlobFileCreationFailed) follows.
     BlobFileCreationStarted {
         family: String,
         job: u64,
@@ -240,7 +246,7 @@ pub enum Event {
         path: String,
         reason: TableFileCreationReason,
     },
-    /// A blob file that was begun will not be: its job failed, or was cancelled. The file is deleted.
+    /// A blob file that was begun is abandoned: its job failed, or was cancelled. The file is deleted.
     BlobFileCreationFailed {
         family: String,
         job: u64,
@@ -249,8 +255,8 @@ pub enum Event {
         reason: TableFileCreationReason,
         error: Error,
     },
-    /// A blob file was written, and is about to be put in place with the tables that refer to it. The checksum is that over the whole
-    /// file, empty without one.
+    /// A blob file was written, and will be installed with the tables that refer to it. The checksum is that
+    /// of the whole file, empty without one.
     BlobFileCreated {
         family: String,
         job: u64,
@@ -262,19 +268,22 @@ pub enum Event {
     },
     /// A WAL was begun: rows are written to it from now on.
     WalCreated { wal: u64 },
-    /// Recovery is about to read these WALs.
+    /// Recovery begins to read these WALs.
     RecoveryBegun { job: u64, wals: Vec<u64> },
-    /// The MANIFEST ends in bytes that are no edit: its writer died, or a part of the file is lost. Recovery goes on without them.
+    /// The MANIFEST ends in bytes that are no edit: its writer died, or a part of the file is lost. Recovery
+    /// continues without them.
     ManifestTorn { path: String, offset: u64, bytes: u64 },
-    /// Recovery was without edits or a WAL that are lost, and has moved files there that it does not use and that may hold what is missing.
+    /// Recovery lacked edits or a WAL, and has set aside files that it does not use and that may have the
+    /// missing data.
     FilesSetAside { job: u64, files: Vec<String> },
-    /// Recovery is over.
+    /// Recovery has finished.
     Recovered { job: u64 },
-    /// Writes are slowed or stopped, or no longer are: once when a condition begins, and once when it ends, with how often and how long writers
-    /// waited in it. The condition names the limit; the numbers are how much there is of what it limits, and the limits, those at which writes are
-    /// slowed and those at which they stop (0: none). `family` is the one that has reached it, of low priority the one whose compactions are
-    /// behind; it is empty where the limit is that of a write buffer manager, or the WAL is locked, which are told once a writer waits for
-    /// them. `delayed_write_rate`: bytes a second to which writes are slowed.
+    /// Writes are slowed or stopped, or no longer are. Sent once when a condition begins, and once when it
+    /// ends, with the number and the duration of the waits. The condition names the limit; the numbers are
+    /// the current amount and the limits at which writes are slowed and stopped (0: none). `family` is the
+    /// family that has reached the limit or, for low priority, the one whose compactions are behind; it is
+    /// empty for the limit of a write buffer manager and for a locked WAL, which are reported once a writer
+    /// waits for them. `delayed_write_rate` is the rate of slowed writes in bytes per second.
     Stall {
         family: String,
         previous: StallCondition,
@@ -293,29 +302,29 @@ pub enum Event {
         write_buffer_manager_limit: u64,
         delayed_write_rate: u64,
     },
-    /// A background job failed. `stops_writes`: the database takes no more of them, RocksDB's hard error; without it they go on, as after a
-    /// compaction that had no room, its soft error.
+    /// A background job failed. `stops_writes`: the database takes no more writes, RocksDB's hard error;
+    /// otherwise writes continue, as after a compaction without disk space, its soft error.
     BackgroundError {
         action: &'static str,
         error: Error,
         stops_writes: bool,
     },
-    /// [`Db::resume`](crate::Db::resume) is about to have done again what failed with `background_error`; or, `automatic`, the database
-    /// has begun to try so by itself.
+    /// [`Db::resume`](crate::Db::resume) begins to repeat the operation that failed with `background_error`;
+    /// or, if `automatic`, the database has begun to try so by itself.
     ErrorRecoveryBegun {
         background_error: Error,
         automatic: bool,
     },
-    /// It is over: the database takes writes again, or it failed with `new_error`. An `automatic` one fails where it was tried often
-    /// enough (`Aborted`), where something has failed that cannot be resumed from, and where the database closes; `Db::resume` ends it,
-    /// too, when it succeeds.
+    /// The recovery has ended: the database takes writes again, or the recovery failed with `new_error`. An
+    /// `automatic` recovery fails after the maximum number of attempts (`Aborted`), after an error that
+    /// cannot be resumed from, and when the database closes; a successful `Db::resume` ends it too.
     ErrorRecoveryEnded {
         background_error: Error,
         new_error: Option<Error>,
         automatic: bool,
     },
-    /// Looking through the files in the background found a damaged place. The keys, user keys both, are those of the damaged
-    /// block (the first may itself lie in front of it) where the damage is in one of data, else those of the file.
+    /// The background verification has found corruption. The keys are user keys: those of the corrupt block
+    /// if it is a data block (the first may precede it), else those of the file.
     CorruptionFound {
         family: String,
         path: String,
@@ -326,63 +335,65 @@ pub enum Event {
     },
     /// A file was deleted.
     FileDeleted { path: String },
-    /// Recovery left out bytes of a WAL that it could not use.
+    /// Recovery dropped bytes of a WAL that it could not use.
     WalDropped { path: String, reason: String },
-    /// A row was met that is longer than any may be ([`RowLimit`](crate::RowLimit)): RocksDB writes such rows, and earlier releases of
-    /// this engine did.
+    /// A row larger than the maximum ([`RowLimit`](crate::RowLimit)) was found: RocksDB writes such rows, and
+    /// earlier releases of this engine did.
     RowTooLarge {
         family: String,
-        /// The file that holds it.
+        /// The path of the file that holds it.
         path: String,
-        /// The user key with its timestamp; of a long one the first 256 bytes.
+        /// The user key with its timestamp; for a long key its first 256 bytes.
         key: Vec<u8>,
         seqno: SeqNo,
-        /// The key or value that is too large.
+        /// The error that names the key or value that is too large.
         error: Error,
         outcome: RowTooLargeOutcome,
     },
-    /// A compaction filter gave a value that no row can hold; the row stays as it was. Told of the first 100 rows of a job.
+    /// A compaction filter returned a value that no row can hold; the row stays unchanged. Sent for the first
+    /// 100 rows of a job.
     FilterValueTooLarge {
         family: String,
         job: u64,
-        /// As in `RowTooLarge`.
+        /// Same as in `RowTooLarge`.
         key: Vec<u8>,
-        /// The key or value that is too large.
+        /// The error that names the key or value that is too large.
         error: Error,
     },
-    /// The OPTIONS file has an option that no release of RocksDB has that Esker knows, or an option of ours at a value that is none of
-    /// ours; or (section `file`) it cannot be read.
+    /// The OPTIONS file has an option that no release of RocksDB known to Esker has, or an option of ours
+    /// with an invalid value; or (section `file`) it cannot be read.
     UnknownOption { section: String, name: String },
-    /// An option has no effect and is not at RocksDB's default: one in the OPTIONS file, told at each open, or one that is given, told
-    /// whenever it is.
+    /// An option without effect is not at RocksDB's default: one in the OPTIONS file, reported at each open,
+    /// or one of the caller, reported whenever it is set.
     OptionLost(LostOption),
 }
 
-/// The outcome for a row that is too large.
+/// The treatment of a row that is too large.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RowTooLargeOutcome {
-    /// Recovery leaves it out, and keeps the whole WAL under this path.
+    /// Recovery drops the row, and keeps the whole WAL at this path.
     SetAside {
-        /// In the directory `lost` beside the WAL. The engine never deletes it.
+        /// A path in the directory `lost` in the directory of the WAL. The engine never deletes the file.
         path: String,
     },
-    /// A database that is opened for reading, or a secondary, does not show it.
+    /// A read-only or secondary database does not return the row.
     PassedOver,
-    /// The compaction that met it changes nothing, and compactions leave its file alone until the database is reopened.
+    /// The compaction that found it changes nothing, and compactions exclude its file until the database is
+    /// reopened.
     FileLeftAlone,
 }
 
-/// Bytes of a key in an event.
+/// The maximum number of bytes of a key in an event.
 const MAX_SHOWN_KEY: usize = 256;
 
-/// As much of a key as events tell.
+/// The prefix of a key that events contain.
 pub(crate) fn shown_key(user_key: &[u8]) -> Vec<u8> {
     user_key[..user_key.len().min(MAX_SHOWN_KEY)].to_vec()
 }
 
 impl Event {
-    /// What is no family's, and slows or stops writes, begins or ends. `memory`: bytes of memtables, and what is allowed of them, where that is
-    /// the limit.
+    /// The beginning or end of a stall that concerns no single family. `memory`: the bytes of memtables and
+    /// their limit, if that is the reason.
     pub(crate) fn stall_of_database(
         previous: StallCondition,
         condition: StallCondition,
@@ -409,7 +420,7 @@ impl Event {
         }
     }
 
-    /// `table` of `family` takes no more rows.
+    /// `table` of `family` became immutable.
     pub(crate) fn sealed(family: &str, table: &Memtable) -> Event {
         Event::MemtableSealed {
             family: family.to_owned(),
@@ -421,7 +432,8 @@ impl Event {
         }
     }
 
-    /// True of a stall that comes and goes with flushes, which depends on how the threads run.
+    /// True for a stall that begins and ends with flushes, whose occurrence depends on the scheduling of
+    /// threads.
     pub fn is_memtable_stall(&self) -> bool {
         let is_of_memtables = |condition: &StallCondition| match condition {
             StallCondition::Normal => false,
@@ -642,34 +654,38 @@ impl fmt::Display for Event {
     }
 }
 
-/// Told of events, on the thread they happen on and with no lock held but, where writers wait for memtables to be flushed or begin
-/// a WAL, that of the writers, and where a blob file is begun or given up that of the job's blob files. Must return soon and must not call the database.
+/// Receives events, on the thread where they occur and without locks, with these exceptions: while writers
+/// wait for memtables to be flushed or begin a WAL, the writers' locks are held, and when a blob file is
+/// begun or abandoned, the lock of the job's blob files. It must return soon and must not call the database.
 ///
-/// A panic in it stops the database: nothing more is written until [`Db::resume`](crate::Db::resume) or the next open. What the event is about goes on,
-/// and other listeners are told.
+/// A panic in it stops the database: nothing is written until [`Db::resume`](crate::Db::resume) or the next
+/// open. The operation of the event continues, and other listeners are notified.
 pub trait EventListener: Send + Sync {
-    /// Called once an event.
+    /// Called once per event.
     fn on_event(&self, event: &Event);
 
-    /// False if the database must not try to resume by itself after `background_error`, which stops writes: `OnErrorRecoveryBegin` of
-    /// RocksDB with its `auto_recovery`. Asked of each listener before
-    /// [`ErrorRecoveryBegun`](Event::ErrorRecoveryBegun); [`Db::resume`](crate::Db::resume) is not asked for.
+    /// Returns false to prevent the automatic recovery from `background_error`, which stops writes: RocksDB's
+    /// `OnErrorRecoveryBegin` with its `auto_recovery`. Called for each listener before
+    /// [`ErrorRecoveryBegun`](Event::ErrorRecoveryBegun), but not for [`Db::resume`](crate::Db::resume).
     fn on_error_recovery_begin(&self, _background_error: &Error) -> bool {
         true
     }
 
-    /// True if it wants to be told of operations on files. Asked when a database is opened; where nobody wants it, it costs nothing.
+    /// True if the listener wants notifications of file operations. Called when a database is opened; if no
+    /// listener wants them, they cost nothing.
     fn should_be_notified_on_file_io(&self) -> bool {
         false
     }
 
-    /// A read, append, flush, sync, close or truncation of a file of the database is over, or failed: RocksDB's `OnFileReadFinish`,
-    /// `OnFileWriteFinish` and so on, and `OnIOError`. On the thread that asked for it, with whatever locks that holds: it must not call
-    /// the database, and who waits for it may be a writer. A panic in it is one in the operation, for whoever asked for it. Not told are reads of maps, and what becomes of the info log.
+    /// Called when a read, append, flush, sync, close or truncation of a file of the database has finished or
+    /// failed: RocksDB's `OnFileReadFinish`, `OnFileWriteFinish` and so on, and `OnIOError`. It runs on the
+    /// thread of the operation, with the locks that the thread holds: it must not call the database, and
+    /// writers may wait for it. A panic in it is a panic of the operation. Reads of memory maps and
+    /// operations on the info log are not reported.
     fn on_file_operation(&self, _operation: &FileOperation<'_>) {}
 }
 
-/// Those of a database's listeners that want to be told of operations on files.
+/// The listeners of a database that want notifications of file operations.
 struct FileListeners(Vec<Arc<dyn EventListener>>);
 
 impl fmt::Debug for FileListeners {
@@ -686,7 +702,8 @@ impl FileObserver for FileListeners {
     }
 }
 
-/// `options` with a file system that tells listeners of what is done to files, if any of them wants it.
+/// Returns `options` with a file system that notifies listeners of file operations, if any listener wants
+/// that.
 pub(crate) fn with_file_listeners(options: &Options) -> Cow<'_, Options> {
     let mut listeners = options.listeners.clone();
     listeners.retain(|listener| listener.should_be_notified_on_file_io());
@@ -704,17 +721,17 @@ pub(crate) fn with_file_listeners(options: &Options) -> Cow<'_, Options> {
     })
 }
 
-/// Who is told of the events of a database: its info log, and those its user named.
+/// The receivers of a database's events: its info log, and the listeners of its user.
 #[derive(Clone)]
 pub(crate) struct Listeners {
     all: Arc<[Arc<dyn EventListener>]>,
     panics: Arc<ListenerPanics>,
 }
 
-/// Panics of listeners, until the database takes note of them.
+/// Panics of listeners, until the database handles them.
 #[derive(Default)]
 struct ListenerPanics {
-    /// The database is open. Before that the open itself takes note.
+    /// The database is open. Before that, the open itself handles panics.
     open: AtomicBool,
     any: AtomicBool,
     first: Mutex<Option<Error>>,
@@ -734,7 +751,7 @@ impl Listeners {
         }
     }
 
-    /// Nobody.
+    /// No listeners.
     #[cfg(test)]
     pub fn none() -> Listeners {
         Listeners {
@@ -743,7 +760,7 @@ impl Listeners {
         }
     }
 
-    /// True if none of them forbids an automatic recovery. All are asked; one that panics forbids it.
+    /// True if no listener forbids an automatic recovery. All are asked; one that panics forbids it.
     pub fn allow_recovery(&self, background_error: &Error) -> bool {
         let answers = self.all.iter().map(|listener| {
             let ask = || listener.on_error_recovery_begin(background_error);
@@ -755,7 +772,7 @@ impl Listeners {
         answers.fold(true, |all, allows| all & allows)
     }
 
-    /// Tells them, each of them even if one panics. Called with no lock held; see [`EventListener`].
+    /// Notifies every listener, even if one panics. Called without locks; see [`EventListener`].
     pub fn notify(&self, event: &Event) {
         for listener in &*self.all {
             let told = catch(|| call("event listener", || "", || listener.on_event(event)));
@@ -765,26 +782,26 @@ impl Listeners {
         }
     }
 
-    /// Something that no caller hears of has panicked.
+    /// Records a panic in an operation whose caller cannot be notified.
     #[cold]
     pub fn note_panic(&self, error: Error) {
         self.panics.first.lock().get_or_insert(error);
         self.panics.any.store(true, Ordering::Release);
     }
 
-    /// True if there is a panic to take.
+    /// True if a panic was recorded and not taken.
     #[inline]
     pub fn has_panicked(&self) -> bool {
         self.panics.any.load(Ordering::Acquire)
     }
 
-    /// The first panic since this was asked last.
+    /// Takes the first panic since the last call.
     pub fn take_panic(&self) -> Option<Error> {
         self.panics.any.store(false, Ordering::Release);
         self.panics.first.lock().take()
     }
 
-    /// The database is open.
+    /// Records that the database is open.
     pub fn set_open(&self) {
         self.panics.open.store(true, Ordering::Release);
     }

@@ -1,4 +1,5 @@
-//! What jobs did, level by level, and the table RocksDB prints of it, column for column: scripts read it by position.
+//! The statistics of jobs by level, and RocksDB's table of them, column for column: scripts read it by
+//! position.
 
 use std::fmt::Write;
 use std::ops::{AddAssign, Sub};
@@ -11,7 +12,7 @@ use manifest::{FileMetadata, Version};
 
 use crate::stats::StallTotals;
 
-/// The jobs that wrote into one level.
+/// The statistics of jobs that wrote to one level.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct LevelStats {
     /// Bytes read from the levels above.
@@ -21,9 +22,9 @@ pub(crate) struct LevelStats {
     written: u64,
     /// Bytes of blobs that were read.
     blobs_read: u64,
-    /// Bytes of blob files.
+    /// Bytes of blob files that were written.
     blobs_written: u64,
-    /// Bytes of files that came as they were.
+    /// Bytes of files that were moved unchanged.
     moved: u64,
     took: Duration,
     cpu: Duration,
@@ -68,21 +69,21 @@ impl Sub for LevelStats {
     }
 }
 
-/// Entries of `files`, as far as that is known: of tables that were opened.
+/// The number of entries of `files`, as far as it is known: that of tables that were opened.
 pub(crate) fn entries<'a>(files: impl IntoIterator<Item = &'a FileMetadata>) -> u64 {
     let counts = files.into_iter().filter_map(|file| file.stats.get());
     counts.map(|stats| stats.num_entries).sum()
 }
 
-/// Files that came from outside.
+/// The statistics of external files.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct IngestedStats {
-    /// Bytes of the files.
+    /// The bytes of the files.
     pub bytes: u64,
     pub files: u64,
-    /// Files that were put into L0.
+    /// The number of files placed in L0.
     pub l0_files: u64,
-    /// Entries of the files.
+    /// The number of entries of the files.
     pub keys: u64,
 }
 
@@ -95,10 +96,10 @@ impl AddAssign for IngestedStats {
     }
 }
 
-/// Totals at the last dump, which an interval begins with.
+/// The totals at the last dump, where an interval begins.
 #[derive(Clone, Copy, Debug, Default)]
 struct Dumped {
-    /// How long the database had been open.
+    /// The time that the database had been open.
     up: Duration,
     sum: LevelStats,
     flushed: u64,
@@ -108,16 +109,16 @@ struct Dumped {
 /// The jobs of one family since the database was opened. Guarded by the database mutex.
 #[derive(Debug, Default)]
 pub(crate) struct FamilyStats {
-    /// By output level.
+    /// The statistics by output level.
     levels: Vec<LevelStats>,
     /// Bytes of tables and blob files that flushes wrote.
     flushed: u64,
     /// Files that were ingested or imported.
     ingested: IngestedStats,
-    /// How writers waited for this family.
+    /// The waits of writers for this family.
     pub stalls: StallTotals,
-    /// By whom jobs were done, as RocksDB's priorities: flushes are of high priority, automatic compactions of low, and what users ask for is
-    /// done by their own threads.
+    /// The statistics by RocksDB's thread priorities: flushes are of high priority, automatic compactions of
+    /// low; manual operations run on their callers' threads.
     low: LevelStats,
     high: LevelStats,
     user: LevelStats,
@@ -125,13 +126,13 @@ pub(crate) struct FamilyStats {
 }
 
 impl FamilyStats {
-    /// A flush wrote `bytes`. They count as written to L0, wherever the tables were put.
+    /// Counts a flush of `bytes`. They count as written to L0, whatever the level of the tables.
     pub fn flushed(&mut self, bytes: u64, took: Duration, cpu: Duration) {
         let job = self.wrote_memtables(bytes, took, cpu);
         self.high += job;
     }
 
-    /// Recovery wrote `bytes` of what it found in WALs, for whoever opens the database.
+    /// Counts `bytes` that recovery wrote from WALs, for the caller of the open.
     pub fn recovered(&mut self, bytes: u64, took: Duration, cpu: Duration) {
         let job = self.wrote_memtables(bytes, took, cpu);
         self.user += job;
@@ -150,7 +151,7 @@ impl FamilyStats {
         job
     }
 
-    /// A compaction wrote `outputs`.
+    /// Counts a compaction that wrote `outputs`.
     pub fn compacted<'a>(
         &mut self,
         plan: &Plan,
@@ -181,7 +182,7 @@ impl FamilyStats {
         }
     }
 
-    /// What the jobs that wrote into each level have cost: jobs, time they took, CPU time, bytes written.
+    /// The cost of the jobs that wrote to each level: jobs, duration, CPU time, bytes written.
     pub fn jobs(&self) -> impl Iterator<Item = (usize, u64, Duration, Duration, u64)> {
         let levels = self.levels.iter().enumerate().filter(|(_, stats)| stats.jobs > 0);
         levels.map(|(level, stats)| {
@@ -190,17 +191,17 @@ impl FamilyStats {
         })
     }
 
-    /// Bytes that flushes wrote.
+    /// The bytes that flushes wrote.
     pub fn flushed_bytes(&self) -> u64 {
         self.flushed
     }
 
-    /// Files from outside are in their levels.
+    /// Counts external files that were installed.
     pub fn ingested(&mut self, files: IngestedStats) {
         self.ingested += files;
     }
 
-    /// Another interval begins, in a database that has been open for `up`.
+    /// Begins another interval, in a database that has been open for `up`.
     pub fn begin_interval(&mut self, up: Duration) {
         self.dumped = Dumped {
             up,
@@ -216,20 +217,21 @@ impl FamilyStats {
         sum
     }
 
-    /// A flush wrote `bytes` of blob files.
+    /// Counts `bytes` of blob files written by a flush.
     pub fn flushed_blobs(&mut self, bytes: u64) {
         self.flushed += bytes;
         self.level(0).blobs_written += bytes;
     }
 
-    /// A compaction to `level` read `read` bytes of blobs, and wrote `written` bytes of blob files.
+    /// Counts a compaction to `level` that read `read` bytes of blobs, and wrote `written` bytes of blob
+    /// files.
     pub fn compacted_blobs(&mut self, level: usize, read: u64, written: u64) {
         let stats = self.level(level);
         stats.blobs_read += read;
         stats.blobs_written += written;
     }
 
-    /// The files of `plan` were moved.
+    /// Counts the move of the files of `plan`.
     pub fn moved(&mut self, plan: &Plan) {
         let bytes: u64 = plan.moved_files().map(|(_, file)| file.size).sum();
         self.level(plan.output_level).moved += bytes;
@@ -242,7 +244,8 @@ impl FamilyStats {
         &mut self.levels[level]
     }
 
-    /// RocksDB's lines on flushes, ingestions and compactions together, in a database that has been open for `up`.
+    /// RocksDB's lines on the totals of flushes, ingestions and compactions, in a database that has been open
+    /// for `up`.
     pub fn totals(&self, up: Duration) -> String {
         let sum = self.sum();
         let before = &self.dumped;
@@ -267,7 +270,7 @@ impl FamilyStats {
             ("Keys", ingested.keys, earlier.keys),
         ];
         for (name, now, then) in counts {
-            // Writing to a string does not fail.
+            // Writing to a string cannot fail.
             let _ = writeln!(out, "AddFile({name}): cumulative {now}, interval {}", now - then);
         }
         out.push_str(&traffic("Cumulative", &sum, up));
@@ -275,7 +278,7 @@ impl FamilyStats {
         out
     }
 
-    /// RocksDB's table of compaction statistics, for the family `name` as it is in `version`.
+    /// RocksDB's table of compaction statistics, for the family `name` with version `version`.
     pub fn table(&self, name: &str, version: &Version, scores: &Scores) -> String {
         let mut out = format!(
             "\n** Compaction Stats [{name}] **\n{HEAD}\n{}\n",
@@ -350,8 +353,8 @@ impl FamilyStats {
         out
     }
 
-    /// RocksDB 7's line of stalls by cause. Later releases write other lines; `benchmark.sh` of all releases counts stalls by
-    /// the positions in this one. Stalls that it has no place for are in the total alone.
+    /// RocksDB 7's line of stalls by cause. Later releases write other lines; `benchmark.sh` of all releases
+    /// counts stalls by the positions in this one. Stalls without a position are in the total only.
     pub fn stalls_by_position(&self) -> String {
         let delays = |cause| self.stalls.get(StallCondition::Delayed { cause }).count;
         let stops = |cause| self.stalls.get(StallCondition::Stopped { cause }).count;
@@ -378,7 +381,7 @@ impl FamilyStats {
     }
 }
 
-/// RocksDB's line on what compactions wrote and read in `time`.
+/// RocksDB's line on the bytes that compactions wrote and read in `time`.
 fn traffic(title: &str, stats: &LevelStats, time: Duration) -> String {
     let seconds = time.as_secs_f64().max(0.001);
     let gib = |bytes: u64| bytes as f64 / (1u64 << 30) as f64;
@@ -416,14 +419,14 @@ fn blob_files(version: &Version) -> String {
 const HEAD: &str = "Level    Files   Size     Score Read(GB)  Rn(GB) Rnp1(GB) Write(GB) Wnew(GB) Moved(GB) W-Amp Rd(MB/s) Wr(MB/s) \
                     Comp(sec) CompMergeCPU(sec) Comp(cnt) Avg(sec) KeyIn KeyDrop Rblob(GB) Wblob(GB)";
 
-/// A level, or all of them, as it is now.
+/// The current state of a level, or of all levels.
 struct Place<'a> {
     name: &'a str,
     files: usize,
     busy: usize,
     bytes: u64,
     score: f64,
-    /// Bytes that were to be written, for write amplification.
+    /// The bytes that entered, for write amplification.
     came_in: u64,
 }
 
@@ -442,7 +445,7 @@ fn row(out: &mut String, place: &Place<'_>, stats: &LevelStats) {
     let of = |part: f64, whole: f64| if whole > 0.0 { part / whole } else { 0.0 };
     let read = stats.read_above + stats.read_here + stats.blobs_read;
     let written = stats.written + stats.blobs_written;
-    // What was rewritten of this level is not new.
+    // The rewritten data of this level is not new.
     let new = stats.written as f64 - stats.read_here as f64;
     let shown = writeln!(
         out,
@@ -470,11 +473,11 @@ fn row(out: &mut String, place: &Place<'_>, stats: &LevelStats) {
         gib(stats.blobs_read),
         gib(stats.blobs_written),
     );
-    // Writing to a string does not fail.
+    // Writing to a string cannot fail.
     let _ = shown;
 }
 
-/// Bytes as RocksDB writes them: `5.17 MB`.
+/// A size in RocksDB's format: `5.17 MB`.
 pub(crate) fn size(bytes: u64) -> String {
     let mut size = bytes as f64;
     for unit in ["B", "KB", "MB", "GB"] {
@@ -486,7 +489,7 @@ pub(crate) fn size(bytes: u64) -> String {
     format!("{size:.2} TB")
 }
 
-/// A number as RocksDB writes it: `876K`.
+/// A number in RocksDB's format: `876K`.
 pub(crate) fn count(number: u64) -> String {
     match number {
         0..10_000 => number.to_string(),

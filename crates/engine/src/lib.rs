@@ -17,8 +17,8 @@
 //! assert!(db.get(b"key").unwrap().is_none());
 //! ```
 //!
-//! Names, option names and units are RocksDB's. The formats of the files stand in `docs/format`, the ways of the data in
-//! `docs/flow`, the map of the code in `ARCHITECTURE.md`.
+//! Names, option names and units are RocksDB's. `docs/format` describes the file formats, `docs/flow` the
+//! paths of the data, and `ARCHITECTURE.md` the structure of the code.
 #![forbid(unsafe_code)]
 
 mod db;

@@ -1,5 +1,5 @@
-//! What a database counts of itself. Stalls, bytes of jobs and bytes written are always counted, by each database for itself;
-//! everything else goes to the [`Statistics`] of its options, if it has some, and so do these.
+//! The counters of a database. Stalls, bytes of jobs and bytes written are always counted, per database. All
+//! other counts go only to the [`Statistics`] of its options, if there are any, which get these counts too.
 
 use std::fmt::{self, Write};
 use std::sync::Arc;
@@ -20,32 +20,32 @@ use crate::events::{Event, EventListener};
 
 /// The counters of one database.
 pub struct Stats {
-    /// What it shares with other databases, if counting is on.
+    /// The statistics shared with other databases, if counting is on.
     statistics: Option<Arc<Statistics>>,
     clock: Arc<dyn Clock>,
-    /// By ticker; only those that are always counted are used.
+    /// The counters by ticker; only the always counted ones are used.
     tickers: Vec<CachePadded<AtomicU64>>,
     /// Delays and stops, by cause.
     stalls: Mutex<StallTotals>,
-    /// What the database's tables had back from secondary caches, which they count.
+    /// The hits of the database's tables in secondary caches, which the tables count.
     pub(crate) secondary: Arc<SecondaryTally>,
 }
 
-/// How often writers waited for one reason, and how long.
+/// The number and duration of waits of writers for one reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StallTotal {
-    /// Waits.
+    /// The number of waits.
     pub count: u64,
-    /// Microseconds they took together.
+    /// Their total duration in microseconds.
     pub micros: u64,
 }
 
-/// Waits of writers, by what they waited for.
+/// The waits of writers, by reason.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct StallTotals([[StallTotal; StallCause::ALL.len()]; 2]);
 
 impl StallTotals {
-    /// A writer waited.
+    /// Counts the wait of a writer.
     pub fn add(&mut self, condition: StallCondition, micros: u64) {
         if let Some((kind, cause)) = place(condition) {
             let total = &mut self.0[kind][cause];
@@ -54,19 +54,20 @@ impl StallTotals {
         }
     }
 
-    /// What was waited in `condition`.
+    /// The waits in `condition`.
     pub fn get(&self, condition: StallCondition) -> StallTotal {
         place(condition).map_or(StallTotal::default(), |(kind, cause)| self.0[kind][cause])
     }
 
-    /// `l0-file-count-limit-delays: 0, l0-file-count-limit-stops: 0, ...`, as RocksDB's statistics tell them, and the sums.
+    /// `l0-file-count-limit-delays: 0, l0-file-count-limit-stops: 0, ...`, as in RocksDB's statistics, and
+    /// the sums.
     pub fn text(&self) -> String {
         let mut text = String::new();
         let mut sums = [0, 0];
         for cause in StallCause::ALL {
             let delays = self.get(StallCondition::Delayed { cause }).count;
             let stops = self.get(StallCondition::Stopped { cause }).count;
-            // Writing to a string does not fail.
+            // Writing to a string cannot fail.
             let _ = write!(text, "{cause}-delays: {delays}, {cause}-stops: {stops}, ");
             sums = [sums[0] + delays, sums[1] + stops];
         }
@@ -98,7 +99,7 @@ impl Stats {
         }
     }
 
-    /// What counts beside the database itself: [`Options::statistics`](crate::Options::statistics).
+    /// The shared statistics: [`Options::statistics`](crate::Options::statistics).
     #[inline]
     pub(crate) fn shared(&self) -> Option<&Arc<Statistics>> {
         self.statistics.as_ref()
@@ -112,7 +113,7 @@ impl Stats {
         }
     }
 
-    /// Adds to a distribution, if counting is on.
+    /// Adds `value` to a histogram, if counting is on.
     #[inline]
     pub(crate) fn record(&self, histogram: Histogram, value: u64) {
         if let Some(statistics) = &self.statistics {
@@ -120,7 +121,7 @@ impl Stats {
         }
     }
 
-    /// A value was looked for in a cache of values of blob files: its bytes, if it was there.
+    /// Counts a lookup in a cache of blob values: the size of the value in bytes, if it was found.
     pub(crate) fn count_blob_lookup(&self, found: Option<usize>) {
         match found {
             Some(bytes) => {
@@ -131,7 +132,7 @@ impl Stats {
         }
     }
 
-    /// When it began to take the time of something, if it takes times.
+    /// The start time of a measurement, if times are measured.
     #[inline]
     pub(crate) fn start(&self) -> Option<Duration> {
         match &self.statistics {
@@ -140,7 +141,7 @@ impl Stats {
         }
     }
 
-    /// Counts the microseconds since [`start`](Stats::start), and says how many they were.
+    /// Records the microseconds since [`start`](Stats::start), and returns them.
     #[inline]
     pub(crate) fn stop(&self, started: Option<Duration>, histogram: Histogram) -> Option<u64> {
         let took = self.clock.now().saturating_sub(started?).as_micros() as u64;
@@ -148,19 +149,19 @@ impl Stats {
         Some(took)
     }
 
-    /// Counts `amount` whether counting is on or not: for what happens seldom.
+    /// Counts `amount` even if counting is off: for rare events.
     pub(crate) fn add(&self, ticker: Ticker, amount: u64) {
         debug_assert!(is_always_counted(ticker), "{ticker:?}");
         self.tickers[ticker as usize].fetch_add(amount, Ordering::Relaxed);
         self.count(ticker, amount);
     }
 
-    /// What `ticker` counted since the database was opened, of this database alone where it is always counted; of any other ticker,
-    /// what [`Options::statistics`](crate::Options::statistics) has, 0 without.
+    /// The count of `ticker` since the database was opened: of this database alone if the ticker is always
+    /// counted, else the value in [`Options::statistics`](crate::Options::statistics), or 0 without them.
     ///
-    /// Always counted are `BytesWritten`, `WriteDone`, `WalBytes`, `WalSynced`, `StallMicros`, `FlushWriteBytes`, `CompactReadBytes`,
-    /// `CompactWriteBytes`, `TrivialMoves`, `TrivialMoveBytes`, `CompactionBlocksCopied`, `CompactionBytesCopied`, `BgErrorCount` and those of
-    /// secondary caches.
+    /// Always counted are `BytesWritten`, `WriteDone`, `WalBytes`, `WalSynced`, `StallMicros`,
+    /// `FlushWriteBytes`, `CompactReadBytes`, `CompactWriteBytes`, `TrivialMoves`, `TrivialMoveBytes`,
+    /// `CompactionBlocksCopied`, `CompactionBytesCopied`, `BgErrorCount` and those of secondary caches.
     pub fn get(&self, ticker: Ticker) -> u64 {
         match ticker {
             Ticker::SecondaryCacheHits | Ticker::CompressedSecondaryCacheHits => self.secondary.hits(),
@@ -176,8 +177,8 @@ impl Stats {
         }
     }
 
-    /// Counts `amount` whether counting is on or not, for half of what [`add`](Stats::add) costs. The caller holds a lock
-    /// that whoever else counts `ticker` holds as well.
+    /// Counts `amount` even if counting is off, at half the cost of [`add`](Stats::add). The caller holds a
+    /// lock that every other thread that counts `ticker` holds too.
     #[inline]
     pub(crate) fn add_locked(&self, ticker: Ticker, amount: u64) {
         debug_assert!(is_always_counted(ticker), "{ticker:?}");
@@ -186,7 +187,7 @@ impl Stats {
         self.count(ticker, amount);
     }
 
-    /// Sets all to 0 but what secondary caches gave back.
+    /// Sets all counters to 0 except those of secondary caches.
     pub(crate) fn reset(&self) {
         for ticker in &self.tickers {
             ticker.store(0, Ordering::Relaxed);
@@ -194,7 +195,7 @@ impl Stats {
         *self.stalls.lock() = StallTotals::default();
     }
 
-    /// Something failed that stops the database.
+    /// Counts a failure that stops the database.
     pub(crate) fn failed(&self, error: &Error) {
         self.add(Ticker::BgErrorCount, 1);
         if matches!(error.kind(), ErrorKind::Io | ErrorKind::NoSpace) {
@@ -202,7 +203,7 @@ impl Stats {
         }
     }
 
-    /// What was compressed for a table.
+    /// Counts the compression of a table.
     pub(crate) fn count_compressed(&self, compressed: CompressionTally) {
         self.count(Ticker::BlocksCompressed, compressed.blocks);
         self.count(Ticker::BytesCompressedFrom, compressed.bytes_from);
@@ -213,7 +214,7 @@ impl Stats {
         self.count(Ticker::BytesCompressionBypassed, compressed.bypassed_bytes);
     }
 
-    /// A compaction was done for this reason.
+    /// Counts a compaction by its reason.
     pub(crate) fn count_reason(&self, reason: CompactionReason) {
         let ticker = match reason {
             CompactionReason::FIFOMaxSize => Ticker::FifoMaxSizeCompactions,
@@ -224,7 +225,7 @@ impl Stats {
         self.count(ticker, 1);
     }
 
-    /// What a compaction, or a flush, left out.
+    /// Counts the entries dropped by a compaction or flush.
     pub(crate) fn count_drops(&self, stats: &CompactionStats) {
         for (ticker, count) in [
             (Ticker::CompactionKeyDropNewerEntry, stats.num_record_drop_hidden),
@@ -254,24 +255,24 @@ impl Stats {
         self.stalls.lock().add(condition, micros);
     }
 
-    /// All stalls.
+    /// The waits of all conditions.
     pub(crate) fn stalls(&self) -> StallTotals {
         *self.stalls.lock()
     }
 
-    /// How often and how long writers waited in `condition`; nothing for [`StallCondition::Normal`].
+    /// The number and duration of waits in `condition`; zero for [`StallCondition::Normal`].
     pub fn stall(&self, condition: StallCondition) -> StallTotal {
         self.stalls.lock().get(condition)
     }
 
-    /// Microseconds writers waited for `cause`, delayed or stopped.
+    /// The microseconds that writers waited because of `cause`, delayed or stopped.
     pub fn stall_micros(&self, cause: StallCause) -> u64 {
         self.stall(StallCondition::Delayed { cause }).micros
             + self.stall(StallCondition::Stopped { cause }).micros
     }
 }
 
-/// Tickers that a database counts for itself.
+/// True for tickers that a database counts itself.
 fn is_always_counted(ticker: Ticker) -> bool {
     matches!(
         ticker,
@@ -291,7 +292,7 @@ fn is_always_counted(ticker: Ticker) -> bool {
     )
 }
 
-/// What came back from a secondary cache; `None` where it had no more than a placeholder.
+/// Counts a lookup in a secondary cache; `None` if it had only a placeholder.
 fn count_secondary(statistics: &Statistics, found: Option<EntryRole>) {
     let Some(role) = found else {
         return statistics.record_tick(Ticker::CompressedSecondaryCacheDummyHits, 1);
@@ -307,7 +308,7 @@ fn count_secondary(statistics: &Statistics, found: Option<EntryRole>) {
     statistics.record_tick(of_role, 1);
 }
 
-/// Counts what only events tell of.
+/// Counts operations that are only visible as events.
 pub(crate) struct Counter(pub Arc<Statistics>);
 
 impl EventListener for Counter {

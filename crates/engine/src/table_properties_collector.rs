@@ -1,5 +1,5 @@
-//! What a user's code, or the engine's own, gathers while a table is written: properties of its own, and whether the table
-//! should be compacted soon.
+//! Collectors, of users or of the engine, that see a table as it is written: they add properties to it, and
+//! decide whether it should be compacted soon.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -7,29 +7,31 @@ use std::sync::Arc;
 use base::SeqNo;
 use base::entry_type::EntryType;
 
-/// What a table is written for.
+/// The destination of the table that a collector sees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CollectorContext {
-    /// Id of the column family.
+    /// The id of the column family.
     pub column_family_id: u32,
     /// The level it is written to.
     pub level_at_creation: usize,
-    /// Levels of the family.
+    /// The number of levels of the family.
     pub num_levels: usize,
 }
 
 /// Sees the entries of one table as it is written, on one thread.
 pub trait TablePropertiesCollector: Send {
-    /// An entry, in the order of keys, and the bytes of the table so far. Of a value in a blob file ([`EntryType::BlobIndex`]) `value` tells
-    /// where it lies: a [`BlobIndex`](crate::BlobIndex), encoded. Range tombstones are not shown.
+    /// Receives an entry, in key order, and the size of the table so far in bytes. For a value in a blob file
+    /// ([`EntryType::BlobIndex`]), `value` is the encoded reference to it, a [`BlobIndex`](crate::BlobIndex).
+    /// Range tombstones are not passed.
     fn add_user_key(&mut self, key: &[u8], value: &[u8], entry: EntryType, seqno: SeqNo, file_size: u64);
 
-    /// The properties to put into the table, by name. Called once, when all entries were shown. Default: none.
+    /// Returns the properties to add to the table, by name. Called once, after the last entry. Default: none.
     fn finish(&mut self) -> Vec<(Vec<u8>, Vec<u8>)> {
         Vec::new()
     }
 
-    /// True if the table is to be compacted soon: it is marked so in the MANIFEST. Asked after `finish`. Default: false.
+    /// True if the table is to be compacted soon: it is marked so in the MANIFEST. Called after `finish`.
+    /// Default: false.
     fn need_compact(&self) -> bool {
         false
     }
@@ -37,34 +39,36 @@ pub trait TablePropertiesCollector: Send {
 
 /// Makes a collector for each table.
 pub trait TablePropertiesCollectorFactory: Send + Sync + 'static {
-    /// Its name, among the table's properties.
+    /// The name of the factory, recorded among the table's properties.
     fn name(&self) -> &str;
 
-    /// Its text in the info log. Default: its name.
+    /// The text of the factory in the info log. Default: its name.
     fn text(&self) -> String {
         self.name().to_owned()
     }
 
-    /// The collector of one table; `None`: it needs none.
+    /// Makes the collector of one table; `None` if it needs none.
     fn create(&self, context: &CollectorContext) -> Option<Box<dyn TablePropertiesCollector>>;
 }
 
-/// Marks tables with many deletions close together, and tables of which a large part are deletions, for compaction: RocksDB's
-/// `CompactOnDeletionCollector`.
+/// Marks tables for compaction that have many deletions close together, or a large fraction of deletions:
+/// RocksDB's `CompactOnDeletionCollector`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CompactOnDeletionCollectorFactory {
-    /// Entries looked at together; 0: deletions close together do not matter.
+    /// The number of adjacent entries that are considered together; 0: the proximity of deletions is ignored.
     pub sliding_window_size: usize,
-    /// Deletions among them from which on the table is marked.
+    /// The number of deletions among them at which the table is marked.
     pub deletion_trigger: usize,
-    /// Part of all entries, above 0 and up to 1, that must be deletions for the table to be marked; else it does not matter.
+    /// The fraction of deletions among all entries, above 0 and up to 1, at which the table is marked; any
+    /// other value: it is ignored.
     pub deletion_ratio: f64,
-    /// Bytes of a table that is marked at least.
+    /// The minimum size of a marked table in bytes.
     pub min_file_size: u64,
 }
 
 impl CompactOnDeletionCollectorFactory {
-    /// Of windows of so many entries, where so many deletions mark a table of any size.
+    /// A factory with windows of `sliding_window_size` entries, of which `deletion_trigger` deletions mark a
+    /// table of any size.
     pub fn new(
         sliding_window_size: usize,
         deletion_trigger: usize,
@@ -111,22 +115,22 @@ impl TablePropertiesCollectorFactory for CompactOnDeletionCollectorFactory {
     }
 }
 
-/// The window moves on by a bucket at a time, as RocksDB's does.
+/// The number of buckets of the window, which advances by one bucket at a time, as in RocksDB.
 const BUCKETS: usize = 128;
 
 struct CompactOnDeletionCollector {
     factory: CompactOnDeletionCollectorFactory,
     by_ratio: bool,
-    /// Deletions of the last buckets, the oldest first.
+    /// The deletions in the last buckets, the oldest first.
     buckets: VecDeque<usize>,
-    /// Entries in the newest one.
+    /// The number of entries in the newest bucket.
     in_bucket: usize,
-    /// Deletions in all of them.
+    /// The number of deletions in all buckets.
     in_window: usize,
     entries: u64,
     deletions: u64,
     file_size: u64,
-    /// Some window had enough deletions.
+    /// True once a window had enough deletions.
     dense: bool,
 }
 
@@ -195,7 +199,7 @@ mod tests {
         let factory = *CompactOnDeletionCollectorFactory::new(4, 3);
         assert!(needs(factory, "ppppddsppp"));
         assert!(!needs(factory, "ppppddpppp"));
-        // Buckets of one entry each: 128 of them are looked at together, as in RocksDB.
+        // Buckets have one entry each: 128 of them are considered together, as in RocksDB.
         let far = |apart: usize| format!("d{}d{}d", "p".repeat(apart), "p".repeat(apart));
         assert!(needs(factory, &far(62)));
         assert!(!needs(factory, &far(64)));

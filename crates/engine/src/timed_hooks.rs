@@ -1,4 +1,5 @@
-//! What users' merge operators and compaction filters take, where statistics ask for it. Without statistics there is no such layer.
+//! Measures the time in users' merge operators and compaction filters, if statistics ask for it. Without
+//! statistics there is no such layer.
 
 use std::sync::Arc;
 
@@ -7,7 +8,7 @@ use base::merge::MergeOperator;
 use base::statistics::{Statistics, Ticker};
 use compact::{CompactionFilter, Decision, ValueType};
 
-/// `operator`, timed where `statistics` count times.
+/// Returns `operator`, timed if `statistics` measure times.
 pub(crate) fn merge_operator(
     operator: Arc<dyn MergeOperator>,
     statistics: Option<&Arc<Statistics>>,
@@ -21,7 +22,7 @@ pub(crate) fn merge_operator(
     }
 }
 
-/// `filter`, timed where `statistics` count times of what happens for each entry.
+/// Returns `filter`, timed if `statistics` measure times per entry.
 pub(crate) fn compaction_filter(
     filter: Box<dyn CompactionFilter>,
     statistics: Option<&Arc<Statistics>>,
@@ -35,7 +36,7 @@ pub(crate) fn compaction_filter(
     }
 }
 
-/// What `work` gives; its nanoseconds are added to `ticker` if `wanted`.
+/// Returns the result of `work`, and adds its nanoseconds to `ticker` if `wanted`.
 fn timed<T>(statistics: &Statistics, wanted: bool, ticker: Ticker, work: impl FnOnce() -> T) -> T {
     if !wanted {
         return work();

@@ -1,8 +1,9 @@
 //! The only writer of MANIFEST and CURRENT, and the counter that numbers files.
 //!
-//! A change of files is one [`VersionEdit`]: the next version is built and checked, the edit is appended and synced, then the
-//! version is installed. Building and writing happen without the database mutex; `DbState::manifest_busy` keeps a second
-//! change from starting meanwhile, so the version a change starts from is still the current one when it is installed.
+//! A change of files is one [`VersionEdit`]: the next version is built and checked, the edit is appended and
+//! synced, then the version is installed. Building and writing happen without the database mutex;
+//! `DbState::manifest_busy` prevents a second change meanwhile, so the version that a change starts from is
+//! still the current one when it is installed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -28,17 +29,17 @@ pub(crate) struct VersionSet {
     fs: Arc<dyn FileSystem>,
     dir: PathBuf,
     next_file: FileNumbers,
-    /// Taken only by whoever set `DbState::manifest_busy`, without the database mutex.
+    /// Locked only by the thread that has set `DbState::manifest_busy`, without the database mutex.
     manifest: Mutex<Option<Manifest>>,
     max_size: u64,
 }
 
-/// Gives numbers to files. Clones give from the same.
+/// Allocates file numbers. Clones share one sequence.
 #[derive(Clone)]
 pub(crate) struct FileNumbers(Arc<AtomicU64>);
 
 impl FileNumbers {
-    /// A number no file has.
+    /// Allocates a number that no file has.
     pub fn new_file_number(&self) -> u64 {
         self.0.fetch_add(1, Ordering::Relaxed)
     }
@@ -50,7 +51,7 @@ struct Manifest {
 }
 
 impl VersionSet {
-    /// Of the database in `dir`; files below `next_file` exist or have existed.
+    /// The version set of the database in `dir`; files with numbers below `next_file` exist or have existed.
     pub fn new(fs: Arc<dyn FileSystem>, dir: &Path, next_file: u64, max_size: u64) -> VersionSet {
         VersionSet {
             fs,
@@ -61,29 +62,29 @@ impl VersionSet {
         }
     }
 
-    /// A number no file has.
+    /// Allocates a number that no file has.
     pub fn new_file_number(&self) -> u64 {
         self.next_file.new_file_number()
     }
 
-    /// Where numbers come from, for whoever outlives the borrow.
+    /// The source of file numbers, for users that outlive the borrow.
     pub fn file_numbers(&self) -> FileNumbers {
         self.next_file.clone()
     }
 
-    /// Takes note that a file of that number exists.
+    /// Records that a file with that number exists.
     pub fn mark_used(&self, number: u64) {
         self.next_file
             .0
             .fetch_max(number.saturating_add(1), Ordering::Relaxed);
     }
 
-    /// The number the next file will get.
+    /// The number of the next file.
     pub fn next_file_number(&self) -> u64 {
         self.next_file.0.load(Ordering::Relaxed)
     }
 
-    /// The number of the MANIFEST being written, 0 before there is one.
+    /// The number of the current MANIFEST, 0 before there is one.
     pub fn manifest_number(&self) -> u64 {
         self.manifest
             .lock()
@@ -91,27 +92,28 @@ impl VersionSet {
             .map_or(0, |manifest| manifest.number)
     }
 
-    /// Begins a MANIFEST that holds `state`, makes it durable, and makes CURRENT name it. Until CURRENT is renamed the old
-    /// one is in force, so a crash anywhere leaves one of the two. Gives the old one, which is needed no more.
+    /// Begins a MANIFEST that holds `state`, makes it durable, and makes CURRENT name it. Until CURRENT is
+    /// renamed the old one is in force, so a crash at any point leaves one of the two. Returns the path of
+    /// the old one, which is no longer needed.
     pub fn begin_manifest(&self, state: impl FnOnce(u64) -> ManifestState) -> Result<Option<PathBuf>> {
         let number = self.new_file_number();
         let path = filename::manifest(&self.dir, number);
         let log = self
             .write_manifest(&path, &state(self.next_file_number()))
             .inspect_err(|_| {
-                // It may be tried again and again, on a disk that is full.
+                // On a full disk this may be retried many times.
                 let _ = self.fs.remove(&path);
             })?;
         set_current(&*self.fs, &self.dir, number)?;
         let old = self.manifest.lock().replace(Manifest { number, log });
         Ok(old.map(|mut old| {
-            // All it should hold is in the new one, whatever becomes of it.
+            // The new MANIFEST has the whole state, so errors of the old one do not matter.
             let _ = old.log.close();
             filename::manifest(&self.dir, old.number)
         }))
     }
 
-    /// Writes `state` into a file that nothing names yet, and syncs it.
+    /// Writes `state` to a file that no other file names yet, and syncs it.
     fn write_manifest(&self, path: &Path, state: &ManifestState) -> Result<wal::Writer> {
         let file = self.fs.create(path, &CreateOptions::default())?;
         let mut log = wal::Writer::new(file, WriterOptions::default())?;
@@ -156,8 +158,9 @@ impl VersionSet {
     }
 }
 
-/// Makes CURRENT name MANIFEST `number`: written beside it, synced, renamed over it, and the directory synced. Before that the names of
-/// the MANIFEST and of the files it lists are made durable: a loss of power may keep the rename and lose any other change of names.
+/// Makes CURRENT name MANIFEST `number`: a temporary file in the same directory is written, synced and
+/// renamed to CURRENT, and the directory synced. Before that the directory entries of the MANIFEST and of the
+/// files it lists are made durable: a power loss may keep the rename and lose any other change of names.
 pub(crate) fn set_current(fs: &dyn FileSystem, dir: &Path, number: u64) -> Result<()> {
     fs.sync_dir(dir)?;
     let name = format!("MANIFEST-{number:06}\n");
@@ -170,7 +173,7 @@ pub(crate) fn set_current(fs: &dyn FileSystem, dir: &Path, number: u64) -> Resul
     )
 }
 
-/// Puts a small file in place so that a crash leaves the old content or the new.
+/// Replaces a small file so that a crash leaves the old content or the new.
 pub(crate) fn replace_file(
     fs: &dyn FileSystem,
     dir: &Path,
@@ -181,18 +184,19 @@ pub(crate) fn replace_file(
     fs.write_file(temp, content)
         .and_then(|()| fs.rename(temp, path))
         .inspect_err(|_| {
-            // Nothing else would before the next open. Where it was renamed nothing is there.
+            // Otherwise the file would stay until the next open. After a successful rename it does not exist.
             let _ = fs.remove(temp);
         })?;
     fs.sync_dir(dir)
 }
 
 impl DbInner {
-    /// Records a change of files of the family it names and installs the version that comes of it. Releases the database
-    /// mutex while it writes. A failed write latches the database: whether the MANIFEST holds the edit is not known.
+    /// Records a change of files of the family that it names, and installs the resulting version. Releases
+    /// the database mutex while it writes. A failed write latches the database, because it is unknown whether
+    /// the MANIFEST holds the edit.
     ///
-    /// `install` changes what must change in the same moment: rows that come into a table leave the memtables, or readers
-    /// would meet them twice.
+    /// `install` makes the changes that must happen at the same moment: rows that enter a table leave the
+    /// memtables, or readers would see them twice.
     pub(crate) fn apply_edit(
         &self,
         state: &mut MutexGuard<'_, DbState>,
@@ -209,7 +213,7 @@ impl DbInner {
         })
     }
 
-    /// Remembers the files that `edit` brings: it has failed, and whoever resumes deletes those that no version has.
+    /// Records the files that the failed `edit` adds: the next resume deletes those that no version has.
     pub(crate) fn doubt_files_of(&self, state: &mut DbState, edit: &VersionEdit) {
         let family = state.families.get(&edit.column_family);
         let paths = family.map(|own| own.family.paths.clone());
@@ -222,22 +226,23 @@ impl DbInner {
         state.files_in_doubt.extend(tables.chain(blobs));
     }
 
-    /// Waits until nobody changes versions, and lets nobody but the caller change them until [`apply_claimed`](Self::apply_claimed)
-    /// or [`disclaim_manifest`](Self::disclaim_manifest).
+    /// Waits until no thread changes versions, and reserves changes for the caller until
+    /// [`apply_claimed`](Self::apply_claimed) or [`disclaim_manifest`](Self::disclaim_manifest).
     pub(crate) fn claim_manifest(&self, state: &mut MutexGuard<'_, DbState>) -> Result<()> {
         self.wait_for_manifest(state)?;
         state.manifest_busy = true;
         Ok(())
     }
 
-    /// Takes a [`claim_manifest`](Self::claim_manifest) back.
+    /// Undoes a [`claim_manifest`](Self::claim_manifest).
     pub(crate) fn disclaim_manifest(&self, state: &mut MutexGuard<'_, DbState>) {
         state.manifest_busy = false;
         self.changed.notify_all();
     }
 
-    /// As [`apply_edit`](Self::apply_edit), for one who has claimed the MANIFEST, and for several families at once, each named by one
-    /// edit: the MANIFEST holds all of them or none. `last_seqno` is the last sequence number in use once they are installed.
+    /// Like [`apply_edit`](Self::apply_edit), for a caller that has claimed the MANIFEST, and for several
+    /// families at once, with one edit each: the MANIFEST gets all edits or none. `last_seqno` is the last
+    /// sequence number once they are installed.
     pub(crate) fn apply_claimed(
         &self,
         state: &mut MutexGuard<'_, DbState>,
@@ -276,16 +281,16 @@ impl DbInner {
         }
         let versions = self.release_manifest(state, WRITE_MANIFEST, built)?;
         let installed = catch(|| self.install_versions(state, &edits, &before, versions, &mut install));
-        // After a panic the MANIFEST has what readers have not.
+        // After a panic the MANIFEST has a change that readers do not see.
         installed.unwrap_or_else(|error| self.release_manifest(state, WRITE_MANIFEST, Err(error)))?;
         if let Some(last_seqno) = last_seqno {
-            // Not before: a snapshot of it shows what was installed.
+            // Published only now: a snapshot of this number must show the installed files.
             self.published.fetch_max(last_seqno, Ordering::AcqRel);
         }
         self.rotate_manifest(state)
     }
 
-    /// Makes readers see `versions`, to which `edits` lead from those `before`.
+    /// Makes `versions` visible to readers; `edits` lead to them from the versions `before`.
     fn install_versions(
         &self,
         state: &mut DbState,
@@ -324,8 +329,8 @@ impl DbInner {
         Ok(())
     }
 
-    /// Records an edit that changes no files. When the caller has brought `state` up to it, [`rotate_manifest`](Self::rotate_manifest)
-    /// is due, which writes down what `state` says.
+    /// Records an edit that changes no files. After the caller has updated `state` accordingly, it must call
+    /// [`rotate_manifest`](Self::rotate_manifest), which writes `state`.
     pub(crate) fn log_edit(&self, state: &mut MutexGuard<'_, DbState>, mut edit: VersionEdit) -> Result<()> {
         self.wait_for_manifest(state)?;
         state.manifest_busy = true;
@@ -336,7 +341,8 @@ impl DbInner {
         self.release_manifest(state, WRITE_MANIFEST, written)
     }
 
-    /// Returns when nobody writes the MANIFEST; the latched error if a write has failed, since what it holds is not known then.
+    /// Returns when no thread writes the MANIFEST; the latched error if a write has failed, because the
+    /// contents are then unknown.
     fn wait_for_manifest(&self, state: &mut MutexGuard<'_, DbState>) -> Result<()> {
         while state.manifest_busy {
             self.changed.wait(state);
@@ -344,7 +350,8 @@ impl DbInner {
         state.check_job()
     }
 
-    /// Lets the next change begin, unless this one failed: that latches the database before anybody else gets the mutex.
+    /// Allows the next change, unless this one failed: that latches the database before any other thread gets
+    /// the mutex.
     fn release_manifest<T>(
         &self,
         state: &mut MutexGuard<'_, DbState>,
@@ -369,13 +376,13 @@ impl DbInner {
         result
     }
 
-    /// The counters every edit carries.
+    /// Sets the counters that every edit carries.
     fn stamp(&self, edit: &mut VersionEdit) {
         edit.next_file_number = Some(self.versions.next_file_number());
         edit.last_sequence = Some(self.published.load(Ordering::Acquire));
     }
 
-    /// Begins a fresh MANIFEST if the current one has grown too large.
+    /// Begins a new MANIFEST if the current one has grown too large.
     pub(crate) fn rotate_manifest(&self, state: &mut MutexGuard<'_, DbState>) -> Result<()> {
         if !self.versions.too_large() {
             return Ok(());
@@ -399,9 +406,10 @@ impl DbInner {
 }
 
 impl DbInner {
-    /// Writes what `state` says into another MANIFEST, because nobody knows what the one in force holds: the change that failed, a part of it,
-    /// or nothing. Whichever CURRENT names until it names the new one, what it says can be recovered: no file was deleted since. Then
-    /// MANIFESTs that were not finished go. With the database latched nobody else writes one.
+    /// Writes `state` to another MANIFEST, because the contents of the current one are unknown: it has the
+    /// failed change, a part of it, or none of it. Until CURRENT names the new one, the MANIFEST it names can
+    /// be recovered from, because no file was deleted since. Then unfinished MANIFESTs are deleted. While the
+    /// database is latched no other thread writes one.
     pub(crate) fn replace_manifest(&self, state: &mut MutexGuard<'_, DbState>) -> Result<()> {
         while state.manifest_busy {
             self.changed.wait(state);
@@ -432,7 +440,8 @@ impl DbInner {
         Ok(())
     }
 
-    /// Deletes what only changes of the MANIFEST named that have failed, once it is known what the MANIFEST holds.
+    /// Deletes the files that are named only by failed changes of the MANIFEST, once the contents of the
+    /// MANIFEST are known.
     pub(crate) fn delete_files_in_doubt(&self, state: &mut DbState) {
         let mut live = BTreeSet::new();
         for own in state.families.values() {
@@ -451,7 +460,7 @@ impl DbInner {
     }
 }
 
-/// What a MANIFEST of `state` says.
+/// The contents of a MANIFEST for `state`.
 pub(crate) fn manifest_state(state: &DbState, last_sequence: SeqNo) -> ManifestState {
     let families: BTreeMap<u32, manifest::FamilyState> = state
         .families

@@ -39,7 +39,7 @@ fn totals_have_rocksdbs_lines() {
          Cumulative compaction: 6.00 GB write, 68.27 MB/s write, 0.00 GB read, 0.00 MB/s read, 4.0 seconds\n\
          Interval compaction: 6.00 GB write, 204.80 MB/s write, 0.00 GB read, 0.00 MB/s read, 4.0 seconds\n"
     );
-    // Write amplification counts what came in from outside.
+    // Write amplification includes the external files that entered.
     let table = stats.table("f", &version, &Scores::new(&version, &Default::default()));
     let row = table.lines().find(|line| line.starts_with(" Sum")).unwrap();
     assert_eq!(row.split_whitespace().nth(11), Some("0.5"), "{row}");
@@ -117,14 +117,15 @@ fn columns_stand_where_rocksdbs_stand() {
         .unwrap()
         .split_whitespace()
         .collect();
-    // By number, as awk counts: written, write amplification, seconds, CPU seconds, jobs, seconds a job.
+    // By column number, as awk counts: written, write amplification, seconds, CPU seconds, jobs, seconds per
+    // job.
     let at = |column: usize| row[column - 1];
     assert_eq!(
         [9, 12, 15, 16, 17, 18].map(at),
         ["6.0", "1.0", "8.00", "6.00", "2", "4.000"]
     );
     assert!(table.contains("\n Sum      0/0       0.00 B   0.0 "), "{table}");
-    // Flushes are of high priority; nothing was done since a dump that has just been made.
+    // Flushes are of high priority. Nothing was done since the dump that was just made.
     let jobs = |stats: &FamilyStats, name: &str| {
         let table = stats.table("f", &version, &Scores::new(&version, &Default::default()));
         let row = table.lines().find(|line| line.trim_start().starts_with(name));
@@ -136,7 +137,7 @@ fn columns_stand_where_rocksdbs_stand() {
     stats.begin_interval(Duration::from_secs(10));
     assert_eq!(jobs(&stats, "Int").as_deref(), Some("0"));
     assert_eq!(jobs(&stats, "Sum").as_deref(), Some("2"));
-    // Blobs count as written, in a column of their own too.
+    // Blobs count as written, and in a column of their own too.
     stats.flushed_blobs(3 << 30);
     stats.compacted_blobs(0, 1 << 30, 2 << 30);
     let table = stats.table("f", &version, &Scores::new(&version, &Default::default()));

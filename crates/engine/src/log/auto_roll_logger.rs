@@ -1,4 +1,5 @@
-//! The file `LOG`: begun at open, begun anew when it is too large or too old, with so many old ones kept.
+//! The file `LOG`: begun at each open, rolled when it is too large or too old. A limited number of old files
+//! is kept.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -13,19 +14,19 @@ use vfs::{CreateOptions, FileSystem, WritableFile};
 use super::{InfoLogLevel, Logger};
 use crate::options::Options;
 
-/// Writes messages to a file, each as it comes: what was logged survives the death of the process.
+/// Writes each message to a file at once: logged messages survive the death of the process.
 ///
-/// Nothing fails for it. Where no file can be begun, or one cannot be put away, there is none until the next is due; a message that cannot
-/// be written is lost.
+/// Errors of the log fail no operation. If no file can be begun, or the old one cannot be renamed, there is
+/// no log until the next roll is due; a message that cannot be written is lost.
 pub(crate) struct AutoRollLogger {
     fs: Arc<dyn FileSystem>,
     clock: Arc<dyn Clock>,
     path: PathBuf,
-    /// Bytes from which on another file is begun; 0: never.
+    /// The size in bytes at which another file is begun; 0: no limit.
     max_size: u64,
-    /// Seconds after which another file is begun; 0: never.
+    /// The age in seconds at which another file is begun; 0: no limit.
     time_to_roll: u64,
-    /// Files kept, the one written to included.
+    /// The number of files kept, including the current one.
     keep: usize,
     state: Mutex<State>,
 }
@@ -33,16 +34,16 @@ pub(crate) struct AutoRollLogger {
 #[derive(Default)]
 struct State {
     file: Option<Box<dyn WritableFile>>,
-    /// When it was begun, in seconds since 1970.
+    /// The time at which it was begun, in seconds since 1970.
     begun: u64,
     bytes: u64,
-    /// What each file begins with.
+    /// The header of each file.
     header: String,
     closed: bool,
 }
 
 impl AutoRollLogger {
-    /// Puts away the file at `path` and begins another one.
+    /// Renames an existing file at `path` and begins another one.
     pub fn open(options: &Options, path: &Path) -> AutoRollLogger {
         let logger = AutoRollLogger {
             fs: options.fs.clone(),
@@ -54,14 +55,14 @@ impl AutoRollLogger {
             state: Mutex::default(),
         };
         if let Some(dir) = path.parent().filter(|_| !options.db_log_dir.is_empty()) {
-            // Without a directory there is no file either.
+            // Without the directory no file can be created either.
             let _ = logger.fs.create_dir_all(dir);
         }
         logger.begin(&mut logger.state.lock());
         logger
     }
 
-    /// Lets go of the file for good.
+    /// Closes the file permanently.
     pub fn close(&self) {
         let mut state = self.state.lock();
         state.closed = true;
@@ -86,14 +87,15 @@ impl AutoRollLogger {
         let mut old: Vec<u64> = times.collect();
         old.sort_unstable();
         if paths.contains(&self.path) {
-            // Names are in the order of time, whatever becomes of the clock.
+            // File names stay in the order of creation even if the clock goes back.
             let after_all = old.last().map_or(0, |newest| newest.saturating_add(1));
             let now = self.clock.unix_micros().max(after_all);
             self.fs
                 .rename(&self.path, &filename::old_info_log(&self.path, now))?;
             old.push(now);
         }
-        // With the one to be begun there are no more than may be kept; one that cannot be deleted is no reason to write none.
+        // Leaves at most the allowed number of files, including the new one. A failed deletion does not
+        // prevent a new file.
         let excess = (old.len() + 1).saturating_sub(self.keep);
         for &time in &old[..excess] {
             let _ = self.fs.remove(&filename::old_info_log(&self.path, time));
@@ -109,7 +111,7 @@ impl AutoRollLogger {
     fn append(&self, state: &mut State, text: &str) {
         let Some(file) = &mut state.file else { return };
         state.bytes += text.len() as u64;
-        // See above: a log that cannot be written is no failure of the database.
+        // As documented above, a failed write of the log is no failure of the database.
         let _ = file.append(text.as_bytes()).and_then(|()| file.flush());
     }
 
@@ -118,7 +120,7 @@ impl AutoRollLogger {
         let stamp = Stamp(self.clock.unix_micros());
         let thread = thread_id();
         let mut line = |text: &str| {
-            // Writing to a string does not fail.
+            // Writing to a string cannot fail.
             let _ = writeln!(out, "{stamp} {thread} {}{text}", level.tag());
         };
         match level {
@@ -149,7 +151,8 @@ impl Logger for AutoRollLogger {
     }
 }
 
-/// When `path` was put away, in microseconds since 1970, if it is an old file of the log at `log`.
+/// The time at which `path` was renamed, in microseconds since 1970, if it is an old file of the log at
+/// `log`.
 pub(super) fn put_away_at(log: &Path, path: &Path) -> Option<u64> {
     let old = path
         .file_name()?
@@ -158,7 +161,7 @@ pub(super) fn put_away_at(log: &Path, path: &Path) -> Option<u64> {
     old.strip_prefix(".old.")?.parse().ok()
 }
 
-/// Microseconds since 1970 as a log line begins with them.
+/// A time in microseconds since 1970, displayed as at the beginning of a log line.
 struct Stamp(u64);
 
 impl std::fmt::Display for Stamp {
@@ -179,7 +182,8 @@ impl std::fmt::Display for Stamp {
     }
 }
 
-/// The number the system knows the calling thread by. While the engine is simulated all have one, so that runs repeat exactly.
+/// The system's id of the calling thread. In a simulation all threads have one id, so that runs repeat
+/// exactly.
 fn thread_id() -> i32 {
     #[cfg(all(target_os = "linux", not(simulate)))]
     return rustix::thread::gettid().as_raw_nonzero().get();
@@ -229,7 +233,7 @@ mod tests {
         }
     }
 
-    /// Lines without the number of the thread.
+    /// Lines without the thread id.
     fn lines(text: &str) -> Vec<String> {
         let strip = |line: &str| {
             let (stamp, rest) = line.split_once(' ').unwrap();
@@ -283,7 +287,7 @@ mod tests {
         for run in 0..5 {
             bench.open().log(InfoLogLevel::Info, &format!("run {run}"));
         }
-        // All in the same microsecond.
+        // All renames are in the same microsecond.
         assert_eq!(
             bench.names(),
             ["LOG", "LOG.old.1795255200123458", "LOG.old.1795255200123459"]

@@ -1,5 +1,6 @@
-//! Statistics as RocksDB prints them, for the properties `rocksdb.stats`, `rocksdb.cfstats` and `rocksdb.dbstats` and for the info log,
-//! where they are dumped every [`stats_dump_period_sec`](crate::Options::stats_dump_period_sec).
+//! Statistics in RocksDB's format, for the properties `rocksdb.stats`, `rocksdb.cfstats` and
+//! `rocksdb.dbstats` and for the info log, where they are dumped every
+//! [`stats_dump_period_sec`](crate::Options::stats_dump_period_sec).
 
 use base::statistics::Ticker;
 use std::fmt::Write;
@@ -20,12 +21,12 @@ use crate::level_stats::{FamilyStats, count, size};
 const GIB: f64 = (1u64 << 30) as f64;
 const MIB: f64 = (1u64 << 20) as f64;
 
-/// What is counted of a whole database, at one moment.
+/// The counters of a whole database at one moment.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Sample {
-    /// Since it was opened.
+    /// The time since the database was opened.
     at: Duration,
-    /// The number of the last row.
+    /// The sequence number of the last row.
     sequence: u64,
     writes: u64,
     bytes: u64,
@@ -35,16 +36,16 @@ pub(crate) struct Sample {
     stall_micros: u64,
 }
 
-/// What was written in a time.
+/// The writes in an interval.
 pub(crate) struct Traffic {
     pub seconds: f64,
     pub keys: u64,
     pub bytes: u64,
-    /// Writers waited so long, all together.
+    /// The total waiting time of all writers.
     pub stalled_seconds: f64,
 }
 
-/// Samples that later ones are compared with.
+/// The samples that later ones are compared with.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Samples {
     opened: Sample,
@@ -66,7 +67,7 @@ impl DbInner {
         }
     }
 
-    /// What was written since the database was opened, or its statistics were reset.
+    /// The writes since the database was opened, or its statistics were reset.
     pub(crate) fn traffic_since_reset(&self) -> Traffic {
         let (from, to) = (self.samples.lock().opened, self.sample());
         Traffic {
@@ -77,7 +78,7 @@ impl DbInner {
         }
     }
 
-    /// From now on rows written count.
+    /// Begins to count written rows.
     pub(crate) fn begin_samples(&self) {
         let opened = self.sample();
         *self.samples.lock() = Samples {
@@ -86,14 +87,15 @@ impl DbInner {
         };
     }
 
-    /// Dumps statistics if that is due, and gives the time until it is; `None` if it never is. `due` is that moment.
+    /// Dumps statistics if that is due at `due`, and returns the time until the next dump; `None` if there
+    /// will be none.
     pub(crate) fn dump_stats_when_due(&self, due: &mut Duration) -> Option<Duration> {
         let period = Duration::from_secs(self.current.load().stats_dump_period_sec);
         if period.is_zero() || !self.log.takes(super::InfoLogLevel::Info) {
             return None;
         }
         let now = self.options.clock.now();
-        // A shorter period set meanwhile counts from now on.
+        // If a shorter period was set meanwhile, it begins now.
         *due = (*due).min(now + period);
         if now >= *due {
             self.dump_stats();
@@ -102,7 +104,7 @@ impl DbInner {
         Some(due.saturating_sub(now))
     }
 
-    /// Writes the statistics of the database and of each family into the info log.
+    /// Writes the statistics of the database and of each family to the info log.
     pub(crate) fn dump_stats(&self) {
         log_line!(self.log, Info, "------- DUMPING STATS -------");
         let mut out = self.db_stats();
@@ -162,7 +164,7 @@ impl DbInner {
         let _ = writeln!(out, "Write Stall (count): {}", stats.stalls().text());
         let written = stats.get(Ticker::FlushWriteBytes).max(1);
         let amplification = (written + stats.get(Ticker::CompactWriteBytes)) as f64 / written as f64;
-        // Writing to a string does not fail.
+        // Writing to a string cannot fail.
         let _ = write!(
             out,
             "Flushed: {} bytes\nCompaction: {} bytes read, {} bytes written, {} trivial moves\n\
@@ -183,13 +185,13 @@ impl DbInner {
         let seconds = to.at.saturating_sub(from.at).as_secs_f64().max(0.001);
         let keys = to.sequence.saturating_sub(from.sequence);
         let bytes = (to.bytes - from.bytes) as f64;
-        // A total is told in gigabytes, what came since the last dump in megabytes.
+        // Cumulative values are in gigabytes, those of the last interval in megabytes.
         let (unit, name) = if title == "Cumulative" {
             (GIB, "GB")
         } else {
             (MIB, "MB")
         };
-        // Each write is a group of its own.
+        // Each write counts as a group of its own.
         let writes = count(to.writes - from.writes);
         let keys = count(keys);
         let (wal_writes, syncs) = (to.wal_writes - from.wal_writes, to.wal_syncs - from.wal_syncs);
@@ -214,9 +216,9 @@ impl DbInner {
         );
     }
 
-    /// `rocksdb.cfstats`, of a family as it is in `version`.
+    /// `rocksdb.cfstats` of a family whose current version is `version`.
     pub(crate) fn family_stats(&self, family: &Family, version: &Version) -> String {
-        // Without the lock: it may be a walk over many tables.
+        // Computed without the lock, because it may iterate over many tables.
         let readers: usize = version
             .all_files()
             .map(|(_, file)| family.tables.memory_usage(file) as usize)
@@ -250,7 +252,7 @@ impl DbInner {
     }
 }
 
-/// What lies in a block cache, by what it is for: `rocksdb.block-cache-entry-stats`.
+/// The contents of a block cache by role: `rocksdb.block-cache-entry-stats`.
 pub(crate) fn cache_stats(cache: &Arc<BlockCache>) -> String {
     let (usage, capacity) = (cache.usage() as u64, cache.capacity() as u64);
     let mut out = format!(

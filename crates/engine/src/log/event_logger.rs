@@ -1,4 +1,5 @@
-//! Events as RocksDB logs them: lines for people, and `EVENT_LOG_v1` lines for tools, with its names and fields.
+//! Events in RocksDB's log format: lines for people, and `EVENT_LOG_v1` lines for tools, with its names and
+//! fields.
 
 use std::fmt::Display;
 use std::path::Path;
@@ -13,7 +14,7 @@ use crate::events::{Event, EventListener, IngestedFile};
 use crate::options::LostOption;
 
 impl InfoLog {
-    /// An event line: `fields` behind what every event has.
+    /// Writes an event line: `fields` after those that every event has.
     fn event(&self, name: &str, job: u64, fields: impl FnOnce(Json) -> Json) {
         if !self.takes(InfoLogLevel::Info) {
             return;
@@ -121,7 +122,7 @@ impl EventListener for InfoLog {
                 Info,
                 "[{family}] [JOB {job}] {action} ended without a result: nothing was left to write"
             ),
-            // Of files RocksDB's log tells once they are there.
+            // RocksDB's log mentions files only when they are complete.
             Event::TableCreationStarted { .. } | Event::BlobFileCreationStarted { .. } => {}
             Event::BlobFileCreationFailed {
                 family,
@@ -214,13 +215,13 @@ impl EventListener for InfoLog {
                 write_buffer_manager_limit,
                 delayed_write_rate,
             } => {
-                // What is no family's is all of theirs.
+                // A stall without a family concerns all families.
                 let family = match family.is_empty() {
                     true => "all",
                     false => family,
                 };
                 let ended = |cause: &StallCause| match cause {
-                    // A family's other stalls go on, or not, without these.
+                    // Other stalls of the family are independent of these.
                     StallCause::LowPriority | StallCause::WriteBufferManagerLimit | StallCause::WalLocked => {
                         format!("Writes go on: they were {previous}")
                     }
@@ -310,7 +311,7 @@ impl EventListener for InfoLog {
                 automatic: true,
                 ..
             } => log_line!(self, Error, "ErrorHandler: auto recovery has ended: {error}"),
-            // Each attempt has its lines.
+            // Each attempt logs lines of its own.
             Event::ErrorRecoveryBegun { .. } | Event::ErrorRecoveryEnded { .. } => {}
             Event::CorruptionFound { .. } => log_line!(self, Error, "{event}"),
             Event::FileDeleted { path } => self.file_deleted(path),
@@ -480,7 +481,7 @@ impl InfoLog {
     }
 }
 
-/// What a table says of itself, under RocksDB's names.
+/// The properties of a table, under RocksDB's names.
 fn table_properties(properties: &TableProperties) -> Json {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let average = |bytes: u64| bytes.checked_div(properties.num_entries).unwrap_or(0);
@@ -548,7 +549,7 @@ fn hex(checksum: &[u8]) -> String {
     checksum.iter().map(|byte| format!("{byte:02X}")).collect()
 }
 
-/// What RocksDB calls the function of a checksum.
+/// RocksDB's name for a checksum function.
 fn checksum_name(func_name: &str) -> &str {
     match func_name {
         "" => "Unknown",

@@ -1,4 +1,4 @@
-//! What each info log begins with: who writes it, the files there are, and every option.
+//! The header of each info log: the writer, the existing files, and every option.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -10,13 +10,15 @@ use crate::db::column_family::DEFAULT_COLUMN_FAMILY;
 use crate::options::table::{OptionTable, OptionValue};
 use crate::options::{ColumnFamilyOptions, Options};
 
-/// The commit that this library was built of, in a release build: a hash of 40 digits, or `unknown`. The environment variable
-/// `ESKER_GIT_SHA` names another when it is built. LOG's header has it in the line `Git sha`.
+/// The commit that this library was built from, in a release build: a hash of 40 digits, or `unknown`. The
+/// environment variable `ESKER_GIT_SHA` overrides it at build time. LOG's header has it in the line `Git
+/// sha`.
 pub const GIT_SHA: &str = env!("ESKER_GIT_SHA");
 
 impl InfoLog {
-    /// Writes the header of session `session_id` of the database in `dir`, as it lies there before it is recovered. `release` is
-    /// RocksDB's whose options are written. RocksDB's scripts read the release and the commit by their places in the lines.
+    /// Writes the header of session `session_id` of the database in `dir`, whose files are listed before
+    /// recovery. `release` is the RocksDB release whose options are written. RocksDB's scripts read the
+    /// release and the commit by their positions in the lines.
     pub fn write_header(&self, options: &Options, dir: &Path, session_id: &str, release: &str) {
         if !self.takes(InfoLogLevel::Header) {
             return;
@@ -26,7 +28,8 @@ impl InfoLog {
             env!("CARGO_PKG_VERSION"),
             GIT_SHA,
         );
-        // Said for programs that look for it; the checksums of blocks are computed by whatever the processor has.
+        // Written for programs that search for it; block checksums are computed with any instructions the CPU
+        // has.
         out.push_str("Jemalloc supported: 0\n");
         summary(&mut out, options, dir);
         dump(&mut out, options);
@@ -48,7 +51,7 @@ impl InfoLog {
         self.write(InfoLogLevel::Header, out.trim_end());
     }
 
-    /// Writes that family `name` was created, and its options, which belong to the header from now on.
+    /// Logs the creation of family `name`, and its options, which belong to the header from now on.
     pub fn write_family(&self, name: &str, id: u32, options: &ColumnFamilyOptions) {
         log_line!(self, Info, "Created column family [{name}] (ID {id})");
         if self.takes(InfoLogLevel::Header) {
@@ -60,11 +63,11 @@ impl InfoLog {
 }
 
 fn line(out: &mut String, text: std::fmt::Arguments<'_>) {
-    // Writing to a string does not fail.
+    // Writing to a string cannot fail.
     let _ = writeln!(out, "{text}");
 }
 
-/// The files of the database, as far as they can be told.
+/// The files of the database, as far as they can be listed.
 fn summary(out: &mut String, options: &Options, dir: &Path) {
     let size = |path: &Path| options.fs.size(path).unwrap_or(0);
     let wal_dir = options.wal_directory(dir);
@@ -101,7 +104,7 @@ fn summary(out: &mut String, options: &Options, dir: &Path) {
     );
 }
 
-/// A line an option, under its name in the table, in the form RocksDB gives it.
+/// One line per option, with its name in the table, in RocksDB's format.
 fn dump<S: OptionTable>(out: &mut String, options: &S) {
     for row in S::rows() {
         let value = (row.get)(options);

@@ -1,8 +1,9 @@
-//! Objects as RocksDB's event lines hold them: `{"time_micros": 17, "job": 3, "files_L0": [9, 8]}`. Tools look for `"name": ` with the blank.
+//! JSON objects in the format of RocksDB's event lines: `{"time_micros": 17, "job": 3, "files_L0": [9, 8]}`.
+//! Tools search for `"name": ` with the space.
 
 use std::fmt::{Display, Write};
 
-/// An object being written.
+/// A JSON object that is being written.
 pub(crate) struct Json(String);
 
 impl Json {
@@ -18,10 +19,10 @@ impl Json {
         self.0.push_str(": ");
     }
 
-    /// A number or a truth.
+    /// Adds a number or a boolean.
     pub fn number(mut self, name: &str, value: impl Display) -> Json {
         self.name(name);
-        // Writing to a string does not fail.
+        // Writing to a string cannot fail.
         let _ = write!(self.0, "{value}");
         self
     }
@@ -49,7 +50,7 @@ impl Json {
         self
     }
 
-    /// The text of it.
+    /// Returns the text of the object.
     pub fn finish(mut self) -> String {
         self.0.push('}');
         self.0

@@ -1,4 +1,4 @@
-//! The levels of a family in one line, as RocksDB's LOG shows them behind what compactions did.
+//! The levels of a family in one line, as RocksDB's LOG shows them after compactions.
 
 use std::fmt::Write;
 
@@ -7,9 +7,9 @@ use compact::score::Scores;
 use compact::styles::Style;
 use manifest::Version;
 
-/// RocksDB's summary of the levels of `version`: `base level 4 level multiplier 10.00 max bytes base 268435456
-/// files[0 0 0 0 1 0 2] max score 0.12, estimated pending compaction bytes 0`. Of a tree without data below L0 and of other
-/// styles it begins with `files[`.
+/// RocksDB's summary of the levels of `version`: `base level 4 level multiplier 10.00 max bytes base
+/// 268435456 files[0 0 0 0 1 0 2] max score 0.12, estimated pending compaction bytes 0`. For a tree without
+/// data below L0, and for other compaction styles, it begins with `files[`.
 pub(crate) fn level_summary(version: &Version, scores: &Scores, options: &LeveledOptions) -> String {
     let levels = version.num_levels();
     let max_bytes = &scores.targets.max_bytes;
@@ -23,7 +23,7 @@ pub(crate) fn level_summary(version: &Version, scores: &Scores, options: &Levele
     let files: Vec<String> = (0..levels)
         .map(|level| version.files(level).len().to_string())
         .collect();
-    // Writing to a string does not fail.
+    // Writing to a string cannot fail.
     let _ = write!(
         out,
         "files[{}] max score {:.2}, estimated pending compaction bytes {}",

@@ -1,12 +1,13 @@
-//! The info log: what happened to a database, for people and for tools that know RocksDB's `LOG`.
+//! The info log: the history of a database, for people and for tools that know RocksDB's `LOG`.
 //!
 //! ```text
 //! 2026/11/21-10:00:00.123456 140123 [/log/event_logger.rs:61] [default] [JOB 3] Flushing memtable ...
 //! 2026/11/21-10:00:00.123999 140123 EVENT_LOG_v1 {"time_micros": 1795255200123999, "job": 3, "event": "flush_started", ...}
 //! ```
 //!
-//! Lines are those of RocksDB, the times in UTC. They are made from [`Event`](crate::Event)s and by what opens and closes, never by reads
-//! and writes of rows. A log is never synced, and nothing depends on it: what cannot be written to it is left out.
+//! Lines are in RocksDB's format, with times in UTC. They come from [`Event`](crate::Event)s and from opens
+//! and closes, never from reads and writes of rows. The log is never synced, and nothing depends on it:
+//! messages that cannot be written are lost.
 
 mod auto_roll_logger;
 pub(crate) mod dump_stats;
@@ -27,20 +28,20 @@ use self::auto_roll_logger::AutoRollLogger;
 use crate::options::Options;
 use crate::options::table::{OptionValue, enum_option};
 
-/// How much a line matters.
+/// The level of a log message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum InfoLogLevel {
-    /// For whoever looks for a fault of the engine's.
+    /// For debugging the engine.
     Debug,
-    /// What happens all the time.
+    /// Normal operation.
     Info,
-    /// What slows the database down.
+    /// Conditions that slow the database.
     Warn,
-    /// What went wrong.
+    /// Errors.
     Error,
-    /// What nothing goes on after.
+    /// Errors after which nothing continues.
     Fatal,
-    /// Who writes, and with which options. Never left out.
+    /// The version and the options. Always logged.
     Header,
 }
 
@@ -54,7 +55,7 @@ enum_option!(InfoLogLevel, "info log level",
 );
 
 impl InfoLogLevel {
-    /// What stands in front of lines of this level; nothing in front of those that need none.
+    /// The prefix of lines of this level; empty for most.
     fn tag(self) -> &'static str {
         match self {
             InfoLogLevel::Debug => "[DEBUG] ",
@@ -66,11 +67,12 @@ impl InfoLogLevel {
     }
 }
 
-/// Takes the lines of an info log in place of the file `LOG`: see [`Options::info_log`].
+/// Receives the lines of an info log in place of the file `LOG`: see [`Options::info_log`].
 pub trait Logger: Send + Sync {
-    /// One message, without time and thread. It may have several lines: of a header each stands for itself, of anything else they
-    /// belong together. Called from any thread, rarely, and never by a read or write of a row; must return soon and must not call
-    /// the database. A panic in it loses the line, and nothing else.
+    /// Receives one message, without time and thread. A message may have several lines: the lines of a header
+    /// are independent, those of other messages belong together. Called from any thread, rarely, and never by
+    /// a read or write of a row. It must return soon and must not call the database. A panic in it loses only
+    /// the message.
     fn log(&self, level: InfoLogLevel, message: &str);
 }
 
@@ -85,7 +87,7 @@ impl Logger for NullLogger {
 /// The info log of one database.
 pub(crate) struct InfoLog {
     sink: Sink,
-    /// Lines that matter less are left out.
+    /// Messages below this level are not logged.
     level: InfoLogLevel,
     clock: Arc<dyn base::env::Clock>,
 }
@@ -96,8 +98,8 @@ enum Sink {
     User(Arc<dyn Logger>),
 }
 
-/// The info log of the database in `dir`: in the directory of logs it is named by the path from the root, so that databases of different
-/// directories never share one.
+/// The path of the info log of the database in `dir`: in a separate log directory its name contains the
+/// database's absolute path, so that databases in different directories never share one.
 fn path(options: &Options, dir: &Path) -> PathBuf {
     if options.db_log_dir.is_empty() {
         return filename::info_log(dir, None);
@@ -106,7 +108,8 @@ fn path(options: &Options, dir: &Path) -> PathBuf {
     filename::info_log(&absolute, Some(Path::new(&options.db_log_dir)))
 }
 
-/// Deletes the info logs of the database in `dir` from the directory of logs, if there is one; those in `dir` are files of the database.
+/// Deletes the info logs of the database in `dir` from the log directory, if there is one; those in `dir` are
+/// files of the database.
 pub(crate) fn destroy(options: &Options, dir: &Path) -> Result<()> {
     let log_dir = Path::new(&options.db_log_dir);
     if options.db_log_dir.is_empty() || !options.fs.exists(log_dir)? {
@@ -123,7 +126,7 @@ pub(crate) fn destroy(options: &Options, dir: &Path) -> Result<()> {
 }
 
 impl InfoLog {
-    /// Of a database that is open for writing: in `LOG` in `dir`, or where the options say.
+    /// The log of a database that is open for writing: `LOG` in `dir`, or the place given by the options.
     pub fn open(options: &Options, dir: &Path) -> InfoLog {
         if options.info_log.is_some() {
             return InfoLog::given(options);
@@ -134,7 +137,7 @@ impl InfoLog {
         }
     }
 
-    /// Of a database that writes nothing: what the user takes the lines with, if anything.
+    /// The log of a database that writes no files: the user's logger, if there is one.
     pub fn given(options: &Options) -> InfoLog {
         InfoLog {
             sink: match &options.info_log {
@@ -146,28 +149,28 @@ impl InfoLog {
         }
     }
 
-    /// True if lines of `level` are wanted.
+    /// True if messages of `level` are logged.
     pub fn takes(&self, level: InfoLogLevel) -> bool {
         level >= self.level && !matches!(self.sink, Sink::Nowhere)
     }
 
-    /// Writes a message as it is.
+    /// Writes a message unchanged.
     pub fn write(&self, level: InfoLogLevel, message: &str) {
         match &self.sink {
             Sink::Nowhere => {}
             Sink::File(file) => file.log(level, message),
-            // A line that makes it panic is left out, as one that cannot be written.
+            // A message that makes the logger panic is lost, like one that cannot be written.
             Sink::User(logger) => drop(catch(|| logger.log(level, message))),
         }
     }
 
-    /// Writes a message with the place in the source where it was made, as [`log_line`] calls it.
+    /// Writes a message with its place in the source, as [`log_line`] calls it.
     pub fn write_from(&self, level: InfoLogLevel, file: &str, line: u32, message: fmt::Arguments<'_>) {
         let file = file.rsplit_once("src").map_or(file, |(_, file)| file);
         self.write(level, &format!("[{file}:{line}] {message}"));
     }
 
-    /// Writes nothing any more, and lets go of the file.
+    /// Stops writing and closes the file.
     pub fn close(&self) {
         if let Sink::File(file) = &self.sink {
             file.close();
@@ -181,7 +184,8 @@ impl fmt::Debug for InfoLog {
     }
 }
 
-/// Writes a line to an [`InfoLog`] if it takes such: `log_line!(log, Warn, "[{}] ...", family)`. Nothing is formatted otherwise.
+/// Writes a line to an [`InfoLog`] if it logs that level: `log_line!(log, Warn, "[{}] ...", family)`.
+/// Otherwise nothing is formatted.
 macro_rules! log_line {
     ($log:expr, $level:ident, $($message:tt)+) => {{
         let level = $crate::log::InfoLogLevel::$level;

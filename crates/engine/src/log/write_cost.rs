@@ -1,5 +1,5 @@
-//! What writes cost beyond the moment: `esker.write-cost`, in the columns of the post on compression and write stalls that Esker's
-//! published tables come from, so that settings can be compared by looking at two of them.
+//! The cumulative cost of writes: `esker.write-cost`, in the columns of the post on compression and write
+//! stalls that Esker's published tables come from, so that settings can be compared by two such lines.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -14,8 +14,8 @@ use crate::options::table::OptionValue;
 const GIB: f64 = (1u64 << 30) as f64;
 
 impl DbInner {
-    /// What writes to the database, and jobs of the family, which is as in `version`, have cost since it was opened or its
-    /// [statistics were reset](crate::Db::reset_stats).
+    /// The cost of writes to the database, and of jobs of the family with version `version`, since it was
+    /// opened or its [statistics were reset](crate::Db::reset_stats).
     pub(crate) fn write_cost(&self, family: &Arc<Family>, version: &Version) -> String {
         let traffic = self.traffic_since_reset();
         let options = family.current();
@@ -35,7 +35,7 @@ impl DbInner {
         let keys = traffic.keys as f64;
         let of = |part: f64, whole: f64| if whole > 0.0 { part / whole } else { 0.0 };
         let mut out = format!("\n** Cost of Writes [{}] **\n", family.name);
-        // Writing to a string does not fail.
+        // Writing to a string cannot fail.
         let _ = writeln!(
             out,
             "{:>10} {:>10} {:>9} {:>11} {:>6} {:>9} {:>9} {:>9} {:>7}",

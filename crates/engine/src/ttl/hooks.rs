@@ -1,4 +1,4 @@
-//! Compaction filter and merge operator over values with a suffix, around those of the user over values without.
+//! The compaction filter and merge operator for values with a suffix, around the user's for values without.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use super::rules::Rules;
 /// RocksDB's names.
 pub(super) const ROCKSDB_FACTORY: &str = "TtlCompactionFilterFactory";
 pub(super) const MERGE_OPERATOR: &str = "TtlMergeOperator";
-/// The mark of families with a time to live by key.
+/// The factory name that marks families with a time to live per key.
 pub(super) const PER_KEY_FACTORY: &str = "esker.PerKeyTtlCompactionFilterFactory";
 
 pub(super) fn filter_factory(
@@ -79,13 +79,13 @@ impl CompactionFilterFactory for TtlFilterFactory {
 struct TtlFilter {
     user: Option<Box<dyn CompactionFilter>>,
     rules: Arc<Rules>,
-    /// When the compaction began.
+    /// The time at which the compaction began.
     now: u64,
 }
 
 impl CompactionFilter for TtlFilter {
     fn filter(&mut self, level: usize, key: &[u8], value_type: ValueType, value: &[u8]) -> Decision {
-        // A value without a suffix is none of ours, and readers say so.
+        // A value without a suffix was not written by this layer; readers report it.
         let Ok((bare, stamp)) = self.rules.split(value) else {
             return Decision::Keep;
         };
@@ -111,7 +111,7 @@ struct TtlMergeOperator {
 }
 
 impl TtlMergeOperator {
-    /// Without the suffix, whatever its time.
+    /// The value without the suffix, whatever its time.
     fn bare<'a>(&self, value: &'a [u8]) -> Option<&'a [u8]> {
         let len = value.len().checked_sub(self.rules.suffix_len())?;
         Some(&value[..len])

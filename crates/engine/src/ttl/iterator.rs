@@ -7,14 +7,15 @@ use base::{Error, Result};
 use super::rules::Rules;
 use crate::read::db_iterator::DbIterator;
 
-/// Walks the rows of a family of a [`DbWithTtl`](super::DbWithTtl) as a [`DbIterator`] does; values have no suffix, and in a family with a time
-/// to live by key it passes over rows that have expired. A value without a suffix ends the iteration with `Corruption`.
+/// Iterates over the rows of a family of a [`DbWithTtl`](super::DbWithTtl) as a [`DbIterator`] does; values
+/// have no suffix, and in a family with a time to live per key expired rows are skipped. A value without a
+/// suffix ends the iteration with `Corruption`.
 pub struct TtlIterator {
     iter: DbIterator,
     rules: Arc<Rules>,
-    /// Bytes of the current value.
+    /// The length of the current value in bytes, without its suffix.
     len: usize,
-    /// The time in its suffix.
+    /// The time in the suffix of the current value.
     stamp: u64,
     error: Option<Error>,
 }
@@ -30,7 +31,7 @@ impl TtlIterator {
         }
     }
 
-    /// True while it stands on a row.
+    /// True while the iterator is at a row.
     pub fn valid(&self) -> bool {
         self.error.is_none() && self.iter.valid()
     }
@@ -50,7 +51,8 @@ impl TtlIterator {
         &self.iter.value()[..self.len]
     }
 
-    /// The time in the suffix of the current value: Unix seconds when it was written; by key, Unix microseconds when it expires, or 0.
+    /// The time in the suffix of the current value: the Unix seconds of its write; with a time to live per
+    /// key, the Unix microseconds of its expiry, or 0.
     pub fn ttl_timestamp(&self) -> u64 {
         self.stamp
     }
@@ -81,13 +83,13 @@ impl TtlIterator {
         self.moved(true, DbIterator::next);
     }
 
-    /// Moves to the row before. Panics unless [`valid`](TtlIterator::valid).
+    /// Moves to the previous row. Panics unless [`valid`](TtlIterator::valid).
     pub fn prev(&mut self) {
         assert!(self.valid(), "the iterator is not valid");
         self.moved(false, DbIterator::prev);
     }
 
-    /// Moves, and on in the same direction past rows that are hidden.
+    /// Moves, and then continues in the same direction past hidden rows.
     fn moved(&mut self, forwards: bool, first: impl FnOnce(&mut DbIterator)) {
         self.error = None;
         first(&mut self.iter);

@@ -1,14 +1,14 @@
-//! Databases whose rows have a time to live: RocksDB's `DBWithTTL`, and rows that each have a time of their own.
+//! Databases whose rows have a time to live: RocksDB's `DBWithTTL`, and rows with a time of their own.
 //!
-//! The time is a suffix of the value, which the database below knows nothing of:
+//! The time is a suffix of the value, which the underlying database does not know:
 //!
 //! ```text
 //! FamilyTtl::RocksDb   value | u32 Unix seconds when it was written
 //! FamilyTtl::PerKey    value | u64 Unix microseconds when it expires; 0: never
 //! ```
 //!
-//! A compaction filter drops expired rows. A family's kind stands in the OPTIONS file, as the name of that filter's factory, so that a
-//! database opened otherwise says so in LOG.
+//! A compaction filter drops expired rows. The kind of a family is recorded in the OPTIONS file, as the name
+//! of that filter's factory, so that a database that is opened without it says so in LOG.
 
 mod hooks;
 mod iterator;
@@ -32,46 +32,50 @@ use crate::write::batch::{Operation, WriteBatch};
 pub use iterator::TtlIterator;
 use rules::Rules;
 
-/// How rows of a family expire.
+/// The expiry of a family's rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FamilyTtl {
-    /// As in RocksDB's `DBWithTTL`, whose databases these are: a row that was written more than so many seconds ago is dropped by the next
-    /// compaction that comes upon it, and is read until then; 0 or less: none is. Merging rows makes them new. Values have 4 bytes more.
+    /// Compatible with RocksDB's `DBWithTTL`: a row written more than this many seconds ago is dropped by the
+    /// next compaction that reads it, and visible until then; 0 or less: no row expires. A merge makes a row
+    /// new. Values take 4 more bytes.
     RocksDb(i32),
-    /// Each row has a time to live of its own, or this one, or with `None` lives for good; from its end on no read returns it, whatever its
-    /// snapshot, and the next compaction that comes upon it drops it. There are no merges. Values have 8 bytes more. Not RocksDB's, which
-    /// shows value and suffix.
+    /// Each row has a time to live of its own, or else this one; with `None` it does not expire. After its
+    /// expiry no read returns it, whatever its snapshot, and the next compaction that reads it drops it.
+    /// Merges are not supported. Values take 8 more bytes. RocksDB has no such kind: it shows values with
+    /// their suffix.
     PerKey(Option<Duration>),
 }
 
 /// An open database whose families have a time to live.
 ///
-/// Each family that it has is one of those of [`FamilyTtl`]. Times are those of [`Options::clock`]. What there is no method for here is done by the
-/// [database below](DbWithTtl::db), which shows values with their suffix; rows written there, without one, are `Corruption` here.
-/// Wide-column entities are refused. Cheap to clone; all clones are the same database.
+/// Each family is of one of the kinds of [`FamilyTtl`]. Times come from [`Options::clock`]. Operations
+/// without a method here are available in the [underlying database](DbWithTtl::db), which shows values with
+/// their suffix; rows written there without one are `Corruption` here. Wide-column entities are refused.
+/// Cheap to clone; all clones are the same database.
 #[derive(Clone)]
 pub struct DbWithTtl {
     db: Db,
     families: Arc<ArcSwap<HashMap<u32, Arc<Rules>>>>,
 }
 
-/// How families of a [`DbWithTtl`] are opened.
+/// The options to open a [`DbWithTtl`].
 #[derive(Clone, Debug)]
 pub struct TtlOptions {
-    /// The default family, and those that [`families`](TtlOptions::families) does not name.
+    /// The expiry of the default family, and of those that [`families`](TtlOptions::families) does not name.
     pub default: FamilyTtl,
-    /// Others by their names.
+    /// The expiry of other families, by name.
     pub families: BTreeMap<String, FamilyTtl>,
-    /// As [`Db::open_read_only`].
+    /// Opens the database like [`Db::open_read_only`].
     pub read_only: bool,
 }
 
 impl DbWithTtl {
-    /// Opens the database in `path` with all of its families, as RocksDB's `DBWithTTL::Open` of one time to live in seconds. The options'
-    /// compaction filters and merge operators work on values without their suffix.
+    /// Opens the database in `path` with all its families, like RocksDB's `DBWithTTL::Open` with one time to
+    /// live in seconds. The options' compaction filters and merge operators get values without their suffix.
     ///
     /// # Errors
-    /// Those of [`Db::open`]; `InvalidArgument` for a family that was of the other kind when it was opened last.
+    /// The errors of [`Db::open`]; `InvalidArgument` for a family that was of the other kind when it was last
+    /// opened.
     pub fn open(options: &Options, path: impl AsRef<Path>, ttl: i32) -> Result<DbWithTtl> {
         let ttl = TtlOptions {
             default: FamilyTtl::RocksDb(ttl),
@@ -81,10 +85,11 @@ impl DbWithTtl {
         DbWithTtl::open_with(options, path, &ttl)
     }
 
-    /// As [`open`](DbWithTtl::open), with a kind and a time for each family.
+    /// Like [`open`](DbWithTtl::open), with a kind and a time for each family.
     ///
     /// # Errors
-    /// Those of `open`; `InvalidArgument` for a family with rows of neither kind that is to be [`FamilyTtl::PerKey`].
+    /// The errors of `open`; `InvalidArgument` for a family with rows of neither kind that is opened as
+    /// [`FamilyTtl::PerKey`].
     pub fn open_with(options: &Options, path: impl AsRef<Path>, ttl: &TtlOptions) -> Result<DbWithTtl> {
         let path = path.as_ref();
         let exists = options.fs.exists(&path.join("CURRENT"))?;
@@ -135,12 +140,13 @@ impl DbWithTtl {
         })
     }
 
-    /// The database below, for what has nothing to do with values.
+    /// The underlying database, for operations that do not involve values.
     pub fn db(&self) -> &Db {
         &self.db
     }
 
-    /// Creates a column family: RocksDB's `CreateColumnFamilyWithTtl`. Errors are those of [`Db::create_column_family`].
+    /// Creates a column family: RocksDB's `CreateColumnFamilyWithTtl`. Errors are those of
+    /// [`Db::create_column_family`].
     pub fn create_column_family(
         &self,
         name: &str,
@@ -159,8 +165,9 @@ impl DbWithTtl {
         Ok(family)
     }
 
-    /// Sets the time to live of rows of `family`: in [`FamilyTtl::RocksDb`], of all that there are; in [`FamilyTtl::PerKey`], of those that
-    /// are written from now on without one of their own. It holds until the database is closed.
+    /// Sets the time to live of rows of `family`: in [`FamilyTtl::RocksDb`], of all existing rows; in
+    /// [`FamilyTtl::PerKey`], of rows written from now on without one of their own. It applies until the
+    /// database is closed.
     ///
     /// # Errors
     /// `InvalidArgument` for the other kind, and for a family of another database.
@@ -188,16 +195,16 @@ impl DbWithTtl {
     /// Sets `key` to `value`, with the family's time to live.
     ///
     /// # Errors
-    /// Those of [`Db::put`].
+    /// The errors of [`Db::put`].
     pub fn put(&self, options: &WriteOptions, family: &ColumnFamily, key: &[u8], value: &[u8]) -> Result<()> {
         let value = self.rules(family)?.stamped(value, None)?;
         self.db.put_opt(options, family, key, &value)
     }
 
-    /// Sets `key` to `value` for as long as `ttl`, of a microsecond at least.
+    /// Sets `key` to `value` with the time to live `ttl`, of at least a microsecond.
     ///
     /// # Errors
-    /// `NotSupported` in a family that is not [`FamilyTtl::PerKey`]; those of [`Db::put`].
+    /// `NotSupported` in a family that is not [`FamilyTtl::PerKey`]; the errors of [`Db::put`].
     pub fn put_with_ttl(
         &self,
         options: &WriteOptions,
@@ -210,7 +217,8 @@ impl DbWithTtl {
         self.db.put_opt(options, family, key, &value)
     }
 
-    /// Adds a merge operand to `key`, with the family's time to live. `NotSupported` in [`FamilyTtl::PerKey`].
+    /// Adds a merge operand to `key`, with the family's time to live. `NotSupported` in
+    /// [`FamilyTtl::PerKey`].
     pub fn merge(
         &self,
         options: &WriteOptions,
@@ -229,16 +237,18 @@ impl DbWithTtl {
         self.db.delete_opt(options, family, key)
     }
 
-    /// Applies a batch whose values and operands have no suffix yet, with the times to live of their families.
+    /// Applies a batch whose values and operands have no suffix yet, with the times to live of their
+    /// families.
     ///
     /// # Errors
-    /// `NotSupported` for operations other than puts, merges, deletions and log data; those of [`Db::write`] and
-    /// [`merge`](DbWithTtl::merge).
+    /// `NotSupported` for operations other than puts, merges, deletions and log data; the errors of
+    /// [`Db::write`] and [`merge`](DbWithTtl::merge).
     pub fn write(&self, options: &WriteOptions, batch: &WriteBatch) -> Result<()> {
         self.write_rows(options, batch, None)
     }
 
-    /// As [`write`](DbWithTtl::write), with this time to live of all its puts, which are all in families [by key](FamilyTtl::PerKey).
+    /// Like [`write`](DbWithTtl::write), with this time to live for all its puts, which must be in families
+    /// with a time to live [per key](FamilyTtl::PerKey).
     pub fn write_with_ttl(&self, options: &WriteOptions, batch: &WriteBatch, ttl: Duration) -> Result<()> {
         self.write_rows(options, batch, Some(ttl))
     }
@@ -271,17 +281,18 @@ impl DbWithTtl {
         self.db.write(options, stamped)
     }
 
-    /// The value of `key`, or `None`; in a family [by key](FamilyTtl::PerKey) also if it has expired.
+    /// The value of `key`, or `None`; in a family with a time to live [per key](FamilyTtl::PerKey) also if it
+    /// has expired.
     ///
     /// # Errors
-    /// `Corruption` for a value without a suffix; those of [`Db::get`].
+    /// `Corruption` for a value without a suffix; the errors of [`Db::get`].
     pub fn get(&self, options: &ReadOptions, family: &ColumnFamily, key: &[u8]) -> Result<Option<Vec<u8>>> {
         let rules = self.rules(family)?;
         let found = self.db.get_opt(options, family, key)?;
         found.map_or(Ok(None), |value| rules.shown(value, rules.now()))
     }
 
-    /// The values of many keys, as of one moment. As [`get`](DbWithTtl::get) for each.
+    /// The values of many keys as of one moment, each like [`get`](DbWithTtl::get).
     pub fn multi_get<K: AsRef<[u8]>>(
         &self,
         options: &ReadOptions,
@@ -299,10 +310,11 @@ impl DbWithTtl {
             .collect()
     }
 
-    /// An iterator over `family`, standing nowhere. Rows that expire while it moves are passed over from then on.
+    /// An iterator over `family`, without a position. Rows that expire while it moves are skipped from then
+    /// on.
     ///
     /// # Errors
-    /// Those of [`set_ttl`](DbWithTtl::set_ttl).
+    /// The errors of [`set_ttl`](DbWithTtl::set_ttl).
     pub fn iter(&self, options: &ReadOptions, family: &ColumnFamily) -> Result<TtlIterator> {
         let rules = self.rules(family)?;
         Ok(TtlIterator::new(self.db.iter_cf(options, family), rules))
@@ -332,13 +344,14 @@ fn hooked(
     })
 }
 
-/// The operator that the OPTIONS file says works on values without a suffix.
+/// The user's merge operator named in the OPTIONS file, which gets values without a suffix.
 fn stored_operator(name: &str, stored: Option<&OptionsFile>) -> Option<Arc<dyn merge::MergeOperator>> {
     let text = stored?.stored(name).merge_operator?;
     merge::from_text(merge::field_of(&text, hooks::MERGE_OPERATOR, "user_operator")?).ok()
 }
 
-/// `InvalidArgument` unless the values of an existing family have the suffix of `ttl`, as far as the OPTIONS file tells.
+/// `InvalidArgument` unless the values of an existing family have the suffix of `ttl`, as far as the OPTIONS
+/// file shows.
 fn check_kind(name: &str, ttl: FamilyTtl, stored: Option<&OptionsFile>) -> Result<()> {
     let Some(stored) = stored.filter(|_| name != STATS_COLUMN_FAMILY) else {
         return Ok(());

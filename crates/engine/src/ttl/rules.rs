@@ -1,4 +1,4 @@
-//! The suffix of values: written, read, and when it says that a row has expired.
+//! The suffix of values: encoding, decoding, and the expiry of rows.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,13 +9,13 @@ use base::{Error, Result};
 
 use super::FamilyTtl;
 
-/// Unix seconds before which no value of RocksDB's has a time: 9 May 2013.
+/// The lowest valid time of RocksDB's values in Unix seconds: 9 May 2013.
 const MIN_TIMESTAMP: u32 = 1_368_146_402;
 
 /// The treatment of a family's values.
 pub(super) struct Rules {
     by_key: bool,
-    /// Seconds, an `i32`, or by key microseconds; 0: for good.
+    /// The time to live: seconds as an `i32`, or microseconds per key; 0: no expiry.
     ttl: AtomicU64,
     clock: Arc<dyn Clock>,
 }
@@ -60,12 +60,12 @@ impl Rules {
         }
     }
 
-    /// Bytes behind each value.
+    /// The length of the suffix in bytes.
     pub fn suffix_len(&self) -> usize {
         if self.by_key { 8 } else { 4 }
     }
 
-    /// Unix time: seconds, or by key microseconds.
+    /// The Unix time: in seconds, or per key in microseconds.
     pub fn now(&self) -> u64 {
         match self.by_key {
             true => self.clock.unix_micros(),
@@ -73,7 +73,7 @@ impl Rules {
         }
     }
 
-    /// `value` with the suffix that it has if it is written now, with a time to live of its own or the family's.
+    /// `value` with the suffix for a write at this moment, with a time to live of its own or the family's.
     pub fn stamped(&self, value: &[u8], own: Option<Duration>) -> Result<Vec<u8>> {
         let mut stamped = Vec::with_capacity(value.len() + self.suffix_len());
         stamped.extend_from_slice(value);
@@ -120,12 +120,12 @@ impl Rules {
         ttl > 0 && stamp.saturating_add(u64::from(ttl.cast_unsigned())) < now
     }
 
-    /// True if a row with that time in its suffix is not to be read.
+    /// True if a row with that time in its suffix must not be returned to readers.
     pub fn is_hidden(&self, stamp: u64, now: u64) -> bool {
         self.by_key && self.is_expired(stamp, now)
     }
 
-    /// The part of a stored value that a reader gets.
+    /// The part of a stored value that a reader gets; `None` if the row is hidden.
     pub fn shown(&self, mut value: Vec<u8>, now: u64) -> Result<Option<Vec<u8>>> {
         let (bare, stamp) = self.split(&value)?;
         let len = bare.len();
