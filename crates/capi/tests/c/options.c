@@ -91,6 +91,8 @@ int main(int argc, char** argv) {
 
   CHECK(rocksdb_options_statistics_get_ticker_count(options, 61) > 0); /* bytes written */
   rocksdb_flushoptions_t* flush = rocksdb_flushoptions_create();
+  /* Without it a flush may return before its listener is called. */
+  rocksdb_flushoptions_set_listener_wait(flush, 1);
   rocksdb_flush(db, flush, &err);
   CHECK_OK(err);
   rocksdb_flushoptions_destroy(flush);
