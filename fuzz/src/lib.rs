@@ -1,8 +1,9 @@
-//! Fuzz targets, one a decoder: bytes nobody vouches for must give an error or a value, never a panic, an endless loop or
-//! memory that the bytes merely claim.
+//! Fuzz targets, one for each decoder: untrusted bytes must result in an error or a value, never in a panic,
+//! an endless loop, or an allocation of a size that the bytes merely claim.
 //!
-//! A target is a function of [`targets`] and a row of [`TARGETS`]. `cargo xtask fuzz-quick` runs all of them: under
-//! libFuzzer by the binaries in `fuzz_targets/`, or by [`smoke`](../smoke/index.html), which mutates [`seeds`] by chance.
+//! A target is a function of [`targets`] and a row of [`TARGETS`]. `cargo xtask fuzz-quick` runs all of them:
+//! under libFuzzer with the binaries in `fuzz_targets/`, or with [`smoke`](../smoke/index.html), which
+//! mutates [`seeds`] at random.
 #![forbid(unsafe_code)]
 
 pub mod mutate;

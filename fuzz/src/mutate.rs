@@ -1,11 +1,12 @@
-//! Mutations for machines without libFuzzer: what breaks decoders, by chance and without a guide.
+//! Mutations for machines without libFuzzer: random changes of the kinds that break decoders, without
+//! coverage feedback.
 
 use testkit::TestRng;
 
-/// Inputs do not grow beyond this.
+/// The maximum size of an input in bytes.
 pub const MOST_BYTES: usize = 64 << 10;
 
-/// Lengths and counts that sit on an edge.
+/// Lengths and counts at the limits of types.
 const EDGES: [u64; 12] = [
     0,
     1,
@@ -21,7 +22,7 @@ const EDGES: [u64; 12] = [
     u64::MAX,
 ];
 
-/// A new input of one to eight mutations of `seed`; `other` lends pieces.
+/// A new input from one to eight mutations of `seed`; `other` supplies pieces.
 pub fn mutate(seed: &[u8], other: &[u8], rng: &mut TestRng) -> Vec<u8> {
     let mut data = seed.to_vec();
     for _ in 0..rng.usize(1..=8) {

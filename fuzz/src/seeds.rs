@@ -14,10 +14,10 @@ use crate::TARGETS;
 use crate::mutate::MOST_BYTES;
 use crate::targets::{BACKUP_META, DATABASE_FILES, STEPS, number_of_files};
 
-/// Seeds of each target, by its name.
+/// The seeds of each target, by its name.
 pub type Seeds = BTreeMap<&'static str, Vec<Vec<u8>>>;
 
-/// Reads the test data. Panics where it is not as it should be: it is part of the tree.
+/// Reads the test data. Panics if the test data is not as expected: it is part of the tree.
 pub fn all() -> Seeds {
     let mut seeds = Seeds::new();
     from_vectors(&mut seeds, &vectors());
@@ -129,7 +129,7 @@ fn from_versions(seeds: &mut Seeds) {
     add(seeds, "mvcc_ranges", rows);
 }
 
-/// Every step on every file, in the middle of it, opened for writing and for reading only.
+/// Scripts with every step on every file, in the middle of it, for writable and read-only opens.
 fn directory_scripts() -> Vec<Vec<u8>> {
     let mut scripts = Vec::new();
     for step in 0..STEPS.len() as u8 {
@@ -144,8 +144,8 @@ fn directory_scripts() -> Vec<Vec<u8>> {
     scripts
 }
 
-/// The corpus under version control: `fuzz/kept/TARGET/`, a file an input. What once broke a target, and what reaches where the
-/// other seeds do not.
+/// The corpus under version control: `fuzz/kept/TARGET/`, with a file for each input. It has inputs that once
+/// broke a target, and inputs that reach code which the other seeds do not.
 fn kept(seeds: &mut Seeds) {
     for (target, _) in TARGETS {
         let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("kept").join(target);
@@ -194,7 +194,8 @@ fn from_vectors(seeds: &mut Seeds, vectors: &Value) {
         }
     }
     for filter in list(vectors, "filter") {
-        // Of the larger ones the vectors keep the first line and the metadata, which decode as a smaller filter.
+        // For larger filters the vectors keep the first line and the metadata, which decode as a smaller
+        // filter.
         let bytes = match (filter.get("filter_hex"), filter.get("filter_b64")) {
             (Some(digits), _) => hex(digits),
             (None, Some(digits)) => base64(digits),
@@ -237,7 +238,7 @@ fn from_vectors(seeds: &mut Seeds, vectors: &Value) {
     add(seeds, "blob_file", hex(&blob["blob_index_hex"]));
 }
 
-/// Whole files of the databases RocksDB wrote, where they are small enough.
+/// Whole files of the databases that RocksDB wrote, if they are small enough.
 fn from_databases(seeds: &mut Seeds) {
     let home = testdata().join("rocksdb-11.9");
     for dir in sorted(&home).into_iter().filter(|path| path.is_dir()) {
@@ -272,10 +273,10 @@ pub fn minimal_database() -> Vec<(String, Vec<u8>)> {
         .collect()
 }
 
-/// The properties of a table in the form the target takes.
+/// The properties of a table in the form that the target takes.
 fn properties_of(table: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
-    // Names and values lie length-prefixed by their own: enough of a start for mutations.
+    // Each name and value comes with its length: enough as a start for mutations.
     for name in [
         "rocksdb.num.entries",
         "rocksdb.comparator",
@@ -297,7 +298,7 @@ fn sorted(dir: &Path) -> Vec<PathBuf> {
     paths
 }
 
-/// Root of the test data.
+/// The root of the test data.
 pub fn testdata() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../testdata")
 }
@@ -315,7 +316,7 @@ fn list<'a>(vectors: &'a Value, name: &str) -> &'a [Value] {
 }
 
 fn hex(value: &Value) -> Vec<u8> {
-    // Dots stand for what the vectors leave out.
+    // Dots mark bytes that the vectors omit.
     let text = value.as_str().expect("hexadecimal digits").trim_end_matches('.');
     let digit = |at: usize| u8::from_str_radix(&text[at..at + 2], 16).expect("a hexadecimal digit");
     (0..text.len()).step_by(2).map(digit).collect()

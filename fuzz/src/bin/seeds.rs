@@ -1,4 +1,5 @@
-//! Writes the seed corpus: `fuzz/corpus/TARGET/`, a file a seed, named by its hash. Not under version control.
+//! Writes the seed corpus: `fuzz/corpus/TARGET/`, with a file for each seed, named by its hash. Not under
+//! version control.
 #![forbid(unsafe_code)]
 
 use std::path::Path;

@@ -1,7 +1,7 @@
-//! Every fuzz target over mutations of its seeds, without coverage: what machines without libFuzzer run.
+//! Runs every fuzz target on mutations of its seeds, without coverage, on machines without libFuzzer.
 //!
-//! `smoke SECONDS [TARGET]`: seconds for each target. `ESKER_SEED` replays a run; an input that breaks a target is written to
-//! `fuzz/artifacts/`.
+//! `smoke SECONDS [TARGET]`: seconds for each target. `ESKER_SEED` replays a run; an input that breaks a
+//! target is written to `fuzz/artifacts/`.
 #![forbid(unsafe_code)]
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -13,7 +13,7 @@ use esker_fuzz::mutate::mutate;
 use esker_fuzz::{TARGETS, Target, seeds};
 use testkit::TestRng;
 
-/// An input that takes longer than this has found a loop that should not be.
+/// An input that takes longer than this has found an endless loop.
 const MOST_TIME: Duration = Duration::from_secs(10);
 
 fn main() -> ExitCode {

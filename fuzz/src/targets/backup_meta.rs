@@ -8,12 +8,12 @@ use vfs::{FileSystem, MemFs};
 
 use super::put_file;
 
-/// A meta file of the files there are in the directory that [`backup_meta`] makes.
+/// A meta file for the files in the directory that [`backup_meta`] makes.
 pub const BACKUP_META: &str = "schema_version 2.1\n1700000000\n4711\nmetadata 68656C6C6F\n2\n\
     private/1/CURRENT crc32 3475090443 size 16\nshared_checksum/000009_sABC_7.sst crc32 678 size 7\n// FOOTER\nx y\n";
 
-/// A backup directory whose meta file is the input: it opens, with a backup that is good or corrupt, and nothing outside of it
-/// is named.
+/// A backup directory whose meta file is the input: the directory opens, the backup is good or corrupt, and
+/// no file outside of it is named.
 pub fn backup_meta(data: &[u8]) {
     let fs = MemFs::new();
     let dir = Path::new("/backups");

@@ -5,7 +5,7 @@ use codec::compression::CompressionType;
 
 use super::{MOST_STEPS, file_of};
 
-/// A blob file; its first bytes are tried as a blob index too.
+/// A blob file; its first bytes are also decoded as a blob index.
 pub fn blob_file(data: &[u8]) {
     if let Ok(index) = BlobIndex::decode(data) {
         let mut encoded = Vec::new();

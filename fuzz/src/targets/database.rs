@@ -1,4 +1,4 @@
-//! What the engine itself decodes, and whole databases.
+//! The engine's own decoders, and whole databases.
 
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
@@ -9,7 +9,7 @@ use vfs::{FileSystem, MemFs};
 use super::{MOST_STEPS, put_file};
 use crate::seeds;
 
-/// A write batch: one that decodes does so whole, and a batch made of it is the same.
+/// A write batch: it decodes completely or not at all, and a batch made from it is the same.
 pub fn write_batch(data: &[u8]) {
     let Ok(batch) = WriteBatch::from_data(data) else {
         return;
@@ -21,7 +21,7 @@ pub fn write_batch(data: &[u8]) {
     assert_eq!(counted.count(), batch.count() as usize);
 }
 
-/// An OPTIONS file: what is read is written so that it is read again.
+/// An OPTIONS file: options that were parsed are written in a form that parses again.
 pub fn options_file(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else {
         return;
@@ -38,8 +38,8 @@ pub fn options_file(data: &[u8]) {
 /// The files of the database that [`database`] damages, in the order of its first byte.
 pub const DATABASE_FILES: [&str; 4] = ["CURRENT", "MANIFEST-000001", "000010.sst", "000011.log"];
 
-/// A whole database, one file of which is the input. The first byte chooses the file, and whether it is opened for reading
-/// only; whatever comes of it, what opens is read and closed.
+/// A whole database, one file of which is the input. The first byte chooses the file, and whether the open is
+/// read-only; a database that opens is read and closed.
 pub fn database(data: &[u8]) {
     let Some((&how, bytes)) = data.split_first() else {
         return;

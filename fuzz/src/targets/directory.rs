@@ -1,6 +1,7 @@
-//! A whole database directory with a piece of everything, taken apart by a script.
+//! A whole database directory with every kind of contents, damaged by a script.
 //!
-//! Whatever is done to it, nothing panics. And where no checksum was made to fit, what is given as good is right.
+//! No damage may cause a panic. Unless a checksum was adjusted, results that are returned as good must be
+//! right.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -21,13 +22,13 @@ use wal::dump::PhysicalRecords;
 
 use super::{MOST_STEPS, file_of, put_file};
 
-/// Bytes of a step: what, which file, where (two), how much, with what.
+/// The bytes of a step: the kind, the file, the position (two), the amount, the value.
 const STEP_LEN: usize = 6;
 
-/// Steps of a script at most.
+/// The most steps of a script.
 const MOST_SCRIPT: usize = 8;
 
-/// What is done to a file.
+/// The kinds of damage to a file.
 pub const STEPS: [&str; 8] = [
     "flip a bit",
     "overwrite bytes",
@@ -39,14 +40,14 @@ pub const STEPS: [&str; 8] = [
     "change a record of a log and make its checksum fit",
 ];
 
-/// What may come of the script.
+/// The allowed outcome of the script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Outcome {
     /// An error, or the right rows.
     Right,
     /// An error, or the rows with some of the last writes of the WAL missing.
     Prefix,
-    /// Anything: checksums were made to fit, or files put in the place of others.
+    /// Anything: checksums were adjusted, or files replaced by others.
     Anything,
 }
 
@@ -55,12 +56,12 @@ fn whole() -> &'static SmallDatabase {
     WHOLE.get_or_init(|| SmallDatabase::make(FileChecksumGenFactory::None).expect("a database in memory"))
 }
 
-/// The number of files a script chooses from.
+/// The number of files that a script chooses from.
 pub fn number_of_files() -> usize {
     whole().files.len()
 }
 
-/// The first byte says whether it is opened for reading only; steps follow.
+/// Damages a directory and opens it. The first byte decides whether the open is read-only; steps follow.
 pub fn directory(data: &[u8]) {
     let Some((&how, script)) = data.split_first() else {
         return;
@@ -93,7 +94,7 @@ pub fn directory(data: &[u8]) {
     }
 }
 
-/// Reads everything; the rows, if there was no error. Panics for rows that are wrong.
+/// Reads everything and returns the rows, if there was no error. Panics if the rows are wrong.
 fn look(db: &Db, outcome: Outcome) -> Option<Rows> {
     let _ = db.verify_checksum();
     if outcome == Outcome::Anything {
@@ -109,7 +110,8 @@ fn look(db: &Db, outcome: Outcome) -> Option<Rows> {
     Some(rows)
 }
 
-/// Damaged entries whose checksums fit may lead anywhere, but not into a panic and not for ever.
+/// Reads damaged entries with adjusted checksums: they may lead anywhere, but not into a panic or an endless
+/// loop.
 fn read_loosely(db: &Db) {
     for family in db.column_families() {
         let mut iter = db.iter_cf(&ReadOptions::default(), &family);
@@ -148,13 +150,13 @@ fn change(db: &Db) -> esker::Result<()> {
     Ok(())
 }
 
-/// What was compacted without an error is there afterwards.
+/// Checks that rows which were compacted without an error exist afterwards.
 fn check_again(options: &Options, dir: &Path, outcome: Outcome, found: &mut Rows) {
     for rows in found.values_mut() {
         rows.insert(b"new".to_vec(), b"row".to_vec());
     }
     let again = Db::open(options, dir).and_then(|db| small::rows(&db));
-    // A damaged file that nobody had to read may be met now.
+    // This read may meet a corrupt file that was not read before.
     if let Ok(rows) = again {
         assert!(
             outcome == Outcome::Anything || rows == *found,
@@ -163,7 +165,7 @@ fn check_again(options: &Options, dir: &Path, outcome: Outcome, found: &mut Rows
     }
 }
 
-/// Does one step of the script, and says what may come of it.
+/// Does one step of the script, and returns the allowed outcome.
 fn take_apart(files: &mut BTreeMap<String, Vec<u8>>, step: &[u8]) -> Outcome {
     let [what, which, high, low, amount, with] = *step else {
         return Outcome::Right;
@@ -179,7 +181,7 @@ fn take_apart(files: &mut BTreeMap<String, Vec<u8>>, step: &[u8]) -> Outcome {
     if bytes.is_empty() {
         return Outcome::Anything;
     }
-    // Of damage in the middle a table or a blob file must tell; a log may look shorter than it was.
+    // Damage in the middle of a table or blob file must be detected; a log may appear shorter than it was.
     let damaged = match kind {
         Some(FileKind::Table(_) | FileKind::Blob(_) | FileKind::Identity | FileKind::Options(_)) => {
             Outcome::Right
@@ -238,7 +240,7 @@ fn take_apart(files: &mut BTreeMap<String, Vec<u8>>, step: &[u8]) -> Outcome {
     }
 }
 
-/// Changes a byte of the block nearest behind `at`, and its checksum along.
+/// Changes a byte of the next block after `at`, and adjusts its checksum.
 fn change_block(bytes: &mut [u8], at: usize, place: usize, with: u8) {
     let options = TableReadOptions::new(InternalComparator::new(UserComparator::Bytewise));
     let Ok(table) = Table::open(file_of(bytes), options) else {
@@ -267,7 +269,7 @@ fn change_block(bytes: &mut [u8], at: usize, place: usize, with: u8) {
     ));
 }
 
-/// Changes a byte of the record nearest behind `at`, and its checksum along.
+/// Changes a byte of the next record after `at`, and adjusts its checksum.
 fn change_record(bytes: &mut [u8], at: usize, place: usize, with: u8) {
     let records: Vec<(usize, usize)> = PhysicalRecords::new(file_of(bytes))
         .take(MOST_STEPS)
@@ -285,7 +287,7 @@ fn change_record(bytes: &mut [u8], at: usize, place: usize, with: u8) {
         return;
     };
     let record = &mut bytes[offset..offset + len];
-    // The type byte is under the checksum, the length is not.
+    // The checksum covers the type byte and not the length.
     record[6 + place % (len - 6)] ^= with;
     let crc = mask(crc32c(&record[6..]));
     let mut masked = Vec::new();

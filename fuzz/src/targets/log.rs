@@ -7,7 +7,7 @@ use wal::{Reader, ReaderOptions, RecoveryMode};
 use super::file_of;
 
 const BLOCK: usize = 32 << 10;
-/// CRC, length, type; and the log number behind them in recyclable records.
+/// The size of CRC, length and type; recyclable records also have the log number.
 const HEADER: usize = 7;
 const MODES: [RecoveryMode; 4] = [
     RecoveryMode::TolerateCorruptedTailRecords,
@@ -16,8 +16,8 @@ const MODES: [RecoveryMode; 4] = [
     RecoveryMode::SkipAnyCorruptedRecords,
 ];
 
-/// A WAL in the recovery mode of the first byte; with its bit 7, checksums are made right first, so that what they would
-/// have kept out gets in.
+/// A WAL in the recovery mode of the first byte. With its bit 7 checksums are adjusted first, so that records
+/// which they would have rejected are decoded.
 pub fn log(data: &[u8]) {
     let Some((&how, bytes)) = data.split_first() else {
         return;
@@ -32,7 +32,7 @@ pub fn log(data: &[u8]) {
     };
     let mut reader = Reader::new(file_of(&bytes), options);
     let mut records = 0;
-    // An error does not end what a caller may ask of a reader, but it must come to an end all the same.
+    // After an error a caller may read on, but the reader must come to an end.
     while let Ok(Some(record)) = reader.read_record() {
         let _ = esker::WriteBatch::from_data(record);
         records += 1;
@@ -50,7 +50,7 @@ pub fn log(data: &[u8]) {
     );
 }
 
-/// Gives every record that has room for its length the checksum of its bytes.
+/// Adjusts the checksum of every record that has room for its length.
 fn mend_checksums(bytes: &mut [u8]) {
     for block in bytes.chunks_mut(BLOCK) {
         let mut at = 0;
@@ -68,7 +68,7 @@ fn mend_checksums(bytes: &mut [u8]) {
     }
 }
 
-/// One version edit: what decodes must encode to what decodes to the same.
+/// One version edit: if it decodes, its encoding must decode to the same edit.
 pub fn version_edit(data: &[u8]) {
     let Ok(edit) = VersionEdit::decode(data) else {
         return;
@@ -82,7 +82,7 @@ pub fn version_edit(data: &[u8]) {
     let _ = Replay::new().apply(edit);
 }
 
-/// A MANIFEST: its records replayed into versions, with checksums made right first.
+/// A MANIFEST: its checksums are adjusted, and its records replayed into versions.
 pub fn manifest(data: &[u8]) {
     let mut bytes = data.to_vec();
     mend_checksums(&mut bytes);

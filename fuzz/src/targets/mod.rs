@@ -1,4 +1,4 @@
-//! The bodies. The first byte of an input often chooses a variant, the rest is what gets decoded.
+//! The bodies of the targets. The first byte of an input often chooses a variant; the rest is decoded.
 
 mod backup_meta;
 mod blob_file;
@@ -26,10 +26,10 @@ pub use table::{data_block, filter, footer, index_block, properties, table};
 pub use trace::trace;
 pub use versions::{mvcc_key, mvcc_ranges, mvcc_record, mvcc_value};
 
-/// Steps after which a walk over damaged entries is given up: they may lead in circles, but not for ever.
+/// The steps after which a walk over damaged entries is given up: they may lead in circles.
 const MOST_STEPS: usize = 20_000;
 
-/// `bytes` as the file `path` of `fs`.
+/// Writes `bytes` as the file `path` of `fs`.
 fn put_file(fs: &MemFs, path: &Path, bytes: &[u8]) {
     let mut file = fs
         .create(path, &CreateOptions::default())
@@ -47,7 +47,7 @@ fn file_of(bytes: &[u8]) -> Arc<dyn RandomAccessFile> {
         .expect("a file in memory")
 }
 
-/// Walks both ways, turns round, and seeks what it has seen.
+/// Walks in the two directions, changes direction, and seeks keys that it has seen.
 fn exercise(cursor: &mut impl Cursor) {
     cursor.seek_to_first();
     let mut keys = Vec::new();
@@ -85,7 +85,8 @@ fn exercise(cursor: &mut impl Cursor) {
     let _ = cursor.status();
 }
 
-/// Varints, fixed-width integers and length-prefixed strings. Decoding must consume what it says and encode back.
+/// Varints, fixed-width integers and length-prefixed strings. Decoding must consume the number of bytes that
+/// it reports, and encode to the same bytes.
 pub fn coding(data: &[u8]) {
     let mut reader = Reader::new(data);
     let mut steps = 0usize;
@@ -99,7 +100,7 @@ pub fn coding(data: &[u8]) {
             4 => reader.u64("u64").is_ok(),
             5 => reader.length_prefixed("string").is_ok(),
             6 => {
-                // Does not advance the reader; the tag did.
+                // This does not advance the reader; the tag did.
                 if let Ok(key) = base::ParsedInternalKey::parse(reader.rest()) {
                     let again = base::internal_key::encode(key.user_key, key.seqno, key.kind);
                     assert_eq!(again, reader.rest(), "a key that parses is the one that encodes");
@@ -151,5 +152,5 @@ pub fn decompress(data: &[u8]) {
     let _ = with_dictionary.decompress(ty, &stored[dictionary.len()..], &mut out);
 }
 
-/// No format of ours makes more bytes of one: a block of repeated bytes under ZSTD.
+/// The largest expansion of one byte in any of the formats: a block of repeated bytes under ZSTD.
 const MOST_EXPANSION: usize = 256 << 10;

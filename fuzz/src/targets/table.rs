@@ -25,7 +25,7 @@ const VERIFY: u8 = 1;
 const GLOBAL_SEQNO: u8 = 2;
 const CACHE: u8 = 4;
 
-/// A whole table file: opened, verified, scanned, looked into.
+/// A whole table file: opened, verified, scanned and looked up in.
 pub fn table(data: &[u8]) {
     let Some((&how, bytes)) = data.split_first() else {
         return;
@@ -61,20 +61,20 @@ fn look_into(table: &Arc<Table>, verify_checksums: bool) {
     let _ = (sst::dump::properties(table), sst::dump::index(table));
 }
 
-/// Bytes of a data block that hold no value: the entry's header, its internal key and one restart point, with two bytes for
-/// the length of the value.
+/// The bytes of a data block besides the value: the entry's header, its internal key and one restart point,
+/// with two bytes for the length of the value.
 const BLOCK_OVERHEAD: usize = 4 + 9 + 8;
 /// The value's length takes two bytes in this range.
 const VALUE_LENGTHS: std::ops::Range<usize> = 128..16_384;
 
-/// A data block by itself, in a table that is right but for it.
+/// A data block, in a table that is otherwise right.
 pub fn data_block(data: &[u8]) {
     let len = data.len().clamp(
         VALUE_LENGTHS.start + BLOCK_OVERHEAD,
         VALUE_LENGTHS.end + BLOCK_OVERHEAD - 1,
     );
     let mut bytes = table_with_block_of(len);
-    // A shorter input goes to the end of the block, where the restart points are; a longer one is cut.
+    // A shorter input is put at the end of the block, where the restart points are; a longer one is cut.
     let input = &data[..data.len().min(len)];
     bytes[len - input.len()..len].copy_from_slice(input);
     let options = TableReadOptions::new(bytewise());
@@ -106,7 +106,7 @@ fn table_with_block_of(len: usize) -> Vec<u8> {
     bytes
 }
 
-/// An index block, in each of the codings there are.
+/// An index block, in each of the encodings.
 pub fn index_block(data: &[u8]) {
     let Some((&how, bytes)) = data.split_first() else {
         return;

@@ -1,4 +1,4 @@
-//! Keys with versions, their values, and what a store keeps beside them.
+//! Keys with versions, their values, and the other rows of a store.
 
 use std::cell::RefCell;
 use std::cmp::{Ordering, Reverse};
@@ -10,10 +10,11 @@ use esker::{Comparator, Db, Options, WriteOptions};
 use mvcc::{BatchOptions, MvccComparator, MvccKey, MvccStore, Span, Timestamp, Value};
 use vfs::MemFs;
 
-/// Keys that are compared with each other at most.
+/// The most keys that are compared with each other.
 const MOST_KEYS: usize = 12;
 
-/// What keys must be ordered by: user keys as bytes, of each first what has no version, then the newest.
+/// The expected order of keys: user keys as bytes; for each user key first the entry without a version, then
+/// the newest.
 fn order_of<'a>(key: &MvccKey<'a>) -> (&'a [u8], bool, Reverse<Timestamp>) {
     (key.user_key, !key.timestamp.is_zero(), Reverse(key.timestamp))
 }
@@ -26,8 +27,8 @@ fn timestamp(reader: &mut Reader<'_>) -> Option<Timestamp> {
     (timestamp.is_zero() || timestamp.check().is_ok()).then_some(timestamp)
 }
 
-/// The input as a key, as keys of length-prefixed user keys and times, whose order must be that of these, and as bytes that are no keys,
-/// which must have an order all the same.
+/// The input as a key; as keys of length-prefixed user keys and times, whose order must be the expected one;
+/// and as bytes that are not keys, which must be ordered all the same.
 pub fn mvcc_key(data: &[u8]) {
     let (prefix, suffix) = mvcc::split(data);
     assert_eq!([prefix, suffix].concat(), data);
@@ -76,7 +77,7 @@ pub fn mvcc_key(data: &[u8]) {
     }
 }
 
-/// A user key of as many bytes as the first byte says, and a stored value.
+/// A user key whose length is the first byte, and a stored value.
 pub fn mvcc_value(data: &[u8]) {
     let Some((&len, rest)) = data.split_first() else {
         return;
@@ -116,13 +117,13 @@ fn open() -> Db {
     Db::open(&options, Path::new("/db")).expect("a database in memory")
 }
 
-/// Has `rows` in a family of versioned keys, and nothing else, while `look` does.
+/// Calls `look` while `rows`, and nothing else, are in a family of versioned keys.
 fn with_rows(rows: &[(Vec<u8>, &[u8])], look: impl FnOnce(&Db)) {
     FAMILY.with(|db| {
         let mut batch = esker::WriteBatch::new();
         WRITTEN.with_borrow_mut(|written| {
             written.drain(..).for_each(|key| batch.delete(&key));
-            // What `look` may write.
+            // `look` may have written this row.
             batch.delete(RECORD);
             for (key, value) in rows {
                 batch.put(key, value);
@@ -142,7 +143,7 @@ fn with_rows(rows: &[(Vec<u8>, &[u8])], look: impl FnOnce(&Db)) {
 const RECORD: &[u8] = &[0];
 const NOW: i64 = 1_700_000_000_000_000_000;
 
-/// A store's record: what opens must say nothing that cannot be.
+/// A store's record: if it opens, its contents must be possible.
 pub fn mvcc_record(data: &[u8]) {
     with_rows(&[(RECORD.to_vec(), data)], |db| {
         let family = db.default_column_family();
@@ -171,7 +172,7 @@ pub fn mvcc_record(data: &[u8]) {
     });
 }
 
-/// The spans of a row of range tombstones; `None` of one that must be refused.
+/// The spans of a row of range tombstones; `None` if the row must be refused.
 fn spans_of(row: &[u8]) -> Option<Vec<(&[u8], &[u8])>> {
     let mut reader = Reader::new(row);
     if reader.u8("version").ok()? != 1 {
@@ -190,7 +191,8 @@ fn spans_of(row: &[u8]) -> Option<Vec<(&[u8], &[u8])>> {
     (!spans.is_empty()).then_some(spans)
 }
 
-/// Rows of range tombstones, length-prefixed, at times one after the other: they are what their spans say, or refused.
+/// Rows of range tombstones, length-prefixed, at consecutive times: they delete exactly their spans, or are
+/// refused.
 pub fn mvcc_ranges(data: &[u8]) {
     let mut reader = Reader::new(data);
     let mut rows = Vec::new();

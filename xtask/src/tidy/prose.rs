@@ -29,6 +29,7 @@ const DONE: &[&str] = &[
     "crates/txn/",
     "crates/vfs/",
     "crates/wal/",
+    "fuzz/",
     "tools/db_bench/",
     "tools/esker/",
     "tools/flags/",
