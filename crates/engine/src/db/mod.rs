@@ -1,4 +1,4 @@
-//! The database: the handle users hold, and what it holds.
+//! The database: the users' handle, and the state behind it.
 
 pub mod approximate_sizes;
 pub mod checkpoint;
@@ -82,100 +82,106 @@ use crate::write::queue::WriteQueue;
 use crate::write::sync_group::{SyncGroup, WalTail};
 use crate::write::write_buffer_manager::Share;
 
-/// What all handles on a database share. Fields that change say who guards them; the order of the locks stands in
-/// `ARCHITECTURE.md`.
+/// The state shared by all handles of a database. Mutable fields name their lock; `ARCHITECTURE.md` has the
+/// lock order.
 pub(crate) struct DbInner {
-    /// Where the database lies.
+    /// The directory of the database.
     pub dir: PathBuf,
-    /// Where its WALs lie.
+    /// The directory of its WALs.
     pub wal_dir: PathBuf,
-    /// The options it was opened with. Those that may change are read from [`current`](Self::current).
+    /// The options of the open. Mutable ones are read from [`current`](Self::current).
     pub options: Options,
-    /// The options in force, but for those of families. Replaced under the database mutex.
+    /// The options in force, except those of families. Replaced under the database mutex.
     pub current: ArcSwap<Options>,
-    /// Held while an OPTIONS file is written, so that the newest one says what was changed last. Taken before the database mutex.
+    /// Held while an OPTIONS file is written, so that the newest file has the last change. Taken before the
+    /// database mutex.
     pub options_file: Mutex<()>,
-    /// What the database mutex guards.
+    /// The state guarded by the database mutex.
     pub state: Mutex<DbState>,
-    /// Tells background threads that there may be something to do.
+    /// Notifies background threads that there may be work.
     pub work: Work,
-    /// Periodic work of a database that is open for writing. The thread that deletes files holds it while it checks.
+    /// The periodic work of a database that is open for writing. The thread that deletes files holds the lock
+    /// while it checks.
     pub housekeeping: Mutex<Option<Housekeeping>>,
-    /// Everybody else waits here, with the database mutex, for a job to end.
+    /// All other threads wait here, with the database mutex, for the end of a job.
     pub changed: Condvar,
-    /// Writers that are held back stand here, and whoever is first has it. Taken before the write queue's lock.
+    /// The line of stalled writers; the first of them holds the lock. Taken before the write queue's lock.
     pub line: Mutex<()>,
     /// The write queue.
     pub writer: WriteQueue,
-    /// How far the WALs have come.
+    /// The progress of the WALs.
     pub wal_tail: WalTail,
-    /// What syncs of the WAL share. The write queue's lock is not taken under it: who has that may wait for a flush, which syncs.
+    /// The state shared by syncs of the WAL. The write queue's lock is not taken under it: its holder may
+    /// wait for a flush, which syncs.
     pub sync_group: Mutex<SyncGroup>,
-    /// What writes of low priority wait for while compactions are behind.
+    /// Limits the rate of low-priority writes while compactions are behind.
     pub low_pri_limiter: RateLimiter,
-    /// Sequence number of the last row readers see. Written with the write queue's lock, or in the order of the tickets of those who have left it.
+    /// The sequence number of the last row that readers see. Written under the write queue's lock, or in the
+    /// order of tickets by writers that have released it.
     pub published: Arc<AtomicU64>,
-    /// Where queries are recorded while a trace is on.
+    /// Records queries while a trace is on.
     pub query_trace: Arc<QueryTrace>,
-    /// Writers look at this before each write: set when something must be seen to first.
+    /// Checked by writers before each write: set when something needs attention first.
     pub attention: AtomicBool,
-    /// Bytes of WALs before the one written to.
+    /// The bytes of WALs older than the current one.
     pub older_wal_bytes: AtomicU64,
-    /// Bytes of WAL beyond which memtables are flushed so that the oldest can go. Written under the database mutex.
+    /// The bytes of WAL beyond which memtables are flushed so that the oldest WAL can be deleted. Written
+    /// under the database mutex.
     pub max_total_wal_size: AtomicU64,
-    /// Snapshots alive.
+    /// The open snapshots.
     pub snapshots: Arc<SnapshotList>,
-    /// When rows were written, for families that preserve it.
+    /// The times at which rows were written, for families that preserve them.
     pub seqno_to_time: Mutex<SeqnoToTimeMapping>,
-    /// What the tickers were.
+    /// The recorded history of the tickers.
     pub stats_history: Mutex<StatsHistory>,
-    /// Writes the MANIFEST, numbers files.
+    /// Writes the MANIFEST and numbers files.
     pub versions: VersionSet,
-    /// Deletes files.
+    /// Deletes obsolete files.
     pub obsolete: Arc<ObsoleteFiles>,
-    /// Families alive, for who has an id or a name.
+    /// The existing families, for lookups by id or name.
     pub index: ArcSwap<FamilyIndex>,
     /// The default family, which is never dropped.
     pub default_family: Arc<Family>,
     /// The info log.
     pub log: Arc<InfoLog>,
-    /// Who is told of events, the info log first.
+    /// The receivers of events, the info log first.
     pub listeners: Listeners,
-    /// Held while listeners are told of stalls, so that they hear of them in their order.
+    /// Held while listeners are notified of stalls, so that the events arrive in order.
     pub telling: Mutex<()>,
-    /// What statistics are compared with.
+    /// The samples that statistics are compared with.
     pub samples: Mutex<Samples>,
-    /// What the next job is called in events.
+    /// The number of the next job in events.
     pub next_job: AtomicU64,
-    /// Counters.
+    /// The counters of the database.
     pub stats: Arc<Stats>,
-    /// Its part in the memory of a write buffer manager.
+    /// The database's share of the memory of a write buffer manager.
     pub share: Option<Arc<Share>>,
-    /// Looks for rot.
+    /// Verifies files in the background.
     pub verifier: Arc<Verifier>,
-    /// When it was opened, by the clock of the options.
+    /// The time of the open, by the clock of the options.
     pub opened: Duration,
     /// `max_open_files`.
     pub open_limit: Arc<OpenLimit>,
-    /// The cache of families that were not given one.
+    /// The block cache of families without one of their own.
     pub block_cache: Arc<BlockCache>,
-    /// The database's id, written into tables.
+    /// The database's id, which is written to tables.
     pub db_id: String,
-    /// This session's id, written into tables.
+    /// The session's id, which is written to tables.
     pub session_id: String,
-    /// Set to make compactions stop where they are.
+    /// Set to make compactions stop.
     pub cancelled: Arc<AtomicBool>,
-    /// The same of those that users have asked for.
+    /// Set to make manual compactions stop.
     pub manual_cancelled: Arc<AtomicBool>,
-    /// True if nothing may be written.
+    /// True in a read-only database.
     pub read_only: bool,
-    /// What follows a primary, in a secondary or a follower.
+    /// Follows the primary, in a secondary or a follower.
     pub secondary: Option<Secondary>,
     /// The thread of a follower.
     pub threads: Mutex<Vec<JoinHandle<()>>>,
     /// Held while the database is open for writing.
     pub lock: Mutex<Option<Box<dyn FileLock>>>,
-    /// The same of a `wal_dir` of its own. Taken behind [`lock`](Self::lock) and released before it.
+    /// The lock of a separate `wal_dir`, held while the database is open for writing. Taken after
+    /// [`lock`](Self::lock) and released before it.
     pub wal_dir_lock: Mutex<Option<Box<dyn FileLock>>>,
 }
 
@@ -186,22 +192,23 @@ pub(crate) struct FamilyIndex {
     pub by_name: HashMap<String, Arc<Family>>,
 }
 
-/// An open database. Cheap to clone; all clones are the same database, which closes when the last one is dropped, and the last of
-/// its iterators and snapshots.
+/// An open database. Cheap to clone; all clones are the same database, which closes when its last clone,
+/// iterator and snapshot are dropped.
 ///
-/// Every method may be called from any thread. Snapshots, iterators, pinned values and column families may outlive it; the first two
-/// keep the database open, and its directory locked. [`close`](Db::close) does not wait for them.
+/// Every method may be called from any thread. Snapshots, iterators, pinned values and column families may
+/// outlive the handle; snapshots and iterators keep the database open and its directory locked.
+/// [`close`](Db::close) does not wait for them.
 #[derive(Clone)]
 pub struct Db(pub(crate) Arc<Handle>);
 
-/// Closes the database when dropped. Background threads hold [`DbInner`] alone, so they do not keep it open.
+/// Closes the database when dropped. Background threads hold only [`DbInner`], so they do not keep it open.
 pub(crate) struct Handle {
     pub inner: Arc<DbInner>,
 }
 
 impl Drop for Handle {
     fn drop(&mut self) {
-        // Who wants to know whether closing failed calls `close`.
+        // Callers that need the error of a close call `close`.
         let _ = self.inner.close();
     }
 }
@@ -218,38 +225,39 @@ impl Db {
         &self.0.inner
     }
 
-    /// Where it lies.
+    /// The directory of the database.
     pub fn path(&self) -> &Path {
         &self.inner().dir
     }
 
-    /// The database's id, 36 characters: that of the MANIFEST, or of the file IDENTITY. Copies have the same where the MANIFEST
-    /// [records it](Options::write_dbid_to_manifest).
+    /// The database's id, 36 characters: from the MANIFEST, or from the file IDENTITY. Copies have the same
+    /// id if the MANIFEST [records it](Options::write_dbid_to_manifest).
     pub fn identity(&self) -> &str {
         &self.inner().db_id
     }
 
-    /// The options it was opened with.
+    /// The options of the open.
     pub fn options(&self) -> &Options {
         &self.inner().options
     }
 
-    /// What it has counted since it was opened, always and of itself alone; see [`Options::statistics`] for the rest.
+    /// The counters of this database since the open, which are always counted; see [`Options::statistics`]
+    /// for all others.
     pub fn statistics(&self) -> &Stats {
         &self.inner().stats
     }
 
-    /// Sequence number of the last write.
+    /// The sequence number of the last write.
     pub fn latest_sequence_number(&self) -> SeqNo {
         match &self.inner().secondary {
-            // What readers of every family see, not what is being installed.
+            // The number visible in every family, and not the one being installed.
             Some(secondary) => secondary.view().seqno,
             None => self.inner().published.load(std::sync::atomic::Ordering::Acquire),
         }
     }
 
-    /// Keeps the database as it is now readable for as long as the snapshot is held, and the database open. [Closed](Self::close), there is
-    /// nothing to read it with.
+    /// Takes a snapshot. While it is held, the current state stays readable, and the database stays open.
+    /// After a [close](Self::close) it cannot be read.
     pub fn snapshot(&self) -> Snapshot {
         let inner = self.inner();
         match &inner.secondary {
@@ -261,8 +269,9 @@ impl Db {
     /// Sets `key` to `value` in the default family.
     ///
     /// # Errors
-    /// `InvalidArgument`, and nothing is written, for a value of more than 2 GiB - 1 bytes, and for a key that is longer than that
-    /// together with its timestamp and eight bytes of trailer: see [`RowLimit`](crate::RowLimit). The same holds of every write.
+    /// `InvalidArgument`, and nothing is written, for a value of more than 2 GiB - 1 bytes, and for a key
+    /// that is longer than that together with its timestamp and eight bytes of trailer: see
+    /// [`RowLimit`](crate::RowLimit). The same applies to every write.
     pub fn put(&self, key: &[u8], value: &[u8]) -> Result<()> {
         self.single(
             &WriteOptions::default(),
@@ -298,16 +307,18 @@ impl Db {
         self.single(options, &family.0, key, SingleKind::Delete)
     }
 
-    /// Deletes `key`, which must have been put exactly once since it last did not exist; compactions then drop both
-    /// together. On keys that were merged, or put twice, what is read afterwards is not defined.
+    /// Deletes `key`, which must have been put exactly once since it was absent last; compactions then drop
+    /// the put and the deletion together. For keys that were merged, or put twice, later reads are undefined.
     pub fn single_delete(&self, options: &WriteOptions, family: &ColumnFamily, key: &[u8]) -> Result<()> {
         self.single(options, &family.0, key, SingleKind::SingleDelete)
     }
 
-    /// Adds `operand` to what `key` holds, by the family's merge operator, when it is next read or compacted.
+    /// Adds the merge operand `operand` to `key`. The family's merge operator applies it when the key is next
+    /// read or compacted.
     ///
-    /// An operand may be as long as a value. Where the operator makes more of the operands than a value may have, each read of the key
-    /// fails with `MergeFailed`, and compactions keep the operands as they are, until the key is put or deleted.
+    /// An operand may be as long as a value. If the result of the operator is larger than a value may be,
+    /// each read of the key fails with `MergeFailed`, and compactions keep the operands unchanged, until the
+    /// key is put or deleted.
     pub fn merge(
         &self,
         options: &WriteOptions,
@@ -318,8 +329,8 @@ impl Db {
         self.single(options, &family.0, key, SingleKind::Merge(operand))
     }
 
-    /// Deletes every key from `begin` up to `end`, exclusive. Costs one write, whatever it covers.
-    /// `InvalidArgument` if `end` comes before `begin`.
+    /// Deletes every key from `begin` (inclusive) to `end` (exclusive). Costs one write, however many keys it
+    /// covers. `InvalidArgument` if `end` sorts before `begin`.
     pub fn delete_range(
         &self,
         options: &WriteOptions,
@@ -330,19 +341,20 @@ impl Db {
         self.single(options, &family.0, begin, SingleKind::DeleteRange(end))
     }
 
-    /// Applies a batch, all of it or nothing, over all the families it names.
+    /// Applies a batch atomically, over all families it names.
     pub fn write(&self, options: &WriteOptions, batch: WriteBatch) -> Result<()> {
         self.write_sequenced(options, batch).map(drop)
     }
 
-    /// As [`write`](Db::write), and gives the sequence number of the batch's first row, which tells its place among all writes:
-    /// where a crash takes some, it takes those of the highest numbers. Of an empty batch, which is not written: that of the last row.
+    /// Same as [`write`](Db::write), and returns the sequence number of the batch's first row, which
+    /// determines its place among all writes: a crash loses the writes with the highest numbers first. For an
+    /// empty batch, which is not written, it is the number of the last row.
     pub fn write_sequenced(&self, options: &WriteOptions, mut batch: WriteBatch) -> Result<SeqNo> {
         self.write_in_place(options, &mut batch)
     }
 
-    /// As [`write_sequenced`](Db::write_sequenced), of a batch that stays the caller's, to be written again or added to: its operations are as they
-    /// were.
+    /// Same as [`write_sequenced`](Db::write_sequenced), for a batch that stays with the caller, who may
+    /// write it again or extend it: its operations are unchanged.
     pub fn write_in_place(&self, options: &WriteOptions, batch: &mut WriteBatch) -> Result<SeqNo> {
         if batch.is_empty() {
             self.inner().check_open()?;
@@ -380,8 +392,8 @@ impl Db {
 }
 
 impl DbInner {
-    /// An error unless `family` is of this database: a family's obsolete files are queued where its database deletes them.
-    /// Anybody else's sequence numbers would say nothing about its rows.
+    /// An error unless `family` belongs to this database: a family's obsolete files are queued in its own
+    /// database. Sequence numbers of another database would have no meaning for its rows.
     #[inline]
     pub(crate) fn check_owns(&self, family: &Family) -> Result<()> {
         if family.tables.belongs_to(&self.obsolete) {
@@ -405,14 +417,15 @@ impl DbInner {
         self.index.load().by_name.get(name).cloned()
     }
 
-    /// Tells the listeners. Called with no lock held. A listener that panics stops the database; whatever `event` is about goes on.
+    /// Notifies the listeners. Called without locks. A panic of a listener stops the database; the operation
+    /// of `event` continues.
     pub(crate) fn notify(&self, event: &Event) {
         self.listeners.notify(event);
         if !self.listeners.has_panicked() {
             return;
         }
         match event {
-            // Reporting why the database has stopped does not stop it again.
+            // The report of why the database has stopped does not stop it again.
             Event::BackgroundError {
                 stops_writes: true, ..
             } => drop(self.listeners.take_panic()),
@@ -420,7 +433,8 @@ impl DbInner {
         }
     }
 
-    /// If a listener has panicked, takes no more writes. While the database is opened its mutex may be held: then the open fails.
+    /// If a listener has panicked, stops writes. During the open the database mutex may be held: then the
+    /// open fails.
     #[cold]
     pub(crate) fn latch_listener(&self) {
         if self.listeners.is_open()
@@ -430,13 +444,13 @@ impl DbInner {
         }
     }
 
-    /// The database is open now: an error if a listener has panicked until then.
+    /// Ends the open: an error if a listener has panicked.
     pub(crate) fn finish_open(&self) -> Result<()> {
         self.listeners.set_open();
         self.listeners.take_panic().map_or(Ok(()), Err)
     }
 
-    /// Tells of the stalls that nobody was told of yet. Called without the database mutex.
+    /// Sends the pending stall events. Called without the database mutex.
     pub(crate) fn tell_stalls(&self) {
         let _telling = self.telling.lock();
         let events = {
@@ -447,20 +461,20 @@ impl DbInner {
         events.iter().for_each(|event| self.notify(event));
     }
 
-    /// A number for a job that begins.
+    /// The number of a new job.
     pub(crate) fn new_job(&self) -> u64 {
         self.next_job.fetch_add(1, std::sync::atomic::Ordering::Relaxed)
     }
 
-    /// Takes no more writes, because `action` failed. The first failure stays the reason.
+    /// Stops writes, because `action` failed. The first failure stays the reason.
     pub(crate) fn latch(&self, action: &'static str, error: Error) {
-        // Whoever learns of the error here must find that writers stop, too.
+        // A caller that gets the error must find writes stopped.
         self.latch_in(&mut self.state.lock(), action, &error);
         self.tell_failure(action, error);
     }
 
-    /// Runs `body`, which changes what the database holds. A panic in it may leave a change half done, so the database latches.
-    /// Called without the database mutex.
+    /// Runs `body`, which changes the contents of the database. A panic in it may leave a change incomplete,
+    /// so the database latches. Called without the database mutex.
     #[inline]
     pub(crate) fn guarded<T>(&self, action: &'static str, body: impl FnOnce() -> Result<T>) -> Result<T> {
         user_code::catch(body).unwrap_or_else(|error| {
@@ -469,7 +483,8 @@ impl DbInner {
         })
     }
 
-    /// As [`guarded`](Self::guarded), with the database mutex, which is released while others hear of a panic.
+    /// Same as [`guarded`](Self::guarded), with the database mutex, which is released while listeners are
+    /// notified of a panic.
     pub(crate) fn guarded_in<T>(
         &self,
         state: &mut MutexGuard<'_, DbState>,
@@ -483,7 +498,7 @@ impl DbInner {
         })
     }
 
-    /// As `latch`, with the database mutex; [`tell_failure`](Self::tell_failure) is to come without it.
+    /// Same as `latch`, with the database mutex; [`tell_failure`](Self::tell_failure) must follow without it.
     pub(crate) fn latch_in(&self, state: &mut DbState, action: &'static str, error: &Error) {
         if is_told(error) {
             return;
@@ -496,7 +511,7 @@ impl DbInner {
         self.changed.notify_all();
     }
 
-    /// Tells of a failure that has latched the database.
+    /// Reports a failure that has latched the database.
     pub(crate) fn tell_failure(&self, action: &'static str, error: Error) {
         if let Some(share) = &self.share {
             share.give_up();
@@ -511,7 +526,7 @@ impl DbInner {
         }
     }
 
-    /// Tells of a failure after which writes go on.
+    /// Reports a failure after which writes continue.
     pub(crate) fn tell_soft_failure(&self, action: &'static str, error: Error) {
         self.stats.failed(&error);
         self.notify(&Event::BackgroundError {
@@ -522,8 +537,8 @@ impl DbInner {
     }
 }
 
-/// True of what the latch itself says to whoever comes after a failure. It is no failure of its own, and may come when the first one has
-/// been resumed from.
+/// True for the error that the latch itself returns after a failure. It is no failure of its own, and may
+/// arrive after the first one has been resumed from.
 fn is_told(error: &Error) -> bool {
     error.kind() == base::ErrorKind::ReadOnly
 }

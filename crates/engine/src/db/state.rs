@@ -1,4 +1,4 @@
-//! What the database mutex guards. A function that takes `&mut DbState` runs under it.
+//! The state guarded by the database mutex. A function that takes `&mut DbState` runs under it.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::PathBuf;
@@ -22,75 +22,82 @@ use crate::read::super_version::SuperVersion;
 use crate::stats::StallTotal;
 use crate::write::two_phase::PreparedSection;
 
-/// The one state, grouped by what it is about.
+/// The state of the database.
 pub(crate) struct DbState {
-    /// Families alive, by id.
+    /// The existing families, by id.
     pub families: BTreeMap<u32, FamilyState>,
-    /// Highest family id ever used.
+    /// The highest family id ever used.
     pub max_family: u32,
-    /// What the MANIFEST says of the database that nothing else holds, to be written again.
+    /// The data of the MANIFEST about the database that is stored nowhere else; each new MANIFEST gets it.
     pub recorded: Recorded,
-    /// WALs that may hold rows of memtables, oldest first; the last one is written to.
+    /// The WALs that may hold rows of memtables, oldest first; the last one is the current one.
     pub wals: VecDeque<LiveWal>,
-    /// Numbers of WALs nobody needs that are kept to be written over.
+    /// The numbers of obsolete WALs that are kept to be recycled.
     pub recyclable_wals: VecDeque<u64>,
-    /// The first WAL of this session. Older ones may be of another make, and are not written over.
+    /// The first WAL of this session. Older ones may have another record format, and are not recycled.
     pub first_own_wal: u64,
-    /// The first failure of a write, a sync or a background job. While it is set nothing is written any more.
+    /// The first failure of a write, a sync or a background job. While it is set nothing is written.
     pub background_error: Option<Error>,
-    /// Everything that failed since can be tried again: no file is in a state nobody knows.
+    /// Every failure so far can be retried: the contents of every file are known.
     pub resumable: bool,
-    /// How the database gets over `background_error`.
+    /// The progress of the recovery from `background_error`.
     pub recovery: Recovery,
-    /// A change of the MANIFEST, or its replacement, has failed: nobody knows what it holds, until another one takes its place.
+    /// A change of the MANIFEST, or its replacement, has failed: its contents are unknown until another
+    /// MANIFEST replaces it.
     pub manifest_in_doubt: bool,
-    /// Files that only such a change names.
+    /// The files that only such a failed change names.
     pub files_in_doubt: Vec<PathBuf>,
-    /// True while somebody writes the MANIFEST, which happens without the mutex; versions do not change meanwhile but by them.
+    /// True while a thread writes the MANIFEST, which happens without the mutex; only that thread changes
+    /// versions meanwhile.
     pub manifest_busy: bool,
-    /// Jobs at work.
+    /// The number of running flushes.
     pub running_flushes: usize,
-    /// See above.
+    /// The number of running compactions.
     pub running_compactions: usize,
-    /// True once the database is to be closed: nothing is written any more and no compaction begins, while what no WAL holds is flushed.
+    /// True once a close has begun: nothing is written and no compaction begins, while rows without WAL are
+    /// flushed.
     pub shutting_down: bool,
-    /// True when that is done: no job begins. Only then does background work end.
+    /// True once those rows are flushed: no job begins. Only then does background work end.
     pub closing: bool,
-    /// How far a close has come.
+    /// The progress of a close.
     pub close: Close,
-    /// Families that were dropped, and may have handles.
+    /// Dropped families that may still have handles.
     pub dropped_families: Vec<Weak<Family>>,
-    /// How often background work was paused: none begins unless it is 0.
+    /// The number of pauses of background work in force: no work begins unless it is 0.
     pub background_paused: usize,
-    /// How often the WAL was locked: nothing is written unless it is 0.
+    /// The number of locks on the WAL: nothing is written unless it is 0.
     pub wal_locks: usize,
-    /// How often manual compactions were disabled: they are refused unless it is 0.
+    /// The number of requests that disable manual compactions: they are refused unless it is 0.
     pub manual_disabled: usize,
-    /// Manual compactions at work, or waiting for their turn.
+    /// The number of manual compactions that run or wait for their turn.
     pub running_manual: usize,
-    /// One of them is to be alone: no other compaction begins.
+    /// A manual compaction requires to run alone: no other compaction begins.
     pub manual_alone: bool,
-    /// Stalls begun and ended that nobody was told of yet, in their order.
+    /// Begun and ended stalls that listeners were not notified of yet, in order.
     pub stall_events: Vec<Event>,
     /// Writers that wait for memory shared with other databases.
     pub memory_stall: Waiting,
-    /// Writers, and ingestions, that wait for the WAL to be unlocked.
+    /// Writers and ingestions that wait for the WAL to be unlocked.
     pub wal_lock_stall: Waiting,
-    /// Waits of writes of low priority since they are slowed, and the family they are slowed for; `None` while nobody was told that they are.
+    /// The waits of low-priority writes since they are slowed, and the family that is the reason; `None`
+    /// while that was not reported.
     pub low_pri_stall: Option<(u32, StallTotal)>,
-    /// Sections of WALs that were prepared and are outstanding, by name.
+    /// The prepared and outstanding sections of WALs, by name.
     pub sections: BTreeMap<Vec<u8>, PreparedSection>,
     /// A WAL of this session has marks of transactions.
     pub marked: bool,
-    /// The database was opened with `atomic_flush`: a flush is one of all families.
+    /// The database was opened with `atomic_flush`: each flush includes all families.
     pub atomic_flush: bool,
-    /// Families that a user wants flushed together, though the database was not. None of them is flushed alone meanwhile.
+    /// Families that a user wants flushed together in a database without `atomic_flush`. None of them is
+    /// flushed alone meanwhile.
     pub flush_groups: Vec<FlushGroup>,
-    /// The database was opened with `allow_2pc`: recovery reads every WAL that may hold a section, whether or not a family needs its rows.
+    /// The database was opened with `allow_2pc`: recovery reads every WAL that may hold a section, even if no
+    /// family needs its rows.
     pub two_phase: bool,
 }
 
-/// Those who wait for one thing that is no family's, and what they waited since the first of them came.
+/// The waiters for one condition that concerns no single family, and their waits since the first of them
+/// began.
 #[derive(Debug, Default)]
 pub(crate) struct Waiting {
     now: usize,
@@ -98,13 +105,13 @@ pub(crate) struct Waiting {
 }
 
 impl Waiting {
-    /// One more waits. True if it is the only one.
+    /// Adds a waiter. True if it is the only one.
     pub fn begin(&mut self) -> bool {
         self.now += 1;
         self.now == 1
     }
 
-    /// One of them has waited so many microseconds. What all of them have, if it was the last.
+    /// Removes a waiter that has waited `micros` microseconds. Returns the waits of all if it was the last.
     pub fn end(&mut self, micros: u64) -> Option<StallTotal> {
         self.now -= 1;
         self.total.count += 1;
@@ -117,16 +124,16 @@ impl Waiting {
 #[derive(Debug)]
 pub(crate) struct FlushGroup {
     pub families: Vec<u32>,
-    /// Their memtables are immutable.
+    /// The memtables of the families are immutable.
     pub switched: bool,
 }
 
-/// What a MANIFEST says beside its files.
+/// The data of a MANIFEST besides its files.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Recorded {
     /// The database's id.
     pub db_id: Option<String>,
-    /// No WAL below is needed, whatever families say.
+    /// No WAL with a lower number is needed, whatever the families record.
     pub min_log_number_to_keep: u64,
     /// Fields of later RocksDB releases.
     pub unknown_fields: BTreeMap<u32, Box<[u8]>>,
@@ -136,66 +143,67 @@ pub(crate) struct Recorded {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LiveWal {
     pub number: u64,
-    /// Bytes, once it is no longer written to.
+    /// The size in bytes, set once it is no longer written to.
     pub size: u64,
 }
 
-/// A family's changing parts.
+/// The mutable state of a family.
 pub(crate) struct FamilyState {
     pub family: Arc<Family>,
     pub version: Arc<Version>,
-    /// The memtable written to.
+    /// The mutable memtable.
     pub mem: Memory,
-    /// Full ones, oldest first.
+    /// The immutable memtables, oldest first.
     pub immutable: VecDeque<Immutable>,
-    /// Flushed ones that somebody who reads may still hold.
+    /// Flushed memtables that readers may still hold.
     pub retired: Vec<Weak<Memtable>>,
-    /// Flush what is immutable, however little, and why.
+    /// The reason to flush the immutable memtables, however few, if there is one.
     pub flush_requested: Option<FlushReason>,
-    /// What the MANIFEST says: WALs below hold nothing unflushed of this family.
+    /// The log number in the MANIFEST: WALs with lower numbers hold no unflushed row of this family.
     pub log_number: u64,
-    /// Whether timestamps lie in its files.
+    /// True if its files include timestamps.
     pub persist_user_defined_timestamps: bool,
-    /// Versions of keys older than this timestamp may be gone; empty: none are.
+    /// Versions of keys older than this timestamp may have been dropped; empty if none are.
     pub full_history_ts_low: Box<[u8]>,
-    /// Whether writes to it may go on, as far as files decide.
+    /// The stall of writes caused by the family's files.
     pub stall: StallCondition,
     /// Compactions are behind, though writes may not be delayed yet.
     pub behind: bool,
-    /// What compactions carry out of its L0.
+    /// The rate at which compactions empty L0.
     pub drain: Drain,
     /// The compaction that does so now.
     pub l0_work: Option<Work>,
-    /// Waits of writers, and microseconds of them, since what stalls writes last changed.
+    /// The waits of writers, in number and microseconds, since the stall last changed.
     pub stalled: StallTotal,
     /// Writers wait for a flush to make room for another memtable.
     pub memtables_stall: bool,
-    /// Estimate of the bytes compactions have to rewrite until every level is within its target.
+    /// The estimated bytes that compactions must rewrite until every level is within its target size.
     pub pending_compaction_bytes: u64,
-    /// The level that most needs compaction, and how much, as of the last look.
+    /// The score of the level most in need of compaction, at the last check.
     pub compaction_score: f64,
-    /// Some level is too large, and a compaction for it may be found.
+    /// A level is too large, and a compaction for it may be found.
     pub compaction_due: bool,
-    /// Compactions of this family at work.
+    /// The running compactions of this family.
     pub running: compact::picker::Running,
-    /// The oldest snapshot there was when one was released last, or the last row then; 0 if none was. Files at the bottom that hold
-    /// older rows may hold what only that snapshot could see.
+    /// The oldest snapshot when one was last released, or the last row at that time; 0 if none was released.
+    /// Bottommost files with older rows may hold versions that only that snapshot could see.
     pub released_snapshot: SeqNo,
-    /// Compactions asked for by users that wait for others to end: none begins by itself meanwhile.
+    /// The number of manual compactions that wait for others to end: no automatic one begins meanwhile.
     pub manual_waits: usize,
-    /// Numbers of files that users want compacted when nothing is more urgent.
+    /// The numbers of files that users want compacted when nothing is more urgent.
     pub suggested: BTreeSet<u64>,
-    /// The same, of files that are to be rewritten where they lie.
+    /// The numbers of such files that are to be rewritten in place.
     pub to_rewrite: BTreeSet<u64>,
-    /// Numbers of files that compactions leave alone, since they hold a row that no table of ours may hold.
+    /// The numbers of files that compactions exclude, because they hold a row that our tables cannot hold.
     pub left_alone: BTreeSet<u64>,
-    /// A flush of this family is at work.
+    /// A flush of this family is running.
     pub flushing: bool,
-    /// Flushes at work, and those that are over and of which listeners have not heard yet.
+    /// The number of flushes that run, or have ended without listeners having been notified.
     pub unreported_flushes: u32,
-    /// Where the streams will go on that its last flush found; compactions end their files there.
+    /// The keys at which the streams found by its last flush will continue; compactions end their files
+    /// there.
     pub stream_borders: Arc<[Border]>,
-    /// What its jobs did.
+    /// The statistics of its jobs.
     pub stats: FamilyStats,
 }
 
@@ -204,18 +212,18 @@ pub(crate) struct FamilyState {
 pub(crate) struct Memory {
     pub table: Arc<Memtable>,
     pub first_wal: u64,
-    /// The oldest WAL with a prepared section whose rows it took when that was committed.
+    /// The oldest WAL with a prepared section whose rows the memtable took at the commit.
     pub oldest_section: Option<u64>,
 }
 
-/// A memtable that waits for its flush, or is in it.
+/// A memtable that waits for its flush, or is being flushed.
 pub(crate) struct Immutable {
     pub memory: Memory,
     pub flushing: bool,
 }
 
 impl FamilyState {
-    /// The `count` oldest memtables are in a table now.
+    /// Removes the `count` oldest memtables, which were flushed.
     pub fn retire(&mut self, count: usize) {
         self.retired.retain(|memtable| memtable.strong_count() > 0);
         let flushed = self.immutable.drain(..count);
@@ -223,7 +231,7 @@ impl FamilyState {
             .extend(flushed.map(|flushed| Arc::downgrade(&flushed.memory.table)));
     }
 
-    /// Flushed memtables that iterators or snapshots of the memtables still hold.
+    /// The flushed memtables that iterators or snapshots still hold.
     pub fn pinned(&self) -> impl Iterator<Item = Arc<Memtable>> {
         self.retired.iter().filter_map(Weak::upgrade)
     }
@@ -233,7 +241,7 @@ impl FamilyState {
         self.oldest_wal_after(0, current)
     }
 
-    /// As [`oldest_wal`](Self::oldest_wal), once the `flushed` oldest memtables are in tables.
+    /// Same as [`oldest_wal`](Self::oldest_wal), after the `flushed` oldest memtables are flushed.
     fn oldest_wal_after(&self, flushed: usize, current: u64) -> u64 {
         let oldest = match self.immutable.get(flushed) {
             Some(oldest) => oldest.memory.first_wal,
@@ -245,7 +253,7 @@ impl FamilyState {
         sections.chain(self.mem.oldest_section).fold(oldest, u64::min)
     }
 
-    /// Immutable memtables that no flush has taken yet.
+    /// The number of immutable memtables that no flush has taken yet.
     pub fn unflushed(&self) -> usize {
         self.immutable
             .iter()
@@ -261,9 +269,10 @@ impl FamilyState {
         !self.flushing && unflushed > 0 && (self.flush_requested.is_some() || unflushed >= enough || full)
     }
 
-    /// True if the memtable must be switched before it takes more.
+    /// True if the memtable must be switched before more rows are inserted.
     pub fn mem_is_full(&self) -> bool {
-        // An empty one made for a larger write buffer may take more than a smaller one allows, and is as good as a fresh one.
+        // An empty memtable made for a larger write buffer may exceed a smaller limit, and is as good as a
+        // new one.
         !self.mem.table.is_empty()
             && self.mem.table.memory_usage() as u64 >= self.family.current().write_buffer_size
     }
@@ -278,12 +287,12 @@ impl FamilyState {
         self.family.current().max_write_buffer_number > 3
     }
 
-    /// Makes what readers see what this state says.
+    /// Makes the current state visible to readers.
     pub fn install_super_version(&self) {
         self.install_up_to(MAX_SEQNO);
     }
 
-    /// As [`install_super_version`](Self::install_super_version), but rows behind `visible` are not read.
+    /// Same as [`install_super_version`](Self::install_super_version), but rows after `visible` are not read.
     pub fn install_up_to(&self, visible: SeqNo) -> Arc<SuperVersion> {
         let immutable = self
             .immutable
@@ -300,7 +309,7 @@ impl FamilyState {
         )
     }
 
-    /// What stalls writes now, memtables counted.
+    /// The current stall of writes, memtables included.
     pub fn stall_of_all(&self) -> StallCondition {
         if self.memtables_stall {
             MEMTABLE_LIMIT
@@ -309,7 +318,7 @@ impl FamilyState {
         }
     }
 
-    /// What is told when [`stall_of_all`](Self::stall_of_all) is no longer `previous`.
+    /// The event to send if [`stall_of_all`](Self::stall_of_all) has changed from `previous`.
     pub fn stall_event(&mut self, previous: StallCondition, delayed_write_rate: u64) -> Option<Event> {
         let condition = self.stall_of_all();
         if condition == previous {
@@ -320,7 +329,7 @@ impl FamilyState {
         Some(self.event_of(previous, condition, stalled, rate))
     }
 
-    /// Nothing of this family stalls writes any more, for it is dropped: what is told of that.
+    /// Ends the stall of a family that is dropped, and returns the event to send.
     pub fn end_stall(&mut self, delayed_write_rate: u64) -> Option<Event> {
         let previous = self.stall_of_all();
         self.stall = StallCondition::Normal;
@@ -370,12 +379,12 @@ impl FamilyState {
         !self.mem.table.is_empty() && condition != StallCondition::Normal
     }
 
-    /// What decides whether writes stall.
+    /// The data that determines the stall of writes.
     fn stall_inputs(&self) -> StallInputs {
-        // Their limit is kept where memtables are switched, which can wait for room exactly.
+        // The limit of memtables is enforced where memtables are switched, which can wait for room exactly.
         let unflushed_memtables = self.immutable.len();
         if !self.left_alone.is_empty() {
-            // No wait would bring down what lies over a file that is left alone.
+            // Waiting would not reduce the data above a file that compactions exclude.
             return StallInputs {
                 unflushed_memtables,
                 ..StallInputs::default()
@@ -395,7 +404,7 @@ impl FamilyState {
         }
     }
 
-    /// Bytes a second that writes may take now while they are delayed, for this family's reason.
+    /// The current rate of delayed writes in bytes per second, for this family's stall.
     pub fn write_rate(&self, delayed_write_rate: u64) -> u64 {
         let StallCondition::Delayed { cause } = self.stall else {
             return delayed_write_rate;
@@ -414,14 +423,14 @@ impl FamilyState {
         compact::pace::write_rate(delayed_write_rate, self.drain.bytes_per_second(), depth)
     }
 
-    /// A writer waited for this family.
+    /// Counts a wait of a writer for this family.
     pub fn note_stalled(&mut self, condition: StallCondition, micros: u64) {
         self.stats.stalls.add(condition, micros);
         self.stalled.count += 1;
         self.stalled.micros += micros;
     }
 
-    /// How many files each level has.
+    /// The number of files of each level.
     pub fn level_files(&self) -> Vec<usize> {
         let levels = 0..self.version.num_levels();
         levels.map(|level| self.version.files(level).len()).collect()
@@ -435,14 +444,14 @@ impl FamilyState {
             || compact::due::is_due(&self.version, options, now, self.released_snapshot)
     }
 
-    /// Looks again at what time alone makes due. True if that is something.
+    /// Checks the compactions that are due by age. True if there is one.
     pub fn note_age(&mut self) -> bool {
         let due = self.is_due_otherwise(&self.family.current().leveled());
         self.compaction_due |= due;
         due
     }
 
-    /// Looks at files and memtables again and says whether writes may go on.
+    /// Checks files and memtables again, and updates the stall of writes.
     pub fn update_stall(&mut self) {
         let version = &self.version;
         for numbers in [&mut self.suggested, &mut self.to_rewrite, &mut self.left_alone] {
@@ -478,23 +487,24 @@ impl StallReason {
 }
 
 impl DbState {
-    /// The family of that id. `ColumnFamilyDropped` if it is gone.
+    /// The family with that id. `ColumnFamilyDropped` if it does not exist.
     pub fn family_mut(&mut self, id: u32) -> Result<&mut FamilyState> {
         self.families
             .get_mut(&id)
             .ok_or_else(|| Error::new(ErrorKind::ColumnFamilyDropped, format!("column family {id}")))
     }
 
-    /// The number of the WAL written to.
+    /// The number of the current WAL.
     pub fn current_wal(&self) -> u64 {
         self.wals.back().map_or(0, |wal| wal.number)
     }
 
-    /// The families to be flushed next, by one job. First those that hold back the oldest WAL: a busy family must not keep a quiet one from letting
-    /// go of it.
+    /// The families to be flushed next, by one job. Families that keep the oldest WAL come first: a busy
+    /// family must not prevent a quiet one from releasing it.
     pub fn due_flush(&self) -> Option<Vec<u32>> {
         if self.atomic_flush {
-            // One job at a time, of all that is immutable: what was switched together is installed together, and in this order.
+            // One job at a time, with all immutable memtables: those that were switched together are
+            // installed together, and in this order.
             let due = self.running_flushes == 0 && self.families.values().any(FamilyState::wants_flush);
             let unflushed = self.families.iter().filter(|(_, own)| own.unflushed() > 0);
             return due.then(|| unflushed.map(|(&id, _)| id).collect());
@@ -540,12 +550,13 @@ impl DbState {
         concerned.all(|own| own.mem.table.is_empty() || own.has_room_for_immutable())
     }
 
-    /// The oldest WAL any family needs.
+    /// The oldest WAL that any family needs.
     pub fn oldest_needed_wal(&self) -> u64 {
         self.oldest_needed_wal_after(&[])
     }
 
-    /// As [`oldest_needed_wal`](Self::oldest_needed_wal), once so many of the oldest memtables of some families are in tables.
+    /// Same as [`oldest_needed_wal`](Self::oldest_needed_wal), after the given numbers of the oldest
+    /// memtables of some families are flushed.
     pub fn oldest_needed_wal_after(&self, flushes: &[(u32, usize)]) -> u64 {
         let current = self.current_wal();
         let oldest = |(id, family): (&u32, &FamilyState)| {
@@ -567,28 +578,29 @@ impl DbState {
         needed.chain(self.oldest_section()).min().unwrap_or(current)
     }
 
-    /// The oldest WAL a recovery would replay, as the MANIFEST says.
+    /// The oldest WAL that a recovery would replay, according to the MANIFEST.
     pub fn oldest_recorded_wal(&self) -> u64 {
         match self.two_phase {
-            // A section may lie in a WAL of which no family needs a row.
+            // A section may be in a WAL of which no family needs a row.
             true => self.recorded.min_log_number_to_keep,
             false => self.oldest_recorded_wal_of_rows(),
         }
     }
 
-    /// The oldest WAL with rows that some family needs, as the MANIFEST says.
+    /// The oldest WAL with rows that some family needs, according to the MANIFEST.
     pub fn oldest_recorded_wal_of_rows(&self) -> u64 {
         let families = self.families.values().map(|family| family.log_number).min();
         families.unwrap_or(0).max(self.recorded.min_log_number_to_keep)
     }
 
-    /// The severest condition over all families.
+    /// The severest stall of all families.
     pub fn stall(&self) -> StallCondition {
         self.stalling_family(0)
             .map_or(StallCondition::Normal, |family| family.stall)
     }
 
-    /// The family whose condition is the severest, if any stalls writes; of those that delay them, the one that delays them most.
+    /// The family with the severest stall, if there is one; among delaying families, the one that delays the
+    /// most.
     fn stalling_family(&self, delayed_write_rate: u64) -> Option<&FamilyState> {
         let severity = |family: &&FamilyState| match family.stall {
             StallCondition::Normal => (0, 0),
@@ -600,7 +612,7 @@ impl DbState {
         stalling.max_by_key(severity)
     }
 
-    /// Why writes are stalled, and how fast delayed ones may go.
+    /// The cause of a stall of writes, and the rate of delayed ones.
     pub fn stall_reason(&self, delayed_write_rate: u64) -> Option<StallReason> {
         let stalling = self.stalling_family(delayed_write_rate);
         stalling.map(|family| StallReason {
@@ -610,8 +622,8 @@ impl DbState {
         })
     }
 
-    /// A write of low priority is slowed, to so many bytes a second, for the sake of a family whose compactions are behind. True if somebody is
-    /// to be told.
+    /// Records that low-priority writes are slowed, to `rate` bytes per second, because the compactions of a
+    /// family are behind. True if there is an event to send.
     pub fn note_low_pri(&mut self, rate: u64) -> bool {
         let behind = self.families.values().find(|family| family.behind);
         let Some(family) = behind.filter(|_| self.low_pri_stall.is_none()) else {
@@ -623,7 +635,7 @@ impl DbState {
         true
     }
 
-    /// Notes that writes of low priority are slowed no more, if they were.
+    /// Records that low-priority writes are no longer slowed, if they were.
     pub fn note_caught_up(&mut self) {
         if self.families.values().any(|family| family.behind) {
             return;
@@ -637,9 +649,10 @@ impl DbState {
         });
     }
 
-    /// The family with most in its memtable, if that is something and it may have one more immutable one.
+    /// The family with the largest memtable, if that is not empty and the family may have one more immutable
+    /// memtable.
     pub fn largest_memtable(&self) -> Option<u32> {
-        // An empty one counts for nothing: to flush it would free no memory.
+        // Flushing an empty memtable would free no memory.
         let written = |family: &&FamilyState| match family.mem.table.is_empty() {
             true => 0,
             false => family.mem.table.memory_usage(),
@@ -648,7 +661,7 @@ impl DbState {
         (written(&largest) > 0 && largest.has_room_for_immutable()).then_some(largest.family.id)
     }
 
-    /// Takes note of a failure after which nothing may be written. The first one stays the reason.
+    /// Records a failure after which nothing may be written. The first one stays the reason.
     pub fn latch(&mut self, action: &str, error: &Error) {
         self.resumable = (self.background_error.is_none() || self.resumable) && can_be_resumed(action, error);
         if self.background_error.is_none() {
@@ -667,7 +680,7 @@ impl DbState {
         }
     }
 
-    /// As [`check_no_error`](Self::check_no_error), and `ShutdownInProgress` if the database is closing.
+    /// Same as [`check_no_error`](Self::check_no_error), and `ShutdownInProgress` if the database is closing.
     pub fn check_writable(&self) -> Result<()> {
         if let Close::Done(_) = self.close {
             return Err(closing());
@@ -680,24 +693,24 @@ impl DbState {
     }
 }
 
-/// How far a close has come.
+/// The progress of a close.
 #[derive(Debug, Default)]
 pub(crate) enum Close {
-    /// It is open.
+    /// The database is open.
     #[default]
     No,
-    /// A thread closes it; others wait for that.
+    /// A thread is closing the database; others wait for it.
     Begun,
-    /// Its outcome.
+    /// The outcome of the close.
     Done(Result<()>),
 }
 
-/// `ShutdownInProgress`.
+/// The error `ShutdownInProgress`.
 pub(crate) fn closing() -> Error {
     Error::new(ErrorKind::ShutdownInProgress, "the database is closing")
 }
 
-/// Actions that leave everything as it was when they fail.
+/// Actions whose failure leaves everything unchanged.
 pub(crate) const FLUSH: &str = "flush";
 pub(crate) const COMPACTION: &str = "compaction";
 pub(crate) const INGESTION: &str = "ingestion";
@@ -708,12 +721,13 @@ pub(crate) const SWITCH_WAL: &str = "switch the WAL";
 pub(crate) const WRITE_MANIFEST: &str = "write the MANIFEST";
 pub(crate) const BEGIN_MANIFEST: &str = "begin a MANIFEST";
 
-/// True if `action`, which has failed by `error`, can be done again. What a job wrote is thrown away with it; a WAL that was too
-/// long for the disk ends where it did; one that could not be begun is removed; a MANIFEST of which nobody knows what it holds is replaced. After a failed sync of a WAL nobody
-/// knows what is on the disk.
+/// True if `action`, which has failed with `error`, can be repeated. The output of a job is discarded with
+/// it; a WAL that did not fit on the disk keeps its previous length; a WAL that could not be begun is
+/// removed; a MANIFEST with unknown contents is replaced. After a failed sync of a WAL the contents of the
+/// disk are unknown.
 ///
-/// After a panic only a user may ask for it, who knows whether it will come again: it is resumable where the job gave everything back, and nothing
-/// begins a resumption by itself.
+/// After a panic only a user may resume, who knows whether it will recur: resumption is possible if the job
+/// released everything, but never automatic.
 fn can_be_resumed(action: &str, error: &Error) -> bool {
     if error.kind() == ErrorKind::Panicked {
         return matches!(action, FLUSH | COMPACTION | INGESTION | LISTENER | HOUSEKEEPING);
@@ -727,31 +741,31 @@ fn can_be_resumed(action: &str, error: &Error) -> bool {
     }
 }
 
-/// Why writes are stalled.
+/// The cause of a stall.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StallReason {
     pub family: u32,
     pub condition: StallCondition,
-    /// Bytes a second, while they are delayed.
+    /// The rate of delayed writes in bytes per second.
     pub write_rate: u64,
 }
 
-/// The condition of writes of low priority while compactions are behind.
+/// The stall of low-priority writes while compactions are behind.
 pub(crate) const LOW_PRIORITY: StallCondition = StallCondition::Delayed {
     cause: StallCause::LowPriority,
 };
 
-/// The condition while somebody has locked the WAL.
+/// The stall while the WAL is locked.
 pub(crate) const WAL_LOCKED: StallCondition = StallCondition::Stopped {
     cause: StallCause::WalLocked,
 };
 
-/// The condition in which memtables of several databases take too much memory.
+/// The stall while memtables of several databases exceed their memory limit.
 pub(crate) const MEMORY_LIMIT: StallCondition = StallCondition::Stopped {
     cause: StallCause::WriteBufferManagerLimit,
 };
 
-/// The condition of a family whose memtables are all full.
+/// The stall of a family with the maximum number of memtables.
 pub(crate) const MEMTABLE_LIMIT: StallCondition = StallCondition::Stopped {
     cause: StallCause::MemtableLimit,
 };
