@@ -1,7 +1,8 @@
-//! Get: memtables, then L0 from the newest file, then one file a level, until something says what the key is.
+//! Get: searches memtables, then L0 from the newest file, then one file per level, until an entry determines
+//! the value.
 //!
-//! One number travels down with it: the highest sequence number of a range tombstone over the key seen so far. Sources are
-//! visited from new to old, so an entry below that number is gone, and the search ends there.
+//! The search carries one number: the highest sequence number of a range tombstone over the key found so far.
+//! Sources are searched from new to old, so an entry below that number is deleted, and the search ends there.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -52,8 +53,8 @@ impl Db {
         Ok(self.get_pinned(options, family, key)?.map(PinnedValue::into_vec))
     }
 
-    /// The value of `key` where it lies, without a copy if that is a block of a table; or `None`.
-    /// Takes no lock and allocates nothing when the block is in the cache.
+    /// The value of `key`, or `None`. A value in a block of a table is not copied. Takes no lock and
+    /// allocates nothing if the block is in the cache.
     pub fn get_pinned(
         &self,
         options: &ReadOptions,
@@ -65,11 +66,12 @@ impl Db {
         inner.get(options, &family.0, key)
     }
 
-    /// Whether `key` has a value, as far as memory tells: memtables, filters, and blocks in the cache. Reads nothing from the file
-    /// system, and takes no longer than a [`get_pinned`](Db::get_pinned) of a cached row.
+    /// Checks whether `key` has a value, as far as memory shows: memtables, filters, and blocks in the cache.
+    /// Reads nothing from the file system, and takes no longer than a [`get_pinned`](Db::get_pinned) of a
+    /// cached row.
     ///
     /// # Errors
-    /// Those of `get_pinned` but for `Incomplete`.
+    /// The errors of `get_pinned` except `Incomplete`.
     pub fn key_may_exist(
         &self,
         options: &ReadOptions,
@@ -89,48 +91,48 @@ impl Db {
     }
 }
 
-/// What memory tells of a key: see [`Db::key_may_exist`].
+/// The state of a key as far as memory shows: see [`Db::key_may_exist`].
 #[derive(Debug)]
 pub enum KeyMayExist {
-    /// There is no value.
+    /// The key has no value.
     No,
-    /// Only the file system knows.
+    /// Only a read of the file system would show it.
     Maybe,
-    /// This is the value.
+    /// The key has this value.
     Yes(PinnedValue),
 }
 
-/// The answer that a search of a key is for.
+/// The kind of answer that a search for a key is to find.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
-    /// The value; of an entity, that of the column without a name.
+    /// The value; for an entity, the value of the column without a name.
     Value,
-    /// The same, but a blob is left to whoever asks.
+    /// The value, except that a blob is left to the caller to read.
     DeferredBlob,
-    /// The value, or the bytes of an entity as they are: [`PinnedValue::entity`].
+    /// The value, or the undecoded bytes of an entity: [`PinnedValue::entity`].
     Columns,
     /// The value and the merge operands over it, none applied.
     Operands,
 }
 
-/// What a Get has found so far.
+/// The state of a Get.
 pub(crate) struct GetContext<'a> {
     family: &'a Family,
     user_key: &'a [u8],
-    /// The highest sequence number of a visible range tombstone over the key in the sources visited.
+    /// The highest sequence number of a visible range tombstone over the key in the sources searched so far.
     covering: SeqNo,
-    /// Merge operands, newest first; or the index of a blob that is deferred.
+    /// The merge operands, newest first; or the index of a deferred blob.
     operands: Vec<Vec<u8>>,
     /// How blobs are read.
     blobs: BlobRead,
     answer: Answer,
     ignores_tombstones: bool,
-    /// A blob that is the answer was left for who asked to read.
+    /// The answer is a blob that the caller must read.
     has_deferred: bool,
     outcome: Option<Result<Option<PinnedValue>>>,
 }
 
-/// A value where a Get met it.
+/// A value in the place where a Get found it.
 enum Found<'a> {
     Memory(memtable::Value<'a>, &'a Arc<Memtable>),
     Table(Value<'a>),
@@ -146,7 +148,7 @@ impl Found<'_> {
 }
 
 impl<'a> GetContext<'a> {
-    /// Nothing found yet.
+    /// A Get that has found nothing yet.
     #[inline]
     pub fn new(family: &'a Family, user_key: &'a [u8], blobs: BlobRead) -> GetContext<'a> {
         GetContext {
@@ -162,20 +164,20 @@ impl<'a> GetContext<'a> {
         }
     }
 
-    /// With [`ReadOptions::ignore_range_deletions`].
+    /// Applies [`ReadOptions::ignore_range_deletions`].
     #[inline]
     pub fn reading(mut self, options: &ReadOptions) -> GetContext<'a> {
         self.ignores_tombstones = options.ignore_range_deletions;
         self
     }
 
-    /// Finds `answer` instead of the value.
+    /// Sets the kind of answer.
     pub fn answering(mut self, answer: Answer) -> GetContext<'a> {
         self.answer = answer;
         self
     }
 
-    /// After the search for [`Answer::Operands`]: what was found, from the oldest on.
+    /// After the search for [`Answer::Operands`]: the value and operands found, oldest first.
     pub fn into_operands(mut self) -> Result<Vec<Vec<u8>>> {
         if !self.done() {
             self.finish(Base::Nothing);
@@ -187,14 +189,14 @@ impl<'a> GetContext<'a> {
         Ok(self.operands)
     }
 
-    /// The index of the blob that is the answer, if one is.
+    /// The index of the deferred blob, if the answer is one.
     pub fn deferred_blob(&mut self) -> Option<Vec<u8>> {
         std::mem::take(&mut self.has_deferred)
             .then(|| self.operands.pop())
             .flatten()
     }
 
-    /// Takes the next older version of the key. Breaks once the answer is known.
+    /// Processes the next older version of the key. Breaks once the answer is known.
     #[inline]
     fn visit(&mut self, seqno: SeqNo, kind: Kind, value: Found<'_>) -> ControlFlow<()> {
         if seqno < self.covering {
@@ -226,7 +228,7 @@ impl<'a> GetContext<'a> {
         }
     }
 
-    /// Nothing older matters: resolves what was found over `base`.
+    /// Ends the search: resolves the operands found over `base`.
     fn finish(&mut self, base: Base<'_>) {
         let values = &self.family.values;
         let outcome = if self.answer == Answer::Operands {
@@ -268,7 +270,7 @@ impl<'a> GetContext<'a> {
         self.outcome = Some(outcome);
     }
 
-    /// The entry under merge operands counts as the oldest of them.
+    /// The entry under merge operands counts as the oldest operand.
     fn take_base_operand(&mut self, base: Base<'_>) -> Result<()> {
         if let Base::Entry(kind, value) = base {
             let mut plain = Vec::new();
@@ -279,7 +281,7 @@ impl<'a> GetContext<'a> {
         Ok(())
     }
 
-    /// Takes what the search of a table handed out.
+    /// Keeps the value that the search of a table has pinned.
     #[inline]
     fn take(&mut self, kept: Option<PinnedBytes>) {
         if let Some(value) = kept {
@@ -287,13 +289,13 @@ impl<'a> GetContext<'a> {
         }
     }
 
-    /// True once nothing older matters.
+    /// True once older entries are irrelevant.
     #[inline]
     pub fn done(&self) -> bool {
         self.outcome.is_some()
     }
 
-    /// Visits what a table shows; a key that is none goes to `damaged`.
+    /// Processes the entries of a table; an error for an invalid key is stored in `damaged`.
     #[inline(always)]
     fn visitor<'c>(
         &'c mut self,
@@ -310,8 +312,8 @@ impl<'a> GetContext<'a> {
 }
 
 impl DbInner {
-    /// The sequence number a read sees. To be asked after the super version was loaded: then everything up to it that the
-    /// super version held when it was loaded is still there.
+    /// The sequence number that a read sees. Must be called after the super version was loaded: then every
+    /// row up to it that the super version held when it was loaded still exists.
     #[inline]
     pub(crate) fn read_seqno(&self, super_version: &SuperVersion, options: &ReadOptions) -> SeqNo {
         match &options.snapshot {
@@ -320,7 +322,7 @@ impl DbInner {
         }
     }
 
-    /// Charges what this thread reads, while the guard lives, if `options` say so.
+    /// Charges the reads of this thread to the rate limiter while the guard exists, if `options` request it.
     #[inline]
     pub(crate) fn charged_reads(&self, options: &ReadOptions) -> Option<ChargedReads> {
         let charge = charge_of(&self.options.rate_limiter, options.rate_limiter_priority);
@@ -350,7 +352,7 @@ impl DbInner {
         }
     }
 
-    /// As `get`, of what is not written yet before all others.
+    /// Same as `get`, with the unwritten rows of a batch searched first.
     pub(crate) fn get_over(
         &self,
         unwritten: &BatchView,
@@ -377,7 +379,7 @@ impl DbInner {
         self.conclude(context)
     }
 
-    /// Looks into the two places a key can be in, one after the other.
+    /// Searches memory and then the tables.
     pub(super) fn search(
         &self,
         super_version: &SuperVersion,
@@ -393,7 +395,7 @@ impl DbInner {
         self.search_tables(super_version, &lookup, None, options, context)
     }
 
-    /// With `OBSERVED` it takes times, if the thread does.
+    /// With `OBSERVED` it measures times, if the thread does.
     pub(super) fn get_from<const OBSERVED: bool>(
         &self,
         super_version: &Arc<SuperVersion>,
@@ -429,7 +431,7 @@ impl DbInner {
         self.conclude(context)
     }
 
-    /// The first of the two places a key can be in.
+    /// Searches the memtables.
     #[inline]
     pub(super) fn search_memory(
         &self,
@@ -446,7 +448,7 @@ impl DbInner {
         Ok(())
     }
 
-    /// The answer, once all places were searched or it was found.
+    /// Returns the answer, after all places were searched or it was found.
     #[inline]
     pub(super) fn conclude(&self, mut context: GetContext<'_>) -> Result<Option<PinnedValue>> {
         if !context.done() {
@@ -455,7 +457,7 @@ impl DbInner {
         context.outcome.unwrap_or(Ok(None))
     }
 
-    /// Counts a key found in a table of that level.
+    /// Counts a key found in a table of `level`.
     #[inline]
     pub(super) fn count_hit(&self, level: usize) {
         let ticker = match level {
@@ -481,7 +483,8 @@ impl DbInner {
         if let Some((run, approached)) = approached {
             return self.search_run(run, lookup, approached, &read, context);
         }
-        // One sorted run is spared what several need: a Get of a key that is not there took a quarter longer with it.
+        // A single sorted run skips the preparations for several runs: with them a Get of an absent key took
+        // a quarter longer.
         if let Some(level) = version.only_level() {
             return match version.run_of(level, lookup.internal_key()) {
                 Some(files) => {
@@ -531,7 +534,7 @@ impl DbInner {
         read: &BlockReadOptions,
         context: &mut GetContext<'_>,
     ) -> Result<()> {
-        // Versions of one key may go on in the next file, though files we write never part them.
+        // Versions of one key may continue in the next file, though files that we write never separate them.
         for (i, file) in files.iter().enumerate() {
             if i > 0 && file.is_after(context.family.cmp.user(), context.user_key) {
                 break;
@@ -545,7 +548,7 @@ impl DbInner {
         Ok(())
     }
 
-    /// In a family with timestamps the versions of a key are keys of their own, so a Get is a short scan.
+    /// In a family with timestamps the versions of a key are separate keys, so a Get is a short scan.
     fn get_at_timestamp(
         &self,
         super_version: &Arc<SuperVersion>,
@@ -559,7 +562,7 @@ impl DbInner {
         Ok(found.map(|iter| iter.value_pinned()))
     }
 
-    /// An iterator that stands on `key`, if that is there as of the timestamp of `options`.
+    /// An iterator at `key`, if the key exists as of the timestamp of `options`.
     pub(super) fn iterator_at(
         &self,
         super_version: &Arc<SuperVersion>,
@@ -646,9 +649,9 @@ fn search_memtable(
     .map_err(|error| context.family.in_memory(error))
 }
 
-/// Sorted runs whose filters are asked for ahead, so that they are waited for together.
+/// The number of sorted runs whose filters are prefetched together, so that their cache misses overlap.
 pub(super) const RUNS_AHEAD: usize = 8;
-/// A sorted run: its level, and its files from the first on that may hold the key.
+/// A sorted run: its level, and its files from the first that may hold the key.
 pub(super) type Run<'a> = (usize, &'a [Arc<FileMetadata>]);
 pub(super) const NO_RUN: Run<'static> = (0, &[]);
 
@@ -658,8 +661,9 @@ pub(super) fn first_open<'a>(tables: &TableCache, files: &'a [Arc<FileMetadata>]
     files.first().and_then(|file| tables.open_already(file))
 }
 
-/// Before memtables with rows are searched, where the tables are one run: asks for what it will be searched by first, so that both are waited for
-/// together. Most rows are in tables. (Of several runs that takes as long as it saves, as does keeping them for the search.)
+/// Called before memtables with rows are searched, if the tables are one sorted run: prefetches the memory
+/// that its search reads first, so that the cache misses overlap. Most rows are in tables. (For several runs
+/// this takes as long as it saves, and so does keeping them for the search.)
 #[inline]
 fn approach_only_run<'a>(
     super_version: &'a SuperVersion,
@@ -674,8 +678,9 @@ fn approach_only_run<'a>(
     Some(((level, files), table.approach_index(lookup)))
 }
 
-/// Before the last of some runs is searched, where a key is likeliest to be: asks for the memory of its filter and index. A run that is searched
-/// alone, without `others` before it, is asked only if its blocks are read past the cache, which leaves little of either in the processor's.
+/// Called before the last of several runs is searched, where a key is most likely: prefetches its filter and
+/// index. A run that is searched alone, without `others` before it, is prefetched only if its blocks are read
+/// without the block cache, because those reads evict filter and index from the CPU's cache.
 #[inline(always)]
 fn approach_last(
     tables: &TableCache,
@@ -690,7 +695,7 @@ fn approach_last(
 }
 
 impl DbInner {
-    /// `Incomplete` if the read is to look at memtables alone; `TimedOut` if its time is over.
+    /// `Incomplete` if the read may search only memtables; `TimedOut` if its deadline has passed.
     #[inline]
     pub(super) fn may_search_tables(&self, options: &ReadOptions) -> Result<()> {
         match options.read_tier {
@@ -699,7 +704,7 @@ impl DbInner {
         }
     }
 
-    /// `TimedOut` if the read's time is over.
+    /// `TimedOut` if the deadline of the read has passed.
     #[inline]
     pub(super) fn check_deadline(&self, options: &ReadOptions) -> Result<()> {
         match options.deadline {
@@ -721,7 +726,7 @@ pub(crate) fn check_deadline(clock: &dyn Clock, deadline: Duration) -> Result<()
     }
 }
 
-/// How a Get reads blocks.
+/// The options with which a Get reads blocks.
 #[inline]
 pub(super) fn block_read_options(options: &ReadOptions) -> BlockReadOptions {
     BlockReadOptions {
@@ -733,7 +738,8 @@ pub(super) fn block_read_options(options: &ReadOptions) -> BlockReadOptions {
     }
 }
 
-/// Searches one file for the key, unless nothing in it can matter. `approached` is of its table.
+/// Searches one file for the key, unless nothing in it can matter. `approached` is its table, if it was
+/// prefetched.
 #[inline]
 fn search_table(
     file: &Arc<FileMetadata>,
@@ -761,8 +767,8 @@ fn search_table(
     })
 }
 
-/// Nothing in the file can be newer than its largest sequence number: under a newer tombstone it need not be read, nor what is
-/// older. True if that is so; then the answer is known.
+/// No entry of the file is newer than its largest sequence number: under a newer tombstone neither it nor
+/// older files need to be read. True in that case; the answer is then known.
 #[inline]
 pub(super) fn pass_over(file: &FileMetadata, context: &mut GetContext<'_>) -> bool {
     if context.covering <= file.largest_seqno {
@@ -772,7 +778,7 @@ pub(super) fn pass_over(file: &FileMetadata, context: &mut GetContext<'_>) -> bo
     true
 }
 
-/// Takes the range tombstones of the file over the key into account.
+/// Takes the file's range tombstones over the key into account.
 #[inline]
 pub(super) fn cover(
     file: &Arc<FileMetadata>,
@@ -788,7 +794,7 @@ pub(super) fn cover(
     }
 }
 
-/// Looks into the table's block that may hold the key.
+/// Searches the block of the table that may hold the key.
 #[inline]
 pub(super) fn read_located(
     table: &Table,
@@ -806,7 +812,7 @@ pub(super) fn read_located(
     damaged.map_or(Ok(()), Err)
 }
 
-/// As [`read_located`], in the blocks held where they hold it.
+/// Same as [`read_located`], using a held block if it may hold the key.
 pub(super) fn read_held(
     table: &Table,
     lookup: &LookupKey,
@@ -821,7 +827,8 @@ pub(super) fn read_held(
     damaged.map_or(Ok(()), Err)
 }
 
-/// As [`read_held`], of the key that was number `at` of those looked up in a table whose index lies in the cache.
+/// Same as [`read_held`], for the key with index `at` among those looked up in a table whose index is in the
+/// cache.
 pub(super) fn read_looked_up(
     table: &Table,
     lookup: &LookupKey,

@@ -1,4 +1,4 @@
-//! Snapshots: the database as it was at a sequence number, for as long as somebody holds on to it.
+//! Snapshots: the state of the database at a sequence number, readable while the snapshot is held.
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
@@ -16,27 +16,27 @@ use super::column_family::Family;
 use super::pins::PinnedSnapshot;
 use crate::read::super_version::SuperVersion;
 
-/// The snapshots alive. Each thread keeps those it takes in a part of its own: who takes one waits for nobody who takes
-/// another. Whoever lists them looks at one part after the other, which is enough: of a part already looked at, a later snapshot
-/// shows at least what was published when the listing began.
+/// The open snapshots. Each thread registers those it takes in a part of its own, so that threads do not
+/// contend. A listing reads one part after the other, which is sufficient: a snapshot that is added later to
+/// a part already read shows at least everything published when the listing began.
 pub(crate) struct SnapshotList {
     clock: Arc<dyn Clock>,
     parts: PerThread<Arc<Part>>,
     gate: Gate,
 }
 
-/// Whether snapshots may be taken now.
+/// A gate that can be closed to prevent new snapshots.
 #[derive(Default)]
 struct Gate {
-    /// Read with a part locked, so that whoever set it and then had the lock of each part knows that no one is between
-    /// this and the end of taking a snapshot.
+    /// Read with a part locked. A thread that sets it and then locks each part once knows that no other
+    /// thread is between this check and the end of taking a snapshot.
     closed: AtomicBool,
-    /// Held while it is opened, and by who waits for that.
+    /// Held while the gate is opened, and by threads that wait for that.
     opening: Mutex<()>,
     opened: Condvar,
 }
 
-/// Keeps snapshots from being taken until it is dropped.
+/// Prevents new snapshots until it is dropped.
 pub(crate) struct ClosedGate<'a>(&'a Gate);
 
 impl Drop for ClosedGate<'_> {
@@ -47,15 +47,15 @@ impl Drop for ClosedGate<'_> {
     }
 }
 
-/// The snapshots that one thread took, or a few did. They may be released by others.
+/// The snapshots taken by one thread, or by a few. Other threads may release them.
 #[derive(Default)]
 struct Part {
     moments: Mutex<Moments>,
-    /// The oldest one was released.
+    /// The oldest snapshot was released.
     released: AtomicBool,
 }
 
-/// Ascending: snapshots are taken of what is newest. The first and the last one are held by somebody.
+/// In ascending order, because snapshots are taken of the newest state. The first and the last one are held.
 #[derive(Default)]
 struct Moments(VecDeque<Moment>);
 
@@ -63,7 +63,7 @@ struct Moments(VecDeque<Moment>);
 #[derive(Clone, Copy)]
 struct Moment {
     seqno: SeqNo,
-    /// How many there are; 0 between others that are held.
+    /// The number of snapshots; 0 only between others that are held.
     holders: usize,
     since: Duration,
 }
@@ -90,10 +90,10 @@ impl Moments {
         self.0.insert(at, moment);
     }
 
-    /// True if it was the last of the oldest.
+    /// Removes a snapshot. True if it was the last one of the oldest sequence number.
     fn remove(&mut self, seqno: SeqNo) -> bool {
         let moments = &mut self.0;
-        // Most are let go while they are the newest.
+        // Most snapshots are released while they are the newest.
         let newest = moments.back().is_some_and(|last| last.seqno == seqno);
         let at = match newest {
             true => Ok(moments.len() - 1),
@@ -110,7 +110,7 @@ impl Moments {
         while moments.front().is_some_and(|first| first.holders == 0) {
             moments.pop_front();
         }
-        // Behind one that is held for long others come and go.
+        // After one that is held for long, others are taken and released.
         if moments.len() == moments.capacity() {
             moments.retain(|moment| moment.holders > 0);
             let room = moments.len() + 16;
@@ -121,7 +121,7 @@ impl Moments {
 }
 
 impl SnapshotList {
-    /// None yet.
+    /// A list without snapshots.
     pub fn new(clock: Arc<dyn Clock>) -> SnapshotList {
         SnapshotList {
             clock,
@@ -130,8 +130,8 @@ impl SnapshotList {
         }
     }
 
-    /// From now on whoever takes a snapshot waits until the gate is dropped. One at a time: whoever closes it has the write queue's
-    /// lock.
+    /// Closes the gate: threads that take a snapshot wait until the result is dropped. One at a time: the
+    /// caller holds the write queue's lock.
     pub fn close_gate(&self) -> ClosedGate<'_> {
         self.gate.closed.store(true, Ordering::Relaxed);
         for part in self.parts.iter() {
@@ -140,10 +140,11 @@ impl SnapshotList {
         ClosedGate(&self.gate)
     }
 
-    /// A snapshot of what `published` shows. Reading it under the part's lock is what lets a job that lists the snapshots
-    /// trust that every later one is at least as new as what was published when it looked.
+    /// Takes a snapshot of the rows that `published` shows. Reading `published` under the part's lock
+    /// guarantees to a job that lists the snapshots that every later one is at least as new as the number
+    /// published when it began.
     ///
-    /// It keeps the database of `handle` open.
+    /// The snapshot keeps the database of `handle` open.
     pub fn take(&self, published: &AtomicU64, handle: Option<&Arc<Handle>>) -> Snapshot {
         let part = self.parts.own();
         loop {
@@ -162,14 +163,15 @@ impl SnapshotList {
         }
     }
 
-    /// A snapshot of a secondary: it holds the super versions themselves, because nobody asks the primary to keep their rows.
+    /// Takes a snapshot of a secondary: it holds the super versions themselves, because the primary does not
+    /// keep their rows for it.
     pub fn take_view(&self, view: Arc<View>, handle: Option<&Arc<Handle>>) -> Snapshot {
         let part = self.parts.own();
         part.moments.lock().add(view.seqno, || self.clock.now());
         held(part, view.seqno, Some(view), handle)
     }
 
-    /// Those held, of which several may have one sequence number, in no order.
+    /// The held snapshots, in no order; several may have one sequence number.
     fn collect(&self) -> Vec<Moment> {
         let mut all = Vec::new();
         for part in self.parts.iter() {
@@ -178,7 +180,7 @@ impl SnapshotList {
         all
     }
 
-    /// The sequence numbers held, ascending.
+    /// The held sequence numbers, ascending.
     pub fn seqnos(&self) -> Vec<SeqNo> {
         let mut seqnos: Vec<SeqNo> = self.collect().iter().map(|moment| moment.seqno).collect();
         seqnos.sort_unstable();
@@ -186,12 +188,12 @@ impl SnapshotList {
         seqnos
     }
 
-    /// How many snapshots are held.
+    /// The number of held snapshots.
     pub fn len(&self) -> usize {
         self.collect().iter().map(|moment| moment.holders).sum()
     }
 
-    /// The oldest one's sequence number.
+    /// The sequence number of the oldest snapshot.
     pub fn oldest(&self) -> Option<SeqNo> {
         let fronts = self
             .parts
@@ -200,7 +202,7 @@ impl SnapshotList {
         fronts.flatten().min()
     }
 
-    /// Since when the oldest one is held, by the clock of the options.
+    /// The time at which the oldest snapshot was taken, by the clock of the options.
     pub fn oldest_since(&self) -> Option<Duration> {
         let fronts = self.parts.iter().map(|part| {
             let moments = part.moments.lock();
@@ -209,20 +211,21 @@ impl SnapshotList {
         fronts.flatten().min().map(|(_, since)| since)
     }
 
-    /// The oldest one's sequence number, at most what `published` shows: no snapshot taken from now on is older.
+    /// The sequence number of the oldest snapshot, at most the one that `published` shows: no later snapshot
+    /// is older.
     pub fn oldest_or(&self, published: &AtomicU64) -> SeqNo {
         let published = published.load(Ordering::Acquire);
         self.oldest().map_or(published, |oldest| oldest.min(published))
     }
 
-    /// True if a snapshot was released since this was asked last that may have been the oldest.
+    /// True if a snapshot that may have been the oldest was released since the last call.
     pub fn take_released(&self) -> bool {
         let parts = self.parts.iter();
         let released = parts.map(|part| part.released.swap(false, Ordering::AcqRel));
         released.fold(false, |any, part| any | part)
     }
 
-    /// All of them, oldest first.
+    /// All held snapshots, oldest first.
     pub fn pins(&self, now: Duration) -> Vec<PinnedSnapshot> {
         let mut all = self.collect();
         all.sort_unstable_by_key(|moment| (moment.seqno, moment.since));
@@ -251,20 +254,21 @@ fn held(part: &Arc<Part>, seqno: SeqNo, view: Option<Arc<View>>, handle: Option<
 
 struct Held {
     seqno: SeqNo,
-    /// Where it is listed.
+    /// The part that lists it.
     part: Arc<Part>,
-    /// What it reads, of a secondary.
+    /// The super versions that it reads, in a secondary.
     view: Option<Arc<View>>,
-    /// Keeps the database open. The last field: the snapshot is gone before it may close.
+    /// Keeps the database open. The last field, so that the snapshot is released before the database may
+    /// close.
     _handle: Option<Arc<Handle>>,
 }
 
 /// All families at one moment.
 #[derive(Default)]
 pub(crate) struct View {
-    /// The last row of it.
+    /// The sequence number of its last row.
     pub seqno: SeqNo,
-    /// By family id.
+    /// The super versions by family id.
     pub super_versions: HashMap<u32, Arc<SuperVersion>>,
 }
 
@@ -276,18 +280,19 @@ impl Drop for Held {
     }
 }
 
-/// The database as it was when the snapshot was taken, for [`ReadOptions::snapshot`](crate::ReadOptions::snapshot).
-/// Compactions keep what it sees until the last clone is dropped.
+/// The state of the database when the snapshot was taken, for
+/// [`ReadOptions::snapshot`](crate::ReadOptions::snapshot). Compactions keep the rows it sees until its last
+/// clone is dropped.
 #[derive(Clone)]
 pub struct Snapshot(Arc<Held>);
 
 impl Snapshot {
-    /// The sequence number it reads at.
+    /// The sequence number that the snapshot reads at.
     pub fn sequence_number(&self) -> SeqNo {
         self.0.seqno
     }
 
-    /// Of a secondary: what the snapshot holds of `family`. One that came later is empty.
+    /// In a secondary: the super version of `family`. A family that was created later is empty.
     #[inline]
     pub(crate) fn super_version_of(&self, family: &Family) -> Option<Arc<SuperVersion>> {
         let view = self.0.view.as_ref()?;
@@ -359,7 +364,7 @@ mod tests {
         );
     }
 
-    /// Does `body` while two threads go on taking snapshots, each of which they show to `taken`.
+    /// Runs `body` while two threads take snapshots, each of which they pass to `taken`.
     fn beside_takers(
         list: &SnapshotList,
         published: &AtomicU64,
@@ -385,7 +390,7 @@ mod tests {
         let list = SnapshotList::new(Arc::new(ManualClock::default()));
         let published = AtomicU64::new(1);
         let taken = |snapshot: &Snapshot| {
-            // As a job does that drops what no snapshot sees.
+            // Simulates a job that drops the versions that no snapshot sees.
             published.fetch_add(1, Ordering::AcqRel);
             let seqno = snapshot.sequence_number();
             let seqnos = list.seqnos();
@@ -401,7 +406,7 @@ mod tests {
                 let listed = list.seqnos();
                 let gate = list.close_gate();
                 let at_rest = list.seqnos();
-                // Those that are there now and were not listed are newer than what was published then.
+                // Snapshots that exist now and were not listed are newer than the number published then.
                 for seqno in at_rest {
                     assert!(
                         seqno >= before || listed.contains(&seqno),
@@ -416,7 +421,7 @@ mod tests {
     #[test]
     fn nobody_takes_a_snapshot_while_the_gate_is_closed() {
         let list = SnapshotList::new(Arc::new(ManualClock::default()));
-        // Odd while something is half done.
+        // The number is odd while a change is half done.
         let published = AtomicU64::new(0);
         let taken = |snapshot: &Snapshot| assert_eq!(snapshot.sequence_number() % 2, 0);
         beside_takers(&list, &published, taken, || {
@@ -438,7 +443,7 @@ mod tests {
         let mut last = None;
         for seqno in 2..100_000 {
             published.store(seqno, Ordering::Relaxed);
-            // The one before goes when there is a newer one.
+            // The previous snapshot is released after a newer one is taken.
             let next = list.take(&published, None);
             last = Some(next);
         }

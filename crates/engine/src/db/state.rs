@@ -523,7 +523,8 @@ impl DbState {
             .map(|own| vec![own.family.id])
     }
 
-    /// A flush of these families has failed. If it was of several the next one is, too.
+    /// Called after a flush of these families has failed: if it included several, they are flushed together
+    /// again.
     pub fn regroup(&mut self, families: impl Iterator<Item = u32>) {
         let families: Vec<u32> = families.collect();
         if !self.atomic_flush && families.len() > 1 {
@@ -534,7 +535,8 @@ impl DbState {
         }
     }
 
-    /// The families whose memtables become immutable when those of `families` do: with `atomic_flush` all that hold rows.
+    /// The families whose memtables are switched together with those of `families`: with `atomic_flush`, all
+    /// that hold rows.
     pub fn switched_with(&self, families: Vec<u32>) -> Vec<u32> {
         if !self.atomic_flush || families.is_empty() {
             return families;
