@@ -60,6 +60,8 @@ impl Fault {
             "resolve host",
             "name resolution",
             "no such host",
+            "Unknown host",
+            "UnknownHostException",
             "Could not connect",
             "Couldn't connect",
             "Connection refused",
@@ -254,7 +256,7 @@ const JUDGES: &[Judge] = &[
         over: "`crates/jni` under rocksdbjni 10.1.3",
         tests: 1,
         floor: 1,
-        tier: Tier::Nightly,
+        tier: Tier::Gate,
         run: kafka::run,
     },
     Judge {
@@ -354,7 +356,7 @@ fn hear(judge: &Judge, words: &[&str]) -> Outcome {
         Ok(count) => count,
         Err(Fault::Unreachable(what)) => {
             let why = what.lines().last().unwrap_or("");
-            eprintln!("skipped: judge {name} (a registry is out of reach: {why})");
+            eprintln!("skipped: judge {name} (a registry or a tool is out of reach: {why})");
             return Ok(());
         }
         Err(Fault::Broken(what)) => return Err(format!("judge {name}: {what}")),

@@ -17,7 +17,7 @@ struct Piece {
 }
 
 /// Shares of the planted bugs, each a piece.
-const CANARY_PARTS: usize = 18;
+const CANARY_PARTS: usize = 21;
 
 /// Planted bugs that an hour is enough for.
 #[cfg(test)]

@@ -48,6 +48,11 @@ pub struct Project {
 
 /// Fetches what the project needs and compiles its sources, where Maven has any to compile.
 pub fn project(name: &str) -> Result<Project, Fault> {
+    for tool in ["java", "javac", "mvn"] {
+        if shell::which(tool).is_none() {
+            return Err(Fault::Unreachable(format!("no {tool} on this machine")));
+        }
+    }
     let home = shell::root().join("crates/jni/judges").join(name);
     let dir = scratch(&format!("jvm-{name}"))?;
     let list = dir.join("class-path.txt");
