@@ -15,6 +15,12 @@ fn backwards(value: &[u8]) -> Vec<u8> {
     value.iter().rev().copied().collect()
 }
 
+/// The length of the longest entity, which is longer than every plain value: two values, the name of a column
+/// and their lengths.
+pub(crate) fn longest(mult: usize) -> usize {
+    2 * keys::longest_value(mult) + 64
+}
+
 /// Puts `value` of `key` as an entity.
 pub(super) fn put(batch: &mut WriteBatch, family: &ColumnFamily, key: &[u8], value: &[u8]) -> Result<()> {
     batch.put_entity_cf(family, key, &[(BACKWARDS, &backwards(value)), (b"", value)])

@@ -13,7 +13,7 @@ use esker::{
     WriteBufferManager,
 };
 
-use crate::keys;
+use crate::entities;
 
 flags::flags! {
     /// The values of all flags.
@@ -601,7 +601,7 @@ impl Flags {
             rate_limiter: self.rate_limiter()?,
             row_limit: match self.large_row_one_in {
                 0 => RowLimit::MAX,
-                _ => RowLimit::at_most(keys::longest_value(self.value_size_mult as usize).max(OTHER_ROWS)),
+                _ => RowLimit::at_most(entities::longest(self.value_size_mult as usize).max(OTHER_ROWS)),
             },
             ..Options::default()
         };

@@ -201,12 +201,17 @@ impl<'a> TableOutputs<'a> {
     }
 
     /// Makes the directory entries of finished files durable. Their contents were made durable file by file.
+    /// Blob files lie in the family's first directory, whichever one the tables go to.
     pub fn sync_dir(&self) -> Result<()> {
         if self.files.is_empty() {
             return Ok(());
         }
+        let fs = &self.db.options.fs;
         let dir = self.family.paths.dir(self.destination.path_id);
-        self.db.options.fs.sync_dir(dir)
+        if dir != self.family.dir {
+            fs.sync_dir(&self.family.dir)?;
+        }
+        fs.sync_dir(dir)
     }
 
     /// Queues all begun files for deletion: the job failed with `error`.
