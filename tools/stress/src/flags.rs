@@ -462,7 +462,12 @@ const OTHER_ROWS: usize = 256;
 impl Flags {
     /// True if a write that returned may be lost when the process dies.
     pub fn loses_acknowledged(&self) -> bool {
-        self.disable_wal || self.sync_fault_injection || self.manual_wal_flush_one_in > 0
+        self.sync_fault_injection || self.holds_back()
+    }
+
+    /// True if a write that returned may be in the process's memory alone.
+    pub fn holds_back(&self) -> bool {
+        self.disable_wal || self.manual_wal_flush_one_in > 0
     }
 
     /// The directories of tables of a database at `path`, as if the first were small and fast.

@@ -28,12 +28,11 @@ impl Stress {
             Some((base, events)) => {
                 // The unflushed writes of this process were lost with the database that was closed after a
                 // failure.
-                let kept_back = self.has_recovered() && self.flags.manual_wal_flush_one_in > 0;
-                let all_acknowledged = self.all_acknowledged && !kept_back;
+                let kept_back = self.has_recovered() && self.flags.holds_back();
                 let history = History {
                     base,
                     keys: self.expected.keys(),
-                    all_acknowledged: all_acknowledged && events.together == Together::All,
+                    all_acknowledged: self.all_acknowledged && !kept_back,
                     events,
                 };
                 let survived = history.restore(&self.found(open)?).map_err(Failure::Wrong)?;

@@ -201,9 +201,8 @@ impl Life {
             None => tally.process_deaths += 1,
             Some(_) => tally.power_losses += 1,
         }
-        self.all_acknowledged = keep.is_none()
-            && stress.flags.manual_wal_flush_one_in == 0
-            && (self.all_acknowledged || stress.has_recovered());
+        self.all_acknowledged =
+            keep.is_none() && !stress.flags.holds_back() && (self.all_acknowledged || stress.has_recovered());
         self.death = match keep {
             None => format!("with its process {}", left.point),
             Some(keep) => format!("with the power {}, {keep:?}", left.point),

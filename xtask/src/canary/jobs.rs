@@ -46,6 +46,13 @@ pub(super) const CANARIES: &[Canary] = &[
         caught_by: Tests(DB_PATHS),
     },
     Canary {
+        name: "the directory of blob files is not made durable with that of the tables",
+        file: "crates/engine/src/jobs/output.rs",
+        right: "        if dir != self.family.dir {\n            fs.sync_dir(&self.family.dir)?;\n        }\n",
+        wrong: "",
+        caught_by: Tests(DB_PATHS),
+    },
+    Canary {
         name: "a file is moved to a level of another directory",
         file: "crates/engine/src/jobs/compaction.rs",
         right: "            && file.path_id != self.family.path_of_level(output_level);\n",

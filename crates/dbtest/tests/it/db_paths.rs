@@ -4,14 +4,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use backup::{BackupEngine, BackupEngineOptions, CreateBackupOptions, RestoreOptions};
+use base::env::Rng;
 use esker::{
-    CheckpointOptions, ColumnFamily, ColumnFamilyOptions, CompactFilesOptions, CompactRangeOptions,
-    CompactionStyle, CompressionType, Db, DbPath, ErrorKind, FlushOptions, Options, ReadOptions,
-    WriteOptions,
+    BlobGarbageCollectionPolicy, BottommostLevelCompaction, CheckpointOptions, ColumnFamily,
+    ColumnFamilyOptions, CompactFilesOptions, CompactRangeOptions, CompactionStyle, CompressionType, Db,
+    DbPath, ErrorKind, FlushOptions, Options, ReadOptions, WriteOptions,
 };
 use tempfile::TempDir;
 use testkit::oracle;
-use vfs::{FileSystem, MemFs};
+use vfs::{FileSystem, MemFs, UnsyncedPolicy};
 
 const KB: u64 = 1 << 10;
 
@@ -117,6 +118,44 @@ fn upper_levels_lie_in_the_first_directories() {
     db.close().unwrap();
     Db::destroy(&options, home.join("db")).unwrap();
     assert!(!fs.exists(&home.join("path1")).unwrap() && !fs.exists(&home.join("db")).unwrap());
+}
+
+#[test]
+fn blob_files_are_durable_beside_tables_in_another_directory() {
+    let home = Path::new("/db");
+    let mut fs = MemFs::new();
+    let with_blobs = |fs: &MemFs| {
+        let mut options = options(Arc::new(fs.clone()), home, &[0, u64::MAX]);
+        options.column_family.enable_blob_files = true;
+        options.column_family.disable_auto_compactions = true;
+        options
+    };
+    for rewrites in [false, true] {
+        let db = Db::open(&with_blobs(&fs), home).unwrap();
+        let family = db.default_column_family();
+        if rewrites {
+            compact_all(
+                &db,
+                &CompactRangeOptions {
+                    bottommost_level_compaction: BottommostLevelCompaction::Force,
+                    blob_garbage_collection_policy: BlobGarbageCollectionPolicy::Force,
+                    blob_garbage_collection_age_cutoff: Some(1.0),
+                    ..CompactRangeOptions::default()
+                },
+            );
+        } else {
+            write(&db, &family, 0..20);
+            db.flush(&FlushOptions::default()).unwrap();
+        }
+        // Flushes write into the first directory.
+        let path = usize::from(rewrites);
+        assert!(places(&db, home).iter().all(|&(_, of_table)| of_table == path));
+        // The power is lost: names and bytes that were not synced are gone.
+        fs = fs.crash_clone(&mut Rng::with_seed(1), UnsyncedPolicy::Lose);
+        let db = Db::open(&with_blobs(&fs), home).unwrap();
+        check(&db, &db.default_column_family(), 0..20);
+        db.close().unwrap();
+    }
 }
 
 #[test]
