@@ -45,8 +45,8 @@ pub fn call<T: Send>(py: Python<'_>, body: impl FnOnce() -> esker::Result<T> + S
     result.map_err(|error| exception(py, &error))
 }
 
-/// As [`call`], with what is behind `mutex`. `Busy` if another thread, or Python code further out on this one, is using it: to wait for it
-/// could be to wait without end.
+/// Runs a [`call`] with the value that `mutex` guards. Returns `Busy` if another thread, or Python code further out on
+/// this thread, holds the mutex: waiting for it could deadlock.
 pub fn call_with<S: Send, T: Send>(
     py: Python<'_>,
     mutex: &Mutex<S>,

@@ -8,10 +8,12 @@ use pyo3::types::{PyBytes, PyList, PyTuple};
 use crate::call::{call, exception};
 use crate::shared::{Detached, Handle};
 
-/// Rows read at first. Each time twice as many, up to [`MOST_ROWS`]: whoever asks for one row waits for few.
+/// The number of rows in the first batch. Each batch doubles, up to [`MOST_ROWS`], so that a caller that takes one
+/// row waits for few.
 const FIRST_ROWS: usize = 4;
+/// The largest number of rows in a batch.
 const MOST_ROWS: usize = 1024;
-/// Bytes from which on no more rows are read at a time.
+/// A batch ends once it has this many bytes.
 const MOST_BYTES: usize = 256 << 10;
 
 /// The part of each row that is handed out.

@@ -15,7 +15,7 @@ use crate::shared::Detached;
 
 /// Writes a table file that `ingest` takes up, or RocksDB's. Keys come in the order of the family, one entry each.
 ///
-/// As a context manager it is finished at the end of the block, and removed if the block raises.
+/// Used as a context manager, the file is finished at the end of the block, and removed if the block raises.
 #[pyclass(frozen, module = "esker")]
 pub struct SstFileWriter {
     path: PathBuf,

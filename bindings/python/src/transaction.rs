@@ -268,7 +268,7 @@ impl Transaction {
         Ok(value.map_or(default, |value| Some(PyBytes::new(py, &value).into_any())))
     }
 
-    /// As `get`, having locked the key: for itself alone, or with `exclusive=False` together with others that read it.
+    /// Locks the key, then reads it like `get`. The lock is exclusive; with `exclusive=False` readers share it.
     #[pyo3(signature = (key, default = None, *, exclusive = true, do_validate = true, column_family = None, **read_options))]
     #[expect(clippy::too_many_arguments, reason = "keywords of Python")]
     fn get_for_update<'py>(

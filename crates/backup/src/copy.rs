@@ -61,7 +61,7 @@ impl Copier<'_> {
         self.read(&*open(fs, path)?, size, |_| self.progress.check())
     }
 
-    /// As [`checksum`](Self::checksum), where the read is the whole work and counts as progress.
+    /// Returns the same value as [`checksum`](Self::checksum), and counts the bytes read as progress.
     pub fn verify(&self, fs: &dyn FileSystem, path: &Path, size: u64) -> Result<u32> {
         self.read(&*open(fs, path)?, size, |bytes| {
             self.progress.advance(bytes.len() as u64)

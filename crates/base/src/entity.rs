@@ -145,7 +145,8 @@ pub fn encode(columns: &[(&[u8], &[u8])], out: &mut Vec<u8>) -> Result<()> {
     Ok(())
 }
 
-/// As [`encode`], with columns in any order. `Corruption`, as in RocksDB, if two columns have the same name.
+/// Encodes an entity whose columns are in any order; see [`encode`]. Two columns of one name are
+/// `Corruption`, as in RocksDB.
 pub fn encode_unsorted(columns: &[(&[u8], &[u8])], out: &mut Vec<u8>) -> Result<()> {
     let mut sorted = columns.to_vec();
     sorted.sort_unstable_by_key(|&(name, _)| name);

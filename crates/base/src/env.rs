@@ -11,7 +11,7 @@ pub trait Clock: Send + Sync + Debug {
     /// The time since some fixed moment; never goes back. For durations.
     fn now(&self) -> Duration;
 
-    /// As [`now`](Self::now), but only to within some milliseconds, for a quarter of the cost where the
+    /// The time of [`now`](Self::now) to within some milliseconds, for a quarter of the cost where the
     /// system has such a clock.
     fn coarse_now(&self) -> Duration {
         self.now()

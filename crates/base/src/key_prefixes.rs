@@ -131,7 +131,7 @@ impl KeyPrefixes {
         KeyPrefixes::derive(cmp, len, key, &KeyPrefixes::default(), |_| None)
     }
 
-    /// As [`new`](Self::new), for a run that shares most keys with `old`: `origin(i)` is the index of key `i`
+    /// Makes the prefixes of a run that shares most keys with `old`: `origin(i)` is the index of key `i`
     /// in `old`. If both runs share the same leading bytes, the old prefixes are copied and those keys are
     /// not read.
     pub fn derive<'a>(

@@ -226,7 +226,7 @@ pub fn time(field: fn(&PerfCells) -> &Cell<u64>) -> Timer {
     Timer::at(PerfLevel::EnableTimeExceptForMutex, field)
 }
 
-/// As [`time`], for a wait, which is timed from a lower level on.
+/// Starts the timer of a wait. Waits are timed from a lower level on than the work that [`time`] measures.
 #[inline]
 pub fn time_wait(field: fn(&PerfCells) -> &Cell<u64>) -> Timer {
     Timer::at(PerfLevel::EnableWait, field)

@@ -6,8 +6,9 @@ use crate::{UserComparator, user_code};
 
 /// Cuts a prefix off user keys. SSTs store the name: a prefix filter is used only under the same name.
 ///
-/// As RocksDB demands of a `SliceTransform`, keys with the same prefix are adjacent in the family's order,
-/// and prefixes sort as their keys do. Otherwise reads that depend on prefixes (`prefix_same_as_start`,
+/// Keys with the same prefix must be adjacent in the family's order, and prefixes must sort as their keys do,
+/// which RocksDB demands of a `SliceTransform`, too. Otherwise reads that depend on prefixes
+/// (`prefix_same_as_start`,
 /// `auto_prefix_mode`) miss keys; other reads are still right.
 pub trait PrefixExtractor: Send + Sync + 'static {
     /// The name that RocksDB writes, e.g. `rocksdb.FixedPrefix.3`.

@@ -301,7 +301,7 @@ impl<V> Cache<V> {
         }
     }
 
-    /// As [`lookup`](Self::lookup). On a miss it also asks the secondary cache, and returns the value and
+    /// Looks a value up in this cache and, on a miss, in the secondary cache; it then returns the value and
     /// charge that `restore` makes of the bytes found there. The first time a value comes back, it is the
     /// caller's alone, and charged as long as it is pinned. If it is looked up again soon, it is inserted as
     /// [`insert_as`](Self::insert_as) does. `Err` is a value that there was no room to charge: the caller
@@ -407,7 +407,7 @@ impl<V> Cache<V> {
             .is_some_and(|secondary| secondary.set_budget(None, Some(ratio), |own| self.resize(own)))
     }
 
-    /// As [`insert_as`](Self::insert_as) with the role [`Misc`](EntryRole::Misc).
+    /// Inserts a value with the role [`Misc`](EntryRole::Misc); see [`insert_as`](Self::insert_as).
     ///
     /// # Errors
     /// As [`insert_as`](Self::insert_as).

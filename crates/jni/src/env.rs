@@ -447,20 +447,11 @@ impl<'a> Env<'a> {
         Ok(method)
     }
 
-    /// A static method of a class, if it has it.
+    /// True if the class has a static method of that name and signature.
     pub fn has_static(&self, class: jclass, name: &str, signature: &str) -> bool {
-        let (name, signature) = (zero_ended(name), zero_ended(signature));
-        // SAFETY: as in `method`.
-        let method = unsafe {
-            jni!(
-                self,
-                GetStaticMethodID,
-                class,
-                name.as_ptr().cast(),
-                signature.as_ptr().cast()
-            )
-        };
-        !self.clear() && !method.is_null()
+        let found = self.static_method(class, name, signature).is_ok();
+        // The JVM throws where there is none.
+        !self.clear() && found
     }
 
     /// A new object of the class of that name.
