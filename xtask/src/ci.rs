@@ -1,7 +1,7 @@
 //! `ci`: what must pass before a change is taken.
 
 use crate::shell::{self, Outcome};
-use crate::{generate, judge, licences, test_run, tidy};
+use crate::{generate, judge, licences, simulate, test_run, tidy};
 
 /// Format, lints, house rules, generated documents, the judges of the gate, every test and every microbenchmark once: what `.ci/run` runs.
 pub fn pull_request() -> Outcome {
@@ -41,6 +41,7 @@ pub fn static_checks() -> Outcome {
         generate::check(),
         licences::check(),
         shell::run(shell::cargo().args(clippy)),
+        simulate::check(),
         shell::run(shell::cargo().args(docs).env("RUSTDOCFLAGS", "-D warnings")),
     ];
     let failed: Vec<String> = outcomes.into_iter().filter_map(Result::err).collect();

@@ -16,6 +16,11 @@ pub fn replay() -> Outcome {
     shell::run(simulated(&["test", "--quiet", "--release"]).args(package))
 }
 
+/// Type-checks the simulated build, whose threads, locks and clock are not those of the default build.
+pub fn check() -> Outcome {
+    shell::run(simulated(&["check", "--package", "simulate", "--all-targets"]))
+}
+
 /// The program, which runs fresh histories.
 pub fn program() -> std::process::Command {
     simulated(&["run", "--quiet", "--release", "--package", "simulate", "--"])

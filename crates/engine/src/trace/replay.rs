@@ -215,8 +215,18 @@ impl Replayer {
         let most = AHEAD * options.num_threads as usize;
         let (db, families) = (self.db.clone(), self.families.clone());
         let fed = thread::scope(|scope| {
-            for _ in 0..options.num_threads {
-                scope.spawn(|| shared.work(&db, &families, each));
+            for started in 0..options.num_threads {
+                let thread = thread::Builder::new().name("esker-replay".to_owned());
+                let spawned = thread.spawn_scoped(scope, || shared.work(&db, &families, each));
+                match spawned {
+                    // Fewer threads run the same queries.
+                    Err(_) if started > 0 => break,
+                    Err(error) => {
+                        let message = format!("No thread for the replay could be started: {error}");
+                        return Err(Error::new(ErrorKind::Io, message));
+                    }
+                    Ok(_) => {}
+                }
             }
             let fed = self.feed(options.fast_forward, each, &mut |record| {
                 shared.push(record, most)
