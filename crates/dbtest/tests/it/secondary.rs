@@ -810,6 +810,49 @@ fn what_the_primary_deletes_stays_readable() {
     }
 }
 
+/// Opens a secondary, and at its operation `nth` on files the primary is closed and opened again, which flushes its rows and deletes
+/// their WAL. Returns whether there was such an operation.
+fn opened_beside_a_reopening(nth: u64) -> bool {
+    let mem = Arc::new(MemFs::new());
+    let mut options = Options {
+        create_if_missing: true,
+        fs: mem.clone(),
+        ..Options::default()
+    };
+    let db = Db::open(&options, PRIMARY).unwrap();
+    for key in [b"a", b"b", b"c"] {
+        db.put(key, b"1").unwrap();
+    }
+    // The MANIFEST has the rows' sequence numbers from now on, and only the WAL has the rows.
+    db.create_column_family("other", &ColumnFamilyOptions::default())
+        .unwrap();
+    let (primary, reopened) = (Mutex::new(Some(db)), options.clone());
+    let fault = FaultFs::new(mem);
+    // The thread that opens may hold a block, so another thread reopens.
+    let reopens = Action::Call(Arc::new(move |_, _| {
+        let reopen = || {
+            let mut primary = primary.lock().unwrap();
+            primary.take().unwrap().close().unwrap();
+            *primary = Some(Db::open(&reopened, PRIMARY).unwrap());
+        };
+        std::thread::scope(|scope| scope.spawn(reopen).join().unwrap());
+    }));
+    let rule = fault.add(Rule::new(reopens).nth(nth));
+    options.fs = Arc::new(fault.clone());
+    let secondary = Db::open_as_secondary(&options, PRIMARY, SECONDARY).unwrap();
+    for key in [b"a", b"b", b"c"] {
+        let value = secondary.get(key).unwrap();
+        assert_eq!(value.as_deref(), Some(&b"1"[..]), "reopened at operation {nth}");
+    }
+    fault.fired(rule) > 0
+}
+
+#[test]
+fn a_reopening_at_any_operation_of_an_open_hides_no_row() {
+    let operations = (0..).find(|&nth| !opened_beside_a_reopening(nth));
+    assert!(operations > Some(10), "an open has {operations:?} operations");
+}
+
 #[test]
 fn rows_without_wal_are_seen_when_they_are_flushed() {
     let mem = Arc::new(MemFs::new());
