@@ -18,7 +18,12 @@ pub fn replay() -> Outcome {
 
 /// Type-checks the simulated build, whose threads, locks and clock are not those of the default build.
 pub fn check() -> Outcome {
-    shell::run(&mut simulated(&["check", "--package", "simulate", "--all-targets"]))
+    shell::run(&mut simulated(&[
+        "check",
+        "--package",
+        "simulate",
+        "--all-targets",
+    ]))
 }
 
 /// The program, which runs fresh histories.

@@ -254,6 +254,23 @@ fn microbenchmarks() -> Outcome {
     shell::run(command.stdout(std::io::stderr()))
 }
 
+/// Examples that take the directory of a database, and work on the one that they made before.
+const EXAMPLES_OVER_A_DIRECTORY: &[(&str, &[&str])] = &[
+    (
+        "esker",
+        &[
+            "bulk_load",
+            "change_options",
+            "column_families",
+            "errors",
+            "merge_counter",
+            "secondary",
+            "ttl",
+        ],
+    ),
+    ("esker-backup", &["backup"]),
+];
+
 /// Each example, with little to do. The tests are built with them.
 fn examples() -> Outcome {
     let all: [(&str, &str, &[&str]); 4] = [
@@ -263,12 +280,26 @@ fn examples() -> Outcome {
         ("esker-txn", "orders", &[]),
     ];
     for (package, example, args) in all {
-        let mut command = shell::cargo();
-        command.args(["run", "--quiet", "--package", package, "--example", example]);
-        command.arg("--").args(args);
-        shell::run(command.stdout(std::io::stderr()))?;
+        run_example(package, example, args)?;
     }
-    Ok(())
+    let dir = std::env::temp_dir().join(format!("esker-examples-{}", std::process::id()));
+    for (package, examples) in EXAMPLES_OVER_A_DIRECTORY {
+        for example in *examples {
+            let db = dir.join(example).join("db");
+            for _ in 0..2 {
+                std::fs::create_dir_all(dir.join(example)).map_err(|error| error.to_string())?;
+                run_example(package, example, &[&db.to_string_lossy()])?;
+            }
+        }
+    }
+    std::fs::remove_dir_all(&dir).map_err(|error| error.to_string())
+}
+
+fn run_example(package: &str, example: &str, args: &[&str]) -> Outcome {
+    let mut command = shell::cargo();
+    command.args(["run", "--quiet", "--package", package, "--example", example]);
+    command.arg("--").args(args);
+    shell::run(command.stdout(std::io::stderr()))
 }
 
 #[cfg(test)]

@@ -19,6 +19,9 @@
 //!
 //! Names, option names and units are RocksDB's. `docs/format` describes the file formats, `docs/flow` the
 //! paths of the data, and `ARCHITECTURE.md` the structure of the code.
+//!
+//! Examples, each a program that runs again over the database that it made: `column_families`, `merge_counter`, `ttl`,
+//! `change_options`, `errors`, `bulk_load`, `secondary`, `logical_backup`; `backup` is in `esker-backup`.
 #![forbid(unsafe_code)]
 
 mod db;
@@ -36,6 +39,37 @@ mod trace;
 mod ttl;
 mod version_set;
 mod write;
+
+/// The file systems that a database can be in, and the interface of others: see [`Options::fs`].
+///
+/// ```
+/// use esker::file_system::MemFs;
+///
+/// let options = esker::Options {
+///     create_if_missing: true,
+///     fs: std::sync::Arc::new(MemFs::new()),
+///     ..Default::default()
+/// };
+/// let db = esker::Db::open(&options, "/db")?;
+/// db.put(b"key", b"gone with the process")?;
+/// # Ok::<(), esker::Error>(())
+/// ```
+pub mod file_system {
+    pub use vfs::{
+        Access, Call, CreateOptions, Details, FileLock, FileSync, FileSystem, Layer, MemFs, Op, OpenOptions,
+        PendingRead, PosixFs, RandomAccessFile, ReadBuffer, UnsyncedPolicy, WritableFile,
+    };
+}
+
+/// RocksDB's merge operators: see [`ColumnFamilyOptions::merge_operator`].
+pub mod merge_operators {
+    pub use base::merge::{BytesXor, Max, Put, SortList, StringAppend, UInt64Add, builtin, from_text};
+}
+
+/// RocksDB's prefix extractors: see [`ColumnFamilyOptions::prefix_extractor`].
+pub mod prefix_extractors {
+    pub use base::prefix::{Capped, Fixed, Noop, builtin};
+}
 
 pub use base::comparator::{Comparator, UserComparator};
 pub use base::entry_type::EntryType;
@@ -110,6 +144,7 @@ pub use read::db_iterator::{DbIterator, PrefixMove, UnpreparedValue};
 pub use read::filters::TableFilter;
 pub use read::multi_cf_iterator::MultiCfIterator;
 pub use read::multi_scan::{MultiScan, MultiScanArgs};
+pub use read::rows::Rows;
 pub use read::value::{Columns, PinnedValue};
 pub use read::versions_iterator::VersionsIterator;
 pub use stats::{StallTotal, Stats};

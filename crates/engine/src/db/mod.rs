@@ -23,6 +23,7 @@ pub(crate) mod open;
 pub mod pins;
 pub(crate) mod property;
 mod property_int;
+mod range;
 pub(crate) mod recover;
 pub(crate) mod removals;
 pub(crate) mod repair;

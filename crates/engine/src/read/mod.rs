@@ -12,6 +12,7 @@ pub(crate) mod open_iterators;
 pub(crate) mod open_limit;
 pub(crate) mod overlap;
 pub(crate) mod read_latency;
+pub(crate) mod rows;
 pub(crate) mod sources;
 pub(crate) mod spare;
 pub(crate) mod super_version;

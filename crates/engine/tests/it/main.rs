@@ -13,6 +13,7 @@ mod quick_start;
 mod recovery;
 mod repair;
 mod row_limit;
+mod rows;
 mod statistics;
 mod table_paths;
 mod unique_ids;

@@ -1,0 +1,32 @@
+//! Options changed while a database is open.
+//!
+//! `cargo run --example change_options -p esker -- DIR`
+
+use esker::{Db, ErrorKind, Options};
+
+fn main() -> esker::Result<()> {
+    let dir = std::env::args().nth(1).unwrap_or_else(|| "options.db".to_owned());
+    let options = Options {
+        create_if_missing: true,
+        ..Options::default()
+    };
+    let db = Db::open(&options, dir)?;
+    let family = db.default_column_family();
+
+    // RocksDB's names and texts. All changes of a call are made, or none; the OPTIONS file has them at once.
+    db.set_options(
+        &family,
+        &[("write_buffer_size", "16777216"), ("compression", "kZSTD")],
+    )?;
+    assert_eq!(family.current_options().write_buffer_size, 16 << 20);
+    db.set_db_options(&[("max_background_jobs", "4"), ("bytes_per_sync", "1048576")])?;
+    assert_eq!(db.current_options().max_background_jobs, 4);
+
+    // An option that is fixed once a family exists, and a name that no option has, are refused by name.
+    for change in [("comparator", "x"), ("write_bufer_size", "1")] {
+        let error = db.set_options(&family, &[change]).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidArgument);
+        println!("{error}");
+    }
+    db.close()
+}

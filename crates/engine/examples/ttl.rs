@@ -1,0 +1,43 @@
+//! Rows that expire: a time to live for each row, which every read respects.
+//!
+//! `cargo run --example ttl -p esker -- DIR`
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use esker::{DbWithTtl, FamilyTtl, ManualClock, Options, ReadOptions, TtlOptions, WriteOptions};
+
+fn main() -> esker::Result<()> {
+    let dir = std::env::args()
+        .nth(1)
+        .unwrap_or_else(|| "sessions.db".to_owned());
+    // A clock that the example advances; without one, the system's clock counts.
+    let clock = Arc::new(ManualClock::default());
+    let options = Options {
+        create_if_missing: true,
+        clock: clock.clone(),
+        ..Options::default()
+    };
+    // Rows live for an hour unless they say otherwise. `DbWithTtl::open` with seconds makes RocksDB's kind instead, whose expired
+    // rows are visible until a compaction drops them.
+    let ttl = TtlOptions {
+        default: FamilyTtl::PerKey(Some(Duration::from_secs(3600))),
+        families: BTreeMap::new(),
+        read_only: false,
+    };
+    let db = DbWithTtl::open_with(&options, dir, &ttl)?;
+    let family = db.db().default_column_family();
+    let (write, read) = (WriteOptions::default(), ReadOptions::default());
+
+    db.put(&write, &family, b"session", b"an hour")?;
+    db.put_with_ttl(&write, &family, b"code", b"a minute", Duration::from_secs(60))?;
+    clock.advance(Duration::from_secs(61));
+    assert_eq!(db.get(&read, &family, b"code")?, None);
+    assert_eq!(
+        db.get(&read, &family, b"session")?.as_deref(),
+        Some(&b"an hour"[..])
+    );
+    println!("the code has expired, the session has not");
+    db.db().close()
+}
