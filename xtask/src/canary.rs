@@ -455,7 +455,7 @@ const CANARIES: &[Canary] = &[
         file: "crates/engine/src/ingest/commit.rs",
         right: "if numbered && in_memory {",
         wrong: "if numbered && in_memory && false {",
-        caught_by: Tests(&["-p", "esker-dbtest", "ingest"]),
+        caught_by: Tests(&["-p", "esker-dbtest", "ingest::sequence_numbers_of_l0"]),
     },
     Canary {
         name: "compactions drop deletions that hide what is ingested behind them",

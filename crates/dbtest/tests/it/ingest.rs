@@ -138,6 +138,31 @@ pub fn live_names(db: &Db) -> Vec<String> {
     db.live_files().into_iter().map(name).collect()
 }
 
+/// RocksDB before 7.10 knows no epoch numbers, and orders L0 by sequence numbers alone.
+#[test]
+fn sequence_numbers_of_l0_files_do_not_span_those_of_an_ingested_file() {
+    let (_mem, mut options) = fresh();
+    options.column_family.disable_auto_compactions = true;
+    let db = Db::open(&options, DIR).unwrap();
+    db.put(b"a", b"1").unwrap();
+    db.put(b"z", b"1").unwrap();
+    flush(&db);
+    // The file has a key of the table, above which it goes, and none of the row in memory.
+    db.put(b"m", b"1").unwrap();
+    let file = write_file(&options, "a.sst", &["a:2"]);
+    db.ingest_external_file(&[file], &IngestExternalFileOptions::default())
+        .unwrap();
+    db.put(b"n", b"1").unwrap();
+    flush(&db);
+    let mut ranges: Vec<_> = db
+        .live_files()
+        .iter()
+        .map(|file| (file.level, file.smallest_seqno, file.largest_seqno))
+        .collect();
+    ranges.sort_unstable();
+    assert_eq!(ranges, [(0, 1, 2), (0, 3, 3), (0, 4, 4), (0, 5, 5)]);
+}
+
 #[test]
 fn files_go_to_the_lowest_level_that_has_nothing_in_their_way() {
     let (_mem, mut options) = fresh();
