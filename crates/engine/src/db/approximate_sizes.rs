@@ -1,4 +1,4 @@
-//! Bytes that ranges of keys take, estimated.
+//! Estimates of the bytes that ranges of keys take.
 
 use std::sync::Arc;
 
@@ -11,15 +11,17 @@ use super::Db;
 use super::column_family::{ColumnFamily, Family};
 use super::property::approximate_size;
 
-/// The parts that [`Db::approximate_sizes_with`] counts. RocksDB's options of that name but for `files_size_error_margin`: the estimate is as
-/// good as without one.
+/// Selects the parts that [`Db::approximate_sizes_with`] counts. These are RocksDB's options of that name,
+/// without `files_size_error_margin`: the estimate is as exact as it is without a margin.
 #[derive(Clone, Copy, Debug)]
 pub struct SizeApproximationOptions {
-    /// Rows that are not in tables yet: the bytes of their keys and values. Costs a step a row of the ranges. Default: false.
+    /// Count the keys and values of rows that are not in tables yet, in bytes. Costs one step for each such
+    /// row in the ranges. Default: false.
     pub include_memtables: bool,
-    /// Tables. Default: true.
+    /// Count the bytes of tables. Default: true.
     pub include_files: bool,
-    /// Blob files, in proportion to the bytes of tables in the range among those of all tables. Default: false.
+    /// Count the bytes of blob files, in the proportion of the range's table bytes to those of all tables.
+    /// Default: false.
     pub include_blob_files: bool,
 }
 
@@ -34,10 +36,11 @@ impl Default for SizeApproximationOptions {
 }
 
 impl Db {
-    /// Bytes that each of the key ranges `[begin, end)` takes, of what `options` say, estimated.
+    /// Returns an estimate of the bytes that each of the key ranges `[begin, end)` takes, in the parts that
+    /// `options` select.
     ///
     /// # Errors
-    /// `InvalidArgument` where nothing is to be counted.
+    /// `InvalidArgument` if `options` select no part.
     pub fn approximate_sizes_with(
         &self,
         options: &SizeApproximationOptions,
@@ -73,7 +76,7 @@ impl Db {
     }
 }
 
-/// Bytes of the keys and values of a memtable from `begin` to before `end`.
+/// The bytes of the keys and values of a memtable from `begin` (inclusive) to `end` (exclusive).
 fn bytes_in(table: &Arc<Memtable>, family: &Family, begin: &[u8], end: &[u8]) -> Result<u64> {
     let user = family.cmp.user();
     let (first, behind) = (user.stamped(begin), user.stamped(end));

@@ -1,4 +1,4 @@
-//! Checkpoints: a second database that is this one as it was at a moment, made of the same files.
+//! Checkpoints: a second database with the contents of this one at one moment, made of the same files.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -13,21 +13,21 @@ use super::file_deletions::NothingIsDeleted;
 use super::live_files::{LiveFileStorageInfo, LiveFilesStorageInfo};
 use super::{Db, DbInner};
 
-/// How a checkpoint is made.
+/// Options of [`Db::create_checkpoint`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CheckpointOptions {
-    /// Bytes of WAL from which on memtables are flushed first; with fewer the WALs are copied instead. 0 always flushes.
-    /// Default: 0. Rows no WAL holds are flushed in any case.
+    /// If the WALs have at least this many bytes, memtables are flushed first; otherwise the WALs are copied.
+    /// 0 always flushes. Rows without a WAL are flushed in any case. Default: 0.
     pub log_size_for_flush: u64,
 }
 
 impl Db {
-    /// Makes `dir`, which must not exist, a database of its own that is this one as it is now, over all column families at once.
-    /// Gives the sequence number of its last row.
+    /// Creates a database in `dir`, which must not exist, with the current contents of this one, consistent
+    /// over all column families. Returns the sequence number of its last row.
     ///
-    /// Tables and blob files are linked where the file system can, and copied where `dir` lies on another; WALs are copied.
-    /// Writers wait while a WAL is begun, no longer. Everything is on the disk when this returns; a crash before leaves `dir.tmp`
-    /// at most, with which the next checkpoint of that name goes on.
+    /// Tables and blob files are hard-linked if possible, and copied if `dir` is on another file system; WALs
+    /// are copied. Writers wait only while a new WAL is begun. Everything is durable when the call returns. A
+    /// crash before that leaves at most `dir.tmp`, which the next checkpoint of that name reuses.
     ///
     /// # Errors
     /// `InvalidArgument` if `dir` exists; those of the file system.
@@ -35,8 +35,9 @@ impl Db {
         self.create_checkpoint_with_progress(dir, options, &Progress::new())
     }
 
-    /// As [`create_checkpoint`](Db::create_checkpoint), telling how far it is. If it is asked to stop it ends with `Aborted` and
-    /// leaves `dir.tmp`; the next one of that name copies no table again that lies there already, whole and with the same bytes.
+    /// Same as [`create_checkpoint`](Db::create_checkpoint), and reports its progress. If `progress` asks it
+    /// to stop, it fails with `Aborted` and leaves `dir.tmp`; the next checkpoint of that name does not copy
+    /// a table again if the copy there is complete and equal.
     pub fn create_checkpoint_with_progress(
         &self,
         dir: impl AsRef<Path>,
@@ -67,7 +68,7 @@ impl DbInner {
             Ok(()) => Ok(contents.sequence_number),
             Err(error) if error.kind() == ErrorKind::Aborted => Err(error),
             Err(error) => {
-                // What failed is what the user is to hear of.
+                // The caller gets the first failure, not that of the cleanup.
                 let _ = remove_dir(fs, &temporary);
                 Err(error)
             }
@@ -104,7 +105,7 @@ impl DbInner {
     }
 }
 
-/// True if the file may have two names, because nobody writes to it any more.
+/// True if the file may have two names: tables and blob files are never written to again.
 fn is_shared(file: &LiveFileStorageInfo) -> bool {
     matches!(
         filename::parse(&file.relative_filename),
@@ -112,7 +113,7 @@ fn is_shared(file: &LiveFileStorageInfo) -> bool {
     )
 }
 
-/// Of what a checkpoint that was cut off has left, removes all but tables and blob files of the right name and size.
+/// Removes the remains of an interrupted checkpoint, except tables and blob files of the right name and size.
 fn keep_tables(fs: &dyn FileSystem, dir: &Path, files: &[LiveFileStorageInfo]) -> Result<()> {
     let shared = files.iter().filter(|file| is_shared(file));
     let wanted: BTreeSet<(&str, u64)> = shared.map(|file| (&*file.relative_filename, file.size)).collect();
@@ -125,7 +126,7 @@ fn keep_tables(fs: &dyn FileSystem, dir: &Path, files: &[LiveFileStorageInfo]) -
     Ok(())
 }
 
-/// Makes a finished directory durable and gives it its name.
+/// Makes a finished directory durable and renames it to its final name.
 pub(crate) fn publish(fs: &dyn FileSystem, temporary: &Path, dir: &Path) -> Result<()> {
     fs.sync_dir(temporary)?;
     fs.rename(temporary, dir)?;
@@ -135,7 +136,7 @@ pub(crate) fn publish(fs: &dyn FileSystem, temporary: &Path, dir: &Path) -> Resu
     }
 }
 
-/// Removes a directory of files, if it is there.
+/// Removes a directory of files, if it exists.
 pub(crate) fn remove_dir(fs: &dyn FileSystem, dir: &Path) -> Result<()> {
     if !fs.exists(dir)? {
         return Ok(());
@@ -146,13 +147,13 @@ pub(crate) fn remove_dir(fs: &dyn FileSystem, dir: &Path) -> Result<()> {
     fs.remove_dir(dir)
 }
 
-/// Gives a file that changes no more a second name, or a copy where that cannot be. A copy that is there already, of the same
-/// size, is good if it has the same bytes.
+/// Gives a file that no longer changes a second name, or copies it where linking fails. An existing copy of
+/// the same size is kept if its bytes are equal.
 pub(crate) fn link_or_copy(fs: &dyn FileSystem, from: &Path, to: &Path, progress: &Progress) -> Result<()> {
     let linked = to.with_extension("link");
     match fs.link(from, &linked) {
         Ok(()) => {
-            // Renaming one name of a file to another does nothing.
+            // Renaming one name of a file to another name of the same file does nothing.
             if fs.exists(to)? {
                 fs.remove(to)?;
             }
@@ -161,14 +162,15 @@ pub(crate) fn link_or_copy(fs: &dyn FileSystem, from: &Path, to: &Path, progress
         }
         Err(error) if error.kind() == ErrorKind::NoSpace => Err(error),
         Err(_) => {
-            // On another file system. A link that is there although it failed would be nobody's.
+            // The directory is on another file system. A link that exists although the call failed is
+            // removed.
             if fs.exists(&linked)? {
                 fs.remove(&linked)?;
             }
             if !fs.exists(to)? || !same_bytes(fs, from, to)? {
                 return copy(fs, from, to, progress);
             }
-            // Whoever was cut off may not have come to it.
+            // An interrupted checkpoint may not have synced this copy.
             fs.sync_file(to)?;
             progress.advance(fs.size(to)?)
         }
@@ -196,8 +198,8 @@ fn open(fs: &dyn FileSystem, path: &Path) -> Result<Arc<dyn RandomAccessFile>> {
     fs.open_random(path, &options)
 }
 
-/// Copies a file into a new one, whose bytes are durable then. An existing `to` loses its name instead of its bytes: a link that reported an
-/// error may have been made, and `to` is then a second name of `from`.
+/// Copies a file to a new file and syncs it. An existing `to` is removed rather than overwritten: a link that
+/// reported an error may have been made, and `to` is then a second name of `from`.
 pub(crate) fn copy(fs: &dyn FileSystem, from: &Path, to: &Path, progress: &Progress) -> Result<()> {
     let reader = open(fs, from)?;
     if fs.exists(to)? {

@@ -1,4 +1,5 @@
-//! Closing: background work ends, rows no WAL holds are flushed, files are closed, the lock goes last.
+//! Closing: background work ends, rows without a WAL are flushed, files are closed, and the lock is released
+//! last.
 
 use std::sync::{Arc, Weak};
 
@@ -11,24 +12,26 @@ use super::{Db, DbInner};
 use crate::log::log_line;
 
 impl Db {
-    /// Closes the database for all its handles and says whether that went well: flushes rows no WAL holds (unless asked not
-    /// to), waits for background jobs and for compactions that are asked for, closes files. A second close waits for the first and gives
-    /// its outcome.
+    /// Closes the database for all its handles and returns the outcome: flushes rows without a WAL (unless
+    /// `avoid_flush_during_shutdown` is set), waits for background jobs and manual compactions, and closes
+    /// files. A second close waits for the first and returns its outcome.
     ///
-    /// From then on another process may open the directory, and nothing is read there any more: each call fails with `ShutdownInProgress`,
-    /// and so does the next move of an iterator, by its [`status`](crate::DbIterator::status). The current row of an iterator and pinned
-    /// values stay readable. Calls that cannot fail find nothing ([`column_family`](Self::column_family), [`property`](Self::property),
-    /// [`live_files`](Self::live_files)) where they would tell of files, and answer as ever where they tell of the handle and of memory
-    /// ([`options`](Self::options), [`statistics`](Self::statistics), [`latest_sequence_number`](Self::latest_sequence_number),
-    /// [`pins`](Self::pins)).
+    /// Afterwards another process may open the directory, and this handle reads nothing there any more: each
+    /// call fails with `ShutdownInProgress`, and so does the next step of an iterator, through its
+    /// [`status`](crate::DbIterator::status). The current row of an iterator and pinned values stay readable.
+    /// Calls that cannot fail find nothing if they concern files ([`column_family`](Self::column_family),
+    /// [`property`](Self::property), [`live_files`](Self::live_files)), and work as before if they concern
+    /// the handle and memory ([`options`](Self::options), [`statistics`](Self::statistics),
+    /// [`latest_sequence_number`](Self::latest_sequence_number), [`pins`](Self::pins)).
     ///
-    /// Dropping the last of the handles, iterators, snapshots and prepared ingestions of the database does the same and tells nobody.
+    /// Dropping the last handle, iterator, snapshot or prepared ingestion of the database closes it too, and
+    /// ignores the outcome.
     pub fn close(&self) -> Result<()> {
         self.inner().close()
     }
 }
 
-/// A close under way. Others that wait for it go on also where it panics.
+/// A close in progress. Threads that wait for it continue even if it panics.
 struct Closing<'a> {
     db: &'a DbInner,
     outcome: Option<Result<()>>,
@@ -48,13 +51,13 @@ impl Drop for Closing<'_> {
 }
 
 impl DbInner {
-    /// True once it is closed.
+    /// True if the database is closed.
     #[inline]
     pub(crate) fn is_closed(&self) -> bool {
         self.default_family.is_closed()
     }
 
-    /// `ShutdownInProgress` once it is closed.
+    /// `ShutdownInProgress` if the database is closed.
     #[inline]
     pub(crate) fn check_open(&self) -> Result<()> {
         match self.is_closed() {
@@ -87,7 +90,8 @@ impl DbInner {
     fn close_files(&self) -> Result<()> {
         log_line!(self.log, Info, "Shutdown: canceling all background work");
         self.begin_shutdown();
-        // A panic of the file system, say, ends a step and not the close: whatever it is, the threads end and the lock is given back.
+        // A panic, of the file system for instance, ends one step and not the close: the threads always end
+        // and the lock is always released.
         let flushed = catch_or_fail(|| {
             let flushed = self.flush_unlogged();
             self.tell_of_sections();
@@ -97,7 +101,7 @@ impl DbInner {
         self.stop_verifier();
         self.work.close();
         let threads = std::mem::take(&mut *self.threads.lock());
-        // A panic in a background thread has printed itself; there is nobody to hand it to.
+        // A panic in a background thread has been printed already, and no caller waits for it.
         threads.into_iter().for_each(|thread| drop(thread.join()));
         self.wait_for_callers();
         if let Some(share) = &self.share {
@@ -110,17 +114,17 @@ impl DbInner {
         self.end_housekeeping();
         let closed_wal = catch_or_fail(|| {
             let wal = {
-                // No write is half way then, and none begins any more.
+                // Then no write is in progress, and none begins.
                 let mut writer = self.writer.lock();
                 self.close_families();
                 writer.wal.take()
             };
             wal.map_or(Ok(()), |mut wal| wal.close())
         });
-        // A failed trace is an error of `end_trace` alone: closing has lost nothing of the database.
+        // A failed trace is an error of `end_trace` alone: the close loses no data of the database.
         drop(catch(|| self.query_trace.end()));
         let closed_manifest = catch_or_fail(|| self.versions.close());
-        // One that is being written is finished; no other is begun.
+        // An OPTIONS file that is being written is finished; no other is begun.
         drop(self.options_file.lock());
         log_line!(self.log, Info, "Shutdown complete");
         self.log.close();
@@ -144,7 +148,7 @@ impl DbInner {
         }
     }
 
-    /// Lets no family be read any more, dropped ones among them.
+    /// Makes every family unreadable, including dropped ones.
     fn close_families(&self) {
         let mut state = self.state.lock();
         let dropped: Vec<Weak<Family>> = std::mem::take(&mut state.dropped_families);
@@ -152,7 +156,7 @@ impl DbInner {
         let families = state.families.values().map(|own| own.family.clone());
         let families: Vec<Arc<Family>> = families.chain(dropped).collect();
         families.iter().for_each(|family| family.close());
-        // The last super version is released without the mutex.
+        // The last super version is released without the database mutex.
         drop(state);
     }
 }

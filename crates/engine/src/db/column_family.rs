@@ -1,4 +1,4 @@
-//! Column families: one keyspace each, with options and files of its own, sharing the WAL.
+//! Column families: keyspaces with options and files of their own that share the WAL.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -24,24 +24,24 @@ use crate::read::table_cache::TableCache;
 use crate::read::value::ValueResolver;
 use crate::trace::QueryTrace;
 
-/// The family every database has.
+/// The name of the family that every database has.
 pub const DEFAULT_COLUMN_FAMILY: &str = "default";
 
-/// What does not change about a family while the database is open, and the super version that does.
+/// The parts of a family that do not change while the database is open, and its current super version.
 pub(crate) struct Family {
     pub id: u32,
     pub name: String,
-    /// The first of its directories, in which blob files lie, and new tables that come from no compaction.
+    /// The first directory of the family: it holds blob files, and tables that no compaction has written.
     pub dir: PathBuf,
     /// The directories of its tables.
     pub paths: TablePaths,
-    /// The options it was opened with. Those that may change are read by [`current`](Self::current).
+    /// The options of the open. The options in force are in [`current`](Self::current).
     pub options: ColumnFamilyOptions,
-    /// The last level is left to files that are ingested behind all others; see
+    /// True if the last level is reserved for files that are ingested behind all others; see
     /// [`cf_allow_ingest_behind`](ColumnFamilyOptions::cf_allow_ingest_behind).
     pub reserves_last_level: bool,
     pub current: ArcSwap<ColumnFamilyOptions>,
-    /// The one that every write asks for.
+    /// The current `write_buffer_size` in bytes, which every write reads.
     pub write_buffer_size: AtomicU64,
     pub cmp: InternalComparator,
     pub prefix_extractor: Option<Arc<dyn PrefixExtractor>>,
@@ -49,28 +49,29 @@ pub(crate) struct Family {
     pub values: ValueResolver,
     pub tables: Arc<TableCache>,
     pub super_version: ArcSwap<SuperVersion>,
-    /// The number of the newest super version, set after it was, and [`CLOSED`] once the database is closed: iterators look at it at each
-    /// step.
+    /// The number of the newest super version, set after it was installed, or [`CLOSED`] once the database is
+    /// closed. Iterators read it at each step.
     pub super_version_number: AtomicU64,
     pub replaced: Replaced,
     pub clock: Arc<dyn Clock>,
-    /// The database's: rows up to this sequence number are in their memtables.
+    /// The database's published sequence number: all rows up to it are in their memtables.
     pub published: Arc<AtomicU64>,
-    /// The database's: iterators record their seeks there.
+    /// The database's trace, in which iterators record their seeks.
     pub query_trace: Arc<QueryTrace>,
     pub dropped: AtomicBool,
-    /// Writes to it are delayed or stopped: its jobs come first where a rate limiter shares out the disk.
+    /// True while writes to the family are delayed or stopped: then its jobs come first at a rate limiter.
     pub pressing: Arc<AtomicBool>,
     pub iterators: OpenIterators,
-    /// For transactions that have read what went without a row.
+    /// Removals without a row of their own (dropped tables, say), for transactions that have read the removed
+    /// keys.
     pub removals: Removals,
 }
 
-/// The number of the super version of a closed database: higher than all others.
+/// The number of the super version of a closed database, higher than all others.
 pub(crate) const CLOSED: u64 = u64::MAX;
 
 impl Family {
-    /// The number of the directory of tables of `level`, where a level has one.
+    /// The number of the directory for tables of `level`, in styles in which a level has one.
     pub fn path_of_level(&self, level: usize) -> u32 {
         match self.paths.len() {
             1 => 0,
@@ -78,7 +79,7 @@ impl Family {
         }
     }
 
-    /// The number of the directory of what `plan` writes.
+    /// The number of the directory for the output of `plan`.
     pub fn path_of(&self, plan: &Plan) -> u32 {
         if let Some(asked) = plan.output_path_id {
             return asked;
@@ -94,7 +95,8 @@ impl Family {
         }
     }
 
-    /// A super version that has all that is visible at the sequence number beside it: that of `snapshot`, or the newest.
+    /// A super version with everything visible at the sequence number that is returned with it: that of
+    /// `snapshot`, or the newest.
     pub fn view(&self, snapshot: Option<&Snapshot>) -> (Arc<SuperVersion>, SeqNo) {
         loop {
             let super_version = Guard::into_inner(self.super_version_of(snapshot));
@@ -104,14 +106,15 @@ impl Family {
             }
             let seqno = self.published.load(Ordering::Acquire).min(super_version.visible);
             sync::point("read");
-            // If a memtable was switched in between, rows up to `seqno` may lie where this super version does not look.
+            // If a memtable was switched in between, rows up to `seqno` may be in memtables that this super
+            // version does not have.
             if Arc::ptr_eq(&super_version, &self.super_version.load()) {
                 return (super_version, seqno);
             }
         }
     }
 
-    /// What is read: what a secondary's snapshot holds, or the newest super version.
+    /// The super version to read: the one that a secondary's snapshot holds, or the newest.
     #[inline]
     pub fn super_version_of(&self, snapshot: Option<&Snapshot>) -> Guard<Arc<SuperVersion>> {
         let held = snapshot.and_then(|snapshot| snapshot.super_version_of(self));
@@ -124,7 +127,7 @@ impl Family {
         self.current.load()
     }
 
-    /// Puts other options in force. Under the database mutex; the next super version has them.
+    /// Replaces the options in force. Called under the database mutex; the next super version has them.
     pub fn set_current(&self, options: ColumnFamilyOptions) {
         self.write_buffer_size
             .store(options.write_buffer_size, Ordering::Relaxed);
@@ -137,14 +140,16 @@ impl Family {
         self.super_version_number.load(Ordering::Relaxed) == CLOSED
     }
 
-    /// Lets nothing be read any more but what is held. Under the database mutex; nothing is installed afterwards.
+    /// Makes the family unreadable except through super versions that are held. Called under the database
+    /// mutex; no super version is installed afterwards.
     pub fn close(&self) {
         let old = self.super_version.swap(Arc::new(SuperVersion::closed(&self.cmp)));
         self.super_version_number.store(CLOSED, Ordering::Release);
         self.replaced.add(&old, self.clock.now());
     }
 
-    /// Makes these the super version that is read, up to the row `visible`. Under the database mutex.
+    /// Installs the super version of these parts, which shows rows up to `visible`. Called under the database
+    /// mutex.
     pub fn install(
         &self,
         mem: Arc<Memtable>,
@@ -174,13 +179,13 @@ impl Family {
         super_version
     }
 
-    /// An error about rows in memory: names the family.
+    /// Adds the family's name to an error about rows in memory.
     #[cold]
     pub fn in_memory(&self, error: Error) -> Error {
         error.context(&format!("column family {}", self.name))
     }
 
-    /// `ColumnFamilyDropped` once the family was dropped: its handles still read, but write no more.
+    /// `ColumnFamilyDropped` if the family was dropped: its handles can still read, but not write.
     pub fn check_writable(&self) -> Result<()> {
         match self.dropped.load(Ordering::Acquire) {
             true if self.is_closed() => Err(closing()),
@@ -190,32 +195,34 @@ impl Family {
     }
 }
 
-/// A handle on a column family. Cheap to clone; keeps what it needs to read alive by itself, also after the family was dropped.
+/// A handle of a column family. Cheap to clone. The family stays readable through it after it was dropped.
 #[derive(Clone)]
 pub struct ColumnFamily(pub(crate) Arc<Family>);
 
 impl ColumnFamily {
-    /// The id that lies in WAL and MANIFEST; 0 is `default`. Never given twice in one database.
+    /// The id in WAL and MANIFEST; 0 is `default`. An id is never reused within a database.
     pub fn id(&self) -> u32 {
         self.0.id
     }
 
-    /// The name.
+    /// The name of the family.
     pub fn name(&self) -> &str {
         &self.0.name
     }
 
-    /// The options in force: those it was opened with, and what [`Db::set_options`](crate::Db::set_options) has changed since.
+    /// The options in force: those of the open, with later changes by
+    /// [`Db::set_options`](crate::Db::set_options).
     pub fn current_options(&self) -> ColumnFamilyOptions {
         ColumnFamilyOptions::clone(&self.0.current())
     }
 
-    /// The options it was opened with.
+    /// The options of the open.
     pub fn options(&self) -> &ColumnFamilyOptions {
         &self.0.options
     }
 
-    /// The order of its keys: the built-in one it was created with, whatever the options leave open.
+    /// The order of the keys: the comparator in the options, or the built-in one that the family was created
+    /// with.
     pub fn comparator(&self) -> &UserComparator {
         self.0.cmp.user()
     }

@@ -1,4 +1,4 @@
-//! Background work held, let go, called off, and asked for.
+//! Pausing, continuing, cancelling and suggesting background work.
 
 use std::sync::atomic::Ordering;
 
@@ -12,9 +12,10 @@ use super::{Db, DbInner};
 use crate::events::FlushReason;
 
 impl Db {
-    /// Lets no flush and no compaction begin until [`continue_background_work`](Self::continue_background_work) was called as often as
-    /// this, and returns when none is at work. Writers go on until their memtables are full, and then wait; so do flushes and
-    /// compactions that are asked for. What goes on for long meanwhile is the growth of memtables and WALs.
+    /// Pauses flushes and compactions until [`continue_background_work`](Self::continue_background_work) has
+    /// been called as often as this, and returns when none is running. Writers continue until their memtables
+    /// are full and then wait, as do requested flushes and compactions. Memtables and WALs grow during a long
+    /// pause.
     ///
     /// # Errors
     /// `ShutdownInProgress` if the database closes.
@@ -32,10 +33,10 @@ impl Db {
         }
     }
 
-    /// Takes one [`pause_background_work`](Self::pause_background_work) back.
+    /// Takes back one [`pause_background_work`](Self::pause_background_work).
     ///
     /// # Errors
-    /// `InvalidArgument` if there is none to take back.
+    /// `InvalidArgument` if background work is not paused.
     pub fn continue_background_work(&self) -> Result<()> {
         self.inner().check_open()?;
         let inner = self.inner();
@@ -47,9 +48,10 @@ impl Db {
         Ok(())
     }
 
-    /// Calls off what users have asked to be compacted ([`compact_range`](Self::compact_range), [`compact_files`](Self::compact_files)),
-    /// which fails with `Incomplete`, and refuses more of it so, until [`enable_manual_compaction`](Self::enable_manual_compaction) was
-    /// called as often as this. Returns when none is at work. What was done until then stays.
+    /// Cancels manual compactions ([`compact_range`](Self::compact_range),
+    /// [`compact_files`](Self::compact_files)), which fail with `Incomplete`, and refuses new ones in the
+    /// same way until [`enable_manual_compaction`](Self::enable_manual_compaction) has been called as often
+    /// as this. Returns when none is running. Work that was completed stays.
     pub fn disable_manual_compaction(&self) {
         let inner = self.inner();
         let mut state = inner.state.lock();
@@ -61,10 +63,10 @@ impl Db {
         }
     }
 
-    /// Takes one [`disable_manual_compaction`](Self::disable_manual_compaction) back.
+    /// Takes back one [`disable_manual_compaction`](Self::disable_manual_compaction).
     ///
     /// # Errors
-    /// `InvalidArgument` if there is none to take back.
+    /// `InvalidArgument` if manual compactions are not disabled.
     pub fn enable_manual_compaction(&self) -> Result<()> {
         self.inner().check_open()?;
         let inner = self.inner();
@@ -78,9 +80,9 @@ impl Db {
         Ok(())
     }
 
-    /// Ends background work for good: compactions are called off where they are, no job begins any more, and nothing can be written
-    /// from now on; what was written can be read until the database is [closed](Self::close). Rows that no WAL holds are flushed first,
-    /// as a close does. With `wait` it returns when no job is at work.
+    /// Ends background work permanently: running compactions are cancelled, no job begins, and nothing can be
+    /// written from now on. The data can be read until the database is [closed](Self::close). Rows without a
+    /// WAL are flushed first, as by a close. With `wait`, the call returns when no job is running.
     ///
     /// # Errors
     /// Those of that flush.
@@ -97,9 +99,9 @@ impl Db {
         flushed
     }
 
-    /// Has the files of `family` with user keys from `begin` to `end`, both inclusive, `None` for the first and the last, compacted one
-    /// level down, when nothing more urgent is due. Those in the last level with files stay. It is forgotten when the database is
-    /// closed.
+    /// Suggests that the files of `family` with user keys from `begin` to `end` (both inclusive; `None` for
+    /// the first and the last key) be compacted one level down, when nothing more urgent is due. Files in the
+    /// last level with files stay there. The suggestion ends with the close of the database.
     ///
     /// # Errors
     /// `ColumnFamilyDropped`; `NotSupported` if the database is open for reading only.
@@ -133,13 +135,14 @@ impl Db {
         Ok(())
     }
 
-    /// Has the files of `family` with these [numbers](super::property::LiveFile::number) rewritten, each in the level where it lies, when nothing more
-    /// urgent is due: for those of which a compaction filter, or the release of a snapshot, will leave less. Numbers of files that are gone say
-    /// nothing. With FIFO compaction, and with automatic compactions off, nothing is rewritten. It is forgotten when the database is closed. Beyond
-    /// RocksDB.
+    /// Suggests that the files of `family` with these [numbers](super::property::LiveFile::number) be
+    /// rewritten, each in its level, when nothing more urgent is due. Rewriting shrinks files with rows that
+    /// a compaction filter drops, or that only a released snapshot could see. Numbers of files that no longer
+    /// exist are ignored. With FIFO compaction, or with automatic compactions disabled, no file is rewritten.
+    /// The suggestion ends with the close of the database. RocksDB has no such call.
     ///
     /// # Errors
-    /// As [`suggest_compact_range`](Self::suggest_compact_range).
+    /// Those of [`suggest_compact_range`](Self::suggest_compact_range).
     pub fn suggest_compact_files(&self, family: &ColumnFamily, numbers: &[u64]) -> Result<()> {
         self.inner().check_open()?;
         let inner = self.inner();
@@ -156,10 +159,11 @@ impl Db {
         Ok(())
     }
 
-    /// Moves all files of L0 of `family` to `target_level` as they are.
+    /// Moves all files of L0 of `family` to `target_level` without rewriting them.
     ///
     /// # Errors
-    /// `InvalidArgument` if there is no such level, if files of L0 overlap, or if there are files in the levels from L1 to that one.
+    /// `InvalidArgument` if there is no such level, if files of L0 overlap, or if the levels from L1 to
+    /// `target_level` contain files.
     pub fn promote_l0(&self, family: &ColumnFamily, target_level: usize) -> Result<()> {
         self.inner().check_open()?;
         let inner = self.inner();
@@ -197,7 +201,8 @@ impl DbInner {
         }
     }
 
-    /// An error if what a user has asked for is to end: the database closes or has failed, or manual compactions are disabled.
+    /// An error if a manual operation must end: the database is closing or has failed, or manual compactions
+    /// are disabled.
     pub(crate) fn check_manual(&self, state: &DbState) -> Result<()> {
         state.check_writable()?;
         match state.manual_disabled {
@@ -206,7 +211,8 @@ impl DbInner {
         }
     }
 
-    /// Does what a user has asked for, under the database mutex, so that who disables such work knows of it.
+    /// Runs a manual operation under the database mutex, and counts it so that `disable_manual_compaction`
+    /// can wait for it.
     pub(crate) fn manually<T>(
         &self,
         work: impl FnOnce(&mut MutexGuard<'_, DbState>) -> Result<T>,
@@ -222,7 +228,8 @@ impl DbInner {
         result
     }
 
-    /// Waits for a job of family `id` to end. None begins by itself meanwhile: it might take what is waited for, and the next one again.
+    /// Waits for a job of family `id` to end. Meanwhile the family begins no job by itself: such a job could
+    /// take the files that the caller waits for, again and again.
     pub(crate) fn wait_in_line(&self, state: &mut MutexGuard<'_, DbState>, id: u32) {
         let waits = |state: &mut DbState, more: bool| {
             if let Some(own) = state.families.get_mut(&id) {
@@ -238,9 +245,9 @@ impl DbInner {
         self.work.notify_all();
     }
 
-    /// Refuses what is still to be written, and calls compactions off, so that a last flush waits for nobody: neither for writers that are
-    /// stopped, nor for compactions that wait for the rate limiter. Flushes go on, paused or not: whoever has paused them has waited
-    /// long enough.
+    /// Refuses new writes and cancels compactions, so that the last flush waits neither for stopped writers
+    /// nor for compactions that wait for the rate limiter. Flushes continue even if background work is
+    /// paused.
     pub(crate) fn begin_shutdown(&self) {
         let mut state = self.state.lock();
         state.shutting_down = true;
@@ -249,7 +256,7 @@ impl DbInner {
         self.look_again(&mut state);
         drop(state);
         if let Some(service) = &self.options.compaction_service {
-            // A panic there keeps nothing from closing.
+            // A panic of the service must not prevent the close.
             let _ = base::user_code::catch(|| service.cancel_awaiting_jobs());
         }
         if let Some(limiter) = &self.options.rate_limiter {
@@ -260,8 +267,8 @@ impl DbInner {
         self.obsolete.wake();
     }
 
-    /// Flushes rows that no WAL holds, unless that is not wanted, and those that stand in WALs beside marks of transactions. Called once nothing more is
-    /// written.
+    /// Flushes rows without a WAL, unless the options say not to, and rows in WALs that also hold markers of
+    /// transactions. Called after the last write.
     pub(crate) fn flush_unlogged(&self) -> Result<()> {
         let mut writer = self.writer.lock();
         let state = self.state.lock();
@@ -270,7 +277,7 @@ impl DbInner {
         if self.read_only || !unlogged && !leaves_marks {
             return Ok(());
         }
-        // A database that has failed cannot do it, and one that was shut down before has done it.
+        // A database that has failed cannot flush, and one that was shut down before has flushed.
         let may = |state: &DbState| match state.closing {
             true => Err(closing()),
             false => state.check_no_error(),
@@ -283,7 +290,7 @@ impl DbInner {
             return Ok(());
         }
         let families: Vec<u32> = state.families.keys().copied().collect();
-        // Whoever comes meanwhile is told at once. Nobody makes memtables immutable any more but this.
+        // Later operations are refused at once. Only this thread makes memtables immutable now.
         writer.unlocked(|| self.wait_until(&mut { state }, may, has_room))?;
         self.switch_memtables(&mut writer, &families)?;
         let pending = self.request_flush(&families, FlushReason::ManualFlush);
@@ -295,7 +302,7 @@ impl DbInner {
         }
     }
 
-    /// Lets no job begin any more.
+    /// Prevents the begin of any job.
     pub(crate) fn end_background_work(&self) {
         let mut state = self.state.lock();
         state.closing = true;

@@ -1,4 +1,4 @@
-//! Tables dropped as they are, unread.
+//! Deletion of whole tables by key range, without reading them.
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -12,14 +12,17 @@ use super::removals::KeyRange;
 use super::{Db, DbInner};
 
 impl Db {
-    /// Drops the tables of `family` below L0 all of whose keys lie from `begin` to `end`, both inclusive, `None` for the first and the last:
-    /// RocksDB's `DeleteFilesInRange`. It costs one record of the MANIFEST, whatever the tables hold. Rows of the range that lie in other
-    /// tables, or in memory, stay, and older versions below a table that goes come to light: delete the range first where that matters.
-    /// Snapshots do not keep what goes; iterators that stand on it do. Tables that a compaction reads stay. It takes a sequence number: a transaction that
-    /// is validated by an older one finds each key of the range written.
+    /// Drops the tables of `family` below L0 whose keys are all in the range from `begin` to `end` (both
+    /// inclusive; `None` for the first and the last key): RocksDB's `DeleteFilesInRange`. The cost is one
+    /// MANIFEST record, independent of the size of the tables.
+    ///
+    /// Rows of the range in other tables or in memory stay, and older versions below a dropped table become
+    /// visible again: delete the range first if that matters. Snapshots do not keep dropped tables; open
+    /// iterators do. Tables that are being compacted stay. The call takes a sequence number, so that a
+    /// transaction validated against an older one finds each key of the range written.
     ///
     /// # Errors
-    /// `NotSupported` if the database is open for reading only; those of the MANIFEST.
+    /// `NotSupported` if the database is open for reading only; those of writing the MANIFEST.
     pub fn delete_files_in_range(
         &self,
         family: &ColumnFamily,
@@ -34,7 +37,7 @@ impl Db {
             return Err(Error::not_supported("the database is open for reading only"));
         }
         let mut state = inner.state.lock();
-        // With the MANIFEST claimed the version stays what it is.
+        // While this thread has claimed the MANIFEST, no other thread changes the version.
         inner.claim_manifest(&mut state)?;
         let version = match state.family_mut(family.id()) {
             Ok(own) => own.version.clone(),
@@ -53,7 +56,7 @@ impl Db {
             inner.disclaim_manifest(&mut state);
             return Ok(());
         }
-        // No compaction takes them while the mutex is released.
+        // Prevents compactions from picking the files while the mutex is released.
         dropped
             .iter()
             .for_each(|(_, file)| file.set_being_compacted(true));
@@ -85,7 +88,7 @@ impl Db {
 }
 
 impl DbInner {
-    /// A sequence number of no row. All that was numbered before is visible.
+    /// Takes a sequence number that no row gets. All rows with smaller numbers are visible.
     fn take_sequence_number(&self) -> SeqNo {
         let mut writer = self.writer.lock();
         writer.last_seqno += 1;
@@ -94,7 +97,8 @@ impl DbInner {
     }
 }
 
-/// The files of a level that lie in the range and may go: of files that have versions of one key, all or none.
+/// The files of a level that are in the range and may be dropped. Files that share a user key are dropped
+/// together or not at all.
 fn within(
     version: &Version,
     level: usize,
@@ -122,7 +126,7 @@ fn within(
                 )
                 .is_eq()
     };
-    // A file that stays keeps its neighbours of the same key: first to the right, then to the left.
+    // A file that stays keeps its neighbours with the same key: first to the right, then to the left.
     for at in 1..files.len() {
         goes[at] &= goes[at - 1] || !shares(&files[at - 1], &files[at]);
     }

@@ -1,19 +1,22 @@
-//! Recovery from a background error: `Db::resume`, and the recovery that begins by itself.
+//! Recovery from a background error: `Db::resume`, and automatic recovery.
 //!
 //! ```text
-//! latch | a listener may veto | wait, by the clock of the options | enough free space? | do again what failed | writes go on
+//! latch | a listener may veto | wait, by the clock of the options | enough free space? | repeat the failed work | writes continue
 //! ```
 //!
-//! A compaction that has no room is a soft error, as in RocksDB: writes and flushes go on. Compactions that need room begin by themselves
-//! again once there is some.
+//! A compaction without disk space is a soft error, as in RocksDB: writes and flushes continue. Compactions
+//! that need space start again automatically when there is some.
 //!
-//! An error of the disk that leaves every file in a known state is recovered from by itself, as in RocksDB. Lack of room: each
-//! [`SPACE_INTERVAL`] the file system is asked for its free space, and once there is enough of it the database resumes. Other I/O errors: after
-//! `bgerror_resume_retry_interval`, up to `max_bgerror_resume_count` times. Never after a failed sync of a WAL, corruption, or a panic.
+//! The database recovers automatically from a disk error that leaves every file in a known state, as RocksDB
+//! does. After a lack of space, the free space of the file system is checked each [`SPACE_INTERVAL`], and the
+//! database resumes when it suffices. After other I/O errors, the recovery runs after
+//! `bgerror_resume_retry_interval`, at most `max_bgerror_resume_count` times. There is no automatic recovery
+//! after a failed sync of a WAL, corruption, or a panic.
 //!
-//! After any other error the database takes no writes before a recovery has succeeded: the background error stays until then, and flushes alone may run
-//! ([`DbState::check_job`]). One recovery runs at a time. The thread that deletes files drives the automatic one between its other work, so
-//! that it costs no thread; closing ends it, and waits for nothing but the flush under way.
+//! After any other error the database accepts no writes until a recovery has succeeded: the background error
+//! stays set, and only flushes may run ([`DbState::check_job`]). One recovery runs at a time. The thread that
+//! deletes files also drives the automatic recovery, so it needs no thread of its own. A close ends the
+//! recovery, and waits only for the running flush.
 
 use std::time::Duration;
 
@@ -27,54 +30,57 @@ use super::{Db, DbInner};
 use crate::events::{Event, FlushReason};
 use crate::log::log_line;
 
-/// Time between two questions for free space: RocksDB's.
+/// The time between two checks of the free space, as in RocksDB.
 const SPACE_INTERVAL: Duration = Duration::from_secs(5);
 
-/// The clock of the options may be one that a test moves, which wakes nobody: it is looked at that often.
+/// The interval at which the clock of the options is checked. A test may advance that clock, which wakes no
+/// thread.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// How the database gets over a background error. Guarded by the database mutex.
+/// The state of the recovery from a background error. Guarded by the database mutex.
 #[derive(Default)]
 pub(crate) struct Recovery {
-    /// A thread does again what failed.
+    /// True while a thread repeats the failed work.
     pub busy: bool,
-    /// The first failure since that began.
+    /// The first failure during the current recovery.
     pub error: Option<Error>,
-    /// Whether the recovery begins by itself.
+    /// Tells whether the recovery begins automatically.
     pub automatic: Automatic,
-    /// A compaction had no room. The others that need room begin by themselves once this is gone; writes go on.
+    /// Set if a compaction had no disk space. Other compactions that need space do not begin while it is set;
+    /// writes continue.
     pub soft_error: Option<Error>,
-    /// Bytes that the largest compaction needs that had no room.
+    /// The bytes needed by the largest of the compactions that had no disk space.
     pub room: u64,
-    /// WALs that are complete and could not be cut at their end: number and length.
+    /// Complete WALs that could not be truncated at their end: number and length.
     pub uncut_wals: Vec<(u64, u64)>,
-    /// The last OPTIONS file could not be written.
+    /// True if the last OPTIONS file could not be written.
     pub options_unwritten: bool,
-    /// Recoveries that succeeded.
+    /// The number of successful recoveries.
     resumed: u64,
 }
 
-/// Whether a recovery begins by itself.
+/// Tells whether a recovery begins automatically.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Automatic {
     /// Nothing has failed.
     #[default]
     Idle,
-    /// Everything that failed allows it.
+    /// All failures so far permit it.
     Due,
-    /// A failure forbids it, a listener does, or it has been tried often enough. `Db::resume` may still succeed.
+    /// A failure or a listener forbids it, or the attempts are used up. `Db::resume` may still succeed.
     Never,
 }
 
 impl Recovery {
-    /// Before the first failure that latches the database: a soft error that is not recovered from says nothing about it.
+    /// Called before the first failure that latches the database: the end of the attempts for a soft error
+    /// does not forbid the recovery from that failure.
     pub fn forget_soft_outcome(&mut self) {
         if self.automatic == Automatic::Never {
             self.automatic = Automatic::Idle;
         }
     }
 
-    /// Takes note of a failure that latches the database, called `action`.
+    /// Records a failure of `action` that latches the database.
     pub fn note(&mut self, action: &str, error: &Error, resumable: bool) {
         if self.busy {
             self.error.get_or_insert_with(|| error.clone().context(action));
@@ -88,18 +94,18 @@ impl Recovery {
     }
 }
 
-/// A recovery that has begun by itself. It belongs to the thread that drives it.
+/// An automatic recovery in progress. It belongs to the thread that drives it.
 pub(crate) struct AutoRecovery {
     background_error: Error,
-    /// When the next attempt is due, by the clock of the options.
+    /// The time of the next attempt, by the clock of the options.
     due: Duration,
-    /// Attempts that failed.
+    /// The number of failed attempts.
     failed: u64,
-    /// [`Recovery::resumed`] when it began.
+    /// The value of [`Recovery::resumed`] when it began.
     resumed: u64,
 }
 
-/// An attempt to recover. It ends also where a listener panics: another one waits for it.
+/// An attempt to recover. It ends even if a listener panics, because other threads wait for it.
 struct Attempt<'a> {
     db: &'a DbInner,
     ended: bool,
@@ -115,24 +121,25 @@ impl Drop for Attempt<'_> {
 }
 
 impl Db {
-    /// Takes writes again after a failure that stopped them (the event `BackgroundError`, the property
-    /// `rocksdb.background-errors`), or compacts again after a compaction had no room, once the cause is gone: there is room on the disk again, say. What has failed is done
-    /// again: every memtable that is full or was to be flushed is, and this returns when it is in tables. Without a failure it does
-    /// nothing. It may be called any number of times, and while the database tries to resume by itself.
+    /// Resumes writes after a failure that stopped them (the event `BackgroundError`, the property
+    /// `rocksdb.background-errors`), or compactions after a lack of disk space, once the cause is removed.
+    /// The failed work is repeated: every full memtable, and every one that was to be flushed, is flushed,
+    /// and the call returns when their rows are in tables. Without a failure it does nothing. It may be
+    /// called any number of times, and also during an automatic recovery.
     ///
-    /// A flush, a compaction or the begin of a WAL that failed, a change of the MANIFEST that failed, and a write that the WAL had no room
-    /// for, can be resumed from. In the place of a MANIFEST that may or may not hold a change another one is written, of what the
-    /// database consists of now. After a failed sync of the WAL, or damage, nobody knows what is on the disk: then the database must be
-    /// opened again.
+    /// The database can resume after a failed flush, compaction, begin of a WAL or change of the MANIFEST,
+    /// and after a write for which the WAL had no space. A MANIFEST that may or may not hold the last change
+    /// is replaced by a new one with the current contents of the database. After a failed sync of the WAL, or
+    /// a corruption, the contents of the disk are unknown: the database must be reopened.
     ///
     /// # Errors
-    /// The failure, as `ReadOnly`, if it cannot be resumed from; `ShutdownInProgress` if the database closes; otherwise that of what was
-    /// done again, and the database stays as it was.
+    /// The failure, as `ReadOnly`, if the database cannot resume from it; `ShutdownInProgress` if the
+    /// database is closing; otherwise the error of the repeated work, which leaves the database stopped.
     pub fn resume(&self) -> Result<()> {
         self.inner().check_open()?;
         let inner = self.inner();
         inner.recover_from_error(false)?;
-        // No failure of an OPTIONS file stops writes, so it is no part of the recovery.
+        // A failed OPTIONS file does not stop writes, so it is not part of the recovery.
         match inner.state.lock().recovery.options_unwritten {
             false => return Ok(()),
             true if inner.read_only => return Ok(()),
@@ -143,10 +150,10 @@ impl Db {
 }
 
 impl DbState {
-    /// Takes note of a compaction that had no room, and needs so much of it. False if the database has failed by then, and takes no writes:
-    /// then it is a failure like others.
+    /// Records that a compaction had no space and needs `room` bytes. Returns false if the database has
+    /// stopped writes already: then the failure is not a soft error.
     pub fn note_soft_error(&mut self, action: &str, error: &Error, room: u64) -> bool {
-        // Less free space than that, and it would fail again.
+        // With less free space, the compaction would fail again.
         self.recovery.room = self.recovery.room.max(room);
         if self.background_error.is_some() {
             return false;
@@ -161,12 +168,13 @@ impl DbState {
         true
     }
 
-    /// `NoSpace` if a compaction had no room, and no other begins by itself.
+    /// `NoSpace` if a compaction had no space, so that no other begins automatically.
     pub fn check_no_soft_error(&self) -> Result<()> {
         self.recovery.soft_error.clone().map_or(Ok(()), Err)
     }
 
-    /// `Incomplete` if compactions had no room and are not recovered from by themselves: what waits for them would wait without end.
+    /// `Incomplete` if compactions had no space and there is no automatic recovery: waiting for compactions
+    /// would not end.
     pub fn check_compactions_go_on(&self) -> Result<()> {
         match &self.recovery.soft_error {
             Some(error) if self.recovery.automatic == Automatic::Never && self.running_compactions == 0 => {
@@ -176,13 +184,13 @@ impl DbState {
         }
     }
 
-    /// The failure that a recovery has to end.
+    /// The failure that a recovery must end.
     fn error_to_recover(&self) -> Option<&Error> {
         let soft = self.recovery.soft_error.as_ref();
         self.background_error.as_ref().or(soft)
     }
 
-    /// Nothing is to be recovered from any more.
+    /// Clears the failure: nothing is left to recover from.
     fn end_recovery(&mut self) {
         self.background_error = None;
         self.recovery.soft_error = None;
@@ -192,7 +200,8 @@ impl DbState {
         self.families.values_mut().for_each(|own| own.update_stall());
     }
 
-    /// As [`check_no_error`](Self::check_no_error), for flushes and changes of the MANIFEST: they go on while the database recovers.
+    /// Same as [`check_no_error`](Self::check_no_error), for flushes and MANIFEST changes, which continue
+    /// during a recovery.
     pub fn check_job(&self) -> Result<()> {
         match &self.recovery.error {
             _ if !self.recovery.busy || self.manifest_in_doubt => self.check_no_error(),
@@ -201,7 +210,7 @@ impl DbState {
         }
     }
 
-    /// Whether a recovery may go on.
+    /// An error if the recovery must stop.
     fn check_recovery(&self, automatic: bool) -> Result<()> {
         if self.shutting_down {
             return Err(closing());
@@ -214,7 +223,8 @@ impl DbState {
 }
 
 impl DbInner {
-    /// Does again what failed, unless that cannot be, and lets writes go on. Where another thread is at it, waits for that first.
+    /// Repeats the failed work, if possible, and resumes writes. If another thread is recovering, waits for
+    /// it first.
     fn recover_from_error(&self, automatic: bool) -> Result<()> {
         let mut state = self.state.lock();
         let background_error = loop {
@@ -225,7 +235,8 @@ impl DbInner {
             if state.shutting_down {
                 return Err(closing());
             }
-            // Jobs that ran when it failed have reported their own failures, or will: wait until all have.
+            // Jobs that ran at the time of the failure report failures of their own: wait until all have
+            // ended.
             if state.recovery.busy || state.running_flushes > 0 || state.running_compactions > 0 {
                 self.changed.wait(&mut state);
                 continue;
@@ -272,7 +283,7 @@ impl DbInner {
         outcome
     }
 
-    /// Repeats the failed work and flushes every memtable: a WAL may end within a record that had no room.
+    /// Repeats the failed work and flushes every memtable: a WAL without space may end within a record.
     fn resume_impl(&self, automatic: bool) -> Result<()> {
         let may = |state: &DbState| state.check_recovery(automatic);
         {
@@ -284,7 +295,8 @@ impl DbInner {
         }
         self.cut_wals()?;
         let families: Vec<u32> = self.state.lock().families.keys().copied().collect();
-        // Immutable memtables first: their flush makes room for the others. Stalls are not waited for, since only this ends them.
+        // Immutable memtables are flushed first, which makes room for the others. Stalls are ignored, because
+        // only this flush ends them.
         let pending = self.request_flush(&families, FlushReason::ErrorRecovery);
         self.wait_for_flush(&pending, may)?;
         let mut writer = self.writer.lock();
@@ -295,7 +307,7 @@ impl DbInner {
         self.wait_for_flush(&pending, may)
     }
 
-    /// Lets compactions begin again that had no room. Nothing is done again: they begin by themselves.
+    /// Lets compactions that had no space begin again. No work is repeated here: they begin by themselves.
     fn end_soft_error(&self, mut state: MutexGuard<'_, DbState>, automatic: bool) {
         let Some(background_error) = state.recovery.soft_error.clone() else {
             return;
@@ -303,7 +315,7 @@ impl DbInner {
         state.end_recovery();
         self.look_again(&mut state);
         drop(state);
-        // A recovery that has begun by itself has ended as well.
+        // An automatic recovery in progress ends as well.
         self.obsolete.wake();
         log_line!(self.log, Info, "Successfully resumed DB");
         if !automatic {
@@ -319,7 +331,7 @@ impl DbInner {
         }
     }
 
-    /// Cuts WALs at their end that could not be cut when they were closed.
+    /// Truncates WALs at their end that could not be truncated when they were closed.
     fn cut_wals(&self) -> Result<()> {
         let uncut = self.state.lock().recovery.uncut_wals.clone();
         for (number, len) in uncut {
@@ -328,7 +340,7 @@ impl DbInner {
                 .fs
                 .truncate(&filename::wal(&self.wal_dir, number), len)
             {
-                // It is needed no more.
+                // The WAL is no longer needed.
                 Err(error) if error.kind() == ErrorKind::NotFound => {}
                 cut => cut?,
             }
@@ -338,7 +350,8 @@ impl DbInner {
         Ok(())
     }
 
-    /// Lets writes go on if the attempt succeeded; otherwise gives its failure, and the newest one stays the reason.
+    /// Resumes writes if the attempt succeeded; otherwise returns its failure. The newest failure stays the
+    /// reason.
     fn end_attempt(&self, attempted: Result<()>) -> Result<()> {
         let mut state = self.state.lock();
         state.recovery.busy = false;
@@ -351,14 +364,15 @@ impl DbInner {
         state.end_recovery();
         self.look_again(&mut state);
         drop(state);
-        // A recovery that has begun by itself has ended as well.
+        // An automatic recovery in progress ends as well.
         self.obsolete.wake();
         Ok(())
     }
 }
 
 impl DbInner {
-    /// Drives the automatic recovery. Gives the time until it is to be called again; `None`: when it is woken.
+    /// Drives the automatic recovery. Returns the time until the next call; `None` if the next call comes
+    /// when the thread is woken.
     pub(crate) fn recover_when_due(&self, under_way: &mut Option<AutoRecovery>) -> Option<Duration> {
         if under_way.is_none() {
             *under_way = self.begin_auto_recovery();
@@ -368,7 +382,7 @@ impl DbInner {
         match self.continue_auto_recovery(recovery, now) {
             Some(new_error) => {
                 self.end_auto_recovery(under_way, new_error);
-                // Another failure may have come meanwhile.
+                // Another failure may have occurred meanwhile.
                 Some(Duration::ZERO)
             }
             None => {
@@ -436,7 +450,7 @@ impl DbInner {
         })
     }
 
-    /// The time until what failed by `error` is tried again.
+    /// The time until the work that failed with `error` is repeated.
     fn interval(&self, error: &Error) -> Duration {
         match error.kind() {
             ErrorKind::NoSpace => SPACE_INTERVAL,
@@ -444,7 +458,8 @@ impl DbInner {
         }
     }
 
-    /// Makes an attempt if it is time. `Some` if the recovery has ended: with the error it has ended by, or none.
+    /// Makes an attempt if it is due. `Some` if the recovery has ended: with the error that ended it, or
+    /// `None` after a success.
     fn continue_auto_recovery(&self, recovery: &mut AutoRecovery, now: Duration) -> Option<Option<Error>> {
         let (error, is_soft) = {
             let state = self.state.lock();
@@ -464,7 +479,7 @@ impl DbInner {
         if now < recovery.due {
             return None;
         }
-        // To get over a soft error nothing is done that waits for jobs.
+        // The recovery from a soft error does nothing that waits for jobs.
         if !is_soft && self.is_occupied() {
             recovery.due = now + LOOK;
             return None;
@@ -484,14 +499,16 @@ impl DbInner {
         }
     }
 
-    /// True if an attempt would have to wait: the thread that makes it has files to delete, which makes room.
+    /// True if an attempt would have to wait. It is postponed, because its thread also deletes files, which
+    /// frees space.
     fn is_occupied(&self) -> bool {
         let state = self.state.lock();
         let jobs = state.running_flushes + state.running_compactions;
         jobs > 0 || state.recovery.busy || state.background_paused > 0
     }
 
-    /// An attempt after `error` has failed. As [`continue_auto_recovery`](Self::continue_auto_recovery).
+    /// Records a failed attempt to recover from `error`. The result is that of
+    /// [`continue_auto_recovery`](Self::continue_auto_recovery).
     fn note_failed_attempt(&self, recovery: &mut AutoRecovery, error: &Error) -> Option<Option<Error>> {
         recovery.failed += 1;
         let tries = u64::try_from(self.options.max_bgerror_resume_count).unwrap_or(0);
@@ -505,7 +522,8 @@ impl DbInner {
         )))
     }
 
-    /// True if the file system has room for what a recovery writes: the memtables, and the outputs of compactions that had none.
+    /// True if the file system has space for the output of a recovery: the memtables, and the outputs of the
+    /// compactions that had no space.
     fn has_room(&self) -> bool {
         let needed = {
             let state = self.state.lock();
@@ -531,7 +549,7 @@ impl DbInner {
         has(&self.dir, needed) && (self.wal_dir == self.dir || has(&self.wal_dir, 1))
     }
 
-    /// Ends an automatic recovery, if one has begun.
+    /// Ends the automatic recovery, if one is in progress.
     pub(crate) fn end_auto_recovery(&self, under_way: &mut Option<AutoRecovery>, new_error: Option<Error>) {
         let Some(recovery) = under_way.take() else {
             return;

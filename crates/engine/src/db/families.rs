@@ -36,26 +36,26 @@ use crate::timed_hooks;
 use crate::trace::QueryTrace;
 
 impl Db {
-    /// The column family of that name, if there is one.
+    /// The column family of that name, if it exists.
     pub fn column_family(&self, name: &str) -> Option<ColumnFamily> {
         let inner = self.inner();
         let family = inner.family_by_name(name).filter(|_| !inner.is_closed());
         family.map(ColumnFamily)
     }
 
-    /// The column family of that id, if there is one.
+    /// The column family of that id, if it exists.
     pub fn column_family_by_id(&self, id: u32) -> Option<ColumnFamily> {
         let inner = self.inner();
         let family = inner.family_by_id(id).filter(|_| !inner.is_closed());
         family.map(ColumnFamily)
     }
 
-    /// The family every database has.
+    /// The default family, which every database has.
     pub fn default_column_family(&self) -> ColumnFamily {
         ColumnFamily(self.inner().default_family.clone())
     }
 
-    /// All column families, by id, but the one that statistics are kept in
+    /// All column families in the order of their ids, except the one that stores statistics
     /// ([`persist_stats_to_disk`](Options::persist_stats_to_disk)).
     pub fn column_families(&self) -> Vec<ColumnFamily> {
         let inner = self.inner();
@@ -67,17 +67,18 @@ impl Db {
             .collect()
     }
 
-    /// Creates a column family. `InvalidArgument` if there is one of that name.
+    /// Creates a column family. `InvalidArgument` if the name exists.
     pub fn create_column_family(&self, name: &str, options: &ColumnFamilyOptions) -> Result<ColumnFamily> {
         self.inner().check_open()?;
         self.inner().create_column_family(name, options)
     }
 
-    /// Creates a column family of each name, in this order, and writes the OPTIONS file once. Created one by one each writes it, with all that are there,
-    /// which for many families costs the square of their number.
+    /// Creates column families in the given order and writes the OPTIONS file once. Created one by one, each
+    /// writes an OPTIONS file with all families, so that the cost grows with the square of their number.
     ///
     /// # Errors
-    /// Those of [`create_column_family`](Self::create_column_family), of the first that cannot be created: those before it are there.
+    /// Those of [`create_column_family`](Self::create_column_family) for the first family that fails. The
+    /// families before it are created.
     pub fn create_column_families(
         &self,
         families: &[(&str, &ColumnFamilyOptions)],
@@ -86,15 +87,15 @@ impl Db {
         self.inner().create_column_families(families)
     }
 
-    /// Drops a column family: its handles read on, its files go when nobody reads them any more.
-    /// `InvalidArgument` for the default family.
+    /// Drops a column family. Its handles can still read, and its files are deleted when they are no longer
+    /// read. `InvalidArgument` for the default family.
     pub fn drop_column_family(&self, family: &ColumnFamily) -> Result<()> {
         self.inner().check_open()?;
         self.inner().drop_column_family(&family.0)
     }
 }
 
-/// What every family of a database shares.
+/// The parts that all families of a database share.
 pub(crate) struct Shared<'a> {
     pub options: &'a Options,
     pub dir: &'a Path,
@@ -106,7 +107,7 @@ pub(crate) struct Shared<'a> {
     pub stats: &'a Arc<Stats>,
 }
 
-/// Puts a family together from its options and, for what they leave open, from the OPTIONS file.
+/// Creates a family from its options. The components that they leave open come from the OPTIONS file.
 pub(crate) fn assemble(
     shared: &Shared<'_>,
     id: u32,
@@ -160,13 +161,13 @@ pub(crate) fn assemble(
             direct: shared.options.use_direct_reads,
             mmap: shared.options.allow_mmap_reads,
             advise_random: shared.options.advise_random_on_open,
-            // From the disk itself it would be read again, not from the system's cache.
+            // A later read would come from the disk itself, not from the page cache.
             caches_first_reads: options.table.caches_first_reads || shared.options.use_direct_reads,
             auto_readahead: options.table.auto_readahead(),
             block_protection_bytes_per_key: options.block_protection_bytes_per_key as u8,
             verify_unique_ids: shared.options.verify_sst_unique_id_in_manifest,
             metadata_caching: [false, true].map(|flushed| options.table.metadata_caching(flushed)),
-            // RocksDB's bound of what is like a flushed file.
+            // RocksDB's limit for tables that count as freshly flushed.
             largest_flushed: options.write_buffer_size / 2 * 3,
             num_levels: options.num_levels as usize,
             uncache_aggressiveness: match shared.options.allow_mmap_reads {
@@ -227,7 +228,8 @@ pub(crate) fn assemble(
     })
 }
 
-/// The operator an OPTIONS file names: `StringAppendOperator`, or `{id=StringAppendOperator;delimiter=,;}`.
+/// The merge operator named in an OPTIONS file: `StringAppendOperator`, or
+/// `{id=StringAppendOperator;delimiter=,;}`.
 pub(crate) fn stored_merger(text: &str) -> Merger {
     match merge::from_text(text) {
         Ok(operator) => Merger::Operator(operator),
@@ -236,7 +238,7 @@ pub(crate) fn stored_merger(text: &str) -> Merger {
     }
 }
 
-/// An empty memtable for a family of that order and with these options.
+/// An empty memtable with this order and these options.
 pub(crate) fn new_memtable(cmp: &InternalComparator, options: &ColumnFamilyOptions) -> Arc<Memtable> {
     let options = MemtableOptions {
         protection_bytes_per_key: options.memtable_protection_bytes_per_key as u8,
@@ -252,7 +254,7 @@ pub(crate) fn new_memtable(cmp: &InternalComparator, options: &ColumnFamilyOptio
     Arc::new(Memtable::new(cmp.clone(), options))
 }
 
-/// The filter of each memtable: `memtable_prefix_bloom_size_ratio`.
+/// The filter of each memtable, by `memtable_prefix_bloom_size_ratio`.
 fn memtable_filter(options: &ColumnFamilyOptions) -> Option<FilterOptions> {
     let bytes = (options.write_buffer_size as f64 * options.memtable_prefix_bloom_size_ratio) as usize;
     let filter = FilterOptions {
@@ -264,7 +266,7 @@ fn memtable_filter(options: &ColumnFamilyOptions) -> Option<FilterOptions> {
     (bytes > 0 && holds_something).then_some(filter)
 }
 
-/// A family's state as it is opened: no rows in memory.
+/// The state of a family at its open, without rows in memory.
 pub(crate) fn fresh_state(
     family: Arc<Family>,
     version: Arc<Version>,
@@ -357,7 +359,7 @@ impl DbInner {
         outcome.and(written).map(|()| created)
     }
 
-    /// Creates a family without telling the OPTIONS file.
+    /// Creates a family without writing the OPTIONS file.
     pub(crate) fn add_column_family(&self, name: &str, options: &ColumnFamilyOptions) -> Result<Arc<Family>> {
         crate::db::open::check_family_options(&self.options, name, options)?;
         let mut options = options.clone();
@@ -368,7 +370,7 @@ impl DbInner {
         for own in &options.cf_paths {
             crate::db::open::create_dir(&*self.options.fs, &own.path)?;
         }
-        // With the write queue's lock no other family comes or goes, and no WAL begins.
+        // Under the write queue's lock, no other family is created or dropped, and no WAL begins.
         let writer = self.writer.lock();
         let mut state = self.state.lock();
         state.check_writable()?;
@@ -415,7 +417,7 @@ impl DbInner {
         let mut state = self.state.lock();
         state.check_writable()?;
         family.check_writable()?;
-        // The WALs that the other families need: a family without rows keeps an old log number.
+        // The WALs that the other families need: the log number of a family without rows does not advance.
         let needed = state.oldest_needed_wal_without(family.id);
         let edit = VersionEdit {
             column_family: family.id,
@@ -428,7 +430,7 @@ impl DbInner {
         recorded.min_log_number_to_keep = recorded.min_log_number_to_keep.max(needed);
         family.dropped.store(true, Ordering::Release);
         if let Some(mut gone) = state.families.remove(&family.id) {
-            // Its handles go on reading until the database is closed.
+            // The handles of the family read until the database is closed.
             state
                 .dropped_families
                 .retain(|dropped| dropped.strong_count() > 0);
@@ -458,7 +460,7 @@ impl DbInner {
         self.write_options_file()
     }
 
-    /// Makes lookups by id and name find what `state` holds.
+    /// Updates the lookups by id and name to the families in `state`.
     pub(crate) fn reindex(&self, state: &super::state::DbState) {
         let mut index = super::FamilyIndex::default();
         for family in state.families.values() {

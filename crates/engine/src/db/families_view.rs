@@ -1,4 +1,4 @@
-//! Several families as of one moment: iterators over them, and keys of them.
+//! Consistent reads of several families: iterators over them, and lookups in them.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -17,16 +17,18 @@ use crate::read::multi_cf_iterator::MultiCfIterator;
 use crate::read::super_version::SuperVersion;
 use crate::read::value::PinnedValue;
 
-/// Looks at super versions that change meanwhile, before the database mutex is taken.
+/// The number of attempts to get unchanged super versions before the database mutex is taken.
 const ATTEMPTS: usize = 3;
 
 impl Db {
-    /// An iterator over each of `families`, in their order, all as of one moment: no write of another thread is seen in one and not in
-    /// another. Otherwise as [`iter_cf`](Db::iter_cf). [Refreshed](DbIterator::refresh), an iterator reads as of a moment of its own;
-    /// so does a [tailing](ReadOptions::tailing) one, from its next seek on.
+    /// Returns an iterator over each of `families`, in their order, all consistent with one moment: a write
+    /// of another thread is visible in all of them or in none. See [`iter_cf`](Db::iter_cf) for the rest.
+    /// After a [refresh](DbIterator::refresh) an iterator reads as of a moment of its own, and so does a
+    /// [tailing](ReadOptions::tailing) one from its next seek on.
     ///
     /// # Errors
-    /// `InvalidArgument` for a family of another database; what an iterator cannot read is its [`status`](DbIterator::status).
+    /// `InvalidArgument` for a family of another database. Read errors are in the
+    /// [`status`](DbIterator::status) of the iterators.
     pub fn new_iterators(
         &self,
         options: &ReadOptions,
@@ -42,11 +44,13 @@ impl Db {
         Ok(families.iter().zip(super_versions).map(over).collect())
     }
 
-    /// One iterator over the keys of all `families`, as of one moment: each key once, with the columns that the families have for it. It is
-    /// RocksDB's `NewCoalescingIterator` and its `NewAttributeGroupIterator`: see [`MultiCfIterator`].
+    /// Returns one iterator over the keys of all `families`, as of one moment: it shows each key once, with
+    /// the columns that the families have for it. It covers RocksDB's `NewCoalescingIterator` and
+    /// `NewAttributeGroupIterator`: see [`MultiCfIterator`].
     ///
     /// # Errors
-    /// `InvalidArgument` for no family, families of another database, and families in different orders.
+    /// `InvalidArgument` if there is no family, or if families belong to another database or have different
+    /// orders.
     pub fn multi_cf_iterator(
         &self,
         options: &ReadOptions,
@@ -66,8 +70,8 @@ impl Db {
         Ok(MultiCfIterator::new(families.zip(iterators).collect()))
     }
 
-    /// The values of keys of several families, all as of one moment, in the order of `keys`. Otherwise as
-    /// [`multi_get_pinned`](Db::multi_get_pinned), which looks up the keys of a family side by side.
+    /// Returns the values of keys of several families, all as of one moment, in the order of `keys`. See
+    /// [`multi_get_pinned`](Db::multi_get_pinned), which looks up the keys of one family concurrently.
     pub fn multi_get_families<K: AsRef<[u8]>>(
         &self,
         options: &ReadOptions,
@@ -81,7 +85,8 @@ impl Db {
 }
 
 impl DbInner {
-    /// Super versions of `families` that have all that is visible at the sequence number beside them: that of `snapshot`, or the newest.
+    /// Super versions of `families` with everything visible at the sequence number that is returned with
+    /// them: that of `snapshot`, or the newest.
     pub(super) fn view_of_families(
         &self,
         snapshot: Option<&Snapshot>,
@@ -98,7 +103,8 @@ impl DbInner {
         };
         let (super_versions, seqno): (Vec<Arc<SuperVersion>>, SeqNo) = match (snapshot, &self.secondary) {
             (Some(snapshot), _) => held(snapshot),
-            // A secondary installs the super versions of its families one by one, and shows them together.
+            // A secondary installs the super versions of its families one by one, and publishes them
+            // together.
             (None, Some(secondary)) => held(&self.snapshots.take_view(secondary.view(), None)),
             (None, None) => self.newest_view_of(families),
         };
@@ -120,7 +126,8 @@ impl DbInner {
         };
         for _ in 0..ATTEMPTS {
             let view = load();
-            // If a memtable was switched in between, rows up to that number may lie where one of these does not look.
+            // If a memtable was switched in between, rows up to that number may be in memtables that these
+            // super versions do not have.
             let is_newest = |(family, super_version): (&&ColumnFamily, &Arc<SuperVersion>)| {
                 Arc::ptr_eq(super_version, &family.0.super_version.load())
             };
@@ -128,12 +135,13 @@ impl DbInner {
                 return view;
             }
         }
-        // Super versions are installed under the mutex.
+        // Super versions are only installed under the database mutex.
         let _state = self.state.lock();
         load()
     }
 
-    /// Looks for `answer` of keys of several families in one view, family by family; `keys` has a key for each of `families`.
+    /// Looks up `answer` for keys of several families in one view, family by family; `keys` has one key for
+    /// each of `families`.
     pub(super) fn multi_get_over(
         &self,
         options: &ReadOptions,

@@ -1,4 +1,4 @@
-//! Keeps obsolete files while somebody copies or links what was live.
+//! Holds that keep obsolete files while a backup or a user copies or links the live files.
 
 use std::fmt;
 
@@ -6,20 +6,22 @@ use base::{Error, Result};
 
 use super::{Db, DbInner};
 
-/// Holds of whoever asked by the name that RocksDB has for it.
+/// The holder's name for calls of [`Db::disable_file_deletions`].
 const APPLICATION: &str = "disable_file_deletions";
 
 impl Db {
-    /// Deletes no file of the database until [`enable_file_deletions`](Db::enable_file_deletions) was called as often as this:
-    /// what [`live_files`](Db::live_files) names then stays, to be copied or linked. Files that become obsolete meanwhile take
-    /// space; a close leaves them to the next open. Returns when no deletion is at work.
+    /// Stops the deletion of files until [`enable_file_deletions`](Db::enable_file_deletions) has been called
+    /// as often as this, so that the files in [`live_files`](Db::live_files) can be copied or linked. Files
+    /// that become obsolete meanwhile occupy space; after a close, the next open deletes them. Returns when
+    /// no deletion is running.
     pub fn disable_file_deletions(&self) {
         let inner = self.inner();
         inner.obsolete.hold(APPLICATION, inner.options.clock.now());
     }
 
-    /// Takes one [`disable_file_deletions`](Db::disable_file_deletions) back; with the last one, what became obsolete meanwhile
-    /// is deleted in the background, unless somebody else holds it. `InvalidArgument` if there is none to take back.
+    /// Takes back one [`disable_file_deletions`](Db::disable_file_deletions). After the last one, obsolete
+    /// files are deleted in the background, unless another holder keeps them. `InvalidArgument` if file
+    /// deletions are not disabled.
     pub fn enable_file_deletions(&self) -> Result<()> {
         self.inner().check_open()?;
         match self.inner().obsolete.release_one_of(APPLICATION) {
@@ -28,8 +30,9 @@ impl Db {
         }
     }
 
-    /// As [`disable_file_deletions`](Db::disable_file_deletions), until what it gives is dropped. [`Db::pins`] names `holder`.
-    /// Backups, checkpoints and exports do it themselves.
+    /// Stops the deletion of files, as [`disable_file_deletions`](Db::disable_file_deletions) does, until the
+    /// returned guard is dropped. [`Db::pins`] shows `holder`. Backups, checkpoints and exports call it
+    /// themselves.
     ///
     /// ```
     /// # fn main() -> esker::Result<()> {
@@ -46,7 +49,7 @@ impl Db {
     }
 }
 
-/// While it lives no file of the database is deleted: [`Db::hold_file_deletions`].
+/// While this guard lives, no file of the database is deleted: see [`Db::hold_file_deletions`].
 #[must_use = "files are deleted again once it is dropped"]
 pub struct NothingIsDeleted<'a> {
     db: &'a DbInner,

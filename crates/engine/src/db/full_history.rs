@@ -1,4 +1,4 @@
-//! Timestamps below which compactions drop versions.
+//! The timestamp below which compactions drop old versions.
 
 use base::{Error, Result};
 use manifest::VersionEdit;
@@ -7,12 +7,14 @@ use super::Db;
 use super::column_family::ColumnFamily;
 
 impl Db {
-    /// From now on compactions of `family` drop versions that are older than `timestamp` and hidden by newer ones that are older than it,
-    /// too, and reads at an older timestamp fail: RocksDB's `IncreaseFullHistoryTsLow`. The MANIFEST remembers it. Nothing happens if it
-    /// is the timestamp that holds already.
+    /// Allows compactions of `family` to drop versions older than `timestamp` that are hidden by newer
+    /// versions also older than it, and makes reads at older timestamps fail: RocksDB's
+    /// `IncreaseFullHistoryTsLow`. The timestamp is recorded in the MANIFEST. Setting the current timestamp
+    /// again does nothing.
     ///
     /// # Errors
-    /// `InvalidArgument` if the family has no timestamps, or none of this length, or if a newer one holds already.
+    /// `InvalidArgument` if the family has no timestamps or timestamps of another length, or if the current
+    /// one is newer.
     pub fn increase_full_history_ts_low(&self, family: &ColumnFamily, timestamp: &[u8]) -> Result<()> {
         let inner = self.inner();
         self.check_timestamps(family)?;
@@ -29,7 +31,7 @@ impl Db {
             )));
         }
         let mut state = inner.state.lock();
-        // With the MANIFEST claimed no other thread changes what is compared.
+        // While this thread has claimed the MANIFEST, no other thread changes the timestamp.
         inner.claim_manifest(&mut state)?;
         let order = match state.family_mut(family.id()) {
             Ok(own) if own.full_history_ts_low.is_empty() => std::cmp::Ordering::Greater,
@@ -58,7 +60,8 @@ impl Db {
         })
     }
 
-    /// The timestamp below which compactions of `family` drop versions; empty if there is none. RocksDB's `GetFullHistoryTsLow`.
+    /// The timestamp below which compactions of `family` drop versions; empty if there is none. RocksDB's
+    /// `GetFullHistoryTsLow`.
     ///
     /// # Errors
     /// `InvalidArgument` if the family has no timestamps.

@@ -1,4 +1,4 @@
-//! What a database consists of at a moment, file by file: what checkpoints link and backups copy.
+//! The files that a database consists of at one moment: checkpoints link them, backups copy them.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,33 +13,33 @@ use crate::options::FlushOptions;
 use crate::options::file::OptionsFile;
 use crate::version_set::{VersionSet, manifest_state};
 
-/// What goes into [`Db::live_files_storage_info`].
+/// Options of [`Db::live_files_storage_info`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LiveFilesStorageInfoOptions {
-    /// Bytes of WAL from which on memtables are flushed first; with fewer the WALs are among the files instead. 0 always flushes.
-    /// Default: 0. Rows no WAL holds are flushed in any case.
+    /// If the WALs have at least this many bytes, memtables are flushed first; otherwise the WALs are among
+    /// the files. 0 always flushes. Rows without a WAL are flushed in any case. Default: 0.
     pub wal_size_for_flush: u64,
 }
 
-/// A file that belongs to a database as it was at a moment.
+/// A file that belongs to a database at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LiveFileStorageInfo {
-    /// Its name in [`directory`](Self::directory), which says what it is.
+    /// The name in [`directory`](Self::directory), which also tells the kind of the file.
     pub relative_filename: String,
-    /// Where it lies: in the directory of the database or of the WALs.
+    /// The directory of the file: that of the database or of the WALs.
     pub directory: PathBuf,
-    /// Bytes that count. The file may have grown since.
+    /// The number of bytes that belong to the moment. The file may have grown since.
     pub size: u64,
-    /// What is to stand in the file, whatever lies on the disk.
+    /// The contents that a copy of the file must have instead of those on disk, if set.
     pub replacement_contents: Option<Vec<u8>>,
-    /// Name of the checksum function over the whole file, as the MANIFEST has it; empty: there is none.
+    /// The name of the checksum function of the whole file, from the MANIFEST; empty if there is none.
     pub file_checksum_func_name: String,
-    /// That checksum.
+    /// The checksum of the whole file.
     pub file_checksum: Vec<u8>,
 }
 
 impl LiveFileStorageInfo {
-    /// Where it lies.
+    /// The path of the file.
     pub fn path(&self) -> PathBuf {
         self.directory.join(&self.relative_filename)
     }
@@ -65,22 +65,25 @@ impl LiveFileStorageInfo {
     }
 }
 
-/// A database as it was at a moment.
+/// A database at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LiveFilesStorageInfo {
-    /// Tables, blob files, WALs, MANIFEST, CURRENT, OPTIONS.
+    /// Tables, blob files, WALs, MANIFEST, CURRENT and OPTIONS.
     pub files: Vec<LiveFileStorageInfo>,
-    /// The sequence number of its last row.
+    /// The sequence number of the last row.
     pub sequence_number: SeqNo,
 }
 
 impl Db {
-    /// The files that are this database as it is now, over all column families at once. Call it between
-    /// [`disable_file_deletions`](Db::disable_file_deletions) and [`enable_file_deletions`](Db::enable_file_deletions), or
-    /// files may be gone before they are copied.
+    /// Returns the files that make up the database now, consistent over all column families. Call it between
+    /// [`disable_file_deletions`](Db::disable_file_deletions) and
+    /// [`enable_file_deletions`](Db::enable_file_deletions); otherwise files may be deleted before they are
+    /// copied.
     ///
-    /// Tables, blob files and WALs among them change no more; MANIFEST, CURRENT and OPTIONS, which names no
-    /// [`wal_dir`](crate::Options::wal_dir), come as [`replacement_contents`](LiveFileStorageInfo::replacement_contents). Writers wait while a WAL is begun, no longer.
+    /// The tables, blob files and WALs do not change any more. MANIFEST, CURRENT and OPTIONS (without its
+    /// [`wal_dir`](crate::Options::wal_dir)) come as
+    /// [`replacement_contents`](LiveFileStorageInfo::replacement_contents). Writers wait only while a new WAL
+    /// is begun.
     pub fn live_files_storage_info(
         &self,
         options: &LiveFilesStorageInfoOptions,
@@ -107,7 +110,8 @@ impl DbInner {
             files.push(LiveFileStorageInfo::new(path, size));
         }
         if let Some((path, file)) = OptionsFile::newest(fs, &self.dir)? {
-            // The WALs lie beside the other files then: those in the directory that it names are of this database.
+            // A copy has its WALs in the directory of the other files, and `wal_dir` would name those of this
+            // database.
             let text = file.without("wal_dir").text();
             files.push(LiveFileStorageInfo::replaced(path, text.into_bytes()));
         }
@@ -131,16 +135,16 @@ impl DbInner {
         self.flush_all(&FlushOptions::at_once())
     }
 
-    /// What the database consists of now: what its MANIFEST says, files that change no more, and the numbers of WALs that are
-    /// complete. Everything that was written is in one of them.
+    /// The current contents of the database: the state for its MANIFEST, the files that no longer change, and
+    /// the numbers of the complete WALs. Every row that was written is in one of them.
     fn contents_now(&self) -> Result<(ManifestState, Vec<LiveFileStorageInfo>, Vec<u64>)> {
         let mut writer = self.writer.lock();
         self.state.lock().check_writable()?;
         self.switch_wal(&mut writer)?;
-        // Under the write queue's lock nothing is written, no family comes or goes, no WAL is begun.
+        // Under the write queue's lock no row is written, no family is created or dropped, and no WAL begins.
         let state = self.state.lock();
         let mut manifest = manifest_state(&state, writer.last_seqno);
-        // A copy has everything in one directory.
+        // A copy has all its files in one directory.
         manifest.put_in_one_directory()?;
         let mut files = Vec::new();
         for own in state.families.values() {
@@ -172,12 +176,12 @@ impl DbInner {
         Ok((manifest, files, wals))
     }
 
-    /// A MANIFEST that says this and nothing else, and the CURRENT that names it.
+    /// A MANIFEST with exactly this state, and the CURRENT that names it.
     fn manifest_files(&self, state: ManifestState) -> Result<[LiveFileStorageInfo; 2]> {
         // The record format has one writer, which writes to files.
         let fs = Arc::new(MemFs::new());
         fs.create_dir_all(&self.dir)?;
-        // Numbers files beyond all that is there.
+        // Uses a file number larger than all existing ones.
         let versions = VersionSet::new(fs.clone(), &self.dir, self.versions.next_file_number(), u64::MAX);
         versions.begin_manifest(|next_file_number| ManifestState {
             next_file_number,
@@ -195,7 +199,7 @@ impl DbInner {
     }
 }
 
-/// Gives a table LevelDB's name if that is what it lies under.
+/// Renames a table in the list to LevelDB's `.ldb`, if the file has that name on disk.
 fn find_older_name(fs: &dyn FileSystem, file: &mut LiveFileStorageInfo) -> Result<()> {
     let Some(stem) = file.relative_filename.strip_suffix(".sst") else {
         return Ok(());
