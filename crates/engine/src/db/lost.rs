@@ -1,5 +1,5 @@
-//! The directory `lost` in that of a database: files that the database does without, and that may hold what is missing elsewhere.
-//! Opens and RocksDB pass over it.
+//! The directory `lost` of a database: files that the database does not need, but that may hold data missing
+//! elsewhere. Opens, and RocksDB, ignore it.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ use vfs::FileSystem;
 
 use super::checkpoint::copy;
 
-/// Its name.
+/// The name of the directory.
 pub(crate) const LOST: &str = "lost";
 
 /// The directory `lost` of one database.
@@ -19,7 +19,8 @@ pub(crate) struct Lost<'a> {
 }
 
 impl<'a> Lost<'a> {
-    /// That of the database in `db_dir`, which is created if missing, and its name made durable.
+    /// The directory `lost` of the database in `db_dir`. It is created if it does not exist, and its name is
+    /// made durable.
     pub fn create(fs: &'a dyn FileSystem, db_dir: &Path) -> Result<Lost<'a>> {
         let dir = db_dir.join(LOST);
         fs.create_dir_all(&dir)?;
@@ -27,12 +28,12 @@ impl<'a> Lost<'a> {
         Ok(Lost { fs, dir })
     }
 
-    /// Where it lies.
+    /// The path of the directory.
     pub fn dir(&self) -> &Path {
         &self.dir
     }
 
-    /// Moves a file of the database there. Gives its path.
+    /// Moves a file of the database to `lost`. Returns its new path.
     pub fn take(&self, path: &Path) -> Result<PathBuf> {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let to = free_name(self.fs, &self.dir, &name)?;
@@ -49,19 +50,20 @@ impl<'a> Lost<'a> {
         Ok(to)
     }
 
-    /// Gives a file another name there, or a copy, unless one of that name and size is there already: an earlier attempt was cut off.
-    /// [`sync`](Lost::sync) makes the name durable.
+    /// Links or copies a file to `lost`, unless an interrupted attempt has left one of that name and size
+    /// there. [`sync`](Lost::sync) makes the name durable.
     pub fn keep(&self, path: &Path) -> Result<PathBuf> {
         keep_in(self.fs, path, &self.dir)
     }
 
-    /// Makes the names there durable.
+    /// Makes the names in the directory durable.
     pub fn sync(&self) -> Result<()> {
         self.fs.sync_dir(&self.dir)
     }
 }
 
-/// Gives `path` a second name of the same kind in `lost`, unless it has one there, and gives that name. The name is not yet durable.
+/// Gives `path` a second name in `lost`, unless a file of its name and size is there, and returns that name.
+/// The name is not durable yet.
 pub(crate) fn keep_in(fs: &dyn FileSystem, path: &Path, lost: &Path) -> Result<PathBuf> {
     let name = path.file_name().unwrap_or_default();
     let same = lost.join(name);
@@ -71,14 +73,14 @@ pub(crate) fn keep_in(fs: &dyn FileSystem, path: &Path, lost: &Path) -> Result<P
     let to = free_name(fs, lost, &name.to_string_lossy())?;
     match fs.link(path, &to) {
         Err(error) if error.kind() == ErrorKind::NoSpace => return Err(error),
-        // Not every file system has links, and the directory may be on another one.
+        // Some file systems have no links, and the directory may be on another one.
         Err(_) => copy(fs, path, &to, &Progress::new())?,
         Ok(()) => {}
     }
     Ok(to)
 }
 
-/// A name in `lost` that nothing has.
+/// A name in `lost` that no file has.
 fn free_name(fs: &dyn FileSystem, lost: &Path, name: &str) -> Result<PathBuf> {
     let mut to = lost.join(name);
     let mut nth = 1;

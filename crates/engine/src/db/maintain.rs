@@ -1,4 +1,4 @@
-//! What users ask of background work: flush now, compact a range, wait until nothing is left to do.
+//! Background work on request: flush now, compact a range, wait until no work is left.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -16,28 +16,32 @@ use crate::options::{CompactFilesOptions, CompactRangeOptions, FlushOptions};
 use crate::write::queue::Settled;
 
 impl Db {
-    /// Writes the default family's memtable to a table; see [`flush_cf`](Db::flush_cf).
+    /// Flushes the default family's memtable to a table; see [`flush_cf`](Db::flush_cf).
     pub fn flush(&self, options: &FlushOptions) -> Result<()> {
         self.inner().check_open()?;
         self.inner()
             .flush(options, &[self.inner().default_family.clone()])
     }
 
-    /// Writes the memtables of `families` to tables, so that no WAL is needed for them. With [`atomic_flush`](crate::Options::atomic_flush) or
-    /// [`force_atomic_flush`](FlushOptions::force_atomic_flush) their tables come into the database in one step: a crash leaves those of all
-    /// these families or of none. Families that are not named stay as they are.
+    /// Flushes the memtables of `families` to tables, so that no WAL is needed for their rows. With
+    /// [`atomic_flush`](crate::Options::atomic_flush) or
+    /// [`force_atomic_flush`](FlushOptions::force_atomic_flush) the tables are installed in one step: after a
+    /// crash the database has those of all these families or of none. Other families are not flushed, except
+    /// with `atomic_flush`.
     pub fn flush_cf(&self, options: &FlushOptions, families: &[ColumnFamily]) -> Result<()> {
         self.inner().check_open()?;
         let families: Vec<_> = families.iter().map(|family| family.0.clone()).collect();
         self.inner().flush(options, &families)
     }
 
-    /// Compacts the keys of `family` from `begin` to `end`, both inclusive, `None` for the first and the last: flushes,
-    /// then merges level by level down to the last that holds such keys. Returns when that is done.
+    /// Compacts the keys of `family` from `begin` to `end` (both inclusive; `None` for the first and the last
+    /// key): flushes, then merges level by level down to the last level with such keys. Returns when the
+    /// compaction is complete.
     ///
     /// # Errors
-    /// `InvalidArgument` for options that cannot be, each by its name. `Incomplete` if it is called off:
-    /// [`canceled`](CompactRangeOptions::canceled), [`disable_manual_compaction`](Db::disable_manual_compaction).
+    /// `InvalidArgument` for impossible options, each by its name. `Incomplete` if the compaction is
+    /// cancelled by [`canceled`](CompactRangeOptions::canceled) or
+    /// [`disable_manual_compaction`](Db::disable_manual_compaction).
     pub fn compact_range(
         &self,
         family: &ColumnFamily,
@@ -49,13 +53,14 @@ impl Db {
         self.inner().compact_range(&family.0, options, begin, end)
     }
 
-    /// Compacts the files of these [numbers](super::property::LiveFile::number) to `output_level`, with what else must go along so
-    /// that newer data stays above older: files of L0 that are older and overlap them, and the files in their key range in every
-    /// level down to the output. On the caller's thread; gives the numbers of the files that take their place.
+    /// Compacts the files of these [numbers](super::property::LiveFile::number) to `output_level`, on the
+    /// caller's thread. Other files are included if newer data would otherwise come below older data:
+    /// overlapping older files of L0, and the files in the key range in every level down to the output.
+    /// Returns the numbers of the output files.
     ///
     /// # Errors
-    /// `InvalidArgument` if there is no such file or level, or the output lies above a file. `Aborted` if a file that is needed
-    /// is in another compaction.
+    /// `InvalidArgument` if a file or the level does not exist, or the output level is above a file.
+    /// `Aborted` if another compaction has one of the files.
     pub fn compact_files(
         &self,
         family: &ColumnFamily,
@@ -71,15 +76,16 @@ impl Db {
         inner.compact_named_files(&family.0, options, numbers, output_level)
     }
 
-    /// Returns when no flush and no compaction is at work or due: by what was written before, and by snapshots that were released. A failure that
-    /// stops writes, or compactions as long as they have no room, is the error.
+    /// Waits until no flush or compaction is running or due because of earlier writes and released snapshots.
+    /// Returns an error if a failure stops writes, or if compactions have no disk space.
     pub fn wait_for_compact(&self) -> Result<()> {
         self.inner().check_open()?;
         self.inner().wait_for_compact()
     }
 
-    /// Returns when every obsolete file is closed, and deleted unless somebody [holds](Db::hold_file_deletions) it: what RocksDB's
-    /// `WaitForCompactOptions::wait_for_purge` adds to a wait for compactions.
+    /// Waits until every obsolete file is closed, and deleted unless a [hold](Db::hold_file_deletions) keeps
+    /// it. This is the part that RocksDB's `WaitForCompactOptions::wait_for_purge` adds to a wait for
+    /// compactions.
     pub fn wait_for_purge(&self) -> Result<()> {
         let inner = self.inner();
         inner.check_open()?;
@@ -88,7 +94,7 @@ impl Db {
     }
 }
 
-/// `InvalidArgument` for a directory that the family has not.
+/// `InvalidArgument` if the family has no directory of that number.
 fn check_path_id(family: &Family, path_id: Option<u32>) -> Result<()> {
     match path_id {
         Some(id) if id as usize >= family.paths.len() => {
@@ -127,12 +133,12 @@ impl DbInner {
         if options.listener_wait {
             self.wait_for_flush_reports(&ids)?;
         }
-        // A flush that a drop called off has made nothing durable.
+        // A flush cancelled by the drop of its family has made no row durable.
         families.iter().try_for_each(|family| family.check_writable())
     }
 
-    /// Waits until a flush of each of `families` would neither delay nor stop writes, or its memtable is another than now, or nothing is to be
-    /// expected that helps.
+    /// Waits until, for each of `families`, a flush would neither delay nor stop writes, the memtable has
+    /// been replaced, or no running or due job would reduce the stall.
     fn wait_for_mild_flush(&self, families: &[u32]) -> Result<()> {
         let mut state = self.state.lock();
         let of = |state: &DbState, id: &u32| Some(state.families.get(id)?.mem.table.clone());
@@ -154,15 +160,17 @@ impl DbInner {
         })
     }
 
-    /// Makes what the memtables of `families` hold now immutable, with the write queue's lock, which it releases while it waits for room. As
-    /// writers do it waits while writes are stopped; it is not delayed. True if it has waited.
+    /// Makes the current memtables of `families` immutable. The caller holds the write queue's lock, which is
+    /// released while this waits for room. Like a writer, it waits while writes are stopped, but it is not
+    /// delayed. True if it has waited.
     pub(crate) fn switch_to_flush(&self, writer: &mut Settled<'_>, families: &[u32]) -> Result<bool> {
         let waited = self.wait_to_switch(writer, families)?;
         self.switch_memtables(writer, families)?;
         Ok(waited)
     }
 
-    /// Waits until the memtables of `families` may become immutable; see [`switch_to_flush`](Self::switch_to_flush).
+    /// Waits until the memtables of `families` may become immutable; see
+    /// [`switch_to_flush`](Self::switch_to_flush).
     fn wait_to_switch(&self, writer: &mut Settled<'_>, families: &[u32]) -> Result<bool> {
         let mut waited = false;
         loop {
@@ -183,7 +191,8 @@ impl DbInner {
         }
     }
 
-    /// Makes the memtables of `families` immutable so that one flush takes them all. From before they are, no flush takes one of them alone.
+    /// Makes the memtables of `families` immutable so that one flush takes them all. The group exists before
+    /// they are immutable, so that no flush takes one of them alone.
     fn switch_together(&self, writer: &mut Settled<'_>, families: &[u32]) -> Result<()> {
         self.state.lock().flush_groups.push(FlushGroup {
             families: families.to_vec(),
@@ -191,7 +200,7 @@ impl DbInner {
         });
         let switched = self.switch_memtables(writer, families);
         let mut state = self.state.lock();
-        // With the write queue's lock nobody else forms one.
+        // Under the write queue's lock no other thread forms a group.
         match switched {
             Ok(()) => state
                 .flush_groups
@@ -202,7 +211,7 @@ impl DbInner {
         switched
     }
 
-    /// Flushes `family` for something that is not a flush; with `atomic_flush` all others with it.
+    /// Flushes `family` on behalf of another operation; with `atomic_flush` all families are flushed with it.
     pub(crate) fn flush_for(&self, options: &FlushOptions, family: &Arc<Family>) -> Result<()> {
         match self.options.atomic_flush {
             true => self.flush_all(options),
@@ -210,13 +219,13 @@ impl DbInner {
         }
     }
 
-    /// Flushes every family, however many there are by then.
+    /// Flushes every family, including those created meanwhile.
     pub(crate) fn flush_all(&self, options: &FlushOptions) -> Result<()> {
         loop {
             let mut families: Vec<_> = self.index.load().by_id.values().cloned().collect();
             families.retain(|family| !family.dropped.load(Ordering::Acquire));
             match self.flush(options, &families) {
-                // The others have to be flushed all the same.
+                // The other families must be flushed nevertheless.
                 Err(error) if error.kind() == ErrorKind::ColumnFamilyDropped => {}
                 outcome => return outcome,
             }
@@ -229,8 +238,8 @@ impl DbInner {
         self.wait_for_flush(&pending, DbState::check_writable)
     }
 
-    /// Has the immutable memtables of `families` flushed, and gives the newest of each. Those switched later are somebody else's
-    /// business.
+    /// Requests a flush of the immutable memtables of `families`, and returns the newest memtable of each.
+    /// Memtables switched later are not part of it.
     pub(super) fn request_flush(&self, families: &[u32], reason: FlushReason) -> Vec<(u32, Arc<Memtable>)> {
         let mut state = self.state.lock();
         let mut pending = Vec::new();
@@ -246,7 +255,7 @@ impl DbInner {
         pending
     }
 
-    /// Waits until those memtables are in tables, as long as it `may`.
+    /// Waits until those memtables are in tables, while `may` returns no error.
     pub(super) fn wait_for_flush(
         &self,
         pending: &[(u32, Arc<Memtable>)],
@@ -264,7 +273,7 @@ impl DbInner {
         })
     }
 
-    /// Waits until listeners have heard of the flushes of `families`.
+    /// Waits until listeners have been notified of the flushes of `families`.
     fn wait_for_flush_reports(&self, families: &[u32]) -> Result<()> {
         let all_reported = |state: &DbState| {
             let own = families.iter().filter_map(|id| state.families.get(id));
@@ -273,7 +282,7 @@ impl DbInner {
         self.wait_until(&mut self.state.lock(), |_| Ok(()), all_reported)
     }
 
-    /// Waits until it is `done`, as long as it `may`.
+    /// Waits until `done` is true, while `may` returns no error.
     pub(crate) fn wait_until(
         &self,
         state: &mut MutexGuard<'_, DbState>,
@@ -308,7 +317,7 @@ impl DbInner {
 
     pub(crate) fn wait_for_compact(&self) -> Result<()> {
         let mut state = self.state.lock();
-        // What was released before this was called is due as well, though no job has looked since.
+        // Snapshots released before the call count as well, even if no job has noticed them yet.
         self.note_released(&mut state);
         let may = |state: &DbState| {
             state.check_writable()?;

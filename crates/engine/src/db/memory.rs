@@ -1,4 +1,4 @@
-//! The memory ledger: what a database has in memory, by what it is for.
+//! The memory ledger: the memory that a database uses, by purpose.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -10,51 +10,53 @@ use sst::{BlockCache, TableMemory};
 use super::column_family::Family;
 use super::{Db, DbInner};
 
-/// What a database has in memory, in bytes; see [`Db::memory`]. Not in it: what a job holds while it runs, what an iterator reads ahead,
-/// and what the allocator needs for itself.
+/// The memory of a database in bytes; see [`Db::memory`]. Not included: buffers of running jobs, the
+/// readahead of iterators, and the overhead of the allocator.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MemoryLedger {
-    /// Memtables that are written to, or wait to be flushed, and the rows' bookkeeping in them.
+    /// Memtables that are written to or wait for their flush, with their overhead per row.
     pub memtables: u64,
-    /// Memtables that are flushed and still held by iterators or snapshots of a secondary.
+    /// Flushed memtables that iterators, or snapshots of a secondary, still hold.
     pub pinned_memtables: u64,
-    /// Caches of its families, of blocks and of blobs, each once, with all that lies in it: other databases may share it.
+    /// The block and blob caches of the families, each once and with all its contents, even if other
+    /// databases share it.
     pub block_caches: Vec<CacheMemory>,
-    /// Indexes that open tables own, those of replaced tables among them that somebody still reads.
+    /// Indexes that open tables own, including replaced tables that are still read.
     pub indexes: u64,
     /// Filters that open tables own.
     pub filters: u64,
-    /// What else open tables take: properties, range deletions.
+    /// Other memory of open tables: properties, range tombstones.
     pub tables: u64,
-    /// Open iterators: their cursors, counted when they are opened. What they read ahead is not in it, nor keys and values they put
-    /// together.
+    /// The cursors of open iterators, counted when they are opened. Readahead, and keys and values assembled
+    /// from parts, are not included.
     pub iterators: u64,
-    /// Windows of WALs, mapped and populated. The kernel writes them back by itself, and counts them as shared.
+    /// Mapped, populated windows of WALs. The kernel writes them back by itself and counts them as shared
+    /// memory.
     pub wal_windows: u64,
 }
 
-/// A block cache, by what is in it.
+/// The memory of a block cache, by role.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CacheMemory {
-    /// Its kind.
+    /// The kind of the cache.
     pub name: &'static str,
-    /// Bytes it may hold.
+    /// The capacity in bytes.
     pub capacity: u64,
-    /// Bytes that are pinned: blocks that iterators, values and tables hold.
+    /// The pinned bytes: blocks held by iterators, values and tables.
     pub pinned: u64,
-    /// What is in it.
+    /// The contents by role.
     pub roles: Vec<RoleUsage>,
-    /// What is in the secondary cache behind it, if there is one.
+    /// The contents of the secondary cache, if there is one.
     pub secondary: Option<SecondaryUsage>,
 }
 
 impl MemoryLedger {
-    /// The sum of all lines.
+    /// The sum of all lines in bytes.
     pub fn total(&self) -> u64 {
         self.lines().iter().map(|(_, bytes)| bytes).sum()
     }
 
-    /// Every line: what it is for, and bytes.
+    /// Every line: its purpose, and its bytes.
     pub fn lines(&self) -> Vec<(String, u64)> {
         let mut lines = vec![
             ("memtables".to_owned(), self.memtables),
@@ -94,11 +96,11 @@ impl fmt::Display for MemoryLedger {
 }
 
 impl Db {
-    /// What the database has in memory, by what it is for. Property `esker.memory` is the same as text, and the LOG's dumps of
-    /// statistics hold it.
+    /// Returns the memory of the database, by purpose. The property `esker.memory` is the same as text, and
+    /// the statistics dumps in LOG contain it.
     ///
-    /// Costs a pass over all tables, in use or held by iterators, and over the entries of the caches, and waits for a write that is under
-    /// way.
+    /// The cost is a pass over all tables, current ones and those held by iterators, and over the entries of
+    /// the caches. The call waits for the write in progress.
     pub fn memory(&self) -> MemoryLedger {
         self.inner().memory()
     }
@@ -138,7 +140,7 @@ impl DbInner {
             }
             let iterators = family.iterators.list();
             ledger.iterators += iterators.iter().map(|open| open.bytes as u64).sum::<u64>();
-            // A file is in many versions.
+            // A file can be part of many versions.
             let mut counted = HashSet::new();
             for super_version in family.replaced.alive().chain([family.super_version.load_full()]) {
                 for (_, file) in super_version.version.all_files() {

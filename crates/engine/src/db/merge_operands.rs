@@ -1,4 +1,4 @@
-//! A value as it was written: the merge operands of a key, none applied.
+//! Reads of unmerged values: the merge operands of a key.
 
 use base::{Error, ErrorKind, Result};
 
@@ -10,13 +10,14 @@ use crate::options::ReadOptions;
 use crate::read::blob_cache::BlobRead;
 
 impl Db {
-    /// The value that merge operands of `key` are to be applied to, if there is one, and the operands, from the oldest on: RocksDB's
-    /// `GetMergeOperands`. Of a key that was put and not merged since it is the value; of an entity, the column without a name. Empty if
-    /// there is no such key. The merge operator is not called, but compactions may have called it: several operands may have become one.
+    /// Returns the base value of `key`, if it has one, followed by its merge operands from the oldest on:
+    /// RocksDB's `GetMergeOperands`. For a key that was put and not merged since, this is its value; for an
+    /// entity, its unnamed column. The result is empty if the key does not exist. The merge operator is not
+    /// called, but compactions may have combined operands already.
     ///
     /// # Errors
-    /// `Incomplete` with the number found if these are more than `expected_max_number_of_operands`; `NotSupported` in families with
-    /// timestamps; those of [`get_pinned`](Db::get_pinned).
+    /// `Incomplete`, with the number of operands, if there are more than `expected_max_number_of_operands`;
+    /// `NotSupported` in families with timestamps; those of [`get_pinned`](Db::get_pinned).
     pub fn get_merge_operands(
         &self,
         options: &ReadOptions,

@@ -1,12 +1,13 @@
-//! MultiGet: many keys of one family at one moment, looked up side by side.
+//! MultiGet: lookups of many keys of one family at one moment, run concurrently.
 //!
-//! A Get waits for memory four or five times, each time for what the load before told it: the filter's line, the leaf of the index, the
-//! block's frame, the entry index, the entry. Keys do not depend on each other, so a batch does each step for all of its keys,
-//! asks for the memory of the next one meanwhile, and waits about as long as one Get does.
+//! A Get waits for memory four or five times, because each load gives the address of the next: the filter's
+//! cache line, the leaf of the index, the block's frame, the entry index, the entry. Keys do not depend on
+//! each other. A batch therefore does each step for all of its keys and prefetches the memory of the next
+//! step meanwhile, so that it waits about as long as one Get.
 //!
-//! Keys go down in waves, each on its own: in a wave a key passes by the tables whose filters say no, whatever run they are of, and
-//! stops at the first that may hold it. So the batch waits once for keys that are in different levels, and nearly all of them
-//! need one wave.
+//! Keys go down the levels in waves, each at its own pace: in a wave a key skips the tables whose filters
+//! exclude it, in any sorted run, and stops at the first table that may hold it. The batch thus waits once
+//! for keys in different levels, and nearly all keys need one wave.
 
 use std::sync::Arc;
 
@@ -30,17 +31,19 @@ use crate::read::table_cache::TableCache;
 use crate::read::table_place::OpenTable;
 use crate::read::value::PinnedValue;
 
-/// Keys under way at once: as many as keep the memory busy, and few enough that what they carry stays close.
+/// The number of keys processed concurrently: enough to keep the memory busy, and few enough that their state
+/// stays in the CPU cache.
 const ABREAST: usize = 32;
 
-/// What a read of a key gives.
+/// The result of the lookup of a key.
 pub(super) type Found = Result<Option<PinnedValue>>;
 
 impl Db {
-    /// The values of many keys of one family, all as of one moment, in the order of `keys`.
+    /// Returns the values of many keys of one family, all as of one moment, in the order of `keys`.
     ///
-    /// Cheaper than as many Gets: 32 keys at a time wait for memory together. Not in families with timestamps, where each version is a
-    /// key of its own and each Get a short scan: there it costs as much as they do, one after the other.
+    /// The call is cheaper than as many Gets, because 32 keys at a time wait for memory together. In families
+    /// with timestamps each version is a key of its own and each Get a short scan: there the call costs as
+    /// much as the Gets.
     pub fn multi_get<K: AsRef<[u8]>>(
         &self,
         options: &ReadOptions,
@@ -52,8 +55,8 @@ impl Db {
         found.into_iter().map(copied).collect()
     }
 
-    /// As [`multi_get`](Db::multi_get), without copies: the values stay where they lie, as those of
-    /// [`get_pinned`](Db::get_pinned).
+    /// Same as [`multi_get`](Db::multi_get), without copies: the values stay in the blocks or memtables that
+    /// hold them, as those of [`get_pinned`](Db::get_pinned) do.
     pub fn multi_get_pinned<K: AsRef<[u8]>>(
         &self,
         options: &ReadOptions,
@@ -66,7 +69,7 @@ impl Db {
 }
 
 impl DbInner {
-    /// Looks for `answer` of each key, and counts that.
+    /// Looks up `answer` of each key, and counts the call.
     pub(super) fn multi_get<K: AsRef<[u8]>>(
         &self,
         options: &ReadOptions,
@@ -100,7 +103,8 @@ impl DbInner {
             }
             let seqno = self.read_seqno(&super_version, options);
             sync::point("read");
-            // Files ingested in between may hold rows up to `seqno` that this super version does not show beside later ones that it does.
+            // Files ingested in between may hold rows up to `seqno` that this super version does not have,
+            // although it has later rows.
             if options.snapshot.is_some() || Arc::ptr_eq(&super_version, &family.super_version.load()) {
                 break (super_version, seqno);
             }
@@ -108,7 +112,7 @@ impl DbInner {
         self.multi_get_from(&super_version, seqno, options, family, keys, answer)
     }
 
-    /// Looks for `answer` of each key in one view.
+    /// Looks up `answer` of each key in one view.
     pub(super) fn multi_get_from<K: AsRef<[u8]>>(
         &self,
         super_version: &Arc<SuperVersion>,
@@ -133,7 +137,7 @@ impl DbInner {
         }
         let mut blobs = Vec::new();
         let limit = options.value_size_soft_limit;
-        // With a limit the size of a blob is to be known at once.
+        // With a size limit, the size of each blob must be known at once.
         let answer = match answer {
             Answer::DeferredBlob if limit != u64::MAX => Answer::Value,
             answer => answer,
@@ -196,14 +200,14 @@ fn over_limit() -> base::Error {
     )
 }
 
-/// A key on its way down.
+/// The state of one key in its lookup.
 struct Underway<'a, R> {
-    /// Its place among the keys asked for.
+    /// The index of the key in the caller's list.
     place: usize,
     context: GetContext<'a>,
     lookup: &'a LookupKey,
     ahead: Ahead<'a, R>,
-    /// The run at hand: its level, and its files that were not searched.
+    /// The current sorted run: its level, and its files that have not been searched.
     level: usize,
     files: &'a [Arc<FileMetadata>],
     stop: Option<Stop<'a>>,
@@ -213,19 +217,20 @@ struct Underway<'a, R> {
 /// The sorted runs that may hold a key, from the newest on.
 struct Ahead<'a, R> {
     runs: R,
-    /// Those whose filters were asked for, and how many of them were taken.
+    /// The runs whose filters have been prefetched, and the number of them that have been taken.
     near: [Run<'a>; RUNS_AHEAD],
     len: usize,
     taken: usize,
 }
 
-/// Where a key stops in a wave.
+/// The table at which a key stops in a wave.
 struct Stop<'a> {
     table: OpenTable<'a>,
     approached: Approached,
-    /// Where in it the key must be, once that is known; `None` if it is not in it.
+    /// The position in the table where the key must be, once known; `None` if the table does not have it.
     located: Option<Located>,
-    /// If blocks of many tables are read together: the number of the table, and that of the key among those of the table.
+    /// If the blocks of many tables are read together: the number of the table, and that of the key within
+    /// the table.
     asked: (usize, usize),
 }
 
@@ -239,7 +244,7 @@ impl<'a, R: Iterator<Item = Run<'a>>> Ahead<'a, R> {
         }
     }
 
-    /// Asks for the filters of the next runs.
+    /// Prefetches the filters of the next runs.
     fn approach(&mut self, tables: &TableCache, lookup: &LookupKey) {
         (self.len, self.taken) = (0, 0);
         for (place, run) in self.near.iter_mut().zip(&mut self.runs) {
@@ -266,7 +271,7 @@ impl<'a, R: Iterator<Item = Run<'a>>> Underway<'a, R> {
         self.failed.is_some() || self.context.done()
     }
 
-    /// Takes one step, unless the answer is known; an error is the answer.
+    /// Takes one step unless the result is known; an error becomes the result.
     fn step(&mut self, step: impl FnOnce(&mut Self) -> Result<()>) {
         if !self.done()
             && let Err(error) = step(self)
@@ -275,19 +280,20 @@ impl<'a, R: Iterator<Item = Run<'a>>> Underway<'a, R> {
         }
     }
 
-    /// Takes one step at the table where it stopped, unless the answer is known.
+    /// Takes one step at the table where the key stopped, unless the result is known.
     fn step_at_stop(&mut self, step: impl FnOnce(&mut Stop<'a>, &LookupKey) -> Result<()>) {
         let lookup = self.lookup;
         self.step(|key| key.stop.as_mut().map_or(Ok(()), |stop| step(stop, lookup)));
     }
 
-    /// Goes on to the next table that may hold the key, if there is one.
+    /// Advances to the next table that may hold the key, if there is one.
     fn advance(&mut self, family: &'a Family, read: &BlockReadOptions) -> Result<()> {
         let user = family.cmp.user();
         let tables = &family.tables;
         self.stop = None;
         loop {
-            // Versions of one key may go on in the next file of a run, though files we write never part them.
+            // Versions of one key may continue in the next file of a run, although files of this engine never
+            // split them.
             let goes_on = |file: &&Arc<FileMetadata>| !file.is_after(user, self.lookup.user_key());
             let (file, rest) = match self.files.split_first().filter(|(file, _)| goes_on(file)) {
                 Some(next) => next,
@@ -325,7 +331,7 @@ impl<'a, R: Iterator<Item = Run<'a>>> Underway<'a, R> {
 }
 
 impl DbInner {
-    /// Finds the keys, which are in their order, as far as they can be found.
+    /// Looks up the keys, which are sorted, as far as blobs and errors permit.
     fn get_abreast<'a, R: Iterator<Item = Run<'a>>>(
         &self,
         super_version: &SuperVersion,
@@ -345,7 +351,7 @@ impl DbInner {
         while self.wave(family, &read, batch) {}
     }
 
-    /// Takes each key to the next table that may hold it, and searches there. False if none is left.
+    /// Advances each key to the next table that may hold it, and searches there. False if no table is left.
     fn wave<'a, R: Iterator<Item = Run<'a>>>(
         &self,
         family: &'a Family,
@@ -409,7 +415,7 @@ impl DbInner {
     }
 }
 
-/// Reads blobs that are the answers for keys, given with their places: file by file, and each from front to back.
+/// Reads the blobs of keys, which come with their indexes: file by file, each from front to back.
 #[cold]
 fn read_blobs<K: AsRef<[u8]>>(
     options: &ReadOptions,
@@ -424,7 +430,7 @@ fn read_blobs<K: AsRef<[u8]>>(
             Ok(BlobIndex::Blob { location, .. }) => {
                 located.push((location.file_number, location.offset, *place, index));
             }
-            // It is in the index, or that is damaged.
+            // The value is in the index entry, or the entry is corrupt.
             _ => located.push((0, 0, *place, index)),
         }
     }
@@ -437,14 +443,15 @@ fn read_blobs<K: AsRef<[u8]>>(
     }
 }
 
-/// What is held of a table for its keys.
+/// The blocks held of a table for its keys.
 enum Held {
     Blocks(HeldBlocks),
-    /// Of a table whose index lies in the cache: what the index says, too.
+    /// For a table whose index is in the cache: the results of the index lookups too.
     Lookups(HeldLookups),
 }
 
-/// Reads the blocks of all keys that are not in the cache, side by side; numbers the tables, and in each the keys.
+/// Reads the blocks of all keys that are not in the cache, concurrently; numbers the tables, and the keys of
+/// each.
 #[cold]
 fn hold_blocks<'a, R: Iterator<Item = Run<'a>>>(
     read: &BlockReadOptions,
@@ -460,7 +467,7 @@ fn hold_blocks<'a, R: Iterator<Item = Run<'a>>>(
         .filter_map(|key| Some((key.lookup, key.stop.as_mut()?)))
         .filter(|(_, stop)| stop.located.is_some())
         .collect();
-    // Keys of one table become neighbours, and stay in their order.
+    // Groups the keys by table, in stable order.
     stops.sort_by_key(|(_, stop)| std::ptr::from_ref::<Table>(&stop.table));
     let mut of_tables: Vec<_> = stops
         .chunk_by_mut(|a, b| std::ptr::eq::<Table>(&*a.1.table, &*b.1.table))

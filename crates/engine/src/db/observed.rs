@@ -1,4 +1,4 @@
-//! What is counted around reads and writes, where somebody wants to know: statistics, or the thread by its perf level.
+//! Counters around reads and writes, for the statistics or for the perf level of the calling thread.
 
 use base::Result;
 use base::perf;
@@ -10,7 +10,7 @@ use super::multi_get::Found;
 use crate::read::value::PinnedValue;
 
 impl DbInner {
-    /// Runs a Get, and counts it if somebody wants to know.
+    /// Runs a Get, and counts it if statistics or the perf level ask for that.
     #[inline]
     pub(super) fn observed_get(
         &self,
@@ -22,7 +22,7 @@ impl DbInner {
         }
     }
 
-    /// Runs a MultiGet, and counts it if somebody wants to know.
+    /// Runs a MultiGet, and counts it if statistics or the perf level ask for that.
     #[inline]
     pub(super) fn observed_multi_get(&self, multi_get: impl FnOnce() -> Vec<Found>) -> Vec<Found> {
         match self.stats.shared().is_some() || perf::counts() {
@@ -31,7 +31,7 @@ impl DbInner {
         }
     }
 
-    /// Counts a Get.
+    /// Runs a Get and counts it.
     #[cold]
     pub(super) fn observe_get(
         &self,
@@ -57,7 +57,7 @@ impl DbInner {
         found
     }
 
-    /// Counts the merge operands that a Get came upon.
+    /// Counts the merge operands that a Get has found.
     pub(super) fn observe_operands(&self, operands: usize) {
         if operands > 0 {
             perf::count(|cells| &cells.internal_merge_point_lookup_count, operands as u64);
@@ -66,7 +66,7 @@ impl DbInner {
         }
     }
 
-    /// Counts a MultiGet.
+    /// Runs a MultiGet and counts it.
     #[cold]
     pub(super) fn observe_multi_get(&self, multi_get: impl FnOnce() -> Vec<Found>) -> Vec<Found> {
         let stats = &self.stats;

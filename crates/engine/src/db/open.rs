@@ -47,28 +47,30 @@ use crate::write::sync_group::{SyncGroup, WalTail};
 use crate::write::throttle::low_pri_limiter;
 use crate::write::write_buffer_manager::WriteBufferManager;
 
-/// Bytes of the block cache a database has unless it is given one.
+/// The capacity in bytes of the default block cache of a database.
 const DEFAULT_BLOCK_CACHE: usize = 32 << 20;
 
-/// How often opening for reading begins anew because somebody writes.
+/// The number of attempts to open read-only while another process writes.
 pub(super) const READ_ONLY_ATTEMPTS: usize = 100;
 
-/// Number of the MANIFEST a new database begins with.
+/// The number of the first MANIFEST of a new database.
 const FIRST_MANIFEST: u64 = 1;
 
 impl Db {
-    /// Opens the database in `path`, RocksDB's or ours, all its column families included, and recovers what its WALs
-    /// hold. Creates it if there is none and [`Options::create_if_missing`] says so.
+    /// Opens the database in `path`, written by RocksDB or Esker, with all its column families, and recovers
+    /// the rows in its WALs. Creates it if it does not exist and [`Options::create_if_missing`] is set.
     ///
-    /// `LockHeld` with holder and path if it is open elsewhere; `Corruption` with file and offset where its files are
-    /// damaged; `InvalidArgument` if it does not exist, or an option or comparator does not fit.
+    /// `LockHeld`, with the holder and the path, if it is open elsewhere; `Corruption`, with file and offset,
+    /// if its files are damaged; `InvalidArgument` if it does not exist, or an option or a comparator does
+    /// not match.
     pub fn open(options: &Options, path: impl AsRef<Path>) -> Result<Db> {
         open(options, path.as_ref(), false)
     }
 
-    /// Opens the database in `path` as it is now, for reading only: nothing in the directory changes, no lock is taken, and
-    /// what others write meanwhile or afterwards is not seen. Rows in WALs are kept in memory. With
-    /// [`Options::max_open_files`] at -1 every table is held open, so that it can be read when its writer has deleted it.
+    /// Opens the database in `path` in its current state, for reading only: nothing in the directory changes,
+    /// no lock is taken, and concurrent or later writes of other processes are not visible. Rows in WALs are
+    /// kept in memory. With [`Options::max_open_files`] at -1, every table is held open, so that it stays
+    /// readable after its writer has deleted it.
     ///
     /// `TryAgain` if the database changes faster than it can be opened.
     pub fn open_read_only(options: &Options, path: impl AsRef<Path>) -> Result<Db> {
@@ -77,7 +79,7 @@ impl Db {
         for _ in 0..READ_ONLY_ATTEMPTS {
             let before = Moment::of(options, path)?;
             match open(options, path, true) {
-                // Files that a writer replaced meanwhile are missing to whoever knew of them before.
+                // Files that the writer has replaced meanwhile are missing.
                 Err(error) if error.kind() == ErrorKind::TryAgain || before != Moment::of(options, path)? => {
                     changed = Some(error);
                 }
@@ -91,14 +93,15 @@ impl Db {
         ))
     }
 
-    /// The names of the column families of the database in `path`, which is not opened.
+    /// Returns the names of the column families of the database in `path`, without opening it.
     pub fn list_column_families(options: &Options, path: impl AsRef<Path>) -> Result<Vec<String>> {
         let (_, state) = read_manifest(options, path.as_ref())?;
         Ok(state.families.into_values().map(|family| family.name).collect())
     }
 
-    /// Deletes the database in `path`: its files, and the directories if nothing else is in them. `LockHeld` if it is open,
-    /// `InvalidArgument` if [`wal_dir`](Options::wal_dir) belongs to another database. Nothing happens if there is none.
+    /// Deletes the database in `path`: its files, and the directories if they contain nothing else.
+    /// `LockHeld` if it is open, `InvalidArgument` if [`wal_dir`](Options::wal_dir) belongs to another
+    /// database. Nothing happens if it does not exist.
     pub fn destroy(options: &Options, path: impl AsRef<Path>) -> Result<()> {
         let (fs, dir) = (&*options.fs, path.as_ref());
         if !fs.exists(dir)? {
@@ -124,7 +127,7 @@ impl Db {
                     Some(FileKind::Table(_) | FileKind::Blob(_)) if has_tables => {
                         fs.remove(&directory.join(&name))?;
                     }
-                    // In the directories of WALs and tables other files are somebody else's.
+                    // In the directories of WALs and tables, other files do not belong to the database.
                     Some(_) if directory == dir => fs.remove(&directory.join(&name))?,
                     Some(_) => {}
                 }
@@ -144,8 +147,8 @@ impl Db {
     }
 }
 
-/// `InvalidArgument` for options of a family that cannot be, by themselves or in this database, or `NotSupported` for those that are not built:
-/// all of them, each named.
+/// `InvalidArgument` for impossible options of a family, by themselves or in this database, or `NotSupported`
+/// for unsupported ones. The error names each of them.
 pub(crate) fn check_family_options(
     options: &Options,
     name: &str,
@@ -158,12 +161,12 @@ pub(crate) fn check_family_options(
     wrong.result()
 }
 
-/// Of whom an error about options of a family speaks.
+/// The name of a family's options in an error.
 pub(crate) fn of_family(name: &str) -> String {
     format!("options of column family {name}")
 }
 
-/// What cannot be, or is not built, among the options of a family.
+/// The impossible or unsupported options of a family.
 pub(crate) fn wrong_with(options: &ColumnFamilyOptions) -> Wrong {
     let mut wrong = Wrong::default();
     wrong.take(options.check());
@@ -222,7 +225,7 @@ pub(crate) fn wrong_with(options: &ColumnFamilyOptions) -> Wrong {
     wrong
 }
 
-/// `InvalidArgument` for memtables of a kind that the database's options do not allow.
+/// `InvalidArgument` if the database's options do not allow this kind of memtable.
 fn check_memtables(options: &Options, name: &str, family: &ColumnFamilyOptions) -> Result<()> {
     if options.allow_concurrent_memtable_write && !family.memtable_factory.is_insert_concurrently_supported()
     {
@@ -234,7 +237,7 @@ fn check_memtables(options: &Options, name: &str, family: &ColumnFamilyOptions) 
     Ok(())
 }
 
-/// `NotSupported` for directories of tables that there cannot be so many of.
+/// `NotSupported` if there are too many directories of tables.
 fn check_paths(options: &Options, family: &ColumnFamilyOptions) -> Result<()> {
     let (which, paths) = match family.cf_paths.is_empty() {
         true => ("DB", &options.db_paths),
@@ -257,10 +260,10 @@ fn check_paths(options: &Options, family: &ColumnFamilyOptions) -> Result<()> {
     Ok(())
 }
 
-/// Directories that a MANIFEST can tell apart.
+/// The maximum number of directories of tables: a MANIFEST cannot distinguish more.
 const MOST_PATHS: usize = 4;
 
-/// As [`check_family_options`], of the options of a database and of all its families.
+/// Same as [`check_family_options`], for the options of a database and all its families.
 pub(crate) fn check_options(options: &Options) -> Result<()> {
     let mut wrong = Wrong::default();
     wrong.take(options.check());
@@ -303,7 +306,7 @@ fn open(options: &Options, dir: &Path, read_only: bool) -> Result<Db> {
             create_dir(fs, dir)?;
             create_dir(fs, &options.wal_directory(dir))?;
         } else if !fs.exists(&current)? {
-            // A directory that is no database is left without a LOCK.
+            // No LOCK file is created in a directory without a database.
             return Err(does_not_exist(&current));
         }
         lock = Some(fs.lock(&filename::lock(dir))?);
@@ -320,11 +323,11 @@ fn open(options: &Options, dir: &Path, read_only: bool) -> Result<Db> {
         if read_only || !options.create_if_missing {
             return Err(does_not_exist(&current));
         }
-        // Before anything is made: a directory of WALs that belongs to another database is refused.
+        // A directory of WALs that belongs to another database is refused before any file is created.
         claimed = Some(WalDir::claim(options, dir, None)?);
         create(options, dir)?;
     }
-    // Whoever holds the lock has the log to himself.
+    // The holder of the lock is the only writer of the log.
     let log = Arc::new(match read_only {
         true => InfoLog::given(options),
         false => InfoLog::open(options, dir),
@@ -336,7 +339,8 @@ fn open(options: &Options, dir: &Path, read_only: bool) -> Result<Db> {
     })
 }
 
-/// Opens a database that is there; for reading only without a lock. `claimed` is the directory of its WALs, if it was just made.
+/// Opens an existing database; without a lock, for reading only. `claimed` is the directory of its WALs if it
+/// was just created.
 fn open_existing(
     options: &Options,
     dir: &Path,
@@ -364,7 +368,7 @@ fn open_existing(
         inner: Arc::new(inner),
     }));
     let inner = &db.0.inner;
-    // Here, so that the database closes as it does after every error.
+    // The database exists at this point, so it closes as it does after every error.
     catch_or_fail(|| {
         if read_only {
             inner.recover_read_only(&moment)?;
@@ -385,22 +389,25 @@ fn open_existing(
     Ok(db)
 }
 
-/// Tells whether somebody has written to the MANIFEST: while nobody has, no file that it needs is deleted.
+/// The state of CURRENT and the MANIFEST, to detect writes of another process: while they are unchanged, no
+/// file that the database needs is deleted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Moment {
-    /// What CURRENT says; `None` while there is none.
+    /// The contents of CURRENT; `None` if it does not exist.
     current: Option<Vec<u8>>,
-    /// The size of the MANIFEST it names, and a checksum of that one's first and last bytes: a database that was made anew in the
-    /// place of another may have the same names and sizes. `None` while there is none.
+    /// The size of the MANIFEST that CURRENT names, and a checksum of its first and last bytes: a database
+    /// created in place of another may have the same names and sizes. `None` if it does not exist.
     manifest: Option<(u64, u32)>,
 }
 
-/// Bytes at either end of a MANIFEST that tell it from others.
+/// The number of bytes at each end of a MANIFEST that distinguish it from others.
 const TELLING: u64 = 1024;
 
 impl Moment {
+    /// Reads the current state.
+    ///
     /// # Errors
-    /// Those of the file system: who cannot look does not know whether something has changed.
+    /// Those of the file system: without reading, a change cannot be excluded.
     pub fn of(options: &Options, dir: &Path) -> Result<Moment> {
         let fs = &*options.fs;
         let current = if_there(fs.read_file(&filename::current(dir)))?;
@@ -426,7 +433,7 @@ impl Moment {
     }
 }
 
-/// `None` where there is no such file.
+/// `None` if the file does not exist.
 fn if_there<T>(result: Result<T>) -> Result<Option<T>> {
     match result {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
@@ -434,7 +441,8 @@ fn if_there<T>(result: Result<T>) -> Result<Option<T>> {
     }
 }
 
-/// Creates a directory and those above it, and makes their names durable: what a database promises to keep must be found again.
+/// Creates a directory and its parents, and makes their names durable: a database that was promised to be
+/// durable must be found again.
 pub(crate) fn create_dir(fs: &dyn FileSystem, dir: &Path) -> Result<()> {
     let above = |dir: &Path| match dir.parent() {
         Some(above) if !above.as_os_str().is_empty() => above.to_path_buf(),
@@ -448,12 +456,12 @@ pub(crate) fn create_dir(fs: &dyn FileSystem, dir: &Path) -> Result<()> {
         missing.push(above(dir));
     }
     fs.create_dir_all(dir)?;
-    // Created before, it may be that whoever did so was cut off in front of the sync.
+    // If the directory existed, the process that created it may have crashed before the sync.
     if missing.is_empty() && !fs.exists(&filename::current(dir))? {
         missing.extend(dir.parent().map(|_| above(dir)));
     }
     missing.iter().try_for_each(|above| match fs.sync_dir(above) {
-        // A directory one may pass through, but not open.
+        // A directory may be searchable but not readable, and then cannot be opened.
         Err(error) if is_denied(&error) => Ok(()),
         result => result,
     })
@@ -468,8 +476,8 @@ fn does_not_exist(current: &Path) -> Error {
     Error::invalid_argument("does not exist (create_if_missing is false)").in_file(current)
 }
 
-/// `Corruption` unless every file of every version is there and as long as the MANIFEST says: with part of a database gone
-/// nothing may be written to, let alone deleted from, the rest.
+/// `Corruption` unless every file of every version exists with the size in the MANIFEST: an incomplete
+/// database must not be written to, and no file of it deleted.
 fn check_live_files(options: &Options, dir: &Path, recorded: &ManifestState) -> Result<()> {
     let check = |path: &Path, recorded: u64| match options.fs.size(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => {
@@ -493,7 +501,7 @@ fn check_live_files(options: &Options, dir: &Path, recorded: &ManifestState) -> 
     Ok(())
 }
 
-/// Writes the files of an empty database. CURRENT comes last: until it is there, there is no database.
+/// Writes the files of an empty database. CURRENT comes last: without it, the database does not exist.
 fn create(options: &Options, dir: &Path) -> Result<()> {
     let fs = &*options.fs;
     let wal_dir = options.wal_directory(dir);
@@ -540,7 +548,7 @@ pub(crate) fn write_identity(fs: &dyn FileSystem, dir: &Path, db_id: &str) -> Re
     )
 }
 
-/// What IDENTITY says, if there is one.
+/// The contents of IDENTITY, if it exists.
 pub(crate) fn read_identity(fs: &dyn FileSystem, dir: &Path) -> Result<Option<String>> {
     let path = filename::identity(dir);
     if !fs.exists(&path)? {
@@ -552,7 +560,7 @@ pub(crate) fn read_identity(fs: &dyn FileSystem, dir: &Path) -> Result<Option<St
     Ok(Some(String::from_utf8_lossy(&text).trim_end().to_owned()).filter(|id| !id.is_empty()))
 }
 
-/// A database id in the form of a random UUID.
+/// Creates a database id in the form of a random UUID.
 fn new_db_id() -> String {
     let mut rng = env::Rng::with_seed(env::fresh_seed());
     let mut bytes = rng.u128(..).to_be_bytes();
@@ -569,7 +577,7 @@ fn new_db_id() -> String {
     )
 }
 
-/// The identity of a session: 20 characters of base 36.
+/// Creates the id of a session: 20 characters of base 36.
 pub(crate) fn new_session_id() -> String {
     let mut rng = env::Rng::with_seed(env::fresh_seed());
     (0..20)
@@ -577,7 +585,7 @@ pub(crate) fn new_session_id() -> String {
         .collect()
 }
 
-/// The MANIFEST that CURRENT names: its number and what it says.
+/// The MANIFEST that CURRENT names: its number and its state.
 pub(crate) fn read_manifest(options: &Options, dir: &Path) -> Result<(u64, ManifestState)> {
     let mut manifest = ManifestTail::default();
     let state = manifest.read(options, dir)?;
@@ -598,7 +606,8 @@ pub(crate) fn parse_current(text: &[u8]) -> Result<String> {
     }
 }
 
-/// The order a family is opened with: the built-in one it was written with, or the one the options supply under its name.
+/// The order of a family: the built-in comparator it was written with, or the comparator in the options if it
+/// has the recorded name.
 pub(crate) fn comparator_for(
     options: &Options,
     family: &str,
@@ -612,7 +621,8 @@ pub(crate) fn comparator_for(
     match recorded {
         None => Ok(given.clone()),
         Some(recorded) if recorded == given.name() => Ok(given.clone()),
-        // Bytewise is what options say when nobody said anything, so a built-in order of the file's stands.
+        // Bytewise is the default of the options, so a built-in comparator recorded in the MANIFEST takes
+        // precedence.
         Some(recorded) if named.is_none_or(|named| named.comparator == UserComparator::Bytewise) => {
             UserComparator::builtin(recorded).ok_or_else(|| mismatch(family, recorded, given))
         }
@@ -658,7 +668,7 @@ pub(crate) fn assemble_db(
         capacity: DEFAULT_BLOCK_CACHE,
         ..CacheOptions::default()
     });
-    // Components the options leave open are those the database was last opened with.
+    // Components that the options leave open are those of the last open.
     let stored = stored_options(found, options, &listeners)?;
     let published = Arc::new(AtomicU64::new(recorded.last_sequence));
     let query_trace = Arc::new(QueryTrace::new(options.clock.clone()));
@@ -752,7 +762,7 @@ pub(crate) fn assemble_db(
         Some(db_id) => db_id,
         None => read_identity(&*fs, dir)?.unwrap_or_else(new_db_id),
     };
-    // Whoever only reads flushes nothing.
+    // A read-only database flushes nothing.
     let manager = match (&options.write_buffer_manager, options.db_write_buffer_size) {
         _ if read_only => None,
         (Some(manager), _) => Some(manager.clone()),
@@ -817,7 +827,8 @@ pub(crate) fn assemble_db(
     Ok(inner)
 }
 
-/// Bytes of WAL beyond which memtables are flushed: what the options say, or what follows from the families of `state`.
+/// The limit for the bytes of WALs beyond which memtables are flushed: from the options, or derived from the
+/// families of `state`.
 pub(crate) fn wal_limit(options: &Options, state: &DbState) -> u64 {
     let of = |family: &super::state::FamilyState| {
         let options = family.family.current();
@@ -835,7 +846,7 @@ pub(crate) fn wal_limit(options: &Options, state: &DbState) -> u64 {
 }
 
 impl DbInner {
-    /// Makes `claimed` the directory of the WALs, and the database its owner.
+    /// Makes `claimed` the directory of the WALs, and this database its owner.
     pub(crate) fn take_wal_dir(&mut self, mut claimed: WalDir) -> Result<()> {
         claimed.mark(&*self.options.fs, &self.dir, &self.db_id)?;
         self.wal_dir = claimed.path().to_path_buf();
@@ -843,7 +854,7 @@ impl DbInner {
         Ok(())
     }
 
-    /// Creates the families the options name and the database lacks, if the options say so.
+    /// Creates the families that the options name and the database does not have, if the options permit it.
     fn create_missing_families(&self) -> Result<()> {
         let missing = self
             .options
@@ -861,7 +872,7 @@ impl DbInner {
         Ok(())
     }
 
-    /// Begins the MANIFEST of this session, with everything recovered.
+    /// Begins the MANIFEST of this session with the recovered state.
     pub(crate) fn begin_session_manifest(&self) -> Result<()> {
         let state = self.state.lock();
         let last_sequence = self.published.load(std::sync::atomic::Ordering::Acquire);
@@ -875,7 +886,7 @@ impl DbInner {
     }
 }
 
-/// Whether compactions of a family run by themselves.
+/// True if compactions of a family run automatically.
 pub(crate) fn compacts(options: &ColumnFamilyOptions) -> bool {
     !options.disable_auto_compactions && options.compaction_style != CompactionStyle::None
 }

@@ -1,6 +1,6 @@
-//! Who holds back memory and files: iterators, snapshots, backups. Iterators say when they were opened and what they read
-//! (`read/open_iterators.rs`), at the cost of two atomic operations; for all else nobody is listed when he comes: what was replaced is
-//! remembered, and whoever still holds it is counted when somebody asks.
+//! The holders of memory and files: iterators, snapshots, backups. Iterators record when they were opened and
+//! what they read (`read/open_iterators.rs`), at the cost of two atomic operations. Other holders are not
+//! recorded: replaced super versions are remembered, and their remaining holders are counted on request.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
@@ -14,24 +14,25 @@ use memtable::Memtable;
 use super::{Db, DbInner};
 use crate::read::super_version::SuperVersion;
 
-/// Super versions of a family that were replaced, with the time of it, and may be held by somebody who reads.
+/// Replaced super versions of a family that readers may still hold, with the time at which each was replaced.
 #[derive(Default)]
 pub(crate) struct Replaced(Mutex<Vec<(Weak<SuperVersion>, Duration)>>);
 
 impl Replaced {
-    /// `old` was replaced at `now`.
+    /// Records that `old` was replaced at `now`.
     pub fn add(&self, old: &Arc<SuperVersion>, now: Duration) {
         let mut replaced = self.0.lock();
         replaced.retain(|(held, _)| held.strong_count() > 0);
         replaced.push((Arc::downgrade(old), now));
     }
 
-    /// Those alive, oldest first.
+    /// The replaced super versions that are still held, oldest first.
     pub fn alive(&self) -> impl Iterator<Item = Arc<SuperVersion>> {
         self.held().into_iter().map(|(held, _, _)| held)
     }
 
-    /// Those alive: who holds each, and when it was replaced. Oldest first.
+    /// The replaced super versions that are still held: each with its number of holders and the time at which
+    /// it was replaced. Oldest first.
     fn held(&self) -> Vec<(Arc<SuperVersion>, usize, Duration)> {
         let replaced = self.0.lock();
         let held = replaced.iter().filter_map(|(held, at)| {
@@ -42,84 +43,89 @@ impl Replaced {
     }
 }
 
-/// What is kept because somebody may still read it: see [`Db::pins`].
+/// The data that is kept because it may still be read: see [`Db::pins`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pins {
-    /// Open iterators, oldest first in each family. Those of them that read a super version among
-    /// [`super_versions`](Self::super_versions) hold back what that one does; the others hold nothing back yet.
+    /// Open iterators, oldest first in each family. An iterator whose super version is among
+    /// [`super_versions`](Self::super_versions) keeps the memory and files of that one; the other iterators
+    /// do not keep anything yet.
     pub iterators: Vec<PinningIterator>,
-    /// States of column families that have been replaced and are still read, oldest first in each family.
+    /// Replaced super versions that are still read, oldest first in each family.
     pub super_versions: Vec<PinnedSuperVersion>,
-    /// Snapshots, oldest first. They hold back what compactions could drop, but no file and no memtable.
+    /// Snapshots, oldest first. They keep row versions that compactions could drop, but no file and no
+    /// memtable.
     pub snapshots: Vec<PinnedSnapshot>,
-    /// Backups, checkpoints and others that asked for no file to be deleted, oldest first.
+    /// Backups, checkpoints and other holders that prevent the deletion of files, oldest first.
     pub file_deletions: Vec<FileDeletionsHold>,
-    /// Files that would have been deleted otherwise.
+    /// The number of files that would have been deleted otherwise.
     pub files_waiting: usize,
-    /// Bytes of memtables that are flushed and still held.
+    /// The bytes of flushed memtables that are still held.
     pub memtable_bytes: u64,
-    /// Bytes of tables that no version holds any more but one that is still read.
+    /// The bytes of tables that are only part of versions that were replaced and are still read.
     pub file_bytes: u64,
 }
 
 /// An open iterator.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PinningIterator {
-    /// The column family it reads.
+    /// The name of the column family that it reads.
     pub column_family: String,
-    /// The number of the super version it reads.
+    /// The number of the super version that it reads.
     pub super_version: u64,
-    /// Since when it is open, to within some milliseconds.
+    /// The time since it was opened, exact to some milliseconds.
     pub age: Duration,
 }
 
-/// Memtables and files as they were before a flush or a compaction, which somebody still reads: iterators, and snapshots of a
-/// secondary.
+/// The memtables and files of a super version that was replaced by a flush or a compaction and is still read,
+/// by iterators or by snapshots of a secondary.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PinnedSuperVersion {
-    /// The column family.
+    /// The name of the column family.
     pub column_family: String,
-    /// Counts the super versions of the family.
+    /// The number of the super version, counted within the family.
     pub number: u64,
-    /// How many hold it.
+    /// The number of its holders.
     pub holders: usize,
-    /// Since when there is a newer one.
+    /// The time since it was replaced.
     pub replaced_for: Duration,
-    /// Memtables in it that are flushed.
+    /// The number of its memtables that are flushed.
     pub memtables: usize,
-    /// Bytes of them.
+    /// The bytes of those memtables.
     pub memtable_bytes: u64,
-    /// Tables in it that are not in use any more.
+    /// The number of its tables that are no longer in use.
     pub files: usize,
-    /// Bytes of them.
+    /// The bytes of those tables.
     pub file_bytes: u64,
 }
 
-/// Somebody for whom no file is deleted.
+/// A holder for which no file is deleted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FileDeletionsHold {
-    /// Who: `backup 3`, `checkpoint DIR`, `export DIR`, `disable_file_deletions`, or as [`Db::hold_file_deletions`] was told.
+    /// The name of the holder: `backup 3`, `checkpoint DIR`, `export DIR`, `disable_file_deletions`, or the
+    /// argument of [`Db::hold_file_deletions`].
     pub holder: String,
-    /// Since when.
+    /// The time since the hold began.
     pub age: Duration,
 }
 
-/// Snapshots of one moment.
+/// The snapshots of one sequence number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PinnedSnapshot {
-    /// What they read at.
+    /// The sequence number that they read.
     pub sequence_number: SeqNo,
-    /// How many there are.
+    /// The number of snapshots.
     pub holders: usize,
-    /// Since when there is one.
+    /// The age of the oldest of them.
     pub age: Duration,
 }
 
 impl Db {
-    /// Who pins what: iterators and snapshots with their age, and the memtables and files that are held back. Property
-    /// `esker.pins` is the same as text, iterators of one super version in one line.
+    /// Returns the holders of memory and files: iterators and snapshots with their age, and the memtables and
+    /// files that they keep. The property `esker.pins` is the same as text, with the iterators of one super
+    /// version in one line.
     ///
-    /// Costs a pass over the open iterators, and over the files of each family that somebody holds an old state of.
+    /// The cost is a pass over the open iterators, and over the files of each family with replaced super
+    /// versions that are still held.
     pub fn pins(&self) -> Pins {
         self.inner().pins()
     }
@@ -207,7 +213,7 @@ impl fmt::Display for Pins {
             "held back: {} bytes of memtables, {} bytes of files",
             self.memtable_bytes, self.file_bytes
         )?;
-        // By the super version they read; of each they come oldest first.
+        // Grouped by the super version that they read; within a group the oldest comes first.
         let mut readers: BTreeMap<(&str, u64), Vec<Duration>> = BTreeMap::new();
         for open in &self.iterators {
             let of_one = readers.entry((&open.column_family, open.super_version));

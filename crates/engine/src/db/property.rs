@@ -1,4 +1,4 @@
-//! What can be asked of an open database: properties under RocksDB's names, sizes of ranges, live files.
+//! Queries about an open database: properties under RocksDB's names, sizes of key ranges, live files.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -15,85 +15,86 @@ use super::column_family::{ColumnFamily, Family};
 use super::table_properties;
 use crate::log::dump_stats::cache_stats;
 
-/// A table file in use.
+/// A live table file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LiveFile {
-    /// Column family.
+    /// The name of its column family.
     pub column_family: String,
-    /// Its level.
+    /// Its level, counted from 0.
     pub level: usize,
-    /// File number.
+    /// The file number.
     pub number: u64,
-    /// Where it lies.
+    /// The path of the file.
     pub path: PathBuf,
-    /// Bytes.
+    /// The size of the file in bytes.
     pub size: u64,
-    /// Smallest user key.
+    /// The smallest user key.
     pub smallest_key: Vec<u8>,
-    /// Largest user key; the end of a range deletion is not itself in the file.
+    /// The largest user key, or the end of a range deletion, which is exclusive.
     pub largest_key: Vec<u8>,
-    /// Lowest sequence number.
+    /// The lowest sequence number.
     pub smallest_seqno: SeqNo,
-    /// Highest sequence number.
+    /// The highest sequence number.
     pub largest_seqno: SeqNo,
-    /// Entries, deletions included; 0 if the file was not opened yet.
+    /// The number of entries, deletions included; 0 if the file has not been opened yet.
     pub num_entries: u64,
-    /// Deletions; 0 if the file was not opened yet.
+    /// The number of deletions; 0 if the file has not been opened yet.
     pub num_deletions: u64,
     /// True while a compaction reads it.
     pub being_compacted: bool,
-    /// The temperature it was written with.
+    /// The temperature that the file was written with.
     pub temperature: Temperature,
-    /// Name of the function of the checksum over the whole file; empty if the MANIFEST has none.
+    /// The name of the checksum function of the whole file; empty if the MANIFEST has none.
     pub file_checksum_func_name: String,
-    /// That checksum; empty if the MANIFEST has none.
+    /// The checksum of the whole file; empty if the MANIFEST has none.
     pub file_checksum: Vec<u8>,
 }
 
-/// A blob file in use.
+/// A live blob file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlobMetaData {
-    /// File number.
+    /// The file number.
     pub number: u64,
-    /// Where it lies.
+    /// The path of the file.
     pub path: PathBuf,
-    /// Bytes of the file.
+    /// The size of the file in bytes.
     pub size: u64,
-    /// Values in it.
+    /// The number of values in the file.
     pub total_blob_count: u64,
-    /// Bytes of their records.
+    /// The bytes of the records of all values.
     pub total_blob_bytes: u64,
-    /// Values that nothing refers to any more.
+    /// The number of values that no table refers to any more.
     pub garbage_blob_count: u64,
-    /// Bytes of their records.
+    /// The bytes of the records of those values.
     pub garbage_blob_bytes: u64,
-    /// Numbers of the tables whose oldest blob file it is.
+    /// The numbers of the tables whose oldest blob file this is.
     pub linked_ssts: Vec<u64>,
-    /// Name of the function of the checksum over the whole file; empty if the MANIFEST has none.
+    /// The name of the checksum function of the whole file; empty if the MANIFEST has none.
     pub checksum_method: String,
-    /// That checksum; empty if the MANIFEST has none.
+    /// The checksum of the whole file; empty if the MANIFEST has none.
     pub checksum_value: Vec<u8>,
 }
 
 /// A level of a column family.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LevelMetadata {
-    /// From 0.
+    /// The number of the level, from 0.
     pub level: usize,
-    /// Table files in it.
+    /// The number of its table files.
     pub files: usize,
-    /// Bytes of them.
+    /// The bytes of its table files.
     pub size: u64,
 }
 
 impl Db {
-    /// The cache that blocks of `family` are kept in; `None` without one. Its capacity may be changed at any time: what no longer
-    /// fits and nobody reads goes at once.
+    /// The block cache of `family`; `None` if it has none. Its capacity may be changed at any time: blocks
+    /// that no longer fit, and are not being read, are evicted at once.
     pub fn block_cache(&self, family: &ColumnFamily) -> Option<Arc<BlockCache>> {
         family.0.tables.block_cache().cloned()
     }
 
-    /// Files and bytes of every level of `family`, empty levels among them. Takes no lock.
+    /// Returns the number of files and the bytes of every level of `family`, including empty levels. Takes no
+    /// lock.
     pub fn levels(&self, family: &ColumnFamily) -> Vec<LevelMetadata> {
         if self.inner().is_closed() {
             return Vec::new();
@@ -108,7 +109,7 @@ impl Db {
             .collect()
     }
 
-    /// The blob files of `family`, by number: the oldest first. Takes no lock.
+    /// Returns the blob files of `family` in the order of their numbers, oldest first. Takes no lock.
     pub fn blob_files(&self, family: &ColumnFamily) -> Vec<BlobMetaData> {
         let version = family.0.super_version.load().version.clone();
         let blob_file = |blob: &Arc<BlobFileMetadata>| {
@@ -129,16 +130,22 @@ impl Db {
         version.blob_files().values().map(blob_file).collect()
     }
 
-    /// A property of `family` or of the database by RocksDB's name, as text; `None` if there is none of that name.
+    /// Returns a property of `family` or of the database as text, by RocksDB's name; `None` if the property
+    /// does not exist.
     ///
-    /// `rocksdb.num-files-at-level<N>`, `rocksdb.live-sst-files-size-at-temperature<N>`, `rocksdb.stats`, `rocksdb.cfstats`,
-    /// `rocksdb.cf-file-histogram`, `esker.write-cost` (what flushes and compactions have cost), `rocksdb.cf-write-stall-stats`, `rocksdb.db-write-stall-stats`,
-    /// `rocksdb.aggregated-table-properties`, the same `-at-level<N>`, `rocksdb.compression-ratio-at-level<N>` (these open tables that are not
-    /// open; `None` if that fails), `esker.pins` (see [`Db::pins`]), `esker.memory` (see [`Db::memory`]), `esker.verify` (how far looking for rot has come), `rocksdb.sstables`, `rocksdb.levelstats`, `rocksdb.blob-stats`, `rocksdb.options-statistics`,
-    /// `rocksdb.block-cache-entry-stats` (and `fast-`, the same: counting is cheap), as number `esker.block-cache-usage-of-family` (bytes of the block cache that `family` takes, where
-    /// several share it), and the numbers that
-    /// [`property_int`](Db::property_int) gives. Of a secondary or follower also `esker.secondary`, how far it has come, and as numbers
-    /// `esker.secondary-sequence-number` and `esker.secondary-age-micros`, the time since what it reads was up to date.
+    /// These are `rocksdb.num-files-at-level<N>`, `rocksdb.live-sst-files-size-at-temperature<N>`,
+    /// `rocksdb.stats`, `rocksdb.cfstats`, `rocksdb.cf-file-histogram`, `esker.write-cost` (the cost of
+    /// flushes and compactions), `rocksdb.cf-write-stall-stats`, `rocksdb.db-write-stall-stats`,
+    /// `rocksdb.aggregated-table-properties`, the same `-at-level<N>`,
+    /// `rocksdb.compression-ratio-at-level<N>` (these open tables that are not open; `None` if that fails),
+    /// `esker.pins` (see [`Db::pins`]), `esker.memory` (see [`Db::memory`]), `esker.verify` (the progress of
+    /// the background verification of files), `rocksdb.sstables`, `rocksdb.levelstats`, `rocksdb.blob-stats`,
+    /// `rocksdb.options-statistics`, `rocksdb.block-cache-entry-stats` (and `fast-`, which is the same, since
+    /// counting is cheap), as a number `esker.block-cache-usage-of-family` (the bytes of the block cache that
+    /// `family` uses, if several families share it), and the numbers of [`property_int`](Db::property_int). A
+    /// secondary or follower also has `esker.secondary`, its progress, and as numbers
+    /// `esker.secondary-sequence-number` and `esker.secondary-age-micros`, the time since its data was up to
+    /// date.
     pub fn property(&self, family: &ColumnFamily, name: &str) -> Option<String> {
         let inner = self.inner();
         if inner.is_closed() {
@@ -210,7 +217,7 @@ impl Db {
         }
     }
 
-    /// A property that is a number.
+    /// Returns a property whose value is a number; `None` if the property does not exist.
     pub fn property_int(&self, family: &ColumnFamily, name: &str) -> Option<u64> {
         let inner = self.inner();
         match inner.is_closed() {
@@ -219,8 +226,9 @@ impl Db {
         }
     }
 
-    /// Sets what `rocksdb.stats` tells of jobs, writes and stalls to 0. Not [`Options::statistics`](crate::Options::statistics), which
-    /// several databases may share and which is reset by itself.
+    /// Resets the counters of jobs, writes and stalls in `rocksdb.stats` to 0. The
+    /// [`Options::statistics`](crate::Options::statistics), which several databases may share, are not reset:
+    /// they have a reset of their own.
     pub fn reset_stats(&self) {
         let inner = self.inner();
         inner.stats.reset();
@@ -230,8 +238,8 @@ impl Db {
         inner.begin_samples();
     }
 
-    /// Bytes of tables that hold each of the key ranges `[begin, end)`, estimated from the tables' indexes.
-    /// Memtables are not counted.
+    /// Returns the bytes of tables that contain each of the key ranges `[begin, end)`, estimated from the
+    /// indexes of the tables. Memtables are not counted.
     pub fn approximate_sizes(&self, family: &ColumnFamily, ranges: &[(&[u8], &[u8])]) -> Result<Vec<u64>> {
         self.inner().check_open()?;
         let version = family.0.super_version.load().version.clone();
@@ -241,7 +249,7 @@ impl Db {
             .collect()
     }
 
-    /// The table files in use, of all families.
+    /// Returns the live table files of all families.
     pub fn live_files(&self) -> Vec<LiveFile> {
         let inner = self.inner();
         let state = inner.state.lock();
@@ -261,7 +269,7 @@ impl Db {
     }
 }
 
-/// `rocksdb.cf-file-histogram`.
+/// The text of the property `rocksdb.cf-file-histogram`.
 pub(crate) fn file_histogram(family: &Family) -> String {
     format!(
         "\n** File Read Latency Histogram By Level [{}] **\n{}",
@@ -292,12 +300,12 @@ fn live_file(family: &Family, level: usize, file: &FileMetadata) -> LiveFile {
     }
 }
 
-/// The blob files of a version together.
+/// Totals of the blob files of a version.
 pub(crate) struct BlobStats {
     files: usize,
-    /// Bytes of the files.
+    /// The bytes of the files.
     pub file_size: u64,
-    /// Bytes of records that nothing refers to.
+    /// The bytes of records that no table refers to.
     pub garbage_size: u64,
 }
 
@@ -320,7 +328,7 @@ impl BlobStats {
 }
 
 impl fmt::Display for BlobStats {
-    /// As RocksDB says it.
+    /// The text of RocksDB's `rocksdb.blob-stats`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let used = self.file_size.saturating_sub(self.garbage_size);
         let amplification = match used {
@@ -367,8 +375,8 @@ fn sstables(version: &Version) -> String {
     out
 }
 
-/// Bytes of the tables from `first_level` down that hold user keys from `begin` to before `end`, as far as their indexes tell. Opens tables that
-/// are not open.
+/// An estimate, by the indexes, of the bytes in tables from `first_level` down with user keys from `begin`
+/// (inclusive) to `end` (exclusive). Opens tables that are not open.
 pub(crate) fn approximate_size(
     family: &Family,
     version: &Version,

@@ -1,4 +1,4 @@
-//! Properties that are numbers, by their names.
+//! Properties whose values are numbers.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use super::property::BlobStats;
 use super::state::FamilyState;
 
 impl DbInner {
-    /// A property that is a number, by its name.
+    /// The value of a property by its name; `None` if there is no such number.
     pub(super) fn property_int(&self, family: &Arc<Family>, name: &str) -> Option<u64> {
         if let Some(name) = name.strip_prefix("esker.secondary-") {
             let status = self.secondary.as_ref()?.status();
@@ -38,7 +38,7 @@ impl DbInner {
         };
         let own = state.families.get(&family.id);
         Some(match name {
-            // Rows that are in tables are let go of: none is kept for transactions.
+            // Flushed memtables are released at once: none is kept for transactions.
             "num-immutable-mem-table-flushed" => 0,
             "num-immutable-mem-table" => own?.immutable.len() as u64,
             "mem-table-flush-pending" => u64::from(own?.wants_flush()),
@@ -144,7 +144,8 @@ impl DbInner {
         })
     }
 
-    /// Entries in memtables and tables, less twice the deletions: each has hidden, at a guess, one entry and itself.
+    /// The number of entries in memtables and tables, less twice the number of deletions: on average, a
+    /// deletion hides one entry and is an entry itself.
     fn estimate_num_keys(&self, family: &Family) -> u64 {
         let super_version = family.super_version.load();
         let (mut entries, mut deletions) = (0u64, 0u64);
@@ -153,7 +154,7 @@ impl DbInner {
             deletions += mem.num_deletes();
         }
         for (_, file) in super_version.version.all_files() {
-            // A table that cannot be opened has no keys to estimate; whoever reads it is told.
+            // A table that cannot be opened adds no keys to the estimate; readers of the table get the error.
             let _ = family.tables.with_table(file, |table| {
                 entries += table.properties().num_entries;
                 deletions += table.properties().num_deletions;

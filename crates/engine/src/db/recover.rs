@@ -1,14 +1,16 @@
-//! Recovery: what WALs hold beyond the tables comes back, and a session begins.
+//! Recovery: rows in WALs that are in no table yet are replayed, and a session begins.
 //!
-//! 1. Replay every WAL some family may need, in order, into memtables; a full one becomes a table of L0 at once.
-//! 2. Write what is left in memtables to tables too; unless asked not to, nothing was written yet, and no WAL is damaged
-//!    or has lost how it began.
-//!    A row that is too large for a table is left out, and its WAL kept in `lost` ([`set_aside`](super::set_aside)).
-//! 3. Begin a MANIFEST that holds all of it and says that no old WAL is needed, and make CURRENT name it.
-//! 4. Begin a WAL; delete every file that now belongs to nothing.
+//! 1. Replay the WALs that some family may need, in order, into memtables. A full memtable becomes a table of
+//!    L0 at once.
+//! 2. Flush the remaining memtables to tables, except with `avoid_flush_during_recovery` if no table was
+//!    written yet and every WAL is intact with its beginning. A row that is too large for a table is skipped,
+//!    and its WAL is kept in `lost` ([`set_aside`](super::set_aside)).
+//! 3. Begin a MANIFEST with the recovered state, which needs no old WAL, and make CURRENT name it.
+//! 4. Begin a WAL; delete every file that is not part of the database.
 //!
-//! Until step 3 is durable nothing that was there is changed, so a crash anywhere before repeats the recovery from the same
-//! files; the tables it had written belong to nothing and go in step 4 of the next.
+//! Until step 3 is durable, no existing file is changed. A crash before that repeats the recovery from the
+//! same files; the tables that the first one wrote belong to no version, and step 4 of the second deletes
+//! them.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::path::PathBuf;
@@ -41,47 +43,51 @@ use crate::write::pipeline::deletion_kind;
 use crate::write::predecessor::Predecessor;
 use crate::write::two_phase::{PreparedSection, encode_section};
 
-/// The fill at the end of a block is shorter than the longest header; a longer run of zeros between two records is a hole.
+/// Padding at the end of a block is shorter than the longest header; a longer run of zeros between two
+/// records is a hole.
 pub(crate) const LONGEST_FILL: u64 = 11;
 
-/// Bytes of a record whose memory is given back at once.
+/// The length in bytes from which on a record's buffer is freed at once.
 const LONG_RECORD: usize = 1 << 20;
 
-/// What recovery is called in events.
+/// The job number of recoveries in events.
 pub(crate) const RECOVERY_JOB: u64 = 1;
 
-/// How far a replay has come.
+/// The progress of a replay.
 struct Replayed {
-    /// The sequence number the next batch should have; `None` before the first.
+    /// The sequence number that the next batch must have; `None` before the first batch.
     next_seqno: Option<SeqNo>,
-    /// Highest sequence number met.
+    /// The highest sequence number so far.
     last_seqno: SeqNo,
-    /// The WAL whose damage the replay stopped at, and why, until a later WAL turns out to go on without a gap.
+    /// The WAL at whose damage the replay stopped, and the error, until a later WAL is found to continue
+    /// without a gap.
     stopped: Option<(u64, Error)>,
-    /// The last WAL that held a record, and where it ended.
+    /// The last WAL with a record, and the end of its records.
     end: Predecessor,
     /// The WALs read so far.
     wals: Vec<u64>,
-    /// WALs below are needed by no family, as the MANIFEST says.
+    /// The oldest WAL that a family needs, according to the MANIFEST.
     oldest_needed: u64,
-    /// A WAL that is needed and not there: the one behind it names it.
+    /// A WAL that is needed and does not exist: the next WAL names it.
     missing: Option<u64>,
-    /// Those of them that may be written over while they are read.
+    /// The WALs that may be overwritten while they are read, because they are recycled.
     recycled: Vec<u64>,
-    /// Something in a WAL was not used, or a WAL has lost how it began.
+    /// True if part of a WAL was not used, or the beginning of a WAL is lost.
     damaged: bool,
-    /// A memtable was full and is a table now.
+    /// True if a memtable was full and has been flushed to a table.
     flushed: bool,
-    /// Rows that were left out since they are too large.
+    /// The rows that were skipped because they are too large.
     large: LargeRows,
-    /// Prepared sections that are outstanding.
+    /// The prepared sections without a commit or rollback so far.
     sections: Sections,
-    /// [`next_seqno`](Self::next_seqno) is the least that it may be: the rows behind it are of a section that is gone, and were as many as they were.
+    /// True if [`next_seqno`](Self::next_seqno) is a lower bound: the rows after it belong to a section whose
+    /// WAL was deleted, so their number is unknown.
     ends_open: bool,
 }
 
 impl DbInner {
-    /// Recovers for writing; see the module's head. `manifest` is the MANIFEST in force, which was read.
+    /// Recovers for writing: see the module's documentation. `manifest` is the current MANIFEST, already
+    /// read.
     pub(crate) fn recover(&self, manifest: &ManifestTail) -> Result<()> {
         self.versions.mark_used(manifest.number());
         if let Some(torn) = manifest.torn() {
@@ -104,8 +110,8 @@ impl DbInner {
         let wal = self.versions.new_file_number();
         let mut state = self.state.lock();
         let mut predecessor = Predecessor::NONE;
-        // Damage is read once: what comes after it must not depend on finding it again as it is.
-        // With two phases no WAL of before stays: what is outstanding goes into the next.
+        // Damage is read only once: later recoveries must not depend on finding it unchanged. With two-phase
+        // commit no older WAL is kept: outstanding sections are written to the new WAL.
         let keeps_wals = self.options.avoid_flush_during_recovery && !self.options.allow_2pc;
         if !keeps_wals || replayed.flushed || replayed.damaged {
             let flushed = catch_or_fail(|| self.flush_recovered(&mut state));
@@ -160,8 +166,8 @@ impl DbInner {
         Ok(())
     }
 
-    /// Begins WAL `number` with the prepared sections that are outstanding, if any are, and makes it durable: the MANIFEST that comes next says that no
-    /// older WAL is needed. After a crash in between they are found in both.
+    /// Begins WAL `number` with the outstanding prepared sections, if there are any, and makes it durable:
+    /// the next MANIFEST needs no older WAL. After a crash in between, the sections are in both WALs.
     fn carry_sections(
         &self,
         sections: &Sections,
@@ -192,14 +198,16 @@ impl DbInner {
         Ok(Some(log))
     }
 
-    /// Recovers into memory alone. `moment` is that of before the MANIFEST was read: `TryAgain` if it was written to since.
+    /// Recovers into memory only. `moment` was read before the MANIFEST: `TryAgain` if the MANIFEST has been
+    /// written to since.
     pub(crate) fn recover_read_only(&self, moment: &Moment) -> Result<()> {
         let gone = |error: Error| match error.kind() {
             ErrorKind::NotFound => error.with_kind(ErrorKind::TryAgain),
             _ => error,
         };
         self.check_unread_wals()?;
-        // A writer of an earlier release deletes a WAL without an edit where the families that have not moved past it have no rows in it.
+        // A writer of an earlier release deletes a WAL without a MANIFEST edit if the families that may need
+        // it have no rows in it.
         let wals = self.open_wals(&self.wals_to_replay()?).map_err(gone)?;
         {
             let state = self.state.lock();
@@ -208,19 +216,19 @@ impl DbInner {
                 .try_for_each(|own| self.hold_files(&own.family, &own.version))
                 .map_err(gone)?;
         }
-        // All that the MANIFEST needs is open now and can be read whatever becomes of its names.
+        // Every file that the MANIFEST needs is open now, and stays readable even if its name is removed.
         if *moment != Moment::of(&self.options, &self.dir)? {
             return Err(Error::new(ErrorKind::TryAgain, "the MANIFEST has changed").in_file(&self.dir));
         }
         let replayed = self.replay(wals, Some(moment))?;
         self.tell_of_large_rows(&replayed.large.rows, |_| RowTooLargeOutcome::PassedOver);
-        // A WAL that is written over loses its name first.
+        // A WAL is renamed before it is overwritten.
         for &number in &replayed.recycled {
             if !self.options.fs.exists(&filename::wal(&self.wal_dir, number))? {
                 return Err(Error::new(ErrorKind::TryAgain, "a WAL was written over").in_file(&self.dir));
             }
         }
-        // A family that came or went meanwhile did so before some of the rows.
+        // A family that was created or dropped meanwhile was so before some of the rows.
         if *moment != Moment::of(&self.options, &self.dir)? {
             let (_, now) = read_manifest(&self.options, &self.dir)?;
             if !self.families_are_those_of(&now) {
@@ -235,7 +243,8 @@ impl DbInner {
         Ok(())
     }
 
-    /// True if no family has come or gone until the MANIFEST said `now`, not even one that came and went.
+    /// True if no family was created or dropped up to the state `now` of the MANIFEST, not even one that was
+    /// created and dropped since.
     fn families_are_those_of(&self, now: &ManifestState) -> bool {
         let state = self.state.lock();
         now.max_column_family == state.max_family && now.families.keys().eq(state.families.keys())
@@ -253,7 +262,7 @@ impl DbInner {
         opened.collect()
     }
 
-    /// The numbers of the WALs that may hold rows no table has, ascending. Takes note of every number in use.
+    /// The numbers of the WALs that may hold rows of no table, in ascending order. Marks every number in use.
     fn wals_to_replay(&self) -> Result<Vec<u64>> {
         let fs = &*self.options.fs;
         let state = self.state.lock();
@@ -282,7 +291,8 @@ impl DbInner {
         Ok(wals.into_iter().collect())
     }
 
-    /// `live` is the moment of a MANIFEST that somebody may still be writing, along with the WALs; then nothing is flushed.
+    /// Replays the WALs. If `live` is given, it is the moment of a MANIFEST that another process may be
+    /// writing, along with the WALs; then nothing is flushed.
     fn replay(&self, wals: Vec<(u64, Arc<dyn RandomAccessFile>)>, live: Option<&Moment>) -> Result<Replayed> {
         let last_seqno = self.published.load(Ordering::Acquire);
         let mut replayed = Replayed {
@@ -325,7 +335,8 @@ impl DbInner {
         Ok(replayed)
     }
 
-    /// Makes WALs durable that a process has left behind and that stay in use: what this one syncs must not outlive them.
+    /// Makes the WALs of a former process durable that stay in use: rows that this process syncs later must
+    /// not survive without them.
     fn sync_wals(&self, wals: &[u64]) -> Result<()> {
         let fs = &*self.options.fs;
         wals.iter()
@@ -333,7 +344,7 @@ impl DbInner {
         fs.sync_dir(&self.wal_dir)
     }
 
-    /// Replays one WAL. False if those after it must not be.
+    /// Replays one WAL. False if the WALs after it must not be replayed.
     fn replay_wal(
         &self,
         number: u64,
@@ -354,12 +365,13 @@ impl DbInner {
         let mut state = self.state.lock();
         let mut checked_timestamps = 0;
         let mut record = Vec::new();
-        // Where the last record that was replayed ends.
+        // The end of the last replayed record.
         let mut end = 0;
         let mut dropped = LiveDropped::default();
         loop {
             let read = reader.read_record_into(&mut record);
-            // Its end may be half written at any time; damage in front of something else may have been written while it was read.
+            // The end of a live WAL may be half written at any time, and damage before other records may have
+            // been written while it was read.
             let ended = matches!(read, Ok(false)) && reader.stopped().is_none();
             if live.is_some() && !ended && dropped.may_be_gone(&reader, end) {
                 dropped.read_again(&mut reader, end);
@@ -377,15 +389,15 @@ impl DbInner {
             let operations = Operations::new(&record)?;
             let (seqno, count) = (operations.sequence(), u64::from(operations.promised()));
             let hole = reader.unused_before() > LONGEST_FILL && replayed.next_seqno != Some(seqno);
-            // It may have been filled while it was read: what comes later was read later.
+            // The hole may have been filled during the read, because later bytes were read later.
             if hole && live.is_some() && !dropped.was_read_again(end) {
                 dropped.read_again(&mut reader, end);
                 continue;
             }
             if mode == RecoveryMode::PointInTime && hole {
-                // The tail of a WAL reaches the disk page by page, in no order: after a power failure zeros may stand before
-                // rows that survived. Those behind the hole come after rows that are lost. What they hold is not looked at:
-                // the record that says how this WAL is compressed may be among the lost.
+                // The tail of a WAL reaches the disk page by page, in any order: after a power failure, zeros
+                // may precede rows that survived. The rows after the hole follow rows that are lost, so they
+                // are not decoded: the record with the compression of this WAL may be lost too.
                 let error =
                     Error::corruption("rows are missing before this record").at(reader.record_offset());
                 self.report_dropped(&path, "rows are missing in the middle");
@@ -417,7 +429,7 @@ impl DbInner {
                 None => replayed.stopped.is_none() || replayed.goes_on_at(seqno),
             };
             if !goes_on {
-                let error = Error::corruption("it does not go on where the WAL before it ends");
+                let error = Error::corruption("it does not continue where the previous WAL ends");
                 match mode {
                     RecoveryMode::AbsoluteConsistency => return Err(in_wal(error, reader.record_offset())),
                     RecoveryMode::PointInTime => {
@@ -429,8 +441,8 @@ impl DbInner {
                     RecoveryMode::TolerateCorruptedTailRecords | RecoveryMode::SkipAnyCorruptedRecords => {}
                 }
             }
-            // The WAL before has lost how it began, and with it how far that one's predecessor went. Nothing is missing, which the WALs
-            // before it have told; they may be gone when this is read again.
+            // The previous WAL has lost its beginning, and with it the end of its own predecessor. No rows
+            // are missing, as the WALs before it show; those may be deleted when this WAL is read again.
             replayed.damaged |= before.is_some_and(|before| before.number != replayed.end.number);
             replayed.stopped = None;
             let offset = reader.record_offset();
@@ -458,7 +470,7 @@ impl DbInner {
                 Some(batch) => batch.operations(),
                 None => operations,
             };
-            // A WAL whose records were not all applied is not read again.
+            // A WAL with records that were not applied is not read again.
             replayed.damaged |= changed.is_some();
             let acknowledged = replayed.large.begin_batch(number, &operations, record.len());
             let applied = catch_or_fail(|| self.replay_batch(&mut state, number, operations, replayed))
@@ -469,10 +481,10 @@ impl DbInner {
             };
             let next = applied.next;
             if next > MAX_SEQNO {
-                let error = Error::corruption(format!("Sequence number {next} behind a commit is too large"));
+                let error = Error::corruption(format!("Sequence number {next} after a commit is too large"));
                 return Err(in_wal(error, offset));
             }
-            // A memtable is written to a table below: that takes as much memory again as its longest row.
+            // A memtable is flushed below, which needs as much memory again as its longest row.
             if record.len() > LONG_RECORD {
                 record = Vec::new();
             }
@@ -484,7 +496,8 @@ impl DbInner {
                 next_seqno: next,
                 kept: true,
             };
-            // A batch without rows has a number too, and one written after it must not have a lower one.
+            // A batch without rows has a sequence number too, and a batch written after it must not have a
+            // lower one.
             replayed.last_seqno = replayed.last_seqno.max(next.saturating_sub(1));
             if reader.timestamp_sizes().len() != checked_timestamps {
                 checked_timestamps = reader.timestamp_sizes().len();
@@ -500,7 +513,7 @@ impl DbInner {
             }
         }
         drop(state);
-        // Rows that are left out are told of once, and their WAL is not read again.
+        // Skipped rows are reported once, and their WAL is not read again.
         replayed.damaged |= !replayed.large.rows.is_empty();
         replayed.wals.push(number);
         if reader.is_recycled() {
@@ -523,8 +536,8 @@ impl DbInner {
         Ok(true)
     }
 
-    /// Whether the replay goes on although WAL `missing`, which the WAL in `path` names, is not there. Stops in front of that one under
-    /// PointInTime.
+    /// True if the replay continues although WAL `missing`, which the WAL in `path` names, does not exist.
+    /// Under `PointInTime`, the replay stops before the naming WAL.
     fn passes_over_missing(
         &self,
         missing: u64,
@@ -536,7 +549,7 @@ impl DbInner {
         let behind = path.file_name().unwrap_or_default().to_string_lossy();
         let error = missing_wal(missing, &behind).in_file(&gone);
         if live && self.options.fs.exists(&gone)? {
-            // It came to the directory while that was listed.
+            // The WAL was created while the directory was listed.
             return Err(error.with_kind(ErrorKind::TryAgain));
         }
         let mode = self.options.wal_recovery_mode;
@@ -562,14 +575,15 @@ impl DbInner {
         });
     }
 
-    /// `TryAgain` if the batch is for a family that was created after the MANIFEST was read: without its rows there would be a hole.
+    /// `TryAgain` if the batch is for a family that was created after the MANIFEST was read: skipping its
+    /// rows would leave a hole.
     fn check_families_are_known(
         &self,
         state: &DbState,
         operations: Operations<'_>,
         moment: &Moment,
     ) -> Result<()> {
-        // One that cannot be decoded is told by whoever replays it.
+        // The replay reports an operation that cannot be decoded.
         for operation in operations.map_while(Result::ok) {
             let newer = operation.family().is_some_and(|id| id > state.max_family);
             if newer && *moment != Moment::of(&self.options, &self.dir)? {
@@ -579,8 +593,9 @@ impl DbInner {
         Ok(())
     }
 
-    /// Inserts a batch of WAL `number` into the memtables of the families that need it, without rows that are too large. Rows of a section count as
-    /// those of the WAL that commits it: then they came into a memtable.
+    /// Inserts a batch of WAL `number` into the memtables of the families that need it, without rows that are
+    /// too large. Rows of a section count as rows of the WAL that commits it, because the commit put them
+    /// into a memtable.
     fn replay_batch(
         &self,
         state: &mut DbState,
@@ -590,7 +605,7 @@ impl DbInner {
     ) -> Result<Applied> {
         let Replayed { large, sections, .. } = replayed;
         sections.apply(operations, |id, seqno, kind, key, value| {
-            // A family that was dropped, or has these rows in its tables, still uses up their sequence numbers.
+            // The rows of a family that was dropped, or has flushed them, still use up sequence numbers.
             let Some(family) = state
                 .families
                 .get(&id)
@@ -609,7 +624,7 @@ impl DbInner {
         })
     }
 
-    /// Turns memtables that recovery has filled into tables. True if there were any.
+    /// Flushes the memtables that recovery has filled to tables. True if there were any.
     pub(crate) fn flush_full(&self, state: &mut MutexGuard<'_, DbState>) -> Result<bool> {
         let full: Vec<u32> = {
             let full = state.families.values().filter(|family| family.mem_is_full());
@@ -627,7 +642,7 @@ impl DbInner {
             .try_for_each(|id| self.flush_one_recovered(state, id))
     }
 
-    /// Writes a family's memtable to a table that its version, but no MANIFEST yet, holds.
+    /// Flushes a family's memtable to a table that is in its version but not in a MANIFEST yet.
     fn flush_one_recovered(&self, state: &mut MutexGuard<'_, DbState>, id: u32) -> Result<()> {
         let own = state.family_mut(id)?;
         if own.mem.table.is_empty() {
@@ -659,7 +674,7 @@ impl DbInner {
         Ok(())
     }
 
-    /// IDENTITY and MANIFEST, those of them that are to have it, must agree on who the database is.
+    /// Checks that IDENTITY and MANIFEST have the same database id, if they have to record it.
     fn check_identity(&self, state: &mut DbState) -> Result<()> {
         state.recorded.db_id = self.options.write_dbid_to_manifest.then(|| self.db_id.clone());
         if !self.options.write_identity_file {
@@ -672,8 +687,8 @@ impl DbInner {
         Ok(())
     }
 
-    /// Creates a WAL to append to, or makes one of the WAL `recycled`, which nobody needs; its first row will have sequence number
-    /// `sequence`.
+    /// Creates a WAL for appending, or reuses the WAL `recycled`, which is no longer needed. Its first row
+    /// will have sequence number `sequence`.
     pub(crate) fn create_wal(
         &self,
         number: u64,
@@ -710,9 +725,10 @@ impl DbInner {
         Ok(wal)
     }
 
-    /// Keeps files in `lost/` that no open needs and that the next would delete, where something is missing that they may hold: behind a
-    /// torn MANIFEST all that the lost edits may have named, behind a missing WAL those that were not read. Before the MANIFEST of this session is in
-    /// force, which names nothing of it and is whole.
+    /// Moves files to `lost/` that the next open would delete although they may hold missing data: after a
+    /// torn MANIFEST, every table and blob file that the lost edits may have named; after a missing WAL, the
+    /// WALs that were not read. Called before the MANIFEST of this session is in force, which is intact and
+    /// names none of them.
     fn set_orphans_aside(&self, torn: Option<&TornTail>, replayed: &Replayed) -> Result<()> {
         if torn.is_none() && replayed.missing.is_none() {
             return Ok(());
@@ -721,7 +737,7 @@ impl DbInner {
         let may_hold_rows = |path: &PathBuf| {
             let name = path.file_name().and_then(|name| name.to_str());
             match name.and_then(filename::parse) {
-                // The rows that were read are in tables.
+                // The rows of WALs that were read are in tables.
                 Some(FileKind::Wal(number)) => !replayed.wals.contains(&number),
                 Some(FileKind::Table(_) | FileKind::Blob(_)) => torn.is_some(),
                 _ => false,
@@ -749,14 +765,15 @@ impl DbInner {
         Ok(())
     }
 
-    /// Queues every file of ours for deletion that the database does not consist of.
+    /// Queues the files of the engine that are not part of the database for deletion.
     fn delete_orphans(&self) -> Result<()> {
         let orphans = self.orphans()?;
         orphans.into_iter().for_each(|path| self.obsolete.add(path));
         Ok(())
     }
 
-    /// Every file of ours that the database does not consist of. Of MANIFESTs: all but the one that this session writes.
+    /// The files of the engine that are not part of the database. All MANIFESTs count except the one that
+    /// this session writes.
     fn orphans(&self) -> Result<Vec<PathBuf>> {
         let fs = &*self.options.fs;
         let state = self.state.lock();
@@ -774,12 +791,12 @@ impl DbInner {
             let has_tables = dir == &self.dir || others.contains(dir);
             for name in fs.list(dir)? {
                 let needed = match filename::parse(&name) {
-                    // Those in another directory than that of the WALs were not read.
+                    // WALs outside the WAL directory were not read.
                     Some(FileKind::Wal(_)) if dir != &self.wal_dir => true,
                     Some(FileKind::Wal(number)) => wals.iter().any(|wal| wal.number == number),
                     Some(FileKind::Table(number)) if has_tables => tables.contains(&number),
                     Some(FileKind::Blob(number)) if has_tables => blobs.contains(&number),
-                    // In a directory of WALs or tables alone other files are somebody else's.
+                    // Other files in a directory of WALs or tables do not belong to the database.
                     _ if dir != &self.dir => dir != &self.wal_dir || name != wal_dir::TEMPORARY,
                     Some(FileKind::Manifest(number)) => number == manifest,
                     Some(FileKind::Temp) => false,
@@ -797,7 +814,7 @@ impl DbInner {
 }
 
 impl Replayed {
-    /// True if what was replayed ends in front of `seqno`.
+    /// True if the next row after the replayed ones may have the number `seqno`.
     fn goes_on_at(&self, seqno: SeqNo) -> bool {
         match self.next_seqno {
             Some(next) if self.ends_open => next <= seqno,
@@ -805,7 +822,8 @@ impl Replayed {
         }
     }
 
-    /// The WAL that is missing in front of WAL `number`, which `predecessor` or a record of RocksDB's for the purpose names.
+    /// The missing WAL before WAL `number`, if there is one: it is named in `predecessor`, or in RocksDB's
+    /// record for this purpose.
     fn lost_before(
         &self,
         number: u64,
@@ -819,28 +837,30 @@ impl Replayed {
     }
 }
 
-/// WAL `missing` is not there, which the WAL `behind` it says was needed.
+/// The error for WAL `missing`, which does not exist although the WAL `behind` needs it.
 pub(crate) fn missing_wal(missing: u64, behind: &str) -> Error {
     Error::corruption(format!(
-        "Missing WAL {missing:06}.log: {behind} comes behind it, and the MANIFEST does not say that its rows are in tables"
+        "Missing WAL {missing:06}.log: {behind} follows it, and the MANIFEST does not record that its rows are in tables"
     ))
 }
 
-/// What a reader of a WAL that somebody may still be writing has dropped. The memory that the writer fills is read piece by piece: the front of a
-/// record may be missing there although what follows it is not. Read once more it is whole, and so are all that are before it: what is
-/// damaged then was damaged on the disk.
+/// The corruptions that a reader of a live WAL has skipped, confirmed by a second read. The writer fills
+/// memory that is read in pieces: the front of a record may be missing although the rest is there. A second
+/// read finds it complete, as it does every record before it, so a corruption found twice is a corruption on
+/// disk.
 #[derive(Default)]
 struct LiveDropped {
-    /// Damage that was found twice, in front of where the reader went on last.
+    /// The corruptions found twice, before the position at which the reader was last resumed.
     before: Vec<wal::Dropped>,
-    /// So many of what the reader has dropped since were found twice.
+    /// The number of later corruptions that were found twice.
     confirmed: usize,
-    /// Where it went on last.
+    /// The position at which the reader was last resumed.
     went_on_at: Option<u64>,
 }
 
 impl LiveDropped {
-    /// True if something was dropped behind `end`, where the last record ends, that was met once; then it is to be read again.
+    /// True if a corruption after `end`, the end of the last record, was found only once: then the reader
+    /// must be resumed at `end`.
     fn may_be_gone(&mut self, reader: &wal::Reader, end: u64) -> bool {
         let met = reader.dropped().len();
         let once = met > self.confirmed && !self.was_read_again(end);
@@ -850,12 +870,12 @@ impl LiveDropped {
         once
     }
 
-    /// True if the reader went on at `end` before: what is missing behind it is missing on the disk.
+    /// True if the reader was already resumed at `end`: then data missing after it is missing on disk.
     fn was_read_again(&self, end: u64) -> bool {
         self.went_on_at == Some(end)
     }
 
-    /// Has the reader go on at `end`.
+    /// Resumes the reader at `end`.
     fn read_again(&mut self, reader: &mut wal::Reader, end: u64) {
         self.before.extend_from_slice(&reader.dropped()[..self.confirmed]);
         self.confirmed = 0;
@@ -863,7 +883,7 @@ impl LiveDropped {
         reader.resume_from(end);
     }
 
-    /// All there is to report.
+    /// All corruptions to report.
     fn all(self, reader: &wal::Reader) -> Vec<wal::Dropped> {
         let mut all = self.before;
         all.extend_from_slice(reader.dropped());
@@ -871,7 +891,7 @@ impl LiveDropped {
     }
 }
 
-/// `InvalidArgument` if a WAL was written with other timestamps than its families have now.
+/// `InvalidArgument` if a WAL was written with timestamps of other sizes than its families have now.
 fn check_timestamp_sizes(state: &DbState, recorded: &std::collections::BTreeMap<u32, u16>) -> Result<()> {
     let families = recorded.keys().filter_map(|id| state.families.get(id));
     families
@@ -879,7 +899,7 @@ fn check_timestamp_sizes(state: &DbState, recorded: &std::collections::BTreeMap<
         .try_for_each(|family| check_timestamp_size(family, recorded))
 }
 
-/// As [`check_timestamp_sizes`], of one family.
+/// Same as [`check_timestamp_sizes`], for one family.
 pub(crate) fn check_timestamp_size(
     family: &Family,
     recorded: &std::collections::BTreeMap<u32, u16>,

@@ -1,12 +1,13 @@
-//! Ranges whose rows went without a row that says so: tables that were dropped unread, or that gave way to ingested ones. Transactions that have
-//! read such a key are to fail as if it had been written.
+//! Key ranges whose rows were removed without a deletion: tables dropped without reading them, or replaced by
+//! ingested ones. A transaction that has read such a key must fail as if it had been written.
 //!
 //! ```text
-//! a note that is pending | the tables go, as readers see it | a sequence number is taken | the note has it
+//! pending note | the tables are removed from the version | a sequence number is taken | the note gets it
 //! ```
 //!
-//! The note comes first, so that no transaction is validated after the tables went and before there is a note; until it has its number it counts as
-//! newer than everything. The number comes last: a transaction that reads by it, or by a later one, finds the tables gone.
+//! The note comes first, so that no transaction is validated after the tables are gone and before the note
+//! exists; a pending note counts as newer than everything. The number comes last: a transaction that reads at
+//! it, or at a later one, finds the tables gone.
 
 use std::ops::Bound;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,27 +15,28 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use base::sync::Mutex;
 use base::{MAX_SEQNO, SeqNo, UserComparator};
 
-/// Notes that are kept apart. Beyond, all are one about every key: transactions then fail that need not.
+/// The maximum number of separate notes. Beyond it, they are merged into one note for every key, and
+/// transactions fail that need not.
 const MOST: usize = 64;
 
 /// The notes of one family.
 #[derive(Default)]
 pub(crate) struct Removals {
     notes: Mutex<Vec<Note>>,
-    /// How many there are: nearly always none, and the mutex is spared.
+    /// The number of notes. It is nearly always 0, and then the mutex is not locked.
     len: AtomicUsize,
 }
 
 struct Note {
     range: KeyRange,
-    /// [`MAX_SEQNO`] while it is pending.
+    /// The sequence number of the removal; [`MAX_SEQNO`] while it is pending.
     seqno: SeqNo,
 }
 
-/// User keys without timestamps: from `begin` on, up to `end`; by default all.
+/// A range of user keys without timestamps, from `begin` up to `end`. Default: all keys.
 #[derive(Clone, Debug)]
 pub(crate) struct KeyRange {
-    /// The first one; `None`: no bound.
+    /// The first key; `None` for no bound.
     pub begin: Option<Vec<u8>>,
     pub end: Bound<Vec<u8>>,
 }
@@ -54,14 +56,14 @@ impl KeyRange {
         begin.is_none_or(|begin| user.compare_without_timestamp(begin, key).is_le())
     }
 
-    /// True if there may be a key in this range and in the one from `begin` to `end`.
+    /// True if this range and the one from `begin` to `end` may share a key.
     fn meets(&self, user: &UserComparator, begin: Option<&[u8]>, end: Bound<&[u8]>) -> bool {
         let begins_within = |begin: Option<&[u8]>, end| begin.is_none_or(|begin| is_within(user, begin, end));
         begins_within(begin, as_bound(&self.end)) && begins_within(self.begin.as_deref(), end)
     }
 }
 
-/// True if `key` does not lie behind `end`.
+/// True if `key` is not beyond `end`.
 pub(crate) fn is_within(user: &UserComparator, key: &[u8], end: Bound<&[u8]>) -> bool {
     match end {
         Bound::Unbounded => true,
@@ -79,7 +81,8 @@ fn as_bound(end: &Bound<Vec<u8>>) -> Bound<&[u8]> {
 }
 
 impl Removals {
-    /// Notes that rows of `range` are about to go. Notes that no snapshot is older than, `oldest` being the oldest one, are forgotten.
+    /// Adds a pending note for the removal of the rows of `range`. Notes that are not newer than `oldest`,
+    /// the oldest snapshot, are dropped.
     pub fn begin(&self, range: KeyRange, oldest: SeqNo) {
         let mut notes = self.notes.lock();
         notes.retain(|note| note.seqno > oldest);
@@ -90,8 +93,9 @@ impl Removals {
         self.len.store(notes.len(), Ordering::Release);
     }
 
-    /// The rows of `range`, which [`begin`](Self::begin) has noted, went before a read as of `seqno` or later; `None`: they have stayed. Where two notes
-    /// are pending about one range, either may get the number.
+    /// Ends a removal that [`begin`](Self::begin) has noted: reads at `seqno` or later do not find the rows
+    /// of `range`. `None` if the rows have stayed. If two notes for the same range are pending, either may
+    /// get the number.
     pub fn end(&self, range: &KeyRange, seqno: Option<SeqNo>) {
         let mut notes = self.notes.lock();
         let pending = |note: &Note| {
@@ -118,7 +122,7 @@ impl Removals {
         self.len.load(Ordering::Acquire) == 0
     }
 
-    /// The number of the newest note about `key`; 0 if there is none.
+    /// The number of the newest note for `key`; 0 if there is none.
     #[inline]
     pub fn newest_of(&self, user: &UserComparator, key: &[u8]) -> SeqNo {
         match self.is_empty() {
@@ -127,7 +131,7 @@ impl Removals {
         }
     }
 
-    /// The number of the newest note about some key from `begin` to `end`; 0 if there is none.
+    /// The number of the newest note for any key from `begin` to `end`; 0 if there is none.
     pub fn newest_in(&self, user: &UserComparator, begin: Option<&[u8]>, end: Bound<&[u8]>) -> SeqNo {
         match self.is_empty() {
             true => 0,
