@@ -11,6 +11,7 @@ const DONE: &[&str] = &[
     "crates/cache/",
     "crates/codec/",
     "crates/compact/",
+    "crates/engine/src/db/",
     "crates/engine/src/ingest/",
     "crates/engine/src/jobs/",
     "crates/engine/src/level_stats/",

@@ -1,12 +1,14 @@
-//! Repair: a MANIFEST and a CURRENT from tables and WALs alone.
+//! Repair: builds a MANIFEST and a CURRENT from tables and WALs alone.
 //!
-//! 1. Read every table and every blob file through. What cannot be read, or belongs to nothing, moves to `lost/`.
-//! 2. Replay every WAL, past damage too, and write what it holds to tables.
-//! 3. Put each family's tables in an order in which newer rows come first, as far down as that order lets them ([`order`]).
-//! 4. Give WALs and old MANIFESTs a second name in `lost/`; begin a MANIFEST; make CURRENT name it; remove the first names.
+//! 1. Read every table and every blob file. Files that are corrupt, or belong to no family, move to `lost/`.
+//! 2. Replay every WAL, past corruption too, and write its rows to tables.
+//! 3. Order each family's tables so that newer rows come first, and place each as deep as that order permits
+//!    ([`order`]).
+//! 4. Give WALs and old MANIFESTs a second name in `lost/`; begin a MANIFEST; make CURRENT name it; remove
+//!    the first names.
 //!
-//! Nothing is deleted. Until CURRENT is renamed everything that rows come from lies where it lay, and a crash before repeats
-//! the repair: [`Note`] keeps the rows of WALs from being taken twice.
+//! Nothing is deleted. Until CURRENT is renamed, every file with rows stays in its place, and a crash before
+//! that repeats the repair. [`Note`] prevents the rows of WALs from being applied twice.
 
 mod note;
 mod order;
@@ -35,16 +37,16 @@ use note::Note;
 use recorded::Recorded;
 use scan::ScannedTable;
 
-/// What [`Db::repair`] did.
+/// The outcome of [`Db::repair`].
 #[derive(Clone, Debug, Default)]
 pub struct RepairReport {
-    /// The tables the database has now.
+    /// The tables of the repaired database.
     pub tables: Vec<RepairedTable>,
-    /// Rows that came out of WALs.
+    /// The number of rows recovered from WALs.
     pub wal_rows: u64,
-    /// Files of which something is lost, where they are now, and what is wrong with them.
+    /// The files with lost contents: their path now, and the error.
     pub lost: Vec<LostFile>,
-    /// What was guessed or could not be decided, a sentence each.
+    /// Assumptions and undecidable facts, one sentence each.
     pub warnings: Vec<String>,
     /// The sequence number of the last row.
     pub last_sequence: SeqNo,
@@ -53,47 +55,51 @@ pub struct RepairReport {
 /// A table of a repaired database.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RepairedTable {
-    /// The number in its name.
+    /// The file number.
     pub number: u64,
     /// The name of its column family.
     pub family: String,
-    /// Where it was put.
+    /// The level it was placed in.
     pub level: usize,
-    /// True if repair wrote it, out of WALs.
+    /// True if the repair wrote it from rows of WALs.
     pub from_wal: bool,
 }
 
-/// A file that repair could not use, or not all of it.
+/// A file that the repair could not use, or only in part.
 #[derive(Clone, Debug)]
 pub struct LostFile {
-    /// Where it lies now.
+    /// Its path after the repair.
     pub path: PathBuf,
-    /// Why.
+    /// The reason.
     pub error: Error,
 }
 
 impl Db {
-    /// Makes the database in `path` open again whose MANIFEST or CURRENT is gone or damaged, from its tables, blob files and
-    /// WALs alone. Damaged tables and all that belongs to nothing move to the directory `lost` in `path`, and so do old MANIFESTs
-    /// and WALs; nothing is deleted. Running it again is safe, also after a crash in the middle.
+    /// Repairs the database in `path` whose MANIFEST or CURRENT is missing or damaged, from its tables, blob
+    /// files and WALs. Damaged tables and files that belong to no family move to the directory `lost` in
+    /// `path`, as do old MANIFESTs and WALs; nothing is deleted. The repair can be repeated safely, also
+    /// after a crash.
     ///
-    /// Families are those that the MANIFEST names, as far as it can be read; where it cannot, those the tables name, and those of the
-    /// newest OPTIONS file, if there is one. `options` must have the
-    /// comparators of families whose order is not a built-in one.
+    /// The families are those in the MANIFEST as far as it is readable; if it is not, those named by the
+    /// tables and by the newest OPTIONS file, if there is one. `options` must have the comparators of
+    /// families without a built-in one.
     ///
-    /// What only the MANIFEST knew is lost: which tables were left over from a compaction, so that rows deleted since may
-    /// come back if such tables lie about; the sequence number of ingested tables, which is guessed by the tables' numbers;
-    /// families that never held a row. All tables are read from end to end, most of them twice.
+    /// Facts that only the MANIFEST had are lost: which tables were inputs of a finished compaction, so that
+    /// deleted rows may reappear if such tables still exist; the sequence numbers of ingested tables, which
+    /// are guessed from the file numbers; families that never held a row. All tables are read completely,
+    /// most of them twice.
     ///
     /// # Errors
-    /// `LockHeld` if the database is open; `InvalidArgument` if `path` holds no table and no WAL, a table's comparator is not
-    /// known, or [`wal_dir`](Options::wal_dir) belongs to another database; those of the file system.
+    /// `LockHeld` if the database is open; `InvalidArgument` if `path` contains no table and no WAL, a
+    /// table's comparator is unknown, or [`wal_dir`](Options::wal_dir) belongs to another database; those of
+    /// the file system.
     pub fn repair(options: &Options, path: impl AsRef<Path>) -> Result<RepairReport> {
         Db::repair_with_progress(options, path, &Progress::new())
     }
 
-    /// As [`repair`](Db::repair), telling how far it is. If it is asked to stop it ends with `Aborted` between two files, with the
-    /// database as a crash there would leave it: what was damaged is in `lost` by then, and the next repair does the rest.
+    /// Same as [`repair`](Db::repair), and reports its progress. If `progress` asks it to stop, it fails with
+    /// `Aborted` between two files, and the database is as after a crash: damaged files are in `lost`, and
+    /// the next repair completes the work.
     pub fn repair_with_progress(
         options: &Options,
         path: impl AsRef<Path>,
@@ -124,20 +130,20 @@ impl Db {
     }
 }
 
-/// The newest OPTIONS file that can be read. Without one its facts are lost, and no row.
+/// The newest readable OPTIONS file. Without one its options are lost, but no row.
 fn stored_options(fs: &dyn FileSystem, dir: &Path) -> Option<OptionsFile> {
     let (_, file) = OptionsFile::newest(fs, dir).ok()??;
     Some(file)
 }
 
-/// The files there are.
+/// The files of the database.
 #[derive(Debug, Default)]
 struct Listing {
     tables: BTreeMap<u64, PathBuf>,
     blobs: BTreeMap<u64, PathBuf>,
     wals: BTreeMap<u64, PathBuf>,
     manifests: Vec<PathBuf>,
-    /// Highest number in use.
+    /// The highest file number in use.
     highest: u64,
 }
 
@@ -167,7 +173,7 @@ impl Listing {
                         }
                         number
                     }
-                    // In the directories of WALs and tables other files are somebody else's.
+                    // In the directories of WALs and tables, other files do not belong to the database.
                     Some(FileKind::Table(number)) if has_tables => {
                         found.tables.insert(number, path);
                         number
@@ -195,11 +201,11 @@ impl Listing {
     }
 }
 
-/// A column family as tables, WALs and OPTIONS tell of it.
+/// A column family as found in tables, WALs and OPTIONS.
 struct FoundFamily {
     name: String,
     cmp: UserComparator,
-    /// False once a table without timestamps in an order with timestamps was met.
+    /// False if the family's comparator has timestamps and one of its tables does not.
     persist_timestamps: bool,
     tables: Vec<ScannedTable>,
 }
@@ -210,7 +216,7 @@ struct Repair<'a> {
     wal_dir: WalDir,
     lost: Lost<'a>,
     stored: Option<OptionsFile>,
-    /// The families that the MANIFEST records; empty where it cannot be read.
+    /// The families that the MANIFEST records; empty if it is unreadable.
     recorded: Recorded,
     /// The highest family id in tables and WALs.
     highest_family: Option<u32>,
@@ -228,7 +234,7 @@ impl Repair<'_> {
         if let Some(note) = &interrupted
             && note.was_finished(&files.wals)
         {
-            // Its MANIFEST was in force: the rows of these WALs are in tables.
+            // The MANIFEST of the interrupted repair was in force, so the rows of these WALs are in tables.
             for number in &note.wals {
                 if let Some(path) = files.wals.remove(number) {
                     fs.remove(&path)?;
@@ -260,7 +266,7 @@ impl Repair<'_> {
             }
         }
         let state = self.build(&inner, families, &blobs, number_of_scanned, last_of_wals)?;
-        // What no version holds would be deleted by the next open.
+        // The next open would delete blob files that are in no version.
         let kept: BTreeSet<u64> = state
             .families
             .values()
@@ -296,7 +302,7 @@ impl Repair<'_> {
         Ok(self.report)
     }
 
-    /// An error if WALs with rows lie in a directory that is not read.
+    /// An error if WALs with rows are in a directory that is not read.
     fn check_other_wals(&self) -> Result<()> {
         let stored = self.stored.as_ref().and_then(OptionsFile::wal_dir);
         let stored = stored.filter(|stored| !stored.is_empty()).map(PathBuf::from);
@@ -304,7 +310,7 @@ impl Repair<'_> {
         wal_dir::check_other_wals(self.options, self.dir, self.wal_dir.path(), elsewhere)
     }
 
-    /// Tables are read twice, the others once.
+    /// Sets the expected bytes of the progress: tables are read twice, the other files once.
     fn expect(&self, files: &Listing) -> Result<()> {
         let fs = &*self.options.fs;
         for path in files.tables.values() {
@@ -316,14 +322,14 @@ impl Repair<'_> {
         Ok(())
     }
 
-    /// Reads all tables; those that are no good are in `lost/` afterwards.
+    /// Reads all tables and moves damaged ones to `lost/`.
     fn scan_tables(&mut self, files: &Listing, interrupted: Option<&Note>) -> Result<Vec<ScannedTable>> {
         let mut tables = Vec::new();
         for (&number, path) in &files.tables {
             self.progress.check()?;
             let size = self.options.fs.size(path)?;
             match scan::scan(self.options, path, number, None) {
-                // The WALs it was written from are still there.
+                // A table of an unfinished repair is not used: the WALs with its rows still exist.
                 Ok(table)
                     if interrupted.is_some_and(|note| {
                         !note.was_finished(&files.wals) && table.session_id == note.session_id.as_bytes()
@@ -340,7 +346,7 @@ impl Repair<'_> {
         Ok(tables)
     }
 
-    /// The blob files that are whole, as the MANIFEST is to name them, with their families.
+    /// The intact blob files, as the MANIFEST will name them, with their families.
     fn scan_blobs(&mut self, files: &Listing) -> Result<BTreeMap<u64, scan::ScannedBlob>> {
         let mut blobs = BTreeMap::new();
         for (&number, path) in &files.blobs {
@@ -375,7 +381,7 @@ impl Repair<'_> {
             if let Some(recorded) = self.recorded.families.get(&table.family) {
                 table.family_name.clone_from(&recorded.name);
             }
-            // A later table knows better, should they not agree.
+            // If tables disagree on the name of a family, the later table is right.
             let family = families.entry(table.family).or_insert_with(|| FoundFamily {
                 name: table.family_name.clone(),
                 cmp: table.cmp.user().clone(),
@@ -385,7 +391,7 @@ impl Repair<'_> {
             family.name.clone_from(&table.family_name);
             if family.cmp.name() != table.cmp.user().name() {
                 let error = Error::corruption(format!(
-                    "its order is {}, that of its column family {} is {}",
+                    "its comparator is {}, that of its column family {} is {}",
                     table.cmp.user().name(),
                     family.name,
                     family.cmp.name()
@@ -396,7 +402,7 @@ impl Repair<'_> {
             family.persist_timestamps &= table.file.user_defined_timestamps_persisted;
             family.tables.push(table);
         }
-        // Ids are never used again, names may be: the highest id is the family alive.
+        // Ids are never reused, names may be: the highest id of a name is the living family.
         let mut alive: BTreeMap<String, u32> = BTreeMap::new();
         families.iter().for_each(|(&id, family)| {
             alive.insert(family.name.clone(), id);
@@ -419,7 +425,7 @@ impl Repair<'_> {
         Ok(families)
     }
 
-    /// Says in which of its family's directories each table lies.
+    /// Sets the number of the directory in which each table is.
     fn number_paths(&self, files: &Listing, families: &mut BTreeMap<u32, FoundFamily>) -> Result<()> {
         for family in families.values_mut() {
             let paths = self
@@ -427,7 +433,7 @@ impl Repair<'_> {
                 .table_paths(self.options.family(&family.name), self.dir);
             let elsewhere = |path: &Path| {
                 let message = format!(
-                    "it belongs to column family {}, which cannot have it in this directory: see db_paths and cf_paths",
+                    "its column family {} has no tables in this directory: see db_paths and cf_paths",
                     family.name
                 );
                 Error::invalid_argument(message).in_file(path)
@@ -445,8 +451,9 @@ impl Repair<'_> {
         Ok(())
     }
 
-    /// Ingested tables do not hold their sequence number, MANIFEST did. It came after those of all tables there were, which
-    /// have lower numbers; and rows written later have higher ones.
+    /// Guesses the sequence numbers of ingested tables. The tables do not hold them; the lost MANIFEST did.
+    /// Each was higher than those of all tables with lower file numbers, and lower than those of rows written
+    /// later.
     fn number_ingested(&mut self, families: &mut BTreeMap<u32, FoundFamily>) -> Result<()> {
         for family in families.values_mut() {
             family.tables.sort_by_key(|table| table.file.number);
@@ -457,7 +464,7 @@ impl Repair<'_> {
                     *table = scan::scan(self.options, &table.path, number, Some(before + 1))?;
                     table.lacks_seqno = true;
                     self.report.warnings.push(format!(
-                        "{number:06}.sst was ingested, and its sequence number is lost: taken to be {}, behind those of the tables before it",
+                        "{number:06}.sst was ingested, and its sequence number is lost: assumed to be {}, after those of the tables before it",
                         before + 1
                     ));
                 }
@@ -467,8 +474,8 @@ impl Repair<'_> {
         Ok(())
     }
 
-    /// Adds the families that no table names: `default`, those of OPTIONS, those WALs have rows of. Gives the ids whose rows in
-    /// WALs are to be taken.
+    /// Adds the families that no table names: `default`, those of OPTIONS, and those with rows in WALs.
+    /// Returns the ids of the families whose rows in WALs are replayed.
     fn wal_families(
         &mut self,
         files: &Listing,
@@ -487,7 +494,7 @@ impl Repair<'_> {
         }
         for id in in_wals.iter().filter(|id| self.recorded.is_dropped(**id)) {
             self.report.warnings.push(format!(
-                "WALs hold rows of column family {id}, which was dropped: its rows are left out"
+                "WALs hold rows of column family {id}, which was dropped: its rows are skipped"
             ));
         }
         if self.recorded.knows_all() {
@@ -532,10 +539,10 @@ impl Repair<'_> {
                 add(id, name, cmp);
             }
         } else if unknown.len() == names.len() {
-            // OPTIONS has families by id.
+            // OPTIONS lists families in the order of their ids.
             for (id, name) in unknown.into_iter().zip(names) {
                 self.report.warnings.push(format!(
-                    "WALs hold rows of column family {id}, whose name is lost: taken to be {name}, which OPTIONS names"
+                    "WALs hold rows of column family {id}, whose name is lost: assumed to be {name}, which OPTIONS names"
                 ));
                 let cmp = self.comparator(&name)?;
                 add(id, name, cmp);
@@ -544,7 +551,7 @@ impl Repair<'_> {
             if names.is_empty() {
                 for id in unknown.drain(..) {
                     self.report.warnings.push(format!(
-                        "WALs hold rows of column family {id}, which OPTIONS does not know: taken to be dropped, its rows left out"
+                        "WALs hold rows of column family {id}, which OPTIONS does not know: assumed to be dropped, its rows are skipped"
                     ));
                 }
             }
@@ -566,7 +573,7 @@ impl Repair<'_> {
         Ok(families.keys().copied().collect())
     }
 
-    /// The order of a family no table tells of.
+    /// The comparator of a family without tables.
     fn comparator(&self, family: &str) -> Result<UserComparator> {
         let stored = self
             .stored
@@ -576,7 +583,8 @@ impl Repair<'_> {
         comparator_for(self.options, family, stored.as_deref())
     }
 
-    /// A database of these families, as yet without tables, to write those of WALs with.
+    /// Creates a database of these families without tables, with which the rows of WALs are written to
+    /// tables.
     fn assemble(&self, families: &BTreeMap<u32, FoundFamily>, next_file: u64) -> Result<DbInner> {
         let empty = |family: &FoundFamily| {
             let cmp = InternalComparator::new(family.cmp.clone());
@@ -587,7 +595,8 @@ impl Repair<'_> {
             .map(|(&id, family)| (id, family.state(id, 0, empty(family))));
         let state = self.state_of(families.collect(), next_file, 0, 0);
         let log = Arc::new(InfoLog::given(self.options));
-        // The rows of WALs go into tables with their values, which alone say all there is to know of them.
+        // The rows of WALs go into tables together with their values, so that they do not depend on blob
+        // files.
         let mut options = self.options.clone();
         options.column_family.enable_blob_files = false;
         let named = options.column_families.values_mut();
@@ -604,7 +613,7 @@ impl Repair<'_> {
     ) -> ManifestState {
         let highest = families.keys().max().copied().max(self.highest_family);
         ManifestState {
-            // An id that was used once is not used again: rows of that family may lie somewhere.
+            // A used id is not reused: rows of that family may still exist.
             max_column_family: highest.unwrap_or(0).max(self.recorded.max_column_family),
             families,
             db_id: self.recorded.db_id.clone(),
@@ -619,7 +628,7 @@ impl Repair<'_> {
         }
     }
 
-    /// What the new MANIFEST is to say.
+    /// The state for the new MANIFEST.
     fn build(
         &mut self,
         inner: &DbInner,
@@ -634,7 +643,7 @@ impl Repair<'_> {
         for (id, mut family) in families {
             self.progress.check()?;
             let levels = self.levels(&family.name);
-            // Those of WALs are more than was expected.
+            // Tables written from WALs are not part of the expected bytes.
             let scanned = family.tables.iter().map(|table| &table.file);
             let scanned = scanned.filter(|file| file.number <= highest_scanned);
             let sizes = scanned.map(|file| file.size).sum();
@@ -643,7 +652,7 @@ impl Repair<'_> {
             self.progress.advance(sizes)?;
             for (newer, older) in contradictions {
                 self.report.warnings.push(format!(
-                    "neither of {newer:06}.sst and {older:06}.sst is all newer than the other: {newer:06}.sst is taken to be"
+                    "neither of {newer:06}.sst and {older:06}.sst is all newer than the other: {newer:06}.sst is assumed to be"
                 ));
             }
             let mut edit = VersionEdit::default();
@@ -658,7 +667,7 @@ impl Repair<'_> {
                 let missing = table.blobs.iter().filter(|number| !blobs.contains_key(number));
                 for number in missing {
                     self.report.warnings.push(format!(
-                        "{:06}.sst has values in {number:06}.blob, which is not there",
+                        "{:06}.sst has values in {number:06}.blob, which does not exist",
                         table.file.number
                     ));
                 }
@@ -692,7 +701,7 @@ impl Repair<'_> {
         Ok(state)
     }
 
-    /// How many levels tables of a family may be put in: 1 if only L0 is read in the style the family has.
+    /// The number of levels for the tables of a family: 1 if its compaction style reads only L0.
     fn levels(&self, family: &str) -> usize {
         let given = self.options.family(family).num_levels;
         let stored = self.stored.as_ref();
@@ -705,7 +714,7 @@ impl Repair<'_> {
         }
     }
 
-    /// Moves a file to `lost/` and tells why.
+    /// Moves a file to `lost/` and reports the error.
     fn lose(&mut self, path: &Path, error: Error) -> Result<()> {
         let path = self.lost.take(path)?;
         self.report.lost.push(LostFile { path, error });
@@ -727,7 +736,7 @@ impl FoundFamily {
     }
 }
 
-/// True if the bytes of a file are to blame, and not the machine, or us.
+/// True if the bytes of a file are at fault, and not the machine or the engine.
 fn is_damage(error: &Error) -> bool {
     error.is_corruption()
 }

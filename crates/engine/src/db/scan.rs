@@ -1,4 +1,4 @@
-//! Iterators: at what they read.
+//! Creation of iterators: the view of the database that each reads.
 
 use base::statistics::Ticker;
 use std::sync::Arc;
@@ -16,27 +16,28 @@ use crate::read::versions_iterator::VersionsIterator;
 use crate::write::batch_index::BatchView;
 
 impl Db {
-    /// An iterator over the default family, standing nowhere. An error met while making it is its
-    /// [`status`](DbIterator::status).
+    /// Returns an iterator over the default family, without a position. An error during its creation is in
+    /// its [`status`](DbIterator::status).
     pub fn iter(&self, options: &ReadOptions) -> DbIterator {
         let mut iter = self.inner().iterator(&self.inner().default_family, options);
         iter.keep_open(self);
         iter
     }
 
-    /// An iterator over `family`; see [`iter`](Db::iter).
+    /// Returns an iterator over `family`; see [`iter`](Db::iter).
     pub fn iter_cf(&self, options: &ReadOptions, family: &ColumnFamily) -> DbIterator {
         let mut iter = self.inner().iterator(&family.0, options);
         iter.keep_open(self);
         iter
     }
 
-    /// An iterator over all versions of the keys of `family`, which has timestamps, that lie between
-    /// [`ReadOptions::iter_start_ts`] and [`ReadOptions::timestamp`]. Of the other options it heeds the snapshot, the bounds and how blocks are read.
+    /// Returns an iterator over all versions of the keys of `family`, which has timestamps, between
+    /// [`ReadOptions::iter_start_ts`] and [`ReadOptions::timestamp`]. The other options that it supports are
+    /// the snapshot, the bounds, and those for reading blocks.
     ///
     /// # Errors
-    /// `InvalidArgument` without both, in a family without timestamps, and where history below the first is gone; what cannot be read is its
-    /// [`status`](VersionsIterator::status).
+    /// `InvalidArgument` if one of the two timestamps is missing, the family has no timestamps, or the
+    /// history after the first is incomplete. Read errors are in its [`status`](VersionsIterator::status).
     pub fn iter_versions(
         &self,
         options: &ReadOptions,
@@ -77,9 +78,10 @@ impl Db {
         ))
     }
 
-    /// Reads many ranges of `family`, in their order and as of one moment, as separate iterators would, but their blocks are read
-    /// together: neighbours by one read, and with [`use_async_io`](MultiScanArgs::use_async_io) all of them side by side. Bounds in
-    /// `options` have no say.
+    /// Reads many ranges of `family`, in their order and as of one moment. The result is that of separate
+    /// iterators, but blocks are read together: neighbours with one read, and with
+    /// [`use_async_io`](MultiScanArgs::use_async_io) all of them concurrently. The bounds in `options` are
+    /// ignored.
     ///
     /// ```
     /// # let dir = tempfile::tempdir().unwrap();
@@ -105,7 +107,8 @@ impl Db {
     /// ```
     ///
     /// # Errors
-    /// `InvalidArgument` for ranges that overlap or are out of order; what the iterator says.
+    /// `InvalidArgument` for ranges that overlap or are out of order. Read errors are in the status of the
+    /// iterators.
     pub fn multi_scan(
         &self,
         options: &ReadOptions,
@@ -127,7 +130,7 @@ impl DbInner {
         self.iterator_with(None, family, options)
     }
 
-    /// An iterator that also reads what is not written yet.
+    /// Creates an iterator that also reads rows of a batch that are not written yet.
     pub(crate) fn iterator_with(
         &self,
         unwritten: Option<BatchView>,
@@ -162,7 +165,8 @@ impl DbInner {
     }
 }
 
-/// A family with timestamps is read at one, whose versions are all there; another is not.
+/// `InvalidArgument` if a family with timestamps is read without one, or at one with incomplete history, or
+/// if a family without timestamps is read at one.
 fn check_timestamp(
     family: &Family,
     super_version: &SuperVersion,
@@ -198,7 +202,7 @@ fn check_timestamp(
     }
 }
 
-/// A timestamp for people: one of eight bytes is a number, as RocksDB's comparators have it.
+/// The readable form of a timestamp: eight bytes are a number, as in RocksDB's comparators.
 fn timestamp_text(timestamp: &[u8]) -> String {
     match timestamp.try_into() {
         Ok(bytes) => u64::from_le_bytes(bytes).to_string(),

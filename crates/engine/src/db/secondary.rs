@@ -1,21 +1,25 @@
-//! Secondaries and followers: a database that another process (or another handle) writes is read, and followed.
+//! Secondaries and followers: read-only databases that follow a primary, which another process (or another
+//! handle) writes.
 //!
-//! What is read is always a prefix of what the primary wrote, over all column families, and never goes back. A catch-up reads in this
-//! order, and installs nothing before all of it went well:
+//! A secondary always shows a prefix of the primary's writes, over all column families, and never goes back.
+//! A catch-up reads in this order, and installs nothing before all of it has succeeded:
 //!
 //! 1. CURRENT and the size of the MANIFEST: the *moment*.
-//! 2. The MANIFEST, from where it was read to last.
-//! 3. WALs and tables that it needs are opened. Open files stay readable whatever becomes of their names.
-//! 4. The moment again. While nobody has written to the MANIFEST, no file that it needs is deleted or recycled, so all that were opened
-//!    belong to it. If somebody has, the catch-up begins anew.
-//! 5. The WALs, each from where it was read to last, up to the first record that is not whole. The next WAL is gone on with only if
-//!    the one before is complete: it says so itself, or its rows have the next sequence numbers, or nothing has changed since.
-//! 6. If the MANIFEST has changed since, no family has come or gone: that, too, happened before some of the rows.
-//! 7. Versions and memtables of all families are installed, then the sequence number up to which they may be read.
+//! 2. The MANIFEST, from the end of the last read.
+//! 3. The WALs and tables that it needs are opened. Open files stay readable even if their names are removed.
+//! 4. The moment again. While the MANIFEST is unchanged, no file that it needs is deleted or recycled, so all
+//!    opened files belong to it. If it has changed, the catch-up begins again.
+//! 5. The WALs, each from the end of its last read, up to the first incomplete record. The next WAL is read
+//!    only if the previous one is complete: it says so itself, the next WAL's rows have the next sequence
+//!    numbers, or nothing has changed since.
+//! 6. If the MANIFEST has changed since, no family may have been created or dropped: that, too, happened
+//!    before some of the rows.
+//! 7. The versions and memtables of all families are installed, then the sequence number up to which they are
+//!    visible.
 //!
-//! Rows of one WAL lie in memtables of their own, so that they can go exactly when a table has them. Rows are added to memtables that
-//! are read already; readers do not see them, because each super version says up to which row it may be read
-//! ([`SuperVersion::visible`](crate::read::super_version::SuperVersion)).
+//! Rows of each WAL are in memtables of their own, so that they can be dropped exactly when a table has them.
+//! Rows are also added to memtables that are being read; readers do not see them, because each super version
+//! limits the rows that it shows ([`SuperVersion::visible`](crate::read::super_version::SuperVersion)).
 
 mod followed_wals;
 mod manifest_tail;
@@ -48,51 +52,53 @@ use crate::events::with_file_listeners;
 use crate::log::{InfoLog, log_line};
 use crate::options::Options;
 
-/// How often a catch-up begins anew because the primary writes its MANIFEST meanwhile.
+/// The number of times a catch-up begins again because the primary changes its MANIFEST.
 const ATTEMPTS: usize = 100;
 
-/// What a secondary knows of its primary.
+/// The state of a secondary.
 pub(crate) struct Secondary {
-    /// Its own directory. Nothing is written anywhere else.
+    /// The secondary's own directory. Nothing is written anywhere else.
     own_dir: PathBuf,
-    /// What was read of the primary's files. Held by whoever catches up.
+    /// The contents of the primary's files read so far. Locked by the thread that catches up.
     reading: Mutex<Reading>,
-    /// What was installed last, for snapshots.
+    /// The view that was installed last, for snapshots.
     view: ArcSwap<View>,
     status: Mutex<CatchUpStatus>,
 }
 
-/// What was read of the primary's files.
+/// The contents of the primary's files read so far.
 #[derive(Default)]
 struct Reading {
     manifest: ManifestTail,
-    /// What the MANIFEST said at `moment`.
+    /// The state of the MANIFEST at `moment`.
     state: Option<ManifestState>,
     moment: Option<Moment>,
-    /// Families assembled so far, by id.
+    /// The families created so far, by id.
     families: BTreeMap<u32, Arc<Family>>,
     wals: FollowedWals,
-    /// Everything up to here is installed.
+    /// True if everything read so far is installed.
     installed: bool,
 }
 
-/// How far a secondary or follower has come.
+/// The progress of a secondary or follower.
 #[derive(Clone, Debug, Default)]
 pub struct CatchUpStatus {
-    /// The last row that is read: what [`Db::latest_sequence_number`] says.
+    /// The sequence number of the last visible row, as in [`Db::latest_sequence_number`].
     pub sequence_number: SeqNo,
-    /// When the last catch-up that succeeded began, by the clock of the options: everything the primary had written by then is read.
+    /// The time at which the last successful catch-up began, by the clock of the options: everything the
+    /// primary had written by then is visible.
     pub caught_up_at: Duration,
-    /// Catch-ups that succeeded, the one at open included.
+    /// The number of successful catch-ups, including the one at the open.
     pub catch_ups: u64,
-    /// Catch-ups that failed.
+    /// The number of failed catch-ups.
     pub failures: u64,
-    /// Why the last one failed, unless one has succeeded since.
+    /// The error of the last catch-up if it failed.
     pub last_error: Option<Error>,
 }
 
 impl CatchUpStatus {
-    /// How old what is read may be at `now`, by the clock of the options: the time since the last catch-up that succeeded began.
+    /// The maximum age of the visible data at `now`, by the clock of the options: the time since the last
+    /// successful catch-up began.
     pub fn age(&self, now: Duration) -> Duration {
         now.saturating_sub(self.caught_up_at)
     }
@@ -115,25 +121,28 @@ impl fmt::Display for CatchUpStatus {
     }
 }
 
-/// How one attempt to catch up ended.
+/// The outcome of one attempt to catch up.
 enum Attempt {
     Done,
-    /// The primary was at work on its files. Worth another look.
+    /// The primary has changed its files meanwhile; the attempt is repeated.
     Changed(Error),
 }
 
 impl Db {
-    /// Opens the database in `path`, which somebody else may have open for writing, as RocksDB's `OpenAsSecondary` does: for reading
-    /// only, with all its column families, as it is now. [`try_catch_up_with_primary`](Db::try_catch_up_with_primary) takes it to where
-    /// the primary is then. Nothing is written into `path`; `secondary_path` is a directory of the secondary's own (created if missing).
+    /// Opens the database in `path`, which another process may have open for writing, as RocksDB's
+    /// `OpenAsSecondary` does: for reading only, with all its column families, in its current state.
+    /// [`try_catch_up_with_primary`](Db::try_catch_up_with_primary) advances it to the primary's state.
+    /// Nothing is written to `path`; `secondary_path` is the secondary's own directory (created if it does
+    /// not exist).
     ///
-    /// What is read is always the primary's database as it was at one moment, over all families. Rows written without WAL are seen once
-    /// they are flushed. Snapshots and iterators stay what they are while the secondary goes on. With
-    /// [`max_open_files`](Options::max_open_files) at -1 all tables are held open, and can be read when the primary has deleted them;
-    /// otherwise a read may fail until the next catch-up.
+    /// The visible state is always that of the primary at one moment, over all families. Rows written without
+    /// a WAL become visible after their flush. Snapshots and iterators keep their state while the secondary
+    /// advances. With [`max_open_files`](Options::max_open_files) at -1, all tables are held open and stay
+    /// readable after the primary has deleted them; otherwise a read may fail until the next catch-up.
     ///
     /// # Errors
-    /// Those of [`open_read_only`](Db::open_read_only). `TryAgain` if the primary changes its files faster than they can be opened.
+    /// Those of [`open_read_only`](Db::open_read_only). `TryAgain` if the primary changes its files faster
+    /// than they can be opened.
     pub fn open_as_secondary(
         options: &Options,
         path: impl AsRef<Path>,
@@ -142,12 +151,15 @@ impl Db {
         open(options, path.as_ref(), secondary_path.as_ref())
     }
 
-    /// Opens the database in `leader_path` as [`open_as_secondary`](Db::open_as_secondary) does, and then follows by itself, as RocksDB's
-    /// `OpenAsFollower`: every [`follower_refresh_catchup_period_ms`](Options::follower_refresh_catchup_period_ms). A catch-up that fails
-    /// is tried again [`follower_catchup_retry_count`](Options::follower_catchup_retry_count) times; meanwhile, and if that was in vain
-    /// until the next period, what was read before stays. [`catch_up_status`](Db::catch_up_status) tells. `path` is the follower's own directory.
+    /// Opens the database in `leader_path` as [`open_as_secondary`](Db::open_as_secondary) does, and then
+    /// catches up automatically every
+    /// [`follower_refresh_catchup_period_ms`](Options::follower_refresh_catchup_period_ms), as RocksDB's
+    /// `OpenAsFollower` does. A failed catch-up is repeated up to
+    /// [`follower_catchup_retry_count`](Options::follower_catchup_retry_count) times; the previous state
+    /// stays visible meanwhile and, if all of them fail, until the next period.
+    /// [`catch_up_status`](Db::catch_up_status) reports the progress. `path` is the follower's own directory.
     ///
-    /// Unlike RocksDB's, which knows what is in tables alone, rows in WALs are followed too.
+    /// Unlike RocksDB's follower, which sees only tables, this one also follows rows in WALs.
     pub fn open_as_follower(
         options: &Options,
         path: impl AsRef<Path>,
@@ -158,25 +170,27 @@ impl Db {
         Ok(db)
     }
 
-    /// Of a secondary or follower: reads what the primary has written since. All or nothing: after an error everything is read as before,
-    /// and the next call may succeed. Reads go on meanwhile. Costs what there is new in MANIFEST and WALs.
+    /// Reads the primary's recent writes into a secondary or follower. After an error the visible state is
+    /// unchanged, and the next call may succeed. Reads continue meanwhile. The cost is that of the new parts
+    /// of MANIFEST and WALs.
     ///
     /// # Errors
-    /// `NotSupported` if this is no secondary. `TryAgain` if the primary changes its files faster than they can be opened. `Corruption`
-    /// where a file is damaged, or the database in the directory is another one, or is older than what was read of it already.
+    /// `NotSupported` if this is not a secondary. `TryAgain` if the primary changes its files faster than
+    /// they can be opened. `Corruption` if a file is damaged, or if the database in the directory is another
+    /// one or is older than the state that was read before.
     pub fn try_catch_up_with_primary(&self) -> Result<()> {
         self.inner().check_open()?;
         self.inner().catch_up()
     }
 
-    /// How far a secondary or follower has come; `None` of any other database.
+    /// The progress of a secondary or follower; `None` for any other database.
     pub fn catch_up_status(&self) -> Option<CatchUpStatus> {
         let inner = self.inner();
         let secondary = inner.secondary.as_ref().filter(|_| !inner.is_closed());
         secondary.map(Secondary::status)
     }
 
-    /// The directory a secondary or follower has of its own.
+    /// The secondary's or follower's own directory.
     pub fn secondary_path(&self) -> Option<&Path> {
         self.inner()
             .secondary
@@ -220,7 +234,7 @@ fn open(options: &Options, dir: &Path, own_dir: &Path) -> Result<Db> {
     Ok(db)
 }
 
-/// Does `read` until it succeeds, or fails although nobody has written to the MANIFEST meanwhile.
+/// Repeats `read` until it succeeds, or fails although the MANIFEST has not changed meanwhile.
 fn again_while_it_changes<T>(
     options: &Options,
     dir: &Path,
@@ -246,12 +260,12 @@ fn changes_too_fast(last: Option<Error>) -> Error {
 }
 
 impl Secondary {
-    /// What was installed last.
+    /// The view that was installed last.
     pub fn view(&self) -> Arc<View> {
         self.view.load_full()
     }
 
-    /// How far it has come.
+    /// The progress of the secondary.
     pub fn status(&self) -> CatchUpStatus {
         self.status.lock().clone()
     }
@@ -261,7 +275,7 @@ impl DbInner {
     /// See [`Db::try_catch_up_with_primary`].
     pub(crate) fn catch_up(&self) -> Result<()> {
         let Some(secondary) = &self.secondary else {
-            return Err(Error::not_supported("the database is no secondary"));
+            return Err(Error::not_supported("the database is not a secondary"));
         };
         let mut reading = secondary.reading.lock();
         let begun = self.options.clock.now();
@@ -297,12 +311,12 @@ impl DbInner {
                 Ok(Attempt::Done) => return Ok(()),
                 Ok(Attempt::Changed(error)) => last = Some(error),
                 Err(error) => {
-                    // Rows of half a record may be in memtables that nobody reads yet.
+                    // New memtables, which have no readers yet, may contain part of a batch.
                     reading.wals.forget();
                     if moment == Moment::of(&self.options, &self.dir)? {
                         return Err(error);
                     }
-                    // What the primary replaced meanwhile is missing to whoever knew of it before.
+                    // Files that the primary has replaced meanwhile are missing.
                     last = Some(error);
                 }
             }
@@ -325,7 +339,7 @@ impl DbInner {
         let changed = |what: &str| Attempt::Changed(Error::new(ErrorKind::TryAgain, what.to_owned()));
         let listed = self.wals_of(state)?;
         if !reading.wals.open(self, &listed)? {
-            return Ok(changed("a WAL went away"));
+            return Ok(changed("a WAL was deleted"));
         }
         for (id, family) in &state.families {
             if !reading.families.contains_key(id) {
@@ -350,7 +364,7 @@ impl DbInner {
             Read::Nothing | Read::Rows => {}
             Read::Changed(error) => return Ok(Attempt::Changed(error)),
         }
-        // A family that came or went meanwhile did so before some of the rows.
+        // A family that was created or dropped meanwhile was so before some of the rows.
         if !still()? {
             let now = reading.manifest.read(&self.options, &self.dir)?;
             if !now.has_families_of(state) {
@@ -368,16 +382,16 @@ impl DbInner {
         Ok(Attempt::Done)
     }
 
-    /// `Corruption` if what lies in the directory now is not the database that was opened.
+    /// `Corruption` if the directory now contains another database than the one that was opened.
     fn check_is_same_database(&self, state: &ManifestState) -> Result<()> {
-        // RocksDB before 9 writes the id to IDENTITY alone.
+        // RocksDB before version 9 writes the id only to IDENTITY.
         let id = match &state.db_id {
             Some(id) => Some(id.clone()),
             None => read_identity(&*self.options.fs, &self.dir)?,
         };
         match &id {
             Some(id) if *id != self.db_id => Err(Error::corruption(format!(
-                "another database lies here now: its id is {id}, it was {}",
+                "the directory contains another database now: its id is {id}, it was {}",
                 self.db_id
             ))
             .in_file(&self.dir)),
@@ -385,7 +399,8 @@ impl DbInner {
         }
     }
 
-    /// `state`, holding on to the tables and blob files that are open already, in as many levels as the options have.
+    /// Returns `state` with the metadata of tables and blob files that are open already, and with as many
+    /// levels as the options have.
     fn with_known_files(&self, mut state: ManifestState) -> Result<ManifestState> {
         let own = self.state.lock();
         for (id, family) in &mut state.families {
@@ -408,10 +423,10 @@ impl DbInner {
         Ok(state)
     }
 
-    /// The numbers of the WALs there are that may hold rows no table of `state` has, ascending.
+    /// The numbers of the existing WALs that may have rows of no table in `state`, in ascending order.
     fn wals_of(&self, state: &ManifestState) -> Result<Vec<u64>> {
         let oldest = match self.options.allow_2pc {
-            // A section may lie in a WAL of which no family needs a row.
+            // A section may be in a WAL of which no family needs a row.
             true => state.min_log_number_to_keep,
             false => state.oldest_needed_wal(),
         };
@@ -425,7 +440,7 @@ impl DbInner {
         Ok(numbers)
     }
 
-    /// The family of that id as it was assembled before, or assembled now.
+    /// The family of that id, created now if it does not exist yet.
     fn assemble_followed(&self, family: &manifest::FamilyState) -> Result<Arc<Family>> {
         if let Some(known) = self.state.lock().families.get(&family.id) {
             return Ok(known.family.clone());
@@ -442,7 +457,7 @@ impl DbInner {
         ))
     }
 
-    /// Opens what `version` consists of, unless only so many tables may be open.
+    /// Opens the files of `version`, unless the number of open files is limited.
     pub(crate) fn hold_files(&self, family: &Family, version: &Version) -> Result<()> {
         if self.options.max_open_files >= 0 {
             return Ok(());
@@ -456,11 +471,12 @@ impl DbInner {
             .try_for_each(|blob| family.values.blobs.hold(blob))
     }
 
-    /// Makes readers see what was read, up to row `reached`.
+    /// Makes everything read so far visible, up to row `reached`.
     fn install(&self, secondary: &Secondary, reading: &mut Reading, reached: SeqNo) {
         let Some(recorded) = &reading.state else { return };
         let mut state = self.state.lock();
-        // Whoever loads a super version below finds this number in force; with an older one it sees what that shows.
+        // A reader that loads a super version below finds this number in force; a reader with an older super
+        // version is limited by that one.
         self.published.store(reached, Ordering::Release);
         let gone: Vec<u32> = state.families.keys().copied().collect();
         for id in gone.into_iter().filter(|id| !recorded.families.contains_key(id)) {
@@ -545,7 +561,7 @@ impl DbInner {
                 if state.closing {
                     return;
                 }
-                // Who wants to know asks for the status.
+                // The error is in the status.
                 if MutexGuard::unlocked(&mut state, || self.catch_up()).is_ok() {
                     break;
                 }
@@ -553,7 +569,7 @@ impl DbInner {
         }
     }
 
-    /// Returns after `time`, or when there is something to do: when the database is closing, say.
+    /// Returns after `time`, or earlier if there is work, such as a close.
     fn pause_following(&self, state: &mut MutexGuard<'_, super::state::DbState>, time: Duration) {
         if !state.closing {
             self.work.wait_for(state, time);
@@ -562,7 +578,7 @@ impl DbInner {
 }
 
 impl Reading {
-    /// The last row that was read.
+    /// The sequence number of the last row that was read.
     fn reached(&self) -> SeqNo {
         let Some(state) = &self.state else { return 0 };
         let tables = state

@@ -1,7 +1,8 @@
-//! Rows of WALs as a replay meets them: at once, or in sections that a later record commits.
+//! The order in which a replay applies rows of WALs: at once, or in prepared sections that a later record
+//! commits.
 //!
-//! A section takes no sequence numbers where it lies. Its rows take those that follow the marker which commits it, wherever that is, so how many a record
-//! uses up is known only once it was looked through.
+//! A section uses no sequence numbers where it is written. Its rows get the numbers after the marker that
+//! commits it, so the number of sequence numbers that a record uses is known only after it has been decoded.
 
 use std::collections::BTreeMap;
 
@@ -12,25 +13,27 @@ use wal::{ReaderOptions, RecoveryMode};
 use super::DbInner;
 use crate::write::batch::{Operation, Operations, WriteBatch};
 
-/// The outcome of a record.
+/// The outcome of applying a record.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Applied {
-    /// The sequence number behind its last row.
+    /// The sequence number after its last row.
     pub next: SeqNo,
-    /// It commits a section that is not there: its WAL was let go since all its rows are in tables. They had numbers from `next` on.
+    /// True if it commits a section that was not found, because its WAL was deleted after all its rows were
+    /// in tables. Those rows had the numbers from `next` on.
     pub ends_open: bool,
 }
 
-/// The prepared sections that a replay has met and that nothing has ended yet.
+/// The prepared sections of a replay without a commit or rollback so far.
 #[derive(Debug, Default)]
 pub(crate) struct Sections {
-    /// A section, or what commits one, is an error: of those in older WALs this replay may not have met all.
+    /// True if a section, or a marker that ends one, is an error: sections of older WALs may not have been
+    /// read.
     refused: bool,
     by_name: BTreeMap<Vec<u8>, WriteBatch>,
 }
 
 impl Sections {
-    /// None yet. Where `allowed` is false a WAL with one is refused.
+    /// Creates an empty set. If `allowed` is false, WALs with sections are refused.
     pub fn new(allowed: bool) -> Sections {
         Sections {
             refused: !allowed,
@@ -38,25 +41,27 @@ impl Sections {
         }
     }
 
-    /// None, under the same rule.
+    /// Creates an empty set with the same rule for refusing sections.
     pub fn none_yet(&self) -> Sections {
         Sections::new(!self.refused)
     }
 
-    /// True if none is outstanding.
+    /// True if no section is outstanding.
     pub fn is_empty(&self) -> bool {
         self.by_name.is_empty()
     }
 
-    /// Those that are outstanding, by name.
+    /// The outstanding sections, with their names.
     pub fn iter(&self) -> impl Iterator<Item = (&[u8], &WriteBatch)> {
         self.by_name.iter().map(|(name, batch)| (&name[..], batch))
     }
 
-    /// Calls `insert(family, seqno, kind, key, value)` for each row that takes effect with this record, in order and with its number.
+    /// Calls `insert(family, seqno, kind, key, value)` for each row that takes effect with this record, in
+    /// order and with its sequence number.
     ///
     /// # Errors
-    /// `Corruption` for what is no batch; `NotSupported` for sections that are not allowed, or of another policy than write-committed.
+    /// `Corruption` if the record is not a batch; `NotSupported` for sections that are refused, or have a
+    /// policy other than write-committed.
     pub fn apply(
         &mut self,
         mut operations: Operations<'_>,
@@ -128,7 +133,8 @@ impl Sections {
 }
 
 impl DbInner {
-    /// `NotSupported` where an open without `allow_2pc` would pass over WALs with sections, and delete them: those that no family needs.
+    /// `NotSupported` if an open without `allow_2pc` would skip and delete WALs with sections: those WALs
+    /// that no family needs.
     pub(crate) fn check_no_sections(&self) -> Result<()> {
         if self.options.allow_2pc {
             return Ok(());
@@ -137,7 +143,7 @@ impl DbInner {
             let state = self.state.lock();
             state.recorded.min_log_number_to_keep..state.oldest_recorded_wal()
         };
-        // The MANIFEST of a database that was never flushed says nothing.
+        // The MANIFEST of a database that was never flushed does not record it.
         if unread.start == 0 || unread.is_empty() {
             return Ok(());
         }
@@ -158,7 +164,8 @@ impl DbInner {
         Ok(())
     }
 
-    /// As far as the WAL can be read: its rows are in tables, and its damage is nobody's loss.
+    /// Reads the sections of a WAL up to its first corruption. The rows of the WAL are in tables, so a
+    /// corruption loses nothing.
     fn look_for_sections(&self, number: u64, sections: &mut Sections) -> Result<()> {
         let options = ReaderOptions {
             log_number: Some(number),
@@ -181,13 +188,13 @@ impl DbInner {
 
 /// A section that has begun.
 struct Begun<'a> {
-    /// The bytes behind its beginning.
+    /// The bytes after its beginning.
     rest: &'a [u8],
     count: u32,
 }
 
 impl Begun<'_> {
-    /// Its rows, where `rest` follows them.
+    /// The rows of the section, given the bytes `rest` after them.
     fn end_before(&self, rest: &[u8]) -> Result<WriteBatch> {
         let rows = &self.rest[..self.rest.len() - rest.len()];
         WriteBatch::from_rows(rows, self.count)
@@ -243,7 +250,7 @@ mod tests {
         record
     }
 
-    /// A record of one row and then `marks`.
+    /// A record with one row, followed by `marks`.
     fn marked(marks: &[u8], sequence: SeqNo) -> Vec<u8> {
         let mut batch = WriteBatch::new();
         batch.put(b"own", b"v");
@@ -264,7 +271,7 @@ mod tests {
             [(9, b"own".to_vec()), (10, b"a".to_vec()), (11, b"b".to_vec())]
         );
         assert!(applied.next == 12 && !applied.ends_open && sections.is_empty());
-        // Whose WAL is gone, along with its rows.
+        // The WAL of this section was deleted along with its rows.
         let (rows, applied) = rows_of(&mut sections, &marked(b"\x0b\x01x", 20));
         assert_eq!((rows.len(), applied.next, applied.ends_open), (1, 21, true));
     }

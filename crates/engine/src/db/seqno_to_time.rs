@@ -1,4 +1,5 @@
-//! When rows were written, for families that preserve it: noted every now and then, and kept in memory and in tables.
+//! The times at which rows were written, for families that preserve them: sampled periodically, kept in
+//! memory and in tables.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -11,21 +12,22 @@ use manifest::FileMetadata;
 use super::column_family::Family;
 use super::{Db, DbInner};
 
-/// Pairs that are noted within the shortest time that a family preserves.
+/// The number of samples within the shortest time that a family preserves.
 const PAIRS: u64 = 100;
 
 impl Db {
-    /// What is known in memory of when rows were written: see
-    /// [`preserve_internal_time_seconds`](crate::ColumnFamilyOptions::preserve_internal_time_seconds). What tables know of their rows is in
-    /// their property `rocksdb.seqno.time.map`, for [`SeqnoToTimeMapping::decode`].
+    /// Returns the known times of sequence numbers that are in memory: see
+    /// [`preserve_internal_time_seconds`](crate::ColumnFamilyOptions::preserve_internal_time_seconds). A
+    /// table has those of its rows in its property `rocksdb.seqno.time.map`, for
+    /// [`SeqnoToTimeMapping::decode`].
     pub fn seqno_to_time_mapping(&self) -> SeqnoToTimeMapping {
         self.inner().seqno_to_time.lock().clone()
     }
 }
 
 impl DbInner {
-    /// Notes the last sequence number and the time, when `due`, and gives the time until it is to be done again: a hundredth of
-    /// the shortest time that a family preserves. `None`: none preserves it.
+    /// Samples the last sequence number and the time when `due`, and returns the time until the next sample:
+    /// a hundredth of the shortest time that a family preserves. `None` if no family preserves times.
     pub(crate) fn note_seqno_time_when_due(&self, due: &mut Duration) -> Option<Duration> {
         let (mut shortest, mut longest) = (u64::MAX, 0);
         for own in self.state.lock().families.values() {
@@ -47,14 +49,15 @@ impl DbInner {
         Some(due.saturating_sub(now))
     }
 
-    /// Notes the last sequence number and the time.
+    /// Samples the last sequence number and the time.
     pub(crate) fn note_seqno_time(&self) {
         let seqno = self.published.load(Ordering::Acquire);
         let time = self.options.clock.unix_seconds();
         self.seqno_to_time.lock().append(seqno, time);
     }
 
-    /// What a flush or a compaction of `files` knows of when its rows were written. `None`: the family does not preserve it.
+    /// The times of sequence numbers for the output of a flush or a compaction of `files`. `None` if the
+    /// family does not preserve times.
     pub(crate) fn times_of<'f>(
         &self,
         family: &Family,
@@ -75,7 +78,7 @@ impl DbInner {
         Ok(Some(times))
     }
 
-    /// As [`preserved_from`](DbInner::preserved_from), by what is known in memory.
+    /// Same as [`preserved_from`](DbInner::preserved_from), with the times that are in memory.
     pub(crate) fn preserved_as_far_as_known(&self, family: &Family) -> SeqNo {
         match family.options.preserve_internal_time_seconds {
             0 => SeqNo::MAX,
@@ -83,7 +86,8 @@ impl DbInner {
         }
     }
 
-    /// Rows from this sequence number on keep theirs, so that `times` still tells their age.
+    /// The first sequence number that compactions must not zero, so that `times` still gives the age of the
+    /// rows.
     pub(crate) fn preserved_from(&self, family: &Family, times: Option<&SeqnoToTimeMapping>) -> SeqNo {
         let preserved = family.options.preserve_internal_time_seconds;
         let oldest = self.options.clock.unix_seconds().saturating_sub(preserved);

@@ -1,8 +1,9 @@
-//! Rows of WALs that are larger than any may be: RocksDB writes such rows, and earlier releases of this engine did.
+//! Rows of WALs that exceed the row limit: RocksDB writes such rows, and earlier releases of this engine did.
 //!
-//! No table can hold one, so a memtable with one could never be flushed. Recovery leaves such a row out, keeps every other row, and
-//! gives the WAL a second name in the directory `lost` beside it, where it stays when the WAL itself is deleted. The directory belongs
-//! to whoever runs the database: the engine never deletes from it.
+//! No table can hold such a row, so a memtable with one could never be flushed. Recovery skips it, keeps
+//! every other row, and gives the WAL a second name in the directory `lost`, which stays when the WAL itself
+//! is deleted. That directory belongs to the operator of the database: the engine never deletes files from
+//! it.
 
 use std::collections::BTreeSet;
 
@@ -13,28 +14,28 @@ use super::lost::{LOST, keep_in};
 use crate::events::{Event, RowTooLargeOutcome, shown_key};
 use crate::write::batch::Operations;
 
-/// No WAL of RocksDB's holds a row of so many bytes, since lengths have 32 bits there. Earlier releases of this engine wrote one and
-/// failed before they acknowledged it.
+/// The length in bytes of rows that no WAL of RocksDB contains, since lengths have 32 bits there. Earlier
+/// releases of this engine wrote such rows and failed before they acknowledged them.
 const NEVER_ACKNOWLEDGED: u64 = 1 << 32;
 
-/// A row that is too large, or that came in one batch with one that was never acknowledged.
+/// A row that is too large, or is in one batch with a row that was never acknowledged.
 #[derive(Clone, Debug)]
 pub(crate) struct LargeRow {
     pub wal: u64,
     pub family: u32,
-    /// The user key, or how it begins.
+    /// The user key, or its beginning.
     pub key: Vec<u8>,
     pub seqno: SeqNo,
     pub error: Error,
 }
 
-/// Finds rows that are too large among those of WALs.
+/// Collects the rows of WALs that are too large.
 #[derive(Debug)]
 pub(crate) struct LargeRows {
     limit: RowLimit,
-    /// The batch at hand was never acknowledged.
+    /// True if the current batch was never acknowledged.
     whole_batch: bool,
-    /// The WAL at hand.
+    /// The number of the current WAL.
     wal: u64,
     pub rows: Vec<LargeRow>,
 }
@@ -49,8 +50,8 @@ impl LargeRows {
         }
     }
 
-    /// The next rows are those of a batch of `record_len` bytes in WAL `wal`. False if the batch was never acknowledged, so that
-    /// another may have its sequence numbers.
+    /// Begins a batch of `record_len` bytes in WAL `wal`: the next rows belong to it. False if the batch was
+    /// never acknowledged, so that another batch may have its sequence numbers.
     pub fn begin_batch(&mut self, wal: u64, operations: &Operations<'_>, record_len: usize) -> bool {
         self.wal = wal;
         self.whole_batch =
@@ -58,7 +59,7 @@ impl LargeRows {
         !self.whole_batch
     }
 
-    /// True if the row is not to be used: then it is among [`rows`](LargeRows::rows).
+    /// True if the row must be skipped: then it is added to [`rows`](LargeRows::rows).
     #[inline]
     pub fn takes(&mut self, family: u32, seqno: SeqNo, kind: Kind, key: &[u8], value: &[u8]) -> bool {
         let is_allowed = match kind {
@@ -103,8 +104,8 @@ fn has_row_of(operations: Operations<'_>, len: u64) -> bool {
 }
 
 impl DbInner {
-    /// Gives every WAL that has some of `rows` a second name that stays, and tells of the rows. Before the MANIFEST says that the WALs
-    /// are not needed any more.
+    /// Gives every WAL with some of `rows` a second name in `lost`, and reports the rows. Called before the
+    /// MANIFEST records that the WALs are no longer needed.
     pub(crate) fn set_aside(&self, rows: &[LargeRow]) -> Result<()> {
         let fs = &*self.options.fs;
         let lost = self.wal_dir.join(LOST);
@@ -115,7 +116,7 @@ impl DbInner {
         fs.create_dir_all(&lost)?;
         for &wal in &wals {
             let path = filename::wal(&self.wal_dir, wal);
-            // A process that died may have left it unsynced.
+            // A process that crashed may not have synced it.
             fs.sync_file(&path)?;
             keep_in(fs, &path, &lost)?;
         }
@@ -127,7 +128,7 @@ impl DbInner {
         Ok(())
     }
 
-    /// Tells of rows of WALs that are passed over.
+    /// Reports rows of WALs that are skipped.
     pub(crate) fn tell_of_large_rows(&self, rows: &[LargeRow], outcome: impl Fn(u64) -> RowTooLargeOutcome) {
         for row in rows {
             let family = self.family_by_id(row.family);

@@ -1,4 +1,4 @@
-//! Options changed while the database is open.
+//! Changes of options while the database is open.
 
 use std::sync::atomic::Ordering;
 
@@ -16,15 +16,17 @@ use crate::options::wrong::Wrong;
 use crate::options::{BlockBasedOptions, ColumnFamilyOptions, Options};
 
 impl Db {
-    /// Changes options of `family`, and of its tables: each by RocksDB's name and text, as in an OPTIONS file. Of an option of several
-    /// fields, as `compaction_options_universal`, a part may be named, as `{size_ratio=3;}` or by `compaction_options_universal.size_ratio`;
-    /// options of tables may also stand in `block_based_table_factory={...}`. All hold from now on, the sizes of memtables from the next
-    /// one on, what tables are made of for tables begun from now on; and an OPTIONS file says so, which is written before this returns.
+    /// Changes options of `family` and of its tables, each by RocksDB's name and text, as in an OPTIONS file.
+    /// A field of a composite option is set by `{size_ratio=3;}` or by
+    /// `compaction_options_universal.size_ratio`; options of tables may also be inside
+    /// `block_based_table_factory={...}`. The changes take effect at once: memtable sizes from the next
+    /// memtable on, table formats for tables begun from now on. They are written to an OPTIONS file before
+    /// the call returns.
     ///
     /// # Errors
-    /// `InvalidArgument` naming every change that is not possible, and what contradicts what: then nothing has changed. An option
-    /// is not possible that cannot be changed while the database is open. An I/O error if the OPTIONS file was not written, though all
-    /// holds.
+    /// `InvalidArgument`, naming every impossible change and every contradiction: then nothing has changed.
+    /// Options that cannot be changed while the database is open are impossible. An I/O error if the OPTIONS
+    /// file could not be written; the changes are in effect nevertheless.
     pub fn set_options(&self, family: &ColumnFamily, changes: &[(&str, &str)]) -> Result<()> {
         self.inner().check_open()?;
         let inner = self.inner();
@@ -51,7 +53,7 @@ impl Db {
     /// Changes options of the database; see [`set_options`](Self::set_options).
     ///
     /// # Errors
-    /// As there.
+    /// Those of [`set_options`](Self::set_options).
     pub fn set_db_options(&self, changes: &[(&str, &str)]) -> Result<()> {
         self.inner().check_open()?;
         let inner = self.inner();
@@ -67,16 +69,16 @@ impl Db {
         inner.write_options_file()
     }
 
-    /// The options of the database as they are now: those it was opened with, and what was changed since. What each family has is
-    /// told by [`ColumnFamily::current_options`].
+    /// The current options of the database: those of the open, with later changes.
+    /// [`ColumnFamily::current_options`] has those of a family.
     pub fn current_options(&self) -> Options {
         Options::clone(&self.inner().current.load())
     }
 
-    /// Lets `families` be compacted by themselves: `disable_auto_compactions=false`.
+    /// Enables automatic compactions of `families`, as `disable_auto_compactions=false` does.
     ///
     /// # Errors
-    /// As [`set_options`](Self::set_options).
+    /// Those of [`set_options`](Self::set_options).
     pub fn enable_auto_compaction(&self, families: &[ColumnFamily]) -> Result<()> {
         self.inner().check_open()?;
         families
@@ -85,9 +87,9 @@ impl Db {
     }
 }
 
-/// Sets `name` of `options`, if there is such an option. False if there is none.
+/// Sets `name` in `options`, if the option exists. False if it does not.
 fn set<S: OptionTable + Clone>(wrong: &mut Wrong, options: &mut S, name: &str, value: &str) -> bool {
-    // `options.field=value` is `options={field=value;}`.
+    // `options.field=value` means `options={field=value;}`.
     let (name, value) = match name.split_once('.') {
         Some((whole, field)) if S::row(whole).is_some() => (whole, format!("{{{field}={value};}}")),
         _ => (name, value.to_owned()),
@@ -113,7 +115,7 @@ fn change<S: OptionTable>(
     if !row.mutable {
         return Err(format!("Option not changeable: {}", row.name));
     }
-    // Its range is looked at with everything else.
+    // The range of the value is checked with all other options.
     (row.set)(options, value).ok_or_else(|| format!("{}={value}: expected {}", row.name, row.type_name))
 }
 
@@ -148,7 +150,7 @@ fn changed_family(
             }
         }
     }
-    // What was set and cannot be is found again, with what it cannot be together with.
+    // This check also finds changed values that are impossible, and those that contradict others.
     wrong.take_all(wrong_with(&options), &of_family(name));
     wrong.result()?;
     Ok(options)
@@ -171,7 +173,7 @@ impl DbInner {
         Ok(())
     }
 
-    /// Gives the number of background jobs if that is another one.
+    /// Returns the number of background jobs if it has changed.
     fn set_db_options(&self, changes: &[(&str, &str)]) -> Result<Option<usize>> {
         self.check_changes(changes)?;
         let mut state = self.state.lock();
@@ -206,7 +208,7 @@ impl DbInner {
         Ok(())
     }
 
-    /// Has everybody look again whether there is something to do, or to wait for.
+    /// Makes all background threads and waiting writers check again whether there is work or a stall.
     pub(crate) fn look_again(&self, state: &mut MutexGuard<'_, DbState>) {
         let limit = wal_limit(&self.current.load(), state);
         self.max_total_wal_size.store(limit, Ordering::Relaxed);

@@ -1,10 +1,10 @@
-//! Statistics as they were: how much each ticker rose in each period of
-//! [`stats_persist_period_sec`](crate::Options::stats_persist_period_sec), in memory, or in a column family of their own under RocksDB's
-//! name and in its form:
+//! The history of statistics: the increase of each ticker in each period of
+//! [`stats_persist_period_sec`](crate::Options::stats_persist_period_sec), in memory, or in a column family
+//! with RocksDB's name and format:
 //!
 //! | key | value |
 //! |---|---|
-//! | ten digits of Unix seconds, `#`, the name of a ticker | how much it rose, in decimal |
+//! | ten digits of Unix seconds, `#`, the name of a ticker | its increase, in decimal |
 //! | `__persistent_stats_format_version__`, `__persistent_stats_compatible_version__` | `1` |
 
 use std::collections::{BTreeMap, VecDeque};
@@ -24,25 +24,27 @@ use crate::read::db_iterator::DbIterator;
 use crate::write::batch::WriteBatch;
 use crate::write::pipeline::Commit;
 
-/// RocksDB's name of the family.
+/// The name of the family, as in RocksDB.
 pub(crate) const STATS_COLUMN_FAMILY: &str = "___rocksdb_stats_history___";
 
 const FORMAT_VERSION_KEY: &str = "__persistent_stats_format_version__";
 const COMPATIBLE_VERSION_KEY: &str = "__persistent_stats_compatible_version__";
 
-/// The version of the form, and the lowest version of whoever can read it.
+/// The version of the format, and the lowest version of readers that can read it.
 const VERSION: u64 = 1;
 
-/// How much tickers rose between two looks at them, that of [`time`](StatsHistoryEntry::time) and the one before.
+/// The increases of tickers between two samples, the one at [`time`](StatsHistoryEntry::time) and the
+/// previous one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StatsHistoryEntry {
-    /// Unix seconds.
+    /// The time of the sample in Unix seconds.
     pub time: u64,
-    /// By the name of the ticker.
+    /// The increases by the name of the ticker.
     pub stats: BTreeMap<String, u64>,
 }
 
-/// Goes through the statistics as they were, from the oldest on: see [`Db::get_stats_history`]. After an error it ends.
+/// Iterates over the history of statistics, from the oldest entry on: see [`Db::get_stats_history`]. It ends
+/// after an error.
 pub struct StatsHistoryIterator(Source);
 
 enum Source {
@@ -51,7 +53,7 @@ enum Source {
         iter: Box<DbIterator>,
         end: u64,
     },
-    /// The database was closed before it was asked.
+    /// The database was closed before the call.
     Closed,
     Ended,
 }
@@ -79,10 +81,10 @@ impl Iterator for StatsHistoryIterator {
     }
 }
 
-/// Reads all of one time, which is before `end`.
+/// Reads all rows of one time, which must be before `end`.
 fn read_entry(iter: &mut DbIterator, end: u64) -> Result<Option<StatsHistoryEntry>> {
     let mut entry: Option<StatsHistoryEntry> = None;
-    // The versions come behind all digits.
+    // The keys of the versions sort after all digits.
     while iter.valid() && !iter.key().starts_with(b"_") {
         let (time, name) = parse_key(iter.key())?;
         if time >= end || entry.as_ref().is_some_and(|entry| entry.time != time) {
@@ -113,24 +115,24 @@ fn parse_key(key: &[u8]) -> Result<(u64, &str)> {
     parse().ok_or_else(|| Error::corruption(format!("no key of statistics: {}", key.escape_ascii())))
 }
 
-/// What was seen of the tickers.
+/// The samples of the tickers.
 #[derive(Default)]
 pub(crate) struct StatsHistory {
-    /// All of them when they were last looked at.
+    /// All tickers at the last sample.
     last: Option<Vec<u64>>,
-    /// How much they rose until a time: in memory only.
+    /// The increases up to each time, if they are kept in memory.
     rises: BTreeMap<u64, Vec<u64>>,
 }
 
 impl StatsHistory {
-    /// Looks at the tickers and tells how much they rose since the last look; `None` for the first.
+    /// Samples the tickers and returns their increases since the last sample; `None` for the first.
     fn look(&mut self, statistics: &Statistics) -> Option<Vec<u64>> {
         let now: Vec<u64> = Ticker::ALL
             .iter()
             .map(|&ticker| statistics.get_ticker_count(ticker))
             .collect();
         let last = self.last.replace(now.clone())?;
-        // A reset sets them back.
+        // A reset sets tickers back to 0.
         Some(
             now.iter()
                 .zip(last)
@@ -139,10 +141,10 @@ impl StatsHistory {
         )
     }
 
-    /// Bytes that one look takes in memory, about.
+    /// The approximate memory of one sample in bytes.
     const ENTRY: usize = Ticker::ALL.len() * size_of::<u64>() + 64;
 
-    /// Keeps a look in memory, and of those as many of the newest as `limit` bytes have room for.
+    /// Adds a sample in memory, and drops the oldest ones beyond `limit` bytes.
     fn keep(&mut self, time: u64, rises: Vec<u64>, limit: usize) {
         self.rises.insert(time, rises);
         while self.rises.len() * StatsHistory::ENTRY > limit {
@@ -151,7 +153,7 @@ impl StatsHistory {
     }
 }
 
-/// The options of the family: it holds little, and nobody waits for it.
+/// The options of the family: it holds little data, and its reads are not urgent.
 pub(crate) fn family_options() -> ColumnFamilyOptions {
     ColumnFamilyOptions {
         write_buffer_size: 2 << 20,
@@ -165,13 +167,16 @@ pub(crate) fn family_options() -> ColumnFamilyOptions {
 }
 
 impl Db {
-    /// How much the tickers of [`Options::statistics`](crate::Options::statistics) rose, period by period of
-    /// [`stats_persist_period_sec`](crate::Options::stats_persist_period_sec), from the Unix second `start` up to `end`, exclusive. With
-    /// [`persist_stats_to_disk`](crate::Options::persist_stats_to_disk) what earlier lives of the database have seen is there, too; without it
-    /// what fits into [`stats_history_buffer_size`](crate::Options::stats_history_buffer_size). Empty without statistics.
+    /// Returns the increases of the tickers of [`Options::statistics`](crate::Options::statistics), one entry
+    /// for each period of [`stats_persist_period_sec`](crate::Options::stats_persist_period_sec), from the
+    /// Unix second `start` up to `end`, exclusive. With
+    /// [`persist_stats_to_disk`](crate::Options::persist_stats_to_disk) the history includes earlier sessions
+    /// of the database; without it, it is limited to
+    /// [`stats_history_buffer_size`](crate::Options::stats_history_buffer_size). Empty without statistics.
     ///
     /// # Errors
-    /// The iterator's: `Corruption` for rows of the family that are no statistics; those of reads.
+    /// The iterator reports them: `Corruption` for rows of the family that are not statistics; those of
+    /// reads.
     pub fn get_stats_history(&self, start: u64, end: u64) -> StatsHistoryIterator {
         let inner = self.inner();
         if let Some(family) = inner.stats_family() {
@@ -200,7 +205,7 @@ impl Db {
 }
 
 impl DbInner {
-    /// The family of statistics, where they are kept in one.
+    /// The family of statistics, if they are stored in one.
     fn stats_family(&self) -> Option<Arc<Family>> {
         match self.options.persist_stats_to_disk {
             true => self.family_by_name(STATS_COLUMN_FAMILY),
@@ -208,8 +213,8 @@ impl DbInner {
         }
     }
 
-    /// Sees to it that there is a family of statistics in a form we know, if there is to be one. One in another form is dropped: as
-    /// RocksDB does.
+    /// Creates the family of statistics if the options ask for it. A family in an unknown format is dropped
+    /// and created again, as in RocksDB.
     pub(crate) fn open_stats_history(&self) -> Result<()> {
         if !self.options.persist_stats_to_disk {
             return Ok(());
@@ -242,14 +247,15 @@ impl DbInner {
             .map(drop)
     }
 
-    /// From now on what tickers rise counts.
+    /// Takes the first sample: tickers are counted from now on.
     pub(crate) fn begin_stats_history(&self) {
         if let Some(statistics) = self.stats.shared() {
             self.stats_history.lock().look(statistics);
         }
     }
 
-    /// Looks at the tickers if that is due, and gives the time until it is; `None` if it never is. `due` is that moment.
+    /// Samples the tickers if `due` has passed, and returns the time until the next sample; `None` if the
+    /// history is off. `due` is updated.
     pub(crate) fn persist_stats_when_due(&self, due: &mut Duration) -> Option<Duration> {
         let period = Duration::from_secs(self.current.load().stats_persist_period_sec);
         let statistics = self.stats.shared()?;
@@ -261,7 +267,7 @@ impl DbInner {
             self.persist_stats(statistics);
             *due = now + period;
         }
-        // The period may have become shorter.
+        // The period may have been shortened meanwhile.
         *due = (*due).min(now + period);
         Some(due.saturating_sub(now))
     }
@@ -280,7 +286,7 @@ impl DbInner {
             let key = format!("{time:010}#{}", ticker.name());
             batch.put_cf(&family, key.as_bytes(), rise.to_string().as_bytes());
         }
-        // Nobody is slowed, and what cannot be written now is missing.
+        // The write must not slow other writers: if it would have to wait, the entry is dropped.
         let options = WriteOptions {
             no_slowdown: true,
             ..WriteOptions::default()

@@ -1,4 +1,4 @@
-//! The OPTIONS file a database has when it is opened: what is taken from it, and what is told of it.
+//! The OPTIONS file of a database at its open: the components taken from it, and the reports about it.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use crate::options::file::OptionsFile;
 use crate::options::wrong::Wrong;
 use crate::options::{ColumnFamilyOptions, OptionLoss, Options};
 
-/// The newest OPTIONS file, if there is one that can be read; why not is told to the listeners.
+/// The newest OPTIONS file, if it exists and is readable. If it is unreadable, the listeners get the error.
 pub(crate) fn newest_options(options: &Options, dir: &Path, listeners: &Listeners) -> Option<OptionsFile> {
     match find_options(options, dir) {
         Ok(newest) => newest.map(|(_, newest)| newest),
@@ -21,12 +21,12 @@ pub(crate) fn newest_options(options: &Options, dir: &Path, listeners: &Listener
     }
 }
 
-/// The newest OPTIONS file and where it is.
+/// The newest OPTIONS file and its path.
 pub(super) fn find_options(options: &Options, dir: &Path) -> Result<Option<(PathBuf, OptionsFile)>> {
     let mut newest = OptionsFile::newest(&*options.fs, dir);
     for _ in 0..READ_ONLY_ATTEMPTS {
         match &newest {
-            // The process that writes the database puts a newer one in its place.
+            // The process that writes the database has replaced it by a newer one.
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 newest = OptionsFile::newest(&*options.fs, dir);
             }
@@ -43,7 +43,7 @@ fn tell_unreadable(error: &Error, listeners: &Listeners) {
     });
 }
 
-/// Tells what of the options given for a family has no effect, as far as they had not when it was told last.
+/// Reports the options of a family that have no effect, except those reported for the options `before`.
 pub(super) fn tell_without_effect(
     name: &str,
     given: &ColumnFamilyOptions,
@@ -57,8 +57,8 @@ pub(super) fn tell_without_effect(
         .for_each(|lost| listeners.notify(&Event::OptionLost(lost)));
 }
 
-/// As [`newest_options`] for the file that was `found`; reports what is lost by options in it that Esker does not have. `NotSupported` names
-/// those that strict options refuse, and strict options want a file that can be read.
+/// Same as [`newest_options`] for the file that was `found`. Reports the options in it that Esker does not
+/// have. With strict options, `NotSupported` names the refused ones, and an unreadable file is an error.
 pub(super) fn stored_options(
     found: Result<Option<(PathBuf, OptionsFile)>>,
     options: &Options,

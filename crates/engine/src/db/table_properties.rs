@@ -1,4 +1,5 @@
-//! The properties of many tables: each for itself, or together as `rocksdb.aggregated-table-properties`, of all levels or of one.
+//! The properties of many tables: of each one, or summed for `rocksdb.aggregated-table-properties`, over all
+//! levels or one.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -13,7 +14,8 @@ use super::Db;
 use super::column_family::{ColumnFamily, Family};
 
 impl Db {
-    /// The properties of each table of `family`, by its path: RocksDB's `GetPropertiesOfAllTables`. Opens tables that are not open.
+    /// Returns the properties of each table of `family`, by its path: RocksDB's `GetPropertiesOfAllTables`.
+    /// Opens tables that are not open.
     ///
     /// # Errors
     /// Those of opening a table.
@@ -24,11 +26,11 @@ impl Db {
         self.properties_of_tables(family, [(None, None)])
     }
 
-    /// The same of the tables that have room for a key from `begin` to `end`, both inclusive, of one of the ranges: RocksDB's
-    /// `GetPropertiesOfTablesInRange`.
+    /// Returns the properties of the tables whose key range overlaps one of the ranges from `begin` to `end`,
+    /// both inclusive: RocksDB's `GetPropertiesOfTablesInRange`.
     ///
     /// # Errors
-    /// As [`properties_of_all_tables`](Db::properties_of_all_tables).
+    /// Those of [`properties_of_all_tables`](Db::properties_of_all_tables).
     pub fn properties_of_tables_in_range(
         &self,
         family: &ColumnFamily,
@@ -66,7 +68,8 @@ impl Db {
     }
 }
 
-/// Sums over the tables of `level`, or of all levels, as RocksDB writes them. Opens tables that are not open.
+/// The sums over the tables of `level`, or of all levels, in RocksDB's text form. Opens tables that are not
+/// open.
 pub(super) fn aggregated(family: &Family, version: &Version, level: Option<usize>) -> Result<String> {
     Ok(text(&sum(family, version, level)?))
 }
@@ -95,7 +98,8 @@ fn sum(family: &Family, version: &Version, level: Option<usize>) -> Result<Table
     Ok(sum)
 }
 
-/// Bytes of keys and values for a byte of data blocks as stored, over the tables of `level`; -1 where there are none, as in RocksDB.
+/// The ratio of the bytes of keys and values to the stored bytes of data blocks, over the tables of `level`;
+/// -1 if there are none, as in RocksDB.
 pub(super) fn compression_ratio(family: &Family, version: &Version, level: usize) -> Result<f64> {
     let sum = sum(family, version, Some(level))?;
     Ok(match sum.data_size {

@@ -1,4 +1,4 @@
-//! Reads live files again, past all caches, and compares them with their checksums.
+//! Verification of live files: reads them from disk, bypassing all caches, and checks their checksums.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -19,22 +19,24 @@ use crate::read::table_cache::check_unique_id;
 use crate::read::timed_file::TimedFile;
 
 impl Db {
-    /// Reads every table and blob file in use from the disk and verifies the checksum of each block and each blob. The block
-    /// cache is neither asked nor filled.
+    /// Reads every live table and blob file from disk and verifies the checksum of each block and each blob.
+    /// The block cache is neither read nor filled.
     ///
     /// # Errors
-    /// `Corruption` with file and offset for the first damage; files are in no particular order. Reads all of the database.
+    /// `Corruption` with file and offset for the first damage; the order of the files is undefined. The call
+    /// reads the whole database.
     pub fn verify_checksum(&self) -> Result<()> {
         self.verify_checksum_opt(&ReadOptions::default())
     }
 
-    /// As [`verify_checksum`](Db::verify_checksum), reading
-    /// [`readahead_size`](ReadOptions::readahead_size) bytes of a table at a time: 0 reads
-    /// [`max_auto_readahead_size`](crate::BlockBasedOptions::max_auto_readahead_size); and charging it to the rate limiter by
-    /// [`rate_limiter_priority`](ReadOptions::rate_limiter_priority). Other read options have no say.
+    /// Same as [`verify_checksum`](Db::verify_checksum), with options for the reads.
+    /// [`readahead_size`](ReadOptions::readahead_size) is the number of bytes read of a table at a time; 0
+    /// means [`max_auto_readahead_size`](crate::BlockBasedOptions::max_auto_readahead_size).
+    /// [`rate_limiter_priority`](ReadOptions::rate_limiter_priority) charges the reads to the rate limiter.
+    /// Other read options are ignored.
     ///
     /// # Errors
-    /// As [`verify_checksum`](Db::verify_checksum).
+    /// Those of [`verify_checksum`](Db::verify_checksum).
     pub fn verify_checksum_opt(&self, options: &ReadOptions) -> Result<()> {
         self.inner().check_open()?;
         let inner = self.inner();
@@ -55,12 +57,12 @@ impl Db {
         })
     }
 
-    /// Reads every table and blob file in use from the disk and compares each with the checksum that the MANIFEST has of the
-    /// whole file. Files without one, or with one of a function that is not known, are passed over.
+    /// Reads every live table and blob file from disk and compares each with the checksum of the whole file
+    /// in the MANIFEST. Files without one, or with that of an unknown function, are skipped.
     ///
     /// # Errors
-    /// `InvalidArgument` without [`file_checksum_gen_factory`](crate::Options::file_checksum_gen_factory); `Corruption` with the
-    /// file for the first that differs. Reads all of the database.
+    /// `InvalidArgument` without [`file_checksum_gen_factory`](crate::Options::file_checksum_gen_factory);
+    /// `Corruption`, with the file, for the first mismatch. The call reads the whole database.
     pub fn verify_file_checksums(&self) -> Result<()> {
         self.inner().check_open()?;
         let inner = self.inner();
@@ -76,38 +78,39 @@ impl Db {
         })
     }
 
-    /// Changes [`verify_rate_bytes_per_sec`](crate::Options::verify_rate_bytes_per_sec): bytes a second at which files are looked
-    /// through for rot in the background; 0 stops. A file under way when it is set to 0 is begun anew.
+    /// Changes [`verify_rate_bytes_per_sec`](crate::Options::verify_rate_bytes_per_sec), the rate in bytes
+    /// per second at which files are verified in the background; 0 stops the verification. A file in progress
+    /// when the rate is set to 0 is verified again from its start.
     ///
     /// # Errors
-    /// Those of starting a thread, the first time.
+    /// Those of starting a thread, at the first call.
     pub fn set_verify_rate(&self, bytes_per_sec: u64) -> Result<()> {
         self.inner().check_open()?;
         self.0.inner.set_verify_rate(bytes_per_sec)
     }
 
-    /// How far looking for rot in the background has come; as text also the property `esker.verify`.
+    /// The progress of the background verification; the property `esker.verify` is the same as text.
     pub fn verify_progress(&self) -> VerifyProgress {
         self.inner().verify_progress()
     }
 }
 
-/// A file of the current version of its family, kept from deletion.
+/// A file of the current version of its family, protected from deletion.
 pub(crate) struct Live {
     pub family: Arc<Family>,
     pub what: What,
-    /// Holds the file's metadata, and with it the file.
+    /// Keeps the file's metadata alive, and thus the file.
     _version: Arc<Version>,
 }
 
-/// Which kind of file it is.
+/// The kind of the file, with its metadata.
 pub(crate) enum What {
     Table(Arc<FileMetadata>),
     Blob(Arc<BlobFileMetadata>),
 }
 
 impl Live {
-    /// Of its kind no other file has it, and of the other kind none either.
+    /// The file number, which is unique among tables and blob files.
     pub fn number(&self) -> u64 {
         match &self.what {
             What::Table(file) => file.number,
@@ -129,7 +132,7 @@ impl Live {
         }
     }
 
-    /// Name of the function and value of its checksum over the whole file.
+    /// The name of the checksum function of the whole file, and the checksum.
     fn checksum(&self) -> Option<(&str, &[u8])> {
         match &self.what {
             What::Table(file) => {
@@ -143,7 +146,7 @@ impl Live {
         }
     }
 
-    /// `Corruption` unless the file is as long as the MANIFEST says.
+    /// `Corruption` unless the file has the size in the MANIFEST.
     pub fn check_size(&self, file: &dyn RandomAccessFile) -> Result<()> {
         let (size, recorded) = (file.len(), self.size());
         if size == recorded {
@@ -155,7 +158,7 @@ impl Live {
             .at(size.min(recorded)))
     }
 
-    /// Compares the file with its checksum. False if it has none that could be compared.
+    /// Compares the file with its checksum. False if it has none, or that of an unknown function.
     pub fn verify_whole(&self, file: &dyn RandomAccessFile) -> Result<bool> {
         let Some((file_checksum::CRC32C_NAME, recorded)) = self.checksum() else {
             return Ok(false);
@@ -169,7 +172,7 @@ impl Live {
         Ok(true)
     }
 
-    /// Opens the table anew.
+    /// Opens the table again.
     pub fn open_table(&self, metadata: &FileMetadata, file: Arc<dyn RandomAccessFile>) -> Result<Arc<Table>> {
         let options = TableReadOptions {
             file_number: metadata.number,
@@ -178,7 +181,7 @@ impl Live {
             ..TableReadOptions::new(self.family.cmp.clone())
         };
         let table = Table::open(file, options)?;
-        // Whatever the options say: whoever has files verified wants to know.
+        // The ids are checked independently of the options, because this is a verification.
         check_unique_id(metadata, &table)?;
         Ok(table)
     }
@@ -199,7 +202,7 @@ impl Live {
 }
 
 impl DbInner {
-    /// The files in use, of all families.
+    /// The live files of all families.
     pub(crate) fn live(&self) -> Vec<Live> {
         let state = self.state.lock();
         let mut files = Vec::new();

@@ -1,10 +1,12 @@
-//! A directory of their own for the WALs (`wal_dir`): the database it belongs to, and WALs that an open would pass over.
+//! A separate directory for the WALs (`wal_dir`): its owner, and the search for WALs that an open would miss.
 //!
-//! WALs are told apart by their numbers alone: a second database in such a directory would replay and delete those of the first. So the
-//! file [`OWNER`] names the owner by the database's id, and `LOCK` is held there while the database is open. RocksDB passes over both.
+//! WALs are identified by their numbers alone: a second database in such a directory would replay and delete
+//! those of the first. The file [`OWNER`] therefore records the owner by the database's id, and `LOCK` is
+//! held there while the database is open. RocksDB ignores both.
 //!
-//! A checkpoint and a copy have the id of their source. So OWNER also says where the database and its WALs lay when it was written. While
-//! a database of that id still lies there, no other one gets the WALs; once it is gone from there, it was moved or restored elsewhere.
+//! A checkpoint or a copy has the id of its source. OWNER therefore also records the directories of the
+//! database and of its WALs at the time it was written. While a database of that id is still in its
+//! directory, no other one gets the WALs; if it is gone, it was moved or restored elsewhere.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -21,7 +23,7 @@ use crate::options::Options;
 use crate::options::file::OptionsFile;
 use crate::write::batch::{HEADER_LEN, Operations};
 
-/// The file that names the database whose WALs lie in a directory.
+/// The name of the file that identifies the database with WALs in a directory.
 const OWNER: &str = "OWNER";
 /// The temporary file that is renamed to OWNER. The next open removes one that a crash left.
 pub(super) const TEMPORARY: &str = "OWNER.tmp";
@@ -31,9 +33,9 @@ pub(super) const TEMPORARY: &str = "OWNER.tmp";
 struct Owner {
     /// The database's id.
     id: String,
-    /// Where the database lay, an absolute path.
+    /// The absolute path of the database at the time of writing.
     dir: String,
-    /// Where the WALs lay, an absolute path.
+    /// The absolute path of its WALs at the time of writing.
     wal_dir: String,
 }
 
@@ -75,25 +77,26 @@ fn absolute(path: &Path) -> String {
     absolute.to_string_lossy().into_owned()
 }
 
-/// The directory of the WALs of a database that is open for writing, or whose files are being changed otherwise. No other database gets
-/// it until this is dropped.
+/// The WAL directory of a database that is open for writing, or whose files are being changed otherwise. No
+/// other database gets it until this value is dropped.
 #[derive(Debug)]
 pub struct WalDir {
     path: PathBuf,
     /// `None` for the database's own directory, which has a lock of its own.
     lock: Option<Box<dyn FileLock>>,
-    /// OWNER does not say yet what it should.
+    /// True if OWNER has not been written yet or is out of date.
     unmarked: bool,
 }
 
 impl WalDir {
-    /// Takes the directory in which `options` have the WALs of the database in `dir`, whose id is `id`; `None`: not known, or the database
-    /// is about to be made. `dir` must be locked by the caller. A directory without an owner may be taken by any database, and so may one
-    /// of whose owner there is neither the database nor a WAL.
+    /// Claims the WAL directory that `options` name for the database in `dir`, whose id is `id` (`None` if it
+    /// is unknown or the database is about to be created). The caller must have locked `dir`. Any database
+    /// may claim a directory without an owner, and a directory whose owner has neither its database nor a WAL
+    /// there any more.
     ///
     /// # Errors
-    /// `LockHeld` if a database that has its WALs there is open. `InvalidArgument` if the directory belongs to another database, or is the
-    /// directory of one.
+    /// `LockHeld` if a database with its WALs there is open. `InvalidArgument` if the directory belongs to
+    /// another database, or is the directory of one.
     pub fn claim(options: &Options, dir: &Path, id: Option<&str>) -> Result<WalDir> {
         let fs = &*options.fs;
         let path = options.wal_directory(dir);
@@ -128,7 +131,8 @@ impl WalDir {
         })
     }
 
-    /// Makes the database in `dir`, whose id is `id`, the owner. Nothing happens in a database's own directory.
+    /// Makes the database in `dir`, whose id is `id`, the owner. Nothing happens in a database's own
+    /// directory.
     pub fn mark(&mut self, fs: &dyn FileSystem, dir: &Path, id: &str) -> Result<()> {
         if self.unmarked {
             Owner::new(id, dir, &self.path).write(fs, &self.path)?;
@@ -137,13 +141,13 @@ impl WalDir {
         Ok(())
     }
 
-    /// As [`mark`](WalDir::mark), with the id that the files of the database give. Where they give none, the first database that is
-    /// opened with the directory becomes the owner.
+    /// Same as [`mark`](WalDir::mark), with the id found in the files of the database. If they have none, the
+    /// first database that is opened with the directory becomes the owner.
     pub fn mark_by_files(&mut self, options: &Options, dir: &Path) -> Result<()> {
         id_of(options, dir).map_or(Ok(()), |id| self.mark(&*options.fs, dir, &id))
     }
 
-    /// Takes the owner's name away. The next database that is opened with the directory becomes the owner.
+    /// Removes the owner's mark. The next database that is opened with the directory becomes the owner.
     pub fn unmark(&mut self, fs: &dyn FileSystem) -> Result<()> {
         if self.lock.is_none() {
             return Ok(());
@@ -158,7 +162,8 @@ impl WalDir {
         Ok(())
     }
 
-    /// Where the WALs lie. The database's own directory is given by the name that the database has.
+    /// The path of the WALs. If it is the database's own directory, it has the same spelling as the
+    /// database's path.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -168,7 +173,7 @@ impl WalDir {
         self.lock
     }
 
-    /// Releases the directory and takes away its LOCK.
+    /// Releases the directory and removes its LOCK.
     pub(crate) fn remove_lock(self, fs: &dyn FileSystem) -> Result<()> {
         match self.lock {
             None => Ok(()),
@@ -179,10 +184,10 @@ impl WalDir {
         }
     }
 
-    /// The directory of the WALs of the database in `dir`, for one who only reads and takes no lock.
+    /// The WAL directory of the database in `dir`, for a read-only database, which takes no lock.
     ///
     /// # Errors
-    /// Those of [`claim`](WalDir::claim), but for `LockHeld`.
+    /// Those of [`claim`](WalDir::claim), except `LockHeld`.
     pub(crate) fn look(options: &Options, dir: &Path, id: Option<&str>) -> Result<PathBuf> {
         let path = options.wal_directory(dir);
         let place = Place {
@@ -199,7 +204,7 @@ impl WalDir {
     }
 }
 
-/// The id of the database in `dir`, as far as its files can be read.
+/// The id of the database in `dir`, if its files are readable.
 pub(crate) fn id_of(options: &Options, dir: &Path) -> Option<String> {
     let recorded = read_manifest(options, dir)
         .ok()
@@ -212,7 +217,7 @@ struct Place<'a> {
     options: &'a Options,
     dir: &'a Path,
     wal_dir: &'a Path,
-    /// Whether two directories may be told apart by a file that is made in one of them.
+    /// True if two directories may be compared by creating a file in one of them.
     may_write: bool,
 }
 
@@ -221,7 +226,8 @@ impl Place<'_> {
         &*self.options.fs
     }
 
-    /// True if the WALs lie in the database's own directory, by whatever name. An error if they lie in that of another database.
+    /// True if the WALs are in the database's own directory, under any name. An error if they are in that of
+    /// another database.
     fn is_the_databases_own(&self) -> Result<bool> {
         if absolute(self.dir) == absolute(self.wal_dir) {
             return Ok(true);
@@ -231,14 +237,14 @@ impl Place<'_> {
         }
         if self.fs().exists(&filename::current(self.wal_dir))? {
             return Err(Error::invalid_argument(
-                "wal_dir is the directory of another database, whose WALs lie there",
+                "wal_dir is the directory of another database, which has its WALs there",
             )
             .in_file(self.wal_dir));
         }
         Ok(false)
     }
 
-    /// True if `other` is the directory of this database by another name.
+    /// True if `other` is the directory of this database under another name.
     fn is_same_database(&self, other: &Path) -> Result<bool> {
         if absolute(self.dir) == absolute(other) {
             return Ok(true);
@@ -252,7 +258,7 @@ impl Place<'_> {
         Ok(Moment::of(self.options, self.dir)? == Moment::of(self.options, other)?)
     }
 
-    /// True if `other` is the directory of the WALs by another name.
+    /// True if `other` is the WAL directory under another name.
     fn is_same_wal_dir(&self, other: &Path) -> Result<bool> {
         if absolute(self.wal_dir) == absolute(other) {
             return Ok(true);
@@ -264,7 +270,7 @@ impl Place<'_> {
         Ok(owner.is_some() && owner == Owner::read(self.fs(), self.wal_dir)?)
     }
 
-    /// True if OWNER is to be written. `InvalidArgument` if the directory belongs to another database.
+    /// True if OWNER must be written. `InvalidArgument` if the directory belongs to another database.
     fn check_owner(&self, id: Option<&str>) -> Result<bool> {
         let Some(owner) = Owner::read(self.fs(), self.wal_dir)? else {
             return Ok(true);
@@ -283,7 +289,7 @@ impl Place<'_> {
         }
         if owner.id != now.id && holds_wals(self.fs(), self.wal_dir)? {
             return Err(Error::invalid_argument(format!(
-                "wal_dir holds WALs of the database with the id {}, which lay in {}: the id of this one is {}",
+                "wal_dir holds WALs of the database with the id {}, which was in {}: the id of this one is {}",
                 owner.id, owner.dir, now.id
             ))
             .in_file(&self.wal_dir.join(OWNER)));
@@ -291,7 +297,7 @@ impl Place<'_> {
         Ok(true)
     }
 
-    /// True if the owner is another database than this one, lies where it lay, and has its WALs here.
+    /// True if the owner is another database, is still in its recorded directory, and has its WALs here.
     fn keeps(&self, owner: &Owner) -> Result<bool> {
         let (dir, wal_dir) = (Path::new(&owner.dir), Path::new(&owner.wal_dir));
         if !self.fs().exists(&filename::current(dir))? || self.is_same_database(dir)? {
@@ -300,13 +306,14 @@ impl Place<'_> {
         if id_of(self.options, dir).is_some_and(|id| id != owner.id) {
             return Ok(false);
         }
-        // The owner has its WALs where it had them, and OWNER came here with a copy of them.
+        // The owner's WALs are where they were, and this OWNER is a copy of theirs.
         let was_copied = self.fs().exists(&wal_dir.join(OWNER))? && !self.is_same_wal_dir(wal_dir)?;
         Ok(!was_copied)
     }
 }
 
-/// True if a file that is made in `dir` is found in `other`. `name` is one that is taken away by the next open, should it stay.
+/// True if a file created in `dir` appears in `other`. `name` is a file name that the next open removes if
+/// the file is left over.
 fn is_same_directory(fs: &dyn FileSystem, dir: &Path, other: &Path, name: &Path) -> Result<bool> {
     if !fs.exists(other)? {
         return Ok(false);
@@ -325,8 +332,8 @@ fn is_same_directory(fs: &dyn FileSystem, dir: &Path, other: &Path, name: &Path)
     found
 }
 
-/// `InvalidArgument` if WALs with rows lie in one of `elsewhere`, which a repair that reads those in `wal_dir` passes over: it ends with
-/// a MANIFEST that needs no WAL.
+/// `InvalidArgument` if WALs with rows are in one of `elsewhere`, directories that a repair of the WALs in
+/// `wal_dir` does not read: after the repair, the MANIFEST needs no WAL.
 pub(crate) fn check_other_wals(
     options: &Options,
     dir: &Path,
@@ -356,16 +363,17 @@ pub(crate) fn check_other_wals(
     Ok(())
 }
 
-/// WAL number `wal` lies in `dir`, and holds rows.
+/// The error for WAL number `wal` in `dir`, which has rows and is not read.
 fn unread(dir: &Path, wal: u64, wal_dir: &Path) -> Error {
     Error::invalid_argument(format!(
-        "WALs with rows that no table has lie in {}, the first is {wal:06}.log, and wal_dir is {}: use the former, or move them",
+        "WALs with rows that no table has are in {}, the first is {wal:06}.log, and wal_dir is {}: use the former, or move them",
         dir.display(),
         wal_dir.display()
     ))
 }
 
-/// The first WAL in `dir` from number `oldest` on that holds a row of a family that `needs` it, or something that cannot be read.
+/// The first WAL in `dir` from number `oldest` on with a row of a family for which `needs` is true, or with
+/// unreadable contents.
 fn first_with_rows(
     fs: &dyn FileSystem,
     dir: &Path,
@@ -435,8 +443,8 @@ fn holds_wals(fs: &dyn FileSystem, dir: &Path) -> Result<bool> {
 }
 
 impl DbInner {
-    /// `InvalidArgument` if rows that no table has lie in WALs that are not read, because they are not in the directory of the WALs: in the
-    /// database's own, or in the one that the OPTIONS file names.
+    /// `InvalidArgument` if rows of no table are in WALs that are not read, because they are outside the WAL
+    /// directory: in the database's own directory, or in the one that the OPTIONS file names.
     pub(crate) fn check_unread_wals(&self) -> Result<()> {
         let fs = &*self.options.fs;
         let mut elsewhere = Vec::new();
@@ -470,13 +478,14 @@ impl DbInner {
         Ok(())
     }
 
-    /// The `wal_dir` that the newest OPTIONS file names. A damaged file names none; one that cannot be read now may name where rows are.
+    /// The `wal_dir` in the newest OPTIONS file. A damaged file has none. A file that cannot be read now is
+    /// an error, because it may name a directory with rows.
     fn stored_wal_dir(&self) -> Result<Option<String>> {
         let newest = || OptionsFile::newest(&*self.options.fs, &self.dir);
         let mut found = newest();
         for _ in 0..READ_ONLY_ATTEMPTS {
             match &found {
-                // Its writer has put a newer one in its place since the directory was listed.
+                // The writer has replaced it by a newer one since the directory was listed.
                 Err(error) if error.kind() == ErrorKind::NotFound => found = newest(),
                 _ => break,
             }
@@ -488,8 +497,8 @@ impl DbInner {
         }
     }
 
-    /// True if `stored`, which the OPTIONS file names, is another directory than that of the WALs, and belongs to this database. The
-    /// OPTIONS of a checkpoint by RocksDB name the directory of its source.
+    /// True if `stored`, the directory named in the OPTIONS file, is not the WAL directory and belongs to
+    /// this database. The OPTIONS of a checkpoint by RocksDB name the WAL directory of its source.
     fn owns(&self, stored: &Path) -> Result<bool> {
         let place = Place {
             options: &self.options,

@@ -1,4 +1,4 @@
-//! A filter of the caller's that sees each record of a WAL before recovery applies it: RocksDB's `WalFilter`.
+//! A user's filter that sees each record of a WAL before recovery applies it: RocksDB's `WalFilter`.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -14,34 +14,39 @@ use crate::write::predecessor::Predecessor;
 /// The decision of a filter about a record of a WAL.
 #[derive(Debug)]
 pub enum WalProcessingOption {
-    /// Applies it.
+    /// Apply the record.
     ContinueProcessing,
-    /// Applies this batch in its place, which may not have more rows.
+    /// Apply this batch instead, which must not have more rows.
     ChangeBatch(WriteBatch),
-    /// Leaves it out, and goes on with the next.
+    /// Skip the record, and continue with the next one.
     IgnoreCurrentRecord,
-    /// Leaves it and all that comes after it out, in this WAL and in later ones. They are deleted.
+    /// Skip the record and all later ones, in this WAL and in later WALs, which are then deleted.
     StopReplay,
-    /// Takes it for damaged: what follows depends on [`wal_recovery_mode`](crate::Options::wal_recovery_mode).
+    /// Treat the record as corrupt: the consequence depends on
+    /// [`wal_recovery_mode`](crate::Options::wal_recovery_mode).
     CorruptedRecord,
 }
 
-/// Sees each record of the WALs that recovery reads, and decides what is done with it. Set by [`Options::wal_filter`](crate::Options::wal_filter).
+/// Sees each record of the WALs that a recovery reads, and decides its use. Set by
+/// [`Options::wal_filter`](crate::Options::wal_filter).
 ///
-/// Called by the thread that opens the database, for reading too, in the order in which the rows were written; the database cannot be used
-/// meanwhile. A secondary that catches up, and a repair, do not ask it. A panic in it is an error of the open, which changes nothing then.
+/// Called by the thread that opens the database, also for reading only, in the order in which the rows were
+/// written; the database cannot be used meanwhile. Secondaries that catch up, and repairs, do not call it. A
+/// panic in it is an error of the open, and then nothing has changed.
 pub trait WalFilter: Send + Sync {
-    /// Its name, for errors and LOG.
+    /// The name of the filter, for errors and LOG.
     fn name(&self) -> &str;
 
-    /// Called once, before any record is read. `log_numbers`: by the id of a family the number of the oldest WAL that it needs; rows of older ones
-    /// are in its tables. `ids`: the ids of families by their names.
+    /// Called once, before any record is read. `log_numbers` has, by the id of a family, the number of the
+    /// oldest WAL that it needs; rows of older WALs are in its tables. `ids` has the ids of families by their
+    /// names.
     fn column_family_log_number_map(&self, _log_numbers: &BTreeMap<u32, u64>, _ids: &BTreeMap<String, u32>) {}
 
-    /// Called once a record: `batch` is what was written at once, maybe by several callers. Records that Esker writes for itself are not shown.
+    /// Called once for each record. `batch` has the rows that were written together, possibly by several
+    /// callers. Records that Esker writes for internal use are not shown.
     ///
     /// # Errors
-    /// An error is that of the open.
+    /// An error becomes the error of the open.
     fn log_record_found(
         &self,
         log_number: u64,
@@ -50,20 +55,20 @@ pub trait WalFilter: Send + Sync {
     ) -> Result<WalProcessingOption>;
 }
 
-/// A replay's way with a record that a filter has seen.
+/// The decision of a replay about a record that a filter has seen.
 pub(crate) enum Filtered {
-    /// Applies it.
+    /// Apply the record.
     AsItIs,
-    /// Applies this in its place.
+    /// Apply this batch instead.
     Changed(WriteBatch),
-    /// Ends in front of it.
+    /// Stop before the record.
     Stop,
-    /// Reports it as damaged, for this reason.
+    /// Report the record as corrupt, for this reason.
     Corrupted(String),
 }
 
 impl DbInner {
-    /// Has the filter know the families, if there is one.
+    /// Passes the families to the filter, if there is one.
     pub(crate) fn tell_wal_filter_of_families(&self) -> Result<()> {
         let Some(filter) = &self.options.wal_filter else {
             return Ok(());
@@ -85,7 +90,7 @@ impl DbInner {
         })
     }
 
-    /// Asks the filter, if there is one, what to do with `record` of WAL `number` in `path`.
+    /// Returns the decision of the filter, if there is one, about `record` of WAL `number` in `path`.
     pub(crate) fn filter_record(&self, number: u64, path: &Path, record: &[u8]) -> Result<Filtered> {
         let Some(filter) = &self.options.wal_filter else {
             return Ok(Filtered::AsItIs);
@@ -131,8 +136,9 @@ impl DbInner {
     }
 }
 
-/// The outcome of a record in whose place a filter had another applied: its rows use up their numbers all the same. Rows that a marker of it
-/// would have brought in are not known.
+/// The outcome of a record that was replaced by a filter's batch: the rows of the original record use up
+/// their sequence numbers nevertheless. If the original has a marker, the number of rows that it would have
+/// committed is unknown.
 pub(crate) fn applied_in_place_of(record: &[u8], applied: Applied) -> Result<Applied> {
     let operations = Operations::new(record)?;
     let behind: SeqNo = operations.sequence() + u64::from(operations.promised());

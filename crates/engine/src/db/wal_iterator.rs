@@ -1,4 +1,4 @@
-//! Updates read back from the WALs: RocksDB's `GetUpdatesSince`, and the list of WALs.
+//! Reads of updates from the WALs, RocksDB's `GetUpdatesSince`, and the list of WALs.
 
 use std::path::PathBuf;
 
@@ -9,27 +9,28 @@ use crate::db::{Db, DbInner};
 use crate::write::batch::{Operations, WriteBatch};
 use crate::write::predecessor::Predecessor;
 
-/// A WAL that the database has.
+/// A WAL of the database.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WalFile {
-    /// Its number.
+    /// The file number.
     pub number: u64,
-    /// Where it lies.
+    /// The path of the file.
     pub path: PathBuf,
-    /// The sequence number of its first row; 0 while it has none.
+    /// The sequence number of its first row; 0 if it has no row.
     pub start_sequence: SeqNo,
-    /// Bytes of the file. What is written to may have room for more at its end.
+    /// The size of the file in bytes. The current WAL may have preallocated space at its end.
     pub size: u64,
 }
 
-/// Batches in the order they were written in, from the WALs. Stands on one from the beginning, if there is one; at the end it stands
-/// nowhere, and [`next`](Self::next) looks again for what was written since. Keeps the database open. A WAL that is deleted while
-/// it is read, since a flush has made it obsolete, ends in an error.
+/// Iterates over the batches in the WALs, in the order of their writes. It is positioned on the first batch
+/// after its creation, if there is one. At the end it has no position, and [`next`](Self::next) checks for
+/// batches written since. It keeps the database open. If the WAL that it reads is deleted because a flush
+/// made it obsolete, it ends with an error.
 pub struct TransactionLogIterator {
     db: Db,
-    /// Batches whose last row is older are passed over.
+    /// Batches whose last row is older are skipped.
     wanted: SeqNo,
-    /// The WAL that is read, and where it was read to.
+    /// The current WAL and its reader.
     reader: Option<(u64, Reader)>,
     current: Option<(SeqNo, WriteBatch)>,
     error: Option<Error>,
@@ -45,8 +46,9 @@ impl std::fmt::Debug for TransactionLogIterator {
 }
 
 impl Db {
-    /// The batches written since `sequence`, that with the row of that number first. What was written without a WAL is not among
-    /// them, nor what WALs had that flushes have made obsolete.
+    /// Returns an iterator over the batches written since `sequence`, beginning with the batch that contains
+    /// that row. Rows written without a WAL, and rows of WALs that flushes have made obsolete, are not
+    /// included.
     ///
     /// # Errors
     /// `NotFound` if no row has that number yet; those of reading a WAL.
@@ -78,7 +80,7 @@ impl Db {
         Ok(iter)
     }
 
-    /// The WALs, oldest first. Each is opened to see its first row.
+    /// Returns the WALs, oldest first. Each is opened to read its first row.
     ///
     /// # Errors
     /// Those of reading a WAL.
@@ -92,7 +94,7 @@ impl Db {
             .collect()
     }
 
-    /// The WAL that is written to.
+    /// The current WAL, which is being written.
     ///
     /// # Errors
     /// Those of reading it.
@@ -105,7 +107,7 @@ impl Db {
 }
 
 impl DbInner {
-    /// Numbers of the WALs that are kept, oldest first.
+    /// The numbers of the WALs that are kept, oldest first.
     fn live_wals(&self) -> Vec<u64> {
         self.state.lock().wals.iter().map(|wal| wal.number).collect()
     }
@@ -119,7 +121,7 @@ impl DbInner {
         Ok(Reader::new(file, options).with_readahead(self.options.log_readahead_size))
     }
 
-    /// The number of a WAL's first row.
+    /// The sequence number of a WAL's first row.
     fn first_sequence(&self, number: u64) -> Result<Option<SeqNo>> {
         let mut reader = self.wal_reader(number)?;
         let mut record = Vec::new();
@@ -143,22 +145,22 @@ impl DbInner {
 }
 
 impl TransactionLogIterator {
-    /// True if it stands on a batch.
+    /// True if the iterator is positioned on a batch.
     pub fn valid(&self) -> bool {
         self.current.is_some()
     }
 
-    /// Why it stands nowhere, if that is for an error.
+    /// The error because of which the iterator has no position, if there is one.
     pub fn status(&self) -> Result<()> {
         self.error.clone().map_or(Ok(()), Err)
     }
 
-    /// The batch, and the sequence number of its first row.
+    /// The current batch, and the sequence number of its first row.
     pub fn batch(&self) -> Option<(SeqNo, &WriteBatch)> {
         self.current.as_ref().map(|(sequence, batch)| (*sequence, batch))
     }
 
-    /// Moves to the batch behind, or to the first one written since it stood at the end.
+    /// Moves to the next batch, or from the end to the first batch written since.
     pub fn next(&mut self) {
         self.current = None;
         if self.error.is_none() {
@@ -172,7 +174,8 @@ impl TransactionLogIterator {
     fn read(&mut self) -> Result<Option<(SeqNo, WriteBatch)>> {
         self.db.inner().check_open()?;
         let mut record = Vec::new();
-        // Once more over the end of each WAL: it may have got rows after it was read, before the next one was begun.
+        // The end of each WAL is read twice: rows may have been appended after the first time, before the
+        // next WAL was begun.
         let mut was_followed = false;
         while let Some((number, reader)) = &mut self.reader {
             let (number, resume) = (*number, reader.record_end());
@@ -186,7 +189,7 @@ impl TransactionLogIterator {
             if reader.read_record_into(&mut record)? {
                 let operations = Operations::new(&record)?;
                 let (sequence, count) = (operations.sequence(), u64::from(operations.promised()));
-                // A write that is under way is in the WAL before it can be seen.
+                // A write in progress is in the WAL before it is visible.
                 if sequence > visible {
                     reader.resume_from(resume);
                     return Ok(None);
@@ -197,7 +200,7 @@ impl TransactionLogIterator {
                 }
                 return Ok(Some((sequence, WriteBatch::from_data(&record)?)));
             }
-            // In a recycled file the rest of an older one is the usual end.
+            // In a recycled file, the rest of an older WAL is the normal end.
             let stopped = reader.stopped().filter(|_| !reader.is_recycled()).cloned();
             reader.resume_from(resume);
             match (followed, stopped) {

@@ -1,7 +1,8 @@
 //! Wide-column entities: keys whose value is a set of named columns.
 //!
-//! An entity and a plain value are two forms of one row: a plain value read as an entity is the column without a name, and an entity read
-//! as a plain value is the value of that column, or empty without one. Writing either replaces the other.
+//! An entity and a plain value are two forms of one row: a plain value read as an entity is its unnamed
+//! column, and an entity read as a plain value is the value of its unnamed column, or empty without one.
+//! Writing one replaces the other.
 
 use base::Result;
 
@@ -14,21 +15,21 @@ use crate::read::blob_cache::BlobRead;
 use crate::read::value::Columns;
 use crate::write::batch::WriteBatch;
 
-/// Columns of one entity that lie in a family of their own: RocksDB's attribute group.
+/// The columns of an entity that are in one family: RocksDB's attribute group.
 #[derive(Clone, Copy, Debug)]
 pub struct AttributeGroup<'a> {
-    /// Where they lie.
+    /// The family of the columns.
     pub family: &'a ColumnFamily,
-    /// Name and value of each, in any order.
+    /// The name and value of each column, in any order.
     pub columns: &'a [(&'a [u8], &'a [u8])],
 }
 
 impl Db {
-    /// Makes `key` an entity of these columns, names and values in any order, whatever it was before.
+    /// Sets `key` to an entity with these columns, given in any order. A former value or entity is replaced.
     ///
     /// # Errors
-    /// As for [`put`](Db::put), by the bytes of the whole entity. As RocksDB has it `Corruption` for two columns of one name, and
-    /// `InvalidArgument` in a family with timestamps.
+    /// Those of [`put`](Db::put), for the size of the whole entity. As in RocksDB, `Corruption` if two
+    /// columns have one name, and `InvalidArgument` in a family with timestamps.
     pub fn put_entity(
         &self,
         options: &WriteOptions,
@@ -42,10 +43,10 @@ impl Db {
         self.write(options, batch)
     }
 
-    /// Makes `key` an entity in each family of `groups`, all in one write.
+    /// Sets `key` to an entity in each family of `groups`, in one atomic write.
     ///
     /// # Errors
-    /// `InvalidArgument` without a group; those of [`put_entity`](Db::put_entity).
+    /// `InvalidArgument` if there is no group; those of [`put_entity`](Db::put_entity).
     pub fn put_attribute_groups(
         &self,
         options: &WriteOptions,
@@ -60,7 +61,8 @@ impl Db {
         self.write(options, batch)
     }
 
-    /// The columns of `key` in the order of their names, or `None`. A plain value is the column without a name.
+    /// Returns the columns of `key` in the order of their names, or `None`. A plain value is an unnamed
+    /// column.
     ///
     /// # Errors
     /// Those of [`get_pinned`](Db::get_pinned).
@@ -98,8 +100,9 @@ impl Db {
             .transpose()
     }
 
-    /// The columns of many keys of one family, all as of one moment, in the order of `keys`: RocksDB's `MultiGetEntity`. As
-    /// [`get_entity`](Db::get_entity) for each; they are looked up side by side.
+    /// Returns the columns of many keys of one family, all as of one moment, in the order of `keys`:
+    /// RocksDB's `MultiGetEntity`. Each result is that of [`get_entity`](Db::get_entity); the keys are looked
+    /// up concurrently.
     pub fn multi_get_entity<K: AsRef<[u8]>>(
         &self,
         options: &ReadOptions,
@@ -110,7 +113,8 @@ impl Db {
         self.multi_get_entity_families(options, &keys)
     }
 
-    /// As [`multi_get_entity`](Db::multi_get_entity), of keys of several families, all as of one moment.
+    /// Same as [`multi_get_entity`](Db::multi_get_entity), for keys of several families, all as of one
+    /// moment.
     pub fn multi_get_entity_families<K: AsRef<[u8]>>(
         &self,
         options: &ReadOptions,
@@ -129,7 +133,8 @@ impl Db {
         families.into_iter().zip(bytes).zip(found).map(columns).collect()
     }
 
-    /// The columns of `key` in each of `families`, in their order and as of one moment: RocksDB's `GetEntity` with attribute groups.
+    /// Returns the columns of `key` in each of `families`, in their order and as of one moment: RocksDB's
+    /// `GetEntity` with attribute groups.
     pub fn get_attribute_groups(
         &self,
         options: &ReadOptions,
@@ -140,8 +145,8 @@ impl Db {
         self.multi_get_entity_families(options, &keys)
     }
 
-    /// The columns of many keys in each of `families`, by key and then by family, as of one moment: RocksDB's `MultiGetEntity` with
-    /// attribute groups.
+    /// Returns the columns of many keys in each of `families`, by key and then by family, as of one moment:
+    /// RocksDB's `MultiGetEntity` with attribute groups.
     pub fn multi_get_attribute_groups<K: AsRef<[u8]>>(
         &self,
         options: &ReadOptions,

@@ -1,4 +1,4 @@
-//! What a repair leaves behind when it is cut off: which WALs it was about to take rows from, and how to know its tables.
+//! The note of an unfinished repair: the WALs whose rows it writes to tables, and the mark of those tables.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -9,12 +9,12 @@ use vfs::FileSystem;
 const NAME: &str = "REPAIR";
 const TEMPORARY: &str = "REPAIR.tmp";
 
-/// Written before the first table, removed when the WALs are gone.
+/// A note that is written before the first table and removed after the WALs are removed.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Note {
-    /// The session id in the properties of the tables that repair writes.
+    /// The session id in the properties of the tables that the repair writes.
     pub session_id: String,
-    /// The WALs whose rows are in them.
+    /// The WALs whose rows are in those tables.
     pub wals: BTreeSet<u64>,
 }
 
@@ -23,7 +23,8 @@ impl Note {
         lost.join(NAME)
     }
 
-    /// The note of a repair that was cut off. One that is not whole says nothing: it is made durable before any table is begun.
+    /// The note of an interrupted repair. An incomplete note is ignored: the note is durable before any table
+    /// is begun.
     pub fn read(fs: &dyn FileSystem, lost: &Path) -> Result<Option<Note>> {
         let path = Note::path(lost);
         if !fs.exists(&path)? {
@@ -49,7 +50,7 @@ impl Note {
         fs.sync_dir(lost)
     }
 
-    /// True if that repair's MANIFEST was in force: only then WALs go.
+    /// True if the MANIFEST of that repair was in force: the WALs are only removed after that.
     pub fn was_finished(&self, wals: &BTreeMap<u64, PathBuf>) -> bool {
         !self.wals.iter().all(|number| wals.contains_key(number))
     }

@@ -1,17 +1,20 @@
-//! Where tables belong: in an order in which, for every key, newer rows come before older ones.
+//! The placement of tables: newer rows of each key must come before older ones.
 //!
-//! Sequence numbers of whole files do not tell. A table of L6 may hold a row newer than all of a table in L5, of another key;
-//! were it put before that one, old rows of the keys both have would be found first. So the keys are compared: tables are merged
-//! once, and for each key that several have, the one with the newest row is newer. In tables that were of one version these
-//! relations never contradict each other; in what a compaction left behind they may, and then the tables' highest sequence
-//! numbers decide.
+//! The sequence numbers of whole files do not decide it. A table of L6 may hold a row of some key that is
+//! newer than all rows of a table in L5; if it were placed first, a lookup would find old rows of the keys
+//! that both tables have. Keys are compared instead: the tables are merged once, and for each key in several
+//! tables, the table with the newest row is newer. For tables of one version these relations never contradict
+//! each other. For inputs of a finished compaction they may, and then the highest sequence numbers of the
+//! tables decide.
 //!
-//! Range deletions count for every key they cover. Tables of RocksDB may hold more of them than is theirs: a compaction that
-//! begins a new table in the middle of one writes it whole to both, and MANIFEST's bounds say how much of it counts. Where
-//! beyond a table's own rows a deletion contradicts rows of another, or would take rows that a later compaction kept, the
-//! table's bounds are drawn in ([`Cut`]).
+//! Range deletions count for every key they cover. A table of RocksDB may hold more of a range deletion than
+//! belongs to it: a compaction that begins a new table within a range writes the deletion in full to both
+//! tables, and the bounds in the MANIFEST limit it. If a deletion, outside the rows of its own table,
+//! contradicts rows of another table, or would delete rows that a later compaction kept, the bounds of its
+//! table are narrowed ([`Cut`]).
 //!
-//! From oldest to newest each table then goes as deep as it can: right above the highest of the older tables it overlaps.
+//! Each table, from the oldest to the newest, is then placed as deep as possible: above the highest of the
+//! older tables it overlaps.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
@@ -22,20 +25,20 @@ use sst::{BlockReadOptions, TableCursor};
 use super::scan::ScannedTable;
 use crate::options::Options;
 
-/// Where a table goes.
+/// The level in which a table is placed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place {
-    /// Its index.
+    /// The index of the table.
     pub table: usize,
     pub level: usize,
 }
 
-/// Pairs of file numbers, newer and older, of which the opposite is true as well.
+/// Pairs of file numbers, newer and older, for which the opposite is true as well.
 pub(super) type Contradictions = Vec<(u64, u64)>;
 
 /// Places the tables of a family, oldest first, in levels below `levels`.
 ///
-/// Errors: those of reading the tables.
+/// Errors are those of reading the tables.
 pub(super) fn place(
     options: &Options,
     cmp: &UserComparator,
@@ -78,8 +81,8 @@ pub(super) fn place(
     Ok((places, contradictions.into_iter().map(numbers).collect()))
 }
 
-/// An order from oldest to newest. `older` has for each table those that are older; `ranks` decide where it leaves a choice.
-/// Where it contradicts itself the lowest rank is next, and the pair is named.
+/// An order from the oldest to the newest. `older` has the older tables of each table; `ranks` decide between
+/// the rest. In a contradiction, the table with the lowest rank is next, and the pair is returned.
 fn oldest_first(older: &[BTreeSet<usize>], ranks: &[(SeqNo, u64)]) -> (Vec<usize>, Vec<(usize, usize)>) {
     let mut newer: Vec<Vec<usize>> = vec![Vec::new(); older.len()];
     for (table, older) in older.iter().enumerate() {
@@ -117,7 +120,7 @@ fn oldest_first(older: &[BTreeSet<usize>], ranks: &[(SeqNo, u64)]) -> (Vec<usize
     (order, contradictions)
 }
 
-/// Of tables all of which wait for another, the one of lowest rank in some circle of those that wait for each other.
+/// Among tables that all wait for another one, the table with the lowest rank in one of their cycles.
 fn in_a_circle(
     older: &[BTreeSet<usize>],
     ranks: &[(SeqNo, u64)],
@@ -163,7 +166,7 @@ impl PartialOrd for Entry<'_> {
 }
 
 impl Ord for Entry<'_> {
-    /// The heap's greatest is the first key.
+    /// The greatest element of the heap has the first key.
     fn cmp(&self, other: &Self) -> Ordering {
         self.cmp
             .compare(self.user_key(), other.user_key())
@@ -176,7 +179,7 @@ impl Ord for Entry<'_> {
     }
 }
 
-/// One table's rows of one key.
+/// The rows of one key in one table.
 struct Rows {
     table: usize,
     newest_key: Vec<u8>,
@@ -184,29 +187,30 @@ struct Rows {
     oldest: SeqNo,
 }
 
-/// On which side of all of a table's own rows a key is.
+/// The side of all of a table's own rows on which a key is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Side {
     Before,
     Behind,
 }
 
-/// Rows of one table that a range deletion of another says nothing good of: the first of their keys and the last.
+/// The rows of one table under a range deletion of another that contradict it: their first key and their
+/// last.
 #[derive(Clone, Debug, Default)]
 struct Evidence {
     first: Vec<u8>,
     last: Vec<u8>,
-    /// Rows without sequence numbers, which it would delete.
+    /// True if rows without sequence numbers are among them, which the deletion would delete.
     zeroed: bool,
 }
 
-/// What the rows say.
+/// The relations between the tables that follow from their rows.
 #[derive(Debug, Default)]
 struct Relations {
-    /// For each table those that must be older than it.
+    /// For each table, the tables that must be older.
     older: Vec<BTreeSet<usize>>,
-    /// Newer rows under a range deletion, by the table that deletes, the table of the rows, and the side of the former the
-    /// rows are on; `None` among its own.
+    /// Newer rows under an older range deletion, by the table of the deletion, the table of the rows, and the
+    /// side of the former's own rows they are on; `None` if among them.
     evidence: BTreeMap<(usize, usize, Option<Side>), Evidence>,
 }
 
@@ -220,7 +224,7 @@ impl Relations {
         evidence.zeroed |= zeroed;
     }
 
-    /// True if `newer` must be newer than `older`, directly or by way of others.
+    /// True if `newer` must be newer than `older`, directly or through other tables.
     fn is_newer(&self, newer: usize, older: usize) -> bool {
         let mut seen = BTreeSet::new();
         let mut to_see = vec![newer];
@@ -235,7 +239,8 @@ impl Relations {
         false
     }
 
-    /// With what rows under older range deletions say: they must be found before those.
+    /// The relations, with those of the evidence added: rows under older range deletions must be found before
+    /// the deletions.
     fn with_evidence(self) -> Vec<BTreeSet<usize>> {
         let newer: Vec<(usize, usize)> = self
             .evidence
@@ -252,12 +257,12 @@ impl Relations {
     }
 }
 
-/// How much of a table's range deletions counts.
+/// The part of a table's range deletions that counts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Cut {
-    /// From this user key on.
+    /// The first user key.
     from: Option<Vec<u8>>,
-    /// Up to this one, exclusive.
+    /// The last user key, exclusive.
     to: Option<Vec<u8>>,
 }
 
@@ -284,7 +289,7 @@ impl Cut {
     }
 }
 
-/// Where range deletions must end for all rows to fit.
+/// The limits of the range deletions with which all rows agree.
 fn cuts(cmp: &UserComparator, tables: &[ScannedTable], found: &Relations) -> Vec<Cut> {
     let mut cuts = vec![Cut::default(); tables.len()];
     for (&(deleting, rows, side), evidence) in &found.evidence {
@@ -308,7 +313,7 @@ fn cuts(cmp: &UserComparator, tables: &[ScannedTable], found: &Relations) -> Vec
                 let Some((first, _)) = &tables[deleting].points else {
                     continue;
                 };
-                // The key right behind, where there is such a thing.
+                // The next key, if the comparator has one.
                 let from = match cmp.is_bytewise() {
                     true => [&evidence.last[..], &[0]].concat(),
                     false => internal_key::user_key(first).to_vec(),
@@ -337,7 +342,7 @@ fn relations(
         older: vec![BTreeSet::new(); tables.len()],
         evidence: BTreeMap::new(),
     };
-    // Opened when the merge gets there, so that only those stay open that overlap.
+    // Tables are opened when the merge reaches them, so that only overlapping ones are open together.
     let mut to_come: Vec<usize> = (0..tables.len()).collect();
     to_come.sort_by(|&a, &b| {
         cmp.compare(
@@ -406,7 +411,8 @@ fn push<'a>(heap: &mut BinaryHeap<Entry<'a>>, entry: Entry<'a>) -> Result<()> {
     entry.cursor.status()
 }
 
-/// What the rows of one key, the newest of each table in order, say of their tables.
+/// Derives the relations of tables from the rows of one key, given in the order of the newest row of each
+/// table.
 fn relate(
     cmp: &UserComparator,
     tables: &[ScannedTable],
@@ -424,7 +430,8 @@ fn relate(
                 found.older[newer.table].insert(rows.table);
                 continue;
             }
-            // Sequence numbers that were taken away, or guessed: the table made later is newer. The same row twice says nothing.
+            // If sequence numbers were zeroed or guessed, the table created later is newer. The same row in
+            // two tables has no meaning.
             let guessed = tables[newer.table].lacks_seqno || tables[rows.table].lacks_seqno;
             if newer.newest == 0 || guessed {
                 let (late, early) = match number(newer.table) > number(rows.table) {
@@ -445,9 +452,10 @@ fn relate(
         }
         let side = tables[table].side(cmp, key);
         for rows in group.iter().filter(|rows| rows.table != table) {
-            // A row whose sequence number was taken away, in a table made after this one: a compaction has met it since, and may
-            // have kept it for being newer than the deletion. Not if the compaction left older rows their numbers: it takes
-            // them away from the oldest on, up to the first snapshot.
+            // The row has a zeroed sequence number and is in a table created after the deletion's. A later
+            // compaction has merged it, and may have kept it because it is newer than the deletion. That is
+            // excluded if the compaction left older rows their numbers: it zeroes them from the oldest on, up
+            // to the first snapshot.
             let kept = rows.newest == 0
                 && number(rows.table) > number(table)
                 && tables[rows.table]
@@ -465,7 +473,7 @@ fn relate(
 }
 
 impl ScannedTable {
-    /// On which side of all rows of this table `key` is; behind, if it has none.
+    /// The side of this table's rows on which `key` is; `Behind` if the table has no rows.
     fn side(&self, cmp: &UserComparator, key: &[u8]) -> Option<Side> {
         let Some((first, last)) = &self.points else {
             return Some(Side::Behind);
@@ -488,7 +496,7 @@ mod tests {
 
     #[test]
     fn relations_come_before_ranks() {
-        // 0 has the highest sequence number and is the oldest.
+        // Table 0 has the highest sequence number and is the oldest.
         let older = [vec![], vec![0], vec![1]].map(BTreeSet::from_iter);
         let (order, contradictions) = oldest_first(&older, &[(9, 1), (5, 2), (1, 3)]);
         assert_eq!(order, [0, 1, 2]);

@@ -1,6 +1,8 @@
-//! Column families as a readable MANIFEST records them: names, ids and orders, which of them were dropped, and the family of each table.
+//! Column families in a readable MANIFEST: their names, ids and comparators, the dropped ones, and the family
+//! of each table.
 //!
-//! Tables and WALs name families by id, and a WAL holds rows of families that were dropped since. OPTIONS knows names without ids.
+//! Tables and WALs name families by id, and a WAL may hold rows of families that were dropped since. OPTIONS
+//! has names without ids.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,7 +15,7 @@ use wal::Reader;
 
 use crate::db::open::parse_current;
 
-/// A family that the MANIFEST does not call dropped.
+/// A family that the MANIFEST records as existing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct RecordedFamily {
     pub name: String,
@@ -21,21 +23,22 @@ pub(super) struct RecordedFamily {
     pub persist_timestamps: bool,
 }
 
-/// The contents of a MANIFEST up to the first place that cannot be read.
+/// The contents of a MANIFEST up to its first unreadable place.
 #[derive(Debug, Default)]
 pub(super) struct Recorded {
     pub families: BTreeMap<u32, RecordedFamily>,
-    /// Highest family id ever used.
+    /// The highest family id ever used.
     pub max_column_family: u32,
     pub db_id: Option<String>,
-    /// The MANIFEST was read to its end: a family that it does not name is none.
+    /// True if the MANIFEST was read completely: then families that it does not name do not exist.
     is_whole: bool,
-    /// The family of each table it names, also of those that are gone from their version.
+    /// The family of each table it names, including tables that were removed from their version.
     tables: BTreeMap<u64, u32>,
 }
 
 impl Recorded {
-    /// Reads the MANIFEST that CURRENT names; where it records nothing, the newest one that does. `None`: no MANIFEST records anything.
+    /// Reads the MANIFEST that CURRENT names or, if that one records nothing, the newest one that does.
+    /// `None` if no MANIFEST records anything.
     pub fn read(fs: &dyn FileSystem, dir: &Path) -> Option<Recorded> {
         let current = fs.read_file(&filename::current(dir)).ok();
         let named = current.and_then(|text| parse_current(&text).ok());
@@ -110,17 +113,18 @@ impl Recorded {
         }
     }
 
-    /// True if the family was dropped, or never was.
+    /// True if the family was dropped, or never existed.
     pub fn is_dropped(&self, id: u32) -> bool {
         id != 0 && !self.families.contains_key(&id) && (self.is_whole || id <= self.max_column_family)
     }
 
-    /// The family of a table, which the table itself may not know: it came from another database, say.
+    /// The family of a table. The table itself may not know it, for instance if it comes from another
+    /// database.
     pub fn family_of(&self, table: u64) -> Option<u32> {
         self.tables.get(&table).copied()
     }
 
-    /// True if no family is missing among those it names.
+    /// True if the MANIFEST names every family.
     pub fn knows_all(&self) -> bool {
         self.is_whole
     }

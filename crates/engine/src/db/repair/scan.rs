@@ -1,4 +1,4 @@
-//! What a table or a blob file says of itself when it is read through.
+//! Reading a table or a blob file completely, to find out what it contains.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ use crate::db::column_family::DEFAULT_COLUMN_FAMILY;
 use crate::jobs::file_checksum;
 use crate::options::Options;
 
-/// The orders every engine knows.
+/// The names of the comparators that RocksDB and Esker have built in.
 const BUILTIN: [&str; 4] = [
     "leveldb.BytewiseComparator",
     "rocksdb.ReverseBytewiseComparator",
@@ -25,29 +25,29 @@ const BUILTIN: [&str; 4] = [
     "rocksdb.ReverseBytewiseComparator.u64ts",
 ];
 
-/// A table that is good from end to end.
+/// A table that is intact from end to end.
 pub(super) struct ScannedTable {
     pub path: PathBuf,
     pub family: u32,
     pub family_name: String,
     pub cmp: InternalComparator,
-    /// The session that wrote it.
+    /// The id of the session that wrote it.
     pub session_id: Vec<u8>,
-    /// Number, size, bounds and sequence numbers.
+    /// Its number, size, bounds and sequence numbers.
     pub file: FileMetadata,
-    /// The blob files its entries refer to.
+    /// The blob files that its entries refer to.
     pub blobs: BTreeSet<u64>,
     pub tombstones: Arc<FragmentedTombstones>,
-    /// Its first and last entry, range deletions aside.
+    /// Its first and last entry, without range deletions.
     pub points: Option<(Vec<u8>, Vec<u8>)>,
-    /// The lowest sequence number but 0 of a plain value.
+    /// The lowest sequence number of a plain value, 0 excluded.
     pub lowest_numbered: Option<SeqNo>,
-    /// It was ingested, and does not hold the sequence number of its entries.
+    /// True if it was ingested and does not hold the sequence number of its entries.
     pub lacks_seqno: bool,
 }
 
 impl ScannedTable {
-    /// Opens it again.
+    /// Opens the table again.
     pub fn open(&self, options: &Options) -> Result<Arc<Table>> {
         let largest_seqno = self.lacks_seqno.then_some(self.file.largest_seqno);
         open(
@@ -80,7 +80,8 @@ fn open(
     Table::open(file, read)
 }
 
-/// Opens a table in the order it names. Its range deletions tell that an order is wrong, or nothing does.
+/// Opens a table with the comparator it names. A wrong comparator shows only in its range deletions, if at
+/// all.
 fn open_in_its_order(
     options: &Options,
     path: &Path,
@@ -111,22 +112,23 @@ fn open_in_its_order(
             Err(error) => return Err(error),
         };
         let name = table.properties().comparator_name().into_owned();
-        // Tables of old do not say.
+        // Tables of old versions have no comparator name.
         if name.is_empty() || name == candidate.name() {
             return Ok(table);
         }
         if !candidates.iter().any(|candidate| candidate.name() == name) {
             return Err(Error::invalid_argument(format!(
-                "its order is {name}, which is not a built-in one: name the column family and its comparator"
+                "its comparator is {name}, which is not built in: name the column family and its comparator in the options"
             ))
             .in_file(path));
         }
     }
-    Err(first_error.unwrap_or_else(|| Error::corruption("it opens in no order").in_file(path)))
+    Err(first_error
+        .unwrap_or_else(|| Error::corruption("it opens with no built-in comparator").in_file(path)))
 }
 
-/// Reads a table through. `Corruption` with the place where it is damaged. `largest_seqno` is the sequence number of an
-/// ingested table, if it is known.
+/// Reads a table completely. `Corruption` with the position of the damage. `largest_seqno` is the sequence
+/// number of an ingested table, if it is known.
 pub(super) fn scan(
     options: &Options,
     path: &Path,
@@ -205,7 +207,7 @@ pub(super) fn scan(
     })
 }
 
-/// A table this repair has written.
+/// Opens a table that this repair has written.
 pub(super) fn open_written(
     options: &Options,
     path: &Path,
@@ -220,13 +222,13 @@ pub(super) fn open_written(
     })
 }
 
-/// What the entries met so far come to.
+/// The totals of the entries so far.
 struct Walk<'a> {
     cmp: &'a InternalComparator,
     last: Vec<u8>,
     smallest: Vec<u8>,
     largest: Vec<u8>,
-    /// Lowest and highest.
+    /// The lowest and the highest sequence number.
     seqnos: Option<(SeqNo, SeqNo)>,
     lowest_numbered: Option<SeqNo>,
     blobs: BTreeSet<u64>,
@@ -279,13 +281,14 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// A blob file that is whole.
+/// An intact blob file.
 pub(super) struct ScannedBlob {
     pub family: u32,
     pub addition: BlobFileAddition,
 }
 
-/// Header and footer of a blob file; each value is checked when it is read. `Corruption` without a footer: no table refers to it then.
+/// Reads the header and the footer of a blob file; its values are checked when they are read. `Corruption`
+/// without a footer: then no table refers to the file.
 pub(super) fn scan_blob(options: &Options, path: &Path, number: u64) -> Result<ScannedBlob> {
     let file = options.fs.open_random(path, &OpenOptions::default())?;
     let len = file.len();

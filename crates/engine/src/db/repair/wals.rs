@@ -1,4 +1,4 @@
-//! WALs become tables: every batch that can still be read, past damage too.
+//! Conversion of WALs to tables: every readable batch is used, past corruption too.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
@@ -16,10 +16,11 @@ use crate::db::set_aside::LargeRows;
 use crate::options::Options;
 use crate::write::batch::Operations;
 
-/// Tables kept open to look for merge operands in.
+/// The maximum number of tables that are open for lookups of merge operands.
 const MOST_OPEN: usize = 200;
 
-/// Calls `on_batch` with each batch that decodes, and its offset. Gives the first damage, whatever was read behind it.
+/// Calls `on_batch` with each batch that decodes. Returns the first corruption, even if batches after it were
+/// read.
 fn for_each_batch(
     options: &Options,
     number: u64,
@@ -31,7 +32,7 @@ fn for_each_batch(
         ..OpenOptions::default()
     };
     let file = options.fs.open_random(path, &access)?;
-    // The record that says how a log is compressed bears no number.
+    // The record with the compression of a log has no log number.
     let recycled = wal::dump::PhysicalRecords::new(file.clone())
         .take(2)
         .any(|record| record.is_ok_and(|record| record.log_number.is_some()));
@@ -49,7 +50,7 @@ fn for_each_batch(
         match reader.read_record_into(&mut batch) {
             Ok(false) => break,
             Ok(true) => {}
-            // There is no way on.
+            // Reading cannot continue.
             Err(error) if is_damage(&error) => {
                 damage.get_or_insert(error);
                 break;
@@ -57,7 +58,7 @@ fn for_each_batch(
             Err(error) => return Err(error),
         }
         end = reader.record_end();
-        // All of a batch or nothing of it.
+        // A batch is used completely or not at all.
         let decoded = Operations::new(&batch)
             .and_then(|operations| Sections::new(true).apply(operations, |_, _, _, _, _| {}));
         match decoded {
@@ -67,7 +68,7 @@ fn for_each_batch(
             }
         }
     }
-    // What a recycled file held in its former life follows its records.
+    // In a recycled file, a record of the file's former contents follows the last record.
     let mut dropped = reader.dropped().iter();
     let dropped = dropped.find(|dropped| !recycled || dropped.offset < end);
     Ok(damage.or_else(|| {
@@ -79,7 +80,7 @@ fn for_each_batch(
     }))
 }
 
-/// The column families that have rows in WALs.
+/// The ids of the column families with rows in WALs.
 pub(super) fn families_in(options: &Options, files: &Listing) -> Result<BTreeSet<u32>> {
     let mut families = BTreeSet::new();
     let mut sections = Sections::new(true);
@@ -96,7 +97,8 @@ pub(super) fn families_in(options: &Options, files: &Listing) -> Result<BTreeSet
 }
 
 impl Repair<'_> {
-    /// Replays all WALs into tables of `inner`, as yet in no MANIFEST. Gives the sequence number of the last row.
+    /// Replays all WALs into tables of `inner`, which are in no MANIFEST yet. Returns the sequence number of
+    /// the last row.
     pub(super) fn replay(
         &mut self,
         inner: &DbInner,
@@ -158,7 +160,7 @@ impl Repair<'_> {
             self.report.wal_rows += rows;
             if doubtful > 0 {
                 self.report.warnings.push(format!(
-                    "{doubtful} merge operands of {number:06}.log may have been in tables already: applied again"
+                    "{doubtful} merge operands of {number:06}.log may be in tables already: they are applied again"
                 ));
             }
             let name = path.file_name().unwrap_or_default();
@@ -178,7 +180,7 @@ impl Repair<'_> {
         }
         let outstanding = sections.iter().map(|(name, _)| {
             let name = name.escape_ascii();
-            format!("transaction {name} was prepared and not ended: its rows are left out")
+            format!("transaction {name} was prepared and not ended: its rows are skipped")
         });
         self.report.warnings.extend(outstanding);
         inner.flush_recovered(&mut inner.state.lock())?;
@@ -186,16 +188,16 @@ impl Repair<'_> {
     }
 }
 
-/// Whether tables have a row of a WAL.
+/// Tells whether a table has a row of a WAL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Has {
     Yes,
     No,
-    /// Tables that may be younger than the WAL hold the key without its sequence number.
+    /// A table that may be newer than the WAL has the key with a zeroed sequence number.
     Perhaps,
 }
 
-/// Finds rows of WALs in tables: everything but a merge operand may be applied twice.
+/// Looks up rows of WALs in tables. Only merge operands need it: other rows may be applied twice.
 struct Flushed<'a> {
     options: &'a Options,
     open: HashMap<u64, Arc<Table>>,

@@ -1,4 +1,4 @@
-//! WALs that somebody else writes, read from where they were read to last.
+//! WALs that another process writes, read incrementally.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,61 +20,62 @@ use crate::write::batch::{HEADER_LEN, Operations};
 use crate::write::pipeline::deletion_kind;
 use crate::write::predecessor::Predecessor;
 
-/// What was read of the WALs.
+/// The contents of the WALs read so far.
 #[derive(Default)]
 pub(super) struct FollowedWals {
-    /// Ascending, those that are still there.
+    /// The WALs that still exist, in ascending order.
     wals: Vec<Wal>,
-    /// Rows by family and WAL.
+    /// The rows by family and WAL.
     memtables: BTreeMap<u32, BTreeMap<u64, Rows>>,
-    /// The sequence number behind the last record.
+    /// The sequence number after the last record.
     next_seqno: Option<SeqNo>,
-    /// [`next_seqno`](Self::next_seqno) is the least that it may be: the last record commits a section whose WAL is gone.
+    /// True if [`next_seqno`](Self::next_seqno) is a lower bound: the last record commits a section whose WAL
+    /// was deleted.
     ends_open: bool,
-    /// Prepared sections that nothing has ended yet.
+    /// Prepared sections without a commit or rollback so far.
     sections: Sections,
-    /// That of the last row.
+    /// The sequence number of the last row.
     last_seqno: SeqNo,
 }
 
 struct Wal {
     number: u64,
     reader: Reader,
-    /// Where the last record that was taken ends.
+    /// The end of the last record that was used.
     consumed: u64,
-    /// A record was taken.
+    /// True if a record was used.
     begun: bool,
 }
 
 struct Rows {
     table: Arc<Memtable>,
-    /// Readers look into it.
+    /// True if readers use the memtable.
     installed: bool,
 }
 
-/// What came of reading.
+/// The outcome of reading.
 pub(super) enum Read {
-    /// There is nothing new.
+    /// There are no new rows.
     Nothing,
     Rows,
-    /// What was met can only be understood with files that came since: to be tried again.
+    /// The records found need files that were created since: the read must be repeated.
     Changed(Error),
 }
 
-/// Why a record was not taken.
+/// The reason why a record was not used.
 enum Stop {
-    /// It is not whole, or nothing is there.
+    /// The record is incomplete, or there is none.
     End,
-    /// Damage, or a record that is being written.
+    /// A corruption, or a record that is being written.
     Unclean(Error),
-    /// The WAL before it is not complete.
+    /// The previous WAL is not complete.
     Incomplete(Error),
-    /// See [`Read::Changed`].
+    /// Files have changed: see [`Read::Changed`].
     Changed(Error),
 }
 
 impl FollowedWals {
-    /// Forgets everything that was read: the next read begins at the front, with memtables nobody looks into.
+    /// Forgets everything read: the next read begins at the start of the WALs, with new memtables.
     pub fn forget(&mut self) {
         *self = FollowedWals {
             sections: self.sections.none_yet(),
@@ -82,7 +83,7 @@ impl FollowedWals {
         };
     }
 
-    /// Nothing read yet. Without `two_phase` WALs with sections are refused.
+    /// Creates an empty state. Without `two_phase`, WALs with prepared sections are refused.
     pub fn new(two_phase: bool) -> FollowedWals {
         FollowedWals {
             sections: Sections::new(two_phase),
@@ -90,12 +91,12 @@ impl FollowedWals {
         }
     }
 
-    /// The last row that was read.
+    /// The sequence number of the last row that was read.
     pub fn last_seqno(&self) -> SeqNo {
         self.last_seqno
     }
 
-    /// The rows of family `id`, oldest first.
+    /// The memtables of family `id`, oldest first.
     pub fn memories(&self, id: u32) -> impl Iterator<Item = Memory> {
         let rows = self.memtables.get(&id).into_iter().flatten();
         rows.map(|(&first_wal, rows)| Memory {
@@ -105,25 +106,25 @@ impl FollowedWals {
         })
     }
 
-    /// Number of each WAL, and the bytes read of it.
+    /// The number of each WAL and the bytes read of it.
     pub fn sizes(&self) -> impl Iterator<Item = (u64, u64)> {
         self.wals.iter().map(|wal| (wal.number, wal.consumed))
     }
 
-    /// Takes note that readers look into all memtables.
+    /// Records that readers use all memtables now.
     pub fn installed(&mut self) {
         let rows = self.memtables.values_mut().flat_map(BTreeMap::values_mut);
         rows.for_each(|rows| rows.installed = true);
     }
 
-    /// Opens the WALs `listed`, lets go of others. False if one is not there any more.
+    /// Opens the WALs `listed` and closes all others. False if one of them does not exist any more.
     pub fn open(&mut self, db: &DbInner, listed: &[u64]) -> Result<bool> {
         self.wals.retain(|wal| listed.contains(&wal.number));
         let newest = self.wals.last().map_or(0, |wal| wal.number);
         if listed.iter().any(|&number| {
             number < newest && self.wals.binary_search_by_key(&number, |wal| wal.number).is_err()
         }) {
-            // One that is older than what was read came back: read all of it in order.
+            // A WAL older than those read has reappeared: read all of them again in order.
             self.forget();
         }
         for &number in listed {
@@ -149,8 +150,9 @@ impl FollowedWals {
         Ok(true)
     }
 
-    /// Reads on, up to the first record that is not whole, and puts the rows into memtables. Rows up to `published` are seen by readers
-    /// of memtables that are installed. `still` tells whether the MANIFEST is still what `state` says.
+    /// Continues reading up to the first incomplete record, and inserts the rows into memtables. Readers of
+    /// installed memtables see rows up to `published`. `still` returns true if the MANIFEST still has the
+    /// state `state`.
     pub fn read(
         &mut self,
         db: &DbInner,
@@ -162,13 +164,13 @@ impl FollowedWals {
         self.drop_flushed(state);
         let mut stopped: Option<(u64, Error)> = None;
         let mut taken = false;
-        // Once more over the WALs for each that turned out not to be complete when it was read.
+        // The WALs are read once more for each WAL that was found incomplete.
         let mut rereads = self.wals.len() + 1;
         let mut at = 0;
         let mut confirmed = 0;
         while at < self.wals.len() {
             if self.wals.get(at + 1).is_some_and(|next| next.begun) {
-                // Complete, or the next one would not have been gone on with.
+                // The WAL is complete, because the next one has been read.
                 at += 1;
                 continue;
             }
@@ -184,13 +186,14 @@ impl FollowedWals {
             };
             match stop {
                 Stop::End => {}
-                // In a recycled file what follows the last record is part of an old one.
+                // In a recycled file, part of an old record follows the last record.
                 Stop::Unclean(_) if self.wals[at].reader.is_recycled() => {}
                 Stop::Unclean(error) => {
                     stopped.get_or_insert((self.wals[at].number, error));
                 }
                 Stop::Changed(error) => return Ok(Read::Changed(error)),
-                // Rows of this WAL exist, so the one before is complete by now; it may not have been when it was read.
+                // Rows of this WAL exist, so the previous WAL is complete by now; it may have been incomplete
+                // when it was read.
                 Stop::Incomplete(_) if rereads > 0 && confirmed < at => {
                     rereads -= 1;
                     confirmed = at;
@@ -203,13 +206,13 @@ impl FollowedWals {
             at += 1;
         }
         if let Some((number, error)) = stopped {
-            // Where tables have rows from behind the damage, rows in front of them are missing.
+            // If tables have rows from after the damage, rows before them are missing.
             let ahead = state
                 .families
                 .values()
                 .any(|family| family.log_number > number && family.version.num_files() > 0);
             if ahead {
-                return Err(error.context("rows behind it are in tables"));
+                return Err(error.context("rows after it are in tables"));
             }
         }
         Ok(if taken { Read::Rows } else { Read::Nothing })
@@ -219,7 +222,7 @@ impl FollowedWals {
         base::filename::wal(&db.wal_dir, self.wals[at].number)
     }
 
-    /// Lets go of rows that are in tables.
+    /// Drops the rows that are in tables.
     fn drop_flushed(&mut self, state: &ManifestState) {
         self.memtables.retain(|id, rows| {
             let Some(family) = state.families.get(id) else {
@@ -230,7 +233,7 @@ impl FollowedWals {
         });
     }
 
-    /// Takes the next record of WAL `at`; `None` if there was one.
+    /// Uses the next record of WAL `at`; `None` if there was one.
     #[expect(clippy::too_many_arguments, reason = "what a catch-up knows")]
     fn take(
         &mut self,
@@ -263,7 +266,7 @@ impl FollowedWals {
         let operations = Operations::new(&record)?;
         let (seqno, count) = (operations.sequence(), u64::from(operations.promised()));
         if wal.reader.unused_before() > LONGEST_FILL && expected != Some(seqno) {
-            // What is missing was written while this was read, or is lost.
+            // The missing rows were written while this was read, or they are lost.
             let error = Error::corruption("rows are missing before this record");
             return Ok(Some(Stop::Unclean(in_wal(error))));
         }
@@ -282,13 +285,13 @@ impl FollowedWals {
             Some(expected) if ends_open => expected <= seqno,
             expected => expected == Some(seqno),
         };
-        let gap = || Error::corruption("it does not go on where the WAL before it ends").at(offset);
+        let gap = || Error::corruption("it does not continue where the previous WAL ends").at(offset);
         let told = Predecessor::decode(Operations::new(&record)?)?;
         if let Some(missing) = told.filter(|told| told.kept && told.number < number)
             && missing.number >= state.oldest_needed_wal()
             && self.wals.iter().all(|wal| wal.number != missing.number)
         {
-            // It was deleted since, or came to the directory while that was listed; or it is lost.
+            // The WAL has been deleted since, was created while the directory was listed, or is lost.
             let path = base::filename::wal(&db.wal_dir, missing.number);
             let error = missing_wal(missing.number, &format!("{number:06}.log")).in_file(&path);
             return match !still()? || db.options.fs.exists(&path)? {
@@ -304,7 +307,8 @@ impl FollowedWals {
                 if stopped.is_some() && !goes_on {
                     return Ok(Some(Stop::Incomplete(gap())));
                 }
-                // Rows written without WAL leave gaps, too: then the WAL before has no more to give, and is still needed as it is.
+                // Rows written without a WAL leave gaps too: then the previous WAL has no more records and is
+                // still needed as it is.
                 if !begun && before.is_some() && !goes_on && (confirmed < at || !still()?) {
                     return Ok(Some(Stop::Incomplete(gap())));
                 }
@@ -332,7 +336,7 @@ impl FollowedWals {
         Ok(None)
     }
 
-    /// Puts the rows of a batch of WAL `at` into memtables.
+    /// Inserts the rows of a batch of WAL `at` into memtables.
     #[expect(clippy::too_many_arguments, reason = "what a catch-up knows")]
     fn insert(
         &mut self,
@@ -345,10 +349,11 @@ impl FollowedWals {
         large: &mut LargeRows,
     ) -> Result<Result<Applied, Stop>> {
         let number = self.wals[at].number;
-        // One that cannot be decoded is told below.
+        // An operation that cannot be decoded is reported below.
         for operation in operations.clone().map_while(Result::ok) {
             let newer = operation.family().is_some_and(|id| id > state.max_column_family);
-            // The family was created after the MANIFEST was read. Passed over, its rows would be lost.
+            // The family was created after the MANIFEST was read. If the operation were skipped, its rows
+            // would be lost.
             if newer && !still()? {
                 return Ok(Err(Stop::Changed(Error::new(
                     ErrorKind::TryAgain,
@@ -390,8 +395,8 @@ impl FollowedWals {
                 .in_file(&path)
         })?;
         if late {
-            // The MANIFEST told of rows that came to the WAL later. Those who read now must not see them come, so the rows go to memtables
-            // that nobody reads yet, all of them.
+            // The MANIFEST had rows that reached the WAL later. Current readers must not see them appear, so
+            // all rows go to new memtables without readers.
             self.forget();
             return Ok(Err(Stop::Changed(Error::new(
                 ErrorKind::TryAgain,
@@ -403,7 +408,7 @@ impl FollowedWals {
 }
 
 impl Wal {
-    /// Goes on behind the last record that was taken.
+    /// Resumes the reader after the last record that was used.
     fn rewind(&mut self) {
         self.reader.resume_from(self.consumed);
     }

@@ -1,4 +1,4 @@
-//! A MANIFEST that somebody else writes, read from where it was read to last.
+//! A MANIFEST that another process writes, read incrementally.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,18 +13,18 @@ use crate::db::open::{comparator_for, parse_current};
 use crate::db::recover::LONGEST_FILL;
 use crate::options::Options;
 
-/// What was read of the MANIFEST in force.
+/// The contents of the current MANIFEST read so far.
 #[derive(Default)]
 pub(crate) struct ManifestTail {
     read: Option<ReadSoFar>,
     torn: Option<TornTail>,
 }
 
-/// Bytes at the end of a MANIFEST that are no record: its writer died, or a part of the file is gone.
+/// Bytes at the end of a MANIFEST that are no record: its writer crashed, or part of the file is lost.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TornTail {
     pub path: PathBuf,
-    /// Where the last edit that counts ends.
+    /// The end of the last valid edit.
     pub offset: u64,
     pub bytes: u64,
 }
@@ -32,20 +32,22 @@ pub(crate) struct TornTail {
 struct ReadSoFar {
     number: u64,
     replay: Replay,
-    /// The first record, which names the database, and the last, with where it begins: if both still stand there, this is still the
-    /// same file.
+    /// The first record, which has the id of the database, and the last record with its offset: if both are
+    /// still there, the file is the same.
     first: Vec<u8>,
     last: Vec<u8>,
     last_at: u64,
     last_end: u64,
-    /// Where the atomic group begins whose last edit was not met yet.
+    /// The offset of an atomic group whose last edit has not been read yet.
     group_at: Option<u64>,
 }
 
 impl ManifestTail {
-    /// What the MANIFEST says that CURRENT names. Costs what was added since the last time, unless it is another one, and the number of files.
+    /// Reads the state of the MANIFEST that CURRENT names. The cost is that of the edits added since the last
+    /// call, unless the MANIFEST is another one, and of the number of files.
     ///
-    /// A record at the end that its writer did not finish is left for the next time. After an error the next read begins at the front.
+    /// An unfinished record at the end is left for the next call. After an error the next call reads from the
+    /// start.
     pub fn read(&mut self, options: &Options, dir: &Path) -> Result<ManifestState> {
         let (number, file) = current_manifest(options, dir)?;
         let path = file.path().to_path_buf();
@@ -84,8 +86,9 @@ impl ManifestTail {
             };
             applied.map_err(|error| error.offset_by(reader.record_offset()).in_file(&path))?;
         }
-        // A writer that dies leaves half a record at the end. A record that only looks like one must not take what follows along:
-        // tables and WALs that the lost edits speak of would be deleted or forgotten.
+        // A writer that crashes leaves an incomplete record at the end. A record whose damaged length makes
+        // it look incomplete must not hide the edits after it: the tables and WALs that they name would be
+        // deleted or forgotten.
         if let Some(cut) = reader.dropped().first()
             && wal::dump::is_finished(&**reader.file(), cut.offset)?
         {
@@ -95,7 +98,7 @@ impl ManifestTail {
         }
         let whole = so_far.last_end.min(so_far.group_at.unwrap_or(u64::MAX));
         let bytes = reader.file().len().saturating_sub(whole);
-        // The rest of a block is filled up with zeros.
+        // The rest of a block is filled with zeros.
         self.torn = (!reader.dropped().is_empty() || bytes > LONGEST_FILL).then(|| TornTail {
             path: path.clone(),
             offset: whole,
@@ -111,18 +114,18 @@ impl ManifestTail {
         Ok(state)
     }
 
-    /// Bytes that the previous read found behind the last edit.
+    /// The bytes that the previous call found after the last edit.
     pub fn torn(&self) -> Option<&TornTail> {
         self.torn.as_ref()
     }
 
-    /// The number of the MANIFEST read last.
+    /// The number of the MANIFEST that was read last.
     pub fn number(&self) -> u64 {
         self.read.as_ref().map_or(0, |read| read.number)
     }
 }
 
-/// True if `reader`'s file holds what was read, and stands behind it.
+/// True if `reader`'s file still has the records that were read. The reader is then positioned after them.
 fn goes_on(reader: &mut Reader, read: &ReadSoFar) -> bool {
     if !matches!(reader.read_record(), Ok(Some(record)) if record == read.first) {
         return false;
@@ -133,8 +136,8 @@ fn goes_on(reader: &mut Reader, read: &ReadSoFar) -> bool {
         && reader.dropped().is_empty()
 }
 
-/// `NotSupported` for a database with tables in more directories than `options` name, unless they lie in the last: nothing of such a database
-/// may be written to, let alone deleted.
+/// `NotSupported` for a database with tables in more directories than `options` name, except in the last of
+/// them: no file of such a database may be written or deleted.
 fn check_paths(options: &Options, dir: &Path, state: &ManifestState) -> Result<()> {
     for family in state.families.values() {
         let paths = options.table_paths(options.family(&family.name), dir);
@@ -142,7 +145,7 @@ fn check_paths(options: &Options, dir: &Path, state: &ManifestState) -> Result<(
         for file in files.filter(|file| file.path_id as usize >= paths.len()) {
             if !options.fs.exists(&paths.table(file))? {
                 return Err(Error::not_supported(format!(
-                    "more directories in db_paths or cf_paths than {}: {:06}.sst of column family {} lies in path {} of them",
+                    "more directories in db_paths or cf_paths than {}: {:06}.sst of column family {} is in path {} of them",
                     paths.len(),
                     file.number,
                     family.name,
