@@ -1,8 +1,8 @@
-//! Flushes and compactions that a test asks for and nothing may prevent.
+//! Manual flushes and compactions that do not depend on background work.
 
 use esker::{BottommostLevelCompaction, ColumnFamily, CompactRangeOptions, Db, FlushOptions};
 
-/// How a flush is done that does not wait for compactions, which a test may hold.
+/// Options of a flush that does not wait for compactions, which a test may pause.
 pub fn at_once() -> FlushOptions {
     FlushOptions {
         allow_write_stall: true,
@@ -10,7 +10,7 @@ pub fn at_once() -> FlushOptions {
     }
 }
 
-/// Flushes the default family, whatever that stalls, and waits for it.
+/// Flushes the default family, even if that stalls writes, and waits for it.
 pub fn flush(db: &Db) {
     db.flush(&at_once()).unwrap();
 }
@@ -21,7 +21,7 @@ pub fn flush_and_settle(db: &Db) {
     db.wait_for_compact().unwrap();
 }
 
-/// Compacts the default family with the defaults of a manual compaction.
+/// Compacts the default family with the default options of a manual compaction.
 pub fn compact(db: &Db) {
     db.compact_range(
         &db.default_column_family(),
@@ -32,7 +32,7 @@ pub fn compact(db: &Db) {
     .unwrap();
 }
 
-/// What rewrites the last level, too.
+/// Options of a compaction that also rewrites the last level.
 pub fn everything() -> CompactRangeOptions {
     CompactRangeOptions {
         bottommost_level_compaction: BottommostLevelCompaction::Force,

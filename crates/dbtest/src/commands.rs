@@ -1,35 +1,37 @@
-//! The commands of data-driven tests: one set for every test of a database as its users see it.
+//! The commands of data-driven tests: one set for all tests that use a database as its users do.
 //!
-//! Keys and values are written as in [`testkit::keys`]: printable, with `\xNN` for the rest, `""` if empty. `<100>` is a value of 100 bytes
-//! that do not compress. In a family with timestamps a key to write is `key/5`. Background work is waited for after every
-//! command that may start some, unless it says `no_wait`, so that what is printed is always the same.
+//! Keys and values are written as in [`testkit::keys`]: printable, with `\xNN` for other bytes, `""` if
+//! empty. `<100>` is a value of 100 bytes that do not compress. In a family with timestamps a written key has
+//! the form `key/5`. Each command that may start background work waits for it to end, unless it has
+//! `no_wait`, so that its output is deterministic.
 //!
 //! | command | does |
 //! |---|---|
-//! | `new [gate]` | a database in an empty file system, with defaults and what the lines below set: `name=value`, as [`settings::set`] takes it |
-//! | `hold`, `go` | compactions, and flushes that merge, wait in between; for a database made with `new gate` |
-//! | `open [read_only] [second]` | closes, and opens with defaults and the lines below; `second` does not close |
-//! | `reopen [read_only] [kill]` | closes, or with `kill` lets the process die, and opens with the options of before and those below |
+//! | `new [gate]` | a database in an empty file system, with default options and those of the lines below: `name=value`, as in [`settings::set`] |
+//! | `hold`, `go` | pauses and continues compactions, and flushes that merge, inside user code; for a database made with `new gate` |
+//! | `open [read_only] [second]` | closes the database, and opens it with default options and those of the lines below; `second` does not close it |
+//! | `reopen [read_only] [kill]` | closes the database, or with `kill` ends its process, and opens it with the previous options and those of the lines below |
 //! | `close`, `destroy` | |
-//! | `write [sync] [disable_wal] [no_slowdown] [ignore_missing_column_families] [no_wait]` | one batch: `put K V`, `del K`, `sdel K`, `merge K V`, `delrange A B`, `entity K NAME=V ...`, `log TEXT`; behind `@FAMILY` in one that is not `default` |
+//! | `write [sync] [disable_wal] [no_slowdown] [ignore_missing_column_families] [no_wait]` | one batch: `put K V`, `del K`, `sdel K`, `merge K V`, `delrange A B`, `entity K NAME=V ...`, `log TEXT`; after `@FAMILY`, in that family |
 //! | `fill from= to= [len=] [step=] [no_slowdown] [cf=]` | puts `key000000`, ... one by one |
 //! | `get`, `multi_get` | keys, one a line |
 //! | `get_entity`, `multi_get_entity` | keys, one a line: their columns |
-//! | `get_operands [max=]` | keys, one a line: what merges of them are made of |
+//! | `get_operands [max=]` | keys, one a line: their merge operands |
 //! | `scan [reverse]` | every row |
-//! | `scan_families [reverse] [groups]` | families, one a line: every key of theirs with its columns, or with `groups` those of each family |
-//! | `iter [as=]` | `first`, `last`, `next`, `prev`, `seek K`, `seek_for_prev K`, `refresh [SNAPSHOT]`, each printing where it stands; `as` keeps the iterator under a name |
-//! | `snapshot as=`, `release as=` | a snapshot; lets a snapshot, iterator or handle go |
+//! | `scan_families [reverse] [groups]` | families, one a line: every key with its columns, or with `groups` those of each family |
+//! | `iter [as=]` | `first`, `last`, `next`, `prev`, `seek K`, `seek_for_prev K`, `refresh [SNAPSHOT]`, each printing the position; `as` keeps the iterator under a name |
+//! | `snapshot as=`, `release as=` | takes a snapshot; releases a snapshot, iterator or handle |
 //! | `flush`, `wait`, `sync_wal` | |
-//! | `compact [begin=] [end=] [bottommost=] [change_level] [target=]` | by hand |
-//! | `lsm [entries]` | levels and files, with `entries` all that is in them |
+//! | `compact [begin=] [end=] [bottommost=] [change_level] [target=]` | a manual compaction |
+//! | `lsm [entries]` | levels and files, with `entries` also their contents |
 //! | `check` | the invariants of [`files`] |
 //! | `property name=`, `approximate_sizes` | |
-//! | `files` | how many of each kind there are, of a database that is closed: open ones delete theirs in the background |
-//! | `events` | how often what happened since the last time or `new`; of a closed database, because they are told a little late |
+//! | `files` | the number of files of each kind, for a closed database: an open one deletes files in the background |
+//! | `events` | the number of events of each kind since the last `events` or `new`, for a closed database, because events arrive with a delay |
 //! | `create_cf as=`, `drop_cf as=`, `cfs` | |
 //!
-//! Reads take `cf=`, `snapshot=`, `lower=`, `upper=`, `ts=`, `prefix_same_as_start`, `auto_refresh_iterator_with_snapshot`.
+//! Reads take `cf=`, `snapshot=`, `lower=`, `upper=`, `ts=`, `prefix_same_as_start`,
+//! `auto_refresh_iterator_with_snapshot`.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -51,32 +53,33 @@ use vfs::{FileSystem, MemFs};
 use crate::by_hand::at_once;
 use crate::{files, settings};
 
-/// Where the database lies.
+/// The path of the database.
 const PATH: &str = "/db";
 
-/// Longer values are printed as their length.
+/// Values longer than this are printed as their length.
 const LONG: usize = 40;
 
-/// A database in memory and what tests hold on to.
+/// A database in memory, and the objects that tests hold.
 pub struct Session {
     fs: MemFs,
     options: Options,
     db: Option<Db>,
     snapshots: BTreeMap<String, Snapshot>,
     iterators: BTreeMap<String, DbIterator>,
-    /// Handles taken before, for families that are dropped.
+    /// Handles of families that were taken before their drop.
     handles: BTreeMap<String, ColumnFamily>,
     events: Arc<Events>,
     gate: Arc<Gate>,
 }
 
-/// How often what happened, by the words of [`word`].
+/// The number of events by the words of [`word`].
 #[derive(Default)]
 struct Events(Mutex<BTreeMap<String, usize>>);
 
 impl EventListener for Events {
     fn on_event(&self, event: &Event) {
-        // What begins is told again when it has ended. Deletions, and flushes that writers wait for, come when they come.
+        // The event at the end of a job repeats its beginning. The time of deletions, and of flushes for
+        // waiting writers, is random.
         let told_elsewhere = matches!(
             event,
             Event::FileDeleted { .. }
@@ -107,7 +110,8 @@ impl EventListener for Events {
     }
 }
 
-/// Background work waits here while it is held: a compaction filter factory that makes no filter, and a merge operator.
+/// Pauses background work in user code: in a compaction filter factory that returns no filter, and in a merge
+/// operator.
 #[derive(Default)]
 struct Gate {
     held: Mutex<bool>,
@@ -171,7 +175,7 @@ impl Default for Session {
 }
 
 impl Session {
-    /// With no database yet.
+    /// Creates a session without a database.
     pub fn new() -> Session {
         Session {
             fs: MemFs::new(),
@@ -185,11 +189,11 @@ impl Session {
         }
     }
 
-    /// Runs one command and gives what it prints: an error is printed, too.
+    /// Runs one command and returns its output. Errors are part of the output.
     pub fn run(&mut self, case: &mut TestCase) -> String {
         let mut out = String::new();
         if let Err(error) = self.command(case, &mut out) {
-            // How a MANIFEST is numbered depends on how many files background work has made.
+            // The number of a MANIFEST depends on the number of files that background work has created.
             let text = error.to_string();
             let text = match text.split_once("/MANIFEST-") {
                 Some((before, _)) => format!("{before}/MANIFEST"),
@@ -231,7 +235,7 @@ impl Session {
             }
             "reopen" => {
                 if flag(case, "kill") {
-                    // The old process's handles end in a file system that nobody sees any more.
+                    // The handles of the old process end in a copy of the file system that is no longer used.
                     self.fs = self.fs.process_death_clone();
                 }
                 self.close()?;
@@ -293,7 +297,7 @@ impl Session {
                 let counts =
                     std::mem::take(&mut *self.events.0.lock().unwrap_or_else(PoisonError::into_inner));
                 for (word, count) in counts {
-                    // How often a condition is told depends on which job ends first.
+                    // The number of events of a stall condition depends on which job ends first.
                     let times = if word.contains("] writes ") {
                         String::new()
                     } else {
@@ -360,7 +364,7 @@ impl Session {
         self.db.as_ref().ok_or_else(|| misuse("no database is open"))
     }
 
-    /// Waits for what runs in the background, unless that is held.
+    /// Waits for the end of background work, unless it is paused.
     fn settle(&self, case: &mut TestCase) -> Result<()> {
         let held = flag(case, "no_wait") | flag(case, "read_only") | self.gate.is_held();
         if held {
@@ -598,7 +602,7 @@ impl Session {
         Ok(())
     }
 
-    // What lies on disk.
+    // Files and levels.
 
     fn compact(&self, case: &mut TestCase) -> Result<()> {
         let family = self.family(case)?;
@@ -690,7 +694,7 @@ impl Session {
             .lines()
             .zip(self.db()?.approximate_sizes(&family, &borrowed)?)
         {
-            // To the kilobyte: properties of tables hold what differs from run to run.
+            // Sizes are rounded to kilobytes: the properties of tables vary from run to run.
             out.push_str(&format!("{line}: {} kB\n", size / 1000));
         }
         Ok(())
@@ -704,7 +708,7 @@ impl Session {
         }
     }
 
-    /// How many files of each kind there are.
+    /// Prints the number of files of each kind.
     fn files(&self, out: &mut String) -> Result<()> {
         self.must_be_closed()?;
         let path = Path::new(PATH);
@@ -713,7 +717,7 @@ impl Session {
             return Ok(());
         }
         let mut kinds: BTreeMap<String, usize> = BTreeMap::new();
-        // As many info logs as it was opened: no part of it.
+        // The number of info logs is that of the opens, and is not checked.
         let mut names = self.fs.list(path)?;
         names.retain(|name| filename::parse(name) != Some(FileKind::InfoLog));
         for name in names {
@@ -736,7 +740,7 @@ impl Session {
 }
 
 fn add_to_batch(batch: &mut WriteBatch, family: &ColumnFamily, words: &[&str]) -> Result<()> {
-    // A key and its timestamp, which is empty in a family without.
+    // A key and its timestamp, which is empty in a family without timestamps.
     let stamped = |word: &str| -> Result<(Vec<u8>, Vec<u8>)> {
         match word
             .rsplit_once('/')
@@ -789,7 +793,7 @@ fn add_to_batch(batch: &mut WriteBatch, family: &ColumnFamily, words: &[&str]) -
     Ok(())
 }
 
-/// Where an iterator stands.
+/// The position of an iterator.
 fn place(iter: &DbIterator) -> Result<String> {
     if !iter.valid() {
         iter.status()?;
@@ -850,7 +854,7 @@ fn value_of(word: &str) -> Result<Vec<u8>> {
     }
 }
 
-/// Bytes that do not compress, the same for the same number.
+/// Bytes that do not compress, derived from `number`.
 fn filler(number: usize, len: usize) -> Vec<u8> {
     let mut rng = fastrand::Rng::with_seed(number as u64);
     (0..len).map(|_| rng.alphanumeric() as u8).collect()
@@ -861,11 +865,11 @@ fn misuse(message: impl Into<String>) -> Error {
 }
 
 fn flag(case: &mut TestCase, name: &str) -> bool {
-    // Given a value it stays, and is complained of as not understood.
+    // A flag with a value is not taken, and is reported as not understood.
     case.take_flag(name).unwrap_or(false)
 }
 
-/// What an argument of a command can be.
+/// A type that an argument of a command can have.
 trait Argument: FromStr<Err: std::error::Error + Send + Sync + 'static> {}
 
 impl<T: FromStr<Err: std::error::Error + Send + Sync + 'static>> Argument for T {}

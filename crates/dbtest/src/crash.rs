@@ -1,18 +1,19 @@
-//! What a crash may take, and what it must leave.
+//! Crash tests: the losses in a crash, and the check of what must survive.
 //!
-//! A [`Session`] runs [`Step`]s on a database and keeps a [`Ledger`] of what it was promised. After a crash the
-//! ledger says whether what is found keeps the promises:
+//! A [`Session`] runs [`Step`]s on a database and records its promises in a [`Ledger`]. After a crash the
+//! ledger checks the promises against the recovered database:
 //!
-//! 1. the rows are those after the first so many writes, with no hole and no half of a batch, over all families;
-//! 2. after the death of the process every acknowledged write is among them, after a loss of power every one that was
-//!    synced, or lies in front of one that was synced or flushed;
-//! 3. a row written without WAL is there if it was flushed;
-//! 4. a column family whose creation was acknowledged exists, one whose drop was acknowledged does not;
-//! 5. an ingestion that returned is there with all that was written before it, one that did not is there as a whole or not at all;
-//! 6. checkpoints and backups that were made hold what the database held then.
+//! 1. The rows are those after a prefix of the writes, without a hole or part of a batch, over all families.
+//! 2. After a death of the process, every acknowledged write has survived; after a loss of power, every write
+//!    that was synced, or precedes a synced or flushed one.
+//! 3. A row written without a WAL has survived if it was flushed.
+//! 4. A column family exists if its creation was acknowledged, and does not exist if its drop was
+//!    acknowledged.
+//! 5. An ingestion that returned has survived, with all writes before it. Any other is complete or absent.
+//! 6. Completed checkpoints and backups have the rows that the database had when they were made.
 //!
-//! [`survive`] reopens what a crash left, asks the ledger, and goes on living there; [`files_left`] says what lies in a
-//! directory that should not.
+//! [`survive`] reopens the database after a crash, asks the ledger, and continues to use it; [`files_left`]
+//! reports files in a directory that should not be there.
 
 mod copies;
 mod flavour;
@@ -35,25 +36,26 @@ use base::filename::{self, FileKind};
 use esker::{CompactRangeOptions, Db, FlushOptions};
 use vfs::{Action, FaultFs, FileSystem, MemFs, Rule, UnsyncedPolicy};
 
-/// Where the databases of these tests lie.
+/// The path of the databases of these tests.
 pub const DIR: &str = "/db";
 
-/// What went wrong, for a person to read.
+/// The outcome of a check; an error is a readable report.
 pub type Verdict<T = ()> = Result<T, String>;
 
-/// How thoroughly [`survive`] looks.
+/// The thoroughness of [`survive`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Depth {
-    /// The rows.
+    /// Checks the rows.
     Rows,
-    /// The rows; then writes, flushes, compactions, another reopening, and the files that are left.
+    /// Checks the rows; then writes, flushes, compacts, reopens, and checks for superfluous files.
     Life,
-    /// As `Life`, and the first recovery is itself cut off at each of its operations.
+    /// Same as `Life`, and also interrupts the first recovery at each of its operations.
     Recovery,
 }
 
-/// Opens what a crash left in `fs` and says whether it is what `ledger` was promised. `before` are the marks of just before
-/// the crash, `after` those of just after it: what is acknowledged between the two may go either way.
+/// Opens the database that a crash left in `fs` and checks it against `ledger`. `before` are the promises
+/// just before the crash, `after` those just after it: an operation acknowledged between them may have
+/// survived or not.
 pub fn survive(
     flavour: &Flavour,
     fs: &MemFs,
@@ -74,7 +76,7 @@ pub fn survive(
     if depth == Depth::Recovery {
         let (images, mem) = (cut_off.clone(), fs.clone());
         let seed = rng.u64(..);
-        // Either way all that the first recovery found is there for the second.
+        // In both cases the second recovery finds everything that the first one found.
         let lose = move |rng: &mut Rng| match loss {
             Loss::Power => any_loss(&mem, rng),
             Loss::Process => mem.process_death_clone(),
@@ -118,7 +120,8 @@ pub fn survive(
     result.map_err(|error| explained(format!("after {kept} writes had survived: {error}")))
 }
 
-/// Writes, loses power once more, flushes, compacts, reopens; everything must be there, and no file too many.
+/// Writes, loses power once more, flushes, compacts, reopens; all rows must survive, without superfluous
+/// files.
 fn live_on(flavour: &Flavour, fs: &MemFs, db: Db, ledger: &mut Ledger, rng: &mut Rng) -> Verdict {
     let say = |what: &'static str| move |error: esker::Error| format!("{what}: {error}");
     let shared = Arc::new(Mutex::new(std::mem::take(ledger)));
@@ -132,7 +135,7 @@ fn live_on(flavour: &Flavour, fs: &MemFs, db: Db, ledger: &mut Ledger, rng: &mut
     let step = session.random_write(rng, flavour, false);
     session.step(&step).map_err(say("write"))?;
 
-    // What the process before this one left unsynced must not come between.
+    // Unsynced rows of the previous process must not reappear.
     let image = any_loss(fs, rng);
     let now = shared.lock().unwrap().marks();
     let again =
@@ -174,11 +177,11 @@ fn live_on(flavour: &Flavour, fs: &MemFs, db: Db, ledger: &mut Ledger, rng: &mut
     let live = live_numbers(&db);
     db.close().map_err(say("close again"))?;
     drop(db);
-    // With `avoid_flush_during_recovery` the one from before is still needed.
+    // With `avoid_flush_during_recovery` the previous WAL is still needed.
     files_left(fs, flavour, &live, 2)
 }
 
-/// The numbers of the tables and blob files in use.
+/// The numbers of the live tables and blob files.
 pub fn live_numbers(db: &Db) -> BTreeSet<u64> {
     let families = db.column_families();
     let blobs = families.iter().flat_map(|family| db.blob_files(family));
@@ -186,8 +189,9 @@ pub fn live_numbers(db: &Db) -> BTreeSet<u64> {
     tables.chain(blobs.map(|file| file.number)).collect()
 }
 
-/// Says which files in the directory of a closed database belong to nothing: tables and blob files other than `live`, more than `wals`
-/// WALs, more than one MANIFEST or two OPTIONS files, temporary ones, and unknown ones.
+/// Reports files that should not be in the directories of a closed database: tables and blob files other than
+/// `live`, more than `wals` WALs, more than one MANIFEST or two OPTIONS files, temporary files, and unknown
+/// ones.
 pub fn files_left(fs: &dyn FileSystem, flavour: &Flavour, live: &BTreeSet<u64>, wals: usize) -> Verdict {
     let mut counts = [0usize; 3];
     let mut wrong = Vec::new();
@@ -198,9 +202,9 @@ pub fn files_left(fs: &dyn FileSystem, flavour: &Flavour, live: &BTreeSet<u64>, 
                 Some(FileKind::Manifest(_)) => counts[1] += 1,
                 Some(FileKind::Options(_)) => counts[2] += 1,
                 Some(FileKind::Table(number) | FileKind::Blob(number)) if live.contains(&number) => {}
-                // Of a life before, perhaps.
+                // The file may be from an earlier session.
                 Some(FileKind::Current | FileKind::Identity | FileKind::Lock | FileKind::InfoLog) => {}
-                // Where the MANIFEST was torn, or a WAL is missing, recovery keeps what it cannot use.
+                // If the MANIFEST was torn, or a WAL is missing, recovery keeps unusable files.
                 _ if name == "wal" || name == "lost" => {}
                 _ if name == "OWNER" && *dir != DIR => {}
                 _ => wrong.push(name),
@@ -228,7 +232,7 @@ fn listing(fs: &dyn FileSystem, flavour: &Flavour) -> Vec<String> {
     flavour.directories().iter().flat_map(|dir| sized(dir)).collect()
 }
 
-/// What a loss of power leaves of `fs`, by one of the policies that lose something.
+/// The state of `fs` after a loss of power, with a randomly drawn loss of unsynced data.
 pub fn any_loss(fs: &MemFs, rng: &mut Rng) -> MemFs {
     let policy = match rng.u8(..5) {
         0 | 1 => UnsyncedPolicy::Random,
@@ -238,8 +242,9 @@ pub fn any_loss(fs: &MemFs, rng: &mut Rng) -> MemFs {
     fs.crash_clone(rng, policy)
 }
 
-/// Runs `body`, which changes files of `mem` through `faults`. With it comes what each of the changes would have left,
-/// in their order: after a loss of power that took something, and after the death of the process.
+/// Runs `body`, which changes files of `mem` through `faults`. Also returns, for each change in order, the
+/// state that a crash would have left: after a loss of power with some loss, and after a death of the
+/// process.
 pub fn images_of_changes<T>(
     mem: &MemFs,
     faults: &FaultFs,
@@ -264,7 +269,7 @@ pub fn images_of_changes<T>(
     (result, images)
 }
 
-/// Turns a panic of `body` into words.
+/// Converts a panic of `body` to an error text.
 pub fn quietly<T>(body: impl FnOnce() -> T) -> Verdict<T> {
     catch_unwind(AssertUnwindSafe(body)).map_err(|panic| {
         let text = panic.downcast_ref::<String>().cloned();

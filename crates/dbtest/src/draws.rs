@@ -1,8 +1,8 @@
-//! Keys and values of random histories.
+//! Random keys and values of histories.
 
 use testkit::TestRng;
 
-/// One of `keys` keys. Most are short, some are long, one is empty.
+/// Draws one of `keys` keys. Most are short, some are long, one is empty.
 pub fn key(rng: &mut TestRng, keys: usize) -> Vec<u8> {
     let number = rng.usize(..keys);
     match number {
@@ -14,7 +14,7 @@ pub fn key(rng: &mut TestRng, keys: usize) -> Vec<u8> {
     }
 }
 
-/// A value of up to `max` bytes, of which the first few do not compress.
+/// Draws a value of up to `max` bytes whose first bytes do not compress.
 pub fn value(rng: &mut TestRng, max: usize) -> Vec<u8> {
     let len = rng.usize(..=max);
     let mut value = vec![rng.u8(b'a'..=b'z'); len];

@@ -1,15 +1,15 @@
-//! Listeners for tests: one that keeps what it is told, one that forbids automatic recovery.
+//! Listeners for tests: one that records events, one that forbids automatic recovery.
 
 use std::sync::{Mutex, PoisonError};
 
 use esker::{Error, Event, EventListener};
 
-/// What a database has told, in order.
+/// The events of a database, in order.
 #[derive(Default)]
 pub struct Events(Mutex<Vec<Event>>);
 
 impl Events {
-    /// All of it so far.
+    /// All events so far.
     pub fn all(&self) -> Vec<Event> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -24,7 +24,8 @@ impl EventListener for Events {
     }
 }
 
-/// Keeps a database from resuming by itself, for tests that look at it while it takes no writes, and resume by hand.
+/// Prevents automatic recovery, for tests that examine a database that accepts no writes, and resume it
+/// manually.
 pub struct NoAutoRecovery;
 
 impl EventListener for NoAutoRecovery {

@@ -1,11 +1,12 @@
-//! What must be true of a database's tables at any moment.
+//! Invariants of a database's tables.
 //!
-//! 1. Below L0 the files of a level are sorted and do not overlap; two may meet in one user key only where the first ends
-//!    in front of it (the end of a range tombstone).
-//! 2. A file's entries are sorted, lie within its bounds, and have sequence numbers within its range.
-//! 3. Of any user key the entries in newer files (L0 from the newest, then level by level) are newer than those in older
-//!    ones. Searches rely on it: they end at the first entry that decides.
-//! 4. No range tombstone covers a newer-placed entry with an older sequence number, which such a search would miss.
+//! 1. Below L0, the files of a level are sorted and do not overlap. Two files may share a user key only if it
+//!    is the exclusive end of a range tombstone in the first.
+//! 2. A file's entries are sorted, within its bounds, and have sequence numbers within its range.
+//! 3. For each user key, the entries in newer files (L0 from the newest, then level by level) are newer than
+//!    those in older files. Searches rely on this order: they end at the first entry that decides.
+//! 4. No range tombstone covers an entry in a newer file with a lower sequence number: a search would miss
+//!    the tombstone.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -20,7 +21,7 @@ use sst::{BlockReadOptions, Table, TableReadOptions};
 struct Contents {
     file: LiveFile,
     points: Vec<(Vec<u8>, SeqNo)>,
-    /// Start, end and sequence numbers of what range tombstones cover within the file's bounds.
+    /// The start, end and sequence number of range tombstones, clipped to the file's bounds.
     tombstones: Vec<(Vec<u8>, Vec<u8>, SeqNo)>,
 }
 
@@ -33,8 +34,8 @@ pub fn come_to_rest(db: &Db) -> Result<()> {
     db.wait_for_purge()
 }
 
-/// Files below `dir` that this process has deleted and still has open, one line for each descriptor. Empty where the system does not
-/// list descriptors.
+/// Files below `dir` that this process has deleted and still has open, one line for each descriptor. Empty on
+/// systems that do not list descriptors.
 pub fn deleted_but_open(dir: &Path) -> Vec<String> {
     let Ok(dir) = dir.canonicalize() else {
         return Vec::new();
@@ -48,7 +49,8 @@ pub fn deleted_but_open(dir: &Path) -> Vec<String> {
     deleted.map(|file| file.display().to_string()).collect()
 }
 
-/// Reads every live file of `db` and gives what is wrong, empty if nothing is. Background work may go on meanwhile.
+/// Checks every live file of `db` and returns the violations as text, empty if there are none. Background
+/// work may run meanwhile.
 pub fn check(db: &Db) -> Result<String> {
     db.disable_file_deletions();
     let found = check_live(db);
@@ -82,7 +84,7 @@ fn check_live(db: &Db) -> Result<String> {
     Ok(found)
 }
 
-/// The first and last entries and the tombstones of a file.
+/// The first and last entries and the tombstones of a file, as text.
 fn describe(contents: &Contents) -> String {
     let point = |point: &(Vec<u8>, SeqNo)| format!("{}@{}", point.0.escape_ascii(), point.1);
     let mut text = format!(
@@ -135,7 +137,7 @@ fn read_contents(db: &Db, cmp: &UserComparator, file: LiveFile, found: &mut Stri
         if !within(key.user_key) {
             complain!(
                 found,
-                "{}: {} lies outside its bounds",
+                "{}: {} is outside its bounds",
                 name(&file),
                 key.user_key.escape_ascii()
             );
@@ -143,7 +145,7 @@ fn read_contents(db: &Db, cmp: &UserComparator, file: LiveFile, found: &mut Stri
         if !seqnos.contains(&key.seqno) {
             complain!(
                 found,
-                "{}: seqno {} lies outside {seqnos:?}",
+                "{}: seqno {} is outside {seqnos:?}",
                 name(&file),
                 key.seqno
             );
@@ -169,7 +171,7 @@ fn read_contents(db: &Db, cmp: &UserComparator, file: LiveFile, found: &mut Stri
         if !seqnos.contains(&tombstone.seqno) {
             complain!(
                 found,
-                "{}: seqno {} of a range tombstone lies outside {seqnos:?}",
+                "{}: seqno {} of a range tombstone is outside {seqnos:?}",
                 name(&file),
                 tombstone.seqno
             );
@@ -227,7 +229,7 @@ fn check_levels(cmp: &UserComparator, contents: &[Contents], found: &mut String)
 }
 
 fn check_order(cmp: &UserComparator, contents: &[Contents], found: &mut String) {
-    // The lowest sequence number of each key in the files before, which are the newer ones.
+    // The lowest sequence number of each key in the files before this one, which are newer.
     let mut newer: BTreeMap<&[u8], (SeqNo, &LiveFile)> = BTreeMap::new();
     for contents in contents {
         for (key, seqno) in &contents.points {

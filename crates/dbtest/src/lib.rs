@@ -1,15 +1,15 @@
 //! Commands over a database for tests.
 //!
-//! * [`by_hand`]: flushes and compactions asked for
+//! * [`by_hand`]: manual flushes and compactions
 //! * [`commands`]: the commands of data-driven tests, one set for all of them
-//! * [`settings`]: options from text, comparators and merge operators that are no built-in ones
-//! * [`crash`]: what a crash may take, and what it must leave
-//! * [`draws`]: keys and values of random histories
-//! * [`events`]: what a database has told its listener
-//! * [`files`]: what must be true of a database's tables at any moment
+//! * [`settings`]: options from text, and comparators and merge operators that are not built in
+//! * [`crash`]: the losses in a crash, and the check of what must survive
+//! * [`draws`]: random keys and values of histories
+//! * [`events`]: listeners that record events
+//! * [`files`]: invariants of a database's tables
 //! * [`panicking`]: user code that panics
-//! * [`small`]: a database with a piece of everything
-//! * [`metamorphic`]: the same operations over databases that must answer alike
+//! * [`small`]: a small database with all kinds of contents
+//! * [`metamorphic`]: the same operations over databases with equal results
 #![forbid(unsafe_code)]
 
 pub mod by_hand;

@@ -1,9 +1,9 @@
-//! The same operations over different databases: option sets, engines, a model. Whoever runs them writes down what the
-//! database said, and any two such histories must be the same, line by line.
+//! The same operations over different databases: option sets, engines, a model. Each run records the results
+//! of the operations, and any two histories must be equal, line by line.
 //!
-//! A [`Plan`] is drawn from one seed: families with their order and merge operator, and [`Operation`]s. [`run_phase`] executes
-//! those between two reopenings on anything that is a [`Database`]; [`EskerStore`] opens one under options of its own,
-//! [`ModelStore`] one that knows no files. What a background does, and when, is not in the history.
+//! A [`Plan`] is drawn from one seed: families with their comparator and merge operator, and [`Operation`]s.
+//! [`run_phase`] executes the operations between two reopenings on any [`Database`]; [`EskerStore`] opens one
+//! under drawn options, [`ModelStore`] one without files. Background work is not part of the history.
 
 mod esker_store;
 mod generate;
@@ -19,23 +19,24 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use testkit::model::{Op, Row};
 
-/// Operations, and what they are to be executed on.
+/// Operations, and the families they run on.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// The first is `default`.
+    /// The families; the first is `default`.
     pub families: Vec<FamilyPlan>,
-    /// In order.
+    /// The operations in order.
     pub operations: Vec<Operation>,
 }
 
-/// What of a column family its rows depend on.
+/// The properties of a column family on which its rows depend.
 #[derive(Clone, Debug)]
 pub struct FamilyPlan {
-    /// As the database knows it.
+    /// The name of the family in the database.
     pub name: String,
-    /// As [`settings::comparator`](crate::settings::comparator) takes it.
+    /// The name of its comparator, for [`settings::comparator`](crate::settings::comparator).
     pub comparator: &'static str,
-    /// As [`settings::merge_operator`](crate::settings::merge_operator) takes it, or `nullptr`.
+    /// The name of its merge operator, for [`settings::merge_operator`](crate::settings::merge_operator), or
+    /// `nullptr`.
     pub merge_operator: &'static str,
 }
 
@@ -47,35 +48,35 @@ impl Plan {
     }
 }
 
-/// One call. Families are indexes into [`Plan::families`]; snapshots and iterators have numbers that are not used again.
+/// One call. Families are indexes into [`Plan::families`]; numbers of snapshots and iterators are not reused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the fields are the operands of the operation")]
 pub enum Operation {
-    /// A batch.
+    /// Writes a batch.
     Write { writes: Vec<(usize, Op)>, sync: bool },
-    /// A point read.
+    /// Reads a key.
     Get {
         family: usize,
         key: Vec<u8>,
         snapshot: Option<u32>,
     },
-    /// Several.
+    /// Reads several keys.
     MultiGet {
         family: usize,
         keys: Vec<Vec<u8>>,
         snapshot: Option<u32>,
     },
-    /// All rows of a view.
+    /// Reads all rows of a view.
     Scan { view: View, backwards: bool },
-    /// Begins to hold an iterator.
+    /// Creates an iterator and holds it.
     OpenIterator { iterator: u32, view: View },
-    /// Moves one.
+    /// Moves an iterator.
     Move { iterator: u32, steps: Vec<Step> },
-    /// Lets it go.
+    /// Drops an iterator.
     CloseIterator(u32),
     /// Takes a snapshot.
     Snapshot(u32),
-    /// Releases it. Iterators over it go on.
+    /// Releases a snapshot. Iterators over it stay usable.
     Release(u32),
     /// Flushes families.
     Flush(Vec<usize>),
@@ -86,13 +87,13 @@ pub enum Operation {
         end: Option<Vec<u8>>,
         force: bool,
     },
-    /// Drops a family and creates it anew.
+    /// Drops a family and creates it again.
     Recreate(usize),
-    /// Opens the database again, perhaps under other options or by another engine.
+    /// Opens the database again, possibly under other options or by another engine.
     Reopen,
 }
 
-/// What an iterator sees.
+/// The options of an iterator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "they are the read options of that name")]
 pub struct View {
@@ -102,7 +103,7 @@ pub struct View {
     pub upper: Option<Vec<u8>>,
 }
 
-/// A move of an iterator. `Next` and `Prev` of one that stands nowhere leave it there.
+/// A move of an iterator. `Next` and `Prev` do nothing if it has no position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "they are the calls of that name")]
 pub enum Step {
@@ -114,16 +115,16 @@ pub enum Step {
     Prev,
 }
 
-/// What a call gave: a value, or the words RocksDB's status begins with.
+/// The outcome of a call: a value, or the first words of RocksDB's status.
 pub type Outcome<T = ()> = Result<T, String>;
 
 /// An open database.
 pub trait Database {
-    /// A state that can be read later.
+    /// A snapshot of the database.
     type Snapshot<'a>
     where
         Self: 'a;
-    /// An iterator.
+    /// An iterator over the database.
     type Walk<'a>: Walk
     where
         Self: 'a;
@@ -137,36 +138,36 @@ pub trait Database {
         key: &[u8],
         at: Option<&Self::Snapshot<'a>>,
     ) -> Outcome<Option<Vec<u8>>>;
-    /// Reads keys.
+    /// Reads several keys.
     fn multi_get<'a>(
         &'a self,
         family: usize,
         keys: &[Vec<u8>],
         at: Option<&Self::Snapshot<'a>>,
     ) -> Vec<Outcome<Option<Vec<u8>>>>;
-    /// Gives an iterator; `view.snapshot` is `at`.
+    /// Creates an iterator; `at` is the snapshot that `view.snapshot` names.
     fn walk<'a>(&'a self, view: &View, at: Option<&Self::Snapshot<'a>>) -> Self::Walk<'a>;
     /// Takes a snapshot.
     fn snapshot(&self) -> Self::Snapshot<'_>;
-    /// Flushes.
+    /// Flushes families.
     fn flush(&self, families: &[usize]) -> Outcome;
-    /// Compacts.
+    /// Compacts a range of a family, and the last level too if `force`.
     fn compact(&self, family: usize, begin: Option<&[u8]>, end: Option<&[u8]>, force: bool) -> Outcome;
-    /// Drops a family and creates it anew.
+    /// Drops a family and creates it again.
     fn recreate(&self, family: usize) -> Outcome;
 }
 
-/// An iterator. It is moved by `Next` and `Prev` only while it is valid.
+/// An iterator. `Next` and `Prev` are only called while it is valid.
 pub trait Walk {
-    /// Moves.
+    /// Moves the iterator.
     fn step(&mut self, step: &Step);
-    /// The row it stands on.
+    /// The current row.
     fn row(&self) -> Option<Row>;
-    /// Why it stands nowhere, if that is no end.
+    /// The error because of which it has no position, if any.
     fn status(&self) -> Outcome;
 }
 
-/// Executes `operations`, which hold no `Reopen`, and adds a line for each to `history`.
+/// Executes `operations`, which contain no `Reopen`, and adds a line for each to `history`.
 pub fn run_phase<D: Database>(db: &D, operations: &[Operation], history: &mut Vec<String>) {
     let mut snapshots: HashMap<u32, D::Snapshot<'_>> = HashMap::new();
     let mut walks: HashMap<u32, D::Walk<'_>> = HashMap::new();
@@ -269,7 +270,7 @@ fn show_found(found: Outcome<Option<Vec<u8>>>) -> String {
     }
 }
 
-/// Bytes as text; long ones by their beginning, length and hash.
+/// Bytes as text; long ones as their beginning, length and hash.
 fn show(bytes: &[u8]) -> String {
     const LONG: usize = 28;
     if bytes.len() <= LONG {
@@ -281,7 +282,7 @@ fn show(bytes: &[u8]) -> String {
     format!("'{begin}..'<{}:{:08x}>", bytes.len(), hasher.finish() as u32)
 }
 
-/// Where two histories part, with the lines in front of it; `None` where they are the same.
+/// The first difference between two histories, with the lines before it; `None` if they are equal.
 pub fn difference(one: &[String], other: &[String]) -> Option<String> {
     const BEFORE: usize = 40;
     let lines = one.len().max(other.len());

@@ -1,5 +1,5 @@
-//! User code that panics when a test wants it to: comparator, merge operator, prefix extractor, compaction filter, partitioner, collectors,
-//! listener.
+//! User code that panics on demand: comparator, merge operator, prefix extractor, compaction filter,
+//! partitioner, collectors, listener.
 
 use std::cmp::Ordering as Order;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -15,7 +15,7 @@ use esker::{
     TablePropertiesCollectorFactory, UserComparator, ValueType,
 };
 
-/// User code that may panic.
+/// A place of user code that may panic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Site {
     /// The comparator.
@@ -38,14 +38,14 @@ pub enum Site {
     Collect,
     /// A block property collector.
     CollectBlocks,
-    /// A listener that hears of an event.
+    /// A listener that receives an event.
     Event,
-    /// A listener that hears of an operation on a file.
+    /// A listener that receives an operation on a file.
     FileOperation,
 }
 
 impl Site {
-    /// Every one.
+    /// All sites.
     pub const ALL: [Site; 12] = [
         Site::Compare,
         Site::Prefix,
@@ -61,7 +61,7 @@ impl Site {
         Site::FileOperation,
     ];
 
-    /// Its name in errors.
+    /// The name of the component in errors.
     pub fn named(self) -> &'static str {
         match self {
             Site::Compare => "comparator",
@@ -77,13 +77,13 @@ impl Site {
     }
 }
 
-/// Every message of such a panic begins with it.
+/// The beginning of every message of such a panic.
 pub const MESSAGE: &str = "a panic for a test";
 
-/// When which code panics.
+/// Decides which call of user code panics.
 #[derive(Default)]
 pub struct Fuse {
-    /// Somebody has lit it.
+    /// True if some call will panic.
     lit: AtomicBool,
     what: Mutex<Option<Lit>>,
     panics: AtomicU64,
@@ -91,18 +91,18 @@ pub struct Fuse {
 
 struct Lit {
     when: When,
-    /// `None`: on any thread.
+    /// The thread on which it panics; `None` for any thread.
     thread: Option<ThreadId>,
-    /// On threads whose names begin so.
+    /// The prefix of the names of the threads on which it panics.
     name: &'static str,
 }
 
 enum When {
-    /// The call after so many others panics, and none behind it.
+    /// The call after so many others panics, and no later one.
     Once(Site, u64),
-    /// Every call panics.
+    /// Every call of the site panics.
     Always(Site),
-    /// One call in so many panics, wherever.
+    /// One call in so many panics, at any site.
     OneIn(u64, fastrand::Rng),
 }
 
@@ -113,7 +113,7 @@ impl fmt::Debug for Fuse {
 }
 
 impl Fuse {
-    /// One that is not lit. Panics that fuses cause are not printed from now on.
+    /// Creates a fuse that is not lit. Panics caused by fuses are not printed from now on.
     pub fn new() -> Arc<Fuse> {
         static QUIET: Once = Once::new();
         QUIET.call_once(|| {
@@ -134,7 +134,7 @@ impl Fuse {
         *guard = what;
     }
 
-    /// The call of `site` after `before` others panics, on whatever thread.
+    /// Makes the call of `site` after `before` others panic, on any thread.
     pub fn light(&self, site: Site, before: u64) {
         self.set(Some(Lit {
             when: When::Once(site, before),
@@ -143,7 +143,7 @@ impl Fuse {
         }));
     }
 
-    /// As [`light`](Fuse::light), of calls on threads whose names begin so.
+    /// Same as [`light`](Fuse::light), for calls on threads whose names begin with `name`.
     pub fn light_on(&self, site: Site, before: u64, name: &'static str) {
         self.set(Some(Lit {
             when: When::Once(site, before),
@@ -152,7 +152,7 @@ impl Fuse {
         }));
     }
 
-    /// As [`light`](Fuse::light), of calls on this thread.
+    /// Same as [`light`](Fuse::light), for calls on this thread.
     pub fn light_here(&self, site: Site, before: u64) {
         self.set(Some(Lit {
             when: When::Once(site, before),
@@ -161,7 +161,7 @@ impl Fuse {
         }));
     }
 
-    /// Every call of `site` panics.
+    /// Makes every call of `site` panic.
     pub fn light_for_good(&self, site: Site) {
         self.set(Some(Lit {
             when: When::Always(site),
@@ -170,7 +170,7 @@ impl Fuse {
         }));
     }
 
-    /// One call in `n` panics, on threads whose names begin with `threads`.
+    /// Makes one call in `n` panic, on threads whose names begin with `name`.
     pub fn light_one_in(&self, n: u64, seed: u64, name: &'static str) {
         self.set(Some(Lit {
             when: When::OneIn(n, fastrand::Rng::with_seed(seed)),
@@ -179,17 +179,17 @@ impl Fuse {
         }));
     }
 
-    /// Nothing panics.
+    /// Stops all panics.
     pub fn cut(&self) {
         self.set(None);
     }
 
-    /// Panics so far.
+    /// The number of panics so far.
     pub fn panics(&self) -> u64 {
         self.panics.load(Ordering::Relaxed)
     }
 
-    /// Called by the code at `site`.
+    /// Called by the user code at `site`: panics if it is due.
     pub fn pass(&self, site: Site) {
         if self.lit.load(Ordering::Relaxed) && self.burns_down(site) {
             self.panics.fetch_add(1, Ordering::Relaxed);
@@ -221,7 +221,7 @@ impl Fuse {
         }
     }
 
-    /// Wraps what `options` have of user code, and adds what they have not.
+    /// Wraps the user code in `options`, and adds the components that are missing.
     pub fn put_into(self: &Arc<Self>, options: &mut ColumnFamilyOptions) {
         let fuse = || self.clone();
         options.comparator = UserComparator::Custom(Arc::new(Ordered(fuse(), options.comparator.clone())));
@@ -231,7 +231,8 @@ impl Fuse {
         }
     }
 
-    /// As [`put_into`](Fuse::put_into), but for what searches of rows call: the comparator, and the prefix extractor.
+    /// Same as [`put_into`](Fuse::put_into), without the components that lookups call: the comparator and the
+    /// prefix extractor.
     pub fn put_into_jobs(self: &Arc<Self>, options: &mut ColumnFamilyOptions) {
         let fuse = || self.clone();
         if let Some(operator) = options.merge_operator.take() {
@@ -249,7 +250,7 @@ impl Fuse {
             .push(Arc::new(Collects(fuse())));
     }
 
-    /// A listener that may panic; it is told of operations on files, too, if `files`.
+    /// Creates a listener that may panic. With `files`, it also receives operations on files.
     pub fn listener(self: &Arc<Self>, files: bool) -> Arc<dyn EventListener> {
         Arc::new(Listens(self.clone(), files))
     }

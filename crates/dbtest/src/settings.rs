@@ -11,10 +11,10 @@ use esker::{
 };
 use testkit::TestRng;
 
-/// Sets the option or component `name`: a row of the option tables under RocksDB's name, or `comparator`,
-/// `merge_operator`, `prefix_extractor`, `block_cache` (its bytes, and behind colons its kind, the bytes of the secondary cache behind it,
-/// and when what is evicted goes down to that) of the families without options of their own;
-/// behind `cf.FAMILY.` that of one family, which begins as a copy of what those have so far.
+/// Sets the option or component `name` of the families without options of their own: an option under
+/// RocksDB's name, or `comparator`, `merge_operator`, `prefix_extractor`, `block_cache` (its bytes and, after
+/// colons, its kind, the bytes of its secondary cache, and the admission policy of that cache). `cf.FAMILY.`
+/// before the name sets it for one family, whose options begin as a copy of the common ones.
 pub fn set(options: &mut Options, name: &str, value: &str) -> Result<()> {
     if let Some((family, name)) = name.strip_prefix("cf.").and_then(|rest| rest.split_once('.')) {
         let common = options.column_family.clone();
@@ -70,7 +70,8 @@ pub fn set_family(options: &mut ColumnFamilyOptions, name: &str, value: &str) ->
     Ok(())
 }
 
-/// `bytewise`, `reverse`, `u64ts`, `reverse-u64ts`, or `length`: [`ByLength`], which is not built in.
+/// The comparator of that name: `bytewise`, `reverse`, `u64ts`, `reverse-u64ts`, or `length`: [`ByLength`],
+/// which is not built in.
 pub fn comparator(name: &str) -> Option<UserComparator> {
     Some(match name {
         "bytewise" => UserComparator::Bytewise,
@@ -82,7 +83,7 @@ pub fn comparator(name: &str) -> Option<UserComparator> {
     })
 }
 
-/// A built-in operator, or `max`: [`Max`], which is not.
+/// The merge operator of that name: a built-in one, or `max`: [`Max`], which is not built in.
 pub fn merge_operator(name: &str) -> Option<Arc<dyn MergeOperator>> {
     if name == "max" {
         Some(Arc::new(Max))
@@ -91,7 +92,7 @@ pub fn merge_operator(name: &str) -> Option<Arc<dyn MergeOperator>> {
     }
 }
 
-/// An order of a user's own: the shorter key first, then bytewise.
+/// A user-defined comparator: shorter keys first, then bytewise.
 pub struct ByLength;
 
 impl Comparator for ByLength {
@@ -104,8 +105,8 @@ impl Comparator for ByLength {
     }
 }
 
-/// An operator of a user's own: the greatest operand wins. It refuses the operand `refuse`, and merges no two operands
-/// without the value they stand on.
+/// A user-defined merge operator: the greatest operand wins. It refuses the operand `refuse`, and does not
+/// merge operands without their base value.
 pub struct Max;
 
 impl MergeOperator for Max {
@@ -125,7 +126,7 @@ impl MergeOperator for Max {
     }
 }
 
-/// Gives about half of the options that have a domain a value from it.
+/// Draws values from their domains for about half of the options that have one.
 pub fn draw<S: OptionTable>(rng: &mut TestRng, options: &mut S) {
     for row in S::rows().iter().filter(|row| !row.domain.is_empty()) {
         if rng.one_in(2) {
@@ -137,14 +138,14 @@ pub fn draw<S: OptionTable>(rng: &mut TestRng, options: &mut S) {
     }
 }
 
-/// Table options that came to RocksDB after 7.8, whose tools refuse an OPTIONS file that has one.
+/// Table options added to RocksDB after 7.8, whose tools refuse an OPTIONS file with one of them.
 const LATER_TABLE_OPTIONS: &[&str] = &[
     "decouple_partitioned_filters",
     "separate_key_value_in_data_block",
     "use_delta_encoding",
 ];
 
-/// Gives table options that RocksDB 7.8 does not know their defaults, which are not written to OPTIONS.
+/// Resets table options that RocksDB 7.8 does not know to their defaults, which are not written to OPTIONS.
 pub fn for_tools_of_7_8(table: &mut BlockBasedOptions) {
     let default = BlockBasedOptions::default();
     for name in LATER_TABLE_OPTIONS {
@@ -153,13 +154,13 @@ pub fn for_tools_of_7_8(table: &mut BlockBasedOptions) {
     }
 }
 
-/// The same of the options of a database, but for what may not be with others.
+/// Draws options of a database, as [`draw`] does, without impossible combinations.
 pub fn draw_of_database(rng: &mut TestRng, options: &mut Options) {
     draw(rng, options);
     options.allow_mmap_reads &= !options.use_direct_reads;
 }
 
-/// Memtables of any kind that `allow_concurrent_memtable_write` allows.
+/// Draws a memtable factory that `allow_concurrent_memtable_write` permits.
 pub fn memtable_factory(rng: &mut TestRng, allow_concurrent_memtable_write: bool) -> MemtableFactory {
     let any = [
         MemtableFactory::SkipList { lookahead: 0 },
@@ -172,7 +173,7 @@ pub fn memtable_factory(rng: &mut TestRng, allow_concurrent_memtable_write: bool
     })
 }
 
-/// Every option that differs from its default, as text that [`set`] takes.
+/// Every option that differs from its default, as text for [`set`].
 pub fn differing<S: OptionTable + Default>(options: &S) -> String {
     let default = S::default();
     let rows = S::rows()

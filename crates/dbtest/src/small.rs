@@ -1,4 +1,4 @@
-//! A small database that has a piece of everything, to be damaged byte by byte.
+//! A small database with all kinds of contents, which tests damage byte by byte.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,29 +13,29 @@ use esker::{
 use sst::{TableWriter, TableWriterOptions};
 use vfs::{FileSystem, MemFs};
 
-/// Rows by family.
+/// The rows by family.
 pub type Rows = BTreeMap<String, BTreeMap<Vec<u8>, Vec<u8>>>;
 
-/// Where it lies.
+/// The path of the database.
 pub const DIR: &str = "/db";
 
-/// The second family.
+/// The name of the second family.
 pub const OTHER: &str = "other";
 
-/// The image of a closed database that left rows in its WAL.
+/// The image of a closed database with rows in its WAL.
 pub struct SmallDatabase {
-    /// Name and bytes of every file.
+    /// The name and bytes of every file.
     pub files: Vec<(String, Vec<u8>)>,
-    /// The rows with the first so many writes of the WAL: the last is what the database holds.
+    /// The rows after each number of writes of the WAL; the last element has all rows of the database.
     pub states: Vec<Rows>,
 }
 
-/// Every row, backwards and by Get the same. Panics where the three differ.
+/// Reads every row. Panics if reads forwards, backwards and by Get differ.
 pub fn rows(db: &Db) -> Result<Rows> {
     crate::crash::dump(db)
 }
 
-/// The options it is opened with, over `fs`.
+/// The options of the database, over `fs`.
 pub fn options(fs: Arc<dyn FileSystem>, checksums: FileChecksumGenFactory) -> Options {
     let mut family = ColumnFamilyOptions {
         compression: CompressionType::Zstd,
@@ -47,7 +47,7 @@ pub fn options(fs: Arc<dyn FileSystem>, checksums: FileChecksumGenFactory) -> Op
         merge_operator: base::merge::builtin("StringAppendOperator"),
         ..ColumnFamilyOptions::default()
     };
-    // A small cache: tests open the database often.
+    // The cache is small because tests open the database often.
     family.table.block_cache = Some(Cache::lru(CacheOptions {
         capacity: 1 << 20,
         ..CacheOptions::default()
@@ -80,7 +80,7 @@ fn value(i: u32, round: u32) -> Vec<u8> {
     format!("value {i:03} of round {round}, and of {}", i * 7919 % 1000).into_bytes()
 }
 
-/// A blob file, and a table whose values lie in it, as RocksDB leaves them: repair makes a database of them.
+/// Writes a blob file and a table with values in it, in RocksDB's format. A repair makes a database of them.
 fn write_blobs(fs: &dyn FileSystem, dir: &Path) -> Result<()> {
     fs.create_dir_all(dir)?;
     let (table_number, blob_number) = (10, 9);
@@ -118,7 +118,7 @@ fn write_blobs(fs: &dyn FileSystem, dir: &Path) -> Result<()> {
 }
 
 impl SmallDatabase {
-    /// Makes it. With `checksums` the MANIFEST has checksums of the whole files.
+    /// Creates the database. With `checksums`, the MANIFEST has checksums of whole files.
     pub fn make(checksums: FileChecksumGenFactory) -> Result<SmallDatabase> {
         let fs = MemFs::new();
         let dir = Path::new(DIR);
@@ -150,7 +150,7 @@ impl SmallDatabase {
         drop((other, db));
         let mut files = Vec::new();
         for name in fs.list(dir)? {
-            // Repair keeps what it replaced in a directory; nothing depends on the info log.
+            // The repair keeps replaced files in a directory; the info log is not part of the database.
             if name != "lost" && name != "LOCK" && name != "LOG" {
                 files.push((name.clone(), fs.read_file(&dir.join(&name))?));
             }
@@ -158,7 +158,7 @@ impl SmallDatabase {
         Ok(SmallDatabase { files, states })
     }
 
-    /// A file system that holds it.
+    /// Writes the files of the database to `dir`.
     pub fn put(&self, fs: &dyn FileSystem, dir: &Path) -> Result<()> {
         fs.create_dir_all(dir)?;
         self.files
@@ -166,13 +166,13 @@ impl SmallDatabase {
             .try_for_each(|(name, bytes)| fs.write_file(&dir.join(name), bytes))
     }
 
-    /// What it holds.
+    /// The rows of the database.
     pub fn rows(&self) -> &Rows {
         self.states.last().expect("a state")
     }
 }
 
-/// Tables in L0 and below, with values, deletions, operands and range tombstones.
+/// Creates tables in L0 and below, with values, deletions, merge operands and range tombstones.
 fn fill(db: &Db) -> Result<()> {
     let default = db.default_column_family();
     let other = db.column_family(OTHER).expect("it was created");

@@ -1,4 +1,4 @@
-//! Checkpoints and backups that the steps of a crash test make, and whether a crash has left them whole.
+//! Checkpoints and backups that the steps of a crash test make, and the check that they survive crashes.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use super::ledger::{Found, Marks, difference};
 use super::session::dump;
 use super::{Verdict, quietly};
 
-/// Where backups are.
+/// The directory of backups.
 const BACKUPS: &str = "/backups";
 
 /// A copy of the database.
@@ -35,12 +35,13 @@ fn engine(fs: Arc<dyn FileSystem>) -> Result<BackupEngine> {
     })
 }
 
-/// Backs `db` up.
+/// Creates a backup of `db`.
 pub(super) fn back_up(db: &Db) -> Result<BackupId> {
     engine(db.options().fs.clone())?.create_new_backup(db, &CreateBackupOptions::default())
 }
 
-/// Opens each copy that was whole before a crash in what the crash left, `fs`: its rows are those it was made of.
+/// Opens, in the crashed `fs`, each copy that was complete before the crash: its rows are those of its
+/// creation.
 pub(super) fn check(flavour: &Flavour, fs: &MemFs, before: &Marks) -> Verdict {
     for (copy, expected) in before.copies() {
         let found = quietly(|| rows(flavour, fs, *copy))?;

@@ -1,4 +1,4 @@
-//! The settings a crash test runs with.
+//! The settings of a crash test.
 
 use std::sync::Arc;
 
@@ -12,39 +12,39 @@ use crate::events::NoAutoRecovery;
 
 const WAL_DIR: &str = "/db/wal";
 
-/// Settings that change what is written when.
+/// Settings that influence what is written and when.
 #[derive(Clone, Debug)]
 pub struct Flavour {
-    /// Families beside `default` that the script creates first.
+    /// The number of families besides `default` that the script creates first.
     pub families: usize,
-    /// `avoid_flush_during_recovery`
+    /// The option `avoid_flush_during_recovery`.
     pub avoid_flush_during_recovery: bool,
-    /// `wal_compression`: ZSTD or none.
+    /// True for ZSTD as `wal_compression`.
     pub compressed_wal: bool,
-    /// A directory of their own for the WALs.
+    /// True if the WALs have a directory of their own.
     pub wal_dir: bool,
-    /// `write_buffer_size`
+    /// The option `write_buffer_size`, in bytes.
     pub write_buffer_size: u64,
-    /// `max_total_wal_size`
+    /// The option `max_total_wal_size`, in bytes.
     pub max_total_wal_size: u64,
-    /// `max_manifest_file_size`
+    /// The option `max_manifest_file_size`, in bytes.
     pub max_manifest_file_size: u64,
-    /// Writes without WAL among the others.
+    /// True if some rows are written without a WAL.
     pub unlogged: bool,
-    /// `max_background_jobs`
+    /// The option `max_background_jobs`.
     pub jobs: i32,
-    /// Length of the longest values.
+    /// The length of the longest values in bytes.
     pub long_values: usize,
-    /// Whether there is an info log.
+    /// True if there is an info log.
     pub info_log: bool,
-    /// `enable_blob_files`, with garbage collection.
+    /// The option `enable_blob_files`, with garbage collection.
     pub blobs: bool,
-    /// `recycle_log_file_num`
+    /// The option `recycle_log_file_num`.
     pub recycled_wals: usize,
 }
 
 impl Flavour {
-    /// The plainest.
+    /// The simplest flavour.
     pub fn plain() -> Flavour {
         Flavour {
             families: 2,
@@ -63,9 +63,9 @@ impl Flavour {
         }
     }
 
-    /// Number `number` of a row of flavours that begins with the plainest. Of any four that follow each other at least one, and not all,
-    /// has blob files, compressed WALs, a directory for WALs, rows without WAL, WALs that are written over, and the WALs it has recovered
-    /// from; the rest is drawn.
+    /// Flavour `number` of a sequence that begins with the simplest one. Among any four consecutive flavours
+    /// some, but not all, have blob files, compressed WALs, a directory for WALs, rows without a WAL,
+    /// recycled WALs, and WALs that recovery keeps. The other settings are drawn.
     pub fn nth(number: u64, rng: &mut Rng) -> Flavour {
         let drawn = Flavour::random(rng);
         match number % 4 {
@@ -82,7 +82,7 @@ impl Flavour {
         }
     }
 
-    /// Any.
+    /// Draws a flavour.
     pub fn random(rng: &mut Rng) -> Flavour {
         Flavour {
             families: rng.usize(0..=3),
@@ -125,7 +125,7 @@ impl Flavour {
         Options {
             info_log: (!self.info_log).then_some(nowhere),
             create_if_missing: true,
-            // Tests look at what is latched; histories are not to depend on the clock.
+            // Tests check latched errors, and histories must not depend on the clock.
             listeners: vec![Arc::new(NoAutoRecovery)],
             avoid_flush_during_recovery: self.avoid_flush_during_recovery,
             wal_compression: if self.compressed_wal {
@@ -148,7 +148,7 @@ impl Flavour {
         }
     }
 
-    /// The directories the database has files in.
+    /// The directories with files of the database.
     pub fn directories(&self) -> &'static [&'static str] {
         if self.wal_dir { &[DIR, WAL_DIR] } else { &[DIR] }
     }

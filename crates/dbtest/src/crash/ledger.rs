@@ -1,4 +1,4 @@
-//! What was written, what was promised of it, and whether that was kept.
+//! The history of a database: its writes, the promises about them, and the check of the promises.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -7,10 +7,10 @@ use std::sync::Arc;
 use super::Verdict;
 use super::copies::Copy;
 
-/// Rows of a family.
+/// The rows of a family.
 pub type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
 
-/// Rows of all families, by name.
+/// The rows of all families, by name.
 pub type Found = BTreeMap<String, Rows>;
 
 /// One change of one family.
@@ -28,23 +28,23 @@ pub enum Change {
         begin: Vec<u8>,
         end: Vec<u8>,
     },
-    /// By appending behind a comma.
+    /// Appends the operand after a comma.
     Merge {
         key: Vec<u8>,
         operand: Vec<u8>,
     },
 }
 
-/// A batch: changes of families, which are counted in the order they were created.
+/// A batch: changes of families, which are numbered in the order of their creation.
 #[derive(Clone, Debug)]
 pub struct Write {
-    /// Family and change.
+    /// The number of the family, and the change.
     pub changes: Vec<(usize, Change)>,
-    /// The write returns when it is on disk.
+    /// True if the write returns when it is on disk.
     pub sync: bool,
 }
 
-/// How far something has come that takes a while.
+/// The progress of an operation that is not atomic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Progress {
     No,
@@ -59,7 +59,7 @@ struct Family {
     dropped: Progress,
 }
 
-/// A row written without WAL: a number that only grows.
+/// A row written without a WAL: its value is a number that only increases.
 #[derive(Clone, Copy, Debug, Default)]
 struct Unlogged {
     written: u64,
@@ -67,16 +67,16 @@ struct Unlogged {
     flushed: u64,
 }
 
-/// What the loss was.
+/// The kind of a loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Loss {
-    /// Of the process: the kernel has all that was acknowledged.
+    /// The death of the process: the kernel has all acknowledged data.
     Process,
-    /// Of power: only what was synced is safe.
+    /// The loss of power: only synced data is safe.
     Power,
 }
 
-/// What is promised at a moment.
+/// The promises at one moment.
 #[derive(Clone, Debug, Default)]
 pub struct Marks {
     begun: usize,
@@ -89,13 +89,13 @@ pub struct Marks {
 }
 
 impl Marks {
-    /// The checkpoints and backups that are whole, with what they hold.
+    /// The completed checkpoints and backups, with their rows.
     pub fn copies(&self) -> &[(Copy, Arc<Found>)] {
         &self.copies
     }
 }
 
-/// The history of a database: its writes in order, and how far each promise goes.
+/// The history of a database: its writes in order, and the extent of each promise.
 #[derive(Clone, Debug, Default)]
 pub struct Ledger {
     writes: Vec<Arc<Write>>,
@@ -103,14 +103,14 @@ pub struct Ledger {
     steps: Vec<String>,
 }
 
-/// Keys written without WAL begin with this.
+/// The first byte of keys that are written without a WAL.
 pub(super) const UNLOGGED: u8 = b'u';
 
-/// How many of the last steps a failure shows.
+/// The number of last steps that a failure shows.
 const STEPS_SHOWN: usize = 60;
 
 impl Ledger {
-    /// Of a database that does not exist yet.
+    /// Creates the ledger of a database that does not exist yet.
     pub fn new() -> Ledger {
         let mut ledger = Ledger::default();
         ledger.marks.families.push(Family {
@@ -121,29 +121,29 @@ impl Ledger {
         ledger
     }
 
-    /// The promises as of now.
+    /// The current promises.
     pub fn marks(&self) -> Marks {
         self.marks.clone()
     }
 
-    /// Notes a step, for whoever reads of a failure.
+    /// Records a step, for the report of a failure.
     pub fn note(&mut self, step: impl Into<String>) {
         self.steps.push(step.into());
     }
 
-    /// The latest family of that name.
+    /// The number of the latest family of that name.
     pub fn family(&self, name: &str) -> Option<usize> {
         self.marks.families.iter().rposition(|family| family.name == name)
     }
 
-    /// A write is about to be made; gives its number.
+    /// Records that a write begins; returns its number.
     pub fn begin(&mut self, write: Write) -> usize {
         self.writes.push(Arc::new(write));
         self.marks.begun = self.writes.len();
         self.marks.begun
     }
 
-    /// Write `number` was acknowledged.
+    /// Records that write `number` was acknowledged.
     pub fn acknowledge(&mut self, number: usize, sync: bool) -> Verdict {
         if self.marks.acknowledged + 1 != number {
             return Err(format!(
@@ -158,44 +158,45 @@ impl Ledger {
         Ok(())
     }
 
-    /// Write `number`, which failed, has left nothing behind.
+    /// Records that write `number` has failed and has had no effect.
     pub fn withdraw(&mut self, number: usize) {
         assert_eq!(number, self.marks.begun, "the last that was begun");
         self.writes.pop();
         self.marks.begun -= 1;
     }
 
-    /// A file or directory outside the database is about to be made; gives a number that none had before.
+    /// Records that a file or directory outside the database is about to be created; returns a new number for
+    /// it.
     pub fn begin_copy(&mut self) -> u64 {
         self.marks.copies_begun += 1;
         self.marks.copies_begun
     }
 
-    /// A checkpoint or a backup is whole, and on disk.
+    /// Records that a checkpoint or a backup is complete and durable.
     pub fn copied(&mut self, copy: Copy, found: Found) {
         self.marks.copies.push((copy, Arc::new(found)));
     }
 
-    /// Everything acknowledged by then was synced.
+    /// Records that everything acknowledged in `marks` was synced.
     pub fn synced(&mut self, marks: &Marks) {
         self.marks.durable = self.marks.durable.max(marks.acknowledged);
     }
 
-    /// A row without WAL is about to be written; gives its value.
+    /// Records that a row without a WAL is about to be written; returns its value.
     pub fn begin_unlogged(&mut self, family: usize, key: &[u8]) -> u64 {
         let row = self.marks.unlogged.entry((family, key.to_vec())).or_default();
         row.written += 1;
         row.written
     }
 
-    /// It was written.
+    /// Records that the row with this value was written.
     pub fn acknowledge_unlogged(&mut self, family: usize, key: &[u8], value: u64) {
         if let Some(row) = self.marks.unlogged.get_mut(&(family, key.to_vec())) {
             row.acknowledged = value;
         }
     }
 
-    /// What was written to `family` by then was flushed.
+    /// Records that everything in `marks` that was written to `family` was flushed.
     pub fn flushed(&mut self, family: usize, marks: &Marks) {
         let touches = |write: &Arc<Write>| write.changes.iter().any(|(of, _)| *of == family);
         let last = self.writes[..marks.acknowledged].iter().rposition(touches);
@@ -209,7 +210,7 @@ impl Ledger {
         }
     }
 
-    /// The database was closed: rows that no WAL holds were flushed, or lost where that went wrong.
+    /// Records that the database was closed: rows without a WAL were flushed, or lost if the close failed.
     pub fn closed(&mut self, well: bool) {
         for row in self.marks.unlogged.values_mut() {
             if well {
@@ -220,7 +221,7 @@ impl Ledger {
         }
     }
 
-    /// A family is about to be created; gives its number.
+    /// Records that a family is about to be created; returns its number.
     pub fn begin_create(&mut self, name: &str) -> usize {
         self.marks.families.push(Family {
             name: name.to_owned(),
@@ -230,22 +231,22 @@ impl Ledger {
         self.marks.families.len() - 1
     }
 
-    /// It was.
+    /// Records that a family was created.
     pub fn created(&mut self, family: usize) {
         self.marks.families[family].created = Progress::Done;
     }
 
-    /// A family is about to be dropped.
+    /// Records that a family is about to be dropped.
     pub fn begin_drop(&mut self, family: usize) {
         self.marks.families[family].dropped = Progress::Begun;
     }
 
-    /// It was.
+    /// Records that a family was dropped.
     pub fn dropped(&mut self, family: usize) {
         self.marks.families[family].dropped = Progress::Done;
     }
 
-    /// How many writes survived, if what was found keeps the promises.
+    /// The number of writes that survived, if the rows found keep the promises.
     pub fn check(&self, before: &Marks, after: &Marks, loss: Loss, found: &Found) -> Verdict<usize> {
         let numbers = self.check_families(before, after, found)?;
         self.check_unlogged(before, after, &numbers, found)?;
@@ -295,7 +296,7 @@ impl Ledger {
         })
     }
 
-    /// As [`check`](Ledger::check), where nothing was lost.
+    /// Same as [`check`](Ledger::check), after no loss at all.
     pub fn check_all(&self, found: &Found) -> Verdict {
         let marks = self.marks();
         let mut before = marks.clone();
@@ -374,12 +375,12 @@ impl Ledger {
         Ok(())
     }
 
-    /// True if it is not known of some write whether it took place.
+    /// True if the outcome of some write is unknown.
     pub fn is_open_ended(&self) -> bool {
         self.marks.begun > self.marks.acknowledged
     }
 
-    /// The ledger of the database that goes on after `kept` writes survived.
+    /// The ledger of the database that continues after `kept` writes have survived.
     pub fn survivor(&self, kept: usize, loss: Loss, after: &Marks, found: &Found) -> Ledger {
         let mut next = Ledger {
             writes: self.writes[..kept].to_vec(),
@@ -402,7 +403,7 @@ impl Ledger {
         for ((family, key), row) in &mut next.marks.unlogged {
             let rows = found.get(&after.families[*family].name);
             let value = rows.and_then(|rows| String::from_utf8_lossy(rows.get(key)?).parse().ok());
-            // Found after a loss, it was in a table.
+            // A row found after a loss was in a table.
             let value = value.unwrap_or(0);
             *row = Unlogged {
                 written: value,
@@ -413,7 +414,7 @@ impl Ledger {
         next
     }
 
-    /// The last steps and the promises.
+    /// The last steps and the promises, as text.
     pub fn story(&self) -> String {
         let skipped = self.steps.len().saturating_sub(STEPS_SHOWN);
         let mut out = format!(
@@ -494,7 +495,7 @@ fn differences(expected: &BTreeMap<usize, Rows>, found: &BTreeMap<usize, Rows>) 
     out
 }
 
-/// Where two dumps differ.
+/// The differences between two dumps, as text.
 pub(super) fn difference(expected: &Found, found: &Found) -> String {
     let mut out = Vec::new();
     let empty = Rows::new();

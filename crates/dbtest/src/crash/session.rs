@@ -1,4 +1,4 @@
-//! A database at work, and a ledger of what it promised.
+//! A database in use, and the ledger of its promises.
 
 use std::sync::{Arc, Mutex};
 
@@ -12,14 +12,14 @@ use super::copies::{self, Copy};
 use super::flavour::Flavour;
 use super::ledger::{Change, Found, Ledger, Loss, UNLOGGED, Write};
 
-/// One thing to do.
+/// One step of a script.
 #[derive(Clone, Debug)]
 pub enum Step {
     /// Write a batch to the families of these names.
     Write {
-        /// Family and change.
+        /// The names of the families, and the changes.
         changes: Vec<(String, Change)>,
-        /// As the write option.
+        /// The write option `sync`.
         sync: bool,
     },
     /// Write a row without WAL.
@@ -33,15 +33,16 @@ pub enum Step {
     SyncWal,
     /// Flush these families and wait for it.
     Flush(Vec<String>),
-    /// Compact all of a family.
+    /// Compact all keys of a family.
     Compact(String),
-    /// Wait until nothing is left to do in the background.
+    /// Wait until there is no background work left.
     Wait,
     /// Create a family.
     Create(String),
     /// Drop a family.
     Drop(String),
-    /// Write these rows, in the order of their keys, to a table outside, and ingest it into a family.
+    /// Write these rows, in the order of their keys, to a table outside the database, and ingest it into a
+    /// family.
     Ingest {
         /// The family.
         family: String,
@@ -52,20 +53,20 @@ pub enum Step {
     Checkpoint,
     /// Make a backup.
     Backup,
-    /// Close and open again.
+    /// Close the database and open it again.
     Reopen,
 }
 
-/// The operations that every script has, whatever is drawn.
+/// The numbers of the operations that every script contains, whatever is drawn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Contents {
-    /// Families that are dropped.
+    /// The number of dropped families.
     pub drops: usize,
-    /// Ingested tables.
+    /// The number of ingested tables.
     pub ingestions: usize,
-    /// Checkpoints.
+    /// The number of checkpoints.
     pub checkpoints: usize,
-    /// Backups.
+    /// The number of backups.
     pub backups: usize,
 }
 
@@ -81,7 +82,7 @@ impl Contents {
         }
     }
 
-    /// One of each at least.
+    /// True if there is at least one of each kind.
     pub fn are_complete(self) -> bool {
         [self.drops, self.ingestions, self.checkpoints, self.backups]
             .iter()
@@ -98,10 +99,10 @@ pub struct Session {
 
 const NAMES: [&str; 3] = ["warm", "cold", "third"];
 
-/// Keys of one family.
+/// The number of different keys in one family.
 const KEYS: usize = 24;
 
-/// A script of about `length` steps, with something of everything in it: [`Contents`] are always complete.
+/// A script of about `length` steps with all kinds of operations: its [`Contents`] are complete.
 pub fn script(rng: &mut Rng, flavour: &Flavour, length: usize) -> Vec<Step> {
     let mut names: Vec<String> = vec!["default".to_owned()];
     let mut steps = Vec::new();
@@ -155,7 +156,7 @@ pub fn script(rng: &mut Rng, flavour: &Flavour, length: usize) -> Vec<Step> {
     steps
 }
 
-/// A family of its own that is dropped, and what else a script must have, each at some place.
+/// Adds a family that is dropped again, and the other required operations, at random places.
 fn complete(steps: &mut Vec<Step>, rng: &mut Rng, flavour: &Flavour) {
     let short = "short".to_owned();
     let life = [
@@ -186,7 +187,8 @@ fn random_ingestion(rng: &mut Rng, family: String) -> Step {
     }
 }
 
-/// Keys in order, of one stream or of two that take turns: enough that flushes put them below L0.
+/// A batch of ascending keys, of one stream or two interleaved ones: enough for flushes to place tables below
+/// L0.
 fn streams_write(rng: &mut Rng, names: &[String], sync: bool) -> Step {
     let family = &names[rng.usize(..names.len())];
     let (streams, base, falls) = (rng.usize(1..3), 30 * rng.usize(..20), rng.bool());
@@ -216,7 +218,7 @@ fn random_write(rng: &mut Rng, flavour: &Flavour, names: &[String], sync: bool) 
                 let longest = if rng.u8(..4) == 0 { flavour.long_values } else { 40 };
                 let tag = rng.u64(..);
                 let mut value = format!("{tag:016x}").into_bytes();
-                // Half of it hard to compress, so that files grow.
+                // Half of the value is hard to compress, so that files grow.
                 let len = rng.usize(16..longest.max(17));
                 while value.len() < len {
                     value.push(if value.len() % 2 == 0 {
@@ -246,7 +248,7 @@ fn random_write(rng: &mut Rng, flavour: &Flavour, names: &[String], sync: bool) 
     }
 }
 
-/// Every row of every family, which is the same backwards and by Get.
+/// Reads every row of every family. Reads backwards and by Get must return the same.
 pub fn dump(db: &Db) -> Result<Found> {
     let mut found = Found::new();
     for family in db.column_families() {
@@ -287,12 +289,13 @@ pub fn dump(db: &Db) -> Result<Found> {
 }
 
 impl Session {
-    /// Over an open database.
+    /// Creates a session over an open database.
     pub fn adopt(db: Db, ledger: Arc<Mutex<Ledger>>) -> Session {
         Session { db: Some(db), ledger }
     }
 
-    /// Where a write failed before the database was opened, finds out whether it took place. Panics if a promise was broken.
+    /// If a write failed before the database was opened, finds out whether it took effect. Panics if a
+    /// promise was broken.
     pub fn settle(&self) -> Result<()> {
         if !self.ledger().is_open_ended() {
             return Ok(());
@@ -306,7 +309,7 @@ impl Session {
         Ok(())
     }
 
-    /// The database. Panics while there is none, because reopening it failed.
+    /// The database. Panics if reopening it has failed.
     pub fn db(&self) -> &Db {
         self.db.as_ref().expect("the database is open")
     }
@@ -317,10 +320,10 @@ impl Session {
     }
 
     fn ledger(&self) -> std::sync::MutexGuard<'_, Ledger> {
-        self.ledger.lock().expect("nobody panics with the ledger")
+        self.ledger.lock().expect("no thread panics with the ledger")
     }
 
-    /// A write to the families there are now.
+    /// A random write to the current families.
     pub fn random_write(&self, rng: &mut Rng, flavour: &Flavour, sync: bool) -> Step {
         let names: Vec<String> = self
             .db()
@@ -331,8 +334,8 @@ impl Session {
         random_write(rng, flavour, &names, sync)
     }
 
-    /// Does one step; one on a family that does not exist does nothing. Panics when a promise is broken that needs no
-    /// crash to be seen.
+    /// Runs one step. A step on a family that does not exist does nothing. Panics if a promise is broken that
+    /// can be checked without a crash.
     pub fn step(&mut self, step: &Step) -> Result<()> {
         self.ledger().note(describe(step));
         let result = self.perform(step);
@@ -459,7 +462,7 @@ impl Session {
         }
     }
 
-    /// A copy of what there is now is whole.
+    /// Records the current rows as those of the completed copy.
     fn copied(&self, copy: Copy) -> Result<()> {
         let found = dump(self.db())?;
         self.ledger().copied(copy, found);
@@ -493,7 +496,7 @@ impl Session {
                 Ok(())
             }
             Err(error) => {
-                // Where the database goes on, none of it is in.
+                // If the database still accepts writes, the failed write had no effect.
                 if !self.is_latched() {
                     self.ledger().withdraw(write);
                 }

@@ -1,4 +1,4 @@
-//! Esker under options of its own, and with habits of its own.
+//! Esker under drawn options, and with additional behaviour that must not change results.
 
 use std::cell::RefCell;
 use std::path::PathBuf;
@@ -13,18 +13,18 @@ use testkit::model::{Op, Row};
 use super::{Database, Outcome, Plan, Step, View, Walk};
 use crate::settings;
 
-/// What must not change a history, and is not an option.
+/// Behaviour that must not change a history, and is not an option.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Habits {
-    /// Flushes and compactions nobody asked for.
+    /// Flush and compact at random times.
     pub meddles: bool,
-    /// Rows are written without WAL, and the database is closed before it is left.
+    /// Write rows without a WAL, and close the database before each reopening.
     pub without_wal: bool,
-    /// New options whenever the database is opened again.
+    /// Draw new options at each reopening.
     pub redraws: bool,
 }
 
-/// Opens the database again and again.
+/// Opens the same database repeatedly.
 pub struct EskerStore {
     options: Options,
     path: PathBuf,
@@ -33,7 +33,7 @@ pub struct EskerStore {
     rng: TestRng,
 }
 
-/// An open database. Dropped, it is closed, or left as it is.
+/// An open database. Its drop closes it, or abandons it as it is.
 pub struct EskerDatabase {
     db: Db,
     families: RefCell<Vec<ColumnFamily>>,
@@ -43,8 +43,7 @@ pub struct EskerDatabase {
 }
 
 impl EskerStore {
-    /// A database at `path` with `options`, those of its families drawn by `draw` where it is set. Chance beyond that comes
-    /// from `rng`.
+    /// A database at `path` with `options`, and random behaviour from `rng`.
     pub fn new(plan: &Plan, options: Options, path: PathBuf, habits: Habits, rng: TestRng) -> EskerStore {
         let mut store = EskerStore {
             options,
@@ -66,8 +65,8 @@ impl EskerStore {
         store
     }
 
-    /// Draws the options of the database and of every family from their domains. The number of levels stays what it is
-    /// from the first opening on.
+    /// Draws the options of the database and of every family from their domains. The number of levels stays
+    /// the same after the first opening.
     pub fn draw(&mut self, keep_levels: bool) {
         let rng = &mut self.rng;
         settings::draw_of_database(rng, &mut self.options);
@@ -78,7 +77,7 @@ impl EskerStore {
         }
     }
 
-    /// Opens it.
+    /// Opens the database.
     pub fn open(&mut self) -> Outcome<EskerDatabase> {
         let db = Db::open(&self.options, &self.path).map_err(|error| error.to_string())?;
         let families = self.plan.families.iter().map(|family| {
@@ -99,7 +98,7 @@ impl EskerStore {
         Ok(opened)
     }
 
-    /// The options that differ from their defaults, and the habits.
+    /// The options that differ from their defaults, and the habits, as text.
     pub fn describe(&self) -> String {
         let mut text = format!(
             "{:?}\noptions: {}",
@@ -134,7 +133,7 @@ fn with_semantics(
 
 fn draw_family(rng: &mut TestRng, options: &mut ColumnFamilyOptions, keep_levels: bool, together: bool) {
     let levels = options.num_levels;
-    // Small, whatever else is drawn: files and levels shall come of a few hundred rows.
+    // The sizes are small in any case, so that a few hundred rows make several files and levels.
     options.write_buffer_size = 16 << 10;
     options.target_file_size_base = 4 << 10;
     options.max_bytes_for_level_base = 16 << 10;
@@ -145,7 +144,8 @@ fn draw_family(rng: &mut TestRng, options: &mut ColumnFamilyOptions, keep_levels
         options.num_levels = levels;
     }
     options.disable_auto_compactions = rng.one_in(8);
-    // Where shorter keys come first, those with a prefix do not stand together, and no read may go by it.
+    // If shorter keys come first, keys with a common prefix are not adjacent, and reads must not use
+    // prefixes.
     let extractors: &[&str] = match options.comparator.name() {
         "dbtest.ByLength" => &["nullptr", "noop"],
         _ => &["nullptr", "noop", "fixed:3", "capped:4"],
@@ -170,7 +170,7 @@ fn draw_family(rng: &mut TestRng, options: &mut ColumnFamilyOptions, keep_levels
     }
 }
 
-/// The words RocksDB's status begins with.
+/// The first words of RocksDB's status.
 pub(super) fn words(error: &Error) -> String {
     let words = error.kind().words();
     words.split_once(':').map_or(words, |(first, _)| first).to_owned()
@@ -207,14 +207,14 @@ impl EskerDatabase {
         }
     }
 
-    /// Background work nobody asked for.
+    /// Starts random background work.
     fn meddle(&self) {
         if !self.habits.meddles || !self.rng.borrow_mut().one_in(15) {
             return;
         }
         let mut rng = self.rng.borrow_mut();
         let family = rng.pick(&self.families.borrow()).clone();
-        // A job that is in the way of another is refused, which changes nothing either.
+        // A job that conflicts with another is refused, which changes nothing either.
         let _ = match rng.u32(..3) {
             0 => self.db.flush_cf(
                 &FlushOptions {

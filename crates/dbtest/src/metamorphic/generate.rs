@@ -1,4 +1,4 @@
-//! Operations from chance.
+//! Random plans.
 
 use std::collections::BTreeMap;
 
@@ -9,17 +9,18 @@ use testkit::model::Op;
 use super::{FamilyPlan, Operation, Plan, Step, View};
 use crate::{draws, settings};
 
-/// What kind of plan is drawn.
+/// The parameters of a plan.
 #[derive(Clone, Copy, Debug)]
 pub struct Kind {
-    /// Operations.
+    /// The number of operations.
     pub operations: usize,
-    /// Operations between reopenings, on average.
+    /// The average number of operations between reopenings.
     pub phase: u32,
-    /// Some that must fail: ranges that end before they begin, operands that their operator refuses. Only runs of one engine
-    /// can be compared then; RocksDB takes no more writes after a compaction met such an operand.
+    /// Include operations that must fail: ranges that end before they begin, operands that their operator
+    /// refuses. Then only runs of one engine can be compared: RocksDB accepts no writes after a compaction
+    /// has met such an operand.
     pub errors: bool,
-    /// The reader of each phase begins and ends with all rows of all families.
+    /// Read all rows of all families at the beginning and the end of each phase.
     pub scan_all: bool,
 }
 
@@ -31,8 +32,8 @@ struct Generator<'a> {
     kind: Kind,
     families: Vec<FamilyPlan>,
     orders: Vec<UserComparator>,
-    /// Keys of each family that are written by puts and single deletions alone: whether each exists. In an order of its own,
-    /// so that the same seed draws the same plan.
+    /// The keys of each family that are only written by puts and single deletions, and whether each exists.
+    /// The map is sorted, so that the same seed draws the same plan.
     single: Vec<BTreeMap<Vec<u8>, bool>>,
     keys: usize,
     max_value: usize,
@@ -42,7 +43,7 @@ struct Generator<'a> {
     operations: Vec<Operation>,
 }
 
-/// A plan of this kind.
+/// Draws a plan of this kind.
 pub fn generate(rng: &mut TestRng, kind: Kind) -> Plan {
     let names = ["default", "one", "two"];
     let families: Vec<FamilyPlan> = names[..rng.usize(1..=names.len())]
@@ -257,7 +258,7 @@ impl Generator<'_> {
         if self.rng.one_in(4) {
             bounds[1] = self.single_key();
         }
-        // Mostly short ones, so that rows are left to read.
+        // Most ranges are short, so that rows are left to read.
         if !self.rng.one_in(4) {
             bounds[1] = [&bounds[0][..], b"~"].concat();
         }

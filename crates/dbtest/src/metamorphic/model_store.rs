@@ -10,20 +10,20 @@ use testkit::model::{Model, Op, Row};
 use super::{Database, Outcome, Plan, Step, View, Walk};
 use crate::settings;
 
-/// Keeps the model while the database is closed.
+/// Keeps the model between two opens of the database.
 pub struct ModelStore {
     db: ModelDatabase,
 }
 
-/// The model; open always.
+/// The model as an open database.
 pub struct ModelDatabase {
     model: RefCell<Model>,
     families: Vec<(UserComparator, &'static str)>,
-    /// Of each family; they are not used again.
+    /// The current id of each family; ids are not reused.
     ids: RefCell<HashMap<usize, u32>>,
 }
 
-/// Rows and where in them it stands.
+/// An iterator: its rows and the position among them.
 pub struct ModelWalk {
     rows: Vec<Row>,
     at: Option<usize>,
@@ -46,7 +46,7 @@ impl ModelStore {
         ModelStore { db }
     }
 
-    /// What it keeps.
+    /// Opens the database, which is always the same one.
     pub fn open(&mut self) -> &ModelDatabase {
         &self.db
     }
