@@ -1,4 +1,5 @@
-//! What reads take from the allocator, counted call by call on the thread that makes them: from blocks in the cache, nothing.
+//! Allocations of reads, counted for each call on the calling thread. Reads of cached blocks allocate
+//! nothing.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -12,9 +13,9 @@ use esker::{
 use vfs::MemFs;
 
 const ROWS: u32 = 4_000;
-/// Keys from here on are covered by range tombstones in tables, of which there are many.
+/// Keys from this one on are covered by range tombstones in tables, of which there are many.
 const COVERED: u32 = 3_000;
-/// Keys from here up to those are covered by range tombstones in the memtable.
+/// Keys from this one up to `COVERED` are covered by range tombstones in the memtable.
 const COVERED_IN_MEMORY: u32 = 2_900;
 
 fn key(number: u32) -> Vec<u8> {
@@ -27,7 +28,7 @@ struct Stage {
     read: ReadOptions,
 }
 
-/// Rows in L0 and below it, in compressed blocks that are all in the cache; some in the memtable.
+/// Creates rows in L0 and below, in compressed blocks that are all in the cache, and some in the memtable.
 fn stage() -> Stage {
     let mut options = Options {
         create_if_missing: true,
@@ -67,7 +68,7 @@ fn stage() -> Stage {
     db.put(&key(2), &[b'v'; 100]).unwrap();
     let read = ReadOptions::default();
     let stage = Stage { db, family, read };
-    // Blocks come into the cache, and what a thread keeps for its next read it has from its first.
+    // The first reads fill the cache, and the buffers that a thread keeps for its next read.
     for number in 0..ROWS {
         black_box(stage.get(&key(number)));
     }
@@ -91,7 +92,7 @@ impl Stage {
     }
 }
 
-/// Calls of the allocator, those that give back among them.
+/// Counts the calls of the allocator, including frees.
 fn calls(work: impl FnOnce()) -> AllocationInfo {
     measure(work)
 }
@@ -123,14 +124,14 @@ fn a_get_allocates_nothing() {
         }
     });
     assert_eq!(counted.count_total, 0, "{counted:?}");
-    // What is counted is what is allocated: a value that is copied is one.
+    // A control: copying a value is one allocation.
     let key = key(5);
     let counted = calls(|| drop(black_box(stage.db.get(&key).unwrap())));
     assert_eq!(counted.count_total, 1, "{counted:?}");
 }
 
-/// What an iterator keeps it has from the one that its thread dropped before; but for range tombstones, of which each source that has any
-/// takes two pieces of memory, and all of them a list.
+/// An iterator reuses the memory of the iterator that its thread dropped before. It only allocates for range
+/// tombstones: twice for each source that has some, and once for the list of these sources.
 #[test]
 fn an_iterator_allocates_nothing_but_for_range_tombstones() {
     let stage = stage();
@@ -139,7 +140,7 @@ fn an_iterator_allocates_nothing_but_for_range_tombstones() {
         (1..=5).contains(&opened.count_total),
         "two such sources: {opened:?}"
     );
-    // Their levels, and the memtable, go into tables without any.
+    // The rewritten levels and the memtable become tables without range tombstones.
     flush(&stage.db);
     rewrite(&stage.db);
     let all = || {
@@ -190,14 +191,15 @@ fn an_iterator_is_moved_without_allocating() {
             assert!(iter.valid() && iter.key() == &key[..]);
         }
     };
-    // What grows as it is moved has grown.
+    // After the first moves, buffers have their final size.
     move_it(&mut iter);
     let moved = calls(|| move_it(&mut iter));
     iter.status().unwrap();
     assert_eq!(moved.count_total, 0, "{moved:?}");
 }
 
-/// A MultiGet allocates what it returns, and for all of its keys together three times: their order, and what is known of them on the way.
+/// A MultiGet allocates its result, and three arrays for all keys together: their order and the state of
+/// their lookups.
 #[test]
 fn a_multi_get_allocates_for_the_batch_and_not_for_the_keys() {
     let stage = stage();

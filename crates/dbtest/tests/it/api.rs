@@ -1,4 +1,5 @@
-//! What scripts cannot say: who may outlive whom, which threads may have what, and calls in the wrong order.
+//! Tests that scripts cannot express: lifetimes of handles, use from several threads, and calls in the wrong
+//! order.
 
 use std::sync::Arc;
 
@@ -63,7 +64,7 @@ fn handles_outlive_the_database() {
     assert_eq!(&value[..], b"1");
     assert_eq!(family.name(), "default");
     drop((snapshot, read, in_table, in_memory, value, family));
-    // With the last of them that reads the database was closed.
+    // The drop of the last reading handle has closed the database.
     let db = Db::open(&options, "/db").unwrap();
     assert_eq!(db.get(b"table").unwrap(), None);
 }
@@ -85,7 +86,7 @@ fn a_closed_database_takes_no_more_writes() {
         ErrorKind::ShutdownInProgress
     );
     assert_eq!(other.get(b"k").unwrap_err().kind(), ErrorKind::ShutdownInProgress);
-    // The lock is given back although a handle is left.
+    // The lock is released although a handle remains.
     let again = Db::open(&options, "/db").unwrap();
     assert_eq!(again.get(b"k").unwrap().unwrap(), b"v");
 }
@@ -115,7 +116,7 @@ fn batches_carry_rocksdbs_bytes() {
     assert_eq!(db.latest_sequence_number(), 2);
     let cut = &batch.data()[..batch.data().len() - 1];
     assert!(WriteBatch::from_data(cut).unwrap_err().is_corruption());
-    // A batch that names a family nobody has is refused as a whole.
+    // A batch that names a family that does not exist is refused as a whole.
     let two = db.create_column_family("two", &Default::default()).unwrap();
     let mut batch = WriteBatch::new();
     batch.put(b"first", b"1");
@@ -221,7 +222,7 @@ fn files_stay_while_their_deletion_is_disabled() {
         db.enable_file_deletions().unwrap_err().kind(),
         ErrorKind::InvalidArgument
     );
-    // A close deletes what is queued.
+    // A close deletes the queued files.
     drop(family);
     db.close().unwrap();
     assert_eq!((exist(&before), exist(&after)), (0, 1));
@@ -241,7 +242,7 @@ fn a_checkpoint_is_a_database_of_its_own() {
         ("/logs", copied_logs, 1),
         ("/tables", CheckpointOptions::default(), 2),
     ] {
-        // What an attempt that died may have left.
+        // An attempt that crashed may have left this directory.
         options.fs.create_dir_all(format!("{dir}.tmp").as_ref()).unwrap();
         options
             .fs
@@ -255,7 +256,7 @@ fn a_checkpoint_is_a_database_of_its_own() {
         let copy = Db::open_read_only(&options, dir).unwrap();
         assert_eq!(copy.live_files().len(), tables);
     }
-    // Neither hears of the other any more.
+    // The database and its copy are independent of each other.
     db.put(b"table", b"2").unwrap();
     compact(&db);
     let copy = Db::open(&options, "/logs").unwrap();
@@ -271,7 +272,7 @@ fn a_checkpoint_is_a_database_of_its_own() {
     assert_eq!(error.kind(), ErrorKind::NotSupported);
 }
 
-/// Whoever reads while a batch is written sees all of it or nothing, and a snapshot sees the same for ever.
+/// A concurrent reader sees all of a batch or nothing of it, and a snapshot always sees the same rows.
 #[test]
 fn batches_are_seen_whole() {
     const KEYS: u64 = 40;
@@ -308,7 +309,7 @@ fn batches_are_seen_whole() {
         let writer = scope.spawn(|| (1..=4000).for_each(write));
         while !writer.is_finished() {
             let snapshot = db.snapshot();
-            // From the last on, which is written last.
+            // Read from the last key on, which is written last.
             let found: Vec<Vec<u8>> = (0..KEYS).rev().map(|key| read(&snapshot, key)).collect();
             assert!(
                 found.windows(2).all(|pair| pair[0] == pair[1]),

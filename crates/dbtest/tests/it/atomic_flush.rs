@@ -1,4 +1,5 @@
-//! Families that are flushed together: of a batch that no WAL holds a crash leaves all rows or none.
+//! Families that are flushed together: after a crash, a batch without a WAL is there in all families or in
+//! none.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -29,14 +30,14 @@ fn options(fs: Arc<dyn FileSystem>) -> Options {
             max_write_buffer_number: 4,
             ..ColumnFamilyOptions::default()
         },
-        // Each of its lines would be one more moment to crash at.
+        // Each line of the log would be one more moment for a crash.
         info_log: Some(Arc::new(NullLogger)),
         fs,
         ..Options::default()
     }
 }
 
-/// A database with all families.
+/// Opens a database with all families.
 fn open(options: &Options, dir: &Path) -> Db {
     let db = Db::open(options, dir).unwrap();
     for name in &FAMILIES[1..] {
@@ -52,7 +53,7 @@ fn families(db: &Db) -> Vec<ColumnFamily> {
     named.collect()
 }
 
-/// Writes `number` into every family by one batch without WAL, with so many more bytes in one of them.
+/// Writes `number` to every family in one batch without a WAL, with `more` additional bytes in one of them.
 fn write(db: &Db, number: u64, more: usize) -> base::Result<()> {
     let unlogged = WriteOptions {
         disable_wal: true,
@@ -68,7 +69,7 @@ fn write(db: &Db, number: u64, more: usize) -> base::Result<()> {
     db.write(&unlogged, batch)
 }
 
-/// The number each family has, 0 where it has none.
+/// The number in each family; 0 if it has none.
 fn numbers(db: &Db) -> Vec<u64> {
     let families = families(db);
     let numbers = families.iter().map(|family| {
@@ -78,7 +79,7 @@ fn numbers(db: &Db) -> Vec<u64> {
     numbers.collect()
 }
 
-/// Opens what a crash left: the number that all families have.
+/// Opens the database after a crash and returns the number that all families have.
 fn common_number(image: MemFs) -> u64 {
     let db = Db::open(&options(Arc::new(image)), DIR).unwrap();
     let found = numbers(&db);
@@ -96,11 +97,11 @@ fn a_crash_leaves_a_batch_in_all_families_or_in_none() {
     let db = open(&options(Arc::new(faults.clone())), Path::new(DIR));
     let ((), images) = images_of_changes(&mem, &faults, 20, || {
         for number in 1..=75 {
-            // Eight of these fill a memtable, of one family sooner than of the others.
+            // Eight of these writes fill a memtable, of one family earlier than of the others.
             write(&db, number, 16 << 10).unwrap();
             match number {
                 10 => db.flush_cf(&FlushOptions::default(), &families(&db)).unwrap(),
-                // It flushes one family for its own sake, and the others with it.
+                // The compaction flushes its family, and with it the others.
                 20 => db
                     .compact_range(
                         &db.default_column_family(),
@@ -112,14 +113,14 @@ fn a_crash_leaves_a_batch_in_all_families_or_in_none() {
                 _ => {}
             }
         }
-        // Rows that no WAL holds are flushed by a close.
+        // A close flushes rows without a WAL.
         db.close().unwrap();
     });
     assert!(images.len() > 50, "{}", images.len());
     let mut found: Vec<u64> = Vec::new();
     for [lost, left] in images {
         found.push(common_number(left));
-        // A loss of power takes about the same from one moment to the next.
+        // The state after a loss of power changes little from one moment to the next.
         if found.len().is_multiple_of(3) {
             common_number(lost);
         }
@@ -134,7 +135,7 @@ fn a_crash_leaves_a_batch_in_all_families_or_in_none() {
     assert!(found.len() > 5, "flushes that begin by themselves: {found:?}");
 }
 
-/// The MANIFEST, of which there is one, and its bytes.
+/// The path of the only MANIFEST, and its contents.
 fn manifest(fs: &dyn FileSystem, dir: &Path) -> (PathBuf, Vec<u8>) {
     let names = fs.list(dir).unwrap();
     let mut manifests = names.iter().filter(|name| name.starts_with("MANIFEST"));
@@ -201,7 +202,7 @@ fn one_full_memtable_flushes_every_family() {
     let before = db.column_family("one").unwrap();
     assert_eq!(before.options().min_write_buffer_number_to_merge, 1);
     write(&db, 1, 10).unwrap();
-    // One memtable is full, and written out without a second.
+    // One full memtable is flushed without waiting for a second one.
     let unlogged = WriteOptions {
         disable_wal: true,
         ..WriteOptions::default()
@@ -292,7 +293,7 @@ fn a_failure_leaves_no_table_of_any_family_and_can_be_resumed_from() {
 
 type Then = Box<dyn FnOnce() + Send>;
 
-/// Calls something when so many tables have been created.
+/// Calls a function when a certain number of tables has been created.
 #[derive(Clone)]
 struct AtTable {
     fs: MemFs,
@@ -348,7 +349,8 @@ fn a_family_that_is_dropped_meanwhile_does_not_keep_the_others() {
     assert_eq!(common_number(image), 1);
 }
 
-/// While one family is flushed alone, all are to be flushed together: none of them goes ahead.
+/// While one family is being flushed alone, a flush of all families is requested: none of them is flushed
+/// before the others.
 #[test]
 fn a_family_waits_for_those_it_is_to_be_flushed_with() {
     let fs = AtTable {
@@ -379,7 +381,7 @@ fn a_family_waits_for_those_it_is_to_be_flushed_with() {
         ..flush
     };
     db.flush_cf(&together, &families(&db)).unwrap();
-    // Another thread has nothing else to do than to flush the other families.
+    // The other families are the only work for another thread.
     for _ in 0..200 {
         std::thread::yield_now();
         assert!(db.live_files().is_empty());
@@ -397,8 +399,9 @@ fn a_family_waits_for_those_it_is_to_be_flushed_with() {
     assert!(jobs[0] != jobs[1] && jobs[1..] == [jobs[1]; 3], "{jobs:?}");
 }
 
-/// Writes what a batch without WAL holds into three families, has them flushed together, does so again, and leaves it as a process does that
-/// dies; prints the length of the MANIFEST in between. With `read` it prints the number that each family has.
+/// Writes a batch without a WAL into three families, flushes them together, does so again, and exits without
+/// closing the database; prints the length of the MANIFEST in between. With `read` it prints the number in
+/// each family.
 const SCRIPT: &str = r#"
 import ctypes, os, sys
 lib = ctypes.CDLL("librocksdb.so.7.8")
@@ -472,7 +475,7 @@ fn copy_of(dir: &Path) -> TempDir {
     copy
 }
 
-/// Lengths at which a MANIFEST of `from` to `to` bytes is cut: those near its ends, and some between.
+/// Lengths at which a MANIFEST of `from` to `to` bytes is cut: some near its ends, and some in between.
 fn cuts(from: u64, to: u64) -> impl Iterator<Item = u64> {
     let step = ((to - from) / 5).max(1) as usize;
     (from..to).step_by(step).chain([to - 1, to])
@@ -522,7 +525,7 @@ fn we_read_rocksdbs_groups_whole_or_not_at_all() {
         let found = numbers(&db);
         assert_eq!(found, [found[0]; 3], "{cut} of {} bytes", bytes.len());
         all.push(found[0]);
-        // And it goes back.
+        // Esker continues with the database.
         write(&db, 3, 10).unwrap();
         db.flush_cf(&FlushOptions::default(), &families(&db)).unwrap();
         db.close().unwrap();

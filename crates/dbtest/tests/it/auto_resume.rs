@@ -1,4 +1,4 @@
-//! The database resumes by itself, by the clock of its options.
+//! Automatic recovery from background errors, driven by the clock of the options.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -46,13 +46,13 @@ impl Bench {
         Db::open(&self.options, DIR).unwrap()
     }
 
-    /// Lets all operations of that kind on such files fail.
+    /// Makes all operations of this kind on files with this ending fail.
     fn fail(&self, kind: ErrorKind, op: Op, ending: &str) -> vfs::RuleId {
         let rule = Rule::new(Action::Fail(kind)).on([op]);
         self.faults.add(rule.path_ends_with(ending))
     }
 
-    /// The events of automatic recoveries.
+    /// The events of automatic recoveries, as text.
     fn recoveries(&self) -> Vec<String> {
         let of = |event: &Event| match event {
             Event::ErrorRecoveryBegun {
@@ -69,7 +69,7 @@ impl Bench {
         self.events.all().iter().filter_map(of).collect()
     }
 
-    /// How often it was said that something failed after which writes go on.
+    /// The number of reported errors after which writes continue.
     fn soft_errors(&self) -> usize {
         let is_soft = |event: &&Event| {
             matches!(
@@ -87,7 +87,7 @@ impl Bench {
         self.options.statistics.as_ref().unwrap().get_ticker_count(ticker)
     }
 
-    /// Lets time pass, and waits until `done`.
+    /// Advances the clock, and waits until `done`.
     fn pass(&self, time: Duration, done: impl Fn() -> bool) {
         self.clock.advance(time);
         wait_until(done);
@@ -99,7 +99,7 @@ impl Bench {
     }
 }
 
-/// Waits for another thread. That of the recovery looks at the clock by itself.
+/// Waits for another thread. The recovery thread checks the clock by itself.
 fn wait_until(done: impl Fn() -> bool) {
     while !done() {
         std::thread::yield_now();
@@ -121,7 +121,7 @@ fn a_disk_with_room_again_is_written_to_again() {
     db.flush(&FlushOptions::default()).unwrap_err();
     assert!(failed(&db));
     wait_until(|| bench.recoveries() == ["begun NoSpace"]);
-    // It looks at the clock all the time; nothing is asked of the disk before it is time.
+    // The thread checks the clock permanently; it checks the disk only when an attempt is due.
     let attempts = || bench.ticker(Ticker::AutoresumeRetryTotalCount);
     let questions = bench
         .faults
@@ -132,7 +132,7 @@ fn a_disk_with_room_again_is_written_to_again() {
     assert_eq!(bench.faults.fired(questions), 0);
     bench.pass(Duration::from_micros(1), || asked(1));
     assert_eq!(attempts(), 0, "there is no room, so nothing is tried");
-    // Room, but not for the memtable.
+    // There is some space now, but not enough for the memtable.
     bench.mem.set_budget(bench.mem.used() + 1000);
     bench.pass(SPACE, || asked(2));
     assert_eq!(attempts(), 0);
@@ -143,7 +143,7 @@ fn a_disk_with_room_again_is_written_to_again() {
     assert_eq!(attempts(), 1);
     assert_eq!(bench.ticker(Ticker::AutoresumeCount), 1);
     assert_eq!(bench.ticker(Ticker::AutoresumeSuccessCount), 1);
-    assert_eq!(db.live_files().len(), 1, "what was to be flushed is");
+    assert_eq!(db.live_files().len(), 1, "the memtable is flushed");
     db.put(b"b", b"").unwrap();
     db.close().unwrap();
     for line in [
@@ -156,7 +156,7 @@ fn a_disk_with_room_again_is_written_to_again() {
     }
 }
 
-/// An attempt that fails after all leaves writes stopped, and another one is made.
+/// After a failed attempt writes stay stopped, and another attempt is made.
 #[test]
 fn attempts_go_on_until_one_succeeds() {
     let bench = Bench::new();
@@ -172,13 +172,13 @@ fn attempts_go_on_until_one_succeeds() {
         });
         assert!(failed(&db));
         assert_eq!(db.put(b"b", b"").unwrap_err().kind(), ErrorKind::ReadOnly);
-        // By hand it may be asked all the while.
+        // `Db::resume` may be called meanwhile.
         wait_until(|| db.resume().unwrap_err().kind() == ErrorKind::NoSpace);
     }
     bench.faults.clear_rules();
     bench.pass(SPACE, || !failed(&db));
     wait_until(|| bench.recoveries() == ["begun NoSpace", "ended None"]);
-    // Another failure is another recovery, which `resume` may end.
+    // The next failure starts another recovery, which `resume` may end.
     bench.fail(ErrorKind::NoSpace, Op::Append, ".sst");
     db.put(b"b", b"").unwrap();
     db.flush(&FlushOptions::default()).unwrap_err();
@@ -259,7 +259,7 @@ fn a_listener_may_forbid_it() {
     db.put(b"b", b"v").unwrap();
 }
 
-/// Nothing is known after a failed sync of a WAL, and damage stays.
+/// After a failed sync of a WAL the contents of the disk are unknown, and corruption does not go away.
 #[test]
 fn what_is_not_known_is_never_resumed_from_by_itself() {
     type Cause = fn(&Bench, &Db);
@@ -285,13 +285,13 @@ fn what_is_not_known_is_never_resumed_from_by_itself() {
         bench.faults.clear_rules();
         bench.clock.advance(Duration::from_secs(1000));
         assert_eq!(db.resume().unwrap_err().kind(), ErrorKind::ReadOnly, "{name}");
-        // It would have begun by now: closing wakes whoever drives it.
+        // A recovery would have begun by now; the close wakes the thread that drives it.
         db.close().unwrap_or(());
         assert_eq!(bench.recoveries(), Vec::<String>::new(), "{name}");
     }
 }
 
-/// A failure that cannot be resumed from ends a recovery that has begun.
+/// A failure that cannot be resumed from ends a recovery in progress.
 #[test]
 fn a_worse_failure_ends_it() {
     let bench = Bench::new();
@@ -309,7 +309,7 @@ fn a_worse_failure_ends_it() {
     assert_eq!(db.resume().unwrap_err().kind(), ErrorKind::ReadOnly);
 }
 
-/// The clock stands still while it is closed.
+/// The clock does not advance during the close.
 #[test]
 fn a_close_does_not_wait_for_it() {
     let bench = Bench::new();
@@ -328,7 +328,8 @@ fn a_close_does_not_wait_for_it() {
     assert!(bench.open().get(b"a").unwrap().is_some());
 }
 
-/// Four tables in L0 that are due to be compacted, whose compaction has no room, and the rule that says so. Writes go on.
+/// Creates four tables in L0 whose compaction is due and fails for lack of space, and returns the rule for
+/// that failure. Writes continue.
 fn compaction_without_room(bench: &mut Bench) -> (Db, vfs::RuleId) {
     bench.options.column_family.level0_file_num_compaction_trigger = 4;
     bench.options.column_family.level0_slowdown_writes_trigger = 5;
@@ -350,7 +351,8 @@ fn compaction_without_room(bench: &mut Bench) -> (Db, vfs::RuleId) {
     (db, rule)
 }
 
-/// A compaction that had no room stops no writes. None begins before there is room, and then all by itself.
+/// A compaction without space does not stop writes. No compaction begins until there is space, and then one
+/// begins automatically.
 #[test]
 fn writes_go_on_after_a_compaction_that_had_no_room() {
     let mut bench = Bench::new();
@@ -361,7 +363,7 @@ fn writes_go_on_after_a_compaction_that_had_no_room() {
     db.put(b"b", b"v").unwrap();
     assert_eq!(db.wait_for_compact().unwrap_err().kind(), ErrorKind::NoSpace);
     assert_eq!(bench.faults.fired(rule), fired, "no compaction begins");
-    // Flushes go on where they have room.
+    // Flushes succeed if they have space.
     bench.faults.clear_rules();
     flush(&db);
     assert_eq!(db.live_files().len(), 5);
@@ -391,7 +393,8 @@ fn writes_go_on_after_a_compaction_that_had_no_room() {
     }
 }
 
-/// Where nothing recovers by itself, writes go on until they would wait for a compaction; then they say so, until somebody resumes.
+/// Without automatic recovery, writes continue until they would wait for a compaction; then they fail until
+/// `resume` is called.
 #[test]
 fn writes_wait_for_no_compaction_that_will_not_come() {
     let name = "writes_wait_for_no_compaction_that_will_not_come";
@@ -416,7 +419,7 @@ fn writes_wait_for_no_compaction_that_will_not_come() {
     assert_eq!(bench.recoveries(), Vec::<String>::new());
 }
 
-/// A failure that stops writes takes the place of one that does not, and one recovery is the end of both.
+/// A failure that stops writes replaces one that does not, and one recovery ends both.
 #[test]
 fn a_failure_that_stops_writes_is_recovered_from_with_the_other() {
     let mut bench = Bench::new();
@@ -433,7 +436,7 @@ fn a_failure_that_stops_writes_is_recovered_from_with_the_other() {
     assert_eq!(bench.ticker(Ticker::AutoresumeSuccessCount), 1);
 }
 
-/// Recoveries by hand and by itself, at once, are one at a time, and leave one outcome.
+/// A manual and an automatic recovery at the same time run one after the other, with one outcome.
 #[test]
 fn by_hand_and_by_itself_at_once() {
     let bench = Bench::new();

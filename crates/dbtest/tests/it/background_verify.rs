@@ -1,4 +1,4 @@
-//! Looking for rot in the background: it is found and told, at the rate that is set, and nobody is disturbed.
+//! Background verification: it finds and reports corruption, keeps its rate, and does not disturb other work.
 
 use std::path::Path;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -11,7 +11,7 @@ use dbtest::small::{self, DIR, SmallDatabase};
 use esker::{Db, Event, EventListener, FileChecksumGenFactory, Options};
 use vfs::{FileSystem, MemFs};
 
-/// Longer than any machine takes.
+/// Longer than any machine needs.
 const LONG: Duration = Duration::from_secs(60);
 
 struct Found(Mutex<Sender<Event>>);
@@ -19,7 +19,7 @@ struct Found(Mutex<Sender<Event>>);
 impl EventListener for Found {
     fn on_event(&self, event: &Event) {
         if matches!(event, Event::CorruptionFound { .. }) {
-            // Nobody may be listening any more.
+            // The receiver may be gone already.
             let _ = self.0.lock().unwrap().send(event.clone());
         }
     }
@@ -52,7 +52,7 @@ fn a_whole_database_is_gone_through() {
         assert_eq!(progress.faults, 0);
         assert!(progress.bytes_read >= progress.bytes, "{progress}");
         assert_eq!(cache.usage(), before, "it asks the cache for room");
-        // The next pass may begin between one question and the other.
+        // The next pass may begin between the two reads of the progress.
         wait_for(|| {
             let told = db.property(&db.default_column_family(), "esker.verify");
             told.unwrap() == db.verify_progress().to_string()
@@ -93,7 +93,7 @@ fn rot_is_found_and_told() {
             };
             assert!(path.ends_with(name) && error.is_corruption(), "{path} {error}");
             if let Some(file) = file {
-                // The first block: a part of the file's keys.
+                // The first block contains part of the file's keys.
                 assert_eq!((offset, &smallest_key), (0, &file.smallest_key));
                 assert!(
                     smallest_key <= largest_key && largest_key < file.largest_key,
@@ -138,7 +138,7 @@ fn it_reads_no_faster_than_it_may_and_can_be_changed_and_stopped() {
     options.clock = clock.clone();
     options.verify_rate_bytes_per_sec = 10_000;
     let db = Db::open(&options, DIR).unwrap();
-    // A tenth of a second's share is there to begin with, and each tenth brings as much.
+    // A budget for a tenth of a second is available at the start, and each tenth adds as much.
     let mut tenths = 1;
     while db.verify_progress().passes == 0 {
         let read = db.verify_progress().bytes_read;
@@ -150,11 +150,12 @@ fn it_reads_no_faster_than_it_may_and_can_be_changed_and_stopped() {
         tenths += 1;
         thread::yield_now();
     }
-    // Off: what is under way is given up.
+    // A rate of 0 abandons the current file.
     db.set_verify_rate(0).unwrap();
     db.set_verify_rate(1).unwrap();
     db.close().unwrap();
-    // By a clock that stands still when the first file is read it waits for ever for the next, and is closed all the same.
+    // The clock stands still after the first file was read, so the thread waits indefinitely for the next
+    // one; the close succeeds nevertheless.
     for _ in 0..3 {
         let db = Db::open(&options, DIR).unwrap();
         while db.verify_progress().bytes_read == 0 {
@@ -163,7 +164,7 @@ fn it_reads_no_faster_than_it_may_and_can_be_changed_and_stopped() {
         }
         db.close().unwrap();
     }
-    // Begun while the database is open.
+    // The verification begins while the database is open.
     options.verify_rate_bytes_per_sec = 0;
     options.clock = Arc::new(base::env::SystemClock::new());
     let db = Db::open(&options, DIR).unwrap();

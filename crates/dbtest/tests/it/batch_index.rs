@@ -1,4 +1,5 @@
-//! A batch that is read before it is written: what it shows over a snapshot is what the database shows once it is written there.
+//! A batch that is read before it is written: over a snapshot it shows the rows that the database has after
+//! the write.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -17,7 +18,7 @@ fn open(options: impl FnOnce(&mut Options)) -> Db {
         ..Options::default()
     };
     opened.column_family.merge_operator = base::merge::builtin("stringappend");
-    // Small, so that iterators seek past hidden versions as well.
+    // The value is small, so that iterators also skip hidden versions by seeks.
     opened.column_family.max_sequential_skip_in_iterations = 2;
     options(&mut opened);
     Db::open(&opened, Path::new("/db")).unwrap()
@@ -27,7 +28,7 @@ fn key(rng: &mut TestRng) -> Vec<u8> {
     format!("k{:02}", rng.u32(..40)).into_bytes()
 }
 
-/// An operation on `family`, the same in both batches.
+/// Adds an operation on `family`, the same to both batches.
 fn operate(rng: &mut TestRng, family: &ColumnFamily, batch: &mut WriteBatchWithIndex, number: usize) {
     let (name, value) = (key(rng), format!("v{number}").into_bytes());
     match rng.u32(..12) {
@@ -56,7 +57,7 @@ fn place(iter: &DbIterator) -> Option<(Vec<u8>, Vec<u8>)> {
     iter.valid().then(|| (iter.key().to_vec(), iter.value().to_vec()))
 }
 
-/// Moves both at random and demands that they stand at the same rows.
+/// Moves both iterators at random and checks that they have the same position.
 fn walk(rng: &mut TestRng, iter: &mut DbIterator, expected: &mut DbIterator) {
     for _ in 0..60 {
         let target = key(rng);
@@ -95,7 +96,7 @@ fn a_batch_shows_what_it_will_be() {
             ..ReadOptions::default()
         };
         let mut batch = random_batch(&mut rng, &family, 60);
-        // Rows that nobody reads at the snapshot lie between the batch and what it is read over.
+        // Rows newer than the snapshot are written between the snapshot and the batch.
         for _ in 0..rng.u32(..4) {
             let rows = random_batch(&mut rng, &family, 30).into_write_batch();
             db.write(&WriteOptions::default(), rows).unwrap();
@@ -106,7 +107,8 @@ fn a_batch_shows_what_it_will_be() {
             .unwrap();
         let mut expected = written.iter(&ReadOptions::default());
         walk(&mut rng, &mut iter, &mut expected);
-        // What is taken back was never there, and an iterator does not see what came after it.
+        // Operations that are rolled back have no effect, and an iterator does not see operations added after
+        // it.
         batch.set_save_point();
         for number in 0..20 {
             operate(&mut rng, &family, &mut batch, number);
@@ -239,7 +241,7 @@ fn a_tailing_iterator_reads_no_batch() {
     assert_eq!(refused.err().unwrap().kind(), ErrorKind::InvalidArgument);
 }
 
-/// The value of `name` by the batch alone, with what an operator makes of its merges.
+/// The value of `name` in the batch alone, with its merges applied by an operator.
 fn alone(batch: &WriteBatchWithIndex, family: Option<&ColumnFamily>, name: &[u8]) -> BatchValue {
     let operator = base::merge::builtin("stringappend");
     batch.get_from_batch(family, name, operator.as_deref()).unwrap()
@@ -253,7 +255,7 @@ fn a_batch_alone_tells_what_it_can() {
         let family = db.default_column_family();
         let mut batch = random_batch(&mut rng, &family, 60);
         for round in 0..2 {
-            // A key that was read with a family is read without one, and the other way round, the same.
+            // A key can be read with its family and without it, in any order, with the same result.
             for number in 0..40 {
                 let name = format!("k{number:02}").into_bytes();
                 let named = alone(&batch, Some(&family), &name);
@@ -266,7 +268,7 @@ fn a_batch_alone_tells_what_it_can() {
                     BatchValue::Absent | BatchValue::Deleted => {
                         (None, over_nothing.map(|value| value.to_vec()))
                     }
-                    // Over nothing the operands have a value.
+                    // Without a base value, the operands have a merged value.
                     BatchValue::MergeInProgress => (None, over_nothing.is_none().then(Vec::new)),
                 };
                 assert_eq!(found, wanted, "{round}");
@@ -275,7 +277,7 @@ fn a_batch_alone_tells_what_it_can() {
                 operate(&mut rng, &family, &mut batch, number);
             }
         }
-        // Written where it is, it stays, and is written again.
+        // A batch written in place is unchanged, and can be written again.
         let count = batch.count();
         batch.write_to(&db, &WriteOptions::default()).unwrap();
         batch.write_to(&empty, &WriteOptions::default()).unwrap();
@@ -299,7 +301,7 @@ fn merges_without_base_or_operator_are_in_progress() {
     assert_eq!(alone(&batch, None, b"m"), BatchValue::Value(b"2,3".to_vec()));
     let without = batch.get_from_batch(None, b"m", None).unwrap();
     assert_eq!(without, BatchValue::MergeInProgress);
-    // A key's order is that of the comparator it was made with.
+    // The order of keys is that of the comparator given at the creation of the batch.
     let mut backwards = WriteBatchWithIndex::with_comparator(UserComparator::ReverseBytewise);
     backwards.put(b"a", b"1");
     backwards.delete_range(b"z", b"b");

@@ -1,4 +1,5 @@
-//! The database as its users see it: scripts under `tests/testdata/behaviour`, in the words of [`dbtest::commands`].
+//! Scripts of user operations on a database, under `tests/testdata/behaviour`, in the commands of
+//! [`dbtest::commands`].
 
 use dbtest::commands::Session;
 use testkit::datadriven;

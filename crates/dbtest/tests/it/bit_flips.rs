@@ -1,5 +1,5 @@
-//! One bit of every byte of a small database, flipped, a byte at a time: whoever reads it must notice, and nobody may be told a
-//! wrong row.
+//! One bit of every byte of a small database is flipped, one byte at a time: some reader must detect it, and
+//! no reader may get a wrong row.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,22 +12,22 @@ use dbtest::small::{self, DIR, SmallDatabase};
 use esker::{Db, Error, Event, EventListener, FileChecksumGenFactory, Options, RecoveryMode};
 use vfs::{FileSystem, MemFs};
 
-/// Who noticed.
+/// The operation that detected a flip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Finder {
     /// The open failed.
     Open,
-    /// The open succeeded and told its listeners that part of a WAL was dropped.
+    /// The open succeeded and reported to its listeners that part of a WAL was dropped.
     OpenDropped,
     /// `Db::verify_checksum` or `Db::verify_file_checksums`.
     Verify,
-    /// A read, where nothing before noticed.
+    /// A read, after the earlier operations have detected nothing.
     Read,
-    /// Nobody: nothing depends on it.
+    /// No operation: the byte is not used.
     Nobody,
 }
 
-/// Counts what recovery dropped.
+/// Counts the records that recovery dropped.
 #[derive(Default)]
 struct Dropped(AtomicU32);
 
@@ -39,7 +39,7 @@ impl EventListener for Dropped {
     }
 }
 
-/// Why nobody needs to notice a flip at `at` of a file; `None` if somebody must.
+/// The reason why a flip at `at` of a file need not be detected; `None` if it must be.
 fn unused(name: &str, bytes: &[u8], at: usize, checksums: bool) -> Option<&'static str> {
     match filename::parse(name)? {
         FileKind::Identity => Some("the MANIFEST holds the id; esker verify compares them"),
@@ -53,7 +53,7 @@ fn unused(name: &str, bytes: &[u8], at: usize, checksums: bool) -> Option<&'stat
     }
 }
 
-/// What became of it, by kind of file.
+/// The number of detections, by kind of file and by operation.
 #[derive(Default)]
 struct Tally(BTreeMap<(&'static str, Finder), u32>);
 
@@ -78,7 +78,8 @@ fn kind(name: &str) -> &'static str {
     }
 }
 
-/// Opens what lies in `fs` and reads all of it, and says who noticed. Panics for a wrong row.
+/// Opens the database in `fs`, reads all of it, and returns the operation that detected a flip. Panics for a
+/// wrong row.
 fn look(what: &str, whole: &SmallDatabase, options: &Options, in_wal: bool, writable: bool) -> Finder {
     let dropped = Arc::new(Dropped::default());
     let options = Options {
@@ -121,13 +122,14 @@ fn look(what: &str, whole: &SmallDatabase, options: &Options, in_wal: bool, writ
     }
 }
 
-/// An error tells which file it is about.
+/// Checks that an error names its file.
 fn reported(what: &str, error: &Error, finder: Finder) -> Finder {
     assert!(error.file().is_some(), "{what}: {error} names no file");
     finder
 }
 
-/// Bits of a byte to flip: one by chance, or all where the environment asks for them, and in a WAL, which is short.
+/// The bits of a byte to flip: a random one, or all if the environment asks for it, and in a WAL, which is
+/// short.
 fn bits(rng: &mut testkit::TestRng, in_wal: bool) -> Vec<u32> {
     match std::env::var_os("ESKER_ALL_BITS") {
         None if !in_wal => vec![rng.u32(0..8)],
@@ -135,7 +137,8 @@ fn bits(rng: &mut testkit::TestRng, in_wal: bool) -> Vec<u32> {
     }
 }
 
-/// In tables and blob files, which hold most of the bytes, only every so many bytes are tried, unless the environment asks for all bits.
+/// The distance between tested bytes: tables and blob files have most of the bytes, and not all are tested
+/// unless the environment asks for all bits.
 fn stride(name: &str) -> usize {
     match kind(name) {
         "table" | "blob file" if std::env::var_os("ESKER_ALL_BITS").is_none() => 3,
@@ -174,13 +177,13 @@ fn every_byte(checksums: FileChecksumGenFactory) {
                 let may_pass = unused(name, good, at, checksums != FileChecksumGenFactory::None);
                 assert!(
                     finder != Finder::Nobody || may_pass.is_some(),
-                    "{what}: nobody noticed\n{tally}"
+                    "{what}: the flip was not detected\n{tally}"
                 );
                 if in_wal {
                     let finder = look(&what, &whole, &strict, true, false);
                     assert_eq!(finder, Finder::Open, "{what}: absolute consistency");
                 }
-                // Recovery for writing takes other ways; what it does to the directory is not to be seen by the next.
+                // Recovery for writing uses other code, on a copy, because it changes the directory.
                 if kind(name) != "table" || rng.one_in(16) {
                     let copy = MemFs::new();
                     for (name, _) in &whole.files {
@@ -195,7 +198,7 @@ fn every_byte(checksums: FileChecksumGenFactory) {
                     let finder = look(&what, &whole, &options, in_wal, true);
                     assert!(
                         finder != Finder::Nobody || may_pass.is_some(),
-                        "{what}: nobody noticed when opened for writing"
+                        "{what}: the flip was not detected by an open for writing"
                     );
                 }
             }

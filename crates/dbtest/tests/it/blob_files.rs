@@ -1,4 +1,4 @@
-//! Values in blob files: written by flushes and compactions, collected, and RocksDB's.
+//! Blob files: written by flushes and compactions, garbage-collected, and exchanged with RocksDB.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -19,7 +19,7 @@ use vfs::{Action, FaultFs, FileSystem, MemFs, Op, Rule, UnsyncedPolicy};
 
 const DIR: &str = "/db";
 
-/// Values of 100 bytes and more go to blob files, nothing is compacted unless asked for.
+/// Values of 100 bytes and more go to blob files; compactions run only on request.
 fn options(fs: Arc<dyn FileSystem>) -> Options {
     let mut options = Options {
         create_if_missing: true,
@@ -42,7 +42,7 @@ fn key(i: u32) -> Vec<u8> {
     format!("key{i:04}").into_bytes()
 }
 
-/// A value of `len` bytes that tells `i` and `round`.
+/// A value of `len` bytes that contains `i` and `round`.
 fn value(i: u32, round: u32, len: usize) -> Vec<u8> {
     let mut value = format!("{i}/{round}/").into_bytes();
     value.resize(len.max(value.len()), b'x');
@@ -66,7 +66,7 @@ fn rows(db: &Db) -> Rows {
     rows_at(db, None)
 }
 
-/// What a snapshot sees.
+/// The rows at a snapshot.
 fn rows_at(db: &Db, snapshot: Option<Snapshot>) -> Rows {
     let mut rows = BTreeMap::new();
     let mut iterator = db.iter(&ReadOptions {
@@ -82,13 +82,14 @@ fn rows_at(db: &Db, snapshot: Option<Snapshot>) -> Rows {
     rows
 }
 
-/// The blob files in a directory.
+/// The names of the blob files in a directory.
 fn on_disk(fs: &dyn FileSystem, dir: &Path) -> BTreeSet<String> {
     let names = fs.list(dir).unwrap();
     names.into_iter().filter(|name| name.ends_with(".blob")).collect()
 }
 
-/// The directory holds exactly the blob files in use, and what MANIFEST and tables say of them is so.
+/// Checks that the directory contains exactly the live blob files, and that they agree with the MANIFEST and
+/// the tables.
 fn check(db: &Db, fs: &dyn FileSystem, dir: &Path) {
     let family = db.default_column_family();
     let files = db.blob_files(&family);
@@ -122,7 +123,7 @@ fn large_values_leave_the_tables() {
     let files = db.blob_files(&db.default_column_family());
     assert_eq!(files.len(), 1);
     assert_eq!(files[0].total_blob_count, 50, "99 bytes stay");
-    // Header of 30 and footer of 32 bytes; a record's header of 32, its key, its value.
+    // A file has a header of 30 bytes and a footer of 32; a record has a header of 32, its key and its value.
     assert_eq!(files[0].total_blob_bytes, 50 * (32 + 7 + 100));
     assert_eq!(files[0].size, 50 * (32 + 7 + 100) + 62);
     let mut sum = FileCrc32c::new();
@@ -149,7 +150,7 @@ fn large_values_leave_the_tables() {
     check(&db, &fs, Path::new(DIR));
 }
 
-/// An entity of version 2, as RocksDB 11 writes it: an inline column and one in a blob file.
+/// The bytes of blob files count in the statistics of flushes and compactions.
 #[test]
 fn blob_files_count_among_what_jobs_read_and_write() {
     let (_, mut options) = in_memory();
@@ -162,7 +163,7 @@ fn blob_files_count_among_what_jobs_read_and_write() {
     let of_values = 100 * 10_000;
     let flushed = ticker(Ticker::FlushWriteBytes);
     assert!((of_values..of_values * 2).contains(&flushed), "{flushed}");
-    // All values are written again, to another blob file.
+    // All values are rewritten to another blob file.
     rewrite(&db);
     for bytes in [Ticker::CompactReadBytes, Ticker::CompactWriteBytes] {
         let moved = ticker(bytes);
@@ -172,7 +173,7 @@ fn blob_files_count_among_what_jobs_read_and_write() {
 
 fn entity_with_blob(inline: &[u8], index: &[u8]) -> Vec<u8> {
     let mut entity = vec![2, 2];
-    // Bytes of the sizes of names, of those of values, of the names; types; sizes; names; values.
+    // The bytes of the sizes of names, of the sizes of values, and of the names; types; sizes; names; values.
     entity.extend_from_slice(&[2, 2, 2, 0x01, 0x11, 1, 1, inline.len() as u8, index.len() as u8]);
     entity.extend_from_slice(b"ab");
     entity.extend_from_slice(inline);
@@ -180,14 +181,15 @@ fn entity_with_blob(inline: &[u8], index: &[u8]) -> Vec<u8> {
     entity
 }
 
-/// Columns that RocksDB 11 put into blob files stay readable: tables that compactions write know which files they need.
+/// Columns that RocksDB 11 put into blob files stay readable: compactions record which blob files their
+/// tables need.
 #[test]
 fn columns_in_blob_files_survive_compactions() {
     for collected in [false, true] {
         let (fs, mut options) = in_memory();
         options.column_family.enable_blob_garbage_collection = collected;
         options.column_family.blob_garbage_collection_age_cutoff = 1.0;
-        // A blob file and a table, found by repair.
+        // A repair finds a blob file and a table.
         fs.create_dir_all(Path::new(DIR)).unwrap();
         let cmp = base::InternalComparator::new(base::UserComparator::Bytewise);
         let create = |path: &Path| fs.create(path, &Default::default()).unwrap();
@@ -215,7 +217,7 @@ fn columns_in_blob_files_survive_compactions() {
         table.finish().unwrap();
         Db::repair(&options, DIR).unwrap();
         let db = Db::open(&options, DIR).unwrap();
-        // A key is overwritten.
+        // One key is overwritten.
         put(&db, [0], 1, 300);
         flush(&db);
         for _ in 0..3 {
@@ -240,7 +242,8 @@ fn columns_in_blob_files_survive_compactions() {
     }
 }
 
-/// A crash may leave tables beside those they were compacted to, and repair takes both: their blobs are not twice as many.
+/// After a crash, inputs and outputs of a compaction may both exist, and repair uses both: their blobs are
+/// counted once.
 #[test]
 fn what_repair_finds_twice_is_no_garbage() {
     let (fs, options) = in_memory();
@@ -326,7 +329,7 @@ fn garbage_is_counted_and_files_go_with_their_last_value() {
     assert_eq!(
         property(&db, "live-blob-file-garbage-size"),
         0,
-        "nobody has looked"
+        "the garbage has not been counted yet"
     );
     rewrite(&db);
     let files = db.blob_files(&db.default_column_family());
@@ -335,7 +338,7 @@ fn garbage_is_counted_and_files_go_with_their_last_value() {
         .map(|file| (file.garbage_blob_count, file.total_blob_count));
     assert_eq!(counts.collect::<Vec<_>>(), [(31, 40), (0, 30)]);
     assert_eq!(property(&db, "live-blob-file-garbage-size"), 31 * (32 + 7 + 200));
-    // A reader keeps what nobody else needs any more.
+    // A reader keeps a blob file that is no longer needed otherwise.
     let mut reader = db.iter(&ReadOptions::default());
     reader.seek(&key(35));
     put(&db, 30..40, 2, 200);
@@ -435,7 +438,7 @@ fn blobs_are_counted() {
     assert_eq!(count(Ticker::BlobDbBlobFileBytesWritten), 2 * written);
 }
 
-/// With `allow_unprepared_value` an iterator reads the blobs that are asked for, and no others.
+/// With `allow_unprepared_value` an iterator reads only the blobs that are requested.
 #[test]
 fn values_are_read_when_they_are_asked_for() {
     use base::statistics::{Statistics, Ticker};
@@ -474,7 +477,7 @@ fn values_are_read_when_they_are_asked_for() {
             false => iter.next(),
             true => iter.prev(),
         };
-        // The merge needs what it merges into; nobody else reads anything.
+        // Only the merge needs its base value; no other blob is read.
         let mut keys = Vec::new();
         let read = blobs(&mut || {
             let mut iter = db.iter(&lazy);
@@ -497,7 +500,7 @@ fn values_are_read_when_they_are_asked_for() {
         assert_eq!(read, 1);
         keys.sort();
         assert!(keys.iter().eq(expected.keys()));
-        // Every other one, twice, and turning round behind it.
+        // Every other value is requested, twice, with a change of direction after it.
         let read = blobs(&mut || {
             let mut iter = db.iter(&lazy);
             start(&mut iter);
@@ -527,10 +530,10 @@ fn values_are_read_when_they_are_asked_for() {
             }
             iter.status().unwrap();
         });
-        // 49 blobs, the turn, and the merge.
+        // Half of 49 blobs, the change of direction, and the merge.
         assert!(read <= 27, "{read}");
     }
-    // What one reads one after the other is what one reads otherwise.
+    // Values read in this order are the same as values read otherwise.
     assert!(
         db.iter(&ReadOptions::default())
             .unprepared_value()
@@ -539,7 +542,7 @@ fn values_are_read_when_they_are_asked_for() {
     );
 }
 
-/// A blob that cannot be read fails who asks for it, and nobody else.
+/// An unreadable blob fails the reads that request it, and no others.
 #[test]
 fn a_damaged_value_is_told_where_it_is_asked_for() {
     let (fs, options) = in_memory();
@@ -656,7 +659,7 @@ fn what_is_collected_goes_where_the_options_say_now() {
     check(&db, &fs, Path::new(DIR));
 }
 
-/// Blobs in all files, garbage among them.
+/// The number of blobs in all files, including garbage.
 fn total_blobs(db: &Db) -> u64 {
     let files = db.blob_files(&db.default_column_family());
     files.iter().map(|file| file.total_blob_count).sum()
@@ -679,7 +682,7 @@ fn versions_behind_newer_ones_leave_the_tables_sooner() {
         let seen = || rows_at(&db, Some(old.clone()));
         assert_eq!(seen(), old_rows);
         let now = rows(&db);
-        // Where all blob files are emptied, they go to new ones.
+        // If all blob files are collected, their values go to new ones.
         rewrite(&db);
         assert_eq!(total_blobs(&db), expected);
         assert_eq!((seen(), rows(&db)), (old_rows, now.clone()));
@@ -690,7 +693,7 @@ fn versions_behind_newer_ones_leave_the_tables_sooner() {
     }
 }
 
-/// What is newer may come later: then it is the compaction that brings them together.
+/// A newer version may be written later: then it is the compaction of both versions that detects the garbage.
 #[test]
 fn versions_that_meet_in_a_compaction_are_told_apart_there() {
     let (fs, mut options) = in_memory();
@@ -705,12 +708,12 @@ fn versions_that_meet_in_a_compaction_are_told_apart_there() {
     rewrite(&db);
     assert_eq!(total_blobs(&db), 10);
     let written = db.blob_files(&db.default_column_family());
-    // A second time it stays where it is, and no other joins it.
+    // The next compaction leaves the value in its file, and adds no other.
     rewrite(&db);
     let left = db.blob_files(&db.default_column_family());
     assert_eq!(written[0].number, left[0].number);
     assert_eq!((left.len(), left[0].garbage_blob_count), (1, 0));
-    // Without blob files they come back, as all do.
+    // Without blob files, all values return to the tables.
     db.set_options(&db.default_column_family(), &[("enable_blob_files", "false")])
         .unwrap();
     let all = CompactRangeOptions {
@@ -744,7 +747,8 @@ fn tables_are_compacted_for_the_garbage_of_their_blobs() {
     flush(&db);
     rewrite(&db);
     let first = db.blob_files(&db.default_column_family())[0].number;
-    // What hides them is compacted with them, so that they are known to be garbage; some stay alone in the old file.
+    // The overwritten values are compacted together with the new ones, so that they are counted as garbage;
+    // some live values stay in the old file.
     put(&db, 0..14, 1, 150);
     flush(&db);
     let whole = CompactRangeOptions::default();
@@ -757,7 +761,7 @@ fn tables_are_compacted_for_the_garbage_of_their_blobs() {
     check(&db, &fs, Path::new(DIR));
 }
 
-/// Removes, keeps or reads by what the key says.
+/// Removes rows, keeps them or reads their values, depending on the key.
 struct ByKey;
 
 impl CompactionFilter for ByKey {
@@ -824,7 +828,7 @@ fn filters_and_merges_see_blobs() {
     let counts = files
         .iter()
         .map(|file| (file.garbage_blob_count, file.total_blob_count));
-    // Removed, made short, and merged anew; what the merges made are blobs as well.
+    // Some values are removed, shortened or merged; merged values are blobs too.
     assert_eq!(counts.collect::<Vec<_>>(), [(3, 10), (0, 2)]);
     check(&db, &fs, Path::new(DIR));
 }
@@ -899,7 +903,7 @@ fn checkpoints_secondaries_and_repairs_have_them() {
         .unwrap();
     let secondary = Db::open_as_secondary(&options, DIR, "/own").unwrap();
     assert_eq!(rows(&secondary), expected);
-    // The secondary reads on when the primary has deleted what it reads.
+    // The secondary can still read after the primary has deleted the files that it reads.
     put(&db, 0..40, 10, 150);
     flush(&db);
     rewrite(&db);
@@ -917,7 +921,7 @@ fn checkpoints_secondaries_and_repairs_have_them() {
         if wal {
             let db = Db::open(&options, DIR).unwrap();
             put(&db, 100..120, 0, 150);
-            // What the WAL holds has no file yet.
+            // Rows in the WAL are in no file yet.
             std::mem::forget(db);
         }
         let fs = fs.crash_clone(&mut base::env::Rng::with_seed(1), UnsyncedPolicy::Keep);
@@ -936,7 +940,7 @@ fn checkpoints_secondaries_and_repairs_have_them() {
     }
 }
 
-/// The entries of blobs in a cache.
+/// The number of blobs in a cache.
 fn cached_blobs(cache: &BlockCache) -> usize {
     let roles = cache.usage_by_role(None);
     let blobs = roles.iter().find(|usage| usage.role == EntryRole::BlobValue);
@@ -957,7 +961,7 @@ fn values_are_kept_in_a_cache() {
         let mut db = Db::open(&options, DIR).unwrap();
         put(&db, 0..20, 0, 200);
         flush(&db);
-        assert_eq!(cached_blobs(&cache), 0, "nobody asked yet");
+        assert_eq!(cached_blobs(&cache), 0, "no blob was read yet");
         let family = db.default_column_family();
         let memory_alone = ReadOptions {
             read_tier: ReadTier::BlockCache,
@@ -972,7 +976,7 @@ fn values_are_kept_in_a_cache() {
         assert_eq!(cached_blobs(&cache), 0, "fill_cache is false");
         assert_eq!(rows(&db).len(), 20);
         assert_eq!(cached_blobs(&cache), 20);
-        // From here on no blob file can be read.
+        // From now on no blob file is readable.
         faults.add(
             Rule::new(Action::Fail(ErrorKind::Io))
                 .on([Op::Read])
@@ -1006,7 +1010,7 @@ fn values_are_kept_in_a_cache() {
     }
 }
 
-/// A MultiGet reads the blobs of a file from its front to its back.
+/// A MultiGet reads the blobs of a file from its start to its end.
 #[test]
 fn many_blobs_are_read_in_their_order() {
     let mem = MemFs::new();
@@ -1014,7 +1018,7 @@ fn many_blobs_are_read_in_their_order() {
     let options = options(Arc::new(faults.clone()));
     let db = Db::open(&options, DIR).unwrap();
     let mut rng = testkit::rng();
-    // Keys in the order of the table, blobs in two files.
+    // Keys in the order of the table, with blobs in two files.
     put(&db, 0..50, 0, 300);
     flush(&db);
     put(&db, 50..100, 0, 300);
@@ -1043,7 +1047,7 @@ fn many_blobs_are_read_in_their_order() {
     assert!(read.is_sorted(), "one file after the other");
 }
 
-/// Rows of random sizes come, go and are compacted under random options, and are what a map says.
+/// Rows of random sizes are written, deleted and compacted under random options, and agree with a map.
 #[test]
 fn random_histories_are_what_a_map_says() {
     let mut rng = testkit::rng();
@@ -1112,7 +1116,8 @@ fn random_histories_are_what_a_map_says() {
     }
 }
 
-/// Wherever a crash comes while a flush or a compaction writes blob files and tables, nothing is lost and nothing is left over.
+/// After a crash at any moment while a flush or a compaction writes blob files and tables, no row is lost and
+/// no file is left over.
 #[test]
 fn a_crash_between_blob_file_and_table_loses_nothing() {
     let work = |fs: Arc<dyn FileSystem>| -> base::Result<()> {
@@ -1131,7 +1136,7 @@ fn a_crash_between_blob_file_and_table_loses_nothing() {
         db.compact_range(&db.default_column_family(), &whole, None, None)?;
         db.close()
     };
-    // What is there before.
+    // The contents of the database before the work.
     let start = MemFs::new();
     let db = Db::open(&options(Arc::new(start.clone())), DIR).unwrap();
     put(&db, 0..8, 0, 200);
@@ -1172,7 +1177,8 @@ fn a_crash_between_blob_file_and_table_loses_nothing() {
     assert!(left_over > 0, "no crash left a blob file without its table");
 }
 
-/// The disk is full while a blob file is written: the reason is told, reads go on, nothing is left behind.
+/// The disk becomes full while a blob file is written: the error is reported, reads continue, and no file is
+/// left over.
 #[test]
 fn a_full_disk_leaves_no_blob_file_behind() {
     for op in [Op::Create, Op::Append, Op::Sync, Op::Close] {
@@ -1199,7 +1205,7 @@ fn a_full_disk_leaves_no_blob_file_behind() {
             let error = failed.unwrap_err();
             assert!(error.to_string().contains("injected fault"), "{op:?}: {error}");
             assert!(error.to_string().contains(".blob"), "{op:?}: {error}");
-            // After a compaction without room writes go on.
+            // After a compaction without space, writes continue.
             assert_eq!(property(&db, "background-errors"), u64::from(!in_compaction));
             assert_eq!(rows(&db).len(), 20, "reads go on");
             faults.clear_rules();
@@ -1214,7 +1220,7 @@ fn a_full_disk_leaves_no_blob_file_behind() {
     }
 }
 
-/// What a tool that ran well said.
+/// The output of a tool, which must succeed.
 fn run(command: &mut Command) -> String {
     let out = command.output().unwrap();
     assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
@@ -1228,7 +1234,7 @@ fn random_value(rng: &mut TestRng) -> Vec<u8> {
     value
 }
 
-/// RocksDB reads our blob files, goes on with them, and so do we with its.
+/// RocksDB and Esker each read and continue a database with blob files of the other.
 #[test]
 fn rocksdb_goes_on_with_ours_and_we_with_its() {
     let mut rng = testkit::rng();
@@ -1257,7 +1263,7 @@ fn rocksdb_goes_on_with_ours_and_we_with_its() {
             }
             flush(&db);
             rewrite(&db);
-            // What it sees of the next round's keys lies in blob files from fewer bytes on.
+            // From the next round on, values in blob files are shorter.
             if round < 3 {
                 held = Some(db.snapshot());
             }
@@ -1287,7 +1293,7 @@ fn rocksdb_goes_on_with_ours_and_we_with_its() {
                 found.insert(bytes(key), bytes(value));
             }
             assert!(found == model, "ldb reads other rows, {compression:?}");
-            // It opens the database for writing, puts, and compacts all of it, blobs among it.
+            // The tool opens the database for writing, puts a row, and compacts everything, including blobs.
             for arguments in [&["put", "ldb", "a row of its own"][..], &["compact"]] {
                 let mut ldb = oracle::ldb().unwrap();
                 ldb.args(arguments)

@@ -1,4 +1,4 @@
-//! The block cache as users of a database see it.
+//! The block cache in an open database.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use esker::{
 };
 use vfs::MemFs;
 
-/// Where tables are small, and so are the blocks of their indexes.
+/// Options with small tables and small index blocks.
 fn options(fs: &Arc<MemFs>, table: BlockBasedOptions) -> Options {
     Options {
         create_if_missing: true,
@@ -48,7 +48,7 @@ fn key(table: u32, row: u32) -> Vec<u8> {
     format!("key{row:05}of{table:03}").into_bytes()
 }
 
-/// `tables` tables over the same range of keys, so that none is opened for nothing.
+/// Creates `tables` tables over the same range of keys, so that each read opens all of them.
 fn fill(db: &Db, tables: u32, rows: u32) {
     for table in 0..tables {
         for row in 0..rows {
@@ -108,7 +108,7 @@ fn the_cache_bounds_what_open_tables_take() {
         taken
     };
     let (owned, cached) = (taken(false), taken(true));
-    // A filter is a byte and more for each row.
+    // A filter has at least one byte for each row.
     assert!(owned > cached + u64::from(TABLES * ROWS), "{owned} {cached}");
 }
 
@@ -150,7 +150,7 @@ fn flushed_tables_keep_their_index_where_they_are_pinned() {
         )
         .unwrap();
         read_all(&db, 3, 100);
-        // The job may hold the tables it has merged a moment longer.
+        // A compaction may hold its input tables a moment longer.
         testkit::wait_until("they go", || {
             pinned(EntryRole::IndexBlock) + pinned(EntryRole::FilterBlock) == 0
         });
@@ -164,7 +164,7 @@ fn a_table_opened_again_finds_what_it_left_in_the_cache() {
     let fs = Arc::new(MemFs::new());
     let cache = new_cache(8 << 20);
     let mut options = options(&fs, with_parts(&cache));
-    // One table is open at a time.
+    // Only one table can be open at a time.
     options.max_open_files = 11;
     let db = Db::open(&options, "/db").unwrap();
     fill(&db, 4, 200);
@@ -222,7 +222,7 @@ fn the_roles_of_entries_sum_up_to_the_usage() {
 #[test]
 fn databases_share_a_cache_and_never_see_each_others_blocks() {
     let cache = new_cache(1 << 20);
-    // The same files, of the same numbers, with other values in them.
+    // The databases have the same files, with equal numbers and different values.
     let databases: Vec<Db> = (0..3u8)
         .map(|number| {
             let db = Db::open(&options(&Arc::new(MemFs::new()), with_parts(&cache)), "/db").unwrap();
@@ -250,7 +250,7 @@ fn databases_share_a_cache_and_never_see_each_others_blocks() {
     assert_eq!(usages.iter().sum::<u64>(), cache.usage() as u64);
 }
 
-/// Lookups that found nothing in the cache while `read` ran.
+/// The number of cache misses while `read` runs.
 fn misses(cache: &BlockCache, read: impl FnOnce()) -> u64 {
     let before = cache.stats().misses;
     read();
@@ -295,7 +295,7 @@ fn compactions_put_the_successors_of_hot_blocks_into_the_cache() {
         let db = Db::open(&options(&Arc::new(MemFs::new()), table), "/db").unwrap();
         fill(&db, 2, 600);
         rewrite(&db);
-        // What was in level 0 is warm as a whole.
+        // Blocks of level 0 are all warm.
         assert_eq!(misses(&cache, || read_all(&db, 2, 600)), 0);
         cache.erase_unreferenced();
         let read_some = || {
@@ -337,7 +337,7 @@ fn blocks_of_files_that_were_replaced_leave_the_cache_if_they_are_told_to() {
         let db = Db::open(&options, "/db").unwrap();
         fill(&db, 3, 400);
         read_all(&db, 3, 400);
-        // Some of it goes down, and what an iterator holds is pinned.
+        // Some of the blocks are demoted, and blocks held by an iterator are pinned.
         cache.set_capacity(40 << 10);
         cache.set_capacity(8 << 20);
         let below = || cache.secondary_usage().unwrap().usage;
@@ -365,7 +365,8 @@ fn blocks_of_files_that_were_replaced_leave_the_cache_if_they_are_told_to() {
 
 #[test]
 fn what_nobody_asked_for_before_leaves_a_full_cache_alone() {
-    // What is left beside the blocks that are there is of any size: room for one that is compressed, and none for what it becomes.
+    // The free space in the cache varies: it suffices for a compressed block, but not for the uncompressed
+    // one.
     for capacity in (0..8).map(|n| (32 << 10) + n * 256) {
         for cache_type in [CacheType::Lru, CacheType::HyperClock] {
             for compression in [CompressionType::None, CompressionType::Lz4] {
@@ -407,20 +408,20 @@ fn leaves_a_full_cache_alone(
     options.use_direct_reads = use_direct_reads;
     let db = Db::open(&options, "/db").unwrap();
     fill(&db, 1, ROWS);
-    // While there is room everything comes in.
+    // While there is space, every block is inserted.
     hot(&db);
     let before = cache.stats();
     assert!(before.inserts > 10, "{case}: {before:?}");
     assert_eq!(misses(&cache, || hot(&db)), 0, "{case}");
 
-    // More than ten times what fits, each block once.
+    // The scan reads more than ten times the capacity, each block once.
     all(&db);
     let after = cache.stats();
     if caches_first_reads || use_direct_reads {
         assert!(after.evictions > 300, "{case}: {after:?}");
         return;
     }
-    // A few are taken for others.
+    // A few blocks are mistaken for others.
     assert!(after.evictions < 10, "{case}: {after:?}");
     assert_eq!(misses(&cache, || hot(&db)), 0, "{case}");
     let inserts = || cache.stats().inserts;

@@ -1,4 +1,5 @@
-//! Data blocks that compactions copy as they are stored: no row is another for it, RocksDB reads them, and damage is found.
+//! Data blocks that compactions copy in their stored form: rows stay the same, RocksDB reads them, and
+//! corruption is detected.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -45,7 +46,7 @@ fn rows(db: &Db) -> Rows {
     rows
 }
 
-/// Blocks copied so far, and their bytes.
+/// The number of copied blocks so far, and their bytes.
 fn copied(db: &Db) -> (u64, u64) {
     let stats = db.statistics();
     (
@@ -54,7 +55,7 @@ fn copied(db: &Db) -> (u64, u64) {
     )
 }
 
-/// Changes a few rows that lie close together, some in every way a row can be changed.
+/// Changes a few neighbouring rows, some of them in every possible way.
 fn change(rng: &mut TestRng, db: &Db, rows: &mut Rows, keys: u32) {
     let mut batch = WriteBatch::new();
     let from = rng.u32(..keys);
@@ -98,7 +99,7 @@ fn drawn(rng: &mut TestRng) -> ColumnFamilyOptions {
     family.table.separate_key_value_in_data_block = false;
     family.table.data_block_index_type = DataBlockIndexType::BinarySearch;
     family.table.block_align = false;
-    // Not every RocksDB that is asked knows all of its values.
+    // Not every tested release of RocksDB knows all values of this option.
     family.table.prepopulate_block_cache = PrepopulateBlockCache::Disable;
     family.table.block_size = *rng.pick(&[256, 1024]);
     family.paranoid_file_checks = rng.one_in(2);
@@ -170,7 +171,7 @@ fn rows_are_the_same_whether_blocks_are_copied_or_not() {
     assert!(blocks > 500, "{blocks} blocks copied, {written} bytes written");
 }
 
-/// A database whose last level is old, and an upper one whose rows lie in one corner of it.
+/// A database with an old last level, and an upper level with rows in a small part of its key range.
 fn old_and_new(rng: &mut TestRng, db: &Db) -> Rows {
     let mut model = Rows::new();
     for i in 0..3000 {
@@ -207,7 +208,7 @@ fn rocksdb_reads_what_was_copied() {
         assert!(rows(&db) == model);
         drop(db);
 
-        // Debian's RocksDB reads up to 5.
+        // The RocksDB in Debian reads versions up to 5.
         if format_version <= 5
             && let (Some(mut ldb), Some(mut sst_dump)) = (oracle::ldb(), oracle::sst_dump())
         {
@@ -267,7 +268,7 @@ fn unhex(text: &str) -> Vec<u8> {
     digits.map(byte).collect()
 }
 
-/// The only table of the last level, opened.
+/// Opens the only table of the last level.
 fn table(fs: &Arc<dyn FileSystem>, dir: &Path, number: u64) -> Arc<Table> {
     let file = fs
         .open_random(&filename::table(dir, number), &OpenOptions::default())
@@ -297,7 +298,7 @@ fn damage_in_a_block_to_be_copied_is_found() {
         let number = largest.unwrap().number;
         drop(db);
 
-        // A byte of a value, of a block in the middle: no key tells.
+        // Damages a byte of a value, in a block in the middle: no key changes.
         let path = filename::table(place.path(), number);
         let handle = {
             let table = table(&fs, place.path(), number);

@@ -1,4 +1,5 @@
-//! A data block whose checksum is wrong: `Corruption` for the reads that need it and for no others, and in the cache for none that verify.
+//! A data block with a wrong checksum: `Corruption` for exactly the reads that need it, and never in the
+//! cache for verifying reads.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -21,7 +22,7 @@ fn key(number: u32) -> Vec<u8> {
     format!("key{number:06}").into_bytes()
 }
 
-/// Each is once in the file.
+/// A value that is unique in the file.
 fn value(number: u32) -> Vec<u8> {
     format!("<value {number:06}>").repeat(4).into_bytes()
 }
@@ -54,14 +55,14 @@ fn options(way: Way, cache: &Option<Arc<BlockCache>>) -> Options {
     }
 }
 
-/// A database of one table on a disk, with a bad block in its middle.
+/// A database on disk with one table, which has a bad block in its middle.
 struct Damaged {
     dir: TempDir,
-    /// The table.
+    /// The path of the table.
     file: PathBuf,
-    /// Where the block begins.
+    /// The offset of the block.
     offset: u64,
-    /// Whose rows are in it.
+    /// The keys in the block.
     keys: Range<u32>,
 }
 
@@ -119,7 +120,7 @@ impl Damaged {
         }
     }
 
-    /// Mends the block in its file, or damages it again.
+    /// Repairs the block in its file, or damages it again.
     fn heal(&self, good: bool) {
         let mut bytes = std::fs::read(&self.file).unwrap();
         let right = value(KEYS / 2);
@@ -128,12 +129,12 @@ impl Damaged {
         let (from, to) = if good { (wrong, right) } else { (right, wrong) };
         let at = bytes.windows(from.len()).position(|found| found == from).unwrap();
         bytes[at..at + to.len()].copy_from_slice(&to);
-        // In place: the database has the file open.
+        // The file is changed in place, because the database has it open.
         let mut file = std::fs::OpenOptions::new().write(true).open(&self.file).unwrap();
         std::io::Write::write_all(&mut file, &bytes).unwrap();
     }
 
-    /// `None` where the file system knows no such way.
+    /// Opens the database; `None` if the file system does not support this way of reading.
     fn open(&self, way: Way, cache: &Option<Arc<BlockCache>>) -> Option<Db> {
         match Db::open_read_only(&options(way, cache), self.dir.path()) {
             Err(error) if matches!(way, Way::Direct) && !error.is_corruption() => None,
@@ -151,7 +152,7 @@ impl Damaged {
         assert_eq!(error.offset(), Some(self.offset), "{error}");
     }
 
-    /// `found` is what there is at `number`, or that the block is bad if it is in it.
+    /// Checks a read of `number`: its value, or `Corruption` if it is in the bad block.
     fn check(&self, number: u32, found: Result<Option<Vec<u8>>>) {
         match found {
             Ok(found) => {
@@ -165,7 +166,8 @@ impl Damaged {
         }
     }
 
-    /// Every key, by itself, with others, and by an iterator from each end and from both sides of the block.
+    /// Checks every key alone, with others, and by an iterator from each end and from both sides of the
+    /// block.
     fn check_all(&self, db: &Db, read: &ReadOptions) {
         let family = db.default_column_family();
         for number in 0..KEYS {
@@ -182,7 +184,7 @@ impl Damaged {
         iter.seek_to_first();
         self.walk(&mut iter, DbIterator::next, (0..self.keys.start).collect());
         self.is_told(&iter.status().unwrap_err());
-        // Newer versions of the first key behind the block would lie in it.
+        // Newer versions of the first key after the block could be in it.
         iter.seek_to_last();
         let behind = (self.keys.end + 1..KEYS).rev();
         self.walk(&mut iter, DbIterator::prev, behind.collect());
@@ -211,7 +213,7 @@ impl Damaged {
         assert!(!iter.valid());
     }
 
-    /// Of the bad block's keys none is found in the cache, of the others some are.
+    /// Checks that no key of the bad block is in the cache, and some other keys are.
     fn is_not_cached(&self, db: &Db) {
         let read = ReadOptions {
             read_tier: ReadTier::BlockCache,
@@ -271,7 +273,7 @@ fn a_bad_block_is_told_to_those_who_need_it_and_never_cached() {
     }
 }
 
-/// A read that does not verify leaves no block in the cache that others take for good.
+/// A read that does not verify leaves no block in the cache that verifying reads trust.
 #[test]
 fn a_block_that_nobody_verified_is_verified_by_the_first_who_asks() {
     let damaged = Damaged::new();
@@ -289,7 +291,7 @@ fn a_block_that_nobody_verified_is_verified_by_the_first_who_asks() {
                     async_io,
                     ..ReadOptions::default()
                 };
-                // Before anybody has verified: each way of reading is the first to come to the block.
+                // No read has verified the block yet: each way of reading is the first one.
                 let middle = KEYS / 2;
                 let found = [
                     db.get_opt(&unverified, &family, &key(middle)),
@@ -303,7 +305,7 @@ fn a_block_that_nobody_verified_is_verified_by_the_first_who_asks() {
                     },
                 ];
                 for found in found {
-                    // As was asked for.
+                    // An unverified read may return a wrong value.
                     assert_ne!(found.unwrap(), Some(value(middle)));
                 }
                 damaged.check_all(&db, &ReadOptions::default());
@@ -370,7 +372,7 @@ fn a_cache_smaller_than_a_block_still_reads() {
                     options.column_family.table.cache_index_and_filter_blocks = parts;
                     let db = Db::open_read_only(&options, damaged.dir.path()).unwrap();
                     damaged.check_all(&db, &ReadOptions::default());
-                    // Nobody holds anything any more.
+                    // No block is pinned any more.
                     assert!(cache.usage() <= capacity, "{} of {capacity}", cache.usage());
                 }
             }

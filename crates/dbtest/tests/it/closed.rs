@@ -1,4 +1,4 @@
-//! A database that is closed: each call says so, and nothing of its directory is touched any more.
+//! A closed database: each call fails with its error, and its directory is not accessed any more.
 
 use std::path::Path;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -29,7 +29,7 @@ fn no_wal() -> WriteOptions {
     }
 }
 
-/// Rows in a table and in a memtable.
+/// Writes rows to a table and to a memtable.
 fn fill(db: &Db) {
     for (key, value) in [(b"a", b"1"), (b"b", b"2"), (b"c", b"3")] {
         db.put(key, value).unwrap();
@@ -138,7 +138,7 @@ fn calls<'a>(db: &'a Db, family: &'a ColumnFamily, options: &'a ReadOptions) -> 
     calls
 }
 
-/// Those of them that a database open for reading has as well.
+/// The calls that a read-only database supports too.
 fn reads<'a>(db: &'a Db, family: &'a ColumnFamily, options: &'a ReadOptions) -> Calls<'a> {
     let mut calls: Calls<'a> = Vec::new();
     macro_rules! call {
@@ -206,7 +206,7 @@ fn check_closed(calls: Calls<'_>) {
     for (name, call) in calls {
         let kind = call().err().map(|error| error.kind());
         match name {
-            "close" => assert_eq!(kind, None, "it gives the outcome of the first one"),
+            "close" => assert_eq!(kind, None, "it returns the outcome of the first one"),
             _ => assert_eq!(kind, Some(ErrorKind::ShutdownInProgress), "{name}"),
         }
     }
@@ -264,7 +264,7 @@ fn each_call_after_a_close_fails_and_touches_no_file() {
         assert!(db.blob_files(&default).is_empty());
         let history: Vec<_> = db.get_stats_history(0, u64::MAX).collect();
         assert!(matches!(&history[..], [Err(error)] if error.kind() == ErrorKind::ShutdownInProgress));
-        // Calls that describe the handle and memory still answer.
+        // Calls about the handle and about memory still succeed.
         assert_eq!(db.path(), Path::new(DIR));
         assert_eq!(db.latest_sequence_number(), snapshot.sequence_number());
         assert_eq!(db.pins().snapshots.len(), 1);
@@ -380,7 +380,7 @@ fn a_second_close_waits_for_the_first_and_has_its_outcome() {
     let db = Db::open(&options(Arc::new(faults.clone())), DIR).unwrap();
     db.put_opt(&no_wal(), &db.default_column_family(), b"a", b"1")
         .unwrap();
-    // The flush of what no WAL holds waits, and then fails.
+    // The flush of rows without a WAL waits, and then fails.
     let (begun, begins): (Sender<()>, Receiver<()>) = channel();
     let (goes_on, may_go_on): (Sender<()>, Receiver<()>) = channel();
     let (begun, may_go_on) = (Mutex::new(begun), Mutex::new(may_go_on));
@@ -407,7 +407,7 @@ fn a_second_close_waits_for_the_first_and_has_its_outcome() {
     assert!(db.close().is_err());
 }
 
-/// The last handle closes the database; iterators, snapshots and prepared ingestions are handles, too.
+/// The last handle closes the database; iterators, snapshots and prepared ingestions count as handles.
 #[test]
 fn what_reads_keeps_a_dropped_database_open() {
     type Keeper = Box<dyn std::any::Any>;
@@ -472,12 +472,12 @@ fn what_reads_keeps_a_dropped_database_open() {
         let db = Db::open(&options, DIR).unwrap();
         assert_eq!(&value[..], b"1", "{name}");
         assert_eq!(db.get(b"d").unwrap().as_deref(), Some(&b"4"[..]), "{name}");
-        // A prepared ingestion has taken its files back, or this open has.
+        // The prepared ingestion has removed its files, or this open has.
         assert_eq!(db.get(b"z").unwrap(), None);
     }
 }
 
-/// Threads in the middle of calls see the close as an error of one of them, and nothing half done.
+/// Threads within calls get the close as an error of a call, and no call is half done.
 #[test]
 fn calls_that_meet_a_close_end_by_it() {
     for round in 0..5u32 {
@@ -538,7 +538,7 @@ fn calls_that_meet_a_close_end_by_it() {
             db.close().unwrap();
             writer.join().unwrap()
         });
-        // The directory is free, and holds what was acknowledged.
+        // The directory is unlocked, and has every acknowledged row.
         let again = Db::open(&options, DIR).unwrap();
         for at in 0..written {
             assert!(
@@ -549,7 +549,8 @@ fn calls_that_meet_a_close_end_by_it() {
     }
 }
 
-/// A file system that panics while a database closes: the close ends all the same, says so, and gives everything back.
+/// A panic of the file system during a close: the close completes, returns the error, and releases all
+/// resources.
 #[test]
 fn a_panic_of_the_file_system_ends_no_close_half_way() {
     for (op, ending) in [
@@ -565,7 +566,7 @@ fn a_panic_of_the_file_system_ends_no_close_half_way() {
         let db = Db::open(&options(Arc::new(faults.clone())), DIR).unwrap();
         fill(&db);
         let family = db.default_column_family();
-        // Rows that no WAL holds are flushed.
+        // Rows without a WAL are flushed.
         db.put_opt(&no_wal(), &family, b"e", b"5").unwrap();
         let panics = Action::Call(Arc::new(|_, _| panic!("the file system panics")));
         let rule = Rule::new(panics).on([op]);
@@ -575,10 +576,10 @@ fn a_panic_of_the_file_system_ends_no_close_half_way() {
         });
         let closed = db.close();
         assert!(faults.fired(rule) > 0, "{what}");
-        // The thread that deletes files outlives a panic, and what it did not delete the next open does.
+        // The thread that deletes files survives a panic, and the next open deletes the remaining files.
         if op != Op::Remove {
             let error = closed.as_ref().unwrap_err();
-            // The close returns the failure that a background job has left.
+            // The close returns the error that a background job has left.
             let told = [ErrorKind::Panicked, ErrorKind::ReadOnly];
             assert!(told.contains(&error.kind()), "{what}: {error}");
             assert!(
@@ -592,7 +593,7 @@ fn a_panic_of_the_file_system_ends_no_close_half_way() {
             "{what}: its outcome"
         );
         faults.clear_rules();
-        // The lock is free, and no thread is left.
+        // The lock is released, and no thread remains.
         let again = Db::open(&options(Arc::new(mem)), DIR).unwrap();
         for key in [b"a", b"b", b"c", b"d"] {
             assert!(again.get(key).unwrap().is_some(), "{what}");

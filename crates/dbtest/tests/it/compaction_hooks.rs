@@ -1,4 +1,5 @@
-//! What users have to say about compactions: filters, partitioners, collectors of table properties; and what goes without a compaction.
+//! User code in compactions: filters, partitioners, collectors of table properties; and rows dropped without
+//! a compaction.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -15,7 +16,7 @@ use tempfile::TempDir;
 use testkit::oracle;
 use vfs::MemFs;
 
-/// What was told: plans, and properties of tables.
+/// The recorded events: plans, and properties of tables.
 #[derive(Default)]
 struct Told {
     plans: Mutex<Vec<String>>,
@@ -90,7 +91,7 @@ fn keys(db: &Db) -> String {
     keys.join(" ")
 }
 
-/// By the first letter of a key: `r` removes, `p` purges, `c` changes, `s` skips up to `t`.
+/// A filter by the first letter of a key: `r` removes, `p` purges, `c` changes, `s` skips up to `t`.
 struct Filters {
     flushes: bool,
     made: AtomicUsize,
@@ -151,7 +152,7 @@ fn filters_see_every_row_that_is_compacted() {
         put_all(&db, &["b", "p2", "r1", "s3"]);
         flush_and_settle(&db);
         assert_eq!(keys(&db), "a b c p1 p2 r1 s1 s2 s3 t", "flushes filter nothing");
-        // A snapshot keeps nothing from a filter.
+        // A snapshot does not protect rows from a filter.
         let snapshot = db.snapshot();
         db.put(b"u", b"value of u").unwrap();
         compact(&db);
@@ -163,7 +164,8 @@ fn filters_see_every_row_that_is_compacted() {
         );
         let all_manual = |contexts: &[FilterContext]| contexts.iter().all(|own| own.is_manual_compaction);
         assert!(all_manual(&filters.contexts.lock().unwrap()));
-        // What is at the bottom already is seen again: by this compaction, or by the one that the release of the snapshot is reason for.
+        // Rows at the bottom are filtered again, by this compaction or by the one after the release of the
+        // snapshot.
         drop(snapshot);
         compact(&db);
         assert_eq!(keys(&db), "a b c=changed t u", "{style}");
@@ -207,7 +209,7 @@ fn files_of_levels_end_where_a_partitioner_says() {
     )
     .unwrap();
     flush_and_settle(&db);
-    // It overlaps nothing, but has keys that are to be apart: it is rewritten.
+    // The file overlaps no other, but contains keys of several partitions: it is rewritten.
     compact(&db);
     let ranges = |db: &Db| -> Vec<String> {
         let mut files = db.live_files();
@@ -228,7 +230,7 @@ fn files_of_levels_end_where_a_partitioner_says() {
     assert_eq!(ranges(&db), ["L6 a1..a1", "L6 c2..c2"]);
     put_all(&db, &["b1", "b2"]);
     flush_and_settle(&db);
-    // It lies in one partition, and moves.
+    // The file is within one partition, and is moved.
     compact(&db);
     assert_eq!(ranges(&db), ["L6 a1..a1", "L6 b1..b2", "L6 c2..c2"]);
     files::check(&db).unwrap();
@@ -264,7 +266,7 @@ fn a_partitioner_is_kept_in_the_options_file() {
             String::from_utf8_lossy(&output.stderr)
         );
     }
-    // Nobody names it: it is the one of before.
+    // The options name no partitioner: the one of the last open is used.
     let db = Db::open(&Options::default(), &path).unwrap();
     put_all(&db, &["aa2", "ab2"]);
     compact(&db);
@@ -274,7 +276,7 @@ fn a_partitioner_is_kept_in_the_options_file() {
         .map(|file| file.smallest_key)
         .collect();
     starts.sort();
-    // Where ldb has put what was there into files by prefix, the new rows come in between.
+    // If ldb has divided the old rows into files by prefix, the new rows are placed among them.
     match divided_before {
         true => assert_eq!(starts, [b"aa1", b"aa2", b"ab1"]),
         false => assert_eq!(starts, [b"aa1", b"ab1"]),
@@ -341,7 +343,7 @@ fn collectors_give_tables_properties_and_mark_them() {
     db.delete(b"b").unwrap();
     flush_and_settle(&db);
     compact(&db);
-    // Three deletions side by side: it is compacted by itself.
+    // Three adjacent deletions trigger a compaction automatically.
     for key in ["c", "d", "e"] {
         db.delete(key.as_bytes()).unwrap();
     }
@@ -425,7 +427,7 @@ fn files_under_a_range_tombstone_are_dropped_unread() {
     assert_eq!(keys(&db), "x");
     db.close().unwrap();
     let mut plans = told.plans.lock().unwrap();
-    // The file of `x` is one too if it was there when the release was noticed.
+    // The file of `x` is compacted too if it existed when the release was noticed.
     plans.dedup();
     assert_eq!(
         *plans,
@@ -437,7 +439,7 @@ fn files_under_a_range_tombstone_are_dropped_unread() {
     );
 }
 
-/// A table at the bottom that keeps, beside a deletion and another row, what only the snapshot sees.
+/// Creates a table at the bottom with a deletion, another row, and a version that only the snapshot sees.
 fn delete_under_a_snapshot(db: &Db) -> Snapshot {
     put_all(db, &["a", "b"]);
     flush_and_settle(db);
@@ -448,7 +450,7 @@ fn delete_under_a_snapshot(db: &Db) -> Snapshot {
     snapshot
 }
 
-/// Rows in tables of the default family, every version and deletion.
+/// The number of entries in tables of the default family, including every version and deletion.
 fn entries(db: &Db) -> u64 {
     let files = db.live_files().into_iter();
     files
@@ -481,13 +483,13 @@ fn what_only_a_released_snapshot_saw_goes_though_nothing_was_written_since() {
     let snapshot = delete_under_a_snapshot(&db);
     assert_eq!(entries(&db), 3);
     drop(snapshot);
-    // The end of any job is when released snapshots are looked at.
+    // Released snapshots are noticed at the end of any job.
     rewrite_family(&db, &other);
     while entries(&db) != 1 {
         std::thread::yield_now();
     }
     db.close().unwrap();
-    // Before that job is told of or behind it.
+    // The compaction is reported before or after that job.
     let plans = told.plans.lock().unwrap();
     assert!(
         plans.iter().any(|reason| reason == "BottommostFiles"),

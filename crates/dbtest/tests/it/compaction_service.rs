@@ -10,7 +10,7 @@ use esker::{
 };
 use vfs::MemFs;
 
-/// Answers every job as it is told to, and keeps what it hears.
+/// A service with fixed answers that records its calls.
 struct Service {
     schedule: Status,
     wait: Status,
@@ -55,7 +55,8 @@ impl CompactionService for Service {
     }
 }
 
-/// Two overlapping files, compacted by hand. Gives the kind of the error, the files there are then, and what the service heard.
+/// Compacts two overlapping files manually. Returns the kind of the error, the number of files afterwards,
+/// and the calls of the service.
 fn compact(schedule: Status, wait: Status) -> (Option<ErrorKind>, usize, Vec<String>) {
     let service = Arc::new(Service {
         schedule,
@@ -95,7 +96,7 @@ fn what_a_service_does_not_do_is_done_here() {
     let (error, files, heard) = compact(Status::Success, Status::UseLocal);
     assert_eq!((error, files), (None, 1));
     assert_eq!(heard, [offered, "waited", "cancelled"]);
-    // Outputs of others are not put in place, and the service hears of it.
+    // Outputs of another process are not installed, and the service is notified.
     let (error, files, heard) = compact(Status::Success, Status::Success);
     assert_eq!((error, files), (None, 1));
     assert_eq!(heard, [offered, "waited", "UseLocal", "cancelled"]);

@@ -1,4 +1,4 @@
-//! Compactions come to rest: in a database to which no rows are added there is an end of them, whatever the options say.
+//! Compactions come to an end in a database to which no rows are added, whatever the options are.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,17 +12,18 @@ use esker::{
 };
 use vfs::MemFs;
 
-/// Jobs that no database of these tests comes near to: the largest number is below 100.
+/// A number of jobs that no database of these tests reaches: the largest count is below 100.
 const MOST: usize = 300;
 
-/// Families: with plain keys and an operator that refuses some merges, with timestamps, and with an operator that refuses all.
+/// Families: with plain keys and an operator that refuses some merges, with timestamps, and with an operator
+/// that refuses all.
 const FAMILIES: [&str; 3] = ["default", "stamped", "refusing"];
 
-/// Counts the jobs that change what files there are.
+/// Counts the jobs that change the set of files.
 #[derive(Default)]
 struct Jobs {
     all: AtomicUsize,
-    /// Tables with timestamps, in which nothing can change: history never ends here.
+    /// Jobs on tables with timestamps that cannot change anything, because the history is kept permanently.
     in_vain: AtomicUsize,
 }
 
@@ -105,7 +106,7 @@ impl Case {
         }
     }
 
-    /// Overwrites, deletes and merges, and flushes.
+    /// Overwrites, deletes, merges and flushes.
     fn round(&self, round: u64) {
         let [default, stamped, refusing] = &self.families[..] else {
             panic!("three families");
@@ -146,7 +147,7 @@ impl Case {
         self.db.flush_cf(&at_once, &self.families).unwrap();
     }
 
-    /// Waits until nothing is due. The number of jobs so far; an error if there is no end of them.
+    /// Waits until no job is due. Returns the number of jobs so far; an error if they do not end.
     fn rest(&self) -> Result<usize, String> {
         loop {
             let jobs = self.jobs.all.load(Ordering::SeqCst);
@@ -172,7 +173,7 @@ impl Case {
         }
     }
 
-    /// Rows under a snapshot and without, a long time, and rows again.
+    /// Writes rows with a snapshot and without, waits a long time, and writes rows again.
     fn run(self) -> Result<usize, String> {
         for round in 0..3 {
             self.round(round);
@@ -181,7 +182,7 @@ impl Case {
         self.round(3);
         self.rest()?;
         drop(snapshot);
-        // The end of a job is when released snapshots are noticed.
+        // Released snapshots are noticed at the end of a job.
         self.round(4);
         self.rest()?;
         self.clock.advance(Duration::from_secs(90 * 86_400));
