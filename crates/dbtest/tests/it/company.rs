@@ -1,5 +1,5 @@
-//! What else goes on while a history runs: a reader who checks that every snapshot is whole, and a writer with a column
-//! family of its own.
+//! Concurrent work during a history: a reader that checks the consistency of snapshots, and a writer with a
+//! column family of its own.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex};
@@ -15,7 +15,7 @@ pub const FAMILY: &str = "company";
 /// The rows of the writer's family.
 pub type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
 
-/// Two threads beside the test's own.
+/// Two threads besides that of the test.
 pub struct Company {
     pace: Arc<Pace>,
     reader: JoinHandle<()>,
@@ -23,7 +23,7 @@ pub struct Company {
 }
 
 impl Company {
-    /// Begins to work on `db`, whose family [`FAMILY`] holds `rows`.
+    /// Starts both threads on `db`, whose family [`FAMILY`] contains `rows`.
     pub fn start(db: &Db, seed: u64, rows: Rows) -> Company {
         let pace = Arc::new(Pace::default());
         pace.change(|state| state.steps = 1);
@@ -38,12 +38,12 @@ impl Company {
         Company { pace, reader, writer }
     }
 
-    /// The test makes a step, beside which both have some turns.
+    /// Counts a step of the test, during which both threads have some turns.
     pub fn step(&self) {
         self.pace.change(|state| state.steps += 1);
     }
 
-    /// Ends both and gives what the writer's family holds now. Panics if one of them did.
+    /// Ends both threads and returns the rows of the writer's family. Panics if one of them did.
     pub fn stop(self) -> Rows {
         self.pace.change(|state| state.stopped = true);
         self.reader
@@ -55,8 +55,8 @@ impl Company {
     }
 }
 
-/// How far the threads of a company may go: so many turns for each step of the test, which ties what they do to what the test does
-/// and not to the speed of the machine.
+/// Limits the progress of the threads to a number of turns for each step of the test, so that their work
+/// depends on the test and not on the speed of the machine.
 #[derive(Default)]
 struct Pace {
     state: Mutex<PaceState>,
@@ -75,7 +75,7 @@ impl Pace {
         self.changed.notify_all();
     }
 
-    /// Waits until turn number `turn` may begin, of which there are `each` beside a step; false once it never will.
+    /// Waits until turn number `turn` may begin, with `each` turns per step; false if it never will.
     fn wait_for_turn(&self, turn: u64, each: u64) -> bool {
         let state = self.state.lock().unwrap();
         let waits = |state: &mut PaceState| !state.stopped && turn >= state.steps * each;
@@ -84,7 +84,7 @@ impl Pace {
     }
 }
 
-/// Every row, in the order of keys, read in either direction.
+/// Every row in the order of keys, read in the direction given.
 pub fn rows(
     db: &Db,
     family: &ColumnFamily,
@@ -109,7 +109,7 @@ pub fn rows(
     rows
 }
 
-/// Of one snapshot all ways of reading tell the same.
+/// Checks that all ways of reading one snapshot agree.
 fn read(db: &Db, pace: &Pace, mut rng: TestRng) {
     let mut turns = 0..;
     while turns.next().is_some_and(|turn| pace.wait_for_turn(turn, 1)) {
@@ -148,7 +148,7 @@ fn read(db: &Db, pace: &Pace, mut rng: TestRng) {
     }
 }
 
-/// Writes, and finds what it wrote.
+/// Writes, and checks that reads return the writes.
 fn write(db: &Db, pace: &Pace, mut rng: TestRng, mut rows: Rows) -> Rows {
     let family = db.column_family(FAMILY).unwrap();
     let mut turns = 0..;
@@ -171,7 +171,7 @@ fn write(db: &Db, pace: &Pace, mut rng: TestRng, mut rows: Rows) -> Rows {
             ..WriteOptions::default()
         };
         db.write(&options, batch).unwrap();
-        // Its own writes are read back at once.
+        // The thread's own writes are visible at once.
         let key = format!("c{:04}", rng.u32(..400)).into_bytes();
         assert_eq!(
             db.get_opt(&ReadOptions::default(), &family, &key)

@@ -1,4 +1,5 @@
-//! What tables of each level are compressed with, and what moves though it is compressed in another way.
+//! The compression of tables at each level, and moves of tables with another compression than their new
+//! level.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -21,14 +22,14 @@ fn options(mem: &MemFs, column_family: ColumnFamilyOptions) -> Options {
     }
 }
 
-/// Rows that every compression makes smaller, without a gap between their keys.
+/// Puts compressible rows with adjacent keys.
 fn put(db: &Db, from: u32, to: u32) {
     for key in from..to {
         db.put(format!("key{key:06}").as_bytes(), &[b'v'; 100]).unwrap();
     }
 }
 
-/// The level of each table, and what it says it is compressed with; in order.
+/// The level of each table and its recorded compression, sorted.
 fn compressions(db: &Db) -> Vec<(usize, String)> {
     let properties = db.properties_of_all_tables(&db.default_column_family()).unwrap();
     let mut found: Vec<_> = db
@@ -70,7 +71,8 @@ fn each_level_has_its_compression() {
         );
         let db = Db::open(&options, DIR).unwrap();
         let family = db.default_column_family();
-        // From below, so that each file is merged into an empty level. The last one named is that of all below.
+        // From the lowest level up, so that each file is merged into an empty level. The last compression in
+        // the list applies to all lower levels.
         for level in (0..7).rev() {
             put(&db, 0, 100);
             flush(&db);
@@ -100,7 +102,8 @@ fn each_level_has_its_compression() {
     }
 }
 
-/// With dynamic level sizes the second one named is that of the first level below L0 that holds something.
+/// With dynamic level sizes, the second compression in the list is that of the first non-empty level below
+/// L0.
 #[test]
 fn levels_are_counted_from_the_base_level() {
     let mem = MemFs::new();
@@ -125,8 +128,8 @@ fn levels_are_counted_from_the_base_level() {
     expect(compressions(&db), &[(0, "NoCompression"), (6, "LZ4")]);
 }
 
-/// A database with one file in L0 that is compressed with `is`, which is to go to L6 where `wanted` is configured; opened again, so that
-/// nobody has opened the file.
+/// A database with one file in L0 with compression `is`, which will go to L6, where `wanted` is configured.
+/// It is reopened, so that the file is not open.
 fn about_to_move(is: CompressionType, wanted: CompressionType, any: bool, max_open_files: i32) -> Db {
     let mem = MemFs::new();
     let mut options = options(
@@ -153,7 +156,8 @@ fn about_to_move(is: CompressionType, wanted: CompressionType, any: bool, max_op
     db
 }
 
-/// Files moved until the database is closed: a job counts when others take it for ended already.
+/// The number of files moved until the close of the database: a job is counted after other threads see its
+/// end.
 fn moves(db: &Db) -> u64 {
     db.close().unwrap();
     db.statistics().get(Ticker::TrivialMoves)
@@ -175,7 +179,7 @@ fn a_file_moves_where_its_own_compression_is_that_of_the_level() {
 fn files_of_any_compression_move_by_option_and_are_compressed_when_merged() {
     let db = about_to_move(CompressionType::None, CompressionType::Lz4, true, -1);
     expect(compressions(&db), &[(6, "NoCompression")]);
-    // Rows among those that were moved.
+    // Rows between those that were moved.
     put(&db, 50, 60);
     flush(&db);
     db.wait_for_compact().unwrap();
@@ -210,7 +214,7 @@ fn what_is_compressed_is_counted() {
                 ticker(Ticker::BytesCompressedTo),
             );
             if compresses {
-                // Blocks of four kibibytes, of rows of 109 bytes.
+                // Blocks have four kibibytes, rows 109 bytes.
                 assert!((27..40).contains(&blocks), "{compression:?} {blocks}");
                 assert!((100_000..130_000).contains(&from), "{compression:?} {from}");
                 assert!((100..from / 2).contains(&to), "{compression:?} {to}");
@@ -221,7 +225,8 @@ fn what_is_compressed_is_counted() {
     }
 }
 
-/// Blocks that are not worth it and blocks nobody tried are counted too, and times from the level of times of blocks on.
+/// Incompressible blocks and blocks without compression are counted too, and times from the statistics level
+/// of detailed timers on.
 #[test]
 fn what_compression_takes_and_what_it_leaves_is_counted() {
     let rows = |level: StatsLevel, compression: CompressionType, threads: u32, noise: bool| {
@@ -271,7 +276,7 @@ fn what_compression_takes_and_what_it_leaves_is_counted() {
             compressed > 20 && times.count == compressed && times.sum > 0,
             "{times:?}"
         );
-        // The index.
+        // The bypassed block is the index.
         assert_eq!((rejected, bypassed.0), ((0, 0), 1));
         let (compressed, rejected, bypassed, times) = rows(
             StatsLevel::ExceptTimeForMutex,
@@ -290,7 +295,8 @@ fn what_compression_takes_and_what_it_leaves_is_counted() {
     assert!(bypassed.0 > 20 && bypassed.1 > 100_000, "{bypassed:?}");
 }
 
-/// With a rate limiter the kernel is asked to write out each mebibyte, unless something else is said; as RocksDB sanitizes it.
+/// With a rate limiter, the kernel is asked to write back each mebibyte, unless an option says otherwise:
+/// RocksDB sanitizes its options in the same way.
 #[test]
 fn a_rate_limiter_has_the_kernel_asked_as_well() {
     let created = |limited: bool, bytes_per_sync: u64, change: Option<&str>| {

@@ -1,4 +1,5 @@
-//! Writers who insert into memtables at the same time: what each of them sees, what readers see, and what waits for them.
+//! Concurrent inserts into memtables: the rows that writers and readers see, and the operations that wait for
+//! the writers.
 
 use std::cell::Cell;
 use std::cmp::Ordering as Order;
@@ -26,11 +27,11 @@ fn options() -> Options {
     }
 }
 
-/// What becomes of the next comparison of keys that a thread makes.
+/// The behaviour of the next key comparison of a thread.
 #[derive(Clone, Copy, PartialEq)]
 enum Next {
     Goes,
-    /// It waits until the gate is opened.
+    /// The comparison waits until the gate is opened.
     Stops,
     Panics,
 }
@@ -39,7 +40,7 @@ thread_local! {
     static NEXT: Cell<Next> = const { Cell::new(Next::Goes) };
 }
 
-/// Keys in the order of their bytes, and a gate in the way of threads that are inserting.
+/// A bytewise comparator with a gate that stops inserting threads.
 #[derive(Default)]
 struct Gate {
     state: Mutex<GateState>,
@@ -48,9 +49,9 @@ struct Gate {
 
 #[derive(Default)]
 struct GateState {
-    /// Those who stand before it.
+    /// The number of threads waiting at the gate.
     stopped: usize,
-    /// How many of those who come may pass.
+    /// The number of threads that may still pass.
     opened: usize,
 }
 
@@ -80,7 +81,7 @@ impl Comparator for Gate {
 }
 
 impl Gate {
-    /// Lets one pass.
+    /// Lets one thread pass.
     fn open(&self) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.opened += 1;
@@ -90,7 +91,7 @@ impl Gate {
         }
     }
 
-    /// Waits until so many stand before it.
+    /// Waits until `count` threads wait at the gate.
     fn wait_for(&self, count: usize) {
         wait_until("writers stand before the gate", || {
             self.state.lock().unwrap().stopped >= count
@@ -148,13 +149,14 @@ impl Gated {
             ..options()
         };
         let db = Db::open(&options, "/db").unwrap();
-        // Something to compare keys with.
+        // Rows to compare keys with.
         db.put(b"a", b"").unwrap();
         db.put(b"b", b"").unwrap();
         Gated { db, gate, options }
     }
 
-    /// Two rows: with one a writer keeps the queue while nobody is in the middle of more.
+    /// A write of two rows: with a single row, a writer would keep the queue while no multi-row write is in
+    /// progress.
     fn put(&self, key: &'static str) -> Write {
         let db = self.db.clone();
         Box::new(move || {
@@ -174,7 +176,7 @@ impl Gated {
         self.db.get(key.as_bytes()).unwrap().is_some()
     }
 
-    /// Runs a write in a thread of its own, with the next comparison as given.
+    /// Runs a write in a thread of its own, with this behaviour of its next comparison.
     fn start(&self, next: Next, write: Write) -> Writer {
         Writer::spawn(move || {
             NEXT.set(next);
@@ -184,9 +186,11 @@ impl Gated {
         })
     }
 
-    /// A thread that has put `key` into the WAL and stands in the middle of its insertion, without the write queue's lock.
+    /// A thread that has written `key` to the WAL and is stopped within its insertion, without the write
+    /// queue's lock.
     fn stopped(&self, key: &'static str) -> Writer {
-        // Whoever has to wait for the queue leaves it early. Who holds it meanwhile stands in its own insertion.
+        // A writer that had to wait for the queue leaves it early. The thread that holds the queue meanwhile
+        // is stopped in its own insertion.
         let holder = self.start(Next::Stops, self.put("holder"));
         self.gate.wait_for(1);
         let (begun, begins) = mpsc::channel();
@@ -196,7 +200,7 @@ impl Gated {
             put()
         };
         let stopped = self.start(Next::Stops, Box::new(write));
-        // It waits for the queue.
+        // The thread waits for the queue.
         receive("the writer", &begins).wait_until_asleep();
         self.gate.open();
         holder.join().unwrap().unwrap();
@@ -210,7 +214,7 @@ fn a_row_becomes_visible_when_all_rows_before_it_are_there() {
     let gated = Gated::new(ColumnFamilyOptions::default());
     let (db, gate) = (&gated.db, &gated.gate);
     let first = gated.stopped("first");
-    // It gets as far as its insertion although the first has not inserted, and is through with it.
+    // The second writer inserts completely although the first has not inserted.
     let second = gated.start(Next::Stops, gated.put("second"));
     gate.wait_for(2);
     let third = gated.start(Next::Goes, gated.put_one("third"));
@@ -221,7 +225,7 @@ fn a_row_becomes_visible_when_all_rows_before_it_are_there() {
     for key in ["first", "second", "third"] {
         assert!(!gated.has(key), "{key}");
     }
-    // A flush takes all of them along.
+    // A flush includes all their rows.
     let flushed = {
         let db = db.clone();
         Writer::spawn(move || db.flush(&FlushOptions::default()))
@@ -251,7 +255,8 @@ fn a_row_becomes_visible_when_all_rows_before_it_are_there() {
     );
 }
 
-/// The write between two others fails while it inserts: nothing behind it is acknowledged, what was before it is, and nobody waits for ever.
+/// A write between two others fails during its insertion: no later write is acknowledged, earlier ones are,
+/// and no thread waits indefinitely.
 fn fails_in_the_middle(gated: Gated, failing: Write, next: Next) {
     let db = &gated.db;
     db.put(b"g", b"value").unwrap();
@@ -272,7 +277,7 @@ fn fails_in_the_middle(gated: Gated, failing: Write, next: Next) {
         Next::Panics => assert_eq!(failed.join().unwrap().unwrap_err().kind(), ErrorKind::Panicked),
         _ => assert!(failed.join().unwrap().unwrap_err().is_corruption()),
     }
-    // Before the first compares keys with it.
+    // The thread-local state is dropped before the first writer compares keys with it.
     drop(turned);
     let flushing = db.clone();
     let late = [
@@ -330,7 +335,7 @@ fn nothing_behind_an_insertion_that_finds_damage_is_acknowledged() {
     fails_in_the_middle(gated, failing, Next::Goes);
 }
 
-/// A family that each writer has besides the one they share.
+/// The families that each writer has besides the shared one.
 fn families(db: &Db, count: usize) -> Vec<ColumnFamily> {
     let own = (0..count).map(|number| {
         let name = format!("family{number}");
@@ -351,7 +356,7 @@ fn number(value: Option<Vec<u8>>) -> u64 {
     value.map_or(0, |bytes| u64::from_be_bytes(bytes.try_into().unwrap()))
 }
 
-/// Ends what others do until then.
+/// Ends the work of other threads when dropped.
 struct Stops<'a>(&'a AtomicBool);
 
 impl Drop for Stops<'_> {
@@ -360,8 +365,9 @@ impl Drop for Stops<'_> {
     }
 }
 
-/// Each batch of a writer numbers all its rows alike, in two families. A snapshot shows each writer's rows with one number, which never falls from one
-/// snapshot to the next, stays what it is, and is not below what was acknowledged before the snapshot was taken.
+/// Each batch of a writer gives all its rows in two families one number. A snapshot shows the same number in
+/// all rows of a writer; the number never decreases from one snapshot to the next, stays the same within a
+/// snapshot, and is not lower than the writes acknowledged before it.
 #[test]
 fn snapshots_show_batches_whole_and_in_order_whoever_writes() {
     const WRITERS: usize = 4;
@@ -407,7 +413,7 @@ fn snapshots_show_batches_whole_and_in_order_whoever_writes() {
         let mut last = [0; WRITERS];
         let mut kept: Vec<(Snapshot, [u64; WRITERS])> = Vec::new();
         let mut rng = testkit::rng();
-        // Also if an assertion fails.
+        // The flag is also set if an assertion fails.
         let _stopped = Stops(&stop);
         for _ in 0..LOOKS {
             let promised: Vec<u64> = acknowledged.iter().map(|n| n.load(Ordering::Acquire)).collect();
@@ -451,7 +457,7 @@ fn scan(db: &Db, family: &ColumnFamily) -> Rows {
     rows
 }
 
-/// What one writer does to keys that are its own, in a family that all share and in its own one; gives what should be there then.
+/// Writes to keys of one writer, in a shared family and its own; returns the expected rows.
 fn write(db: &Db, families: [&ColumnFamily; 2], writer: usize, mut rng: TestRng, ranges: bool) -> [Rows; 2] {
     let mut rows = [Rows::new(), Rows::new()];
     for step in 0..6000 {
@@ -491,7 +497,7 @@ fn writers_side_by_side(ranges: bool) {
     const WRITERS: usize = 4;
     let mut rng = testkit::rng();
     let mut options = options();
-    // Memtables are switched all the time.
+    // The size is small, so that memtables are switched often.
     options.column_family.write_buffer_size = 8 << 10;
     options.column_family.max_write_buffer_number = 4;
     options.max_background_jobs = 4;
@@ -506,7 +512,7 @@ fn writers_side_by_side(ranges: bool) {
                 scope.spawn(move || write(db, families, writer, rng, ranges))
             })
             .collect();
-        // Whatever waits for those who write.
+        // Other operations that wait for the writers.
         while !writers.iter().all(|writer| writer.is_finished()) {
             flush(&db);
             let short = db

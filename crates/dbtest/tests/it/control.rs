@@ -1,4 +1,5 @@
-//! Options changed while the database is open; background work held, let go, called off and asked for.
+//! Changes of options in an open database; background work that is paused, continued, cancelled and
+//! requested.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -80,7 +81,7 @@ fn options_change_while_the_database_is_open() {
         (current.table.block_size, current.table.block_restart_interval),
         (8192, 4)
     );
-    // It holds at once: two files are enough now.
+    // The option takes effect at once: two files trigger a compaction now.
     put_and_flush(&db, &["a", "b"]);
     put_and_flush(&db, &["a", "b"]);
     db.wait_for_compact().unwrap();
@@ -96,7 +97,7 @@ fn options_change_while_the_database_is_open() {
         (file.table.block_size, file.table.block_restart_interval),
         (8192, 4)
     );
-    // What it was opened with is told as before, and holds again after the next open.
+    // The options of the open are still reported, and are in force again after the next open.
     assert_eq!(family.options().table.block_size, 4096);
     db.close().unwrap();
     drop((db, family));
@@ -138,7 +139,7 @@ fn what_cannot_be_changed_is_named_and_nothing_changes() {
         assert!(error.to_string().contains(part), "{part} is not in {error}");
     }
     assert_eq!(family.current_options().write_buffer_size, 64 << 20);
-    // Each alone is possible, both together are not.
+    // Each change alone is possible, both together are not.
     let error = db
         .set_options(&family, &[("block_align", "true"), ("compression", "kZSTD")])
         .unwrap_err();
@@ -174,7 +175,7 @@ fn options_of_the_database_change_too() {
     .unwrap();
     assert_eq!(stored(&options).delayed_write_rate, 1000);
     assert_eq!(db.current_options().max_background_jobs, 6);
-    // The limit of WALs holds: one row is enough for a flush.
+    // The limit of the WALs is in force: one row triggers a flush.
     let before = db.live_files().len();
     for i in 0..20 {
         db.put(format!("key{i}").as_bytes(), &[7; 1000]).unwrap();
@@ -221,7 +222,8 @@ fn an_empty_memtable_made_for_a_larger_one_is_not_full() {
     let family = db.default_column_family();
     db.set_options(&family, &[("write_buffer_size", "16384")])
         .unwrap();
-    // Its filter alone takes more than that; switching it changed nothing, and was tried for ever.
+    // The filter of an empty memtable alone exceeds the limit. Switching that memtable would free nothing,
+    // and used to be repeated endlessly.
     db.put(b"a", b"value").unwrap();
     flush(&db);
     db.put(b"b", b"value").unwrap();
@@ -253,7 +255,7 @@ fn random_changes_while_others_write_and_compact() {
         for _ in 0..60 {
             let row = *rng.pick(&rows);
             let value = *rng.pick(row.domain);
-            // Some contradict what others said before.
+            // Some changes contradict earlier ones.
             if let Err(error) = db.set_options(&family, &[(row.name, value)]) {
                 assert!(
                     matches!(error.kind(), ErrorKind::InvalidArgument | ErrorKind::NotSupported),
@@ -279,7 +281,7 @@ fn random_changes_while_others_write_and_compact() {
     let (_, file) = OptionsFile::newest(&*options.fs, "/db".as_ref())
         .unwrap()
         .unwrap();
-    // Those that are no RocksDB's do not stand there.
+    // The file does not contain options that RocksDB does not have.
     let names: Vec<&str> = file.entries().map(|(_, _, name, _)| name).collect();
     let (file, now) = (file.options().0.column_family, family.current_options());
     let rows = ColumnFamilyOptions::rows().iter();
@@ -308,7 +310,7 @@ fn paused_background_work_does_nothing() {
     })
     .unwrap();
     assert_eq!(db.live_files().len(), 1);
-    // Reads and writes go on.
+    // Reads and writes continue.
     db.put(b"c", b"value").unwrap();
     assert!(db.get(b"c").unwrap().is_some());
     db.continue_background_work().unwrap();
@@ -316,7 +318,7 @@ fn paused_background_work_does_nothing() {
     db.continue_background_work().unwrap();
     db.wait_for_compact().unwrap();
     assert!(db.live_files().iter().any(|file| file.largest_key == b"b"));
-    // A database that is paused can be closed.
+    // A paused database can be closed.
     db.pause_background_work().unwrap();
     db.put_opt(
         &WriteOptions {
@@ -335,10 +337,10 @@ fn paused_background_work_does_nothing() {
     db.close().unwrap();
 }
 
-/// Long enough for a compaction to begin that nothing keeps from it.
+/// Long enough for a compaction to begin if nothing prevents it.
 const MOMENT: Duration = Duration::from_millis(300);
 
-/// Lets compactions begin, tells how many have, and holds them until it is opened.
+/// Counts the compactions that begin, and holds them until it is opened.
 #[derive(Default)]
 struct Gate {
     open: Mutex<bool>,
@@ -354,7 +356,7 @@ impl Gate {
         }
     }
 
-    /// True if so many compactions have begun a moment from now.
+    /// True if `many` compactions have begun within [`MOMENT`].
     fn begins_soon(&self, many: usize) -> bool {
         let open = self.open.lock().unwrap();
         let none = |_: &mut bool| self.begun.load(Ordering::Acquire) < many;
@@ -403,7 +405,7 @@ fn gated() -> (Db, Arc<Gate>) {
     let mut options = options();
     options.column_family.compaction_filter_factory = Some(Arc::new(GateFactory(gate.clone())));
     let db = Db::open(&options, "/db").unwrap();
-    // A compaction drops none of them.
+    // A compaction keeps all of these rows.
     for suffix in ["", "x"] {
         let many: Vec<String> = (0..3000).map(|i| format!("key{i:05}{suffix}")).collect();
         let many: Vec<&str> = many.iter().map(String::as_str).collect();
@@ -422,7 +424,7 @@ fn manual_compactions_are_called_off() {
             scope.spawn(|| db.compact_range(&family, &CompactRangeOptions::default(), None, None));
         gate.wait_begun();
         let disabling = scope.spawn(|| db.disable_manual_compaction());
-        // It is told to stop before it goes on: whoever asks for another is refused by then.
+        // The compaction is cancelled before it continues, and other manual compactions are refused by then.
         let refused = |error: esker::Error| {
             assert_eq!(error.kind(), ErrorKind::Incomplete);
             assert!(error.to_string().contains("Manual compaction paused"), "{error}");
@@ -466,7 +468,7 @@ fn one_manual_compaction_is_called_off_by_who_asked_for_it() {
     });
     assert_eq!(compact().unwrap_err().kind(), ErrorKind::Incomplete);
     assert_eq!(levels(&db), [0, 0]);
-    // It was nobody else's.
+    // The file belongs to no other compaction.
     db.compact_range(&family, &CompactRangeOptions::default(), None, None)
         .unwrap();
     assert_eq!(levels(&db), [6]);
@@ -475,7 +477,7 @@ fn one_manual_compaction_is_called_off_by_who_asked_for_it() {
     db.close().unwrap();
 }
 
-/// Calls a compaction off at its thousandth row, and takes that back when its table is given up.
+/// Cancels a compaction at its thousandth row, and withdraws the cancellation when its table is given up.
 struct Fleeting(Arc<AtomicBool>);
 
 struct CallsOff(Arc<AtomicBool>, usize);
@@ -557,7 +559,7 @@ fn an_exclusive_manual_compaction_is_alone() {
             let (db, other) = (&db, &other);
             scope.spawn(move || db.compact_range(other, &options, None, None))
         });
-        // Due by itself.
+        // An automatic compaction becomes due.
         db.set_options(&other, &[("level0_file_num_compaction_trigger", "2")])
             .unwrap();
         assert!(!gate.begins_soon(2));
@@ -569,7 +571,7 @@ fn an_exclusive_manual_compaction_is_alone() {
     });
     db.wait_for_compact().unwrap();
     assert!(levels(&db).iter().all(|&level| level == 6));
-    // Nothing is held back any longer.
+    // The exclusive compaction has ended and holds back no others.
     put("key00003");
     db.compact_range(&other, &exclusive, None, None).unwrap();
     db.close().unwrap();
@@ -630,7 +632,7 @@ fn all_background_work_is_called_off() {
         assert!(compaction.join().unwrap().is_err());
         cancelling.join().unwrap().unwrap();
     });
-    // What was written can be read, and the database closed.
+    // The rows can be read, and the database can be closed.
     assert!(db.get(b"key00007").unwrap().is_some());
     assert_eq!(levels(&db), [0, 0]);
     db.close().unwrap();
@@ -657,7 +659,7 @@ fn what_is_suggested_is_compacted_when_nothing_else_is() {
     }
 }
 
-/// Removes what begins with the byte.
+/// A filter that removes rows whose keys begin with this byte or a greater one.
 struct RemovesFrom(Arc<std::sync::atomic::AtomicU8>);
 
 impl CompactionFilterFactory for RemovesFrom {
@@ -698,7 +700,7 @@ fn files_are_rewritten_where_they_lie_when_that_is_suggested() {
             of_level.map(|file| file.number).collect::<Vec<u64>>()
         };
         let (top, bottom) = (numbers(0), numbers(6));
-        // Nobody asks: nothing goes.
+        // Without a suggestion, no file is rewritten.
         removed.store(b'm', Ordering::Relaxed);
         db.wait_for_compact().unwrap();
         assert_eq!((numbers(0), numbers(6)), (top.clone(), bottom.clone()));
@@ -713,7 +715,7 @@ fn files_are_rewritten_where_they_lie_when_that_is_suggested() {
             Some(&b"value"[..]),
             "that above"
         );
-        // Once for each time that it is suggested.
+        // Each suggestion rewrites the files once.
         let bottom = numbers(6);
         db.suggest_compact_files(&family, &top).unwrap();
         db.wait_for_compact().unwrap();

@@ -1,8 +1,9 @@
-//! Power is cut, or the process killed, at every operation on files of a script: what is found then is what was promised.
+//! Power is lost, or the process is killed, at every file operation of a script, and recovery is checked
+//! against the promises.
 //!
-//! Background threads make the number of operations vary from run to run. A failure prints the seed (`ESKER_SEED` runs
-//! the same script with the same choices), the operation, and what was done up to there. `ESKER_CRASH_ROUNDS` (default 1)
-//! multiplies the work.
+//! Background threads make the number of operations vary from run to run. A failure prints the seed
+//! (`ESKER_SEED` runs the same script with the same choices), the operation, and the steps up to it.
+//! `ESKER_CRASH_ROUNDS` (default 1) multiplies the work.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,17 +18,17 @@ use dbtest::crash::{
 use esker::Db;
 use vfs::{Action, FaultFs, FileSystem, MemFs, Op, Rule};
 
-/// How many times the usual work, from `ESKER_CRASH_ROUNDS`.
+/// The multiple of the usual work, from `ESKER_CRASH_ROUNDS`.
 pub fn rounds() -> u64 {
     testkit::rng::runs("ESKER_CRASH_ROUNDS", 1)
 }
 
-/// The rounds of a test: so many times the usual number.
+/// The rounds of a test: the usual number times [`rounds`].
 pub fn rounds_of(usual: u64) -> std::ops::Range<u64> {
     0..usual * rounds()
 }
 
-/// A place to look at what a test was doing when it hung.
+/// The ledger of the running test, which the watchdog prints if the test hangs.
 type Shared = Arc<Mutex<Ledger>>;
 
 fn watchdog(name: &'static str, ledger: &Shared) -> Watchdog {
@@ -39,7 +40,8 @@ fn watchdog(name: &'static str, ledger: &Shared) -> Watchdog {
     })
 }
 
-/// Runs a script and looks, at each of its operations that changes files, what a crash just then leaves. Gives the number of crashes.
+/// Runs a script and checks, at each operation that changes files, the state after a crash at that moment.
+/// Returns the number of crashes.
 fn crash_everywhere(seed: u64, flavour: &Flavour, length: usize, loss: Loss) -> u64 {
     let mem = MemFs::new();
     let fs = FaultFs::new(Arc::new(mem.clone()));
@@ -105,7 +107,8 @@ fn crash_everywhere(seed: u64, flavour: &Flavour, length: usize, loss: Loss) -> 
     crashes
 }
 
-/// Scripts of `flavours` times the usual number of flavours, each crashed everywhere, `crashes` times and more together.
+/// Runs scripts under `flavours` times the usual number of flavours, with a crash at each operation: at least
+/// `crashes` crashes in total.
 fn crash_in_each_flavour(flavours: u64, crashes: u64, loss: Loss) {
     let mut rng = testkit::rng();
     let mut seen = Vec::new();
@@ -133,7 +136,7 @@ fn process_killed_at_every_operation() {
     crash_in_each_flavour(4, 1200, Loss::Process);
 }
 
-/// That nothing is missing between two WALs was told by a WAL that is gone when they are replayed once more.
+/// Only a deleted WAL could show that no rows are missing between two others, when those are replayed again.
 #[test]
 fn rows_behind_a_wal_that_lost_all_it_had_stay_when_the_wals_before_it_go() {
     let mem = MemFs::new();
@@ -154,13 +157,13 @@ fn rows_behind_a_wal_that_lost_all_it_had_stay_when_the_wals_before_it_go() {
     };
     let db = Db::open(&options(&mem), DIR).unwrap();
     let other = db.create_column_family("other", &Default::default()).unwrap();
-    // Until the power is lost every WAL stays.
+    // All WALs stay until the power is lost.
     db.disable_file_deletions();
-    // A row in no table keeps the first WAL among those that are replayed.
+    // A row that is in no table keeps the first WAL among the replayed ones.
     db.put_opt(&Default::default(), &other, b"b", b"1").unwrap();
     db.put(b"a", b"1").unwrap();
     db.flush(&Default::default()).unwrap();
-    // A WAL without rows is followed by another.
+    // A WAL without rows is followed by another one.
     let without_flush = esker::CheckpointOptions {
         log_size_for_flush: u64::MAX,
     };
@@ -190,7 +193,7 @@ fn rows_behind_a_wal_that_lost_all_it_had_stay_when_the_wals_before_it_go() {
     assert_eq!(found.as_deref(), Some(&b"1"[..]));
 }
 
-/// A flush of rows no WAL holds leaves tables that are newer than the WAL's beginning.
+/// A flush of rows without a WAL creates tables that are newer than the beginning of the WAL.
 #[test]
 fn a_wal_whose_beginning_is_torn_keeps_nobody_out() {
     let mut rng = testkit::rng();

@@ -1,5 +1,5 @@
-//! One operation on files fails, or the disk is full: nothing that was promised is lost, nothing more is promised, and the
-//! reason is told.
+//! One file operation fails, or the disk is full: no promise is broken, no further write is promised, and the
+//! errors contain the reason.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -30,17 +30,17 @@ const CHANGES: [Op; 11] = [
     Op::Lock,
 ];
 
-/// Operations that do not.
+/// Operations that do not change files.
 const READS: [Op; 5] = [Op::Open, Op::Read, Op::List, Op::Size, Op::Exists];
 
-/// A database on a disk where something is to go wrong.
+/// A database on a disk with an injected fault.
 struct Bench {
     flavour: Flavour,
     steps: Vec<Step>,
     mem: MemFs,
     fs: FaultFs,
     ledger: Arc<Mutex<Ledger>>,
-    /// What every error must say.
+    /// The text that every error must contain.
     reason: &'static str,
 }
 
@@ -68,7 +68,7 @@ impl Bench {
         Err(format!("an error that does not tell the reason: {error}"))
     }
 
-    /// Runs the script, going on after errors, and looks at the database it leaves. `heal` makes the disk work again.
+    /// Runs the script, continues after errors, and checks the database. `heal` repairs the disk.
     fn run(&self, heal: impl Fn(), rng: &mut Rng) -> Verdict {
         let mut session = match self.open() {
             Ok(db) => Session::adopt(db, self.ledger.clone()),
@@ -104,7 +104,7 @@ impl Bench {
         let db = session.db().clone();
         self.check_open(&db)?;
         heal();
-        // Closing may meet what has failed, and says so.
+        // The close may return the earlier failure.
         if let Err(error) = db.close() {
             self.explained(&error)?;
         }
@@ -132,9 +132,9 @@ impl Bench {
         )
     }
 
-    /// What an open database does after errors: it reads, and either writes as ever or not at all.
+    /// Checks an open database after errors: it can be read, and accepts either all writes or none.
     fn check_open(&self, db: &Db) -> Verdict {
-        // The failure may have waited for this read.
+        // The fault may strike this read.
         let found = dump(db).or_else(|_| dump(db));
         let found = found.map_err(|error| format!("it does not read any more: {error}"))?;
         self.ledger.lock().unwrap().check_all(&found)?;
@@ -154,7 +154,7 @@ impl Bench {
             match result {
                 Err(error) if error.kind() == ErrorKind::ReadOnly => self.explained(&error)?,
                 Err(error) => return Err(format!("latched, but the error is {error}")),
-                // With nothing left to sync there is nothing to refuse.
+                // If there is nothing left to sync, the call succeeds.
                 Ok(()) => {}
             }
         }
@@ -174,8 +174,8 @@ fn watchdog(name: &'static str, ledger: &Arc<Mutex<Ledger>>) -> Watchdog {
     })
 }
 
-/// Lets the `index`th of `ops` fail, for every so many indexes until the script has no more, under flavour number `round`. Gives how many
-/// failed.
+/// Makes the `index`th of `ops` fail, for every few indexes up to the end of the script, under flavour number
+/// `round`. Returns the number of failures.
 fn each_fails_once(
     rng: &mut TestRng,
     round: u64,
@@ -242,7 +242,7 @@ fn a_read_that_fails() {
     assert!(faults >= 120 * rounds(), "{faults} reads failed");
 }
 
-/// Nothing depends on the info log: whatever becomes of it, no step of a script fails.
+/// The database does not depend on the info log: if the log fails, no step of a script fails.
 #[test]
 fn an_info_log_that_fails() {
     let mut rng = testkit::rng();
@@ -320,7 +320,7 @@ fn life_after_life() {
     }
 }
 
-/// What a crash at some operation of a script leaves of the file system, once it was found to be good.
+/// The file system after a crash at some operation of a script, after it was checked.
 fn one_life(flavour: &Flavour, mem: &MemFs, shared: &Arc<Mutex<Ledger>>, rng: &mut Rng) -> Verdict<MemFs> {
     let fs = FaultFs::new(Arc::new(mem.clone()));
     let loss = if rng.bool() { Loss::Power } else { Loss::Process };
@@ -356,7 +356,7 @@ fn one_life(flavour: &Flavour, mem: &MemFs, shared: &Arc<Mutex<Ledger>>, rng: &m
     drop(session);
     let (before, image, ledger) = taken.lock().unwrap().take().ok_or("nothing was taken")?;
     let after = ledger.marks();
-    // Looked at in a copy: the life that follows recovers for itself.
+    // The check uses a copy, so that the next life recovers by itself.
     let seen = image.process_death_clone();
     let db =
         Db::open(&flavour.options(Arc::new(seen)), DIR).map_err(|error| format!("reopening: {error}"))?;

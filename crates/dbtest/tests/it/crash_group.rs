@@ -1,5 +1,5 @@
-//! Several writers share syncs while tables are flushed: power is cut at any sync, or a sync fails, and nobody was told of
-//! more than there is.
+//! Several writers share syncs while tables are flushed. Power is lost at any sync, or a sync fails: no
+//! writer has been promised more than survives.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -15,7 +15,7 @@ use crate::crash::rounds;
 
 const WRITERS: usize = 4;
 
-/// What each writer has begun, and what it was told is on disk.
+/// The writes that each writer has begun, and those that are promised to be on disk.
 #[derive(Default)]
 struct Told {
     begun: [AtomicU64; WRITERS],
@@ -33,7 +33,8 @@ fn flavour() -> Flavour {
     }
 }
 
-/// Opens what is left in `image`: both families must have, of each writer, one of its states from `durable` to `begun`.
+/// Opens the database in `image`: both families must have, for each writer, one state from `durable` to
+/// `begun`.
 fn check(image: MemFs, durable: [u64; WRITERS], begun: [u64; WRITERS]) -> Verdict {
     let db = Db::open(&flavour().options(Arc::new(image)), DIR).map_err(|error| error.to_string())?;
     let Some(other) = db.column_family("other") else {
@@ -67,7 +68,8 @@ fn check(image: MemFs, durable: [u64; WRITERS], begun: [u64; WRITERS]) -> Verdic
     Ok(())
 }
 
-/// Lets all writers write, every third time with sync, until one of them is refused or `count` writes are done each.
+/// Runs all writers, every third write with sync, until one of them is refused or each has done `count`
+/// writes.
 fn write_all(db: &Db, told: &Told, count: u64) -> Vec<esker::Error> {
     let other = db
         .create_column_family("other", &db.options().column_family)
@@ -100,7 +102,7 @@ fn write_all(db: &Db, told: &Told, count: u64) -> Vec<esker::Error> {
             })
             .collect();
         scope.spawn(|| {
-            // A flush after every few writes of the first.
+            // Flushes after every few writes of the first writer.
             let mut flushed = 0;
             while !done.load(Ordering::Relaxed) {
                 let begun = told.begun[0].load(Ordering::Relaxed);
@@ -109,7 +111,7 @@ fn write_all(db: &Db, told: &Told, count: u64) -> Vec<esker::Error> {
                     continue;
                 }
                 flushed = begun;
-                // Refused once a sync has failed, which the writers tell.
+                // The flush is refused after a failed sync, which the writers report.
                 let _ = db.flush_cf(&FlushOptions::default(), &[db.default_column_family()]);
             }
         });
@@ -175,7 +177,7 @@ fn a_failed_sync_is_acknowledged_to_nobody() {
         let fs = FaultFs::new(Arc::new(mem.clone()));
         let told = Told::default();
         let db = Db::open(&flavour().options(Arc::new(fs.clone())), DIR).unwrap();
-        // Syncs leave the processor to others, so that those wait for them.
+        // Syncs yield the processor, so that other writers wait for them.
         let syncs = Arc::new(AtomicU64::new(0));
         let counted = syncs.clone();
         let count = move |_: Op, _: &Path| {

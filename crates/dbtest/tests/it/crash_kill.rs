@@ -1,8 +1,9 @@
-//! A process that writes without sync, as fast as it can, is killed at any moment, again and again, on the real file system:
-//! every write that was acknowledged is there.
+//! A process that writes without sync at full speed is killed at random moments, repeatedly, on the real file
+//! system: every acknowledged write survives.
 //!
-//! The child is this test binary. It tells what was acknowledged by writing counters into a file, which, like the WAL's tail,
-//! is the kernel's when the call returns. `ESKER_CRASH_ROUNDS` multiplies the rounds.
+//! The child process runs this test binary. It records acknowledged writes as counters in a file whose
+//! contents, like the tail of the WAL, are in the kernel when the call returns. `ESKER_CRASH_ROUNDS`
+//! multiplies the rounds.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -17,13 +18,13 @@ use testkit::{Watchdog, wait_until};
 
 use crate::crash::rounds;
 
-/// Names the child's directory.
+/// The environment variable with the child's directory.
 const CHILD: &str = "ESKER_CRASH_CHILD";
 
-/// Threads that write.
+/// The number of writing threads.
 const WRITERS: usize = 2;
 
-/// Rows a writer writes in turn.
+/// The number of rows that a writer overwrites in turn.
 const SLOTS: u64 = 3000;
 
 const OTHER: &str = "other";
@@ -57,7 +58,7 @@ fn value(count: u64) -> Vec<u8> {
     value
 }
 
-/// What the file of counters says: one a writer.
+/// The contents of the file of counters: one for each writer.
 fn counters(dir: &Path) -> [u64; WRITERS] {
     let bytes = std::fs::read(dir.join("acknowledged")).unwrap_or_default();
     std::array::from_fn(|writer| {
@@ -68,7 +69,7 @@ fn counters(dir: &Path) -> [u64; WRITERS] {
     })
 }
 
-/// Not a test: what the child does until it is killed.
+/// Not a test: the work of the child until it is killed.
 #[test]
 #[ignore = "killed_at_any_moment runs it in a process of its own"]
 fn child() {
@@ -111,7 +112,7 @@ fn child() {
     });
 }
 
-/// The rows of both families by writer and key, which must be the same ones.
+/// The rows of the two families, which must be equal, by writer and key.
 fn rows(db: &Db) -> BTreeMap<Vec<u8>, Vec<u8>> {
     let of = |name: &str| {
         let family = db
@@ -135,9 +136,9 @@ fn rows(db: &Db) -> BTreeMap<Vec<u8>, Vec<u8>> {
     default
 }
 
-/// The rows of one writer after so many writes.
+/// The rows of one writer after `count` writes.
 fn expected(writer: usize, count: u64) -> BTreeMap<Vec<u8>, Vec<u8>> {
-    // Slots come in turn, so the last so many writes are all that is left.
+    // Slots are written in turn, so the last [`SLOTS`] writes are all that is left.
     (count.saturating_sub(SLOTS) + 1..=count)
         .map(|count| (key(writer, count), value(count)))
         .collect()
@@ -170,8 +171,8 @@ fn kill_once(dir: &Path, round: u64, rng: &mut Rng) {
         .stdout(Stdio::null())
         .spawn()
         .unwrap();
-    // Of three rounds it gets to write a lot in one and something in another; in the third it is killed at any moment, recovery
-    // among them.
+    // In one of three rounds the child writes many rows, in the second some; in the third it is killed at any
+    // moment, including its recovery.
     let least = match round % 3 {
         0 => 300,
         1 => 1,
@@ -181,7 +182,7 @@ fn kill_once(dir: &Path, round: u64, rng: &mut Rng) {
     wait_until("the child has written", || {
         written().all(|(now, before)| now >= before + least)
     });
-    // A number of looks, and not a time, goes by until it dies.
+    // The delay before the kill is a number of reads of the counters, not a time.
     for _ in 0..rng.u64(0..10_000) {
         counters(dir);
     }
@@ -207,7 +208,7 @@ fn kill_once(dir: &Path, round: u64, rng: &mut Rng) {
             .filter(own)
             .map(|(key, value)| (key.clone(), value.clone()))
             .collect();
-        // The last write may have taken place without anybody being told.
+        // The last write may have taken effect without an acknowledgement.
         if found == expected(writer, count) {
             continue;
         }
@@ -225,7 +226,7 @@ fn kill_once(dir: &Path, round: u64, rng: &mut Rng) {
         let should = expected(writer, count);
         let wrong = should.iter().find(|(key, value)| found.get(*key) != Some(value));
         panic!(
-            "round {round}: writer {writer} was told of {count} writes, {} rows found, {} expected, the first wrong one {:?}",
+            "round {round}: writer {writer} got {count} acknowledgements, {} rows found, {} expected, the first wrong one {:?}",
             found.len(),
             should.len(),
             wrong.map(|(key, value)| {

@@ -1,4 +1,5 @@
-//! Tables in several directories, `db_paths` and `cf_paths`: where compactions put them, and that everybody finds them there.
+//! Tables in several directories, `db_paths` and `cf_paths`: the placement by compactions, and lookups of the
+//! files in all of them.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,7 +17,7 @@ use vfs::{FileSystem, MemFs, UnsyncedPolicy};
 
 const KB: u64 = 1 << 10;
 
-/// Directories `/path0` and so on that should hold so many bytes.
+/// Directories `/path0` and so on, with these target sizes in bytes.
 fn paths(home: &Path, targets: &[u64]) -> Vec<DbPath> {
     let numbered = targets.iter().enumerate();
     numbered
@@ -24,7 +25,7 @@ fn paths(home: &Path, targets: &[u64]) -> Vec<DbPath> {
         .collect()
 }
 
-/// L0 and L1 have 64 KiB each, L2 256 KiB.
+/// Options with 64 KiB each for L0 and L1, and 256 KiB for L2.
 fn options(fs: Arc<dyn FileSystem>, home: &Path, targets: &[u64]) -> Options {
     Options {
         create_if_missing: true,
@@ -99,7 +100,8 @@ fn upper_levels_lie_in_the_first_directories() {
     for (level, path) in found {
         assert_eq!(path, [0, 0, 1, 2][level], "L{level}");
     }
-    // Files that compactions have replaced, and files that an open finds in no version, are deleted in every directory.
+    // Files replaced by compactions, and files that an open finds in no version, are deleted in every
+    // directory.
     db.wait_for_purge().unwrap();
     let in_use = db.live_files().len();
     db.close().unwrap();
@@ -147,10 +149,10 @@ fn blob_files_are_durable_beside_tables_in_another_directory() {
             write(&db, &family, 0..20);
             db.flush(&FlushOptions::default()).unwrap();
         }
-        // Flushes write into the first directory.
+        // Flushes write to the first directory.
         let path = usize::from(rewrites);
         assert!(places(&db, home).iter().all(|&(_, of_table)| of_table == path));
-        // The power is lost: names and bytes that were not synced are gone.
+        // A loss of power removes names and bytes that were not synced.
         fs = fs.crash_clone(&mut Rng::with_seed(1), UnsyncedPolicy::Lose);
         let db = Db::open(&with_blobs(&fs), home).unwrap();
         check(&db, &db.default_column_family(), 0..20);
@@ -161,7 +163,7 @@ fn blob_files_are_durable_beside_tables_in_another_directory() {
 #[test]
 fn a_move_does_not_cross_directories() {
     let (fs, home) = (MemFs::new(), Path::new("/home"));
-    // The first directory has no room even for L0 files, which come from flushes.
+    // The first directory has no room even for the L0 files of flushes.
     let options = options(Arc::new(fs), home, &[0, u64::MAX]);
     let db = Db::open(&options, home.join("db")).unwrap();
     let family = db.default_column_family();
@@ -268,7 +270,8 @@ fn too_many_directories_are_refused() {
     );
 }
 
-/// A database on the disk with two families, one of which has directories of its own, and files in all of them.
+/// A database on disk with two families, one of which has directories of its own, and files in all
+/// directories.
 fn on_disk(home: &Path) -> (Options, Db) {
     let mut options = options(Arc::new(vfs::PosixFs::new()), home, &[64 * KB, u64::MAX]);
     options.create_missing_column_families = true;
@@ -329,7 +332,7 @@ fn copies_have_everything_in_one_directory_and_repair_finds_all() {
     for copied in [&copy, &restored] {
         check_families(&Db::open(&Options::default(), copied).unwrap());
     }
-    // The MANIFEST goes, and repair makes another, which says where files lie.
+    // The MANIFEST is deleted, and a repair creates one with the directories of the files.
     for entry in std::fs::read_dir(home.path().join("db")).unwrap() {
         let path = entry.unwrap().path();
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
@@ -342,7 +345,7 @@ fn copies_have_everything_in_one_directory_and_repair_finds_all() {
     let db = Db::open(&options, home.path().join("db")).unwrap();
     check_families(&db);
     db.close().unwrap();
-    // A repair that does not know of the directories does not take their files for lost, nor leave them out.
+    // A repair without knowledge of the directories neither treats their files as lost nor ignores them.
     let mut fewer = options.clone();
     fewer.column_families.clear();
     fewer.db_paths.push(DbPath::new(home.path().join("path2"), 0));
@@ -361,7 +364,8 @@ fn copies_have_everything_in_one_directory_and_repair_finds_all() {
     check_families(&db);
 }
 
-/// Opens a database with two directories; with `write` it writes to it, flushes and compacts; prints what it reads of some keys.
+/// Opens a database with two directories; with `write` writes to it, flushes and compacts; prints the values
+/// of some keys.
 const SCRIPT: &str = r#"
 import ctypes, os, sys
 lib = ctypes.CDLL("librocksdb.so.7.8")

@@ -1,4 +1,4 @@
-//! Tables dropped as they are.
+//! Deletion of whole tables by key range.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ fn filled() -> Db {
     db
 }
 
-/// Divides what a flush wrote as one table.
+/// Options of a compaction that divides the table of a flush.
 fn rewritten() -> CompactRangeOptions {
     CompactRangeOptions {
         bottommost_level_compaction: BottommostLevelCompaction::Force,
@@ -46,7 +46,7 @@ fn those_that_lie_in_the_range_go_and_no_others() {
     let family = db.default_column_family();
     let before = bounds(&db);
     assert!(before.len() > 6, "{} tables", before.len());
-    // From within the second to the end of the fourth: the third and the fourth go.
+    // The range from within the second table to the end of the fourth covers the third and the fourth.
     let (begin, end) = (before[1].1.clone(), before[3].1.clone());
     db.delete_files_in_range(&family, Some(&begin), Some(&end))
         .unwrap();
@@ -75,7 +75,7 @@ fn without_bounds_all_below_level_0_go() {
     assert_eq!(left.iter().map(|file| file.level).collect::<Vec<_>>(), [0]);
     assert_eq!(db.get(b"fresh").unwrap().as_deref(), Some(&b"value"[..]));
     assert!(db.get(&7u16.to_be_bytes()).unwrap().is_none());
-    // Nothing is left to go.
+    // No further table is in the range.
     db.delete_files_in_range(&family, None, None).unwrap();
     db.put(&7u16.to_be_bytes(), b"again").unwrap();
     db.compact_range(&family, &CompactRangeOptions::default(), None, None)

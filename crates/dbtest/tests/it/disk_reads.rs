@@ -1,4 +1,4 @@
-//! How files are opened and which parts of them are read, as the options say: counted in the log of calls.
+//! The ways in which files are opened and read under various options, counted in a log of file-system calls.
 
 use std::sync::Arc;
 
@@ -21,7 +21,8 @@ fn value(number: u64) -> Vec<u8> {
     vec![number as u8; 980]
 }
 
-/// A database of one table whose every entry is a block of 1014 bytes, and the log of what is done in it.
+/// A database with one table whose entries are blocks of 1014 bytes each, and the log of its file-system
+/// calls.
 struct Stage {
     fs: LogFs,
     options: Options,
@@ -56,7 +57,7 @@ impl Stage {
         Stage { fs, options, db }
     }
 
-    /// The lines of tables, or of what the word names, that begin with the word.
+    /// The lines of the log that begin with the word `word` and concern files with `file` in their names.
     fn lines(&self, word: &str, file: &str) -> Vec<String> {
         let log = self.fs.take();
         let lines = log.lines().filter(|line| {
@@ -66,7 +67,7 @@ impl Stage {
         lines.map(str::to_owned).collect()
     }
 
-    /// Lengths of reads of tables.
+    /// The lengths of the reads of tables.
     fn reads(&self) -> Vec<u64> {
         let lines = self.lines("read", ".sst");
         let len = |line: &String| line.rsplit('+').next().unwrap().parse().unwrap();
@@ -105,7 +106,7 @@ fn iterators_read_ahead_as_they_are_told() {
         iterate_upper_bound: Some(key(20)),
         ..ReadOptions::default()
     };
-    // The block of the bound is the last.
+    // The block of the bound is the last one.
     assert_eq!(stage.scan(&bounded, 10, 20), [BLOCK, BLOCK, 9 * BLOCK]);
     let unbounded = ReadOptions {
         auto_readahead_size: false,
@@ -113,7 +114,7 @@ fn iterators_read_ahead_as_they_are_told() {
         ..ReadOptions::default()
     };
     assert_eq!(stage.scan(&unbounded, 10, 14), [BLOCK, BLOCK, 9 * BLOCK]);
-    // Bounds changed on the way are those that count.
+    // The bounds may be changed later.
     let mut iter = stage.db.iter(&ReadOptions::default());
     iter.set_bounds(None, Some(&key(14)));
     iter.seek(&key(10));
@@ -198,7 +199,8 @@ fn verification_reads_as_much_as_it_is_told() {
     assert_eq!(largest(&told), (32 << 10) / BLOCK * BLOCK);
 }
 
-/// `verify_checksums_readahead_size` of an ingestion says how much of the file from outside is read at a time, where it is looked at.
+/// `verify_checksums_readahead_size` of an ingestion sets the bytes read of an external file at a time during
+/// its verification.
 #[test]
 fn an_ingestion_reads_as_much_as_it_is_told() {
     let stage = Stage::new(|_| {});
@@ -230,11 +232,11 @@ fn an_ingestion_reads_as_much_as_it_is_told() {
     let most = |reads: Vec<u64>| reads.into_iter().max().unwrap();
     assert_eq!(most(largest(true, 0)), (256 << 10) / BLOCK * BLOCK);
     for size in [32 << 10, 100 << 10] {
-        // The entries are walked through with a block, and as much behind it.
+        // The entries are read block by block, with that many bytes of readahead.
         let expected = (size as u64 / BLOCK + 1) * BLOCK;
         assert_eq!(most(largest(true, size)), expected, "{size}");
     }
-    // Not looked at, it is not read: first and last block, index and properties.
+    // Without verification only the first and last block, the index and the properties are read.
     let bytes: u64 = largest(false, 32 << 10).iter().sum();
     assert!(bytes < 150 << 10, "{bytes}");
 }
@@ -266,7 +268,7 @@ fn compactions_read_through_descriptors_of_their_own() {
             let family = stage.db.default_column_family();
             let compact = || rewrite_family(&stage.db, &family);
             if levels {
-                // From below L0 on the files of a level are opened as they are come to.
+                // Files of a level below L0 are opened when the compaction reaches them.
                 compact();
                 stage.fs.take();
             }
@@ -282,7 +284,7 @@ fn compactions_read_through_descriptors_of_their_own() {
     }
 }
 
-/// With `allow_mmap_reads` too: what a compaction reads goes through a descriptor, and page by page through no map.
+/// With `allow_mmap_reads`, compactions still read through a descriptor and not through a map.
 #[test]
 fn compactions_read_no_maps() {
     let stage = Stage::new(|options| options.allow_mmap_reads = true);
@@ -294,7 +296,7 @@ fn compactions_read_no_maps() {
     assert!(stage.reads().is_empty(), "users read the map");
 }
 
-/// Reads every value, and keeps it.
+/// A filter that reads every value and keeps it.
 struct Reads;
 
 impl CompactionFilterFactory for Reads {
@@ -393,7 +395,7 @@ fn a_multi_get_reads_the_blocks_of_its_keys_side_by_side() {
             });
             reads.collect::<Vec<_>>()
         };
-        // No more than 16 KiB between the blocks of one read.
+        // The gap between two blocks of one read is at most 16 KiB.
         let expected = [(10, 3), (40, 3), (200, 1), (300, 1)];
         let first = check();
         assert_eq!(first, expected);
@@ -405,7 +407,7 @@ fn a_multi_get_reads_the_blocks_of_its_keys_side_by_side() {
     }
 }
 
-/// The same where indexes and filters lie in the cache, in one block or in partitions.
+/// MultiGet reads blocks concurrently if indexes and filters are in the cache, as one block or in partitions.
 #[test]
 fn a_multi_get_by_cached_indexes_reads_side_by_side() {
     for (index_type, fill_cache) in [
@@ -429,7 +431,7 @@ fn a_multi_get_by_cached_indexes_reads_side_by_side() {
             ..ReadOptions::default()
         };
         let family = stage.db.default_column_family();
-        // Indexes and filters come into the cache.
+        // Loads indexes and filters into the cache.
         let numbers = [43, 13, 303, 203];
         for found in stage
             .db
@@ -450,13 +452,14 @@ fn a_multi_get_by_cached_indexes_reads_side_by_side() {
                 .filter(|line| line.starts_with(what) && line.contains(".sst "))
                 .count()
         };
-        // Blocks 10 to 12, 40 and 42, 200, 300: no partition of the index has more than a few blocks.
+        // Blocks 10 to 12, 40 and 42, 200, 300: partitions of the index have at most a few blocks.
         assert!((4..=7).contains(&count("start_read ")), "{log}");
         assert_eq!(count("read "), 0, "{log}");
     }
 }
 
-/// The reads of all sorted runs are begun before any is waited for, whatever the seek, and wherever the indexes are.
+/// The reads of all sorted runs begin before the thread waits for any of them, for every kind of seek and of
+/// index.
 #[test]
 fn seeks_read_all_runs_side_by_side() {
     for (cached, index_type) in [
@@ -489,7 +492,7 @@ fn seeks_read_all_runs_side_by_side() {
         };
         let db = Db::open(&options, DB).unwrap();
         let family = db.default_column_family();
-        // Three runs of all keys but those of one prefix, which is in the last alone.
+        // Three runs have all keys, except those of one prefix, which only the last run has.
         for run in 0..3 {
             for number in (0..KEYS).filter(|number| run == 2 || number / 100 != 3) {
                 db.put(&key(number), &value(number)).unwrap();
@@ -518,7 +521,7 @@ fn seeks_read_all_runs_side_by_side() {
             prefix_same_as_start: true,
             ..reading.clone()
         };
-        // What is needed of indexes and filters below, and other blocks.
+        // These reads load the needed parts of indexes and filters, and other blocks.
         for number in [0, 70, 130, 330] {
             let mut iter = db.iter(&ReadOptions {
                 fill_cache: true,
@@ -542,7 +545,7 @@ fn seeks_read_all_runs_side_by_side() {
             assert_eq!((iter.key(), iter.value()), (&key(number)[..], &value(number)[..]));
             let (begun, read) = reads();
             assert_eq!(begun, expected, "{number} {index_type:?}, {read} read one by one");
-            // Partitions of the index are read at once.
+            // Partitions of the index are read synchronously.
             if index_type != IndexType::TwoLevel {
                 assert_eq!(read, 0, "{number} {index_type:?}");
             }
@@ -588,7 +591,7 @@ fn a_multi_get_whose_reads_fail_tells_those_who_need_them() {
             Action::FailAfter(ErrorKind::Io),
             Action::ShortRead,
         ] {
-            // One that fails once is read again; one that keeps failing is told, to its keys alone.
+            // A read that fails once is repeated; a read that keeps failing is an error for its keys alone.
             let rule = faults.add(Rule::new(action.clone()).on([Op::Read]).nth(1));
             let found = get();
             assert_eq!(faults.fired(rule), 1);
@@ -605,8 +608,8 @@ fn a_multi_get_whose_reads_fail_tells_those_who_need_them() {
     }
 }
 
-/// Where indexes tell the first key of each block, a seek over many sorted runs reads the blocks it comes to and no others. Each block has
-/// one row here, so that a step reads another, and the one that it comes to.
+/// If indexes have the first key of each block, a seek over many sorted runs reads only the blocks that it
+/// reaches. Each block has one row here, so that each step reads the block that it reaches.
 #[test]
 fn runs_that_a_scan_does_not_come_to_are_not_read() {
     const RUNS: u64 = 5;
@@ -636,7 +639,7 @@ fn runs_that_a_scan_does_not_come_to_are_not_read() {
         };
         let db = Db::open(&options, DB).unwrap();
         let family = db.default_column_family();
-        // Neighbours lie in different runs: the oldest in a level, the others in L0.
+        // Neighbouring keys are in different runs: the oldest in a level, the others in L0.
         for run in (0..RUNS).rev() {
             for number in (run..KEYS).step_by(RUNS as usize) {
                 db.put(&key(number), &value(number)).unwrap();
@@ -670,7 +673,7 @@ fn runs_that_a_scan_does_not_come_to_are_not_read() {
             );
             iter.status().unwrap();
         };
-        // Indexes come into memory, blocks do not stay.
+        // Indexes are loaded into memory; blocks do not stay there.
         if cached {
             db.get_opt(&ReadOptions::default(), &family, &key(KEYS)).unwrap();
             let mut iter = db.iter(&ReadOptions::default());
@@ -685,7 +688,7 @@ fn runs_that_a_scan_does_not_come_to_are_not_read() {
             count()
         });
         assert_eq!(counted, reads, "{index_type:?}");
-        // Turns and scans to the end see every row.
+        // Iterators that change direction or scan to the end see every row.
         let mut iter = db.iter(&ReadOptions::default());
         iter.seek(&key(23));
         iter.prev();

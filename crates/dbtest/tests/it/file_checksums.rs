@@ -1,4 +1,4 @@
-//! Checksums over whole files in the MANIFEST: written, kept, verified, and RocksDB's.
+//! Checksums of whole files in the MANIFEST: written, kept, verified, and exchanged with RocksDB.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use vfs::{FileSystem, MemFs};
 
 const CRC32C: FileChecksumGenFactory = FileChecksumGenFactory::Crc32c;
 
-/// Every live table has the checksum of its bytes. Gives how many there are.
+/// Checks that every live table has the checksum of its bytes. Returns the number of tables.
 fn check(db: &Db, fs: &dyn FileSystem) -> usize {
     let files = db.live_files();
     for file in &files {
@@ -39,7 +39,7 @@ fn checksums_are_made_and_kept() {
     {
         let db = Db::open(&options, DIR).unwrap();
         assert!(check(&db, &fs) > 4);
-        // Files that go down as they are, and files that are rewritten.
+        // Files that are moved, and files that are rewritten.
         let other = db.column_family(OTHER).unwrap();
         db.put_opt(&Default::default(), &other, b"zzz", b"alone").unwrap();
         db.flush_cf(&FlushOptions::default(), std::slice::from_ref(&other))
@@ -64,7 +64,7 @@ fn checksums_are_made_and_kept() {
     assert!(check(&checkpoint, &fs) > 1);
     assert_eq!(small::rows(&checkpoint).unwrap(), rows);
     checkpoint.close().unwrap();
-    // What repair finds it sums up anew.
+    // A repair computes the checksums again.
     fs.remove(&Path::new(DIR).join("CURRENT")).unwrap();
     Db::repair(&options, DIR).unwrap();
     let repaired = Db::open(&options, DIR).unwrap();
@@ -85,7 +85,7 @@ fn without_the_option_there_is_nothing_to_verify() {
     assert_eq!(error.kind(), ErrorKind::InvalidArgument);
 }
 
-/// RocksDB reads our checksums out of the MANIFEST, and goes on with them.
+/// RocksDB reads Esker's checksums from the MANIFEST, and keeps them.
 #[test]
 fn rocksdb_reads_them() {
     let dir = TempDir::new().unwrap();
@@ -102,7 +102,7 @@ fn rocksdb_reads_them() {
                 .unwrap();
         }
         flush(&db);
-        // In the last level RocksDB leaves them alone.
+        // RocksDB does not rewrite files in the last level.
         let whole = CompactRangeOptions::default();
         db.compact_range(&db.default_column_family(), &whole, None, None)
             .unwrap();
@@ -141,7 +141,7 @@ fn rocksdb_reads_them() {
         assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
         let db = Db::open(&options, &place).unwrap();
         assert_eq!(db.get(b"new").unwrap().as_deref(), Some(&b"row"[..]));
-        // RocksDB was not told to make checksums: its file has none, ours have kept theirs.
+        // RocksDB was not configured for checksums: its file has none, and Esker's files keep theirs.
         let files = db.live_files();
         let kept = files.iter().filter(|file| !file.file_checksum.is_empty()).count();
         assert!(0 < kept && kept < files.len(), "{kept} of {}", files.len());

@@ -1,4 +1,4 @@
-//! The databases RocksDB 11.9 wrote, and rows in the form their `expected.tsv` has.
+//! Databases written by RocksDB 11.9, and their rows in the form of `expected.tsv`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use esker::{Db, ReadOptions};
 use tempfile::TempDir;
 
-/// The databases, by name.
+/// The names of the databases.
 pub fn names() -> Vec<String> {
     let mut names: Vec<String> = fs::read_dir(root())
         .unwrap()
@@ -23,7 +23,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/rocksdb-11.9")
 }
 
-/// A copy of database `name` to write to.
+/// A writable copy of database `name`.
 pub fn copy(name: &str) -> TempDir {
     let dir = TempDir::new().unwrap();
     for entry in fs::read_dir(root().join(name)).unwrap() {
@@ -33,24 +33,24 @@ pub fn copy(name: &str) -> TempDir {
     dir
 }
 
-/// The rows as `NAME.expected.tsv` has them.
+/// The contents of `NAME.expected.tsv`.
 pub fn expected(name: &str) -> String {
     fs::read_to_string(root().join(format!("{name}.expected.tsv"))).unwrap()
 }
 
-/// In capitals.
+/// Hexadecimal digits in capitals.
 pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02X}")).collect()
 }
 
-/// The bytes of hexadecimal digits of either case.
+/// The bytes of hexadecimal digits in either case.
 pub fn unhex(text: &str) -> Vec<u8> {
     assert!(text.len().is_multiple_of(2), "{text}");
     let byte = |at| u8::from_str_radix(&text[at..at + 2], 16).unwrap();
     (0..text.len()).step_by(2).map(byte).collect()
 }
 
-/// Every row of every family in the form of `expected.tsv`, read in either direction.
+/// Every row of every family in the form of `expected.tsv`, read in the direction given.
 pub fn rows(db: &Db, options: &ReadOptions, backwards: bool) -> String {
     let mut out = Vec::new();
     for family in db.column_families() {
@@ -81,7 +81,7 @@ pub fn rows(db: &Db, options: &ReadOptions, backwards: bool) -> String {
     out.iter().map(|row| format!("{row}\n")).collect()
 }
 
-/// Says where two dumps part, without printing megabytes.
+/// Panics with the first difference of two dumps, without printing megabytes.
 pub fn assert_same(what: &str, got: &str, expected: &str) {
     if got == expected {
         return;

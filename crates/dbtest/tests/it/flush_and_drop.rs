@@ -1,4 +1,4 @@
-//! A column family that is dropped while it is flushed.
+//! A column family that is dropped during its flush.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -11,10 +11,10 @@ use esker::{CheckpointOptions, ColumnFamilyOptions, Db, ErrorKind, FlushOptions,
 use vfs::layer::{Call, Layer};
 use vfs::{FileSystem, MemFs, Op};
 
-/// Where to say that it is reached, and where to wait for leave.
+/// A channel to report a place in the code, and one to wait for permission to continue.
 type Ends = (Sender<()>, Receiver<()>);
 
-/// Says that a table is about to be created, and waits for leave.
+/// Reports that a table is about to be created, and waits for permission.
 #[derive(Clone, Debug)]
 struct Gate {
     fs: MemFs,
@@ -39,8 +39,8 @@ impl Layer for Gate {
     }
 }
 
-/// A database with rows in two families that no WAL holds; `during` is called with it when its first table is about to be
-/// created for what `flush` does on another thread.
+/// Creates a database with rows without a WAL in two families, and runs `flush` on another thread; `during`
+/// is called when that is about to create its first table.
 fn while_it_flushes<T: Send>(flush: impl Fn(&Db) -> T + Sync, during: impl FnOnce(&Db)) -> (T, MemFs) {
     let fs = MemFs::new();
     let gate = Gate {

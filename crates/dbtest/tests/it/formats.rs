@@ -1,4 +1,5 @@
-//! Indexes and filters of every kind: what we write RocksDB finds row by row, and what RocksDB asked for in its OPTIONS we write.
+//! Indexes and filters of every kind: RocksDB finds every row in Esker's tables, and Esker writes the formats
+//! that RocksDB's OPTIONS ask for.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -31,7 +32,7 @@ fn random_key(rng: &mut TestRng) -> Vec<u8> {
     .into_bytes()
 }
 
-/// Options of tables and of what is written into them, drawn; small, so that a few hundred rows make many blocks.
+/// Random options of tables and their contents; sizes are small, so that a few hundred rows make many blocks.
 fn drawn(rng: &mut TestRng, format_versions: std::ops::RangeInclusive<u32>) -> Options {
     let mut family = ColumnFamilyOptions {
         compression: *rng.pick(&[CompressionType::None, CompressionType::Lz4, CompressionType::Zstd]),
@@ -41,7 +42,7 @@ fn drawn(rng: &mut TestRng, format_versions: std::ops::RangeInclusive<u32>) -> O
     };
     dbtest::settings::draw(rng, &mut family.table);
     family.table.format_version = rng.u32(format_versions);
-    // RocksDB 11 alone reads it.
+    // Only RocksDB 11 reads this format.
     family.table.separate_key_value_in_data_block = false;
     family.table.block_size = *rng.pick(&[100, 512]);
     let dictionary: &&str = rng.pick(DICTIONARIES);
@@ -72,7 +73,7 @@ const DICTIONARIES: &[&str] = &[
 ];
 const FILTERS: &[&str] = &["bloomfilter:10:false", "ribbonfilter:10:-1", "ribbonfilter:3.5:1"];
 
-/// Fills a database: two levels, and L0.
+/// Fills two levels and L0 of a database.
 fn fill(rng: &mut TestRng, db: &Db) -> Rows {
     let mut rows = Rows::new();
     for round in 0..3 {
@@ -101,7 +102,7 @@ fn fill(rng: &mut TestRng, db: &Db) -> Rows {
     rows
 }
 
-/// Where an iterator that sought `target` stands, in order and in its prefix alone.
+/// The position of an iterator after a seek to `target`, in total order or within the prefix.
 fn seek(db: &Db, target: &[u8], backwards: bool, within_prefix: bool) -> Option<Vec<u8>> {
     let options = ReadOptions {
         prefix_same_as_start: within_prefix,
@@ -148,7 +149,8 @@ fn check_ours(rng: &mut TestRng, db: &Db, rows: &Rows, has_prefixes: bool, said:
     }
 }
 
-/// Reads `DIR PREFIXES KEY...` a line: gets every key, and seeks it within its prefix. Prints the directory and what it finds.
+/// Reads lines of `DIR PREFIXES KEY...`: gets every key, and seeks it within its prefix. Prints the directory
+/// and the results.
 const READER: &str = r#"
 import sys
 from rocksdict import Rdict, Options, AccessType, BlockBasedOptions, SliceTransform, ReadOptions
@@ -195,7 +197,7 @@ fn every_row_is_found_by_us_and_by_rocksdb() {
         check_ours(&mut rng, &db, &rows, has_prefixes, &said);
         assert_eq!(files::check(&db).unwrap(), "", "{said}");
         drop(db);
-        // Other options read what these wrote, without the extractor or with another one.
+        // The tables are read under other options, without the extractor or with another one.
         let mut others = drawn(&mut rng, 2..=7);
         others.column_family.prefix_extractor = rng.bool().then(|| base::prefix::builtin("fixed:2").unwrap());
         others.column_family.table.index_type = IndexType::BinarySearch;
@@ -254,7 +256,7 @@ fn every_row_is_found_by_us_and_by_rocksdb() {
     }
 }
 
-/// What the tables of a closed database say of themselves.
+/// The properties of the tables of a closed database.
 fn properties(dir: &Path) -> Vec<sst::TableProperties> {
     let paths = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
     paths
@@ -307,7 +309,7 @@ fn tables_with_nothing_below_them_go_without_filters_for_who_asks_for_hits() {
     }
 }
 
-/// Rows that have much in common from block to block, and little within one.
+/// Writes rows that have much in common across blocks, and little within a block.
 fn alike(db: &Db) {
     for i in 0..2000u32 {
         let words = ["alpha", "bravo", "charlie", "delta", "echo", "foxtrot"];
@@ -334,7 +336,7 @@ fn dictionaries_are_made_where_they_are_asked_for_and_are_used() {
         alike(&db);
         let flushed = properties(dir.path())[0].data_size;
         rewrite(&db);
-        // Read, not from memory.
+        // The rows are read from disk, not from memory.
         drop(db);
         let db = Db::open(&options, dir.path()).unwrap();
         assert_eq!(db.get(b"key000007").unwrap().unwrap(), b"bravo-bravo-7".repeat(3));
@@ -358,7 +360,8 @@ fn dictionaries_are_made_where_they_are_asked_for_and_are_used() {
         );
         if let Some(mut tool) = oracle::ldb() {
             let db = format!("--db={}", dir.path().display());
-            // An option that RocksDB 7.8 does not know, and that is not at its default: any user of 7.8 has to pass over it.
+            // RocksDB 7.8 does not know an option that differs from its default, and must be told to ignore
+            // it.
             let later = opts.contains("checksum").then_some("--ignore_unknown_options");
             let output = tool.args([&db, "scan"]).args(later).output().unwrap();
             assert!(output.status.success());
@@ -382,7 +385,7 @@ fn dictionaries_are_made_where_they_are_asked_for_and_are_used() {
         bottommost.0 == plain.0 && bottommost.1 < plain.1 * 9 / 10,
         "{bottommost:?}"
     );
-    // Not enabled.
+    // The dictionary is not enabled.
     assert_eq!(write("{}", dictionary), plain);
     let checked = write("{checksum=true;}", "{}");
     assert!(checked.1 > plain.1, "four bytes more a frame");
@@ -399,7 +402,7 @@ fn dictionaries_are_made_where_they_are_asked_for_and_are_used() {
     }
 }
 
-/// Makes a database with partitions and prefixes, and leaves a row in it.
+/// Creates a database with partitions and prefixes, and leaves a row in it.
 const MAKER: &str = r#"
 import sys
 from rocksdict import Rdict, Options, BlockBasedOptions, BlockBasedIndexType, SliceTransform
@@ -433,7 +436,7 @@ fn what_rocksdb_left_in_its_options_is_written() {
     assert_eq!(table.index_type, IndexType::TwoLevel);
     assert!(table.partition_filters);
     assert_eq!(table.metadata_block_size, 200);
-    // Made through RocksDB's C interface, a policy goes by its name alone.
+    // A policy created through RocksDB's C interface is identified by its name alone.
     table.set("filter_policy", FILTERS[0]).unwrap();
     let mut rng = testkit::rng();
     let db = Db::open(&options, dir.path()).unwrap();
@@ -455,7 +458,7 @@ fn what_rocksdb_left_in_its_options_is_written() {
         assert!(properties.num_filter_entries > properties.num_entries);
         assert_eq!(properties.prefix_extractor_name, b"rocksdb.FixedPrefix.4");
     }
-    // And it is still RocksDB's.
+    // The options are still RocksDB's.
     let (_, file) = OptionsFile::newest(&PosixFs::new(), dir.path()).unwrap().unwrap();
     assert_eq!(
         file.options().0.column_family.table.index_type,

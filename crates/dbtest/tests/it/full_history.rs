@@ -1,4 +1,4 @@
-//! Timestamps below which history may go.
+//! Timestamps below which history is dropped.
 
 use std::sync::Arc;
 
@@ -54,7 +54,7 @@ fn it_only_rises_and_survives_a_close() {
         ..CompactRangeOptions::default()
     };
     db.compact_range(&family, &compact, None, None).unwrap();
-    // The newest version older than 3 stays: 2, besides 3 and 4.
+    // The newest version older than 3, which is 2, stays besides 3 and 4.
     assert_eq!(db.live_files()[0].num_entries, 3);
     db.close().unwrap();
     let db = Db::open(&options, "/db").unwrap();

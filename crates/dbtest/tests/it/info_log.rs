@@ -1,4 +1,5 @@
-//! The info log: what it tells is what happened, in RocksDB's form, and it is a file of nobody else's.
+//! The info log: its lines agree with the events, have RocksDB's form, and its files do not disturb other
+//! files.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -17,7 +18,7 @@ use vfs::{Action, FaultFs, FileSystem, MemFs, Op, Rule};
 
 const DIR: &str = "/db";
 
-/// Longer than anything takes.
+/// Longer than any operation takes.
 const LONG: Duration = Duration::from_secs(120);
 
 fn options(fs: &MemFs) -> Options {
@@ -38,7 +39,7 @@ fn log_of(fs: &MemFs) -> String {
     String::from_utf8(fs.read_file(&Path::new(DIR).join("LOG")).unwrap()).unwrap()
 }
 
-/// The event lines: each must be a JSON object with what every event has.
+/// The event lines: each must be a JSON object with the common fields of all events.
 fn event_lines(log: &str) -> Vec<serde_json::Value> {
     let lines = log.lines().filter_map(|line| line.split_once("EVENT_LOG_v1 "));
     lines
@@ -54,7 +55,7 @@ fn event_lines(log: &str) -> Vec<serde_json::Value> {
         .collect()
 }
 
-/// Jobs by number, and whether they ended, of the listener or of the log.
+/// Jobs by number, and whether they ended, as reported by the listener or by the log.
 type Jobs = BTreeSet<(u64, &'static str)>;
 
 fn jobs_heard(events: &[Event]) -> Jobs {
@@ -124,7 +125,8 @@ fn it_tells_what_listeners_are_told() {
     );
     assert!(heard_jobs.iter().any(|(_, name)| *name == "compaction_finished"));
 
-    // Some job tells the shape that is there (threads tell when they come to it), and every table that is was made by somebody.
+    // Some job reports the current shape of the tree (jobs report with a delay), and every table was created
+    // by a reported job.
     let mut shapes = lines.iter().filter_map(|event| event["lsm_state"].as_array());
     let is_now = |shape: &Vec<serde_json::Value>| {
         shape
@@ -170,7 +172,7 @@ fn it_tells_what_listeners_are_told() {
         ends.count()
     );
 
-    // Who wrote it, with which options, and that it ended.
+    // The engine that wrote the log, its options, and the end of the session.
     for line in [
         "RocksDB version: 7.8.3",
         "Esker version: ",
@@ -185,7 +187,7 @@ fn it_tells_what_listeners_are_told() {
         assert!(log.contains(line), "{line}");
     }
     assert!(log.ends_with("Shutdown complete\n"));
-    // Date, thread, text.
+    // Each line has date, thread and text.
     for line in log.lines() {
         let fields: Vec<&str> = line.splitn(3, ' ').collect();
         assert!(
@@ -196,7 +198,7 @@ fn it_tells_what_listeners_are_told() {
     }
 }
 
-/// RocksDB's `benchmark.sh` and its like read these lines by position.
+/// RocksDB's `benchmark.sh` and similar scripts read these lines by position.
 #[test]
 fn lines_that_scripts_read_are_rocksdbs() {
     let fs = MemFs::new();
@@ -209,7 +211,7 @@ fn lines_that_scripts_read_are_rocksdbs() {
         db.put(b"k", reason.as_bytes()).unwrap();
         flush(&db);
         let family = db.default_column_family();
-        // One file, alone in its range, goes down as it is.
+        // One file, without overlap, is moved.
         let range = CompactRangeOptions::default();
         db.compact_range(&family, &range, None, None).unwrap();
         db.close().unwrap();
@@ -221,7 +223,7 @@ fn lines_that_scripts_read_are_rocksdbs() {
         let line = line.unwrap_or_else(|| panic!("no {words} in\n{log}"));
         line.split_whitespace().map(str::to_owned).collect()
     };
-    // By the fields awk counts: release and commit.
+    // By awk's field numbers: release and commit.
     assert_eq!(fields(&log, "RocksDB version:")[4], "7.8.3");
     assert!(!fields(&log, "Git sha")[4].is_empty());
     let moved = log.lines().find(|line| line.contains(" Moved #"));
@@ -240,7 +242,8 @@ fn lines_that_scripts_read_are_rocksdbs() {
          files[0 0 0 0 0 0 1] max score 0.00, estimated pending compaction bytes 0"
     );
     assert_eq!(moved, expected);
-    // An OPTIONS file of a later release, or options that only a later one knows, make it that release's.
+    // An OPTIONS file of a later release, or with options that only a later release knows, sets the reported
+    // release.
     options.column_family.paranoid_memory_checks = true;
     assert_eq!(
         fields(&log_after(&options, "second"), "RocksDB version:")[4],
@@ -269,7 +272,7 @@ fn ingested_files_are_counted() {
         db.ingest_external_file(&[path], &Default::default()).unwrap();
     };
     ingest("1", 0..10);
-    // It overlaps the first file, and so lies above it.
+    // The second file overlaps the first, so it is placed above it.
     ingest("2", 5..12);
     let in_l0 = db.live_files().iter().filter(|file| file.level == 0).count();
     let l0_files = format!("AddFile(L0 Files): cumulative {in_l0}, interval {in_l0}");
@@ -287,7 +290,7 @@ fn ingested_files_are_counted() {
 fn writers_that_wait_for_a_flush_are_told_of() {
     let fs = FaultFs::new(Arc::new(MemFs::new()));
     let (sender, lines) = channel();
-    // A flush gets on when there is a line to tell it so.
+    // The flush continues when this channel gets a message.
     let (go_on, held) = channel::<()>();
     let held = Mutex::new(held);
     let hold = move |_: Op, _: &Path| {
@@ -330,7 +333,7 @@ fn whoever_opens_begins_one_and_whoever_only_reads_does_not() {
     for opens in 1..4 {
         let db = Db::open(&options, DIR).unwrap();
         assert_eq!(info_logs(&fs, DIR).len(), opens);
-        // The one who has it open keeps his log from those who fail to open it.
+        // The process that has the database open keeps its log when other opens fail.
         assert!(Db::open(&options, DIR).is_err());
         assert_eq!(info_logs(&fs, DIR).len(), opens);
         db.close().unwrap();
@@ -403,12 +406,12 @@ fn it_may_lie_elsewhere() {
     assert!(fs.list(Path::new("/logs")).unwrap().is_empty());
 }
 
-/// Hands over what it is told.
+/// Sends each message to a channel.
 struct Told(Mutex<Sender<(InfoLogLevel, String)>>);
 
 impl Logger for Told {
     fn log(&self, level: InfoLogLevel, message: &str) {
-        // Who listened may be gone.
+        // The receiver may be gone.
         let _ = self.0.lock().unwrap().send((level, message.to_owned()));
     }
 }
@@ -462,7 +465,7 @@ fn statistics_are_dumped_as_the_properties_tell_them() {
     let family = db.default_column_family();
     let dbstats = db.property(&family, "rocksdb.dbstats").unwrap();
     let cfstats = db.property(&family, "rocksdb.cfstats").unwrap();
-    // What does not change from moment to moment stands in both.
+    // The lines that do not depend on the time are in each of the two texts.
     let steady = |line: &&str| {
         !["Uptime", "Cumulative", "Interval", "Flush(GB)", " Int"]
             .iter()
@@ -480,7 +483,7 @@ fn statistics_are_dumped_as_the_properties_tell_them() {
     ] {
         assert!(dump.contains(part), "{part}\n{dump}");
     }
-    // Jobs may tell of their end in between.
+    // Jobs may report their end in between.
     let statistics = loop {
         let (_, line) = lines.recv_timeout(LONG).unwrap();
         if line.contains("STATISTICS:\n") {
@@ -507,7 +510,7 @@ fn what_recovery_writes_came_in() {
     for key in 0..1000 {
         db.put(format!("k{key:04}").as_bytes(), &[7; 1000]).unwrap();
     }
-    // Closed with its rows in the WAL alone.
+    // The database is closed with its rows only in the WAL.
     db.close().unwrap();
     let db = Db::open(&options, "/db").unwrap();
     let stats = db.property(&db.default_column_family(), "rocksdb.stats").unwrap();
@@ -518,16 +521,16 @@ fn what_recovery_writes_came_in() {
             .map(str::to_owned)
             .collect()
     };
-    // Sum, files, size and its unit, score, Read, Rn, Rnp1, Write, Wnew, Moved, W-Amp.
+    // The columns are sum, files, size and its unit, score, Read, Rn, Rnp1, Write, Wnew, Moved, W-Amp.
     assert_eq!(
         (&row("Sum")[1][..], &row("Sum")[11][..]),
         ("1/0", "1.0"),
         "{stats}"
     );
-    // Whoever opens it has written it.
+    // The recovery has written the file.
     assert_eq!(row("User")[1], "0/0", "{stats}");
     assert!(!stats.lines().any(|line| line.starts_with("High ")), "{stats}");
-    // A compaction writes all of it once more.
+    // A compaction writes all of it again.
     let family = db.default_column_family();
     db.compact_range(&family, &everything(), None, None).unwrap();
     let stats = db.property(&family, "rocksdb.stats").unwrap();

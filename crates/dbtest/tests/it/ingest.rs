@@ -1,4 +1,4 @@
-//! Files from outside: what is read once they are in, and where they go.
+//! Ingestion of external files: the rows that are visible afterwards, and the levels of the files.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -52,7 +52,7 @@ pub fn fresh() -> (MemFs, Options) {
     (mem, options)
 }
 
-/// What stands in a file, in the words of the test keys: `a:1`, `b#del`, `c#merge:x`, `[d,f)`.
+/// Writes a file with entries in the notation of test keys: `a:1`, `b#del`, `c#merge:x`, `[d,f)`.
 pub fn write_file(options: &Options, name: &str, entries: &[&str]) -> PathBuf {
     let path = Path::new(OUTSIDE).join(name);
     let mut writer = SstFileWriter::new(options);
@@ -78,7 +78,7 @@ fn add(writer: &mut SstFileWriter, entry: &str) -> esker::Result<()> {
     }
 }
 
-/// `L0 ... L6` of the files of a family, as first key and sequence number.
+/// The files of a family in the form `L0 ... L6`, with first key and sequence number.
 pub fn shape(db: &Db, family: &str) -> String {
     let mut files: Vec<_> = db.live_files();
     files.retain(|file| file.column_family == family);
@@ -123,7 +123,7 @@ pub fn tables_in(fs: &dyn FileSystem) -> Vec<String> {
     names
 }
 
-/// The tables in the directory, once it is closed, that are not those of the database.
+/// The tables in the directory of the database, after its close, that do not belong to it.
 pub fn strays(fs: &dyn FileSystem, db: Db) -> Vec<String> {
     db.wait_for_compact().unwrap();
     let live = live_names(&db);
@@ -168,13 +168,14 @@ fn files_go_to_the_lowest_level_that_has_nothing_in_their_way() {
     let (_mem, mut options) = fresh();
     options.column_family.disable_auto_compactions = true;
     let db = Db::open(&options, DIR).unwrap();
-    // Nothing is there: to the bottom, without a sequence number.
+    // The database is empty: the file goes to the last level, without a sequence number.
     ingest(&db, &[write_file(&options, "1", &["c:1", "m:1"])]).unwrap();
     assert_eq!(shape(&db, "default"), "L6 c..m@0");
-    // Between its keys, where it has none: what is below cannot take it, and nothing makes it need a number.
+    // The file is between existing keys: the last level cannot take it, but no key overlaps, so it needs no
+    // number.
     ingest(&db, &[write_file(&options, "2", &["d:2", "e:2"])]).unwrap();
     assert_eq!(shape(&db, "default"), "L0 d..e@0, L6 c..m@0");
-    // Over one of its keys.
+    // The file overlaps one of the keys.
     ingest(&db, &[write_file(&options, "3", &["m:3", "n:3"])]).unwrap();
     assert_eq!(shape(&db, "default"), "L0 d..e@0, L0 m..n@1, L6 c..m@0");
     assert_eq!(rows_of(&db), ["c=1", "d=2", "e=2", "m=3", "n=3"]);
@@ -187,7 +188,7 @@ fn files_go_to_the_lowest_level_that_has_nothing_in_their_way() {
         "L0 a..o@3, L0 d..e@0, L0 m..n@1, L0 n..n@2, L6 c..m@0"
     );
     assert_eq!(rows_of(&db), ["b=5"]);
-    // What is not in its way stays in memory.
+    // A memtable without overlap stays in memory.
     db.put(b"x", b"6").unwrap();
     ingest(&db, &[write_file(&options, "5", &["y:7"])]).unwrap();
     assert!(
@@ -223,12 +224,13 @@ fn files_that_overlap_each_other_go_one_above_the_other_in_their_order() {
     );
     assert_eq!(rows_of(&db), ["a=1", "c=4", "d=4", "e=3", "f=1"]);
     assert_eq!(files::check(&db).unwrap(), "");
-    // The same order, with snapshots of the state before each.
+    // The order stays the same, with snapshots of the state before each ingestion.
     compact(&db);
     assert_eq!(rows_of(&db), ["a=1", "c=4", "d=4", "e=3", "f=1"]);
 }
 
-/// The two files, merged within L0, have rows on both sides of none that a memtable of the time between would hold.
+/// The two files are compacted within L0. Their combined file must keep its place relative to memtables of
+/// the time between them.
 #[test]
 fn files_of_level_0_have_an_order_whatever_is_merged_there() {
     let (_mem, mut options) = fresh();
@@ -314,7 +316,7 @@ fn a_snapshot_does_not_show_what_is_ingested_after_it() {
     let mut iter = db.iter_cf(&read, &family);
     iter.seek(b"b");
     assert!(!iter.valid());
-    // One that need not be consistent shows it.
+    // With `snapshot_consistency` off, an ingestion becomes visible in existing snapshots.
     let careless = IngestExternalFileOptions {
         snapshot_consistency: false,
         ..IngestExternalFileOptions::default()
@@ -326,7 +328,7 @@ fn a_snapshot_does_not_show_what_is_ingested_after_it() {
     assert!(db.get_opt(&read, &family, b"b").unwrap().is_some());
 }
 
-/// Writes, deletes, merges, flushes, compacts, ingests and takes snapshots at random; what is read is what a map says.
+/// An ingestion waits for files that another job moves to a new level meanwhile.
 #[test]
 fn files_that_change_their_level_meanwhile_are_waited_for() {
     let mem = MemFs::new();
@@ -340,7 +342,7 @@ fn files_that_change_their_level_meanwhile_are_waited_for() {
     db.put(b"a", b"1").unwrap();
     db.put(b"z", b"1").unwrap();
     db.flush(&FlushOptions::default()).unwrap();
-    // Where the ingestion looks for keys in its way, the file it looks into is about to be moved.
+    // While the ingestion looks for overlapping keys, the file that it reads is about to be moved.
     let promotion: Arc<Mutex<Option<JoinHandle<esker::Result<()>>>>> = Arc::default();
     let hook = {
         let (db, promotion) = (db.clone(), promotion.clone());
@@ -427,7 +429,7 @@ fn random_history(rng: &mut TestRng) {
                 let numbers: Vec<u64> = level_0.iter().map(|file| file.number).collect();
                 let chosen = &numbers[..rng.usize(..=numbers.len())];
                 let family = db.default_column_family();
-                // Some may be in another compaction already, or gone.
+                // Some files may be in another compaction, or gone.
                 let _ = db.compact_files(&family, &esker::CompactFilesOptions::default(), chosen, 0);
             }
             7 => snapshots.push((db.snapshot(), rows.clone())),
@@ -473,7 +475,7 @@ fn rows_at(db: &Db, snapshot: &Snapshot) -> Rows {
     rows
 }
 
-/// Up to three files, which may overlap each other and all that is there.
+/// Ingests up to three files, which may overlap each other and all existing rows.
 fn ingest_randomly(rng: &mut TestRng, db: &Db, options: &Options, rows: &mut Rows, step: u32) {
     let mut files = Vec::new();
     for nth in 0..rng.u32(1..=3) {
@@ -486,7 +488,7 @@ fn ingest_randomly(rng: &mut TestRng, db: &Db, options: &Options, rows: &mut Row
         writer.open(&path).unwrap();
         let mut points: Rows = (0..rng.u32(..20)).map(|_| (key(rng), rng.bytes(8))).collect();
         if rng.bool() {
-            // In one place.
+            // The rows are in one contiguous range.
             let from = key(rng);
             points = points.split_off(&from);
         }
@@ -538,7 +540,7 @@ fn ingest_randomly(rng: &mut TestRng, db: &Db, options: &Options, rows: &mut Row
     if rng.bool() {
         db.ingest_external_file(&files, &ingestion).unwrap();
     } else {
-        // In two phases, and in the order of their handles.
+        // In two phases, and in the order of the handles.
         let handles = files
             .iter()
             .map(|file| {
@@ -601,7 +603,7 @@ fn a_writer_takes_keys_in_order_and_says_what_it_wrote() {
         (3, 2, 2)
     );
     assert_eq!(writer.file_size(), 0);
-    // What was not finished is not there.
+    // An unfinished file does not exist.
     writer.open("/outside/2").unwrap();
     drop(writer);
     assert_eq!(mem.list(Path::new(OUTSIDE)).unwrap(), ["1"]);
@@ -639,11 +641,11 @@ fn a_handle_that_is_dropped_leaves_nothing() {
     drop(prepare());
     assert_eq!(tables_in(&mem), [""; 0]);
     assert_eq!(dump(&db).unwrap()["default"].len(), 0);
-    // What another database has prepared is none of its business.
+    // A file prepared by another database is refused.
     let other = Db::open(&options, "/other").unwrap();
     let error = other.commit_file_ingestion_handle(prepare()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidArgument);
-    // After a close the directory may be somebody else's.
+    // After a close the directory may belong to another process.
     let handle = prepare();
     db.close().unwrap();
     assert_eq!(
@@ -671,7 +673,7 @@ fn tables_of_a_database_keep_their_sequence_numbers() {
     }
     let expected = dump(&source).unwrap();
     let mut tables = source.live_files();
-    // The oldest first.
+    // Sorted from the oldest to the newest.
     tables.sort_by_key(|file| (std::cmp::Reverse(file.level), file.largest_seqno));
     let paths: Vec<PathBuf> = tables.into_iter().map(|file| file.path).collect();
     let db = Db::open(&options, DIR).unwrap();

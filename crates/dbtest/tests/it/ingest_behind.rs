@@ -1,4 +1,4 @@
-//! Files that go behind all that is there: what the database has of their keys stays, deletions too.
+//! Files that are ingested behind all existing rows: existing rows of their keys stay, including deletions.
 
 use std::path::{Path, PathBuf};
 
@@ -38,7 +38,7 @@ fn what_comes_behind_shows_where_there_was_nothing() {
     db.delete_range(&WriteOptions::default(), &db.default_column_family(), b"e", b"g")
         .unwrap();
     rewrite(&db);
-    // In memory, and not flushed for it.
+    // The row is in memory, and is not flushed for the ingestion.
     db.put(b"d", b"own").unwrap();
     let file = write_file(&options, "1", &["a:1", "b:1", "c:1", "d:1", "e:1", "g:1"]);
     db.ingest_external_file(&[file], &behind()).unwrap();
@@ -52,7 +52,7 @@ fn what_comes_behind_shows_where_there_was_nothing() {
     assert_eq!(rows_of(&db), expected);
     rewrite(&db);
     assert_eq!(rows_of(&db), expected);
-    // A compaction of everything leaves it alone, and keeps what hides its rows.
+    // A full compaction does not touch the file, and keeps the rows that hide its rows.
     assert!(
         shape(&db, "default").ends_with("L6 a..g@0"),
         "{}",
@@ -62,7 +62,7 @@ fn what_comes_behind_shows_where_there_was_nothing() {
     db.ingest_external_file(&[write_file(&options, "2", &["x:2"])], &behind())
         .unwrap();
     drop(db);
-    // When all is in, it is a family like others.
+    // After the ingestions, the family can be used like any other.
     options.column_family.cf_allow_ingest_behind = false;
     let db = Db::open(&options, DIR).unwrap();
     rewrite(&db);
@@ -95,7 +95,7 @@ fn what_does_not_fit_behind_is_refused() {
         write_file(&options, "4", &["x:3"]),
     ];
     refused(&db, &both, ErrorKind::NotSupported, "overlapping ranges");
-    // What was ingested in front without need of a number would lie in its way.
+    // A file ingested normally without a sequence number would overlap.
     let usual = IngestExternalFileOptions::default();
     db.ingest_external_file(&[write_file(&options, "5", &["c:5"])], &usual)
         .unwrap();
@@ -113,7 +113,7 @@ fn what_does_not_fit_behind_is_refused() {
         );
     }
     drop(db);
-    // A family that fills its last level.
+    // A family whose last level has files.
     let mut leveled = options.clone();
     leveled.column_family.cf_allow_ingest_behind = false;
     let db = Db::open(&leveled, DIR).unwrap();
@@ -128,13 +128,13 @@ fn what_does_not_fit_behind_is_refused() {
     wrong.column_family.compaction_style = CompactionStyle::Level;
     let error = Db::open(&wrong, DIR).unwrap_err();
     assert!(error.to_string().contains("cf_allow_ingest_behind"), "{error}");
-    // For the whole database it says nothing of families that cannot.
+    // The option of the whole database does not apply to families that cannot support it.
     wrong.column_family.cf_allow_ingest_behind = false;
     wrong.allow_ingest_behind = true;
     Db::open(&wrong, DIR).unwrap();
 }
 
-/// Random rows, deletions and compactions; what comes behind is what was there first.
+/// Random rows, deletions and compactions; rows ingested behind are as old as the oldest.
 #[test]
 fn random_rows_hide_what_comes_behind_them() {
     let mut rng = testkit::rng();

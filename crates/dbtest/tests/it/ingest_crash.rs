@@ -14,7 +14,7 @@ use vfs::{Action, FaultFs, FileSystem, MemFs, Rule, UnsyncedPolicy};
 
 use crate::ingest::{DIR, Found, OUTSIDE, fresh, live_names, options, strays, tables_in, write_file};
 
-/// One of the ways files come in.
+/// The options of the various ways to ingest.
 fn ways() -> [IngestExternalFileOptions; 4] {
     let usual = IngestExternalFileOptions::default();
     [
@@ -35,7 +35,7 @@ fn ways() -> [IngestExternalFileOptions; 4] {
     ]
 }
 
-/// A database with rows of two families, and three files for them: some overlap what is in memory.
+/// A database with rows in two families, and three files for them: some overlap the memtables.
 fn before_ingestion(mem: &MemFs, options: &Options) {
     let db = Db::open(options, DIR).unwrap();
     let other = db.column_family("other").unwrap();
@@ -65,10 +65,10 @@ fn args(db: &Db, ingestion: &IngestExternalFileOptions) -> [IngestExternalFileAr
     ]
 }
 
-/// Written before, without sync, and in nobody's way.
+/// A key that was written before, without sync, and does not overlap.
 const UNSYNCED: &[u8] = b"zz";
 
-/// Opens what a crash has left and says whether all of the files are in, or none.
+/// Opens the database after a crash and returns whether all files are in it, or none.
 fn look(
     mem: MemFs,
     what: &str,
@@ -79,9 +79,9 @@ fn look(
     let db = Db::open(&options, DIR).unwrap_or_else(|error| panic!("{what}: {error}"));
     let found = dump(&db).unwrap_or_else(|error| panic!("{what}: {error}"));
     assert!([synced, before, after].contains(&&found), "{what}: {found:?}");
-    // Nothing that came before is lost then.
+    // Then no earlier write is lost.
     let is_in = found == *after;
-    // Files that are not in are still outside, whole.
+    // Files that are not in the database are still outside, and intact.
     if !is_in {
         db.ingest_external_files(&args(&db, ingestion))
             .unwrap_or_else(|error| panic!("{what}: {error}"));
@@ -173,7 +173,7 @@ fn an_error_at_any_step_leaves_all_of_the_files_or_none() {
             );
             let latched = db.put(b"still", b"there").is_err();
             if outcome.is_err() && !latched {
-                // A flush that came first is no part of it.
+                // A flush before the ingestion is not part of it.
                 let mut added = tables_in(&mem);
                 added.retain(|name| !tables.contains(name) && !live_names(&db).contains(name));
                 assert_eq!(added, [""; 0], "{what}");
@@ -196,7 +196,7 @@ fn an_error_at_any_step_leaves_all_of_the_files_or_none() {
     }
 }
 
-/// With nothing in the way of the file there is no flush that would have synced the WAL.
+/// Without overlap, no flush syncs the WAL.
 #[test]
 fn what_came_before_is_as_durable_as_what_is_ingested() {
     let mut rng = testkit::rng();

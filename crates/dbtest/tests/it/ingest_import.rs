@@ -1,4 +1,4 @@
-//! Column families exported as files, and made of them again.
+//! Column families that are exported as files and created again from them.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -21,7 +21,7 @@ const EXPORT: &str = "/export";
 const MOVED: ImportColumnFamilyOptions = ImportColumnFamilyOptions { move_files: true };
 const COPIED: ImportColumnFamilyOptions = ImportColumnFamilyOptions { move_files: false };
 
-/// Fills the family with all there is, over some levels; keys begin with `prefix`.
+/// Fills the family with entries of all kinds over some levels; keys begin with `prefix`.
 fn fill(rng: &mut TestRng, db: &Db, family: &str, prefix: &str) {
     let family = db.column_family(family).unwrap();
     let write = WriteOptions::default();
@@ -78,7 +78,7 @@ fn an_exported_family_is_imported_as_it_was() {
         let newest = of(&source, "default");
         let error = source.export_column_family(&family, EXPORT).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidArgument);
-        // Its source goes on.
+        // The source database is changed after the export.
         source
             .delete_range(&WriteOptions::default(), &family, b"", b"z")
             .unwrap();
@@ -102,7 +102,7 @@ fn an_exported_family_is_imported_as_it_was() {
         assert!(db.latest_sequence_number() >= source.latest_sequence_number() - 10);
         assert_eq!(files::check(&db).unwrap(), "");
         assert_eq!(mem.list(Path::new(EXPORT)).unwrap().is_empty(), how.move_files);
-        // What is written now is newer.
+        // New writes are newer than the imported rows.
         let imported = db.column_family("imported").unwrap();
         let write = WriteOptions::default();
         db.put_opt(&write, &imported, b"k000", b"after").unwrap();
@@ -130,7 +130,8 @@ fn several_exports_become_one_family_if_they_hold_no_common_keys() {
     let source = Db::open(&options, "/source").unwrap();
     fill(&mut rng, &source, "default", "a");
     fill(&mut rng, &source, "other", "b");
-    // The newest file, of which lies are told below: its keys are no tombstone's, which would be cut to what is told.
+    // The newest file, whose metadata is falsified below. Its keys are covered by no tombstone, which would
+    // be cut to the falsified bounds.
     for key in [b"a100", b"a101"] {
         source.put(key, b"row").unwrap();
     }
@@ -225,7 +226,7 @@ fn several_exports_become_one_family_if_they_hold_no_common_keys() {
     assert_eq!(strays(&mem, db), [""; 0]);
 }
 
-/// Tables with orders, formats and levels of all kinds, and epoch numbers.
+/// Exports and imports tables with comparators, formats and levels of all kinds, and epoch numbers.
 #[test]
 fn families_of_rocksdb_are_exported_and_imported() {
     let mut exported = 0;
@@ -299,7 +300,7 @@ fn a_crash_leaves_an_imported_family_whole_or_empty() {
             let found = found.get("imported").cloned().unwrap_or_default();
             assert!(found.is_empty() || found == expected, "step {step}: {found:?}");
             if found.is_empty() {
-                // The files are where they were, whole.
+                // The files are still in their place, and intact.
                 if let Some(empty) = db.column_family("imported") {
                     db.drop_column_family(&empty).unwrap();
                 }

@@ -1,4 +1,4 @@
-//! Files that one engine writes and another ingests, both ways; and databases with such files in them, read by both.
+//! Files written by one engine and ingested by the other, and databases with such files read by the other.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ use vfs::PosixFs;
 use crate::fixtures::{assert_same, copy, expected, names, rows};
 use crate::interop::{ldb, run};
 
-/// Written by what RocksDB 7.8 reads.
+/// Options whose files RocksDB 7.8 can read.
 fn plain() -> Options {
     Options {
         create_if_missing: true,
@@ -45,7 +45,7 @@ fn text_rows(db: &Db) -> String {
     found["default"].iter().map(row).collect()
 }
 
-/// Of a database that RocksDB begins: all that overlaps and all that does not.
+/// RocksDB ingests files into a database it has begun, with overlaps and without.
 #[test]
 fn rocksdb_ingests_what_we_write() {
     if oracle::ldb().is_none() || oracle::sst_dump().is_none() {
@@ -97,7 +97,7 @@ fn rocksdb_ingests_what_we_write() {
         let scanned = ldb(&path, &["scan"]);
         assert!(scanned.starts_with("a : new\nd : new\nk0000 : vvv"), "{scanned}");
         assert_eq!(scanned.lines().count(), 502);
-        // What RocksDB has ingested we read, and compact, with the sequence numbers it gave.
+        // Esker reads and compacts files ingested by RocksDB, with the sequence numbers it assigned.
         let db = Db::open(&options, &path).unwrap();
         assert_eq!(text_rows(&db), scanned);
         assert_eq!(files::check(&db).unwrap(), "");
@@ -108,7 +108,7 @@ fn rocksdb_ingests_what_we_write() {
     }
 }
 
-/// Lines of `ldb write_extern_sst`, which takes what `ldb dump` prints.
+/// Runs `ldb write_extern_sst`, which reads the output format of `ldb dump`.
 fn ldb_writes(db: &Path, file: &Path, rows: &[(&str, &str)]) {
     let mut child = oracle::ldb()
         .unwrap()
@@ -187,7 +187,7 @@ for i in range(100, 200):
 writer.finish()
 "#;
 
-/// RocksDB 9.8: format version 6, filters, and a file that was written there.
+/// RocksDB 9.8: format version 6, filters, and a file written by it.
 #[test]
 fn rocksdict_ingests_ours_and_we_ingest_its() {
     let Some(mut python) = oracle::rocksdict() else {
@@ -230,7 +230,8 @@ fn rocksdict_ingests_ours_and_we_ingest_its() {
     assert_eq!(files::check(&db).unwrap(), "");
 }
 
-/// The databases RocksDB 11.9 wrote go on with files of ours: theirs have epoch numbers, orders and formats of all kinds.
+/// Databases written by RocksDB 11.9 ingest Esker's files: they have epoch numbers, comparators and formats
+/// of all kinds.
 #[test]
 fn databases_of_rocksdb_take_files_of_ours() {
     for name in names() {
@@ -246,7 +247,7 @@ fn databases_of_rocksdb_take_files_of_ours() {
             key.resize(key.len() + family.comparator().timestamp_size(), 0);
             key
         };
-        // Beyond all that is there, in either order.
+        // The keys are beyond all existing ones, in either order.
         let keys = match family.comparator().name().contains("Reverse") {
             true => [&b"\0\0b"[..], &b"\0\0a"[..]],
             false => [&b"\xff\xff\xffa"[..], &b"\xff\xff\xffb"[..]],
@@ -263,7 +264,7 @@ fn databases_of_rocksdb_take_files_of_ours() {
         if family.comparator().timestamp_size() > 0 {
             continue;
         }
-        // And once more over themselves, which gives them a sequence number.
+        // The files are ingested once more over themselves, which needs a sequence number.
         db.ingest_external_file(&[&file], &IngestExternalFileOptions::default())
             .unwrap_or_else(|error| panic!("{name}: {error}"));
         for key in keys {
