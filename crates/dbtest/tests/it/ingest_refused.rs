@@ -1,4 +1,4 @@
-//! Files from outside that must not come in: the reason is told, and the directory is as it was.
+//! External files that must be refused: the error has the reason, and the directory stays unchanged.
 
 use std::path::{Path, PathBuf};
 
@@ -12,7 +12,7 @@ use vfs::{FileSystem, MemFs};
 
 use crate::ingest::{DIR, OUTSIDE, fresh, live_names, tables_in, write_file};
 
-/// What it does to a database to try and ingest such files.
+/// A database, and the check that an ingestion is refused without effect.
 struct Refused {
     db: Db,
     mem: MemFs,
@@ -49,7 +49,7 @@ impl Refused {
         let error = self.db.ingest_external_files(args).unwrap_err();
         assert_eq!(error.kind(), kind, "{what}: {error}");
         assert!(error.to_string().contains(text), "{what}: {error}");
-        // A flush that came first is no part of it.
+        // A flush before the ingestion is not part of it.
         let mut tables = tables_in(&self.mem);
         tables.retain(|name| !live_names(&self.db).contains(name));
         assert_eq!((tables, outside()), (Vec::new(), files), "{what}");
@@ -57,7 +57,7 @@ impl Refused {
         self.db.put(b"after", what.as_bytes()).unwrap();
     }
 
-    /// A file in which the bytes `from` were replaced by `to`, of the same length, once.
+    /// A file in which the bytes `from` are replaced once by `to`, of the same length.
     fn edited(&self, name: &str, from: &[u8], to: &[u8]) -> PathBuf {
         let path = write_file(&self.options, name, &["p:old", "q:new"]);
         let mut bytes = self.mem.read_file(&path).unwrap();
@@ -78,7 +78,7 @@ fn what_cannot_be_ingested_is_refused_and_the_directory_is_as_it_was() {
     let options = &refused.options;
     let good = || write_file(options, "good", &["x:1", "z:1"]);
 
-    // Not a table, or nothing at all.
+    // A file that is not a table, and a missing file.
     let nothing = PathBuf::from("/outside/nothing");
     refused.with(
         "missing",
@@ -132,7 +132,7 @@ fn what_cannot_be_ingested_is_refused_and_the_directory_is_as_it_was() {
         "allow_db_generated_files",
     );
 
-    // Another order, another family.
+    // Another comparator, another family.
     let mut reverse = options.clone();
     reverse.column_family.comparator = UserComparator::ReverseBytewise;
     let file = write_file(&reverse, "reverse", &["z:1", "x:1"]);
@@ -156,7 +156,7 @@ fn what_cannot_be_ingested_is_refused_and_the_directory_is_as_it_was() {
         "column family id don't match",
     );
 
-    // Damage: in a block, found because it was asked for; in the index of one that is not compressed.
+    // Corruption of a block, which verification detects, and of an uncompressed index block.
     let verify = IngestExternalFileOptions {
         verify_checksums_before_ingest: true,
         ..usual.clone()
@@ -164,7 +164,7 @@ fn what_cannot_be_ingested_is_refused_and_the_directory_is_as_it_was() {
     let file = refused.edited("damaged", b"old", b"odd");
     refused.with("checksum", &verify, &[good(), file], ErrorKind::Corruption, "");
 
-    // Out of order, with checksums that are right: none at all.
+    // Entries out of order, without checksums that would show it.
     let mut unchecked = options.clone();
     unchecked.column_family.table.checksum = esker::ChecksumType::None;
     let file = write_file(&unchecked, "disorder", &["p1:a", "p2:b", "p3:c"]);
@@ -174,7 +174,7 @@ fn what_cannot_be_ingested_is_refused_and_the_directory_is_as_it_was() {
     refused.mem.write_file(&file, &bytes).unwrap();
     refused.with("order", &verify, &[file], ErrorKind::Corruption, "out of order");
 
-    // Where the options leave no way.
+    // Combinations of options that permit no way of ingesting.
     let overlapping = || write_file(options, "overlapping", &["b:2"]);
     let no_seqno = IngestExternalFileOptions {
         allow_global_seqno: false,
@@ -233,7 +233,7 @@ fn what_cannot_be_ingested_is_refused_and_the_directory_is_as_it_was() {
         "duplicate column families",
     );
 
-    // Of two families one fails: neither has anything.
+    // The ingestion into one of two families fails: no file is ingested into either.
     let good_one = IngestExternalFileArg::new(&other, [good()], usual.clone());
     let default = refused.db.default_column_family();
     let bad_one = IngestExternalFileArg::new(&default, [overlapping()], no_seqno);
@@ -288,7 +288,7 @@ fn versions_that_nobody_knows_are_refused() {
     ] {
         let file = write_file(&unchecked, "versioned", &["p:old"]);
         let mut bytes = refused.mem.read_file(&file).unwrap();
-        // The name shares its beginning with the property before it.
+        // The name shares a prefix with the property before it.
         let name = b"version\x02\0\0\0";
         let at = bytes
             .windows(name.len())
@@ -347,7 +347,7 @@ fn checksums_that_came_along_are_compared_or_believed() {
         .unwrap();
     assert_eq!(db.live_files()[0].file_checksum, info.file_checksum);
     db.verify_file_checksums().unwrap();
-    // One that is believed and wrong is found when the files are looked at.
+    // A wrong checksum that is not verified at the ingestion is found by a verification of the files.
     db.ingest_external_files(&[arg(&wrong, name, false)]).unwrap();
     assert!(db.verify_file_checksums().unwrap_err().is_corruption());
 }

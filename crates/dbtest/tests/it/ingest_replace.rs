@@ -1,4 +1,4 @@
-//! Files that take the place of all there is in a range, and files of which it is known what they hold.
+//! Files that replace all rows of a range, and files ingested with known metadata.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -45,7 +45,7 @@ fn a_range_is_replaced_as_a_whole() {
     let (mem, mut options) = fresh();
     options.column_family.disable_auto_compactions = true;
     let db = Db::open(&options, DIR).unwrap();
-    // Over some levels, and in memory: each table on one side of the borders.
+    // Over some levels and in memory: each table is on one side of the range's borders.
     put(&db, &["a", "b"], "below");
     flush(&db);
     put(&db, &["m", "n", "o"], "old");
@@ -61,7 +61,7 @@ fn a_range_is_replaced_as_a_whole() {
     let file = write_file(&options, "1", &["n:new", "r:new"]);
     let before = rows_of(&db);
 
-    // What does not fit is refused, and changes nothing.
+    // Impossible requests are refused and change nothing.
     for (wrong, kind, words) in [
         (
             range(Some("o"), Some("s")),
@@ -214,7 +214,7 @@ fn files_whose_contents_are_known_are_not_opened() {
         move_files: true,
         ..usual.clone()
     };
-    // Under its old name nobody may open it.
+    // No file may be opened under its old name.
     let rule = faults.add(
         Rule::new(Action::Fail(ErrorKind::Io))
             .on([Op::Open])
@@ -229,7 +229,7 @@ fn files_whose_contents_are_known_are_not_opened() {
     );
     assert_eq!(files::check(&db).unwrap(), "");
 
-    // Another file in its place, one info too few, and what must open the file.
+    // Another file under this path, one info too few, and options that need the file to be opened.
     let other = write("2", &["longer", "than", "what"]);
     let mut wrong = with(&info, &usual);
     wrong.external_files = vec![other.file_path.clone()];

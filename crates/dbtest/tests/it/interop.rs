@@ -1,7 +1,8 @@
-//! Files that go back and forth between us and RocksDB.
+//! Databases that Esker and RocksDB use in turn.
 //!
-//! `ldb` and `sst_dump` are Debian's (RocksDB 7.8), which read format versions up to 5; the Python wheel `rocksdict` (RocksDB 9.8)
-//! reads version 6. Without them a test says so and skips; with `ESKER_REQUIRE_TOOLS=1` it fails.
+//! `ldb` and `sst_dump` are those of Debian (RocksDB 7.8), which read format versions up to 5; the Python
+//! wheel `rocksdict` (RocksDB 9.8) reads version 6. If they are missing, a test prints that and is skipped;
+//! with `ESKER_REQUIRE_TOOLS=1` it fails.
 
 use std::collections::HashMap;
 use std::fs;
@@ -39,7 +40,7 @@ const CHECKSUMS: [ChecksumType; 5] = [
     ChecksumType::Xxh3,
 ];
 
-/// What a database should hold now: of each family the rows, each in the form `expected.tsv` has behind the key.
+/// The expected rows of each family, in the form that `expected.tsv` has after the key.
 struct Rows {
     families: Vec<FamilyRows>,
 }
@@ -94,7 +95,7 @@ impl Rows {
     }
 }
 
-/// A key as comparators with timestamps take it.
+/// A key with the timestamp that its comparator requires.
 fn stamped(cmp: &UserComparator, key: &[u8]) -> Vec<u8> {
     let mut key = key.to_vec();
     key.resize(key.len() + cmp.timestamp_size(), 0);
@@ -120,7 +121,8 @@ impl FamilyRows {
     }
 }
 
-/// Writes `count` random operations to both, over keys that exist and keys that do not, in batches of about ten.
+/// Writes `count` random operations to the database and the model, over existing and new keys, in batches of
+/// about ten.
 fn write_randomly(rng: &mut TestRng, db: &Db, rows: &mut Rows, count: usize, timestamp: u64) {
     let known: Vec<Vec<Vec<u8>>> = rows
         .families
@@ -215,7 +217,7 @@ fn fixtures_take_a_thousand_writes() {
         {
             let db = Db::open(&options, dir.path()).unwrap();
             model = Rows::new(&db, merge);
-            // With timestamps the latest rows are not those that were expected at 400.
+            // With timestamps, the latest rows differ from the rows expected at 400.
             let start = if timestamps {
                 rows(&db, &read(1 << 40), false)
             } else {
@@ -271,9 +273,11 @@ fn fixtures_take_a_thousand_writes() {
             .map(|family| family.name().to_owned())
             .collect();
         drop(db);
-        // Compacted, the tables are all ours: an older RocksDB than wrote the database reads them.
+        // After a compaction all tables are Esker's: an RocksDB older than the one that wrote the database
+        // can read them.
         if have_tools {
-            // ldb scans at no timestamp. The OPTIONS file keeps options that RocksDB 11.9 wrote: any user of 7.8 has to pass over them.
+            // ldb cannot scan at a timestamp. The OPTIONS file keeps options of RocksDB 11.9, which users of
+            // 7.8 must ignore.
             if !timestamps {
                 let families: Vec<&str> = families.iter().map(String::as_str).collect();
                 assert_same(
@@ -287,7 +291,7 @@ fn fixtures_take_a_thousand_writes() {
     }
 }
 
-/// Rows as one sees them who knows no columns.
+/// The rows without their columns.
 fn without_columns(rows: &str) -> String {
     let row = |row: &str| format!("{}\n", row.split_once("\tcolumns").map_or(row, |(row, _)| row));
     rows.lines().map(row).collect()
@@ -295,7 +299,7 @@ fn without_columns(rows: &str) -> String {
 
 // RocksDB's tools.
 
-/// What `command` printed; panics unless it succeeded.
+/// The output of `command`; panics unless it succeeded.
 pub fn run(command: &mut Command) -> String {
     let Output {
         status,
@@ -318,7 +322,7 @@ pub fn ldb(dir: &Path, arguments: &[&str]) -> String {
         .args(arguments))
 }
 
-/// Every row as RocksDB reads it, in the form of `expected.tsv`. `flags`: what a user of `ldb` has to give besides.
+/// Every row as read by RocksDB, in the form of `expected.tsv`. `flags` are additional flags for `ldb`.
 fn ldb_rows(dir: &Path, families: &[&str], flags: &[&str]) -> String {
     let mut out = String::new();
     for family in families {
@@ -335,7 +339,7 @@ fn ldb_rows(dir: &Path, families: &[&str], flags: &[&str]) -> String {
     out
 }
 
-/// Has RocksDB read every table of `dirs` and verify its checksums.
+/// Makes RocksDB read every table of `dirs` and verify its checksums.
 fn sst_dump_verifies<'a>(dirs: impl IntoIterator<Item = &'a Path>) {
     let all = TempDir::new().unwrap();
     let mut count = 0;
@@ -382,7 +386,7 @@ fn small(format_version: u32, checksum: ChecksumType, compression: CompressionTy
     }
 }
 
-/// A database with tables of two levels and, behind them, a WAL that was not flushed.
+/// A database with tables in two levels and a WAL with newer rows.
 fn write_database(rng: &mut TestRng, options: &Options, dir: &Path, merge: Option<&str>) -> Rows {
     let db = Db::open(options, dir).unwrap();
     let mut model = Rows::new(&db, merge);
@@ -441,7 +445,7 @@ fn formats_newer_than_the_tools_are_read_back() {
     }
 }
 
-/// Prints the rows of each database named on standard input, behind a line with its name.
+/// Prints the rows of each database named on standard input, after a line with its name.
 const ROCKSDICT: &str = r#"
 import sys
 from rocksdict import Rdict, Options, AccessType
@@ -515,7 +519,7 @@ fn a_database_changes_hands_and_comes_back() {
         let families = ["default", "two"];
         for round in 0..3 {
             let what = format!("{what}, round {round}");
-            // What we left is in part in the WAL.
+            // Some of Esker's rows are only in the WAL.
             assert_same(
                 &format!("{what}: RocksDB"),
                 &ldb_rows(dir.path(), &families, &[]),
@@ -535,7 +539,7 @@ fn a_database_changes_hands_and_comes_back() {
                 write_randomly(&mut rng, &db, &mut model, 60, 0);
             }
             ldb(dir.path(), &["checkconsistency"]);
-            // What RocksDB leaves is in part in the WAL too.
+            // Some of RocksDB's rows are only in the WAL too.
             ldb_writes(&mut rng, dir.path(), &mut model);
             let db = Db::open(&options, dir.path()).unwrap();
             assert_same(
@@ -552,7 +556,7 @@ fn a_database_changes_hands_and_comes_back() {
     }
 }
 
-/// What lies on the disk while we are at work is what the death of the process leaves: a WAL with room behind its end.
+/// A copy of an open database has the state after a death of the process: a WAL with unused space at its end.
 #[test]
 fn a_database_left_open_is_recovered() {
     if oracle::ldb().is_none() {
@@ -573,7 +577,7 @@ fn a_database_left_open_is_recovered() {
             for entry in fs::read_dir(dir.path()).unwrap() {
                 let entry = entry.unwrap();
                 match fs::copy(entry.path(), copy.path().join(entry.file_name())) {
-                    // Obsolete, and deleted meanwhile.
+                    // The file was obsolete, and has been deleted meanwhile.
                     Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
                     copied => drop(copied.unwrap()),
                 }
@@ -603,7 +607,7 @@ fn a_database_left_open_is_recovered() {
     }
 }
 
-/// RocksDB writes a few rows.
+/// Writes a few rows with RocksDB.
 fn ldb_writes(rng: &mut TestRng, dir: &Path, model: &mut Rows) {
     for family in &mut model.families {
         let column_family = format!("--column_family={}", family.name);
@@ -661,7 +665,8 @@ sys.stdin.read()
 db.close()
 "#;
 
-/// One of the two has a database open for writing at a time, also after the one of us has looked at the file they lock.
+/// Only one of the two engines can have a database open for writing, also after the other has tried to take
+/// the lock.
 #[test]
 fn rocksdb_is_kept_out_of_an_open_database_and_keeps_us_out() {
     let dir = TempDir::new().unwrap();

@@ -1,4 +1,5 @@
-//! Iterators and what they hold: memtables and files that flushes and compactions have replaced.
+//! Iterators and the memory and files that they hold: memtables and tables replaced by flushes and
+//! compactions.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -20,7 +21,7 @@ fn key(number: u32) -> Vec<u8> {
     format!("key{number:04}").into_bytes()
 }
 
-/// A database with rows in two tables and the memtable.
+/// A database with rows in two tables and in the memtable.
 struct Stage {
     db: Db,
     fs: Arc<MemFs>,
@@ -69,7 +70,7 @@ impl Stage {
         })
     }
 
-    /// Bytes of memtables that only readers hold.
+    /// The bytes of memtables that only readers hold.
     fn pinned_memtables(&self) -> u64 {
         let family = self.db.default_column_family();
         let size = |name: &str| self.db.property_int(&family, name).unwrap();
@@ -82,7 +83,7 @@ impl Stage {
         size("rocksdb.total-sst-files-size") - size("rocksdb.live-sst-files-size")
     }
 
-    /// Files on disk that are not the database's any more.
+    /// The number of files on disk that no longer belong to the current version.
     fn pinned_tables(&self) -> usize {
         let files = self.fs.list(Path::new("/db")).unwrap();
         let tables = files.iter().filter(|name| name.ends_with(".sst"));
@@ -94,17 +95,17 @@ impl Stage {
         assert!(self.pinned_table_bytes() > 0, "{why}");
     }
 
-    /// Waits until nothing is held any more: files are deleted in the background.
+    /// Waits until nothing is held: files are deleted in the background.
     fn expect_nothing_held(&self, why: &str) {
         testkit::wait_until(why, || self.pinned_memtables() == 0 && self.pinned_tables() == 0);
         assert_eq!(self.pinned_table_bytes(), 0, "{why}");
     }
 }
 
-/// Its name, what it does, and the number of the key the iterator stands on afterwards.
+/// The name of a move, the call, and the number of the key at which the iterator is afterwards.
 type Move = (&'static str, fn(&mut DbIterator), Option<u32>);
 
-/// The moves of an iterator that stands on the key of number 50.
+/// The moves of an iterator at the key of number 50.
 const MOVES: [Move; 7] = [
     ("next", DbIterator::next, Some(51)),
     ("prev", DbIterator::prev, Some(49)),
@@ -119,7 +120,7 @@ const MOVES: [Move; 7] = [
     ("off the end", |iter| iter.seek(&key(KEYS)), None),
 ];
 
-/// An iterator that was given a snapshot and nothing else does.
+/// By default, an iterator with a snapshot releases replaced memtables and files.
 #[test]
 fn iterators_with_snapshots_let_go_by_default() {
     let stage = Stage::new();
@@ -227,14 +228,14 @@ fn refresh_moves_to_now_or_to_a_snapshot() {
     iter.refresh(Some(&before)).unwrap();
     iter.seek_to_last();
     assert_eq!((iter.key(), iter.value()), (&key(KEYS - 1)[..], &b"old"[..]));
-    // The iterator keeps the snapshot by itself.
+    // The iterator keeps the snapshot alive.
     drop(before);
     stage.replace_everything();
     iter.seek(&key(7));
     assert_eq!((iter.key(), iter.value()), (&key(7)[..], &b"old"[..]));
 }
 
-/// Whether it lets go by itself is a matter of the option and of the snapshot it has now, whatever it had before.
+/// An iterator refreshes automatically depending on the option and its current snapshot, not on earlier ones.
 #[test]
 fn an_iterator_lets_go_by_itself_whenever_it_has_a_snapshot() {
     for auto_refresh in [true, false] {
@@ -271,7 +272,7 @@ fn an_iterator_that_was_refused_stays_refused() {
     assert!(!iter.valid() && iter.status().is_err());
 }
 
-/// Keys with many versions, of all kinds, and readers in between.
+/// Keys with many versions of all kinds, and snapshots in between.
 #[test]
 fn many_versions_of_a_key_hide_nothing() {
     const VERSIONS: u64 = 60;
@@ -340,7 +341,7 @@ fn many_versions_of_a_key_hide_nothing() {
                     (&key[..], &value[..]),
                     "max_skip {max_skip}"
                 );
-                // There and back, from where it stands between the versions.
+                // Moves back and forth, from a position among the versions.
                 if at > 0 && rng.one_in(4) {
                     iter.prev();
                     assert_eq!(iter.key(), &rows[at - 1].0[..], "max_skip {max_skip}");
@@ -386,7 +387,8 @@ fn a_tailing_iterator_sees_what_is_there_when_it_seeks() {
     iter.seek(&key(98));
     db.put(b"key0098a", b"").unwrap();
     assert_eq!(keys_of(&mut iter), ["key0098", "key0099"]);
-    // In the memtable it reads already, by a range deletion there, and in what comes after flushes and compactions.
+    // New rows in its memtable, by a range deletion there, and in memtables and tables of later flushes and
+    // compactions.
     iter.seek(&key(98));
     assert_eq!(keys_of(&mut iter), ["key0098", "key0098a", "key0099"]);
     db.delete_range(&write, &family, &key(98), &key(99)).unwrap();
@@ -419,14 +421,14 @@ fn a_tailing_iterator_sees_what_is_there_when_it_seeks() {
     assert_eq!(error.kind(), ErrorKind::InvalidArgument);
 }
 
-/// What it holds is not what is there: no seek may show it.
+/// After an error the iterator's position is outdated, and no seek may show it.
 #[test]
 fn a_tailing_iterator_that_cannot_open_a_file_says_so() {
     let faults = FaultFs::new(Arc::new(MemFs::new()));
     let options = Options {
         create_if_missing: true,
         fs: Arc::new(faults.clone()),
-        // A table is open at a time.
+        // Only one table can be open at a time.
         max_open_files: 11,
         column_family: ColumnFamilyOptions {
             disable_auto_compactions: true,
@@ -514,7 +516,7 @@ fn an_iterator_passes_over_no_more_than_it_may() {
     };
     let incomplete =
         |iter: &DbIterator| !iter.valid() && iter.status().unwrap_err().kind() == ErrorKind::Incomplete;
-    // Each deletion hides a row; turning round passes over the row it stood on.
+    // Each deletion hides a row; a change of direction skips the current row.
     let mut enough = limited(21);
     enough.seek(&key(10));
     assert_eq!(enough.key(), key(20));
@@ -567,7 +569,7 @@ fn a_read_goes_no_further_than_its_tier() {
         ..ReadOptions::default()
     };
     let may_exist = |key: &[u8]| db.key_may_exist(&ReadOptions::default(), &family, key).unwrap();
-    // What is asked of tables alone: threads of the background still remove files and write the LOG.
+    // Only calls for tables count: background threads still remove files and write the LOG.
     let asked_of_tables = || -> Vec<String> {
         let lines = log.take();
         lines
@@ -608,7 +610,7 @@ fn a_read_goes_no_further_than_its_tier() {
     assert!(!keys_of(&mut iter).contains(&"table".to_owned()));
 }
 
-/// What is pinned once that is as it should be: a job that has ended lets go of what it read a moment after it has told so.
+/// The pins once they satisfy `good`: a finished job releases its inputs shortly after it reports its end.
 fn pins_when(db: &Db, good: impl Fn(&Pins) -> bool) -> Pins {
     let mut pins = db.pins();
     testkit::wait_until("the pins are as they should be", || {
@@ -641,7 +643,7 @@ fn who_pins_what_is_told() {
     db.put(b"a", b"1").unwrap();
     clock.advance(Duration::from_secs(3));
     let third = db.iter(&ReadOptions::default());
-    // The iterators hold a memtable and a table each that are in use still.
+    // The iterators hold a memtable and a table each that are still in use.
     let pins = db.pins();
     assert!(pins.super_versions.is_empty());
     let ages = |pins: &Pins| -> Vec<u64> { pins.iterators.iter().map(|open| open.age.as_secs()).collect() };
@@ -685,7 +687,7 @@ fn who_pins_what_is_told() {
         held.number
     );
     assert!(text.contains(&line), "{text}");
-    // One that moves on is as old as before.
+    // An iterator keeps its age when it is refreshed.
     let mut third = third;
     third.refresh(None).unwrap();
     let pins = db.pins();
@@ -728,7 +730,7 @@ fn who_pins_what_is_told() {
     assert_eq!(pins_when(db, |pins| *pins == Pins::default()), Pins::default());
 }
 
-/// Seeks that ask filters show what seeks that do not show, and read less.
+/// Seeks with filters show the same rows as seeks without, and read less.
 #[test]
 fn filters_keep_no_row_from_an_iterator() {
     let fs = Arc::new(MemFs::new());
@@ -818,6 +820,6 @@ fn filters_keep_no_row_from_an_iterator() {
         }
         reads[usize::from(filtered)] = log.take().matches("read").count();
     }
-    // Every second prefix sought is missing, and costs no read where filters are asked.
+    // Every second prefix is missing, and seeking it with filters costs no read.
     assert!(reads[1] * 10 < reads[0] * 9, "{reads:?}");
 }

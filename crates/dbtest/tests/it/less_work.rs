@@ -1,4 +1,5 @@
-//! Work that is not done: blocks that do not come into the cache, keys that are not hashed again, system calls that are not made.
+//! Work that is avoided: blocks are not inserted into the cache, keys are not hashed again, system calls are
+//! not made.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,8 +18,8 @@ fn key(number: u32) -> Vec<u8> {
     format!("key{number:07}").into_bytes()
 }
 
-/// Two families share a cache that holds one of them and no more. While the other is compacted, not a block of it comes into the cache,
-/// and none of the first is evicted.
+/// Two families share a cache with room for one of them. A compaction of the second inserts none of its
+/// blocks, and evicts none of the first family's.
 #[test]
 fn a_compaction_leaves_the_cache_as_it_is() {
     const ROWS: u32 = 1_000;
@@ -51,7 +52,7 @@ fn a_compaction_leaves_the_cache_as_it_is() {
             db.put(&key(number), &[b'v'; 100]).unwrap();
         }
         flush(&db);
-        // Ten times what the cache holds.
+        // Ten times the capacity of the cache.
         for table in 0..4 {
             for number in 0..5_000 {
                 db.put_opt(
@@ -82,7 +83,8 @@ fn a_compaction_leaves_the_cache_as_it_is() {
 
         rewrite_family(&db, &other);
         let after = cache.stats();
-        // An output is opened and looked at; its index and filter may come into the cache where they live there, no block of data.
+        // An output is opened for a check; its index and filter may be inserted if they are kept in the
+        // cache, but no data block.
         let parts = if index_in_cache { 4 } else { 0 };
         assert!(after.inserts - hot.inserts <= parts, "{hot:?} {after:?}");
         let misses = after.misses;
@@ -95,7 +97,7 @@ fn a_compaction_leaves_the_cache_as_it_is() {
     }
 }
 
-/// Keeps the properties of the tables that were written.
+/// Records the properties of the tables that are written.
 #[derive(Default)]
 struct Tables(Mutex<Vec<TableProperties>>);
 
@@ -107,7 +109,7 @@ impl EventListener for Tables {
     }
 }
 
-/// The first eight bytes of a key; counts how often it is asked, which is whenever a filter hashes a key.
+/// Extracts the first eight bytes of a key; counts its calls, one for each key that a filter hashes.
 #[derive(Debug, Default)]
 struct Counting(AtomicU64);
 
@@ -122,11 +124,12 @@ impl PrefixExtractor for Counting {
     }
 }
 
-/// A filter is built of hashes, one for each key, however many versions of it there are, and one for each prefix.
+/// A filter is built from one hash for each key, independent of the number of its versions, and one for each
+/// prefix.
 #[test]
 fn a_key_is_hashed_for_a_filter_once() {
     const KEYS: u64 = 3_000;
-    // Keys of ten bytes, a hundred of which share the first eight.
+    // Keys have ten bytes, and each hundred of them share the first eight.
     const PREFIXES: u64 = KEYS / 100;
     let ribbon = FilterPolicy::Ribbon {
         bits_per_key: 10.0,
@@ -169,10 +172,10 @@ fn a_key_is_hashed_for_a_filter_once() {
     }
 }
 
-/// What the threads of flushes and compactions wrote, by the calls they made for it.
+/// The bytes that threads of flushes and compactions wrote, and the number of their calls.
 #[derive(Default)]
 struct Writes {
-    /// Before the job that is running.
+    /// The statistics before the current job.
     before: Mutex<IoStats>,
     done: Mutex<Vec<IoStats>>,
 }
@@ -192,7 +195,7 @@ impl EventListener for Writes {
     }
 }
 
-/// Blocks of 4 KiB go to the kernel by the quarter of a MiB.
+/// Blocks of 4 KiB are written to the kernel in units of 256 KiB.
 #[test]
 fn tables_are_written_by_large_calls() {
     const CALL: u64 = 256 << 10;
@@ -222,7 +225,7 @@ fn tables_are_written_by_large_calls() {
         assert_eq!(done.len(), 2, "a flush and a compaction");
         for written in &*done {
             assert!(written.bytes_written > 6_000_000, "{written:?}");
-            // The last is what is left.
+            // The last call writes the rest.
             assert!(
                 written.writes <= written.bytes_written / CALL + 1,
                 "direct {direct}: {written:?}"
@@ -231,7 +234,7 @@ fn tables_are_written_by_large_calls() {
     }
 }
 
-/// The limit follows what flushes ask for: it rises while they wait, and falls when nobody does.
+/// The limit follows the demand of flushes: it rises while they wait, and falls when no job waits.
 #[test]
 fn a_tuned_rate_follows_the_jobs() {
     const PERIOD: Duration = Duration::from_millis(1);
@@ -254,7 +257,7 @@ fn a_tuned_rate_follows_the_jobs() {
     options.column_family.disable_auto_compactions = true;
     let db = Db::open(&options, "/db").unwrap();
     let tables = || db.live_files().len();
-    // A period passes whenever somebody waits for it.
+    // A period passes whenever a thread waits for it.
     let flush = || {
         let before = tables();
         db.flush(&FlushOptions {
@@ -276,7 +279,7 @@ fn a_tuned_rate_follows_the_jobs() {
     };
     let begun = limiter.bytes_per_second();
     assert_eq!(begun, MOST / 2);
-    // A MB at 2 KB a period: hundreds of periods, each of which leaves the flush waiting.
+    // A MB at 2 KB per period takes hundreds of periods, in each of which the flush waits.
     for number in 0..1_000 {
         db.put(&key(number), &[b'v'; 1_000]).unwrap();
     }
@@ -284,7 +287,7 @@ fn a_tuned_rate_follows_the_jobs() {
     let risen = limiter.bytes_per_second();
     assert!(risen > begun + begun / 10, "{begun} {risen}");
     assert!(limiter.total_bytes_through(None) > 1_000_000);
-    // A little is flushed long after, when nobody has waited for most of the time.
+    // A small flush long afterwards; no job has waited most of the time.
     clock.advance(PERIOD * 1_000);
     db.put(&key(1), b"small").unwrap();
     flush();

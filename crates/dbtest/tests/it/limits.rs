@@ -1,5 +1,5 @@
-//! Many of what there usually are few of: iterators, snapshots, range tombstones in one file. What they cost grows with their number and
-//! no faster: these tests would not come to an end otherwise.
+//! Large numbers of objects that are usually few: iterators, snapshots, range tombstones in one file. The
+//! cost grows in proportion to their number; with a higher cost these tests would not end.
 //!
 //! `ESKER_LIMITS` multiplies the numbers of tombstones; `cargo xtask nightly` runs them with a million.
 
@@ -91,7 +91,7 @@ fn a_hundred_thousand_snapshots_are_held() {
         let value = db.get_opt(&read, &family, &key(sought)).unwrap();
         assert_eq!(value.as_deref(), Some(&key(written)[..]));
     }
-    // From the middle outwards, so that the list is cut everywhere.
+    // From the middle outwards, so that the list is split everywhere.
     while !snapshots.is_empty() {
         drop(snapshots.swap_remove(snapshots.len() / 2));
     }
@@ -103,12 +103,13 @@ fn a_hundred_thousand_snapshots_are_held() {
     );
 }
 
-/// As `ESKER_LIMITS` says.
+/// The factor from `ESKER_LIMITS`.
 fn times() -> u64 {
     std::env::var("ESKER_LIMITS").map_or(1, |text| text.parse().unwrap())
 }
 
-/// Bytewise, and counts. Not known as that order, so that all there is to compare is compared here.
+/// A bytewise comparator that counts its calls. It is not recognized as built in, so every comparison is made
+/// by it.
 #[derive(Default)]
 struct Counting(AtomicU64);
 
@@ -123,8 +124,8 @@ impl Comparator for Counting {
     }
 }
 
-/// Writes so many range tombstones, each over the first half of ten keys, in no order, into a memtable and one file, and looks for what they
-/// cover and what not. Tells `step` when it has done something.
+/// Writes range tombstones, each over the first half of ten keys, in random order, to a memtable and to one
+/// file, and looks up covered and uncovered keys. Calls `step` after each part of the work.
 fn work_with_tombstones(db: &Db, tombstones: u64, mut step: impl FnMut(&'static str)) {
     let rng = &mut TestRng::with_seed(rng::seed());
     let family = db.default_column_family();
@@ -163,7 +164,7 @@ fn work_with_tombstones(db: &Db, tombstones: u64, mut step: impl FnMut(&'static 
         &mut step,
         ["Gets from the memtable", "a scan of the memtable"],
     );
-    // What they cover is kept in the file.
+    // The snapshot keeps the covered rows in the file.
     let snapshot = db.snapshot();
     flush(db);
     step("flush");
@@ -182,7 +183,7 @@ fn one_file_has_its_fill_of_range_tombstones() {
     work_with_tombstones(&open(), 100_000 * times(), |_| {});
 }
 
-/// Comparisons of keys, counted: with ten times the tombstones there are ten times as many, and the logarithm's share more.
+/// Counts key comparisons: ten times as many tombstones cost ten times as much, plus a logarithmic share.
 #[test]
 fn what_range_tombstones_cost_is_linear() {
     let counts = |tombstones: u64| {
@@ -208,7 +209,7 @@ fn what_range_tombstones_cost_is_linear() {
     for ((step, few), (_, many)) in few.into_iter().zip(many) {
         let most = match step {
             _ if step.starts_with("Gets") => 2 * few,
-            // A level of the tree of tombstones more, which is high or low.
+            // The tree of tombstones has one more level at most.
             "a scan of the memtable" => 20 * few,
             _ => 13 * few,
         };

@@ -1,4 +1,4 @@
-//! What listeners are told, beside what becomes lines of the info log.
+//! Events that listeners receive, besides those that become lines of the info log.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -39,7 +39,7 @@ fn fill(db: &Db) {
     }
 }
 
-/// Counts flushes, but only once other threads had a chance to run.
+/// Counts flushes, with a delay that lets other threads run.
 #[derive(Default)]
 struct SlowToCount(AtomicU64);
 
@@ -155,7 +155,7 @@ fn each_range_of_a_compaction_is_told_of_when_it_begins_and_when_it_is_written()
     assert_eq!(running.len(), 0);
     assert!(compactions > 0);
 
-    // One that fails is told of, too.
+    // A failed one is reported too.
     faults.add(
         Rule::new(Action::Fail(ErrorKind::NoSpace))
             .on([Op::Append])
@@ -215,7 +215,11 @@ fn recovery_from_an_error_is_told_of() {
             _ => None,
         })
         .collect();
-    assert_eq!(told.len(), 4, "a resume of nothing is told to nobody: {told:?}");
+    assert_eq!(
+        told.len(),
+        4,
+        "a resume without a failure is not reported: {told:?}"
+    );
     assert!(
         told[0].starts_with("begun") && told[2].starts_with("begun"),
         "{told:?}"
@@ -223,7 +227,7 @@ fn recovery_from_an_error_is_told_of() {
     assert!(told[1].contains("Some(") && told[3].ends_with("None"), "{told:?}");
 }
 
-/// Counts operations by the kind of file and what they are.
+/// Counts operations by the kind of file and of operation.
 #[derive(Default)]
 struct FileIo {
     wants: bool,
@@ -294,7 +298,7 @@ fn operations_on_files_are_told_to_those_who_want_it() {
     }
 }
 
-/// What listeners were told of tables, a word and a number each.
+/// The events about tables, with a word and a number for each.
 fn tables(told: &[Event]) -> Vec<(&'static str, u64, Option<TableFileCreationReason>)> {
     let of = |event: &Event| match event {
         Event::TableCreationStarted {
@@ -332,7 +336,7 @@ fn each_table_that_is_begun_is_told_of_and_how_it_ended() {
         assert_eq!(*ended, ("created", *number, None), "{told:?}");
     }
 
-    // One that cannot be created, and one that cannot be written to its end.
+    // A table that cannot be created, and one that cannot be completed.
     for op in [Op::Create, Op::Append] {
         let rule = faults.add(
             Rule::new(Action::Fail(ErrorKind::NoSpace))
@@ -353,7 +357,7 @@ fn each_table_that_is_begun_is_told_of_and_how_it_ended() {
     }
 
     db.put(b"late", b"row").unwrap();
-    // What a WAL holds becomes a table when the database is opened.
+    // Rows of a WAL are written to a table when the database is opened.
     drop(db);
     let events = Arc::new(Events::default());
     options.listeners = vec![events.clone()];
@@ -419,7 +423,7 @@ fn each_blob_file_that_is_begun_is_told_of_and_how_it_ended() {
         "{files} {reasons:?}"
     );
 
-    // The third of several files cannot be written: none of them comes into being.
+    // The third of several files cannot be written: none of them is installed.
     let before = events.all().len();
     let rule = Rule::new(Action::Fail(ErrorKind::NoSpace)).on([Op::Create]);
     faults.add(rule.path_ends_with(".blob").skip(2));

@@ -1,4 +1,5 @@
-//! A WAL that is read while it is written: what its reader was too early for is read again, what is damaged is not taken for that.
+//! A WAL that is read while it is written: data that was not there yet is read again, and damage is not
+//! mistaken for such data.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -13,7 +14,7 @@ use testkit::TestRng;
 use vfs::{Action, FaultFs, Op, PosixFs, Rule};
 
 const BLOCK: usize = 32 << 10;
-/// Of a record: checksum, length, type.
+/// The header of a record in bytes: checksum, length, type.
 const HEADER: usize = 7;
 /// The type of a record's first fragment.
 const FIRST: u8 = 2;
@@ -30,19 +31,19 @@ fn records(wal: &[u8]) -> Vec<Range<usize>> {
     records
 }
 
-/// A database that is closed, with all rows in one WAL of some blocks.
+/// A closed database with all rows in one WAL of several blocks.
 struct Closed {
     dir: TempDir,
     rows: Rows,
     wal: PathBuf,
-    /// What is in the WAL.
+    /// The contents of the WAL.
     whole: Vec<u8>,
     /// The physical records of its first block.
     records: Vec<Range<usize>>,
 }
 
 impl Closed {
-    /// With values as long as `len` says.
+    /// Creates the database with values of the lengths that `len` returns.
     fn new(
         rng: &mut TestRng,
         compression: CompressionType,
@@ -84,12 +85,13 @@ impl Closed {
         self.records.last().unwrap().clone()
     }
 
-    /// True if the second block has the rest of that one.
+    /// True if the last record continues in the second block.
     fn goes_on(&self) -> bool {
         self.whole[self.last().start + HEADER - 1] == FIRST
     }
 
-    /// Opens it with zeros in the place of `missing`: as it is found if that is filled meanwhile, and if it stays so.
+    /// Opens the database with zeros in place of `missing`: once if the bytes are filled during the read, and
+    /// once if they stay missing.
     fn check(&self, missing: Range<usize>, mode: RecoveryMode, what: &str) {
         let what = format!("{what}, {mode:?}, {missing:?}");
         let (dir, rows, wal, whole) = (self.dir.path(), &self.rows, &self.wal, &self.whole);
@@ -103,7 +105,7 @@ impl Closed {
         drop(reader);
         assert_eq!(std::fs::read(wal).unwrap(), *whole, "{what}: it was read twice");
 
-        // It stays as it is: that is damage.
+        // The bytes stay missing: that is damage.
         std::fs::write(wal, &early).unwrap();
         let (reader, events) = read(dir, mode, None);
         match reader {
@@ -123,7 +125,7 @@ impl Closed {
     }
 }
 
-/// Opens the database for reading. If `whole` is given, the WAL is that from its second read on.
+/// Opens the database for reading. With `whole`, the WAL has these contents from its second read on.
 fn read(dir: &Path, mode: RecoveryMode, whole: Option<(&Path, &[u8])>) -> (esker::Result<Db>, Arc<Events>) {
     let faults = FaultFs::new(Arc::new(PosixFs::new()));
     if let Some((wal, bytes)) = whole {
@@ -160,13 +162,14 @@ fn what_was_written_while_it_was_read_is_read_again() {
     for compression in [CompressionType::None, CompressionType::Zstd] {
         let closed = loop {
             let closed = Closed::new(&mut rng, compression, &mut |rng| rng.usize(300..900));
-            // A record ends where the block does in one of a hundred.
+            // In one of a hundred cases, a record ends exactly at the end of the block.
             if closed.goes_on() {
                 break closed;
             }
         };
         let (last, middle) = (closed.last(), closed.records[closed.records.len() / 2].clone());
-        // The first fragment of a record; the body of another, and its end; some whole ones; a body and a block behind it.
+        // The first fragment of a record; the body of another, and its end; several whole records; a body and
+        // a whole block after it.
         let missing = [
             last.start..BLOCK,
             middle.start + HEADER..middle.end,
@@ -182,7 +185,7 @@ fn what_was_written_while_it_was_read_is_read_again() {
     }
 }
 
-/// What stands behind a hole may be near, and in the next block.
+/// The record after a hole may follow closely, in the next block.
 #[test]
 fn a_hole_at_the_end_of_a_block_is_read_twice_at_most() {
     let mut rng = testkit::rng();
@@ -191,7 +194,7 @@ fn a_hole_at_the_end_of_a_block_is_read_twice_at_most() {
         Closed::new(&mut rng, CompressionType::None, &mut |_| lens.next().unwrap())
     };
     let usual = with_first(600);
-    // All records are as long but for the first, which moves them.
+    // All records have the same length except the first, which shifts them.
     let len = usual.records[usual.records.len() / 2].len();
     for hole in [8, 11, 12, 13, 18, 21, 22, 23, 40] {
         let closed = with_first(600 + (BLOCK - hole + len - usual.last().start) % len);

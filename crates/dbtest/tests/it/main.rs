@@ -1,4 +1,4 @@
-//! The engine under scripts, random histories and RocksDB itself.
+//! Tests of the engine with scripts, random histories, and RocksDB itself.
 
 extern crate esker_dbtest as dbtest;
 

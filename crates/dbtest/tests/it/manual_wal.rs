@@ -1,4 +1,4 @@
-//! The WAL at the hands of users: `manual_wal_flush`, `flush_wal`, `sync_wal`, `lock_wal`.
+//! The WAL under control of the user: `manual_wal_flush`, `flush_wal`, `sync_wal`, `lock_wal`.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -35,7 +35,7 @@ fn put(db: &Db, from: u32, to: u32) {
     (from..to).for_each(|number| db.put(&key(number), b"value").unwrap());
 }
 
-/// The keys a crash left, which must be the first so many.
+/// The number of keys that survived a crash; they must be a prefix of the written ones.
 fn survivors(fs: MemFs) -> u32 {
     let db = Db::open(&options(Arc::new(fs)), DIR).unwrap();
     let rows = dump(&db).unwrap().remove("default").unwrap();
@@ -69,7 +69,7 @@ fn what_is_not_flushed_dies_with_the_process() {
     db.flush_wal(false).unwrap();
     db.flush_wal(false).unwrap();
     assert_eq!(appends(), 1, "the second has nothing to do");
-    // A write with sync takes all before it along.
+    // A write with sync also syncs all writes before it.
     put(&db, 150, 200);
     let synced = WriteOptions {
         sync: true,
@@ -86,7 +86,7 @@ fn what_is_not_flushed_dies_with_the_process() {
     assert_eq!(survivors(mem), 300, "a close loses nothing");
 }
 
-/// The buffer is of a megabyte: what is beyond it goes to the kernel by itself, the oldest first.
+/// The buffer has one MiB: the oldest bytes beyond it are written to the kernel automatically.
 #[test]
 fn a_long_wait_for_a_flush_keeps_a_mebibyte_at_most() {
     let mem = MemFs::new();
@@ -99,7 +99,7 @@ fn a_long_wait_for_a_flush_keeps_a_mebibyte_at_most() {
     assert!((390..500).contains(&survivors), "{survivors}");
 }
 
-/// Flushes of memtables sync WALs; what lies in the buffer meanwhile is not synced thereby.
+/// Flushes of memtables sync WALs, but not the contents of the buffer.
 #[test]
 fn syncs_make_durable_what_was_not_flushed() {
     let mut rng = testkit::rng();
@@ -172,7 +172,7 @@ fn a_flush_of_the_wal_that_had_no_room_is_resumed_from() {
     }
 }
 
-/// Longer than anything here takes.
+/// Longer than any operation here takes.
 const LONG: Duration = Duration::from_secs(60);
 
 #[test]
@@ -220,7 +220,7 @@ fn nobody_writes_while_the_wal_is_locked() {
             ingesting.ingest_external_file(&[path], &options).unwrap();
             done.send(()).unwrap();
         });
-        // What is no write goes on.
+        // Operations other than writes continue.
         flush(&db);
         let logged = CheckpointOptions {
             log_size_for_flush: u64::MAX,

@@ -1,4 +1,4 @@
-//! What a Get fetches from the disk through a map: what it needs and no more, by the kernel's own count.
+//! Bytes that a Get reads from disk through a map: only the needed pages, by the kernel's own count.
 
 use std::path::Path;
 use std::process::Command;
@@ -18,14 +18,14 @@ fn value(number: u64) -> Vec<u8> {
     number.to_le_bytes().repeat(125)
 }
 
-/// Bytes that this thread has fetched from storage, by faults too.
+/// The bytes that this thread has read from storage, including page faults.
 fn fetched() -> Option<u64> {
     let io = std::fs::read_to_string("/proc/thread-self/io").ok()?;
     let line = io.lines().find_map(|line| line.strip_prefix("read_bytes:"))?;
     line.trim().parse().ok()
 }
 
-/// Takes the tables in `dir` out of the kernel's cache.
+/// Drops the tables in `dir` from the page cache.
 fn forget(dir: &Path) -> bool {
     let tables = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
     let mut tables = tables.filter(|path| path.extension().is_some_and(|extension| extension == "sst"));
@@ -45,7 +45,7 @@ fn forget(dir: &Path) -> bool {
     })
 }
 
-/// Bytes fetched for a Get at random; `None` where nothing is fetched at all, or nobody can tell.
+/// The average bytes read for a random Get; `None` if nothing is read or the system does not count reads.
 fn bytes_per_get(dir: &Path, options: &Options) -> Option<u64> {
     let db = Db::open(options, dir).unwrap();
     // Opens the table and reads its index.
@@ -68,10 +68,10 @@ fn bytes_per_get(dir: &Path, options: &Options) -> Option<u64> {
     (bytes > 0).then_some(bytes / GETS)
 }
 
-/// RocksDB's maps fetch what the kernel thinks will be read next, a hundred times what a Get needs.
+/// RocksDB's maps let the kernel read ahead, a hundred times as much as a Get needs.
 #[test]
 fn a_get_through_a_map_fetches_what_it_needs() {
-    // Not in /tmp, which often is no disk.
+    // The directory is not in /tmp, which often is not on a disk.
     let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let mut options = Options {
         create_if_missing: true,
@@ -94,7 +94,7 @@ fn a_get_through_a_map_fetches_what_it_needs() {
     };
     options.advise_random_on_open = true;
     let advised = bytes_per_get(dir.path(), &options).expect("fetched from the disk, as it was before");
-    // A block of 4 KiB lies in two pages.
+    // A block of 4 KiB spans two pages.
     println!("{advised} bytes a Get, {unadvised} if the kernel guesses");
     assert!((2048..=8192).contains(&advised), "{advised} bytes a Get");
     assert!(unadvised > 2 * advised, "{unadvised} and {advised} bytes a Get");

@@ -1,4 +1,4 @@
-//! The memory ledger against what the kernel says of the process.
+//! The memory ledger, compared with the kernel's count for the process.
 
 use std::path::Path;
 use std::process::Command;
@@ -11,7 +11,7 @@ use esker::{
 };
 use vfs::MemFs;
 
-/// Tells the child its database.
+/// The environment variable with the child's database.
 const DIR: &str = "ESKER_MEMORY_LEDGER_DIR";
 
 const ROWS: u32 = 300_000;
@@ -56,7 +56,7 @@ fn status(field: &str) -> u64 {
     kilobytes << 10
 }
 
-/// What the process has of its own. What the kernel has taken to its swap is the process's all the same.
+/// The private memory of the process in bytes, including swapped pages.
 fn resident() -> u64 {
     status("RssAnon") + status("VmSwap")
 }
@@ -81,15 +81,15 @@ fn the_ledger_is_what_the_process_has_grown_by() {
     }
 }
 
-/// With what readers hold of what was replaced, and the WAL.
+/// The ledger includes replaced memtables and tables that readers hold, and the WAL.
 #[test]
 fn the_ledger_knows_what_iterators_hold() {
     let dir = tempfile::tempdir().unwrap();
     run_child(dir.path(), "held");
 }
 
-/// In a process of its own: nothing freed before is used again, and no other test grows it. What the allocator keeps of
-/// what was freed, for every thread its own, is as much as it likes: it is told to keep little.
+/// Runs the test in a process of its own, where no freed memory is reused and no other test allocates. The
+/// allocator keeps freed memory for each thread; it is configured to keep little.
 fn run_child(dir: &Path, how: &str) {
     let output = Command::new(std::env::current_exe().unwrap())
         .args(["--ignored", "--exact", "memory::child", "--nocapture"])
@@ -111,11 +111,11 @@ fn run_child(dir: &Path, how: &str) {
     assert!(text.contains("the ledger is right"), "{text}");
 }
 
-/// What the tests above run.
+/// The test that the tests above run in a child process.
 #[test]
-#[ignore = "the tests beside it run it in processes of its own"]
+#[ignore = "other tests run it in a process of its own"]
 fn child() {
-    let task = std::env::var(DIR).expect("a test beside it says what to do");
+    let task = std::env::var(DIR).expect("another test sets the task");
     let (dir, how) = task.split_once('|').unwrap();
     match how {
         "held" => hold(Path::new(dir)),
@@ -124,25 +124,27 @@ fn child() {
     println!("the ledger is right");
 }
 
-/// Memtables and tables with tombstones, replaced while iterators hold them, and a WAL that goes on.
+/// Memtables and tables with tombstones, replaced while iterators hold them, and a WAL that is written
+/// meanwhile.
 fn hold(dir: &Path) {
     const ITERATORS: usize = 1000;
     let db = Db::open(&options(false, CacheType::Lru), dir).unwrap();
     let family = db.default_column_family();
-    // The windows of the WAL are pages of its file; those of the program are as well, and come when they are first run.
+    // The windows of the WAL are pages of its file. Pages of the program are file pages too, and are loaded
+    // when they first run.
     let counted = |ledger: &MemoryLedger| ledger.total() - ledger.wal_windows;
     let (mut before, mut ledger_before) = (0, 0);
     let mut held = Vec::with_capacity(4 * ITERATORS);
     for round in 0..4 {
         if round == 1 {
-            // The first jobs grow what the allocator keeps for those to come.
+            // The first jobs grow the memory that the allocator keeps for later ones.
             rewrite(&db);
             (before, ledger_before) = (resident(), counted(&db.memory()));
         }
         for row in 0..ROWS {
             db.put(&key(row), &[round; 100]).unwrap();
         }
-        // Those of the tables are as many, and are there again within the bounds of their files.
+        // The tables keep these tombstones too, and once more clipped to the bounds of their files.
         for row in (0..ROWS).step_by(10) {
             let (start, end) = (key(row), key(row + 2));
             db.delete_range(&WriteOptions::default(), &family, &start, &end)
@@ -172,7 +174,7 @@ fn hold(dir: &Path) {
         grown.abs_diff(counted) * 20 <= grown,
         "grown by {grown}, counted {counted}\n{ledger}"
     );
-    // What the tables take goes when the last iterator does.
+    // The memory of the tables is freed with the last iterator.
     let tables = |ledger: &MemoryLedger| ledger.indexes + ledger.filters + ledger.tables;
     let with_old = tables(&ledger);
     drop(held);
@@ -229,7 +231,7 @@ fn fill_and_read(dir: &str, how: &str) {
     drop(db);
 }
 
-/// A cache of blobs alone is counted beside that of blocks.
+/// A separate cache for blobs is counted besides the one for blocks.
 #[test]
 fn values_in_a_blob_cache_are_in_the_ledger() {
     let cache = |capacity| {
@@ -298,7 +300,7 @@ fn open_iterators_are_in_the_ledger_until_they_are_closed() {
     let each = (all - small) / 50;
     drop(many.split_off(10));
     assert_eq!(iterators(), small + 10 * each);
-    // One that moves on holds what the others do.
+    // A refreshed iterator holds the same memory as the others.
     add_table();
     many[0].refresh(None).unwrap();
     assert!(iterators() > small + 10 * each);

@@ -68,7 +68,7 @@ fn a_vector_reads_as_a_skip_list_does() {
         match rng.u8(..4) {
             0 => dbs.iter().for_each(flush),
             1 => {
-                // One that lives while rows are appended sees what was there when it began.
+                // An iterator that lives while rows are appended sees the rows of its creation.
                 let mut iter = dbs[1].iter(&ReadOptions {
                     snapshot: Some(snapshot),
                     ..ReadOptions::default()
@@ -91,7 +91,7 @@ fn a_vector_reads_as_a_skip_list_does() {
     drop(reader);
     let expected = dump(&dbs[0]).unwrap();
     drop(dbs);
-    // What it left in WAL and tables reads the same by either.
+    // The rows in the WAL and in tables are the same for every kind of memtable.
     for memtables in ["vector", "skip_list:16"] {
         let db = Db::open(&options(memtables), vector.path()).unwrap();
         assert_eq!(dump(&db).unwrap(), expected);

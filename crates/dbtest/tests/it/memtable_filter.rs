@@ -1,4 +1,4 @@
-//! Filters of memtables: no row is lost to one, whoever reads and however, and searches are spared.
+//! Filters of memtables: no read misses a row because of a filter, and searches are avoided.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -14,19 +14,19 @@ use vfs::MemFs;
 
 type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
 
-/// A key, every second of whose prefixes nobody writes.
+/// A random key; every second prefix is only used by keys that are not written.
 fn key(rng: &mut TestRng, written: bool) -> Vec<u8> {
     let prefix = rng.u32(..40);
     let prefix = if written { 2 * (prefix / 2) } else { prefix };
     let tail = *rng.pick(&["", "a", "ab", "b", "bcd"]);
-    // Some are too short for a prefix.
+    // Some keys are shorter than a prefix.
     match rng.one_in(20) {
         true => format!("{}", prefix % 10).into_bytes(),
         false => format!("{prefix:03}{tail}").into_bytes(),
     }
 }
 
-/// What of these rows a scan of `key`'s prefix shows.
+/// The rows that a scan within the prefix of `key` shows.
 fn within<'a>(rows: &'a Rows, extractor: &str, key: &[u8]) -> Vec<(&'a Vec<u8>, &'a Vec<u8>)> {
     let extractor = base::prefix::builtin(extractor);
     let prefix = |key: &[u8]| extractor.as_ref()?.prefix(key).map(<[u8]>::to_vec);
@@ -98,7 +98,7 @@ impl Reader<'_> {
                 assert_eq!(iter.valid(), up_to > 5);
                 iter.status().unwrap();
             }
-            // Bounds that lie in another prefix than the key sought.
+            // The bounds have other prefixes than the key of the seek.
             let (from, to) = (key(rng, false), key(rng, false));
             let (from, to) = (from.clone().min(to.clone()), from.max(to));
             iter.set_bounds(Some(&from), Some(&to));
@@ -122,7 +122,7 @@ impl Reader<'_> {
     }
 }
 
-/// Random histories, reopened with filters and extractors of another kind over WALs that are replayed, against a map.
+/// Random histories, reopened with other filters and extractors over replayed WALs, compared with a map.
 #[test]
 fn no_row_is_lost_to_a_memtables_filter() {
     let mut rng = testkit::rng();
@@ -132,7 +132,7 @@ fn no_row_is_lost_to_a_memtables_filter() {
         let mut rows = Rows::new();
         let mut extractor = "none";
         for _ in 0..5 {
-            // One that is not named stays.
+            // An extractor that is not set again stays.
             if rng.one_in(2) {
                 extractor = *rng.pick(&["noop", "fixed:3", "capped:2", "fixed:2"]);
             }
@@ -211,7 +211,8 @@ fn no_row_is_lost_to_a_memtables_filter() {
     assert!(spared > 100, "{spared} searches were spared");
 }
 
-/// A row that is not in the memtable is not searched there; one under a range tombstone of the memtable is gone all the same.
+/// A row that is not in the memtable is not searched there; a range tombstone of the memtable still hides
+/// older rows.
 #[test]
 fn filters_spare_searches_and_no_tombstone() {
     let options = Options {
@@ -257,7 +258,8 @@ fn filters_spare_searches_and_no_tombstone() {
     );
 }
 
-/// A range tombstone that covers a key is newer than every row of the older memtables: Get and MultiGet search none of them.
+/// A range tombstone that covers a key is newer than every row of the older memtables: Get and MultiGet do
+/// not search them.
 #[test]
 fn a_covering_tombstone_ends_the_search_of_older_memtables() {
     let options = Options {

@@ -1,4 +1,4 @@
-//! RocksDB's merge operators by name: taken from the OPTIONS file, and merging as RocksDB's own do.
+//! RocksDB's merge operators by name: created from the OPTIONS file, with RocksDB's results.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ const NAMES: [&str; 6] = [
     "put",
 ];
 
-/// A family for each operator, with a value and operands in a table and in the WAL.
+/// Creates a family for each operator, with a value and operands in a table and in the WAL.
 fn write(path: &Path) -> Db {
     let options = Options {
         create_if_missing: true,
@@ -33,7 +33,7 @@ fn write(path: &Path) -> Db {
         let family = db.create_column_family(name, &family).unwrap();
         db.put_opt(&add, &family, b"k", b"5").unwrap();
         db.merge(&add, &family, b"k", b"2,9").unwrap();
-        // RocksDB's sortlist appends the second row of a scan to the first.
+        // RocksDB's sortlist appends the second row of a scan to the first one.
         let second = name != "sortlist";
         if second {
             db.merge(&add, &family, b"new", b"7").unwrap();
@@ -83,10 +83,10 @@ fn operators_come_out_of_the_options_file_and_merge_as_rocksdb_does() {
             .collect()
     };
     assert_eq!(before[0], "0x6B : 0x35\n0x6E6577 : 0x37\n");
-    // 1,3,4,8: the value under the operands is forgotten.
+    // The result is 1,3,4,8: the operator drops the base value.
     assert_eq!(before[2], "0x6B : 0x312C332C342C38\n");
     assert_eq!(before[6], "0x6B : 0x613A62\n");
-    // No operator is given: the file says it, with its delimiter.
+    // The options name no operator: it comes from the OPTIONS file, with its delimiter.
     let db = Db::open(&Options::default(), &path).unwrap();
     for (name, before) in NAMES.iter().chain(&["colon"]).zip(&before) {
         assert_eq!(&scan(&db, name), before, "{name}");

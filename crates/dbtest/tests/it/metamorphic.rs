@@ -1,8 +1,9 @@
-//! The same operations under many option sets give the same history.
+//! The same operations under many sets of options give the same history.
 //!
-//! Plans without operations that must fail are compared with the model, all of them with Esker under its defaults. Half of the
-//! sets also have work done nobody asked for, or write without WAL, or change their options at each opening.
-//! `ESKER_SEED` replays a plan with its sets; `ESKER_METAMORPHIC_PLANS` says how many are drawn.
+//! Plans without operations that must fail are compared with the model, all plans with Esker under its
+//! default options. Half of the sets also run random background work, write without a WAL, or change their
+//! options at each opening. `ESKER_SEED` replays a plan with its sets; `ESKER_METAMORPHIC_PLANS` is the
+//! number of plans.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -14,10 +15,10 @@ use tempfile::TempDir;
 use testkit::{TestRng, Watchdog};
 use vfs::{FileSystem, MemFs, PosixFs};
 
-/// Plans of a plain test run.
+/// The number of plans in a normal test run.
 const PLANS: u64 = 8;
 
-/// Option sets drawn for each plan.
+/// The number of option sets for each plan.
 const SETS: u64 = 6;
 
 #[test]
@@ -78,7 +79,7 @@ fn compare(seed: u64) -> Plan {
             without_wal: rng.one_in(4),
             redraws: rng.bool(),
         };
-        // Most in memory, which is quicker.
+        // Most databases are in memory, which is faster.
         let directory = rng.one_in(20).then(|| TempDir::new().unwrap());
         let place = directory.as_ref().map_or_else(mem, |directory| {
             (
@@ -122,7 +123,7 @@ fn a_seed_draws_the_same_plan_again() {
     assert!(draw().phases().count() > 1);
 }
 
-/// The comparison itself: a line that differs is found, and named.
+/// A test of the comparison itself: a differing line is found and named.
 #[test]
 fn a_difference_is_found() {
     let line = |text: &str| text.to_owned();

@@ -1,4 +1,4 @@
-//! WALs that are not where they should be: one that is gone from the middle, and names that are not durable yet.
+//! Missing WALs: one that is gone from the middle, and WALs whose names are not durable yet.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -35,7 +35,7 @@ fn keys(db: &Db) -> String {
         .collect()
 }
 
-/// A file system with a database that is closed and has the rows a, b and c in a WAL each.
+/// A file system with a closed database and the rows a, b and c in one WAL each.
 fn three_wals(recycled: usize) -> (MemFs, Vec<u64>) {
     let fs = MemFs::new();
     let options = Options {
@@ -90,7 +90,7 @@ fn a_missing_wal_is_noticed_and_what_lies_behind_it_is_kept() {
                 let expected = match mode {
                     PointInTime => Ok(prefix),
                     SkipAnyCorruptedRecords => Ok(rest),
-                    // The last WAL is named by none.
+                    // No WAL names the last one.
                     _ if missing == 2 => Ok(rest),
                     _ => Err(()),
                 };
@@ -114,7 +114,7 @@ fn a_missing_wal_is_noticed_and_what_lies_behind_it_is_kept() {
                     "{what}: read only"
                 );
                 let second = Db::open_as_secondary(&options, DIR, "/second");
-                // A secondary goes on where a WAL ends, as PointInTime does, or not at all.
+                // A secondary continues at the end of a WAL, as `PointInTime` does, or fails.
                 assert_eq!(second.is_ok(), missing == 2, "{what}: secondary");
                 drop(second);
                 assert_eq!(answer(Db::open(&options, DIR)), expected, "{what}");
@@ -150,7 +150,7 @@ fn a_wal_goes_only_when_the_manifest_says_that_it_is_not_needed() {
             ..options.clone()
         };
         let db = Db::open(&options, DIR).unwrap();
-        // None of them ever says by itself that it has moved on.
+        // These families have no rows, and never record that they need no older WAL.
         for name in ["idle", "cold"] {
             if db.column_family(name).is_none() {
                 db.create_column_family(name, &options.column_family).unwrap();
@@ -184,7 +184,7 @@ fn a_wal_goes_only_when_the_manifest_says_that_it_is_not_needed() {
             }
         }
         let rows = dump(&db).unwrap();
-        // The process dies; nothing that recovery would miss may have gone.
+        // The process dies; no file that recovery needs may have been deleted.
         let left = fs.process_death_clone();
         let survived = Db::open(
             &Options {
@@ -200,7 +200,8 @@ fn a_wal_goes_only_when_the_manifest_says_that_it_is_not_needed() {
     }
 }
 
-/// The directory is synced before the first sync of a WAL is acknowledged, once, and never for a write without sync.
+/// The directory is synced once, before the first sync of a WAL is acknowledged, and never for a write
+/// without sync.
 #[test]
 fn the_name_of_a_wal_is_durable_when_its_first_sync_is_acknowledged() {
     for wal_dir in ["", "/wals"] {
@@ -236,7 +237,7 @@ fn the_name_of_a_wal_is_durable_when_its_first_sync_is_acknowledged() {
             assert_eq!(synced(&log), 1, "{place}: the first sync");
             write(true);
             assert_eq!(synced(&log), 0, "{place}: the second sync");
-            // The next WAL.
+            // The flush begins the next WAL.
             db.flush(&FlushOptions::default()).unwrap();
             synced(&log);
         }

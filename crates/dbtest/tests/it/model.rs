@@ -1,8 +1,8 @@
-//! Random histories, compared with a model: whatever was flushed, compacted, reopened, every reader sees what the slow and
-//! obvious way computes for its sequence number.
+//! Random histories, compared with a model: after any flush, compaction or reopening, every reader sees the
+//! rows that a slow and obvious computation finds for its sequence number.
 //!
-//! `ESKER_SEED` replays a history (background jobs interleave as they like all the same); `ESKER_MODEL_HISTORIES` says how
-//! many are drawn.
+//! `ESKER_SEED` replays a history (background jobs still interleave differently); `ESKER_MODEL_HISTORIES` is
+//! the number of histories.
 
 use std::collections::HashMap;
 use std::ops::Bound;
@@ -24,16 +24,16 @@ use vfs::{FileSystem, MemFs, PosixFs};
 
 use crate::company::{self, Company};
 
-/// Histories of a plain test run.
+/// The number of histories in a normal test run.
 const HISTORIES: u64 = 16;
 
-/// The longest value, which is far more than merges come to.
+/// The maximum length of a value in bytes, much longer than the results of merges.
 const ROW_LIMIT: usize = 1 << 16;
 
-/// Steps a history may have.
+/// The possible numbers of steps of a history.
 const STEPS: [usize; 3] = [200, 700, 3000];
 
-/// A history that makes no step for so long hangs.
+/// A history without a step for this time hangs.
 const HANGS_AFTER: Duration = Duration::from_secs(240);
 
 #[test]
@@ -56,13 +56,13 @@ fn histories_equal_the_model() {
     );
 }
 
-/// Beats with every step of a history.
+/// Tells the watchdog of every step of a history.
 struct Heart {
     watchdog: Watchdog,
     place: Arc<Mutex<Place>>,
 }
 
-/// Where a history has come.
+/// The progress of a history.
 #[derive(Default)]
 struct Place {
     seed: u64,
@@ -86,27 +86,27 @@ impl Heart {
     }
 }
 
-/// A column family on both sides.
+/// A column family in the database and in the model.
 struct Family {
     handle: ColumnFamily,
     options: ColumnFamilyOptions,
-    /// Its id in the model, where ids are never used again either.
+    /// Its id in the model, where ids are not reused either.
     id: u32,
-    /// Keys that are written by puts and single deletions alone: whether each exists.
+    /// The keys that are only written by puts and single deletions, and whether each exists.
     single: HashMap<Vec<u8>, bool>,
 }
 
-/// A snapshot on both sides.
+/// A snapshot of the database and of the model.
 struct Held {
     snapshot: Snapshot,
     seqno: SeqNo,
 }
 
-/// An iterator that stays while the database goes on, and the rows it must give.
+/// An iterator that lives while the database changes, and its expected rows.
 struct Walk {
     iter: DbIterator,
     rows: Vec<Row>,
-    /// Index of the current row.
+    /// The index of the current row.
     at: Option<usize>,
     cmp: UserComparator,
 }
@@ -122,22 +122,22 @@ struct History {
     next_family: u32,
     snapshots: Vec<Held>,
     walks: Vec<Walk>,
-    /// Distinct keys.
+    /// The number of distinct keys.
     keys: usize,
     max_value: usize,
-    /// Writes some rows without WAL.
+    /// True if some rows are written without a WAL.
     without_wal: bool,
-    /// The steps, for whoever must find out why it failed.
+    /// The steps, for the analysis of a failure.
     log: Vec<String>,
     events: Arc<Events>,
-    /// The threads beside this one, in some histories.
+    /// The concurrent threads, in some histories.
     company: Option<Company>,
     company_rows: Option<company::Rows>,
-    /// Where it lies, if on the disk; deleted last.
+    /// The directory of the database, if it is on disk; deleted last.
     directory: Option<TempDir>,
 }
 
-/// What the database did in the background.
+/// The background jobs of the database.
 #[derive(Default)]
 struct Events(Mutex<Vec<String>>);
 
@@ -164,7 +164,7 @@ impl Drop for History {
 impl History {
     fn new(mut rng: TestRng, heart: Arc<Heart>) -> History {
         heart.place.lock().unwrap().seed = rng.seed();
-        // Most in memory, which is quicker; but the disk has logs that are mapped.
+        // Most databases are in memory, which is faster, but only a disk has mapped WALs.
         let directory = rng.one_in(10).then(|| TempDir::new().unwrap());
         let fs: Arc<dyn FileSystem> = match &directory {
             Some(_) => Arc::new(PosixFs::new()),
@@ -250,7 +250,7 @@ impl History {
         }
     }
 
-    /// Ends the other threads and looks at what they wrote.
+    /// Ends the other threads and checks their rows.
     fn stop_company(&mut self) {
         if let Some(company) = self.company.take() {
             self.company_rows = Some(company.stop());
@@ -289,7 +289,7 @@ impl History {
         }
     }
 
-    /// Runs it, and says how many flushes, compactions and moves it had.
+    /// Runs the history, and returns the numbers of flushes, compactions and moves.
     fn run(mut self) -> [usize; 4] {
         let most = if self.directory.is_some() {
             STEPS[0]
@@ -329,7 +329,7 @@ impl History {
             .map(|word| events.iter().filter(|event| event.contains(word)).count())
     }
 
-    // Families.
+    // Column families.
 
     fn add_family(&mut self, handle: ColumnFamily, options: ColumnFamilyOptions) {
         let id = self.next_family;
@@ -366,7 +366,7 @@ impl History {
         self.note(format!("drop {name}"));
         self.db().drop_column_family(&family.handle).unwrap();
         self.options.column_families.remove(&name);
-        // The handle reads on.
+        // The handle can still be read.
         let rows = self.model.rows(family.id, self.model.last_seqno()).unwrap();
         assert_eq!(
             all_rows(&self.db(), &family.handle, &ReadOptions::default()),
@@ -386,7 +386,7 @@ impl History {
 
     // Writes.
 
-    /// A key of the common ones: most are short, some are long, one is empty.
+    /// A random key from the common set: most are short, some are long, one is empty.
     fn key(&mut self) -> Vec<u8> {
         draws::key(&mut self.rng, self.keys)
     }
@@ -395,7 +395,7 @@ impl History {
         draws::value(&mut self.rng, self.max_value)
     }
 
-    /// One operation that may follow the history so far.
+    /// A random operation that is valid after the history so far.
     fn operation(&mut self, family: usize) -> Op {
         match self.rng.u32(..20) {
             // The result of a merge would be too long.
@@ -429,7 +429,7 @@ impl History {
         if self.rng.one_in(4) {
             bounds[1] = format!("s{:05}", self.rng.usize(..100)).into_bytes();
         }
-        // Mostly short ones, so that rows are left to read.
+        // Most ranges are short, so that rows are left to read.
         if !self.rng.one_in(4) {
             bounds[1] = [&bounds[0][..], b"~"].concat();
         }
@@ -527,7 +527,7 @@ impl History {
 
     // Reads.
 
-    /// A place in history to read at: now, or a snapshot.
+    /// A random point in the history to read at: the present, or a snapshot.
     fn when(&mut self) -> (ReadOptions, SeqNo) {
         let mut options = ReadOptions {
             fill_cache: !self.rng.one_in(5),
@@ -588,7 +588,7 @@ impl History {
         self.note("multi_get".to_owned());
     }
 
-    /// An iterator and the rows it must give.
+    /// An iterator and its expected rows.
     fn walk(&mut self) -> Walk {
         let (mut options, seqno) = self.when();
         let at = self.some_family();
@@ -698,7 +698,7 @@ impl History {
         }
     }
 
-    /// Moves about, turning round at will.
+    /// Moves an iterator at random, with changes of direction.
     fn wander(&mut self, walk: &mut Walk) {
         for _ in 0..self.rng.usize(1..40) {
             let Walk { iter, rows, at, cmp } = walk;
@@ -857,7 +857,7 @@ impl History {
         ));
         let compacted = self.db().compact_files(&handle, &options, &numbers, output_level);
         if let Err(error) = compacted {
-            // A compaction in the background has them, or had them.
+            // A compaction in the background has the files, or has replaced them.
             assert!(
                 matches!(error.kind(), ErrorKind::Aborted | ErrorKind::InvalidArgument),
                 "{error}"
@@ -916,7 +916,7 @@ impl History {
         if self.rng.bool() {
             let together = self.options.allow_concurrent_memtable_write;
             settings::draw_of_database(&mut self.rng, &mut self.options);
-            // Families keep what they were created with.
+            // Families keep the kind of memtable they were created with.
             self.options.allow_concurrent_memtable_write = together;
         }
         let db = Db::open(&self.options, &self.path).unwrap();
@@ -930,7 +930,7 @@ impl History {
         self.start_company();
     }
 
-    /// A database of its own, as this one is now.
+    /// Makes a checkpoint of the current state.
     fn checkpoint(&mut self) {
         let options = CheckpointOptions {
             log_size_for_flush: *self.rng.pick(&[0, 10_000, u64::MAX]),
@@ -941,7 +941,7 @@ impl History {
         if self.company.is_none() {
             assert_eq!(seqno, self.db().latest_sequence_number());
         }
-        // Some are written to.
+        // Some checkpoints are written to.
         if self.rng.bool() {
             let reader = Db::open_read_only(&self.options, &dir).unwrap();
             self.assert_as_now(&reader);
@@ -963,7 +963,7 @@ impl History {
         }
     }
 
-    /// A second handle on the same directory, as it is now.
+    /// Opens a second handle of the same directory for reading.
     fn read_only(&mut self) {
         if self.without_wal || self.company.is_some() {
             return;
@@ -1021,7 +1021,7 @@ fn show(operation: &Op) -> String {
     }
 }
 
-/// A key, without most of what makes it long.
+/// A key as text, shortened if it is long.
 fn show_key(key: &[u8]) -> String {
     let text = key.escape_ascii().to_string();
     if text.len() <= 24 {

@@ -1,4 +1,5 @@
-//! MultiGet answers as so many Gets would, whatever the shape of the tree; and what cannot be read is an error of its keys alone.
+//! MultiGet returns the results of as many Gets, for any shape of the tree, and an unreadable block is an
+//! error of its keys alone.
 
 use std::sync::Arc;
 
@@ -7,7 +8,7 @@ use esker::{Cache, CacheOptions, Db, ErrorKind, FilterPolicy, Options, ReadOptio
 use testkit::rng::{self, TestRng};
 use vfs::{Action, FaultFs, MemFs, Op, Rule};
 
-/// Keys that are written; as many more between them are not.
+/// The number of written keys; as many between them are not written.
 const KEYS: u64 = 2000;
 
 fn key(number: u64) -> Vec<u8> {
@@ -27,7 +28,7 @@ fn options(fs: Arc<dyn vfs::FileSystem>, filter: FilterPolicy) -> Options {
     family.level0_file_num_compaction_trigger = 3;
     family.table.block_size = 256;
     family.table.filter_policy = filter;
-    // Some blocks are in it, and some are not.
+    // The cache has some of the blocks.
     family.table.block_cache = Some(Cache::lru(CacheOptions {
         capacity: 48 << 10,
         ..CacheOptions::default()
@@ -35,7 +36,8 @@ fn options(fs: Arc<dyn vfs::FileSystem>, filter: FilterPolicy) -> Options {
     options
 }
 
-/// Rows in the memtable, in L0 and on three levels below; deletions, operands and range tombstones among them.
+/// Rows in the memtable, in L0 and on three levels below, including deletions, merge operands and range
+/// tombstones.
 fn fill(db: &Db, rng: &mut TestRng) {
     let family = db.default_column_family();
     let write = WriteOptions::default();
@@ -80,7 +82,7 @@ fn a_batch_is_as_good_as_its_gets() {
     for (filter, compacts) in [
         (FilterPolicy::Bloom(10.0), true),
         (FilterPolicy::None, true),
-        // More sorted runs than are asked ahead.
+        // There are more sorted runs than are prefetched together.
         (FilterPolicy::Bloom(10.0), false),
     ] {
         let mut options = options(Arc::new(MemFs::new()), filter);

@@ -1,4 +1,4 @@
-//! Many ranges at once: the same rows as by separate iterators, and the reads that takes.
+//! Scans of many ranges at once: the same rows as with separate iterators, and the number of reads.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ fn options(fs: Arc<dyn FileSystem>) -> Options {
     options
 }
 
-/// Rows in several levels, range deletions among them.
+/// Rows in several levels, including range deletions.
 fn fill(db: &Db, rng: &mut TestRng) {
     for round in 0..6u64 {
         for _ in 0..KEYS / 4 {
@@ -56,7 +56,7 @@ fn fill(db: &Db, rng: &mut TestRng) {
 
 type Rows = Vec<(Vec<u8>, Vec<u8>)>;
 
-/// Ranges that follow each other, some of them empty, the last perhaps without an end.
+/// Consecutive ranges, some of them empty; the last may have no end.
 fn ranges(rng: &mut TestRng) -> Vec<(Vec<u8>, Option<Vec<u8>>)> {
     let mut ends: Vec<u64> = (0..rng.usize(1..12) * 2).map(|_| rng.u64(..KEYS + 10)).collect();
     ends.sort_unstable();
@@ -195,7 +195,7 @@ fn blocks_of_all_ranges_are_read_together() {
     }
 }
 
-/// `cached`: the index lies in the cache.
+/// Scans several ranges and counts the reads; `cached` keeps the index in the cache.
 fn blocks_are_read_together(cached: bool, index_type: IndexType) {
     let fs = LogFs::new(Arc::new(MemFs::new()), DB).with_queries();
     let mut options = options(Arc::new(fs.clone()));
@@ -245,7 +245,7 @@ fn blocks_are_read_together(cached: bool, index_type: IndexType) {
             .to_vec(),
         ..MultiScanArgs::default()
     };
-    // The block of the bound is the last: 10..13 and 15..18 with what lies between, and 100..104.
+    // The block of the bound is the last one: 10..13 and 15..18 with the gap between them, and 100..104.
     let expected = |what: &str| {
         vec![
             format!("{what} {}", blocks(10, 8)),
