@@ -1,4 +1,5 @@
-//! Steps from a key to the next prefix, against a model: whatever lies between, however many steps it tries, wherever it came from.
+//! Steps from a key to the next prefix, compared with a model, for any rows in between, any number of plain
+//! steps, and any former position.
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -13,7 +14,7 @@ use testkit::model::{Model, Op, Row};
 use testkit::rng::{self, TestRng};
 use vfs::MemFs;
 
-/// What stands before the last `/`, that included.
+/// An extractor whose prefix ends with the last `/` of a key.
 struct Directory {
     knows_successor: bool,
 }
@@ -75,7 +76,7 @@ fn add(batch: &mut WriteBatch, op: &Op) {
     }
 }
 
-/// Where an iterator of `rows` must stand: a place in them, if anywhere.
+/// Checks the position of an iterator: an index of `rows`, or none.
 fn stands(iter: &DbIterator, rows: &[Row], at: Option<usize>, what: &str) {
     iter.status().unwrap();
     assert_eq!(iter.valid(), at.is_some(), "{what}");
@@ -88,14 +89,14 @@ fn stands(iter: &DbIterator, rows: &[Row], at: Option<usize>, what: &str) {
     }
 }
 
-/// The first row behind `at` that has another prefix, or any if that has none.
+/// The first row after `at` with another prefix; the next row if that at `at` has no prefix.
 fn next_prefix(rows: &[Row], at: usize, extractor: &dyn PrefixExtractor) -> Option<usize> {
     let prefix = extractor.prefix(&rows[at].0);
     let other = |row: &Row| prefix.is_none() || extractor.prefix(&row.0) != prefix;
     (at + 1..rows.len()).find(|&next| other(&rows[next]))
 }
 
-/// Wanders about, and steps to the next prefix from wherever it comes.
+/// Moves an iterator at random, and steps to the next prefix from each position.
 fn wander(
     rng: &mut TestRng,
     iter: &mut DbIterator,
@@ -205,7 +206,7 @@ fn random_walks_find_the_next_prefix() {
                 iterate_upper_bound: upper.clone(),
                 ..ReadOptions::default()
             };
-            // Rows that are not written yet come on top of what is newest.
+            // Unwritten rows are newer than all written ones.
             let over_batch = seqno == model.last_seqno() && rng.one_in(3);
             let mut batch = WriteBatchWithIndex::new();
             let mut written = Vec::new();
@@ -229,7 +230,7 @@ fn random_walks_find_the_next_prefix() {
             wander(&mut rng, &mut iter, &rows, &cmp, &*own);
             drop(iter);
             if !written.is_empty() {
-                // The model goes on with them: so does the database.
+                // The model already has these rows, so the database gets them too.
                 let batch = batch.into_write_batch();
                 db.write(&WriteOptions::default(), batch).unwrap();
                 snapshots.push((db.snapshot(), model.last_seqno()));
@@ -264,7 +265,7 @@ fn it_steps_a_little_and_seeks_far() {
     let sought: Vec<bool> = moves.iter().map(|moved| moved.sought).collect();
     let long = usize::from(b'p' - b'a');
     assert_eq!((steps[..5].to_vec(), steps[long - 1]), (vec![5, 4, 3, 2, 1], 1));
-    // It learns again that steps are enough.
+    // The iterator learns again that plain steps suffice.
     assert!(steps[long..].iter().all(|&steps| steps <= 1));
     assert!(sought[..long].iter().all(|sought| *sought));
     assert!(!sought[long + 1..].iter().any(|sought| *sought), "{moves:?}");
@@ -279,7 +280,7 @@ fn it_steps_a_little_and_seeks_far() {
     iter.next_prefix();
     assert!(!iter.valid());
     iter.status().unwrap();
-    // Nor behind a bound.
+    // There is none beyond a bound either.
     iter = db.iter(&ReadOptions {
         iterate_upper_bound: Some(b"d".to_vec()),
         ..ReadOptions::default()

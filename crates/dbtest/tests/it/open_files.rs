@@ -1,4 +1,4 @@
-//! `max_open_files`, by the descriptors a process has.
+//! The option `max_open_files`, checked by the descriptors of the process.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use vfs::{MemFs, UnsyncedPolicy};
 
 const FILES: u32 = 60;
 
-/// Descriptors of this process that lead to tables, and to blob files, in `dir`.
+/// The number of descriptors of this process for tables, and for blob files, in `dir`.
 fn descriptors(dir: &Path) -> (usize, usize) {
     let open = std::fs::read_dir("/proc/self/fd").unwrap();
     let open: Vec<PathBuf> = open
@@ -32,7 +32,7 @@ fn descriptors(dir: &Path) -> (usize, usize) {
     (of("sst"), of("blob"))
 }
 
-/// Looks at each row how many blob files are open.
+/// A filter that records, at each row, the number of open blob files.
 struct Watch {
     dir: PathBuf,
     most: Arc<AtomicUsize>,
@@ -77,8 +77,8 @@ fn read_all(db: &Db) {
     }
 }
 
-/// Sixty tables and as many blob files. Readers have as many open as they may, or all; a compaction that reads all values no more than a
-/// quarter of that besides.
+/// Sixty tables and as many blob files. Readers have as many open as the option permits; a compaction that
+/// reads all values has at most a quarter of that in addition.
 #[test]
 fn tables_and_blob_files_are_closed_when_too_many_are_open() {
     let dir = TempDir::new().unwrap();
@@ -114,13 +114,13 @@ fn tables_and_blob_files_are_closed_when_too_many_are_open() {
         assert!(tables + blobs <= 20 && blobs > 0, "{tables} and {blobs}");
     }
     rewrite(&db);
-    // The filter sees values.
+    // The filter reads the values.
     let most = most.load(Ordering::Relaxed);
     assert!((1..=25).contains(&most), "{most}");
     read_all(&db);
 }
 
-/// Iterators hold the tables they read, all of them the same: no more are open than there are files.
+/// Iterators share the tables that they hold: the number of open tables is at most that of the files.
 #[test]
 fn iterators_share_tables_that_are_more_than_may_be_open() {
     let dir = TempDir::new().unwrap();
@@ -151,7 +151,7 @@ fn iterators_share_tables_that_are_more_than_may_be_open() {
     }
     assert_eq!(descriptors(dir).0, FILES as usize);
     drop(iterators);
-    // Whoever opens another table closes those that are kept no more.
+    // Opening another table closes those that are no longer held.
     db.put(b"z", b"z").unwrap();
     flush(&db);
     assert_eq!(db.get(b"z").unwrap(), Some(b"z".to_vec()));
@@ -182,7 +182,7 @@ fn overwrite(db: &Db, family: &str) {
     }
 }
 
-/// Nothing is ever synced by a write: neither a WAL nor any other file stays open once it is deleted.
+/// No write syncs: neither a WAL nor any other file stays open after its deletion.
 #[test]
 fn no_deleted_file_stays_open_at_rest() {
     for recycled in [0, 2] {
@@ -205,7 +205,7 @@ fn no_deleted_file_stays_open_at_rest() {
     }
 }
 
-/// A family that is dropped takes its WALs along, though no flush says that they are not needed.
+/// The WALs of a dropped family are closed, although no flush shows that they are not needed.
 #[test]
 fn no_wal_of_dropped_families_stays_open() {
     let mem = MemFs::new();
@@ -225,7 +225,8 @@ fn no_wal_of_dropped_families_stays_open() {
     }
 }
 
-/// A sync leaves out WALs whose rows lie in tables. After a loss of power such a WAL may be there again, with any part of it.
+/// A sync skips WALs whose rows are in tables. After a loss of power, such a WAL may exist again with any
+/// part of its contents.
 #[test]
 fn a_sync_keeps_its_promise_without_the_wals_that_were_flushed() {
     let mut rng = testkit::rng();

@@ -1,4 +1,5 @@
-//! Options that a database's OPTIONS file has and Esker does not: told one by one, kept, and refused where options are strict.
+//! Options in an OPTIONS file that Esker does not have: reported one by one, kept, and refused under strict
+//! options.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,13 +13,13 @@ use vfs::{FileSystem, MemFs};
 
 const DIR: &str = "/db";
 
-/// A file as RocksDB writes it, with one option of each kind, and some at their defaults.
+/// A file in RocksDB's form, with one option of each kind, some of them at their defaults.
 const OF_THE_DATABASE: &str = "  use_fsync=true\n  WAL_ttl_seconds=3600\n  WAL_size_limit_MB=0\n  paranoid_checks=true\n  \
                                max_manifest_space_amp_pct=100\n  enable_pipelined_write=true\n  an_option_of_tomorrow=7\n";
 const OF_THE_FAMILY: &str =
     "  inplace_update_support=true\n  compaction_filter_factory=Ours\n  force_consistency_checks=true\n";
 
-/// The options that matter, as they stand in the file.
+/// The options that matter, as written in the file.
 const REFUSED: [&str; 6] = [
     "use_fsync=true",
     "WAL_ttl_seconds=3600",
@@ -51,7 +52,7 @@ fn write(fs: &MemFs, path: &Path, text: &str) {
     fs.write_file(path, text.as_bytes()).unwrap();
 }
 
-/// A database with one row, whose OPTIONS file is one of RocksDB's with options that Esker does not have.
+/// A database with one row, whose OPTIONS file is RocksDB's, with options that Esker does not have.
 fn foreign() -> MemFs {
     let fs = MemFs::new();
     let db = Db::open(&options(&fs), DIR).unwrap();
@@ -152,18 +153,18 @@ fn strict_options_refuse_what_makes_a_difference() {
         (path.clone(), text.clone()),
         "nothing has changed"
     );
-    // The caller's filter is in the place of the file's.
+    // The caller's filter replaces the file's.
     options.column_family.compaction_filter_factory = Some(Arc::new(Keeps));
     let error = Db::open(&options, DIR).err().unwrap();
     assert!(!error.message().contains("compaction_filter_factory"), "{error}");
-    // Costs alone are no reason.
+    // Options that only influence costs are not refused.
     let lines = REFUSED.map(|option| format!("  {option}\n"));
     let less = lines.iter().fold(text, |text, line| text.replace(line, ""));
     write(&fs, &path, &less);
     let db = Db::open(&options, DIR).unwrap();
     db.close().unwrap();
     assert_eq!(OptionsFile::parse(&less).unwrap().lost().len(), 1);
-    // Nothing is known about a file that cannot be read.
+    // The options of an unreadable file are unknown.
     let path = options_file(&fs).0;
     write(&fs, &path, "[DBOptions]\n");
     assert!(Db::open(&options, DIR).err().unwrap().is_corruption());
@@ -205,7 +206,7 @@ fn many_families_are_created_with_one_file() {
     let created = db.create_column_families(&families).unwrap();
     assert!(created.iter().map(|family| family.name()).eq(&names));
     assert_eq!(number(&fs), before + 1, "one file, and no other has had a number");
-    // Those before one that cannot be created are there, and in the file.
+    // The families before the failing one exist, and are in the file.
     let error = db
         .create_column_families(&[("more", of), ("family7", of), ("others", of)])
         .unwrap_err();

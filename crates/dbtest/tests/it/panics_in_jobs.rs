@@ -1,5 +1,5 @@
-//! User code that panics in a background job, or in one on the caller's thread: the database says so, nothing waits for what has ended, and the job
-//! can be done again.
+//! User code that panics in a background job, or in one on the caller's thread: the database stops with that
+//! error, no thread waits for the ended job, and the job can be repeated.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -58,7 +58,7 @@ struct Tried {
 }
 
 impl Tried {
-    /// Three tables in L0 that overlap, and rows in memory.
+    /// Three overlapping tables in L0, and rows in memory.
     fn new() -> Tried {
         let fs = MemFs::new();
         let fuse = Fuse::new();
@@ -100,11 +100,12 @@ impl Tried {
         self.db.property_int(&self.db.default_column_family(), name)
     }
 
-    /// The database has stopped, and says why wherever it can be asked.
+    /// Checks that the database has stopped, and that every call returns the reason.
     fn check_stopped(&self, site: Site, what: &str) {
         let db = &self.db;
         if site == Site::Event {
-            // A listener's job goes on, and a caller that waits for its result may be ahead of its last events.
+            // A job with a panicking listener continues, and its caller may get the result before its last
+            // events.
             watchdog::wait_until("the database stops", || {
                 self.int("rocksdb.background-errors") == Some(1)
             });
@@ -114,7 +115,7 @@ impl Tried {
             assert_eq!(self.int("rocksdb.num-running-flushes"), Some(0), "{what}");
             assert_eq!(self.int("rocksdb.num-running-compactions"), Some(0), "{what}");
         }
-        // Returns when no job is at work.
+        // Returns when no job is running.
         db.pause_background_work().unwrap();
         db.continue_background_work().unwrap();
         let refused = db.put(b"other", b"").unwrap_err();
@@ -124,21 +125,22 @@ impl Tried {
             reason.contains(MESSAGE) && reason.contains(site.named()),
             "{what}: {reason}"
         );
-        // None of them waits for what has ended.
+        // No call waits for the ended job.
         assert!(db.flush(&at_once()).is_err(), "{what}");
         let family = db.default_column_family();
         assert!(
             db.compact_range(&family, &everything(), None, None).is_err(),
             "{what}"
         );
-        // An error only where something is due.
+        // The call fails only if a compaction is due.
         drop(db.wait_for_compact());
         db.disable_manual_compaction();
         db.enable_manual_compaction().unwrap();
         assert!(rows(db) == self.rows, "{what}: reads go on");
     }
 
-    /// It goes on when a user asks, unless the MANIFEST may have a part of a change; in any case everything is there when it is opened again.
+    /// Checks that the database resumes on request, unless the MANIFEST may contain part of a change; in
+    /// either case all rows are there after a reopening.
     fn check_goes_on(self, what: &str) {
         let Tried {
             db,
@@ -175,7 +177,7 @@ impl Tried {
             }
         }
         drop(db);
-        // Its threads have ended, so that all is told.
+        // The threads have ended, so all events have arrived.
         let told = events.all().into_iter().any(|event| match event {
             Event::BackgroundError { error, .. } => error.kind() == ErrorKind::Panicked,
             _ => false,
@@ -192,7 +194,8 @@ impl Tried {
     }
 }
 
-/// Runs `job` with `site` panicking at its first call, and at later ones, until it does not. Gives how often it did.
+/// Runs `job` with a panic of `site` at its first call, then at later ones, until it no longer panics.
+/// Returns the number of panics.
 fn sweep(name: &str, site: Site, job: impl Fn(&Db) -> Result<()>) -> u32 {
     let (mut before, mut panics) = (0, 0);
     loop {
@@ -214,7 +217,7 @@ fn sweep(name: &str, site: Site, job: impl Fn(&Db) -> Result<()>) -> u32 {
     }
 }
 
-/// User code that jobs call.
+/// The user code that jobs call.
 const IN_JOBS: [Site; 9] = [
     Site::Compare,
     Site::Merge,
@@ -279,7 +282,7 @@ fn an_automatic_compaction_whose_code_panics_stops_the_database_and_can_be_done_
     }
 }
 
-/// Files for an ingestion.
+/// Writes files for an ingestion.
 fn external(tried: &Tried) -> Vec<&'static str> {
     let mut writer = SstFileWriter::new(&options(&tried.fs));
     writer.open("/external.sst").unwrap();
@@ -313,7 +316,7 @@ fn an_ingestion_whose_code_panics_leaves_nothing_reserved() {
             tried.check_stopped(Site::Compare, &what);
             tried.check_goes_on(&what);
         } else {
-            // It had not begun to change anything.
+            // The ingestion had changed nothing yet.
             assert!(rows(&tried.db) == tried.rows, "{what}");
             tried
                 .db
@@ -325,7 +328,7 @@ fn an_ingestion_whose_code_panics_leaves_nothing_reserved() {
     assert!(met > 5, "{met}");
 }
 
-/// A listener that panics does not keep others from hearing of anything, nor the next event from being told.
+/// A panicking listener prevents neither other listeners nor later events.
 #[test]
 fn a_listener_that_always_panics_stops_the_database_and_nothing_else() {
     let tried = Tried::new();
@@ -342,14 +345,14 @@ fn a_listener_that_always_panics_stops_the_database_and_nothing_else() {
     };
     assert!(
         events.iter().filter(is_last).count() > 4,
-        "the other listener is told: {events:?}"
+        "the other listener gets the event: {events:?}"
     );
     assert!(tried.fuse.panics() > 1);
     tried.fuse.cut();
     tried.check_goes_on("a listener");
 }
 
-/// Files and family go, and the next import succeeds.
+/// The files and the family of a failed import are removed, and the next import succeeds.
 #[test]
 fn an_import_whose_code_panics_leaves_no_family() {
     let mut met = 0;
@@ -387,7 +390,7 @@ fn an_import_whose_code_panics_leaves_no_family() {
     assert!(met > 0);
 }
 
-/// The thread that looks for rot goes on with the next file.
+/// The thread of the background verification continues with the next file.
 #[test]
 fn the_thread_that_verifies_outlives_a_panic() {
     let tried = Tried::new();
@@ -411,10 +414,10 @@ fn the_thread_that_deletes_outlives_a_panic() {
             .count()
     };
     flush(&tried.db);
-    // Only the thread that deletes tells of what it has deleted.
+    // Only the deleting thread reports deletions.
     tried.fuse.light_on(Site::Event, 0, "esker-delete");
     let family = tried.db.default_column_family();
-    // It may meet the database stopped already.
+    // The database may have stopped already.
     drop(tried.db.compact_range(&family, &everything(), None, None));
     while tried.int("rocksdb.background-errors") == Some(0) {
         std::thread::yield_now();
@@ -431,7 +434,7 @@ fn the_thread_that_deletes_outlives_a_panic() {
     tried.check_goes_on("the thread that deletes");
 }
 
-/// A logger that panics loses its lines.
+/// The lines of a panicking logger are lost.
 #[test]
 fn a_logger_that_panics_fails_nothing() {
     struct Panics;

@@ -1,4 +1,4 @@
-//! User code that panics in a read: the panic is the caller's, and nothing stays locked, pinned or held.
+//! User code that panics in a read: the caller gets the panic, and nothing stays locked or pinned.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -58,7 +58,7 @@ fn walk(db: &Db, go: impl Fn(&mut DbIterator)) {
     iter.status().unwrap();
 }
 
-/// A read, and what it is called.
+/// A read, with its name.
 type Read = (&'static str, fn(&Db));
 
 const READS: &[Read] = &[
@@ -149,7 +149,7 @@ fn a_read_that_panics_leaves_no_lock_and_no_pin() {
             }
         }
     }
-    // Nothing is locked, and nothing holds back what goes.
+    // No lock is held, and no memory or file is kept.
     db.put(b"k000", b"").unwrap();
     flush(&db);
     rewrite(&db);
@@ -158,7 +158,7 @@ fn a_read_that_panics_leaves_no_lock_and_no_pin() {
     db.close().unwrap();
 }
 
-/// An iterator whose call has panicked is where it is sought next.
+/// An iterator whose call has panicked can be positioned again by a seek.
 #[test]
 fn an_iterator_that_panicked_can_be_sought_again() {
     let fuse = Fuse::new();

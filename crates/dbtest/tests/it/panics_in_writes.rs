@@ -1,4 +1,5 @@
-//! User code that panics in a write, or while a database is opened: what was acknowledged stays, and the database can be opened again.
+//! User code that panics in a write or in an open: acknowledged rows stay, and the database can be opened
+//! again.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -30,7 +31,7 @@ fn options(fs: &MemFs) -> Options {
     }
 }
 
-/// The same, with code that panics when `fuse` is lit.
+/// The same options, with user code that panics when `fuse` is lit.
 fn panicking(fs: &MemFs, fuse: &Arc<Fuse>) -> Options {
     let mut options = options(fs);
     fuse.put_into(&mut options.column_family);
@@ -54,7 +55,7 @@ fn is_latched(db: &Db) -> bool {
     db.property_int(&db.default_column_family(), "rocksdb.background-errors") == Some(1)
 }
 
-/// Rows that are acknowledged before anything panics.
+/// Writes rows that are acknowledged before any panic.
 fn fill(db: &Db) -> Rows {
     for number in 0..40 {
         let key = format!("k{:02}", number * 7 % 40);
@@ -92,10 +93,11 @@ fn batch() -> WriteBatch {
     batch
 }
 
-/// A write, and what it is called.
+/// A write, with its name.
 type Write = (&'static str, fn(&Db) -> Result<()>);
 
-/// Each way into memtables. None of them touches what `fill` has put but by `k30` and the range from `k31` on.
+/// All kinds of inserts into memtables. They do not change the rows of `fill`, except `k30` and the range
+/// from `k31` on.
 const WRITES: &[Write] = &[
     ("put", |db| db.put(b"k20x", b"")),
     ("synced put", |db| {
@@ -146,7 +148,8 @@ const MODES: [RecoveryMode; 4] = [
     RecoveryMode::SkipAnyCorruptedRecords,
 ];
 
-/// The rows after an open with sound code in one of `modes`: all of `acknowledged` but the row that a failed write may have deleted.
+/// Checks the rows after an open without panics in one of `modes`: all of `acknowledged`, except a row that a
+/// failed write may have deleted.
 fn check_reopened(fs: &MemFs, modes: &[RecoveryMode], acknowledged: &Rows, what: &str) {
     for &mode in modes {
         let mut options = options(&fs.process_death_clone());
@@ -165,8 +168,8 @@ fn check_reopened(fs: &MemFs, modes: &[RecoveryMode], acknowledged: &Rows, what:
     }
 }
 
-/// The write fails by name, and the database takes no more writes if the WAL may have a part of it; no lock stays taken. True if something has
-/// panicked.
+/// Checks that the write fails with the panic, that the database accepts no more writes if the WAL may
+/// contain part of it, and that no lock stays held. True if user code has panicked.
 fn panics_once(what: &str, write: fn(&Db) -> Result<()>, site: Site, before: u64) -> bool {
     let fs = MemFs::new();
     let fuse = Fuse::new();
@@ -211,7 +214,7 @@ fn panics_once(what: &str, write: fn(&Db) -> Result<()>, site: Site, before: u64
     db.continue_background_work().unwrap();
     let at = before as usize;
     check_reopened(&fs, &[MODES[at % 4]], &acknowledged, &what);
-    // It says that rows without WAL are lost.
+    // The close fails if rows without a WAL are lost.
     assert!(db.close().is_ok() || what.contains("unlogged"), "{what}");
     check_reopened(&fs, &[MODES[(at + 2) % 4]], &acknowledged, &what);
     true
@@ -234,7 +237,7 @@ fn a_write_whose_code_panics_fails_by_name_and_loses_nothing() {
     }
 }
 
-/// Rows that the memtable sorts when it is read first.
+/// Rows of a memtable that sorts them at its first read.
 #[test]
 fn a_memtable_that_sorts_later_keeps_its_rows_when_the_sort_panics() {
     let fs = MemFs::new();
@@ -295,7 +298,7 @@ fn an_open_whose_code_panics_says_at_which_record_and_the_next_one_has_every_row
     }
 }
 
-/// At whatever step of an open something panics: it is an error, and the next open has every row.
+/// A panic at any step of an open is an error, and the next open has every row.
 #[test]
 fn an_open_survives_a_panic_at_any_step() {
     let fs = MemFs::new();
@@ -331,7 +334,7 @@ fn an_open_survives_a_panic_at_any_step() {
                     assert!(error.message().contains(MESSAGE), "{what}: {error}");
                     assert!(fs.exists(Path::new("/db/CURRENT")).unwrap());
                 }
-                // On another thread, behind the open.
+                // The panic was on another thread, after the open.
                 Ok(db) => drop(db),
             }
             check_reopened(&fs, &[MODES[before as usize % 4]], &acknowledged, &what);

@@ -1,4 +1,4 @@
-//! Properties that are numbers: each answers what its name says.
+//! Properties with numbers as values: each has the value that its name promises.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -74,7 +74,7 @@ fn sizes_of_tables_tell_which_are_live_held_and_obsolete() {
         "a table that is read is not obsolete"
     );
     assert_eq!(held.number("num-live-versions"), 2);
-    // Nothing of another family is held.
+    // The iterator holds nothing of another family.
     let other = held
         .db
         .create_column_family("other", &held.family.current_options())
@@ -202,7 +202,7 @@ fn sizes_of_ranges_count_what_is_asked_for() {
     for number in 0..1000 {
         db.put(format!("k{number:04}").as_bytes(), &[b'v'; 100]).unwrap();
     }
-    // Rows of a memtable: a key of 5 bytes and its 8, and the value.
+    // A row of a memtable has a key of 5 bytes with a trailer of 8, and its value.
     assert_eq!(size(true, false, false, b"k0100", b"k0200").unwrap(), 100 * 113);
     assert_eq!(size(true, true, true, b"k0100", b"k0200").unwrap(), 100 * 113);
     assert_eq!(size(true, false, false, b"k0200", b"k0100").unwrap(), 0);

@@ -1,5 +1,5 @@
-//! Bits turn in memory: in batches, in the rows of memtables, in blocks of the cache. With checksums on them somebody notices, and nothing damaged is
-//! written or given as good.
+//! Flipped bits in memory: in batches, in the rows of memtables, in blocks of the cache. Checksums detect
+//! them, and damaged rows are neither written nor returned.
 
 use std::sync::Arc;
 
@@ -40,7 +40,7 @@ fn rows() -> Vec<(Vec<u8>, Vec<u8>)> {
     (0..40).map(row).collect()
 }
 
-/// All rows, forwards, and that backwards they are the same.
+/// All rows read forwards; reading backwards must give the same.
 fn scan(db: &Db, family: &ColumnFamily) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
     let mut found = Vec::new();
     let mut iter = db.iter_cf(&ReadOptions::default(), family);
@@ -62,13 +62,14 @@ fn scan(db: &Db, family: &ColumnFamily) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
     Ok(found)
 }
 
-/// In front of the key of a short row in a memtable: the sum of the lengths and the checksum, then the lengths.
+/// The bytes before the key of a short row in a memtable: the sum of the lengths and the checksum, then the
+/// lengths.
 const SUMS: usize = 4 + 8;
 const LENGTHS: usize = 2;
-/// Behind it: kind and sequence number.
+/// The bytes after the key: kind and sequence number.
 const TRAILER: usize = 8;
 
-/// Where the row of a key that is in the memtable begins and ends: checksums, lengths, key, trailer, value.
+/// The memory range of a row in the memtable: checksums, lengths, key, trailer, value.
 fn place(db: &Db, key: &[u8]) -> std::ops::Range<usize> {
     let family = db.default_column_family();
     let value = db.get_pinned(&ReadOptions::default(), &family, key).unwrap();
@@ -85,7 +86,7 @@ fn filled(fs: &MemFs, family: ColumnFamilyOptions) -> Db {
     db
 }
 
-/// It names the row: key in hexadecimal, and sequence number.
+/// True if the error names the row: key in hexadecimal, and sequence number.
 fn names_row(error: &Error, key: &[u8], seqno: usize) -> bool {
     let text = error.to_string();
     error.is_corruption()
@@ -126,7 +127,8 @@ fn no_table_is_written_from_a_damaged_row_and_the_wal_still_has_it() {
         ..protected()
     };
     let trailer = SUMS + LENGTHS + key.len();
-    // In the sum of the lengths, the checksum, both bytes of the lengths, the key, the kind, the sequence number, the value.
+    // The flips hit the sum of the lengths, the checksum, both bytes of the lengths, the key, the kind, the
+    // sequence number, and the value.
     for at in [
         0,
         5,
@@ -152,7 +154,7 @@ fn no_table_is_written_from_a_damaged_row_and_the_wal_still_has_it() {
             "byte {at}: {error}"
         );
         assert_eq!(db.live_files().len(), 0, "byte {at}");
-        // It takes no more writes.
+        // The database accepts no more writes.
         assert!(db.put(b"more", b"").is_err());
         drop(turned);
         drop(family);
@@ -197,7 +199,7 @@ fn a_key_that_changed_is_missed_without_checks_of_searches_and_found_out_of_orde
     };
     let get_with = |family: ColumnFamilyOptions| {
         let db = filled(&MemFs::new(), family);
-        // The tens of `row 020`.
+        // The flip hits the tens digit of `row 020`.
         let turned = TurnedBit::new(place(&db, key).end - value.len() - 8 - 2, 2)?;
         let found = db.get(key);
         drop(turned);
@@ -232,7 +234,7 @@ fn a_bit_turned_in_a_cached_block_is_noticed_by_get_and_by_scans() {
             let place = {
                 let pinned = db.get_pinned(&ReadOptions::default(), &family, key).unwrap();
                 let start = pinned.expect("the row is there").as_ptr().addr();
-                // From the last digit of the key on.
+                // The range begins with the last digit of the key.
                 start - 9..start + value.len()
             };
             for address in place.clone() {
@@ -287,14 +289,14 @@ fn a_bit_turned_anywhere_in_a_batch_is_noticed_before_it_is_written() {
         scan(&db, &family).unwrap(),
         length_of_wal(),
     );
-    // The sequence number in front is only known when it is written.
+    // The sequence number at the front is only known at the write.
     for at in 8..good.data_size() {
         for bit in 0..8 {
             let damaged = good.clone();
             let Some(turned) = TurnedBit::new(damaged.data().as_ptr().addr() + at, bit) else {
                 return;
             };
-            // It goes with the batch.
+            // The memory is freed with the batch.
             std::mem::forget(turned);
             assert!(
                 damaged.verify_checksum().unwrap_err().is_corruption(),
@@ -358,7 +360,7 @@ fn batches_are_the_same_with_and_without_checksums_and_join() {
         .unwrap();
     assert_eq!(db.get(b"again").unwrap().as_deref(), Some(&b"1"[..]));
     assert_eq!(scan(&db, &family).unwrap().len(), 2);
-    // Without 001, 002, 003, 004, 010, 011, 020 to 029, and with "again" and "key".
+    // The rows 001, 002, 003, 004, 010, 011 and 020 to 029 are gone; "again" and "key" are new.
     assert_eq!(scan(&db, &db.default_column_family()).unwrap().len(), 40 - 16 + 2);
     flush(&db);
     assert_eq!(scan(&db, &db.default_column_family()).unwrap().len(), 40 - 16 + 2);

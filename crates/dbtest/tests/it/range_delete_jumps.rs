@@ -1,4 +1,5 @@
-//! Iterators go over what range deletions cover by seeks, whether rows and deletion lie in one source or in several: counted, not timed.
+//! Iterators skip rows under range deletions by seeks, whether the rows and the deletion are in one source or
+//! in several. Steps are counted, not timed.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,7 +13,7 @@ use testkit::rng;
 use vfs::MemFs;
 
 const KEYS: u32 = 20_000;
-/// Those from the first on that are deleted; the first and the last key are not.
+/// The deleted keys; the first and the last key are not deleted.
 const DELETED: std::ops::Range<u32> = 1..KEYS - 1;
 
 fn key(number: u32) -> Vec<u8> {
@@ -51,8 +52,8 @@ fn tables(db: &Db) -> u64 {
     db.live_files().len() as u64
 }
 
-/// The keys an iterator shows going forwards and going backwards, which are the same, and how many entries it passed over and how often it
-/// sought past a range, in the direction in which it did more.
+/// The keys that an iterator shows in both directions, which must agree; the number of entries it skipped,
+/// and the number of seeks past a range, in the more expensive direction.
 fn walk(db: &Db, snapshot: Option<&Snapshot>) -> (Vec<Vec<u8>>, u64, u64) {
     let options = ReadOptions {
         snapshot: snapshot.cloned(),
@@ -85,7 +86,8 @@ fn walk(db: &Db, snapshot: Option<&Snapshot>) -> (Vec<Vec<u8>>, u64, u64) {
     (forwards.0, passed, sought)
 }
 
-/// The first and the last key are all there is, found with few steps; `spans` deletions or parts of them lie between.
+/// Checks that the first and the last key are the only rows, found with few steps across `spans` deletions or
+/// parts of deletions.
 fn expect_jumps(db: &Db, spans: u64, why: &str) {
     let (keys, passed, sought) = walk(db, None);
     assert_eq!(keys, [key(0), key(KEYS - 1)], "{why}");
@@ -112,7 +114,7 @@ fn in_one_memtable() {
     expect_jumps(&db, 1, "nothing is newer");
     db.put(b"z", b"elsewhere").unwrap();
     db.delete(b"z").unwrap();
-    expect_jumps(&db, 1, "what is newer lies elsewhere");
+    expect_jumps(&db, 1, "newer rows are elsewhere");
 }
 
 #[test]
@@ -132,7 +134,7 @@ fn in_one_table_of_l0_and_in_a_level() {
     for many in [false, true] {
         let db = open();
         fill(&db);
-        // Keeps the rows.
+        // The snapshot keeps the rows.
         let snapshot = db.snapshot();
         let mut spans = 1;
         if many {
@@ -180,7 +182,7 @@ fn across_sources() {
     expect_all(&db, &snapshot);
 }
 
-/// Rows that were written over a deletion are shown, wherever they lie, and to whom they should be.
+/// Rows written after a deletion are visible wherever they are stored, to the readers that should see them.
 #[test]
 fn what_is_newer_is_not_jumped_over() {
     for flushed in [false, true] {
@@ -211,7 +213,7 @@ fn what_is_newer_is_not_jumped_over() {
 
 type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
 
-/// Many rows under wide deletions, in all sources, against a model.
+/// Many rows under wide deletions, in all sources, compared with a model.
 #[test]
 fn rows_under_wide_deletions_are_those_of_a_model() {
     const MANY: u32 = 300;
@@ -255,7 +257,7 @@ fn rows_under_wide_deletions_are_those_of_a_model() {
                 }
             }
             if rng.one_in(20) {
-                // Turns within deleted spans.
+                // Changes of direction within deleted spans.
                 let mut iter = db.iter(&ReadOptions::default());
                 let target = key(rng.u32(..MANY));
                 iter.seek(&target);

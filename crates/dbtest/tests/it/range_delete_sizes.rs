@@ -1,4 +1,5 @@
-//! Range deletes weigh what they delete: the more a file of tombstones frees below it, the sooner it is compacted.
+//! Range deletions count with the bytes they delete: the more a file of tombstones frees below it, the sooner
+//! it is compacted.
 
 use std::sync::Arc;
 
@@ -14,7 +15,8 @@ fn key(at: usize) -> Vec<u8> {
     format!("key{at:05}").into_bytes()
 }
 
-/// A megabyte in one file of the last level, and levels that may have a tenth of that.
+/// Opens a database for one megabyte in one file of the last level; the upper levels are limited to a tenth
+/// of that.
 fn open(dynamic: bool) -> Db {
     let mut options = Options {
         create_if_missing: true,
@@ -62,7 +64,7 @@ fn what_deletes_much_is_compacted_by_itself() {
     for dynamic in [true, false] {
         let db = open(dynamic);
         let before = bytes(&db);
-        // Not the whole of the file: that would be dropped as it is.
+        // The range covers part of the file: a fully covered file would be dropped without a compaction.
         delete_range(&db, 100, 1900);
         flush(&db);
         db.wait_for_compact().unwrap();
@@ -84,7 +86,7 @@ fn what_deletes_little_waits() {
     flush(&db);
     db.wait_for_compact().unwrap();
     assert_eq!(db.live_files().iter().filter(|file| file.level == 0).count(), 1);
-    // Many that delete little together delete much.
+    // Many tombstones that delete little add up.
     for at in 0..19 {
         delete_range(&db, at * 100 + 10, at * 100 + 90);
     }
@@ -95,7 +97,7 @@ fn what_deletes_little_waits() {
     files::check(&db).unwrap();
 }
 
-/// It goes down with what it cannot free yet, and comes to rest there.
+/// The tombstone is compacted down although a snapshot keeps its rows, and then no compaction is due.
 #[test]
 fn a_snapshot_keeps_what_is_deleted() {
     for dynamic in [true, false] {

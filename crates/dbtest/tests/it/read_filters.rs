@@ -1,4 +1,4 @@
-//! Iterators that pass over tables and runs of data blocks their user does not want.
+//! Iterators that skip tables and runs of data blocks excluded by a filter.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use vfs::{FileSystem, MemFs, PosixFs};
 
 const DIR: &str = "/db";
 
-/// The smallest and largest time that values begin with.
+/// A collector of the smallest and the largest time at the beginning of values.
 struct Times;
 
 #[derive(Default)]
@@ -64,7 +64,7 @@ impl BlockPropertyCollectorFactory for Times {
     }
 }
 
-/// Wants what may have a time of the window, both ends inclusive.
+/// A filter for entries whose time may be in the window, both ends inclusive.
 struct Window {
     first: u64,
     last: u64,
@@ -149,7 +149,7 @@ fn runs_without_what_is_wanted_are_passed_over() {
         family.table.cache_index_and_filter_blocks = rng.bool();
         family.target_file_size_base = 512 << 10;
         let db = Db::open(&options, DIR).unwrap();
-        // Keys of one time lie together, so that runs differ.
+        // Keys of one time are adjacent, so that runs differ.
         let mut model: BTreeMap<Vec<u8>, u64> = BTreeMap::new();
         for round in 0..3u64 {
             for i in 0..4_000u64 {
@@ -183,7 +183,7 @@ fn runs_without_what_is_wanted_are_passed_over() {
                 found.len(),
                 model.len()
             );
-            // What a seek finds is what a walk has found.
+            // A seek finds the rows that a scan has found.
             for _ in 0..200 {
                 let target = format!("{:05}.{}", rng.u64(..4_100), rng.u64(..4)).into_bytes();
                 iter.seek(&target);
@@ -252,7 +252,7 @@ fn tables_are_passed_over_by_their_properties_and_their_range_deletions_are_not(
     assert_eq!(keys, [b"a", b"d"]);
     let keys: Vec<_> = forwards(&mut db.iter(&window(2, 9))).into_keys().collect();
     assert_eq!(keys, [b"e"]);
-    // What is in memory is always seen.
+    // Rows in memory are always visible.
     db.put(b"f", &value(1, 8)).unwrap();
     assert_eq!(forwards(&mut db.iter(&window(2, 9))).len(), 2);
 }

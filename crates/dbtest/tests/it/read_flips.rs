@@ -1,4 +1,5 @@
-//! A bit turns between the disk and whoever reads: at every read in turn, and in every way of reading. Checksums notice.
+//! A bit flips between the disk and the reader: at every read in turn, and in every way of reading. Checksums
+//! detect it.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,7 +13,7 @@ use esker::{
 use tempfile::TempDir;
 use vfs::{Action, FaultFs, FileSystem, MemFs, Op, PosixFs, Rule};
 
-/// Set when recovery tells that it left rows of a WAL out.
+/// Set when recovery reports that it skipped rows of a WAL.
 #[derive(Default)]
 struct Dropped(AtomicBool);
 
@@ -24,7 +25,7 @@ impl EventListener for Dropped {
     }
 }
 
-/// Reads, flushes, rewrites every table, copies: whatever reads a file.
+/// Reads, flushes, rewrites every table, copies: all operations that read a file.
 fn work(options: &Options, right: &dyn Fn(&small::Rows)) -> Result<()> {
     let db = Db::open(options, DIR)?;
     right(&small::rows(&db)?);
@@ -42,7 +43,8 @@ fn work(options: &Options, right: &dyn Fn(&small::Rows)) -> Result<()> {
     db.close()
 }
 
-/// Turns a bit at each read in turn of the files whose path contains `part`; gives how many were noticed and how many were not.
+/// Flips a bit at each read in turn of the files whose path contains `part`; returns the numbers of detected
+/// and of harmless flips.
 fn turn_at_each_read(whole: &SmallDatabase, part: &str, paranoid: bool) -> (u64, u64) {
     let checksums = FileChecksumGenFactory::Crc32c;
     let (mut noticed, mut harmless) = (0, 0);
@@ -82,7 +84,7 @@ fn turn_at_each_read(whole: &SmallDatabase, part: &str, paranoid: bool) -> (u64,
             Ok(()) if dropped.0.load(Ordering::Relaxed) => noticed += 1,
             Ok(()) => harmless += 1,
         }
-        // The disk itself is whole.
+        // The disk itself is intact.
         let db = Db::open(&options(Arc::new(mem)), DIR).unwrap();
         right(&small::rows(&db).unwrap());
     }
@@ -96,8 +98,8 @@ fn a_bit_turned_at_any_read_is_noticed() {
         for part in [".sst", ".blob", ".log", "MANIFEST-", "CURRENT"] {
             let (noticed, harmless) = turn_at_each_read(&whole, part, paranoid);
             println!("{part}: {noticed} noticed, {harmless} harmless");
-            // Opening a table reads its last 8 KiB, and with them data blocks that it does not use. CURRENT and both ends of the
-            // MANIFEST are read once more by an open, to know later whether they have changed.
+            // Opening a table reads its last 8 KiB, which include data blocks that it does not use. An open
+            // reads CURRENT and both ends of the MANIFEST once more, to detect later changes.
             assert!(
                 noticed > 0 && (harmless == 0 || [".sst", "MANIFEST-", "CURRENT"].contains(&part)),
                 "{part}: {noticed} {harmless}"
@@ -106,7 +108,7 @@ fn a_bit_turned_at_any_read_is_noticed() {
     }
 }
 
-/// Flips a bit of a file on the disk and reads everything.
+/// Flips a bit of a file on disk and reads everything.
 fn flipped_on_disk(fs: &dyn FileSystem, dir: &Path, whole: &SmallDatabase, options: &Options) {
     let mut rng = testkit::rng();
     for (name, good) in &whole.files {
@@ -119,7 +121,7 @@ fn flipped_on_disk(fs: &dyn FileSystem, dir: &Path, whole: &SmallDatabase, optio
             bad[at] ^= 1 << bit;
             fs.write_file(&dir.join(name), &bad).unwrap();
             let read = Db::open_read_only(options, dir).and_then(|db| {
-                // Before anybody verified.
+                // The rows are read before any verification.
                 let rows = small::rows(&db);
                 let verified = db.verify_file_checksums();
                 assert!(verified.is_err(), "{name} byte {at} bit {bit} is not found");
@@ -147,7 +149,7 @@ fn every_way_of_reading_verifies() {
         options.allow_mmap_reads = mmap;
         options.use_direct_reads = direct;
         match Db::open_read_only(&options, place.path()) {
-            // A file system without O_DIRECT.
+            // The file system does not support O_DIRECT.
             Err(error) if direct && error.kind() == esker::ErrorKind::NotSupported => continue,
             opened => drop(opened.unwrap()),
         }

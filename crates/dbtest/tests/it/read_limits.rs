@@ -1,4 +1,4 @@
-//! Reads that give up: after a deadline, after so many bytes; and reads that ignore range deletions.
+//! Reads that stop early: after a deadline, after a number of bytes; and reads that ignore range deletions.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -62,7 +62,7 @@ fn after_the_deadline_tables_are_not_searched_and_iterators_stand_nowhere() {
     timed_out(iter.status().unwrap_err());
     let found = db.multi_get(&options, &family, &keys);
     found.into_iter().for_each(|found| timed_out(found.unwrap_err()));
-    // A snapshot's iterator, which also looks for newer super versions.
+    // An iterator of a snapshot, which also checks for newer super versions.
     let later = ReadOptions {
         deadline: Some(deadline + Duration::from_secs(1)),
         snapshot: Some(db.snapshot()),
@@ -86,7 +86,7 @@ fn a_multi_get_gives_up_after_so_many_bytes() {
         db.put(&key(number), &[7; 10]).unwrap();
     }
     flush(&db);
-    // In another order than that of the keys, of which the first are read.
+    // The keys are not in their sort order, in which they are read.
     let keys: Vec<Vec<u8>> = (0..100).rev().map(key).collect();
     for (limit, read) in [
         (0, 1),
@@ -154,9 +154,9 @@ fn range_deletions_can_be_ignored() {
     flush(&db);
     db.compact_range(&family, &esker::CompactRangeOptions::default(), None, None)
         .unwrap();
-    // A compaction keeps rows and tombstones for it.
+    // The snapshot makes compactions keep rows and tombstones.
     let _held = db.snapshot();
-    // Over a level, then in L0, then in memory.
+    // The tombstones are over a level, then in L0, then in memory.
     for round in 0..3 {
         db.delete_range(&write, &family, &key(round * 5), &key(round * 5 + 7))
             .unwrap();

@@ -1,4 +1,5 @@
-//! `recycle_log_file_num`: WALs that nobody needs are written over, and no row of their former life comes back.
+//! The option `recycle_log_file_num`: obsolete WALs are overwritten, and no row of their former contents
+//! reappears.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -58,7 +59,7 @@ fn as_many_wals_are_kept_and_written_over() {
         let mem = MemFs::new();
         let log = LogFs::new(Arc::new(mem.clone()), DIR);
         let db = Db::open(&options(Arc::new(log.clone()), recycled), DIR).unwrap();
-        // A family without rows holds no WAL back.
+        // A family without rows keeps no WAL.
         db.create_column_family("idle", &ColumnFamilyOptions::default())
             .unwrap();
         for round in 0..8 {
@@ -78,7 +79,8 @@ fn as_many_wals_are_kept_and_written_over() {
     }
 }
 
-/// Modes that could not tell the end of a recycled WAL from damage do without, as with RocksDB.
+/// Recovery modes that could not distinguish the end of a recycled WAL from damage do not recycle, as in
+/// RocksDB.
 #[test]
 fn two_recovery_modes_go_without() {
     for (mode, recycles) in [
@@ -98,13 +100,13 @@ fn two_recovery_modes_go_without() {
     }
 }
 
-/// Who has asked that nothing be deleted may be copying a WAL.
+/// While file deletions are disabled, a WAL may be being copied.
 #[test]
 fn nothing_is_written_over_while_deletions_are_disabled() {
     let log = LogFs::new(Arc::new(MemFs::new()), DIR);
     let db = Db::open(&options(Arc::new(log.clone()), 2), DIR).unwrap();
     write_and_flush(&db, 0);
-    // What is kept already is in nobody's list of files.
+    // A WAL that is kept for recycling is in no list of live files.
     write_and_flush(&db, 1);
     log.take();
     db.disable_file_deletions();
@@ -119,7 +121,7 @@ fn nothing_is_written_over_while_deletions_are_disabled() {
     assert!(reused(&log) > 0);
 }
 
-/// Every key has a value of one round or the next: rounds overwrite each other's keys in order.
+/// Checks that every key has a value of one round or the next: rounds overwrite each other's keys in order.
 fn check_prefix(db: &Db, context: &str) -> Option<u32> {
     let rows = dump(db).unwrap();
     let rounds: Vec<u32> = (0..200)
@@ -137,7 +139,8 @@ fn check_prefix(db: &Db, context: &str) -> Option<u32> {
     Some(first)
 }
 
-/// Power is lost again and again, with whatever part of what was not synced; old bytes of WALs are met at every place.
+/// Power is lost repeatedly, with any part of the unsynced data; old bytes of WALs are found at every
+/// position.
 #[test]
 fn no_old_row_comes_back_after_a_loss_of_power() {
     let mut rng = testkit::rng();
@@ -187,7 +190,7 @@ fn no_old_row_comes_back_after_a_loss_of_power() {
                         format!("{round}").as_bytes()
                     );
                 }
-                // Those who live on there do so with recycled WALs of their own.
+                // The recovered database recycles WALs too.
                 (100..104).for_each(|round| write_and_flush(&again, round));
                 assert_eq!(check_prefix(&again, "later"), Some(103));
             }
@@ -197,7 +200,7 @@ fn no_old_row_comes_back_after_a_loss_of_power() {
     }
 }
 
-/// What lies in the directory of an open database: what the death of its process leaves.
+/// A copy of the directory of an open database: the state after a death of its process.
 fn copy_of(dir: &Path) -> TempDir {
     let copy = TempDir::new().unwrap();
     for entry in std::fs::read_dir(dir).unwrap() {
@@ -209,7 +212,7 @@ fn copy_of(dir: &Path) -> TempDir {
     copy
 }
 
-/// On a disk the data of a WAL ends in zeros up to where an old block begins, so that its end is no damage.
+/// On a disk, the data of a WAL is followed by zeros up to the next old block, so that its end is not damage.
 #[test]
 fn a_killed_process_leaves_a_recycled_wal_that_ends_cleanly() {
     let mut rng = testkit::rng();
@@ -241,12 +244,12 @@ fn a_killed_process_leaves_a_recycled_wal_that_ends_cleanly() {
     }
 }
 
-/// Whoever opens for reading while the WAL he reads is written over sees all there was when he began.
+/// An open for reading whose WAL is overwritten meanwhile sees all rows of its beginning.
 #[test]
 fn a_wal_written_over_while_it_is_read_is_noticed() {
     let mem = MemFs::new();
     let db = Db::open(&options(Arc::new(mem.clone()), 1), DIR).unwrap();
-    // The MANIFEST names no WAL of a family that has no rows.
+    // The MANIFEST names no WAL for a family without rows.
     db.create_column_family("idle", &ColumnFamilyOptions::default())
         .unwrap();
     (0..3).for_each(|round| write_and_flush(&db, round));
@@ -316,7 +319,7 @@ fn rocksdb_reads_our_recycled_wals() {
             random_rows(&mut rng, &db, round);
             flush(&db);
         }
-        // Fewer, so that rows of before follow them.
+        // Fewer rows, so that old rows follow them.
         db.put(b"key0001", b"last").unwrap();
         db.delete(b"key0002").unwrap();
         assert!(reused(&log) > 0);
@@ -333,7 +336,7 @@ fn rocksdb_reads_our_recycled_wals() {
     }
 }
 
-/// RocksDB writes over WALs where the recovery mode is to skip what is damaged.
+/// RocksDB recycles WALs if the recovery mode is to skip corrupt records.
 #[test]
 fn we_read_rocksdbs_recycled_wals() {
     let Some(mut python) = oracle::rocksdict() else {
@@ -379,7 +382,8 @@ fn we_read_rocksdbs_recycled_wals() {
     }
 }
 
-/// Of a WAL that lost its new name with the power, but kept new bytes, nothing is replayed: the MANIFEST says so first.
+/// A WAL that lost its new name in a loss of power, but kept new bytes, is not replayed: the MANIFEST has
+/// recorded that it is not needed.
 #[test]
 fn a_wal_is_written_over_only_when_no_recovery_needs_it() {
     let mem = MemFs::new();

@@ -1,4 +1,4 @@
-//! The disk is full, or fails, and then it does not: the database goes on where it stopped.
+//! The disk is full, or fails, and then recovers: the database resumes where it stopped.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -49,7 +49,8 @@ fn failed(db: &Db) -> bool {
     db.property_int(&db.default_column_family(), "rocksdb.background-errors") == Some(1)
 }
 
-/// Closes the database, which deletes what is obsolete, and gives files of tables that no version has. An open would remove them.
+/// Closes the database, which deletes obsolete files, and returns the tables that are in no version. An open
+/// would remove them.
 fn close_and_find_strays(fs: &MemFs, db: &Db) -> Vec<String> {
     db.wait_for_compact().unwrap();
     let live: Vec<u64> = db.live_files().iter().map(|file| file.number).collect();
@@ -80,13 +81,13 @@ fn after_a_flush_that_had_no_room() {
         assert!(failed(&db), "{op:?}: {error}");
         assert_eq!(rows(&db), 100, "reads go on");
         assert_eq!(db.put(b"x", b"y").unwrap_err().kind(), ErrorKind::ReadOnly);
-        // Too early.
+        // The cause is not removed yet.
         assert!(db.resume().is_err());
         assert!(failed(&db));
         faults.clear_rules();
         db.resume().unwrap();
         assert!(!failed(&db));
-        assert_eq!(db.live_files().len(), 1, "what was to be flushed is");
+        assert_eq!(db.live_files().len(), 1, "the memtable is flushed");
         put(&db, 100, 200);
         flush_and_settle(&db);
         assert_eq!(rows(&db), 200);
@@ -148,7 +149,7 @@ fn after_a_write_the_wal_had_no_room_for() {
     };
     let family = db.default_column_family();
     db.put_opt(&synced, &family, b"k00010", b"v").unwrap();
-    // Death, and a WAL with what came before and after.
+    // A crash, and a WAL with rows from before and after the failure.
     let mut rng = base::env::Rng::with_seed(testkit::rng::seed());
     let image = mem.crash_clone(&mut rng, UnsyncedPolicy::Lose);
     let db = Db::open(&options(&FaultFs::new(Arc::new(image))), DIR).unwrap();
@@ -175,7 +176,8 @@ fn manifests(fs: &MemFs) -> Vec<String> {
     names.into_iter().filter(of_manifests).collect()
 }
 
-/// A change of the MANIFEST, or its replacement by a fresh one, fails, done or not: another one is written.
+/// A change of the MANIFEST, or its replacement by a new one, fails, with or without effect: another MANIFEST
+/// is written.
 #[test]
 fn after_a_change_of_the_manifest_that_had_no_room() {
     let fail: fn(ErrorKind) -> Action = Action::Fail;
@@ -198,7 +200,7 @@ fn after_a_change_of_the_manifest_that_had_no_room() {
                 options.column_family.disable_auto_compactions = true;
                 options.max_manifest_file_size = if rotates { 0 } else { 1 << 30 };
                 let db = Db::open(&options, DIR).unwrap();
-                // With several families a flush syncs the WAL's directory, too.
+                // With several families, a flush also syncs the directory of the WALs.
                 let families = if op == Op::SyncDir { 2 } else { 3 };
                 if families > 2 {
                     db.create_column_family("other", &ColumnFamilyOptions::default())
@@ -214,14 +216,14 @@ fn after_a_change_of_the_manifest_that_had_no_room() {
                     _ => rule.path_ends_with(ending),
                 });
                 let flushed = db.flush(&FlushOptions::default());
-                // A fresh MANIFEST is begun when the change is made, and the table in place.
+                // A new MANIFEST is begun after the change is made and the table is installed.
                 assert!(flushed.is_err() || rotates, "{context}");
                 while !failed(&db) {
                     std::thread::yield_now();
                 }
                 assert_eq!(rows(&db), 200, "reads go on: {context}");
                 db.put(b"x", b"y").unwrap_err();
-                // Whichever MANIFEST there is, it can be opened.
+                // The database can be opened with either MANIFEST.
                 let again = |fs: MemFs| {
                     let again = Options {
                         fs: Arc::new(fs),
@@ -230,19 +232,19 @@ fn after_a_change_of_the_manifest_that_had_no_room() {
                     rows(&Db::open(&again, DIR).unwrap())
                 };
                 assert_eq!(again(mem.process_death_clone()), 200, "{context}");
-                // Too early.
+                // The cause is not removed yet.
                 db.resume().unwrap_err();
                 assert!(failed(&db), "{context}");
                 assert_eq!(again(mem.process_death_clone()), 200, "{context}");
                 faults.clear_rules();
                 db.resume().unwrap();
                 assert!(!failed(&db));
-                assert_eq!(db.live_files().len(), 2, "what was to be flushed is: {context}");
+                assert_eq!(db.live_files().len(), 2, "the memtable is flushed: {context}");
                 put(&db, 200, 300);
                 flush_and_settle(&db);
                 db.create_column_family("third", &ColumnFamilyOptions::default())
                     .unwrap();
-                // What was flushed stays, whatever is lost.
+                // Flushed rows survive any loss.
                 let left = dbtest::crash::any_loss(&mem, &mut base::env::Rng::with_seed(rng.u64(..)));
                 assert_eq!(again(left), 300, "{context}");
                 assert_eq!(rows(&db), 300);
@@ -261,7 +263,8 @@ fn after_a_change_of_the_manifest_that_had_no_room() {
     }
 }
 
-/// Families that could not be created or dropped, and files that could not be ingested, are not, and leave nothing.
+/// Families that could not be created or dropped, and files that could not be ingested, are unchanged, and no
+/// file is left over.
 #[test]
 fn what_the_manifest_had_no_room_for_did_not_happen() {
     let mem = MemFs::new();
@@ -314,12 +317,12 @@ fn what_the_manifest_had_no_room_for_did_not_happen() {
     assert_eq!(db.get(b"k00000").unwrap().unwrap(), b"ingest");
 }
 
-/// A step that finds no room finds none again, however often it is asked, and the database resumes as soon as there is some.
+/// A step without disk space fails again at each attempt, and the database resumes as soon as there is space.
 #[test]
 fn each_step_that_has_no_room_is_resumed_from_whenever_there_is_some() {
     type Cause = fn(&Db);
     fn flushes(db: &Db) {
-        // A MANIFEST is begun when the table is in place: then the flush is done.
+        // A MANIFEST is begun after the table is installed: then the flush is done.
         let _ = db.flush(&FlushOptions::default());
     }
     fn writes(db: &Db) {
@@ -369,7 +372,7 @@ fn each_step_that_has_no_room_is_resumed_from_whenever_there_is_some() {
                 flush(&db);
             }
             put(&db, 300, 400);
-            // A WAL that could not be cut when it was closed is cut later.
+            // A WAL that could not be truncated at its close is truncated later.
             let ops = match op {
                 Op::Close => vec![op, Op::Truncate],
                 Op::Reuse => vec![op, Op::Create],
@@ -420,7 +423,7 @@ fn each_step_that_has_no_room_is_resumed_from_whenever_there_is_some() {
     }
 }
 
-/// An OPTIONS file that had no room is written by the resume that follows.
+/// An OPTIONS file that could not be written is written by the next resume.
 #[test]
 fn an_options_file_that_had_no_room_is_written_later() {
     let mem = MemFs::new();
@@ -454,7 +457,7 @@ fn an_options_file_that_had_no_room_is_written_later() {
     }
 }
 
-/// Histories over a disk that is full time and again, and stays full while it is asked to resume.
+/// Histories over a disk that is full repeatedly, and stays full during attempts to resume.
 #[test]
 fn a_disk_that_stays_full_loses_nothing_however_often_it_is_resumed() {
     for seed in 0..8 {
@@ -544,7 +547,7 @@ fn full_disk(seed: u64) {
             }
         }
         mem.set_budget(u64::MAX);
-        // A job may still be about to fail that found no room before.
+        // A job that found no space before may still be about to fail.
         loop {
             let resumed = db.resume();
             resumed.unwrap_or_else(|error| panic!("seed {seed}, round {round}: {error}"));
@@ -568,7 +571,8 @@ fn full_disk(seed: u64) {
     db.verify_checksum().unwrap();
 }
 
-/// A process that dies after its disk was full leaves WALs that end with a whole record: no mode takes them for damaged.
+/// A process that dies after its disk was full leaves WALs that end with a complete record: no recovery mode
+/// reports them as damaged.
 #[test]
 fn after_a_write_that_had_no_room_every_recovery_mode_opens_what_a_process_left() {
     let dir = tempfile::tempdir().unwrap();
@@ -584,7 +588,7 @@ fn after_a_write_that_had_no_room_every_recovery_mode_opens_what_a_process_left(
             disk.create_dir_all(&path).unwrap();
             let db = Db::open(&options(&faults), &path).unwrap();
             put(&db, 0, 10);
-            // The directory is copied below: the MANIFEST of the creation must be gone by then.
+            // The directory is copied below: the first MANIFEST must be deleted by then.
             db.wait_for_purge().unwrap();
             let rule = Rule::new(Action::FailAfter(ErrorKind::NoSpace)).with_seed(seed);
             faults.add(rule.on([Op::Append]).path_ends_with(".log"));
@@ -610,7 +614,7 @@ fn after_a_write_that_had_no_room_every_recovery_mode_opens_what_a_process_left(
                     .unwrap_or_else(|error| panic!("{name}, {len}, {mode:?}: {error}"));
                 assert_eq!(rows(&db), 10);
             }
-            // The database itself goes on behind what was acknowledged.
+            // The database itself continues after the acknowledged rows.
             faults.clear_rules();
             db.resume().unwrap();
             put(&db, 10, 20);

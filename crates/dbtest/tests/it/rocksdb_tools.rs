@@ -1,4 +1,4 @@
-//! RocksDB's tools over what a program writes that sets no options, called without any flag.
+//! RocksDB's tools, without any flag, read the files of a program that sets no options.
 
 use esker::{CompactRangeOptions, Db, FlushOptions, Options, ReadOptions, WriteOptions};
 use tempfile::TempDir;
@@ -43,7 +43,7 @@ fn they_take_what_is_written_with_default_options() {
             1 => db
                 .compact_range(&default, &CompactRangeOptions::default(), None, None)
                 .unwrap(),
-            // The rest is in the WAL.
+            // The other rows are in the WAL.
             _ => {}
         }
     }

@@ -1,4 +1,5 @@
-//! Rows at and beyond a limit that is lowered, wherever they come from. `crates/engine/tests/it/row_limit.rs` has the real limit.
+//! Rows at and above a lowered limit, from all sources. `crates/engine/tests/it/row_limit.rs` tests the real
+//! limit.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -15,9 +16,9 @@ use testkit::rng::{self, TestRng};
 use vfs::{FaultFs, FileSystem, MemFs, UnsyncedPolicy};
 
 const DIR: &str = "/db";
-/// Bytes, where the limit is lowered.
+/// The lowered limit of a value in bytes.
 const LOW: usize = 100;
-/// The longest user key that goes with it.
+/// The longest user key under that limit.
 const LOW_KEY: usize = LOW - 8;
 
 fn options(fs: &MemFs) -> (Options, Arc<Events>) {
@@ -45,7 +46,7 @@ fn refused(what: &str, result: Result<(), Error>, part: &str) {
     assert!(error.to_string().contains(&text), "{what}: {error}");
 }
 
-/// How long values are, by their keys.
+/// The lengths of values by their keys.
 type Sizes = BTreeMap<Vec<u8>, usize>;
 
 fn rows(db: &Db) -> Sizes {
@@ -60,7 +61,7 @@ fn rows(db: &Db) -> Sizes {
     rows
 }
 
-/// The rows that were too large, with what became of them.
+/// The keys of the rows that were too large, with their outcome.
 fn told(events: &Events) -> Vec<(Vec<u8>, RowTooLargeOutcome)> {
     let told = events.all().into_iter().filter_map(|event| match event {
         Event::RowTooLarge { key, outcome, .. } => Some((key, outcome)),
@@ -171,7 +172,7 @@ fn files_with_a_row_beyond_the_limit_are_not_taken() {
     assert!(db.column_family("imported").is_none());
 }
 
-/// Joins all there is.
+/// A merge operator that concatenates all operands.
 struct Append;
 
 impl MergeOperator for Append {
@@ -213,7 +214,8 @@ fn what_merges_to_more_than_the_limit_is_an_error_of_its_row_alone() {
     };
     db.put(b"over", &[b'o'; LOW / 2]).unwrap();
     for (key, len) in [(b"fits", LOW / 2), (b"over", LOW / 2), (b"none", LOW / 2 + 1)] {
-        // In memtables and tables, with and without a value below, and with what is in one table already.
+        // The operands are in memtables and tables, with and without a base value, and with operands in one
+        // table already.
         for _ in 0..2 {
             db.merge(write, family, key, &vec![b'm'; len]).unwrap();
             flush(&db);
@@ -233,7 +235,7 @@ fn what_merges_to_more_than_the_limit_is_an_error_of_its_row_alone() {
     }
     db.wait_for_compact().unwrap();
     db.close().unwrap();
-    // Nothing was lost, as a database with room for more shows.
+    // Nothing is lost, as a database with a higher limit shows.
     let wide = Options {
         row_limit: RowLimit::MAX,
         ..options.clone()
@@ -256,7 +258,7 @@ fn what_merges_to_more_than_the_limit_is_an_error_of_its_row_alone() {
     assert_eq!(rows(&db), BTreeMap::from(expected));
 }
 
-/// Makes values that begin with `l` longer than the limit, and others shorter.
+/// A filter that makes values beginning with `l` longer than the limit, and others shorter.
 struct Lengthen;
 
 impl CompactionFilterFactory for Lengthen {
@@ -295,7 +297,7 @@ fn a_filter_that_makes_a_row_too_large_is_overruled() {
     db.put(b"b", b"brief").unwrap();
     db.merge(&WriteOptions::default(), family, b"c", b"lasts")
         .unwrap();
-    // A flush filters as well.
+    // The filter runs in flushes too.
     flush(&db);
     rewrite(&db);
     let expect = |key: &[u8], value: &[u8]| assert_eq!(db.get(key).unwrap().as_deref(), Some(value));
@@ -317,7 +319,8 @@ fn a_filter_that_makes_a_row_too_large_is_overruled() {
     db.put(b"d", b"after").unwrap();
 }
 
-/// A database with tables written while `limit` was in force: a row too large for the lowered one lies in a file below others.
+/// A database with tables written under the limit of `options`: a row above the lowered limit is in a file
+/// below others.
 fn with_a_large_row(options: &Options) -> Vec<u8> {
     let large = b"m large".to_vec();
     let db = Db::open(options, DIR).unwrap();
@@ -348,13 +351,13 @@ fn a_compaction_that_meets_a_larger_row_leaves_its_file_alone() {
         let held = db.live_files();
         assert_eq!(held.len(), 1);
         let held = held[0].number;
-        // It is read.
+        // The row can be read.
         assert_eq!(db.get(&large).unwrap().unwrap(), [b'v'; LOW + 1]);
         let at_once = WriteOptions {
             no_slowdown: true,
             ..WriteOptions::default()
         };
-        // Compactions come to rest, and writes neither wait nor fail.
+        // Compactions come to an end, and writes neither wait nor fail.
         for round in 0..20u8 {
             let put = |key: &[u8], value: &[u8]| db.put_opt(&at_once, family, key, value).unwrap();
             for key in 0..10u8 {
@@ -377,7 +380,7 @@ fn a_compaction_that_meets_a_larger_row_leaves_its_file_alone() {
         );
         let count = rows(&db).len();
         assert_eq!(count, 3 + 2 + 200, "{style}");
-        // A user who asks for it is told, and the database goes on.
+        // A manual compaction returns the error, and the database continues.
         let error = db.compact_range(family, &everything(), None, None).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
         for part in [
@@ -389,7 +392,7 @@ fn a_compaction_that_meets_a_larger_row_leaves_its_file_alone() {
         }
         db.put(b"c", b"and more").unwrap();
         flush(&db);
-        // Once the row is deleted, its file is like any other.
+        // After the row is deleted, its file can be compacted like any other.
         db.delete(&large).unwrap();
         rewrite(&db);
         assert!(!db.live_files().iter().any(|file| file.number == held), "{style}");
@@ -403,13 +406,13 @@ fn a_compaction_that_meets_a_larger_row_leaves_its_file_alone() {
 fn a_larger_range_deletion_leaves_its_file_alone() {
     let fs = MemFs::new();
     let (mut wide, events) = options(&fs);
-    // The file that it covers would be dropped, and the range deletion with it.
+    // An automatic compaction would drop the covered file, and the range deletion with it.
     wide.column_family.disable_auto_compactions = true;
     let db = Db::open(&wide, DIR).unwrap();
     let family = &db.default_column_family();
     db.put(b"b", b"1").unwrap();
     flush(&db);
-    // To the last level, so that the range deletion is needed in all others.
+    // The file moves to the last level, so that all other levels need the range deletion.
     let number = db.live_files()[0].number;
     db.compact_files(family, &Default::default(), &[number], 6)
         .unwrap();
@@ -443,13 +446,13 @@ fn a_larger_range_deletion_leaves_its_file_alone() {
     assert_eq!(paths.collect::<Vec<_>>(), [format!("{DIR}/{held:06}.sst")]);
     db.put(b"d", b"3").unwrap();
     assert_eq!(rows(&db).len(), 2);
-    // At the bottom it is not needed any more.
+    // In the last level the range deletion is no longer needed.
     rewrite(&db);
     assert_eq!(rows(&db).len(), 2);
     assert!(!db.live_files().iter().any(|file| file.number == held));
 }
 
-/// Rows in the WAL of a database that was written to while `options` were in force; they are closed without a flush.
+/// Writes rows to a database under `options` and closes it without a flush: they are in its WAL.
 fn log(options: &Options, batches: &[WriteBatch]) {
     let db = Db::open(options, DIR).unwrap();
     for batch in batches {
@@ -459,7 +462,7 @@ fn log(options: &Options, batches: &[WriteBatch]) {
     db.close().unwrap();
 }
 
-/// Batches of small rows with some large ones among them, and the rows that are small.
+/// Batches of small rows and some large ones, the small rows, and the keys of the large ones.
 fn batches() -> (Vec<WriteBatch>, Sizes, Vec<Vec<u8>>) {
     let rng = &mut TestRng::with_seed(rng::seed());
     let (mut batches, mut small, mut large) = (Vec::new(), BTreeMap::new(), Vec::new());
@@ -468,7 +471,7 @@ fn batches() -> (Vec<WriteBatch>, Sizes, Vec<Vec<u8>>) {
         for row in 0..rng.u32(1..4) {
             let mut key = format!("{number:03}-{row}").into_bytes();
             let len = *rng.pick(&[0, 1, LOW - 1, LOW, LOW + 1, 2 * LOW]);
-            // Every tenth row is large in any case, and the next one is not.
+            // Every tenth row is large, and the next one is not.
             let len = match number % 10 {
                 3 => LOW + 1,
                 4 => LOW,
@@ -519,7 +522,7 @@ fn a_wal_with_rows_that_are_too_large_opens_and_is_kept() {
         let expected: Vec<_> = large.iter().map(|key| (key.clone(), aside.clone())).collect();
         assert_eq!(told(&events), expected);
         db.close().unwrap();
-        // They are told of once, also where nothing was flushed since.
+        // The large rows are reported once, even if there was no flush since.
         let db = Db::open(&lowered(&wide), DIR).unwrap();
         assert_eq!(told(&events).len(), large.len());
         db.put(b"more", b"1").unwrap();
@@ -527,7 +530,7 @@ fn a_wal_with_rows_that_are_too_large_opens_and_is_kept() {
         rewrite(&db);
         assert_eq!(rows(&db).len(), small.len() + 1);
         db.close().unwrap();
-        // The WAL that was kept has them, for whoever puts it into the place of one.
+        // The kept WAL has the rows and can be replayed under a higher limit.
         let number = kept.file_stem().unwrap().to_string_lossy().into_owned();
         fs.create_dir_all(Path::new("/again")).unwrap();
         let again = PathBuf::from(format!("/again/{number}.log"));
@@ -561,7 +564,7 @@ fn whoever_only_reads_passes_over_rows_that_are_too_large() {
     let secondary = Db::open_as_secondary(&lowered(&wide), DIR, "/secondary").unwrap();
     assert_eq!(rows(&secondary), small);
     assert_eq!(told(&events).len(), 2 * large.len());
-    // Nothing was changed: a database with room for them has them all.
+    // Nothing was changed: a database with a higher limit has all rows.
     assert_eq!(fs.list(Path::new(DIR)).unwrap(), files);
     assert_eq!(
         rows(&Db::open(&wide, DIR).unwrap()).len(),
@@ -592,8 +595,8 @@ fn a_repair_names_rows_that_are_too_large_and_keeps_the_others() {
     assert_eq!(rows(&Db::open(&lowered(&wide), DIR).unwrap()), small);
 }
 
-/// At whatever change of a file the power is lost while such a WAL is recovered: the rows that fit are there afterwards, and the WAL of the
-/// others is kept.
+/// Power is lost at any change of a file during the recovery of such a WAL: afterwards the rows within the
+/// limit are there, and the WAL of the others is kept.
 #[test]
 fn a_crash_while_rows_are_set_aside_loses_none() {
     let (batches, small, _) = batches();

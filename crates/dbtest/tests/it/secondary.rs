@@ -1,6 +1,7 @@
-//! Secondaries and followers: what they read is always a prefix of what the primary wrote, and never goes back.
+//! Secondaries and followers: they always show a prefix of the primary's writes, and never go back.
 //!
-//! In memory a catch-up is tried at every operation on files that the primary asks for, on whatever thread, as crash tests crash there.
+//! In memory, a catch-up is tried at every file operation of the primary, on any thread, at the same points
+//! at which crash tests crash.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, Write};
@@ -24,16 +25,16 @@ use vfs::{FaultFs, FileSystem, MemFs, PosixFs, Rule};
 const PRIMARY: &str = "/primary";
 const SECONDARY: &str = "/secondary";
 
-/// A state the primary may be in: the last sequence number, and the families there are.
+/// A state of the primary: the last sequence number, and the existing families.
 type State = (SeqNo, BTreeSet<u32>);
 
-/// What a secondary is compared with, and how far it has come.
+/// The model of a secondary, and its progress.
 struct Follow {
     secondary: Option<Db>,
     model: Model,
-    /// The states the primary went through, the one it is about to enter last.
+    /// The states of the primary so far; the last one is about to be entered.
     history: Vec<State>,
-    /// The place in `history` that the secondary showed last.
+    /// The index in `history` of the state that the secondary showed last.
     shown: usize,
     held: Vec<Held>,
     rng: TestRng,
@@ -43,7 +44,7 @@ struct Follow {
     failure: Option<String>,
 }
 
-/// What somebody holds on to while the secondary goes on.
+/// A snapshot and an iterator that are held while the secondary advances.
 struct Held {
     state: State,
     snapshot: Option<Snapshot>,
@@ -70,7 +71,8 @@ fn show(rows: &[Row]) -> String {
 }
 
 impl Follow {
-    /// Looks what the primary has written, and whether what is read then is a state it was in, not before the last one.
+    /// Catches up, and checks that the secondary shows a state of the primary, not older than the previous
+    /// one.
     fn look(&mut self) {
         if self.failure.is_some() {
             return;
@@ -153,7 +155,7 @@ impl Follow {
         ))
     }
 
-    /// Snapshots and iterators taken before read what they read then.
+    /// Checks that earlier snapshots and iterators still show their state.
     fn check_held(&mut self, secondary: &Db) -> Result<(), String> {
         if self.rng.one_in(20) {
             let snapshot = self.rng.bool().then(|| secondary.snapshot());
@@ -201,7 +203,7 @@ impl Follow {
     }
 }
 
-/// A primary, and somebody who looks at each of its operations on files.
+/// A primary whose file operations are all observed by a secondary.
 struct Run {
     rng: TestRng,
     mem: MemFs,
@@ -213,11 +215,11 @@ struct Run {
     next_family: u32,
     steps: Vec<String>,
     interruptions: Interruptions,
-    /// A catch-up is at work that this step interrupts.
+    /// True during a catch-up that this step interrupts.
     interrupting: bool,
 }
 
-/// What the secondary's operations on files are interrupted by, if they are: the primary's steps.
+/// Interrupts the secondary's file operations by steps of the primary, if set.
 type Interruptions = Arc<Mutex<Option<(mpsc::Sender<mpsc::Sender<()>>, TestRng)>>>;
 
 impl Drop for Run {
@@ -242,12 +244,13 @@ fn family_options(rng: &mut TestRng) -> ColumnFamilyOptions {
     options
 }
 
-/// A file system over `mem` that looks at every operation, on a thread of its own: who reads a block may not read another meanwhile.
+/// A file system over `mem` that runs a check at every operation, on a thread of its own, because a thread
+/// that reads a block must not read another one meanwhile.
 fn watched(mem: &MemFs, follow: &Arc<Mutex<Follow>>) -> FaultFs {
     let fault = FaultFs::new(Arc::new(mem.clone()));
     let (ask, asked) = mpsc::channel::<mpsc::Sender<()>>();
     let follow = follow.clone();
-    // Ends with the file system.
+    // The thread ends with the file system.
     std::thread::spawn(move || {
         while let Ok(done) = asked.recv() {
             if let Ok(mut follow) = follow.lock() {
@@ -258,7 +261,7 @@ fn watched(mem: &MemFs, follow: &Arc<Mutex<Follow>>) -> FaultFs {
     });
     let ask = Mutex::new(ask);
     fault.add(Rule::new(Action::Call(Arc::new(move |_, _| {
-        // Whoever finds somebody looking already goes on: that one sees what there is.
+        // If a check is already running, it covers this operation too.
         let Ok(ask) = ask.try_lock() else { return };
         let (done, is_done) = mpsc::channel();
         if ask.send(done).is_ok() {
@@ -299,7 +302,7 @@ impl Run {
         let fault = watched(&mem, &follow);
         options.fs = Arc::new(fault.clone());
         let db = Db::open(&options, PRIMARY).unwrap();
-        // It may change nothing of the primary's.
+        // The secondary must not change any file of the primary.
         let only_read = FaultFs::new(Arc::new(mem.clone()));
         let changes = [
             vfs::Op::Create,
@@ -356,9 +359,9 @@ impl Run {
         }
     }
 
-    /// Has the secondary catch up while the primary goes on between its operations on files.
+    /// Runs a catch-up, with steps of the primary between its file operations.
     fn interrupted_catch_up(&mut self) {
-        // Nobody else may look meanwhile.
+        // No other check may run meanwhile.
         let secondary = self.follow.lock().unwrap().secondary.take().unwrap();
         let (ask, asked) = mpsc::channel();
         let seed = self.rng.u64(..);
@@ -439,7 +442,7 @@ impl Run {
         self.db().write(&options, batch).unwrap();
     }
 
-    /// Notes the families there will be.
+    /// Records the families of the next state.
     fn expect_families(&self, change: impl FnOnce(&mut BTreeSet<u32>)) {
         let mut follow = self.follow.lock().unwrap();
         let mut next = follow.history.last().unwrap().clone();
@@ -499,7 +502,7 @@ impl Run {
     }
 
     fn step(&mut self) {
-        // A family that comes while a catch-up is at work, and rows for it, are what is missed most easily.
+        // A family created during a catch-up, and its rows, are the most likely to be missed.
         let what = match self.interrupting && self.rng.one_in(3) {
             true => self.rng.u32(88..94),
             false => self.rng.u32(..100),
@@ -544,7 +547,7 @@ impl Run {
         }
     }
 
-    /// Catch-ups, and how many of them found something new.
+    /// Runs the steps, and returns the number of catch-ups and of those that found new rows.
     fn run(mut self, steps: usize) -> [u64; 3] {
         for _ in 0..steps {
             self.step();
@@ -578,17 +581,17 @@ fn a_secondary_shows_a_prefix_at_every_operation_of_its_primary() {
     assert!(advances > 100);
 }
 
-/// What is to happen at an operation on files, by its number.
+/// Actions before certain file operations, by the number of the operation.
 type Happenings = Arc<Mutex<Vec<(usize, Box<dyn Fn() + Send + Sync>)>>>;
 
-/// A file system over `mem` that lets things happen in front of the operations on it, counted by `operations`.
+/// A file system over `mem` that runs actions before its operations, which `operations` counts.
 fn eventful(mem: &MemFs, operations: &Arc<AtomicU64>, happenings: &Happenings) -> FaultFs {
     let (operations, happenings) = (operations.clone(), happenings.clone());
     let fs = FaultFs::new(Arc::new(mem.clone()));
     fs.add(Rule::new(Action::Call(Arc::new(move |_, _| {
         let at = operations.fetch_add(1, Ordering::SeqCst) as usize;
         let happenings = happenings.lock().unwrap();
-        // On another thread, as whoever writes is somebody else.
+        // The action runs on another thread, as that of the primary would.
         std::thread::scope(|scope| {
             for (number, happens) in &*happenings {
                 if *number == at {
@@ -600,8 +603,9 @@ fn eventful(mem: &MemFs, operations: &Arc<AtomicU64>, happenings: &Happenings) -
     fs
 }
 
-/// A family is created and rows are written, more rows are written and the family is dropped: at any two moments of `look`, which
-/// gives what it saw, or nothing if it is to be tried again. A family that came before a row must be seen with it.
+/// A family is created and rows are written; more rows are written and the family is dropped, at any two
+/// moments of `look`. `look` returns the state it saw, or `None` if it must be repeated. A family created
+/// before a row must be visible with it.
 fn a_family_comes_and_goes(mem: &MemFs, look: impl Fn(&Happenings, &AtomicU64) -> Option<State>) {
     let options = Options {
         create_if_missing: true,
@@ -613,7 +617,7 @@ fn a_family_comes_and_goes(mem: &MemFs, look: impl Fn(&Happenings, &AtomicU64) -
     let operations = AtomicU64::new(0);
     look(&happenings, &operations).unwrap();
     let (mut first, mut seen) = (0, 0);
-    // As many moments as there are operations.
+    // There are as many moments as operations.
     while first <= operations.load(Ordering::SeqCst) as usize {
         for second in (first..first + 12).chain([usize::MAX]) {
             let last = db.latest_sequence_number();
@@ -711,7 +715,7 @@ fn a_family_that_comes_and_goes_while_a_database_is_opened_for_reading_is_not_mi
     });
 }
 
-/// Writes to both families at once, over and over, until told to stop.
+/// Writes to both families in one batch, repeatedly, until stopped.
 fn write_pairs(db: &Db, other: &ColumnFamily, stop: &AtomicBool, written: &AtomicU64) {
     let default = db.default_column_family();
     let mut round = 0u64;
@@ -777,7 +781,7 @@ fn on_a_disk_no_batch_is_seen_in_part_and_none_is_missed() {
         }
         stop.store(true, Ordering::Relaxed);
     });
-    // Flushes and compactions may still be under way.
+    // Flushes and compactions may still be running.
     while let Err(error) = secondary.try_catch_up_with_primary() {
         assert_eq!(error.kind(), ErrorKind::TryAgain, "{error}");
     }
@@ -960,7 +964,7 @@ fn a_follower_follows_by_itself() {
     let follower = Db::open_as_follower(&options, SECONDARY, PRIMARY).unwrap();
     for round in 0..20u32 {
         db.put(b"key", round.to_string().as_bytes()).unwrap();
-        // However long it takes; a test that hangs is one that fails.
+        // There is no timeout here: a follower that never catches up makes the test hang, which is a failure.
         while follower.latest_sequence_number() < db.latest_sequence_number() {
             std::thread::yield_now();
         }
@@ -971,7 +975,7 @@ fn a_follower_follows_by_itself() {
     assert!(follower.try_catch_up_with_primary().is_err());
 }
 
-/// Opens for reading only while somebody writes: one state, or an error.
+/// Opens for reading while another process writes: each open sees one state, or fails.
 #[test]
 fn an_open_for_reading_is_a_prefix_while_the_primary_writes() {
     let dir = TempDir::new().unwrap();
@@ -1009,7 +1013,8 @@ fn an_open_for_reading_is_a_prefix_while_the_primary_writes() {
     });
 }
 
-/// RocksDB writes a batch to its keys over and over, flushes, and says how far it is. It waits for a line halfway.
+/// Writes a batch to its keys repeatedly with RocksDB, flushes, and prints its progress. Waits for a line
+/// halfway.
 const ROCKSDB_WRITES: &str = r#"
 import sys
 from rocksdict import Rdict, Options, WriteBatch

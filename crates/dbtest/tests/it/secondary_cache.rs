@@ -1,4 +1,4 @@
-//! A block cache that holds less than the data, and a compressed secondary cache behind it, as users of a database see them.
+//! A block cache smaller than the data, with a compressed secondary cache, in an open database.
 
 use std::sync::Arc;
 
@@ -128,7 +128,7 @@ fn rows_read_the_same_and_what_comes_back_is_counted() {
         let dummies = Ticker::CompressedSecondaryCacheDummyHits;
         assert_eq!(shared(dummies), stats.get(dummies));
         assert!(cache.usage() <= cache.capacity());
-        // The ledger has it, by what it is for.
+        // The ledger has the secondary cache, by role.
         let ledger = db.memory();
         let secondary = ledger.block_caches[0].secondary.clone().unwrap();
         let line = |name: &str| ledger.lines().into_iter().find(|line| line.0 == name).unwrap().1;
@@ -142,7 +142,7 @@ fn rows_read_the_same_and_what_comes_back_is_counted() {
                 .unwrap()
                 .contains("Block cache secondary, compressed, capacity: ")
         );
-        // And after everything was rewritten into other files, nothing of the old ones is read.
+        // After all files were rewritten, no block of the old ones is used.
         let family = db.default_column_family();
         db.compact_range(&family, &CompactRangeOptions::default(), None, None)
             .unwrap();
@@ -151,7 +151,7 @@ fn rows_read_the_same_and_what_comes_back_is_counted() {
     }
 }
 
-/// What is below is in memory: who must not read the disk finds it.
+/// The secondary cache is in memory: reads that must not use the disk find its blocks.
 #[test]
 fn reads_of_what_is_in_memory_find_what_is_below() {
     let cache = Cache::with_secondary(

@@ -1,4 +1,4 @@
-//! When rows were written: noted, kept in tables, and known to RocksDB.
+//! The times at which rows were written: sampled, kept in tables, and readable by RocksDB.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ fn options(fs: Arc<dyn FileSystem>, clock: &Arc<ManualClock>) -> Options {
     options
 }
 
-/// What each table knows of its rows, the oldest table first.
+/// The times of the rows in each table, the oldest table first.
 fn of_tables(db: &Db, fs: &dyn FileSystem) -> Vec<SeqnoToTimeMapping> {
     let mut files = db.live_files();
     files.sort_by_key(|file| file.number);
@@ -39,8 +39,8 @@ fn of_tables(db: &Db, fs: &dyn FileSystem) -> Vec<SeqnoToTimeMapping> {
     files.iter().map(|file| mapping(&file.path)).collect()
 }
 
-/// True if rows written 300 seconds after a flush at `flushed` may be known to be as old as `known`: that of the flush, and that
-/// of the rows themselves if the thread that takes note of the time came by among them.
+/// True if `known` is a possible time of rows written 300 seconds after a flush at `flushed`: that of the
+/// flush, or that of the rows if a sample was taken among them.
 fn may_be_known(known: u64, flushed: u64) -> bool {
     known == flushed || known == flushed + 300
 }
@@ -63,13 +63,14 @@ fn tables_know_when_their_rows_were_written() {
     let tables = of_tables(&db, &fs);
     assert_eq!(tables.len(), 4);
     for (round, table) in tables.iter().enumerate().skip(1) {
-        // Flushed ten rows after the flush before, which was 300 seconds earlier.
+        // The table was flushed ten rows after the previous flush, which was 300 seconds earlier.
         let first = 10 * round as u64 + 1;
         let known = table.oldest_approximate_time(first).unwrap();
         let flushed = begin + 300 * (round as u64 - 1);
         assert!(may_be_known(known, flushed), "{known}, {table:?}");
     }
-    // Rows of the last 1,000 seconds keep their sequence numbers at the bottom; those before are as old as can be.
+    // Rows of the last 1,000 seconds keep their sequence numbers in the last level; the age of older rows is
+    // unknown.
     rewrite(&db);
     let [table] = &of_tables(&db, &fs)[..] else {
         panic!("one table")
@@ -84,7 +85,7 @@ fn tables_know_when_their_rows_were_written() {
     rewrite(&db);
     let file = &db.live_files()[0];
     assert_eq!((file.smallest_seqno, file.largest_seqno), (0, 41));
-    // The option gone, so is what was kept for it.
+    // Without the option, the sequence numbers are not kept either.
     db.close().unwrap();
     drop(db);
     let mut options = options;
@@ -140,7 +141,7 @@ fn rows_that_keep_their_sequence_numbers_are_not_rewritten_for_ever() {
     assert!(db.live_files().iter().any(|file| file.largest_seqno > 0));
 }
 
-/// RocksDB's sst_dump reads what tables know.
+/// RocksDB's sst_dump reads the times in tables.
 #[test]
 fn rocksdb_reads_it() {
     let Some(mut sst_dump) = oracle::sst_dump() else {

@@ -1,4 +1,4 @@
-//! Writers that are held back, and told why; jobs that are held back by a rate limiter.
+//! Stalled writers and the reported causes; jobs that are slowed by a rate limiter.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,10 +15,10 @@ use esker::{
 use testkit::{Task, receive};
 use vfs::MemFs;
 
-/// Longer than anything here takes.
+/// Longer than any operation here takes.
 const LONG: Duration = Duration::from_secs(60);
 
-/// Hands events on, and holds jobs of one kind back until it is told to let them go.
+/// Forwards events, and holds jobs of one kind until it is opened.
 struct Gate {
     holds: fn(&Event) -> bool,
     heard: Mutex<Sender<Event>>,
@@ -27,7 +27,7 @@ struct Gate {
 
 impl EventListener for Gate {
     fn on_event(&self, event: &Event) {
-        // Nobody listens any more once the test is over.
+        // The receiver is gone when the test is over.
         let _ = self.heard.lock().send(event.clone());
         if (self.holds)(event) {
             let _ = self.go.lock().recv_timeout(LONG);
@@ -46,7 +46,7 @@ fn gate(holds: fn(&Event) -> bool) -> (Arc<Gate>, Receiver<Event>, Sender<()>) {
     (Arc::new(gate), heard, go)
 }
 
-/// Of a database in memory whose jobs wait at the gate.
+/// Options of a database in memory whose jobs wait at the gate.
 fn gated(gate: Arc<Gate>) -> Options {
     Options {
         create_if_missing: true,
@@ -115,7 +115,7 @@ fn writers_are_delayed_while_l0_is_large_and_told_why() {
     let rate = number("rocksdb.actual-delayed-write-rate");
     assert!((1..=1 << 20).contains(&rate), "{rate}");
 
-    // Ten kilobytes at a megabyte a second: who comes next waits for nine milliseconds of it.
+    // The debt is ten kilobytes at a megabyte a second: the next writer waits for nine milliseconds of it.
     db.put(b"b", &[1; 10 << 10]).unwrap();
     let hurried = WriteOptions {
         no_slowdown: true,
@@ -182,7 +182,7 @@ fn writers_are_delayed_before_the_last_memtable_is_full() {
         ..gated(gate)
     };
     let db = Db::open(&options, "/db").unwrap();
-    // Each of the first three fills a memtable, which the next write switches.
+    // Each of the first three writes fills a memtable, which the next write switches.
     for _ in 0..4 {
         db.put(b"k", &[1; 80 << 10]).unwrap();
         if db.property_int(&db.default_column_family(), "rocksdb.num-immutable-mem-table") == Some(3) {
@@ -205,7 +205,7 @@ fn writers_are_delayed_before_the_last_memtable_is_full() {
     }
     drop(go);
     flush(&db);
-    // Perhaps it had to wait for a flush itself.
+    // This write may have waited for a flush itself.
     while !matches!(
         wait_for_stall(&heard),
         Event::Stall {
@@ -264,12 +264,12 @@ fn jobs_ask_the_rate_limiter() {
             RateLimiterMode::AllIo => assert!(through(IoPriority::Low) > written + flushed / 2),
             _ => assert_eq!(through(IoPriority::Low), written),
         }
-        assert_eq!(through(IoPriority::User), 0, "nobody waited for them");
+        assert_eq!(through(IoPriority::User), 0, "no user waited for them");
         db.close().unwrap();
     }
 }
 
-/// Leaves compactions that begin next to nothing to write with.
+/// A listener that leaves starting compactions almost no bytes to write.
 struct Starve(Arc<RateLimiter>);
 
 impl EventListener for Starve {
@@ -293,14 +293,14 @@ fn a_compaction_that_waits_for_the_rate_limiter_ends_with_the_database() {
     let db = Db::open(&options, "/db").unwrap();
     for round in 0..2 {
         for key in 0..4000u32 {
-            // In no order: what is written in order need not go to L0.
+            // The keys are in no order: sorted keys would not need to go to L0.
             let key = key.wrapping_mul(0x9e37_79b1);
             db.put(&key.to_be_bytes(), &[round; 100]).unwrap();
         }
         flush(&db);
     }
     while !matches!(heard.recv_timeout(LONG).unwrap(), Event::CompactionBegun { .. }) {}
-    // It needs more than a period has, and the next has one byte.
+    // The compaction needs more than one period offers, and the next period has one byte.
     while limiter.total_pending_requests(Some(IoPriority::Low)) == 0 {
         std::thread::yield_now();
     }
@@ -347,7 +347,8 @@ fn databases_share_the_memory_of_their_memtables() {
     }
     assert!(most <= limit + 100_000, "{most}");
     flush(&busy);
-    // The idle one had most, so it was flushed, and not the other one row after row.
+    // The idle database had the largest memtable, so it was flushed once, and the other was not flushed at
+    // every row.
     assert_eq!(idle.live_files().len(), 1);
     let files = busy.live_files().len();
     assert!((3..20).contains(&files), "{files}");
@@ -411,7 +412,7 @@ fn writers_wait_for_memory_that_is_being_flushed() {
         }
         event => panic!("{event}"),
     }
-    // It looks at what others flush every tenth of a second, which is no news.
+    // The database checks for flushes of others every tenth of a second, which is not an event.
     while let Ok(event) = heard.recv_timeout(Duration::from_millis(250)) {
         assert!(!matches!(event, Event::Stall { .. }), "{event}");
     }
@@ -452,7 +453,7 @@ fn memtables_that_wait_for_company_are_flushed_when_writers_wait_for_memory() {
         Db::open(&options, "/one").unwrap(),
         Db::open(&options, "/two").unwrap(),
     );
-    // One memtable of each is immutable, and no other comes: writers of both wait.
+    // One memtable of each database is immutable, and no other may be: writers of both wait.
     for key in 0..2000u32 {
         one.put(&key.to_be_bytes(), &[1; 1000]).unwrap();
         two.put(&key.to_be_bytes(), &[2; 1000]).unwrap();
@@ -489,7 +490,7 @@ fn writes_of_low_priority_are_slow_while_compactions_are_behind() {
         db.put(b"z", b"1").unwrap();
         flush(&db);
     }
-    // Twice the files that begin a compaction: writes are not delayed yet, but those of low priority.
+    // With twice the files that trigger a compaction, only low-priority writes are delayed.
     db.put(b"a", b"1").unwrap();
     flush(&db);
     let error = db.put_opt(&hurried, &family, b"a", b"2").unwrap_err();
@@ -503,7 +504,8 @@ fn writes_of_low_priority_are_slow_while_compactions_are_behind() {
             .all(|event| !matches!(event, Event::Stall { .. }))
     );
     let value = [1; 150 << 10];
-    // At 1 MiB a second, a tenth of it each 100 ms: they take all of one period and begin the third, and the first may be almost over.
+    // At 1 MiB a second, each period of 100 ms has a tenth of it: the write takes all of one period and
+    // begins the third, and the first may be almost over.
     let least = Duration::from_millis(100);
     testkit::watchdog::takes_at_least(least, || {
         db.put_opt(&low, &family, b"b", &value).unwrap();
@@ -540,7 +542,7 @@ fn writes_of_low_priority_are_slow_while_compactions_are_behind() {
     drop(go);
     db.wait_for_compact().unwrap();
     db.put_opt(&hurried, &family, b"a", b"3").unwrap();
-    // Both writes were held back, which is one stall.
+    // Two writes were slowed, which is one stall.
     match wait_for_stall(&heard) {
         Event::Stall {
             previous,
@@ -577,7 +579,7 @@ fn waits_for_a_locked_wal_are_told_and_counted() {
         } => (family, previous, condition, (waits, waited_micros)),
         event => panic!("{event}"),
     };
-    // Nobody waits for this one.
+    // No writer waits for this lock.
     db.lock_wal().unwrap();
     db.unlock_wal().unwrap();
     db.put(b"a", b"1").unwrap();
@@ -595,7 +597,7 @@ fn waits_for_a_locked_wal_are_told_and_counted() {
     assert_eq!((previous, condition), (locked, StallCondition::Normal));
     let counted = db.statistics().stall(locked);
     assert_eq!(waited, (counted.count, counted.micros));
-    // Of the two only the first in their line waits for it.
+    // Only the first of the two in the line of writers waits for the lock.
     assert!(waited.0 == 1 && waited.1 > 40_000, "{waited:?}");
     let family = db.default_column_family();
     let told = db.property(&family, "rocksdb.db-write-stall-stats").unwrap();
@@ -727,7 +729,11 @@ fn what_users_read_counts_against_the_rate_limiter_where_they_say_so() {
         for (name, least, read) in reads {
             let before = limiter.total_bytes_through(None);
             read(&charged(None));
-            assert_eq!(limiter.total_bytes_through(None), before, "{name}: nobody asked");
+            assert_eq!(
+                limiter.total_bytes_through(None),
+                before,
+                "{name}: the read is not charged"
+            );
             for priority in [
                 IoPriority::Low,
                 IoPriority::Mid,
@@ -742,16 +748,20 @@ fn what_users_read_counts_against_the_rate_limiter_where_they_say_so() {
                     false => assert_eq!(bytes, 0, "{name}"),
                 }
             }
-            // What comes after is not charged any more.
+            // Later reads are not charged.
             let before = limiter.total_bytes_through(None);
             read(&charged(None));
-            assert_eq!(limiter.total_bytes_through(None), before, "{name}: nobody asked");
+            assert_eq!(
+                limiter.total_bytes_through(None),
+                before,
+                "{name}: the read is not charged"
+            );
         }
     }
 }
 
-/// Two writers are held back in `db`, which flushes its WAL by hand, because of `why`, until `go` is dropped: nobody else waits for them, and
-/// they go on in their order.
+/// Two writers are stalled in `db`, which has `manual_wal_flush`, because of `why`, until `go` is dropped: no
+/// other operation waits for them, and they continue in their order.
 fn only_those_wait_who_are_held_back(db: &Db, why: &str, go: Sender<()>, others: impl Fn() + Sync) {
     let (done, heard) = channel();
     std::thread::scope(|scope| {
@@ -791,7 +801,7 @@ fn only_those_wait_who_are_held_back(db: &Db, why: &str, go: Sender<()>, others:
         let over = heard.recv_timeout(LONG);
         let waited = held_back.iter().all(|writer| !writer.is_finished());
         drop(go);
-        over.expect("who is not held back waits");
+        over.expect("an operation that is not stalled waits");
         assert!(waited);
         let [one, two] = held_back.map(|writer| writer.join().unwrap());
         assert!(one < two, "{one} {two}");
@@ -831,7 +841,7 @@ fn whoever_is_stopped_by_memtables_holds_nobody_else_back() {
     db.close().unwrap();
 }
 
-/// A database that flushes its WAL by hand, whose first compaction waits for the sender, and which has `files` files in L0.
+/// A database with `manual_wal_flush` and `files` files in L0, whose first compaction waits for the sender.
 fn with_files_in_l0(files: u32, delayed_write_rate: u64) -> (Db, Sender<()>) {
     let (gate, _, go) = gate(|event| matches!(event, Event::CompactionBegun { .. }));
     let options = Options {
@@ -858,7 +868,7 @@ fn with_files_in_l0(files: u32, delayed_write_rate: u64) -> (Db, Sender<()>) {
 fn whoever_is_stopped_by_l0_holds_nobody_else_back() {
     let (db, go) = with_files_in_l0(6, 1 << 20);
     std::thread::scope(|scope| {
-        // It waits as writers do, and nobody for it.
+        // The flush waits as writers do, and no other operation waits for it.
         let flush = scope.spawn(|| flush(&db));
         only_those_wait_who_are_held_back(&db, "stopped (l0-file-count-limit)", go, || ());
         flush.join().unwrap();
@@ -868,7 +878,7 @@ fn whoever_is_stopped_by_l0_holds_nobody_else_back() {
 
 #[test]
 fn whoever_is_delayed_holds_nobody_else_back() {
-    // For what is written first somebody waits a minute and more, unless the delay ends.
+    // The delay for the first write is more than a minute, unless the stall ends.
     let (db, go) = with_files_in_l0(4, 1 << 10);
     db.put(b"k", &[1; 100 << 10]).unwrap();
     only_those_wait_who_are_held_back(&db, "delayed (l0-file-count-limit)", go, || flush(&db));
@@ -906,7 +916,7 @@ fn memory_of_a_family_that_was_dropped_holds_nobody_back() {
     let other = db
         .create_column_family("other", &ColumnFamilyOptions::default())
         .unwrap();
-    // Its memtable waits for a flush that does not come.
+    // The memtable waits for a flush that does not come.
     db.pause_background_work().unwrap();
     let hurried = WriteOptions {
         no_slowdown: true,
@@ -964,12 +974,12 @@ fn the_stall_of_a_family_that_is_dropped_is_told_to_have_ended() {
     db.close().unwrap();
 }
 
-/// How a database ends.
+/// A way to end a database.
 type End = fn(&Db) -> esker::Result<()>;
 
 const ENDS: [End; 2] = [Db::close, |db| db.cancel_all_background_work(true)];
 
-/// Ends `db` while somebody writes to it for as long as he may, and gives it time.
+/// Ends `db` while another thread writes to it as long as possible.
 fn ends_while_somebody_writes(db: &Db, end: End) {
     let (done, heard) = channel();
     let (begin, begun) = channel();
@@ -997,7 +1007,7 @@ fn ends_while_somebody_writes(db: &Db, end: End) {
         let (written, error) = writes.join().unwrap();
         assert_eq!(error.kind(), esker::ErrorKind::ShutdownInProgress);
         assert!(written > 0);
-        // What no WAL holds was flushed.
+        // Rows without a WAL were flushed.
         db.close().unwrap();
         let options = db.options().clone();
         let db = Db::open(&options, "/db").unwrap();
@@ -1050,7 +1060,7 @@ fn a_compaction_without_bytes_to_write_with_does_not_keep_a_stopped_database_ope
             }
             flush(&db);
         }
-        // What the close flushes takes a second of it, the compaction more than a minute.
+        // The flush of the close takes a second at this rate, the compaction more than a minute.
         limiter.set_bytes_per_second(30 << 10).unwrap();
         let unlogged = WriteOptions {
             disable_wal: true,

@@ -1,4 +1,4 @@
-//! Statistics as they were: in memory, on disk, and as RocksDB sees them.
+//! The history of statistics: in memory, on disk, and as read by RocksDB.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -36,7 +36,7 @@ fn history(db: &Db) -> Vec<StatsHistoryEntry> {
         .unwrap()
 }
 
-/// Writes rows, and lets a period pass, so often. Gives how many rows that were.
+/// Writes rows and lets a period pass, `times` times. Returns the number of rows.
 fn look(db: &Db, clock: &ManualClock, times: u64) -> u64 {
     const ROWS: u64 = 30;
     for _ in 0..times {
@@ -49,11 +49,11 @@ fn look(db: &Db, clock: &ManualClock, times: u64) -> u64 {
     ROWS * times
 }
 
-/// Lets a period pass, and waits for what comes of it.
+/// Lets a period pass, and waits until `done`.
 fn pass(db: &Db, clock: &ManualClock, done: impl Fn() -> bool) {
     clock.advance(Duration::from_secs(1));
     testkit::wait_until("the period was noticed", || {
-        // The thread that looks is woken by a change of the period.
+        // A change of the period wakes the thread that takes samples.
         db.set_db_options(&[("stats_persist_period_sec", "1")]).unwrap();
         done()
     });
@@ -109,7 +109,7 @@ fn on_disk_they_outlive_the_database_and_rocksdb_reads_them() {
         .iter()
         .map(|family| family.name().to_owned())
         .collect();
-    assert_eq!(names, ["default"], "it is nobody's family");
+    assert_eq!(names, ["default"], "the family of statistics is not listed");
     let before = history(&db);
     db.close().unwrap();
     drop(db);
@@ -118,11 +118,11 @@ fn on_disk_they_outlive_the_database_and_rocksdb_reads_them() {
         ["default", FAMILY]
     );
 
-    // Whatever the options say of families that are not named, it is what it is.
+    // The options of families that are not named do not apply to it.
     options.column_family.merge_operator = base::merge::builtin("StringAppendOperator");
     options.column_family.num_levels = 3;
     let db = Db::open(&options, &path).unwrap();
-    assert_eq!(history(&db)[..before.len()], before, "of the life before");
+    assert_eq!(history(&db)[..before.len()], before, "of the earlier session");
     look(&db, &clock, 1);
     let entries = history(&db);
     let family = db.column_family(FAMILY).unwrap();

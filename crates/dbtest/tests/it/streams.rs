@@ -1,4 +1,4 @@
-//! Streams of keys: their tables are put where they stay, and nothing is lost on the way.
+//! Streams of ascending keys: their tables are written directly to their final level, and no row is lost.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ fn options(fs: &MemFs) -> Options {
         statistics: Some(Statistics::new()),
         fs: Arc::new(fs.clone()),
         column_family: ColumnFamilyOptions {
-            // What fills it is less than `max_compaction_bytes`, 25 files: more than that goes to L0.
+            // A full memtable is smaller than `max_compaction_bytes`, 25 files: larger ones go to L0.
             write_buffer_size: 3 << 19,
             target_file_size_base: 64 << 10,
             max_bytes_for_level_base: 256 << 10,
@@ -28,7 +28,7 @@ fn options(fs: &MemFs) -> Options {
     }
 }
 
-/// Writes the keys that come to it.
+/// Writes rows and remembers them.
 struct Writer {
     db: Db,
     rows: BTreeMap<Vec<u8>, Vec<u8>>,
@@ -52,7 +52,8 @@ impl Writer {
         self.rows.insert(key.into_bytes(), value);
     }
 
-    /// `keys` keys of each of `streams` streams from number `from` on, in turn; every second stream falls if `falls`.
+    /// Writes `keys` keys of each of `streams` streams from number `from` on, interleaved; every second
+    /// stream descends if `falls`.
     fn streams(&mut self, streams: u64, from: u64, keys: u64, falls: bool) {
         for number in from..from + keys {
             for stream in 0..streams {
@@ -70,7 +71,7 @@ impl Writer {
         self.db.statistics().get(ticker)
     }
 
-    /// Bytes that flushes and compactions wrote for each that flushes wrote.
+    /// The bytes that flushes and compactions wrote, divided by those that flushes wrote.
     fn write_amplification(&self) -> f64 {
         let flushed = self.ticker(Ticker::FlushWriteBytes);
         (flushed + self.ticker(Ticker::CompactWriteBytes)) as f64 / flushed as f64
@@ -140,7 +141,8 @@ fn streams_that_come_to_tables_of_another_cut_get_through() {
     writer.db.close().unwrap();
     options.column_family.streams_bypass_level0 = true;
     writer.db = Db::open(&options, "db").unwrap();
-    // The first find tables with keys of several streams in their way, which are cut where the streams go on.
+    // The first flushes find overlapping tables with keys of several streams, which are cut where the streams
+    // continue.
     writer.streams(8, 2000, 6000, false);
     writer.settle();
     let written = |writer: &Writer| {
@@ -169,7 +171,7 @@ fn rows_in_no_order_beside_them_cost_what_they_would_alone() {
         let mut rng = TestRng::with_seed(seed);
         for from in (0..20_000).step_by(10) {
             writer.streams(4, from, 10, false);
-            // Beside the streams, and now and then in what was written before.
+            // Keys besides those of the streams, and some among the keys that were written before.
             writer.put(format!("x{:08}", rng.u64(..100_000_000)));
             let late = rng.u64(..=from);
             writer.put(format!("{:03}:{late:08}", rng.u64(..4)));
@@ -191,7 +193,7 @@ fn streams_are_found_before_and_behind_rows_in_no_order() {
         options.column_family.streams_bypass_level0 = streams_bypass_level0;
         let mut writer = Writer::open(&options);
         let mut rng = TestRng::with_seed(seed);
-        // Half of the rows, which is thousands in each memtable.
+        // Half of the rows are outside the streams, thousands in each memtable.
         for from in (0..20_000).step_by(10) {
             writer.streams(4, from, 10, false);
             for _ in 0..40 {
@@ -214,7 +216,7 @@ fn a_stream_stays_above_older_rows_of_its_keys() {
     let fs = MemFs::new();
     let mut writer = Writer::open(&options(&fs));
     let mut rng = testkit::rng::rng();
-    // In no order, so that they lie in L0.
+    // The keys are in no order, so that their tables are in L0.
     let mut keys: Vec<u64> = (0..2000).collect();
     for at in (1..keys.len()).rev() {
         keys.swap(at, rng.usize(..=at));
@@ -224,7 +226,7 @@ fn a_stream_stays_above_older_rows_of_its_keys() {
     (0..2000).for_each(|key| writer.put(format!("{key:08}")));
     writer.settle();
     writer.check();
-    // And where the older ones lie below, in tables with room for more.
+    // The same with older tables in lower levels, with room for more.
     let family = writer.db.default_column_family();
     let everything = esker::CompactRangeOptions::default();
     writer.db.compact_range(&family, &everything, None, None).unwrap();
@@ -240,7 +242,7 @@ fn snapshots_and_deletions_are_respected() {
     writer.streams(2, 0, 500, false);
     let snapshot = writer.db.snapshot();
     let before = writer.rows.clone();
-    // Again, and then gone: newer versions of a stream's keys, in order, in the same memtable.
+    // Newer versions of a stream's keys in order, then deletions, in the same memtable.
     writer.streams(2, 0, 500, false);
     for key in before.keys().step_by(2) {
         writer.db.delete(key).unwrap();
@@ -257,7 +259,7 @@ fn snapshots_and_deletions_are_respected() {
         let found = writer.db.get_opt(&read, &family, key).unwrap();
         assert_eq!(found.as_ref(), Some(value));
     }
-    // Deletions in order have nothing to delete where they are put, and something above.
+    // Deletions in order have nothing to delete in their level, and rows above it.
     let mut batch = WriteBatch::new();
     before.keys().for_each(|key| batch.delete(key));
     writer.db.write(&WriteOptions::default(), batch).unwrap();

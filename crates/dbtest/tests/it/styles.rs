@@ -1,4 +1,5 @@
-//! Compaction styles: databases that go back and forth between us and RocksDB, and what time alone makes due.
+//! Compaction styles: databases used by Esker and RocksDB in turn, and compactions that are due by time
+//! alone.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -17,7 +18,8 @@ use tempfile::TempDir;
 use testkit::{oracle, rng};
 use vfs::MemFs;
 
-/// Writes the keys of several flushes, each over a part of those before, and says what is in the database.
+/// Writes the keys of several flushes, each over part of the previous ones, and prints the contents of the
+/// database.
 const RDICT_WRITES: &str = r#"
 import sys
 from rocksdict import Rdict, Options, DBCompactionStyle, UniversalCompactOptions, FifoCompactOptions
@@ -101,7 +103,7 @@ fn ldb_scan(dir: &Path) -> Option<String> {
     Some(text.replace(" : ", " ").replace(" ==> ", " "))
 }
 
-/// The options a database was last opened with.
+/// The options of the last open of a database.
 fn stored(dir: &Path) -> Options {
     let (_, file) = OptionsFile::newest(&vfs::PosixFs::new(), dir).unwrap().unwrap();
     let (mut options, unknown) = file.options();
@@ -212,7 +214,7 @@ fn an_older_rocksdb_reads_every_style_by_the_options_we_write() {
     }
 }
 
-/// What a database should hold, and what snapshots of it do.
+/// The expected rows of a database, and of snapshots.
 type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
 
 fn read_all(db: &Db, options: &ReadOptions) -> Rows {
@@ -227,8 +229,8 @@ fn read_all(db: &Db, options: &ReadOptions) -> Rows {
     rows
 }
 
-/// Random histories in which each open draws another style; FIFO compaction has room for all, so that it drops nothing but what
-/// range tombstones cover.
+/// Random histories with another style at each open. FIFO compaction has room for everything, so that it only
+/// drops rows under range tombstones.
 #[test]
 fn a_family_may_change_its_style_at_every_open() {
     let mut rng = rng();
@@ -310,7 +312,7 @@ fn a_family_may_change_its_style_at_every_open() {
     }
 }
 
-/// Counts what is dropped and rewritten.
+/// Counts files that are dropped and rewritten.
 #[derive(Default)]
 struct Told(std::sync::Mutex<Vec<String>>);
 
@@ -325,7 +327,7 @@ impl EventListener for Told {
     }
 }
 
-/// A database in memory whose time stands still.
+/// A database in memory with a clock that the test advances.
 fn timed(settings: &[(&str, &str)]) -> (Db, Arc<ManualClock>, Arc<Told>) {
     let clock = Arc::new(ManualClock::default());
     clock.advance(Duration::from_secs(1_000_000));
@@ -391,7 +393,7 @@ fn leveled_files_older_than_their_ttl_go_down() {
     clock.advance(Duration::from_secs(60));
     put_and_flush(&db, "k");
     clock.advance(Duration::from_secs(120));
-    // Another one is what has somebody look.
+    // The flush of another file makes the database check the time.
     put_and_flush(&db, "z");
     let levels: Vec<usize> = db.live_files().iter().map(|file| file.level).collect();
     assert_eq!(
@@ -413,14 +415,14 @@ fn universal_rewrites_everything_once_it_is_old() {
     put_and_flush(&db, "b");
     clock.advance(Duration::from_secs(200));
     put_and_flush(&db, "c");
-    // What comes first, the flush of the last row or a look at the time, is not known.
+    // The order of the flush of the last row and of the check of the time is random.
     let levels: Vec<usize> = db.live_files().iter().map(|file| file.level).collect();
     assert!(matches!(levels[..], [6] | [0, 6]), "{levels:?}");
     db.close().unwrap();
     assert_eq!(*told.0.lock().unwrap(), ["PeriodicCompaction"]);
 }
 
-/// Of each merge, by its job: the level it began at, and how many threads wrote it, which begin in any order.
+/// For each merge, by its job: its first level and the number of its threads, which begin in any order.
 #[derive(Default)]
 struct Divided(std::sync::Mutex<BTreeMap<u64, (usize, usize)>>);
 
@@ -472,7 +474,7 @@ fn universal_divides_merges_that_level_0_has_no_part_in() {
         let before = rows(&db);
         divided.0.lock().unwrap().clear();
         clock.advance(Duration::from_secs(200));
-        // Has somebody look.
+        // The change of an option makes the database check the time.
         db.set_options(&db.default_column_family(), &[("ttl", "1000000")])
             .unwrap();
         db.wait_for_compact().unwrap();

@@ -1,4 +1,4 @@
-//! Temperatures of tables: chosen by level and by age, recorded, told to the file system, and counted.
+//! Temperatures of tables: chosen by level and by age, recorded, passed to the file system, and counted.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -54,7 +54,7 @@ fn tables_have_the_temperature_of_their_level() {
     let all: u64 = db.live_files().iter().map(|file| file.size).sum();
     assert_eq!(bytes_at(Temperature::HOT) + bytes_at(Temperature::COLD), all);
     assert_eq!(bytes_at(Temperature::WARM), 0);
-    // A change holds for what is written from now on.
+    // The change applies to files that are written from now on.
     db.set_options(&family, &[("default_write_temperature", "kWarm")])
         .unwrap();
     put(b"newest");
@@ -166,7 +166,7 @@ fn fifo_rewrites_files_by_their_age() {
         db.delete(format!("{key}-").as_bytes()).unwrap();
         flush(&db);
     };
-    // Its rows are the same afterwards, in the same order among the others.
+    // The rows stay the same, in the same place among the others.
     let look = |seconds: u64, expected: &[Temperature]| {
         clock.advance(Duration::from_secs(seconds));
         file("n");
@@ -182,7 +182,7 @@ fn fifo_rewrites_files_by_their_age() {
     look(50, &[none, none]);
     look(60, &[warm, none, none]);
     look(950, &[cold, cold, warm, none]);
-    // What it was rewritten for made it no younger.
+    // The rewrite has not made the file younger.
     look(8_990, &[cold, cold, cold, none]);
     assert!(db.get(b"a").unwrap().is_none(), "older than ttl");
 
@@ -216,7 +216,7 @@ fn fifo_rewrites_files_by_their_age() {
         Ticker::FifoMaxSizeCompactions,
     ];
     let [changed, aged, too_many] = compactions.map(|ticker| db.statistics().get(ticker));
-    // One for each file that became warm, or cold.
+    // One rewrite for each file that became warm or cold.
     assert!(
         changed >= 4 && aged == 1 && too_many >= 1,
         "{changed} {aged} {too_many}"

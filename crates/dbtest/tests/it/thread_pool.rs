@@ -46,11 +46,11 @@ fn a_thousand_databases_have_the_threads_of_one() {
         .collect();
     let threads = pool.threads();
     assert!((3..=most).contains(&threads), "{threads} threads, {most} at most");
-    // They stand in no line: nothing is to be done for them.
+    // The databases are in no queue: there is no work for them.
     for priority in [ThreadPriority::Low, ThreadPriority::High] {
         testkit::wait_until("all have been looked at", || pool.queue_len(priority) == 0);
     }
-    // Each of them has work done when there is some.
+    // The work of each database is done when there is some.
     for db in databases.iter().step_by(50) {
         db.put(b"key", b"value").unwrap();
         db.flush(&flush(false)).unwrap();
@@ -63,17 +63,17 @@ fn a_thousand_databases_have_the_threads_of_one() {
     drop(databases);
     first.close().unwrap();
     assert_eq!(pool.threads(), 0, "they end with the last database");
-    // And another gets others.
+    // The next database starts new threads.
     let db = Db::open(&options(&pool, fs), "/db").unwrap();
     db.put(b"key", b"other").unwrap();
     db.flush(&flush(true)).unwrap();
     assert!(pool.threads() > 0);
 }
 
-/// Where to say that it is reached, and where to wait for leave.
+/// A channel to report a place in the code, and one to wait for permission to continue.
 type Ends = (mpsc::Sender<()>, mpsc::Receiver<()>);
 
-/// Stops whoever creates the first table until it is let go.
+/// Stops the thread that creates the first table until it is released.
 #[derive(Clone, Debug)]
 struct Gate {
     fs: MemFs,
@@ -97,7 +97,7 @@ impl Layer for Gate {
     }
 }
 
-/// Notes the families that are flushed, of all databases, in their order.
+/// Records the families that are flushed, of all databases, in their order.
 #[derive(Default)]
 struct Order(Mutex<Vec<String>>);
 
@@ -161,7 +161,7 @@ fn sizes_change_while_it_runs() {
         "/db",
     )
     .unwrap();
-    // A quarter of the jobs flush, and no fewer threads are there for the others.
+    // A quarter of the threads run flushes, and the number of threads for compactions is not reduced by them.
     assert!(pool.background_threads(ThreadPriority::High) >= 10);
     assert!(pool.background_threads(ThreadPriority::Low) >= 30);
     let families: Vec<_> = (0..20)
@@ -189,7 +189,7 @@ fn sizes_change_while_it_runs() {
     assert_eq!(pool.background_threads(ThreadPriority::Low), 48);
 }
 
-/// Counts what it hears of once it was told to.
+/// Counts events once it is activated.
 #[derive(Default)]
 struct Late(AtomicU64);
 

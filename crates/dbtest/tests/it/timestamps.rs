@@ -1,4 +1,5 @@
-//! Families with timestamps under random writes: every reader sees what was there at its timestamp and its snapshot.
+//! Families with timestamps under random writes: every reader sees the rows of its timestamp and its
+//! snapshot.
 
 use std::sync::Arc;
 
@@ -11,7 +12,7 @@ use vfs::MemFs;
 
 const KEYS: usize = 40;
 
-/// What was done, in order: timestamps never go back, as RocksDB demands of its users.
+/// The writes in order: timestamps never decrease, as RocksDB requires.
 #[derive(Default)]
 struct History {
     writes: Vec<Write>,
@@ -29,7 +30,7 @@ enum What {
 }
 
 impl History {
-    /// The value of `key` for who reads the first `seqno` writes at `timestamp`.
+    /// The value of `key` for a reader of the first `seqno` writes at `timestamp`.
     fn get(&self, cmp: &UserComparator, key: &[u8], seqno: usize, timestamp: u64) -> Option<(u64, &[u8])> {
         let seen = self.writes[..seqno]
             .iter()
@@ -50,12 +51,12 @@ impl History {
     }
 }
 
-/// Compares keys that carry no timestamps.
+/// Compares keys without timestamps.
 fn bare(cmp: &UserComparator, a: &[u8], b: &[u8]) -> std::cmp::Ordering {
     cmp.compare_without_timestamp(&cmp.stamped(a), &cmp.stamped(b))
 }
 
-/// Keys of all lengths; many differ in their last bytes alone.
+/// Keys of various lengths; many differ only in their last bytes.
 fn key(number: usize) -> Vec<u8> {
     match number % 4 {
         0 => format!("k{number:02}").into_bytes(),
@@ -281,7 +282,7 @@ fn compare(
     iter.status().unwrap();
 }
 
-/// Bytewise, then the timestamp, which every key has.
+/// A comparator by bytes and then by timestamp; it panics for a key without a timestamp.
 struct Strict;
 
 impl Comparator for Strict {
@@ -326,7 +327,7 @@ fn a_custom_order_is_asked_about_no_key_without_a_timestamp() {
         timestamp: Some(9u64.to_le_bytes().to_vec()),
         ..ReadOptions::default()
     };
-    // The iterator meets it first, and does not see it.
+    // The row comes first, and the iterator does not see it.
     put(b"a");
     let mut iter = db.iter(&read);
     iter.seek_to_first();

@@ -1,4 +1,4 @@
-//! What a failure is called, and what it leaves behind.
+//! The kinds and the effects of failures of an open.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ fn options(fs: Arc<dyn FileSystem>) -> Options {
     }
 }
 
-/// A database with a table and a row in its WAL, closed.
+/// A closed database with a table and a row in its WAL.
 fn a_database(mem: &MemFs) {
     let db = Db::open(&options(Arc::new(mem.clone())), DB).unwrap();
     db.put(b"a", b"1").unwrap();
@@ -25,7 +25,7 @@ fn a_database(mem: &MemFs) {
     db.close().unwrap();
 }
 
-/// Opens with each operation failing in turn that reads, until none does.
+/// Opens the database with each reading operation failing in turn, until none fails.
 fn opened_with_each_failing(open: impl Fn(&Options) -> esker::Result<Db>) {
     let mem = MemFs::new();
     a_database(&mem);
@@ -130,7 +130,7 @@ fn a_link_that_was_made_although_it_failed_is_not_left_in_a_checkpoint() {
     db.close().unwrap();
 }
 
-/// A WAL that was there when the directory was listed and is not when it is opened.
+/// A WAL exists when the directory is listed, and is deleted before it is opened.
 #[test]
 fn an_open_for_reading_begins_anew_when_a_wal_is_deleted_meanwhile() {
     let mem = MemFs::new();

@@ -1,4 +1,5 @@
-//! A MANIFEST whose end is gone: the database opens without what the last edit said, and keeps what that edit may have named.
+//! A MANIFEST whose end is lost: the database opens without the last edit, and keeps the files that the edit
+//! may have named.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -34,8 +35,8 @@ fn named(fs: &dyn FileSystem, dir: &Path, is: impl Fn(&str) -> bool) -> Vec<(Str
         .collect()
 }
 
-/// A database that is closed: row "a" is in a WAL that is gone and in a table with a blob file, which the last edit of its MANIFEST
-/// names; row "b" in the next WAL. Gives the path of the MANIFEST.
+/// A closed database: row "a" is in a WAL that is deleted and in a table with a blob file, which the last
+/// edit of its MANIFEST names; row "b" is in the next WAL. Returns the path of the MANIFEST.
 fn closed(options: &Options, dir: &Path) -> PathBuf {
     let db = Db::open(options, dir).unwrap();
     db.put(b"a", &[b'v'; 1000]).unwrap();
@@ -63,8 +64,8 @@ fn what_the_lost_edit_named_is_kept_and_the_log_says_so() {
     let is_data = |name: &str| name.ends_with(".sst") || name.ends_with(".blob") || name.ends_with(".log");
     let data = named(&whole, dir, is_data);
     assert_eq!(data.len(), 3, "a table, a blob file and a WAL");
-    // The whole MANIFEST first, then without its last byte, and so on as far as the last edit reaches.
-    // A link that reports an error may have been made: what it named must not be written through.
+    // The MANIFEST is tried complete, then without its last byte, and so on through the last edit. A link
+    // that reports an error may have been made: the file it names must not be written through it.
     for (cut, links_fail) in [
         (0, false),
         (1, false),
@@ -112,7 +113,7 @@ fn what_the_lost_edit_named_is_kept_and_the_log_says_so() {
             assert!(log.contains(&format!("lost/{name}")), "{name} is not in LOG");
         }
         assert!(log.contains("is torn"), "{log}");
-        // It opens again, nothing is kept twice, and a repair with what was kept has all rows.
+        // The database opens again, no file is kept twice, and a repair with the kept files has all rows.
         let db = Db::open(&options, dir).unwrap();
         db.put(b"c", b"value").unwrap();
         db.close().unwrap();

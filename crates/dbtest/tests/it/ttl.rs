@@ -1,4 +1,4 @@
-//! Rows with a time to live: RocksDB's, and one by key.
+//! Rows with a time to live: for all rows of a family as in RocksDB, and for each key.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -16,7 +16,7 @@ use tempfile::TempDir;
 use testkit::oracle;
 use vfs::MemFs;
 
-/// Later than the first moment that RocksDB takes for one.
+/// Later than the earliest time that RocksDB accepts as a timestamp.
 const START: Duration = Duration::from_secs(1_500_000_000);
 const READ: fn() -> ReadOptions = ReadOptions::default;
 const WRITE: fn() -> WriteOptions = WriteOptions::default;
@@ -85,7 +85,7 @@ fn rows_of_rocksdbs_kind_go_with_the_compaction_after_their_time() {
     assert_eq!(get(b"new").unwrap(), b"2");
     let other = db.set_ttl(&family, FamilyTtl::PerKey(None)).unwrap_err();
     assert_eq!(other.kind(), ErrorKind::InvalidArgument);
-    // Without an operator given, the one within the OPTIONS file's is taken.
+    // Without an operator in the options, the one inside the OPTIONS file's operator is used.
     drop(db);
     options.column_family.merge_operator = None;
     let db = DbWithTtl::open(&options, "/db", 10).unwrap();
@@ -249,7 +249,7 @@ fn an_expired_row_hides_older_ones_and_is_gone_for_snapshots_too() {
     assert_eq!(db.db().get(b"k").unwrap(), None, "it is gone below, too");
 }
 
-/// Sees values without a suffix, and changes some.
+/// A filter that sees values without their suffix, and changes some.
 struct Shout;
 
 impl CompactionFilter for Shout {
@@ -329,7 +329,7 @@ fn a_family_keeps_its_kind_and_a_database_opened_without_says_so() {
         let error = open(&options, path, ttl).err().unwrap();
         assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{path}");
     }
-    // RocksDB cannot tell either, and says of each value what is wrong with it.
+    // RocksDB cannot distinguish them either, and reports each value.
     let db = open(&options, "/plain", FamilyTtl::RocksDb(7)).unwrap();
     let family = db.db().default_column_family();
     assert!(db.get(&READ(), &family, b"k").unwrap_err().is_corruption());
@@ -374,7 +374,7 @@ fn what_has_no_time_to_live_is_refused() {
     assert_eq!(error.kind(), ErrorKind::NotSupported);
 }
 
-/// Opens a database with a time to live by RocksDB's C interface; prints one row and writes another.
+/// Opens a database with a time to live through RocksDB's C interface; prints one row and writes another.
 const ROCKSDB: &str = r#"
 import ctypes, sys
 lib = ctypes.CDLL("librocksdb.so.7.8")
@@ -414,7 +414,7 @@ fn rocksdb_opens_ours_with_its_time_to_live_and_we_open_its() {
     let path = dir.path().join("db");
     let (mut options, clock) = options();
     options.fs = Options::default().fs;
-    // By RocksDB's clock this was written long ago; by ours, now.
+    // By RocksDB's clock the row was written long ago; by Esker's clock, now.
     let db = DbWithTtl::open(&options, &path, 100).unwrap();
     db.put(&WRITE(), &db.db().default_column_family(), b"ours", b"our value")
         .unwrap();
@@ -434,7 +434,7 @@ fn rocksdb_opens_ours_with_its_time_to_live_and_we_open_its() {
     assert_eq!(get(&db, b"theirs").unwrap(), b"their value");
     db.put(&WRITE(), &family, b"ours", b"again").unwrap();
     drop(db);
-    // By its clock it is over, too.
+    // By RocksDB's clock it has expired too.
     assert_eq!(rocksdb(&path, 100).unwrap(), "again");
     assert_eq!(rocksdb(&path, 100).unwrap(), "nothing");
 }

@@ -1,4 +1,4 @@
-//! A directory of their own for the WALs: the database it belongs to, and what becomes of WALs that an open does not read.
+//! A separate directory for the WALs: its owner, and WALs that an open does not read.
 
 use std::fs;
 use std::path::Path;
@@ -27,7 +27,7 @@ fn memory() -> Arc<dyn FileSystem> {
     Arc::new(fs)
 }
 
-/// Opens a database, puts a row, and closes it: the row is in a WAL alone.
+/// Opens a database, puts a row, and closes it: the row is only in a WAL.
 fn put(options: &Options, dir: &str, key: &str) {
     let db = Db::open(options, dir).unwrap();
     db.put(key.as_bytes(), b"value").unwrap();
@@ -43,7 +43,7 @@ fn keys(db: &Db) -> String {
     keys.join(" ")
 }
 
-/// The keys of a database that is opened and closed.
+/// The keys of a database, which is opened and closed.
 fn keys_in(options: &Options, dir: &str) -> Result<String, Error> {
     let db = Db::open(options, dir)?;
     let keys = keys(&db);
@@ -62,7 +62,7 @@ fn wals(fs: &Arc<dyn FileSystem>, dir: &str) -> Vec<(String, Vec<u8>)> {
         .collect()
 }
 
-/// Asserts that `opened` failed because of the argument, with these words.
+/// Asserts that `opened` failed with `InvalidArgument` and these words.
 fn assert_refused<T>(opened: Result<T, Error>, words: &[&str]) {
     let error = opened.err().expect("opened");
     assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
@@ -90,7 +90,7 @@ fn a_wal_that_is_not_read_is_named_and_not_deleted() {
         }
         assert_eq!(wals(&fs, place), before, "{written} {read}");
         assert_eq!(keys_in(&right, "/db").unwrap(), "a");
-        // With the rows in tables the directory may be another one, and what is not read stays.
+        // If the rows are in tables, the directory may change, and WALs that are not read stay.
         let db = Db::open(&right, "/db").unwrap();
         db.put(b"b", b"value").unwrap();
         db.flush(&FlushOptions::default()).unwrap();
@@ -115,10 +115,10 @@ fn a_wal_dir_has_one_owner_and_a_second_database_is_refused_by_name() {
     let db = Db::open(&shared, "/db").unwrap();
     db.put(b"a", b"value").unwrap();
     for dir in ["/other", "/new"] {
-        let error = Db::open(&shared, dir).expect_err("opened beside another");
+        let error = Db::open(&shared, dir).expect_err("opened in the directory of another");
         assert_eq!(error.kind(), ErrorKind::LockHeld, "{error}");
         assert!(error.to_string().contains("/db"), "{error}");
-        let error = Db::destroy(&shared, "/other").expect_err("destroyed beside another");
+        let error = Db::destroy(&shared, "/other").expect_err("destroyed in the directory of another");
         assert_eq!(error.kind(), ErrorKind::LockHeld, "{error}");
     }
     db.close().unwrap();
@@ -132,13 +132,13 @@ fn a_wal_dir_has_one_owner_and_a_second_database_is_refused_by_name() {
     assert_refused(Db::open_as_secondary(&shared, "/other", "/second"), &["/db", &id]);
     assert_refused(Db::destroy(&shared, "/other"), &["/db", &id]);
     assert_refused(Db::repair(&shared, "/other").map(drop), &["/db", &id]);
-    // Nor does a database get the directory of another one.
+    // A database cannot use the directory of another database either.
     assert_refused(Db::open(&options(&fs, "/other"), "/db"), &["/other"]);
     assert_eq!(wals(&fs, "/wals"), before);
     assert!(!fs.exists(&filename::current(Path::new("/new"))).unwrap());
     assert_eq!(keys_in(&shared, "/db").unwrap(), "a");
     assert_eq!(keys_in(&options(&fs, ""), "/other").unwrap(), "x");
-    // Once the owner is destroyed another database may have it.
+    // After the owner is destroyed, another database may use the directory.
     Db::destroy(&shared, "/db").unwrap();
     put(&shared, "/new", "n");
     assert_eq!(keys_in(&shared, "/new").unwrap(), "n");
@@ -162,7 +162,7 @@ fn a_checkpoint_does_not_take_the_wals_of_its_source() {
     };
     assert_eq!(stored.wal_dir, "");
     assert_eq!(keys_in(&stored, "/copy").unwrap(), "a");
-    // With its source's directory it is refused, open or not.
+    // With its source's directory the copy is refused, whether the source is open or not.
     let error = Db::open(&own, "/copy").expect_err("opened with its source's WALs");
     assert_eq!(error.kind(), ErrorKind::LockHeld, "{error}");
     db.close().unwrap();
@@ -181,7 +181,7 @@ fn a_database_that_moves_or_is_copied_with_its_wals_goes_on() {
     let path = |name: &str| place.path().join(name).to_str().unwrap().to_owned();
     let with = |name: &str| options(&fs, &path(name));
     put(&with("wals"), &path("db"), "a");
-    // The database moves, its WALs do, both do.
+    // The database is moved, then its WALs, then both.
     fs::rename(path("db"), path("moved")).unwrap();
     put(&with("wals"), &path("moved"), "b");
     fs::rename(path("wals"), path("moved_wals")).unwrap();
@@ -189,12 +189,12 @@ fn a_database_that_moves_or_is_copied_with_its_wals_goes_on() {
     fs::rename(path("moved"), path("db")).unwrap();
     fs::rename(path("moved_wals"), path("wals")).unwrap();
     put(&with("wals"), &path("db"), "d");
-    // By another name of the directories.
+    // The directories under other names.
     std::os::unix::fs::symlink(path("db"), path("db_link")).unwrap();
     std::os::unix::fs::symlink(path("wals"), path("wals_link")).unwrap();
     put(&with("wals_link"), &path("db_link"), "e");
     put(&with("wals"), &path("db_link"), "f");
-    // A copy of both is a database of its own; a copy of one of them is not.
+    // A copy of both is an independent database; a copy of one of them is not.
     for (from, to) in [("db", "copy"), ("wals", "copied_wals")] {
         fs::create_dir(path(to)).unwrap();
         for file in fs::read_dir(path(from)).unwrap() {
@@ -209,7 +209,7 @@ fn a_database_that_moves_or_is_copied_with_its_wals_goes_on() {
         keys_in(&with("copied_wals"), &path("copy")).unwrap(),
         "a b c d e f g"
     );
-    // The directory of the database by another name is no directory of its own.
+    // The directory of the database under another name is not a separate directory.
     put(&options(&fs, ""), &path("plain"), "p");
     std::os::unix::fs::symlink(path("plain"), path("plain_link")).unwrap();
     put(&with("plain_link"), &path("plain"), "q");
@@ -225,7 +225,7 @@ fn repair_takes_no_wal_of_another_and_passes_over_none() {
     put(&own, "/db", "a");
     let before = wals(&fs, "/wals");
     fs.remove(&filename::current(Path::new("/db"))).unwrap();
-    // There is no table: with WALs alone it has nothing to read in the wrong directory.
+    // There is no table: the wrong directory has nothing to read.
     assert_refused(Db::repair(&plain, "/db").map(drop), &["/db"]);
     fs.write_file(&filename::table(Path::new("/db"), 900), b"rot")
         .unwrap();
@@ -233,7 +233,7 @@ fn repair_takes_no_wal_of_another_and_passes_over_none() {
     assert_eq!(wals(&fs, "/wals"), before);
     Db::repair(&own, "/db").unwrap();
     assert_eq!(keys_in(&own, "/db").unwrap(), "a");
-    // The other way round.
+    // The same with the directories exchanged.
     put(&plain, "/second", "b");
     let before = wals(&fs, "/second");
     assert_refused(
@@ -288,7 +288,7 @@ fn rocksdb_opens_such_a_directory_and_one_of_its_own_is_adopted() {
     assert_eq!(fs::read(Path::new(&path("wals")).join("OWNER")).unwrap(), owner);
     put(&own, &path("db"), "d");
     assert_eq!(keys_in(&own, &path("db")).unwrap(), "a b c d");
-    // Made by RocksDB, it has no owner.
+    // A directory created by RocksDB has no owner.
     assert_eq!(rocksdb("theirs", "their_wals", "a"), "a");
     let theirs = options(&fs, &path("their_wals"));
     put(&theirs, &path("theirs"), "b");

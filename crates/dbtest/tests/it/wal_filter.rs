@@ -1,4 +1,4 @@
-//! Filters that see WAL records at recovery.
+//! Filters that see WAL records during a recovery.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use vfs::MemFs;
 
 const DIR: &str = "/db";
 
-/// Decides about a record by the first key in it.
+/// Decides about a record by its first key.
 type Decide = dyn Fn(&[u8], &WriteBatch) -> Result<WalProcessingOption> + Send + Sync;
 
 struct Filter {
@@ -86,7 +86,7 @@ fn keys(db: &Db) -> String {
     keys.collect()
 }
 
-/// A database that is closed, with the rows a to f in two WALs, three each.
+/// A closed database with the rows a to f in two WALs, three each.
 fn two_wals() -> MemFs {
     let fs = MemFs::new();
     for rows in ["abc", "def"] {
@@ -117,7 +117,7 @@ fn records_are_left_out_and_changed_for_good() {
     assert_eq!(filter.seen.lock().concat(), "abcdef");
     assert_eq!(filter.families.lock().len(), 1);
     assert_eq!(keys(&db), "acex");
-    // The numbers of what was left out are not given again.
+    // The sequence numbers of skipped rows are not reused.
     let before = db.latest_sequence_number();
     db.put(b"g", b"value").unwrap();
     assert_eq!((before, db.latest_sequence_number()), (6, 7));

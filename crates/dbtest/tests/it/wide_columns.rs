@@ -32,7 +32,7 @@ fn key(number: u32) -> Vec<u8> {
     format!("key{number:03}").into_bytes()
 }
 
-/// A write of some key of some family, also of the model.
+/// Writes a random key of a random family to the batch and to the model.
 fn write(rng: &mut TestRng, batch: &mut WriteBatch, families: &[&ColumnFamily], model: &mut Model) {
     let at = rng.usize(..families.len());
     let (family, rows) = (families[at], &mut model[at]);
@@ -47,7 +47,7 @@ fn write(rng: &mut TestRng, batch: &mut WriteBatch, families: &[&ColumnFamily], 
                     value(rng),
                 );
             }
-            // In any order.
+            // The columns are given in any order.
             let given: Vec<(&[u8], &[u8])> = columns
                 .iter()
                 .rev()
@@ -107,7 +107,7 @@ fn check(db: &Db, families: &[&ColumnFamily], model: &Model) {
             assert_eq!(db.get_opt(&read, family, key).unwrap(), plain, "{key:?}");
         }
     }
-    // The rows that both iterators over families show, by the model.
+    // The expected rows of the iterators over several families.
     let mut all: BTreeMap<Vec<u8>, Vec<(u32, Columns)>> = BTreeMap::new();
     for (family, rows) in families.iter().zip(model) {
         for (key, columns) in rows {
@@ -187,7 +187,7 @@ fn random_rows_read_as_the_model_has_them() {
     }
 }
 
-/// Turns of an iterator over families, against the keys in order.
+/// Changes of direction of an iterator over several families, compared with the sorted keys.
 #[test]
 fn it_turns_round_wherever_it_stands() {
     let mut rng = testkit::rng();
@@ -367,7 +367,7 @@ fn entities_of_a_batch_are_seen_before_they_are_written() {
     assert_eq!(iter.columns().unwrap(), Some(vec![column(b"b", b"2")]));
 }
 
-/// Reads entities and writes some; prints what it finds before.
+/// Prints the entities that it finds, and writes some.
 const ROCKSDICT: &str = r#"
 import sys
 from rocksdict import Rdict, Options
@@ -398,7 +398,7 @@ fn on_disk(path: &Path) -> Db {
     Db::open(&options, path).unwrap()
 }
 
-/// An entity in a table, one in the WAL, and one that operands were merged into.
+/// Writes an entity to a table, one to the WAL, and one with merge operands.
 fn write_ours(path: &Path) {
     let db = on_disk(path);
     let (write, family) = (WriteOptions::default(), db.default_column_family());
