@@ -129,17 +129,18 @@ impl Source {
         matches!(self, Source::Level(level) if level.is_unread())
     }
 
-    /// True if this source may have an entry within the span of one of its own tombstones, visible at
-    /// `snapshot`, that is as new as the tombstone, whose sequence number is `tombstone`, or newer. False
-    /// only if that is certain.
+    /// True if an entry of this source may be visible at `snapshot` and at least as new as one of the
+    /// source's own tombstones, whose sequence number is `tombstone`. Such an entry may be within the
+    /// tombstone's span without being covered, so the span must not be skipped. The answer is for the whole
+    /// memtable or table and not for the span, so only false is certain.
     fn may_have_over(&self, tombstone: SeqNo, snapshot: SeqNo) -> bool {
         let table = match self {
             Source::Memtable(cursor) => return cursor.table().has_entries_over(tombstone, snapshot),
             Source::Table(cursor) => Some(cursor),
             Source::Level(cursor) => cursor.at_table(),
         };
-        // All entries of an ingested file have one sequence number, and its range deletions cover only older
-        // entries.
+        // The tombstones of an ingested file have the sequence number of its entries but cover only older
+        // entries, so a table whose newest entry is as new as the tombstone counts as well.
         table.is_none_or(|cursor| cursor.table().largest_entry_seqno() >= tombstone)
     }
 }
@@ -604,10 +605,9 @@ impl MergingCursor {
         passed
     }
 
-    /// True if every visible entry of `lane` within the span of its own tombstone `tombstone` is covered by
-    /// it.
+    /// True if tombstone `tombstone` of `lane` covers every visible entry of the lane within its span.
     fn lies_under(&self, lane: usize, tombstone: SeqNo) -> bool {
-        // Where keys have timestamps, the timestamps decide too, so the answer is not known.
+        // If keys have timestamps, the timestamps decide too, so the answer is unknown.
         self.cmp.user().timestamp_size() == 0
             && !self.sources[lane].may_have_over(tombstone, self.snapshot_of(lane))
     }
