@@ -1,11 +1,12 @@
-//! What `auto_refresh_iterator_with_snapshot` costs an iterator whose database stands still: its time on, to its time off.
-//! `cargo bench -p esker --bench auto_refresh`.
+//! The cost of `auto_refresh_iterator_with_snapshot` for an iterator over an unchanged database: the ratio of
+//! its time with the option to its time without. `cargo bench -p esker --bench auto_refresh`.
 //!
-//! One iterator does both, in turns of some milliseconds: refreshed to a snapshot it goes on to refresh itself, without one it does not, and it reads
-//! the same. Where its memory lies after a refresh is still worth a percent, either way. Rows are those of RocksDB's pull request 13354, keys of 32 bytes
-//! and values of 512 without compression, all of them in the block cache.
+//! One iterator runs in both modes, in turns of some milliseconds: refreshed with a snapshot it refreshes
+//! itself automatically, refreshed without one it does not, and it reads the same rows. The placement of its
+//! memory after a refresh still changes the ratio by up to a percent. The rows are those of RocksDB's pull
+//! request 13354: keys of 32 bytes and values of 512 without compression, all of them in the block cache.
 //!
-//! A reader learns whether there is a reason to turn it off.
+//! The result shows whether there is a reason to turn the option off.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -21,17 +22,17 @@ use testkit::bench::size;
 const KEY_LEN: usize = 32;
 const VALUE_LEN: usize = 512;
 
-/// A difference within this share of 1 is none.
+/// A ratio within this distance of 1 counts as equal.
 const MARGIN: f64 = 0.01;
 
-/// What the iterator does.
+/// The moves of the iterator in one measurement.
 struct Walk {
     name: &'static str,
     steps: usize,
     backwards: bool,
-    /// Seeks of a turn.
+    /// The number of seeks in a turn.
     seeks: usize,
-    /// Turns of a round, of either kind.
+    /// The number of turns in a round, for each mode.
     turns: usize,
 }
 
@@ -54,7 +55,7 @@ const WALKS: [Walk; 6] = [
     walk("seek, 400,000 steps", 400_000, false, 1, 2),
 ];
 
-/// A database, and the directory it is in, dropped after it.
+/// A database and its directory, which is dropped after it.
 struct Scratch {
     db: Db,
     rows: usize,
@@ -68,7 +69,7 @@ fn key(row: usize) -> [u8; KEY_LEN] {
 }
 
 impl Scratch {
-    /// Rows in one level, every block of them in the cache.
+    /// Creates a database with rows in one level, and loads every block into the cache.
     fn new(rows: usize) -> Scratch {
         let dir = tempfile::tempdir().expect("a temporary directory");
         let table = BlockBasedOptions {
@@ -111,7 +112,7 @@ impl Scratch {
         Scratch { db, rows, _dir: dir }
     }
 
-    /// The time of a turn.
+    /// Runs one turn and returns its time.
     fn turn(&self, walk: &Walk, iterator: &mut DbIterator, rng: &mut fastrand::Rng) -> Duration {
         let steps = walk.steps.min(self.rows - 1);
         let begin = Instant::now();
@@ -132,7 +133,7 @@ impl Scratch {
         begin.elapsed()
     }
 
-    /// Nanoseconds of a seek with its steps, off and on, of each round.
+    /// The nanoseconds of a seek with its steps, without the option and with it, for each round.
     fn measure(&self, walk: &Walk) -> Vec<[f64; 2]> {
         let snapshot = self.db.snapshot();
         let mut iterator = self.db.iter(&ReadOptions::default());
@@ -140,7 +141,7 @@ impl Scratch {
         let mut round = || {
             let mut times = [Duration::ZERO; 2];
             for turn in 0..2 * walk.turns {
-                // Off, on, on, off: each follows the other and itself.
+                // The modes alternate as off, on, on, off, so that each mode follows each equally often.
                 let on = turn % 4 == 1 || turn % 4 == 2;
                 iterator
                     .refresh(on.then_some(&snapshot))

@@ -1,16 +1,18 @@
-//! What it costs to merge sorted runs into one: nanoseconds an entry. `cargo bench -p esker --bench merging_cursor`.
+//! The cost of merging sorted runs into one, in nanoseconds per entry. `cargo bench -p esker --bench
+//! merging_cursor`.
 //!
-//! The keys of a database are dealt out in turn to 1, 2, 5 or 10 files of L0, so that each step leads to another file; 0 stands
-//! for a memtable that holds them all. The merging cursor is private to the engine, and stays so: it is measured through the
-//! iterator users have, together with the part that drops deleted and overwritten versions. What one run costs is that
-//! and the table; what more runs cost beyond it is merging.
+//! The keys of a database are distributed in turn over 1, 2, 5 or 10 files of L0, so that each step leads to
+//! another file; 0 means that a memtable has all of them. The merging cursor is private to the engine, so it
+//! is measured through the public iterator, together with the part that drops deleted and overwritten
+//! versions. The cost of one run is that of the iterator and the table; the additional cost of more runs is
+//! that of merging.
 //!
 //! * `next`, `prev`: a step of the iterator
-//! * `seek`: to a random key
-//! * `new`: an iterator made and dropped
+//! * `seek`: a seek to a random key
+//! * `new`: the creation and drop of an iterator
 //!
-//! All blocks are in the block cache, so no file is read while measured. Keys are of 16 bytes, values of 100, without
-//! compression. A reader learns what read amplification costs a scan.
+//! All blocks are in the block cache, so no file is read during the measurement. Keys have 16 bytes, values
+//! 100, without compression. The result shows the cost of read amplification for a scan.
 
 use divan::Bencher;
 use esker::{
@@ -21,7 +23,7 @@ use tempfile::TempDir;
 use testkit::bench::{Shuffled, key, size};
 
 const VALUE: [u8; 100] = [b'v'; 100];
-/// Files of L0; 0 leaves everything in the memtable.
+/// The numbers of files in L0; 0 leaves everything in the memtable.
 const RUNS: [usize; 5] = [0, 1, 2, 5, 10];
 
 fn main() {
@@ -32,7 +34,7 @@ fn keys() -> usize {
     size(200_000, 200)
 }
 
-/// A database, and the directory it is in, dropped after it.
+/// A database and its directory, which is dropped after it.
 struct Scratch {
     db: Db,
     _dir: TempDir,

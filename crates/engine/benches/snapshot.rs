@@ -1,10 +1,10 @@
-//! What a snapshot costs: nanoseconds to take and release one. `cargo bench -p esker --bench snapshot`.
+//! The cost of a snapshot: nanoseconds to take and release one. `cargo bench -p esker --bench snapshot`.
 //!
-//! * `take_and_release`: alone and with others at once; nothing is written meanwhile
-//! * `take_and_release_after_writes`: each sees another sequence number than the one before
-//! * `beside_many`: while a hundred thousand others are held
+//! * `take_and_release`: on one thread, and on several at once, without writes
+//! * `take_and_release_after_writes`: each snapshot has another sequence number than the previous one
+//! * `beside_many`: while a hundred thousand other snapshots are held
 //!
-//! A reader learns whether a snapshot for each read is affordable.
+//! The result shows whether a snapshot for each read is affordable.
 
 use divan::{Bencher, black_box};
 use esker::{Db, Options, Snapshot, WriteOptions};
@@ -15,7 +15,7 @@ fn main() {
     divan::main();
 }
 
-/// A database, and the directory it is in, dropped after it.
+/// A database and its directory, which is dropped after it.
 struct Scratch {
     db: Db,
     _dir: TempDir,

@@ -1,13 +1,15 @@
-//! A logical backup of a database that is written to all the while, and what it holds back from being freed.
+//! A logical backup of a database during writes, and the memory and files that the backup keeps from being
+//! freed.
 //!
 //! ```console
-//! $ cargo run --release --example logical_backup             # lets go of what was replaced
-//! $ cargo run --release --example logical_backup -- --hold   # holds everything it started with
+//! $ cargo run --release --example logical_backup             # releases replaced memtables and files
+//! $ cargo run --release --example logical_backup -- --hold   # holds everything from its start
 //! ```
 //!
-//! One thread overwrites every row again and again. The other scans a snapshot slowly, a few seconds for it all, and prints
-//! twice a second what `Db::pins` says: how many bytes of flushed memtables and of replaced files it keeps from going. At its
-//! end every row is the one of the snapshot. `--seconds=N` makes the scan longer, `--rows=N` the database larger.
+//! One thread overwrites every row repeatedly. The other scans a snapshot slowly, over a few seconds, and
+//! prints the numbers of `Db::pins` twice a second: the bytes of flushed memtables and replaced files that it
+//! holds. It checks that every row is that of the snapshot. `--seconds=N` makes the scan longer, `--rows=N`
+//! the database larger.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -22,7 +24,7 @@ fn value(row: u64, round: u64) -> Vec<u8> {
     value
 }
 
-/// The number behind `--NAME=`.
+/// The number after `--NAME=` in the arguments.
 fn number(name: &str, default: u64) -> u64 {
     let prefix = format!("--{name}=");
     std::env::args()
@@ -73,14 +75,14 @@ fn main() -> esker::Result<()> {
             assert_eq!(iter.value(), value(found, 0), "row {found} is not the snapshot's");
             found += 1;
             iter.next();
-            // A backup's target takes the rows at its own pace.
+            // The target of the backup accepts the rows at this rate.
             let due = Duration::from_secs(seconds).mul_f64(found as f64 / rows as f64);
             std::thread::park_timeout(due.saturating_sub(start.elapsed()));
             if told.elapsed() >= Duration::from_millis(500) {
                 told = Instant::now();
                 let pins = db.pins();
                 println!(
-                    "{:5.1} s: {found:7} rows; {} old states held, {:6.1} MiB of memtables, {:7.1} MiB of files",
+                    "{:5.1} s: {found:7} rows; {} replaced super versions held, {:6.1} MiB of memtables, {:7.1} MiB of files",
                     start.elapsed().as_secs_f64(),
                     pins.super_versions.len(),
                     pins.memtable_bytes as f64 / 1048576.0,

@@ -1,4 +1,4 @@
-//! The README's quick start. It works on the database that it has made before, too.
+//! The quick start of the README. It can be run again over the database that it has created.
 
 use esker::{ColumnFamilyOptions, Db, Options, ReadOptions, WriteBatch, WriteOptions};
 
@@ -29,7 +29,7 @@ fn main() -> esker::Result<()> {
     }
     rows.status()?;
 
-    // Column families that a database has are opened with it.
+    // Existing column families are opened together with the database.
     let years = match db.column_family("years") {
         Some(years) => years,
         None => db.create_column_family("years", &ColumnFamilyOptions::default())?,
