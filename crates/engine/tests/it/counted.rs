@@ -1,4 +1,4 @@
-//! What is counted without being asked to.
+//! Counters that are always on.
 
 use esker::{ColumnFamilyOptions, Db, FlushOptions, Options, Ticker, WriteBatch, WriteOptions};
 
@@ -21,7 +21,7 @@ fn written_bytes_and_levels() {
     let write = WriteOptions::default();
     db.put_opt(&write, &family, b"key", &[1; 100]).unwrap();
     let one = count(Ticker::BytesWritten);
-    // A batch's header of 12 bytes, the kind of the operation, two lengths.
+    // A batch has a header of 12 bytes, the kind of the operation, and two lengths.
     assert_eq!(one, 12 + 1 + 1 + 3 + 1 + 100);
     assert_eq!(
         count(Ticker::WalBytes),

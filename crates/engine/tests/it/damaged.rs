@@ -1,4 +1,4 @@
-//! Opening what is not whole, or no database at all.
+//! Opens of damaged databases, and of directories without a database.
 
 use std::fs;
 use std::path::Path;
@@ -43,7 +43,7 @@ fn with_a_file_missing_or_cut_nothing_is_written_or_deleted() {
                 let error = open(&Options::default(), dir.path()).unwrap_err();
                 assert!(error.is_corruption() && error.file() == Some(&*path), "{error}");
             }
-            // The info log tells why; it is no part of the database.
+            // The info log has the reason; it is not part of the database.
             let log = dir.path().join("LOG");
             let text = fs::read_to_string(&log).unwrap();
             assert!(
@@ -62,8 +62,8 @@ fn with_a_file_missing_or_cut_nothing_is_written_or_deleted() {
     }
 }
 
-/// A length that reaches beyond the end looks like a record whose writer died; but the edits behind it are there, and the files they
-/// speak of must not be deleted as belonging to nothing.
+/// A record whose length reaches beyond the end of the file looks like one whose writer crashed. The edits
+/// after it still exist, and the files that they name must not be deleted as orphans.
 #[test]
 fn a_damaged_length_in_the_manifest_is_no_torn_end() {
     let dir = copy("fv5_zstd");
@@ -86,7 +86,7 @@ fn a_damaged_length_in_the_manifest_is_no_torn_end() {
         records += 1;
     }
     assert!(records > 10);
-    // One whose writer did die is dropped.
+    // A record whose writer did crash is dropped.
     fs::write(&path, [&good[..], &[1, 2, 3, 4, 9, 0, 1, 5, 5]].concat()).unwrap();
     let db = Db::open(&Options::default(), dir.path()).unwrap();
     assert_same(

@@ -1,11 +1,12 @@
-//! Reads and writes past the kernel's cache.
+//! Reads and writes that bypass the page cache.
 
 use std::sync::Arc;
 
 use esker::{CompactRangeOptions, Db, FlushOptions, Options};
 use vfs::{LogFs, PosixFs};
 
-/// Fills, flushes and compacts a database on disk; gives the lines that tell how its tables were created and opened.
+/// Fills, flushes and compacts a database on disk; returns the lines of the log about the creation and
+/// opening of its tables.
 fn tables(use_direct_reads: bool, use_direct_io_for_flush_and_compaction: bool) -> Vec<String> {
     let dir = tempfile::tempdir().expect("a directory");
     let path = dir.path().join("db");

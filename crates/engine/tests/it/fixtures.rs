@@ -1,4 +1,4 @@
-//! The databases RocksDB 11.9 wrote: every row comes back, also after we have written to them.
+//! Databases written by RocksDB 11.9: every row is read, also after Esker has written to them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use esker::{Db, Options, ReadOptions};
 use tempfile::TempDir;
 
-/// The fixture databases, by name.
+/// The names of the fixture databases.
 pub fn names() -> Vec<String> {
     let mut names: Vec<String> = fs::read_dir(root())
         .unwrap()
@@ -19,12 +19,12 @@ pub fn names() -> Vec<String> {
     names
 }
 
-/// Where the fixtures lie. Only to be read.
+/// The directory of the fixtures, which must not be changed.
 pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/rocksdb-11.9")
 }
 
-/// A copy of fixture `name` to write to.
+/// A writable copy of fixture `name`.
 pub fn copy(name: &str) -> TempDir {
     let dir = TempDir::new().unwrap();
     for entry in fs::read_dir(root().join(name)).unwrap() {
@@ -34,12 +34,12 @@ pub fn copy(name: &str) -> TempDir {
     dir
 }
 
-/// The rows as `NAME.expected.tsv` has them.
+/// The contents of `NAME.expected.tsv`.
 pub fn expected(name: &str) -> String {
     fs::read_to_string(root().join(format!("{name}.expected.tsv"))).unwrap()
 }
 
-/// How fixture `name` is read: `user_timestamps` at timestamp 400.
+/// The options for reading fixture `name`: `user_timestamps` is read at timestamp 400.
 pub fn read_options(name: &str) -> ReadOptions {
     ReadOptions {
         timestamp: (name == "user_timestamps").then(|| 400u64.to_le_bytes().to_vec()),
@@ -47,12 +47,12 @@ pub fn read_options(name: &str) -> ReadOptions {
     }
 }
 
-/// `bytes` as `expected.tsv` writes them.
+/// The bytes in the form of `expected.tsv`.
 pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02X}")).collect()
 }
 
-/// Every row of every family in the format of `expected.tsv`.
+/// Every row of every family in the form of `expected.tsv`.
 pub fn rows(db: &Db, options: &ReadOptions, backwards: bool) -> String {
     let mut out = Vec::new();
     for family in db.column_families() {
@@ -87,7 +87,7 @@ pub fn rows(db: &Db, options: &ReadOptions, backwards: bool) -> String {
     out.iter().map(|row| format!("{row}\n")).collect()
 }
 
-/// Says where two dumps part, without printing megabytes.
+/// Panics with the first difference of two dumps, without printing megabytes.
 pub fn assert_same(what: &str, got: &str, expected: &str) {
     if got == expected {
         return;

@@ -1,4 +1,4 @@
-//! Reads below `full_history_ts_low`: versions may be gone there, so they are refused.
+//! Reads below `full_history_ts_low` are refused, because versions may be missing there.
 
 use std::path::Path;
 use std::sync::Arc;

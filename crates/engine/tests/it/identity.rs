@@ -1,4 +1,4 @@
-//! The id of a database: where it is kept, and whether copies have it, too.
+//! The id of a database: its places, and the ids of copies.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ fn options(in_manifest: bool, in_file: bool) -> Options {
     }
 }
 
-/// The ids of a database, of the same opened again, and of a checkpoint of it.
+/// The ids of a database, of the same database after a reopening, and of a checkpoint of it.
 fn ids(options: &Options, dir: &Path) -> Result<[String; 3]> {
     let (path, copy) = (dir.join("db"), dir.join("copy"));
     let db = Db::open(options, &path)?;

@@ -1,14 +1,14 @@
-//! Memory that a long value takes while it is recovered from a WAL.
+//! The memory needed by the recovery of a long value from a WAL.
 
 use std::path::Path;
 use std::process::Command;
 
 use esker::{CompressionType, Db, Options};
 
-/// Tells the child its database and the compression of its tables.
+/// The environment variable with the child's database and the compression of its tables.
 const TASK: &str = "ESKER_LONG_VALUE_TASK";
 
-/// Bytes of the value.
+/// The length of the value in bytes.
 const LONG: u64 = 32 << 20;
 
 fn options() -> Options {
@@ -17,7 +17,7 @@ fn options() -> Options {
         ..Options::default()
     };
     options.column_family.disable_auto_compactions = true;
-    // A memtable is full with it, and is written to a table while the WAL is still being read.
+    // The value fills a memtable, which is flushed while the WAL is still being read.
     options.column_family.write_buffer_size = LONG / 4;
     options
 }
@@ -34,21 +34,22 @@ fn status(field: &str) -> u64 {
     kilobytes << 10
 }
 
-/// It is in the memtable and in the block that is made of it; compressed once more, where that is tried.
+/// The value is in the memtable and in the block built from it, and once more in its compressed form, if
+/// compression is tried.
 #[test]
 fn a_long_value_of_a_wal_is_in_memory_three_times_at_most() {
     if !Path::new("/proc/self/status").exists() {
         return;
     }
     let dir = tempfile::tempdir().unwrap();
-    // Values that do not compress take the most.
+    // Incompressible values need the most memory.
     let value = testkit::rng().bytes(LONG as usize);
     let mut roomy = options();
     roomy.column_family.write_buffer_size = 4 * LONG;
     let db = Db::open(&roomy, dir.path()).unwrap();
     db.put(b"long", &value).unwrap();
     drop(value);
-    // Nothing is flushed: the row stays in the WAL.
+    // The close flushes nothing: the row stays in the WAL.
     db.close().unwrap();
     for (compression, tenths) in [("none", 25), ("lz4", 35), ("zstd", 35), ("snappy", 35)] {
         let copied = tempfile::tempdir().unwrap();
@@ -76,7 +77,7 @@ fn a_long_value_of_a_wal_is_in_memory_three_times_at_most() {
     }
 }
 
-/// The body of the test above, in a process of its own: nothing else grows its memory.
+/// The body of the test above, in a process of its own, in which no other test allocates memory.
 #[test]
 fn child() {
     let Ok(task) = std::env::var(TASK) else { return };

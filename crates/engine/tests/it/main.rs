@@ -1,4 +1,4 @@
-//! The engine, from the outside.
+//! Tests of the engine through its public interface.
 
 mod counted;
 mod damaged;

@@ -1,4 +1,4 @@
-//! Numbers that must not be given twice, and what else has to outlive the MANIFEST it was written to.
+//! Numbers that must not be reused, and other facts that must be copied from MANIFEST to MANIFEST.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use vfs::{CreateOptions, FileSystem, MemFs, OpenOptions};
 
 const DIR: &str = "/db";
 
-/// A new MANIFEST is begun at nearly every change.
+/// Options with which nearly every change begins a new MANIFEST.
 fn options(fs: &MemFs) -> Options {
     Options {
         create_if_missing: true,
@@ -28,7 +28,7 @@ fn current(fs: &MemFs) -> String {
     String::from_utf8(text).unwrap().trim_end().to_owned()
 }
 
-/// Reads the MANIFEST in force.
+/// Reads the current MANIFEST.
 fn recorded(fs: &MemFs) -> ManifestState {
     let path = Path::new(DIR).join(current(fs));
     let mut reader = wal::Reader::for_manifest(fs.open_random(&path, &OpenOptions::default()).unwrap());
@@ -39,7 +39,7 @@ fn recorded(fs: &MemFs) -> ManifestState {
     replay.finish(&mut builtin_comparator).unwrap()
 }
 
-/// Puts a MANIFEST that says `state`, with each edit as `change` leaves it, in the place of the one in force.
+/// Replaces the current MANIFEST by one with `state`, whose edits are modified by `change`.
 fn replace_manifest(fs: &MemFs, mut state: ManifestState, change: impl Fn(&mut VersionEdit)) {
     let number = state.next_file_number;
     state.next_file_number += 1;
@@ -66,8 +66,8 @@ fn write(fs: &MemFs, path: &Path, bytes: &[u8]) {
     file.close().unwrap();
 }
 
-/// A flush or a compaction that a crash interrupted leaves tables and blob files that no MANIFEST names. They are deleted while new
-/// files are written: a new file of the same number would be deleted with them.
+/// A flush or a compaction interrupted by a crash leaves tables and blob files that are in no MANIFEST. They
+/// are deleted while new files are written: a new file with the same number would be deleted with them.
 #[test]
 fn numbers_of_orphans_are_not_used_again() {
     for place in [filename::table, filename::blob] {
@@ -134,7 +134,7 @@ fn a_new_manifest_knows_up_to_when_history_has_ended() {
     }
 }
 
-/// A family that is dropped leaves rows behind in WALs, under its number.
+/// A dropped family leaves rows in WALs under its id.
 #[test]
 fn a_new_manifest_knows_the_numbers_of_dropped_families() {
     let fs = MemFs::new();
@@ -162,7 +162,7 @@ fn a_new_manifest_knows_the_numbers_of_dropped_families() {
     assert_eq!(db.get_opt(&ReadOptions::default(), &three, b"key").unwrap(), None);
 }
 
-/// A database that RocksDB wrote with `db_paths`: nothing is wrong with it, and nothing of it is deleted.
+/// A database written by RocksDB with `db_paths` is not damaged, and none of its files is deleted.
 #[test]
 fn a_database_with_files_in_other_directories_is_not_supported() {
     let fs = MemFs::new();
@@ -179,7 +179,8 @@ fn a_database_with_files_in_other_directories_is_not_supported() {
             Arc::make_mut(file).path_id = 1;
         }
     });
-    // Where the options name no such directory the last is looked into: a copy has all tables in one.
+    // If the options name too few directories, the last one is searched: a copy has all tables in one
+    // directory.
     assert_eq!(
         Db::open_read_only(&options, DIR).unwrap().get(b"key").unwrap(),
         Some(b"value".to_vec())

@@ -1,4 +1,4 @@
-//! Traces of queries: RocksDB's bytes, their replay, and what a damaged one says.
+//! Query traces: RocksDB's format, replay, and errors for damaged traces.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,14 +13,14 @@ use esker::{
 };
 use vfs::{MemFs, PosixFs};
 
-/// As fast as it goes.
+/// Options of a replay without waiting.
 const FAST: ReplayOptions = ReplayOptions {
     num_threads: 1,
     fast_forward: 1e12,
 };
 
-/// The bytes of a trace by the format of RocksDB 11.8: a header, a write, a Get, a seek with an upper bound, one backwards with a lower bound, a
-/// MultiGet, the end. Each was made a microsecond after the one before.
+/// A trace in the format of RocksDB 11.8: a header, a write, a Get, a seek with an upper bound, a backward
+/// seek with a lower bound, a MultiGet, the end. Each record is a microsecond later than the previous one.
 const GOLDEN: [&str; 7] = [
     "0100000000000000 01 5b000000 66656564636166656465616462656566095472616365205665727369\
      6f6e3a20302e3209526f636b7344422056657273696f6e3a2031312e3809466f726d61743a2054696d657374\
@@ -104,7 +104,7 @@ impl World {
     }
 }
 
-/// The queries of [`GOLDEN`].
+/// Runs the queries of [`GOLDEN`].
 fn ask(world: &World) {
     let db = &world.db;
     let default = db.default_column_family();
@@ -283,7 +283,7 @@ fn threads_replay_each_query_once_and_hand_over_what_it_gave() {
     );
     assert_eq!(stands.count(), 100);
 
-    // A family that the replayer does not have.
+    // The trace names a family that the replayer does not have.
     let reader = FileTraceReader::open(&*world.fs, Path::new("trace")).unwrap();
     let mut replayer = Replayer::new(&world.db, &[], reader);
     for options in [&FAST, &options] {
@@ -363,7 +363,7 @@ fn a_second_trace_ends_the_first_and_closing_ends_any() {
     assert_eq!(closed.unwrap_err().kind(), ErrorKind::ShutdownInProgress);
 }
 
-/// Takes so many records; then it fails, or panics.
+/// A trace writer that accepts a number of records and then fails, or panics.
 struct Failing {
     left: Arc<AtomicU64>,
     panics: bool,
@@ -411,7 +411,7 @@ fn queries_go_on_where_the_trace_fails() {
     }
 }
 
-/// Prepares and reads the whole trace, and runs it.
+/// Prepares and reads the whole trace, and replays it.
 fn replay(world: &World, bytes: &[u8]) -> Result<()> {
     let mut replayer = world.replayer(&world.put(bytes));
     replayer.prepare()?;
@@ -444,7 +444,7 @@ fn damaged_traces_are_errors_with_file_and_offset() {
             }
         }
     }
-    // Times make a replay wait: they are left alone.
+    // Bytes of times are not flipped, because a wrong time makes the replay wait.
     let times: Vec<usize> = starts.iter().flat_map(|start| *start..start + 8).collect();
     for at in (0..whole.len()).filter(|at| !times.contains(at)) {
         for bit in 0..8 {

@@ -1,4 +1,4 @@
-//! The README's quick start, run as a reader runs it: twice in one directory.
+//! The quick start of the README, run as by its reader: twice in one directory.
 
 use std::process::Command;
 

@@ -1,5 +1,5 @@
-//! Recovery by WALs written by hand: what each of the four modes makes of every kind of damage, judged by RocksDB where it is
-//! at hand; then what else an open must do and must not.
+//! Recovery from handwritten WALs: the result of each of the four recovery modes for every kind of damage,
+//! compared with RocksDB if it is installed; then other requirements of an open.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,10 +16,10 @@ use esker::{
 };
 use vfs::{FileSystem, MemFs};
 
-/// Bytes of a block of a WAL.
+/// The size of a block of a WAL in bytes.
 const BLOCK: usize = 32 << 10;
 
-/// The modes in the order of their numbers, which is that of the columns below.
+/// The recovery modes in the order of their numbers, which is that of the columns below.
 const MODES: [RecoveryMode; 4] = [
     RecoveryMode::TolerateCorruptedTailRecords,
     RecoveryMode::AbsoluteConsistency,
@@ -27,10 +27,10 @@ const MODES: [RecoveryMode; 4] = [
     RecoveryMode::SkipAnyCorruptedRecords,
 ];
 
-/// What an open must say where it is not to succeed.
+/// The expected result of an open that must fail.
 const ERROR: &str = "error";
 
-/// A batch that puts keys of one letter each, from that sequence number on.
+/// A batch that puts keys of one letter each, from sequence number `sequence` on.
 fn batch(sequence: u64, keys: &str) -> Vec<u8> {
     sized_batch(sequence, keys, 1)
 }
@@ -48,12 +48,13 @@ fn stamped(batch: WriteBatch, sequence: u64) -> Vec<u8> {
     data
 }
 
-/// The record that began each WAL of earlier releases: the last sequence number of the WAL before.
+/// The first record of WALs of earlier releases: the last sequence number of the previous WAL.
 fn predecessor(sequence: u64, number: u64, next: u64) -> Vec<u8> {
     predecessor_with(sequence, number, next, &[])
 }
 
-/// The record that begins each WAL now: the WAL before is removed only once the MANIFEST says so.
+/// The first record of WALs now. It records that the previous WAL is only removed after the MANIFEST permits
+/// it.
 fn kept_predecessor(sequence: u64, number: u64, next: u64) -> Vec<u8> {
     predecessor_with(sequence, number, next, &[1])
 }
@@ -68,7 +69,7 @@ fn predecessor_with(sequence: u64, number: u64, next: u64, rest: &[u8]) -> Vec<u
     stamped(batch, sequence)
 }
 
-/// A physical record with a good checksum, whatever its type.
+/// A physical record with a correct checksum, of any type.
 fn physical(ty: u8, payload: &[u8]) -> Vec<u8> {
     let mut body = vec![ty];
     body.extend_from_slice(payload);
@@ -78,7 +79,7 @@ fn physical(ty: u8, payload: &[u8]) -> Vec<u8> {
     out
 }
 
-/// A WAL of these records.
+/// A WAL with these records.
 fn wal(records: &[Vec<u8>]) -> Vec<u8> {
     let fs = MemFs::new();
     let path = Path::new("/wal");
@@ -106,14 +107,14 @@ fn joined(parts: &[Vec<u8>]) -> Vec<u8> {
     parts.concat()
 }
 
-/// `bytes` with zeros to the end of the block.
+/// `bytes`, padded with zeros to the end of the block.
 fn to_block_end(mut bytes: Vec<u8>) -> Vec<u8> {
     let len = bytes.len().next_multiple_of(BLOCK);
     bytes.resize(len, 0);
     bytes
 }
 
-/// A compressed WAL of two blocks whose second begins with a whole record and whose first was lost.
+/// A compressed WAL of two blocks: the first block is lost, and the second begins with a complete record.
 fn compressed_with_a_hole() -> Vec<u8> {
     let mut rng = base::env::Rng::with_seed(1);
     let mut random = |len: usize| -> Vec<u8> { (0..len).map(|_| rng.u8(..)).collect() };
@@ -141,21 +142,21 @@ fn compressed_with_a_hole() -> Vec<u8> {
     panic!("no record begins where the second block does");
 }
 
-/// A row of the table.
+/// A row of the table of cases.
 struct Row {
     name: &'static str,
-    /// WALs in the order of their numbers; `first` is the number of the first.
+    /// Returns the WALs in the order of their numbers; `first` is the number of the first one.
     wals: fn(first: u64) -> Vec<Vec<u8>>,
-    /// The keys that come back, by mode.
+    /// The recovered keys, by mode.
     expected: [&'static str; 4],
-    /// For which modes RocksDB 7.8 agrees.
+    /// The modes in which RocksDB 7.8 agrees.
     judged: [bool; 4],
 }
 
 const ALL: [bool; 4] = [true; 4];
 const NONE: [bool; 4] = [false; 4];
 
-/// `facts` of the format: RocksDB's results, and ours where they are finer.
+/// The cases: RocksDB's results, and Esker's where they are more precise.
 fn table() -> Vec<Row> {
     let row = |name, wals, expected, judged| Row {
         name,
@@ -283,7 +284,7 @@ fn table() -> Vec<Row> {
             ["ab"; 4],
             ALL,
         ),
-        // 7.8 asserts, 11.9 says so.
+        // RocksDB 7.8 fails an assertion, 11.9 returns an error.
         row(
             "numbers going back",
             |_| vec![wal(&[batch(5, "a"), batch(3, "b")])],
@@ -302,7 +303,7 @@ fn table() -> Vec<Row> {
             [ERROR, ERROR, "a", "ab"],
             ALL,
         ),
-        // 7.8 takes it for damage, later releases pass over it.
+        // RocksDB 7.8 reports it as corrupt, later releases skip it.
         row(
             "unknown record type from 128 on",
             |_| {
@@ -371,8 +372,8 @@ fn table() -> Vec<Row> {
             [ERROR; 4],
             NONE,
         ),
-        // From here on RocksDB, which writes its WALs from front to back, sees less than there is to see: it takes what is
-        // behind a hole, and a record torn in claimed space for a flipped bit.
+        // In the following cases RocksDB, which writes its WALs from front to back, distinguishes less: it
+        // accepts records after a hole, and treats a record torn in preallocated space as a flipped bit.
         row(
             "rows missing in a hole",
             |_| {
@@ -390,7 +391,7 @@ fn table() -> Vec<Row> {
             ["b", "b", "", "b"],
             [true, true, false, true],
         ),
-        // Behind the hole nothing says that this is compressed: to the other modes it is no batch.
+        // After the hole nothing shows that the data is compressed: to the other modes it is not a batch.
         row(
             "a compressed WAL's first block lost",
             |_| vec![compressed_with_a_hole()],
@@ -477,7 +478,8 @@ fn table() -> Vec<Row> {
     ]
 }
 
-/// A directory in memory, where the machine has such: these tests open many databases, and a disk takes its time over each.
+/// A directory in memory if the machine supports it: these tests open many databases, which is slow on a
+/// disk.
 fn directory() -> tempfile::TempDir {
     let memory = Path::new("/dev/shm");
     if memory.is_dir() {
@@ -487,7 +489,7 @@ fn directory() -> tempfile::TempDir {
     }
 }
 
-/// A fresh database in `dir`, whose OPTIONS file names `mode`, with WALs in the place of its own. Gives the first's number.
+/// Creates a database in `dir` with `options`, and replaces its WAL by `wals`.
 fn lay_out(dir: &Path, options: &Options, wals: impl Fn(u64) -> Vec<Vec<u8>>) {
     let db = Db::open(
         &Options {
@@ -501,7 +503,7 @@ fn lay_out(dir: &Path, options: &Options, wals: impl Fn(u64) -> Vec<Vec<u8>>) {
     drop(db);
     let own = wal_numbers(dir);
     assert_eq!(own.len(), 1);
-    // Numbers from there on are free: RocksDB and we take those after the highest found.
+    // Higher numbers are free: RocksDB and Esker continue after the highest number found.
     for (at, bytes) in wals(own[0]).into_iter().enumerate() {
         fs::write(filename::wal(dir, own[0] + 100 * at as u64), bytes).unwrap();
     }
@@ -533,7 +535,7 @@ fn content(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
         .collect()
 }
 
-/// The keys of the default family, one after the other.
+/// The keys of the default family, concatenated.
 fn keys(db: &Db) -> String {
     let mut keys = String::new();
     let mut iter = db.iter(&ReadOptions::default());
@@ -546,7 +548,7 @@ fn keys(db: &Db) -> String {
     keys
 }
 
-/// What RocksDB makes of the directory, by the recovery mode its OPTIONS file names.
+/// RocksDB's result for the directory, with the recovery mode in its OPTIONS file.
 fn judged(ldb: Command, dir: &Path) -> String {
     let mut ldb = ldb;
     let output = ldb
@@ -594,7 +596,7 @@ fn each_mode_has_rocksdbs_results() {
             assert!(content(&dir) == before, "reading changed the directory: {what}");
             assert_eq!(answer(Db::open(&options, &dir)), expected, "{what}");
             if expected == ERROR {
-                // Whoever opens it again in another mode must find all that was there.
+                // Another open in another mode must find all files unchanged.
                 for (path, bytes) in &before {
                     let name = path.file_name().unwrap().to_string_lossy();
                     if name.ends_with(".log") || name.starts_with("MANIFEST") || name == "CURRENT" {
@@ -615,7 +617,7 @@ fn each_mode_has_rocksdbs_results() {
                 assert_eq!(
                     answer(Db::open(&options, &dir)),
                     expected,
-                    "what was damage is gone: {what}"
+                    "the damage is no longer found: {what}"
                 );
             }
         }
@@ -665,7 +667,7 @@ fn small_buffers() -> Options {
     }
 }
 
-/// A WAL of so many rows of 1000 bytes.
+/// A WAL with `count` rows of 1000 bytes.
 fn rows(count: u64) -> Vec<u8> {
     let row = |number: u64| {
         let mut batch = WriteBatch::new();
@@ -728,7 +730,7 @@ fn without_a_flush_rows_stay_in_memory_and_their_wals_on_disk() {
     let db = Db::open(&options, dir.path()).unwrap();
     db.flush(&FlushOptions::default()).unwrap();
     db.close().unwrap();
-    assert_eq!(wal_numbers(dir.path()).len(), 1, "what was flushed needs no WAL");
+    assert_eq!(wal_numbers(dir.path()).len(), 1, "flushed rows need no WAL");
     assert_eq!(count(&Db::open(&small_buffers(), dir.path()).unwrap()), 23);
 }
 
@@ -740,20 +742,22 @@ fn a_cold_family_does_not_keep_wals_for_ever() {
     let cold = db.create_column_family("cold", &options.column_family).unwrap();
     db.put_opt(&WriteOptions::default(), &cold, b"one", b"row")
         .unwrap();
-    // By default four times what the memtables may hold when the database is opened; one family was there then.
+    // The default limit is four times the capacity of the memtables of the families at the open, when there
+    // was one family.
     let limit = 4 * 2 * (64 << 10);
     let bytes_of_wals = || -> u64 {
         let wals = wal_numbers(dir.path())
             .into_iter()
             .map(|number| filename::wal(dir.path(), number));
-        // Claimed space does not count, so what is behind the data is not counted either.
+        // Preallocated space does not count, so the bytes after the data are not counted either.
         wals.map(|path| fs::metadata(path).map_or(0, |data| data.len().min(100 << 10)))
             .sum()
     };
     for number in 0..4000u64 {
         db.put(format!("{number:06}").as_bytes(), &[b'v'; 1000]).unwrap();
         if number % 50 == 0 {
-            // Flushed and deleted in the background, which may be slow, but needs no more writes to come to it.
+            // The flush and the deletion run in the background, which may be slow, but need no further
+            // writes.
             testkit::wait_until("the WALs are below their limit", || bytes_of_wals() < 3 * limit);
         }
     }
@@ -769,10 +773,10 @@ fn a_cold_family_does_not_keep_wals_for_ever() {
     );
 }
 
-/// Names the directory a child holds open.
+/// The environment variable with the directory that a child holds open.
 const CHILD: &str = "ESKER_RECOVERY_CHILD";
 
-/// Not a test: opens a database and holds it until it is killed.
+/// Not a test: opens a database and holds it until the process is killed.
 #[test]
 #[ignore = "a_database_is_opened_for_writing_once runs it in a process of its own"]
 fn child_that_holds_a_database() {
@@ -801,7 +805,7 @@ fn a_database_is_opened_for_writing_once() {
     let db = Db::open(&small_buffers(), &path).unwrap();
     db.put(b"key", b"value").unwrap();
     held_by(std::process::id());
-    // Readers may come.
+    // Read-only opens are permitted.
     assert_eq!(count(&Db::open_read_only(&small_buffers(), &path).unwrap()), 1);
     db.close().unwrap();
 
@@ -838,7 +842,7 @@ fn reading_only_while_somebody_writes() {
     };
     let db = Db::open(&options, dir.path()).unwrap();
     let (written, done) = (AtomicU64::new(0), AtomicBool::new(false));
-    // How far the writer may go: so many rows for each open that begins.
+    // The number of rows that the writer may write: some for each open.
     let allowed = AtomicU64::new(0);
     std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -853,20 +857,20 @@ fn reading_only_while_somebody_writes() {
                 written.store(number, Ordering::Release);
             }
         });
-        // Also when this panics.
+        // The flag is also set if this panics.
         let _stop = Stop(&done);
         for opened in 0..30 {
             allowed.fetch_add(300, Ordering::Relaxed);
             let before = written.load(Ordering::Acquire) as usize;
             let reader = loop {
                 match Db::open_read_only(&options, dir.path()) {
-                    // The writer is faster, but comes to the end of what it may write.
+                    // The writer is faster, but reaches its limit.
                     Err(error) if error.kind() == ErrorKind::TryAgain => {}
                     reader => break reader.unwrap_or_else(|error| panic!("open {opened}: {error}")),
                 }
             };
             let after = written.load(Ordering::Acquire) as usize + 1;
-            // What it found stays readable, whatever becomes of the files.
+            // The rows stay readable, even if their files are deleted.
             allowed.fetch_add(300, Ordering::Relaxed);
             testkit::wait_until("the writer has gone on", || {
                 written.load(Ordering::Acquire) == allowed.load(Ordering::Relaxed)
@@ -881,7 +885,7 @@ fn reading_only_while_somebody_writes() {
     });
 }
 
-/// Tells a thread to stop.
+/// Stops a thread when dropped.
 struct Stop<'a>(&'a AtomicBool);
 
 impl Drop for Stop<'_> {

@@ -1,4 +1,4 @@
-//! Databases without MANIFEST and CURRENT are made to open again, with all their rows.
+//! Databases without MANIFEST and CURRENT are repaired with all their rows.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -16,7 +16,7 @@ fn is_manifest(name: &str) -> bool {
     name == "CURRENT" || name.starts_with("MANIFEST-")
 }
 
-/// Removes what knew which files are the database.
+/// Deletes the MANIFEST and CURRENT.
 fn forget(dir: &Path) {
     for name in list(dir).into_iter().filter(|name| is_manifest(name)) {
         fs::remove_file(dir.join(name)).unwrap();
@@ -58,7 +58,7 @@ fn every_row_comes_back_without_a_manifest() {
             let read = read_options(&name);
             assert_same(&what, &rows(&db, &read, false), &expected(&name));
             assert_same(&what, &rows(&db, &read, true), &expected(&name));
-            // Nothing is gone.
+            // No file is lost.
             let (after, lost) = (list(dir.path()), list(&dir.path().join("lost")));
             for file in &before {
                 assert!(after.contains(file) || lost.contains(file), "{what}: {file}");
@@ -95,7 +95,7 @@ fn a_damaged_table_lies_in_lost_and_only_its_rows_are_gone() {
     assert_eq!(lost, [&dir.path().join("lost/000042.sst")]);
     assert!(report.lost[0].error.is_corruption(), "{:?}", report.lost);
     assert_eq!(fs::read(lost[0]).unwrap(), bytes);
-    // Deletions in it are lost too, so of the keys it had older rows may be back; of all others nothing changes.
+    // Deletions in the table are lost too, so older rows of its keys may reappear; other keys do not change.
     let had = keys_of(&crate::fixtures::root().join("fv5_zstd/000042.sst"));
     let others = |text: &str| -> BTreeSet<String> {
         text.lines()
@@ -106,7 +106,7 @@ fn a_damaged_table_lies_in_lost_and_only_its_rows_are_gone() {
     let got = others(&rows_of("fv5_zstd", &options, dir.path()));
     assert!(!got.is_empty() && !had.is_empty());
     assert_eq!(got, others(&expected("fv5_zstd")));
-    // Afterwards the database is a whole one.
+    // After the repair the database is complete: a second repair finds nothing.
     assert!(repair("again", &options, dir.path()).lost.is_empty());
     assert_eq!(others(&rows_of("fv5_zstd", &options, dir.path())), got);
 }
@@ -155,12 +155,12 @@ fn damage_in_a_wal_costs_the_rows_it_hits() {
     assert!(report.lost[0].path.exists());
     let db = Db::open(&options, dir.path()).unwrap();
     let found = |i: u64| db.get(format!("key{i:03}").as_bytes()).unwrap().is_some();
-    // Rows behind the damaged block are there.
+    // Rows after the damaged block are recovered.
     assert!(found(0) && found(199) && !found(39));
     assert!((0..200).filter(|&i| found(i)).count() > 150);
 }
 
-/// A file system that holds fixture `name` without its MANIFEST in `/db`.
+/// A file system with fixture `name`, without its MANIFEST, in `/db`.
 fn in_memory(name: &str) -> MemFs {
     let (fs, dir) = (MemFs::new(), copy(name));
     let to = Path::new("/db");
@@ -178,7 +178,7 @@ fn in_memory(name: &str) -> MemFs {
 fn a_crash_at_any_change_and_another_repair_give_the_same_rows() {
     let dir = Path::new("/db");
     let mut rng = testkit::rng::rng();
-    // Merge operands are what must not be taken twice out of a WAL.
+    // Merge operands of a WAL must not be applied twice.
     for name in ["merge_stringappend", "cfs_fv7_lz4"] {
         let expected = expected(name);
         let mut crashed = true;
@@ -242,7 +242,7 @@ fn families_no_table_tells_of() {
         }
         let report = repair("families", &options, dir.path());
         let name = if with_options { "logged" } else { "recovered_2" };
-        // Which of the families it is that WALs have rows of is not known for sure either way.
+        // With and without OPTIONS, the names of families with rows in WALs are uncertain.
         assert_eq!(report.warnings.len(), 1, "{report:?}");
         let db = Db::open(&options, dir.path()).unwrap();
         for (family, value) in [("flushed", "2"), (name, "3"), ("default", "4")] {
@@ -253,7 +253,7 @@ fn families_no_table_tells_of() {
     }
 }
 
-/// Ids of families and rows of "key" in them, by name.
+/// The names and ids of families, and the value of "key" in each.
 fn families(db: &Db) -> Vec<(String, u32, Option<Vec<u8>>)> {
     let of = |family: esker::ColumnFamily| {
         let row = db.get_opt(&Default::default(), &family, b"key").unwrap();
@@ -264,7 +264,7 @@ fn families(db: &Db) -> Vec<(String, u32, Option<Vec<u8>>)> {
 
 #[test]
 fn families_are_those_of_a_manifest_that_can_be_read() {
-    // Damage to CURRENT, and to the end of the MANIFEST.
+    // CURRENT is damaged, or the end of the MANIFEST.
     for (current, cut) in [(true, 0), (false, 0), (true, 1)] {
         let dir = TempDir::new().unwrap();
         let options = Options {
@@ -277,7 +277,8 @@ fn families_are_those_of_a_manifest_that_can_be_read() {
             db.put_opt(&WriteOptions::default(), family, b"key", value)
                 .unwrap();
         };
-        // One is dropped with rows in the WAL, which another one's name is made again of; a third never has a row.
+        // One family is dropped with rows in the WAL, and another family gets its name; a third never has a
+        // row.
         let old = of("old");
         put(&old, b"dropped");
         db.drop_column_family(&old).unwrap();
@@ -286,7 +287,7 @@ fn families_are_those_of_a_manifest_that_can_be_read() {
         let last = of("last");
         put(&last, b"dropped too");
         db.drop_column_family(&last).unwrap();
-        // An edit that may be cut off.
+        // The edit of this flush may be cut off.
         db.flush(&FlushOptions::default()).unwrap();
         db.put(b"key", b"0").unwrap();
         db.flush(&FlushOptions::default()).unwrap();
@@ -316,7 +317,7 @@ fn families_are_those_of_a_manifest_that_can_be_read() {
             assert_eq!(found, expected, "{what}");
             db.close().unwrap();
         }
-        // No id is used again, that of the last one dropped neither.
+        // No id is reused, including that of the family dropped last.
         let db = Db::open(&options, dir.path()).unwrap();
         let next = db.create_column_family("next", &Default::default()).unwrap();
         assert!(next.id() > highest, "{} after {highest}", next.id());
@@ -331,7 +332,7 @@ fn a_table_of_a_dropped_family_lies_in_lost_and_one_from_elsewhere_stays_in_its_
         create_if_missing: true,
         ..Options::default()
     };
-    // In the database it comes from, the family has another id.
+    // The family has another id in its source database.
     let source = Db::open(&options, &other).unwrap();
     let before = source
         .create_column_family("before", &Default::default())
@@ -369,7 +370,7 @@ fn a_table_of_a_dropped_family_lies_in_lost_and_one_from_elsewhere_stays_in_its_
     drop((gone, gone_again));
     db.close().unwrap();
     drop(db);
-    // As if the deletion had not come to it.
+    // The table is restored, as if its deletion had not been executed.
     fs::write(&table, &bytes).unwrap();
     let report = repair("imported and dropped", &options, &dir);
     assert_eq!(report.lost.len(), 1, "{report:?}");

@@ -1,4 +1,5 @@
-//! Rows beyond the limit of 2 GiB - 1 are refused before they are copied: zeros stand for them, which take no page of memory.
+//! Rows above the limit of 2 GiB - 1 are refused before they are copied. They consist of zeros, which occupy
+//! no memory.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -38,7 +39,8 @@ fn keys(db: &Db) -> Vec<Vec<u8>> {
     keys
 }
 
-/// Wire format of a batch of one operation whose value is `value_len` zeros. Log data has no key and takes no sequence number.
+/// A batch in wire format with one operation, whose value is `value_len` zeros. Log data has no key and takes
+/// no sequence number.
 fn operation(tag: u8, key: Option<&[u8]>, value_len: usize) -> Vec<u8> {
     let mut head = vec![0; 12];
     head[8] = u8::from(key.is_some());
@@ -47,7 +49,7 @@ fn operation(tag: u8, key: Option<&[u8]>, value_len: usize) -> Vec<u8> {
         base::coding::put_length_prefixed(&mut head, key);
     }
     base::coding::put_varint64(&mut head, value_len as u64);
-    // Zeroed memory takes no page before it is touched.
+    // Zeroed memory occupies no page until it is written.
     let mut data = vec![0; head.len() + value_len];
     data[..head.len()].copy_from_slice(&head);
     data
@@ -60,7 +62,7 @@ fn every_write_of_a_row_beyond_the_limit_is_refused_before_the_wal() {
     let family = &db.default_column_family();
     let write = &WriteOptions::default();
     let large = &vec![0; RowLimit::MAX.bytes() + 1][..];
-    // With its trailer it is a byte longer than the limit.
+    // With its trailer the key is a byte longer than the limit.
     let key = &large[..RowLimit::MAX.bytes() - 7];
     db.put(b"k", b"v").unwrap();
     let sequence = db.latest_sequence_number();
@@ -107,7 +109,7 @@ fn every_write_of_a_row_beyond_the_limit_is_refused_before_the_wal() {
             batch.delete_range(b"a", large);
         }),
         ("put_at", "key", |batch, family, _, key| {
-            // Only with its timestamp it is too long.
+            // The key is too long only with its timestamp.
             batch.put_at(family, &key[1..], &[0; 8], b"v");
         }),
         ("delete_range_at", "key", |batch, family, _, key| {
@@ -125,7 +127,7 @@ fn every_write_of_a_row_beyond_the_limit_is_refused_before_the_wal() {
         let mut other = WriteBatch::with_protection(8).unwrap();
         other.append(&batch);
         refused(what, db.write(write, other), part);
-        // A batch with nothing else in it is not taken for an empty one.
+        // A batch with no other operation does not count as empty.
         let mut alone = WriteBatch::new();
         add(&mut alone, family, large, key);
         assert!(!alone.is_empty(), "{what}");
@@ -144,7 +146,8 @@ fn every_write_of_a_row_beyond_the_limit_is_refused_before_the_wal() {
     refused("put_log_data", db.write(write, batch), "value");
     assert_eq!(db.latest_sequence_number(), sequence);
 
-    // As bytes: put, merge, blob index, entity, a timed put, whose last eight bytes are its time, and log data.
+    // Batches as bytes: put, merge, blob index, entity, a timed put, whose last eight bytes are its time, and
+    // log data.
     let key = Some(&b"k"[..]);
     let data = [
         (0x01, key, 0),
@@ -181,7 +184,7 @@ fn files_are_made_of_no_row_beyond_the_limit() {
     let half = &large[..large.len() / 2 + 1];
     let columns: [(&[u8], &[u8]); 2] = [(b"a", half), (b"b", half)];
     refused("put_entity", writer.put_entity(b"k", &columns), "value");
-    // It goes on as if nothing had been asked of it.
+    // The writer continues as if the call had not been made.
     writer.put(b"k", b"v").unwrap();
     let file = writer.finish().unwrap();
     let db = Db::open(&options, DIR).unwrap();
@@ -190,7 +193,7 @@ fn files_are_made_of_no_row_beyond_the_limit() {
     assert_eq!(keys(&db), [b"k"]);
 }
 
-/// True if tests may take gigabytes of memory and of disk, and minutes: with `ESKER_LIMITS` of 10 and more.
+/// True if tests may use gigabytes of memory and disk, and minutes: with `ESKER_LIMITS` of 10 or more.
 fn may_be_large() -> bool {
     let times = std::env::var("ESKER_LIMITS").map_or(1, |text| text.parse().unwrap());
     if times < 10 {
@@ -199,7 +202,7 @@ fn may_be_large() -> bool {
     times >= 10
 }
 
-/// A value that is known by its ends.
+/// A value that is identified by its first and last bytes.
 fn value(len: usize) -> Vec<u8> {
     let mut value = vec![0; len];
     (value[0], value[len - 1]) = (b'<', b'>');
@@ -238,7 +241,7 @@ fn the_longest_value_is_written_flushed_compacted_and_recovered() {
     db.close().unwrap();
 }
 
-/// Appends to the WALs of a database one that has put a value of so many bytes, and then `more`.
+/// Appends to the WALs of a database one that puts a value of `value_len` bytes, and then `more`.
 fn append_wal(dir: &Path, sequence: u64, value_len: usize, more: Option<u64>) {
     let wals = std::fs::read_dir(dir).unwrap().filter_map(|entry| {
         let name = entry.unwrap().file_name().into_string().unwrap();
@@ -275,7 +278,7 @@ fn a_wal_with_a_row_of_gigabytes_opens_and_is_kept() {
     if !may_be_large() {
         return;
     }
-    // The second one was never acknowledged, and what was written next has its sequence number.
+    // The second value was never acknowledged, and the next write has its sequence number.
     for (value_len, next) in [(RowLimit::MAX.bytes() + 1, 1), (1 << 32, 0)] {
         let dir = tempfile::tempdir().unwrap();
         let options = Options {

@@ -1,4 +1,4 @@
-//! What is counted where it is asked for.
+//! Statistics that must be enabled.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ fn key(number: u32) -> Vec<u8> {
     format!("key{number:05}").into_bytes()
 }
 
-/// A database with 1000 keys in a table, and its tables closed again.
+/// A database with 1000 keys in a table; no table is open.
 fn filled(options: &Options, dir: &Path) -> Db {
     let db = Db::open(options, dir).unwrap();
     for number in 0..1000 {
@@ -59,7 +59,7 @@ fn two_databases_share_one() {
     assert_eq!(two.get(b"c").unwrap(), None);
     assert_eq!((count(Ticker::KeysRead), count(Ticker::BytesRead)), (3, 4));
     assert_eq!((count(Ticker::MemtableHit), count(Ticker::MemtableMiss)), (2, 1));
-    // What is always counted is of one database.
+    // Counters that are always on belong to one database.
     assert_eq!(
         one.statistics().get(Ticker::BytesWritten) + two.statistics().get(Ticker::BytesWritten),
         count(Ticker::BytesWritten)
@@ -87,7 +87,11 @@ fn two_databases_share_one() {
     one.close().unwrap();
     two.close().unwrap();
     drop((one, two));
-    assert_eq!(count(Ticker::KeysWritten), 3, "it outlives them");
+    assert_eq!(
+        count(Ticker::KeysWritten),
+        3,
+        "the statistics outlive the databases"
+    );
 }
 
 #[test]
@@ -121,7 +125,7 @@ fn blocks_filters_and_bytes_of_gets() {
     assert_eq!(count(Ticker::GetHitL0), 1);
     let bytes = statistics.histogram_data(Histogram::BytesFromFilesPerGet);
     assert_eq!(bytes.count, 1);
-    // The data block, the index and the filter.
+    // The reads are those of the data block, the index and the filter.
     assert!((1_000..20_000).contains(&bytes.sum), "{bytes:?}");
     assert_eq!(statistics.histogram_data(Histogram::ReadBlockGetMicros).count, 1);
     assert!(statistics.histogram_data(Histogram::SstReadMicros).count >= 1);
@@ -139,7 +143,7 @@ fn blocks_filters_and_bytes_of_gets() {
     let again = statistics.histogram_data(Histogram::BytesFromFilesPerGet);
     assert_eq!((again.count, again.sum), (2, bytes.sum), "all was in memory");
 
-    // A key that is not there, and of which the filter knows.
+    // Keys that do not exist, which the filter excludes.
     let before = count(Ticker::BloomFilterUseful);
     let missing = (0..50).filter(|number| db.get(format!("key00500x{number}").as_bytes()).unwrap().is_none());
     assert_eq!(missing.count(), 50);
@@ -191,7 +195,7 @@ fn iterators_and_jobs() {
     };
     db.compact_range(&db.default_column_family(), &force, None, None)
         .unwrap();
-    // The old value, the deletion, and what it deleted.
+    // The old value, the deletion, and the deleted value are dropped.
     assert_eq!(
         (
             count(Ticker::CompactionKeyDropNewerEntry),
@@ -251,7 +255,7 @@ fn a_thread_counts_for_itself() {
     std::thread::scope(|scope| {
         let counted = scope.spawn(|| {
             db.get(&key(1)).unwrap();
-            assert_eq!(perf::context(), PerfContext::default(), "nobody asked");
+            assert_eq!(perf::context(), PerfContext::default(), "the perf level is off");
             perf::set_level(PerfLevel::EnableTime);
             db.get(&key(900)).unwrap();
             let read = perf::context();
@@ -280,7 +284,7 @@ fn a_thread_counts_for_itself() {
     });
 }
 
-/// Takes its time, and keeps everything.
+/// A slow compaction filter that keeps everything.
 struct Slow;
 
 fn pass_a_microsecond() {

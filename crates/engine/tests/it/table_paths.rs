@@ -1,4 +1,4 @@
-//! Tables in directories of their own: `db_paths` and `cf_paths`.
+//! Tables in separate directories: `db_paths` and `cf_paths`.
 
 use std::path::{Path, PathBuf};
 
@@ -58,7 +58,7 @@ fn tables_live_and_go_in_their_directories() {
     let listed = db.live_files();
     assert!(listed.iter().all(|file| file.path.exists()), "{listed:?}");
 
-    // Files that compactions replace are deleted, and so are files that an open finds in no version.
+    // Files replaced by compactions are deleted, as are files that an open finds in no version.
     db.compact_range(
         &db.default_column_family(),
         &CompactRangeOptions::default(),
@@ -85,7 +85,7 @@ fn tables_live_and_go_in_their_directories() {
     assert_eq!(db.get(b"b\x01").unwrap().as_deref(), Some(&b"short"[..]));
     db.close().unwrap();
 
-    // A copy has everything in its own directory.
+    // A copy has all files in its own directory.
     let copied = Db::open(&Options::default(), &copy).unwrap();
     let own = copied.column_family("own").unwrap();
     assert!(
@@ -96,10 +96,10 @@ fn tables_live_and_go_in_their_directories() {
     );
     copied.close().unwrap();
 
-    // With other directories the tables are not found, and nothing is lost.
+    // With other directories the tables are not found, and no file is deleted.
     let error = Db::open(&Options::default(), &path).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Corruption);
-    // Nor does a repair take them for anything but what they are.
+    // A repair finds the tables in their directories.
     std::fs::remove_file(path.join("CURRENT")).unwrap();
     Db::repair(&options, &path).unwrap();
     assert_eq!(endings(&home.join("tables")), ["sst"]);

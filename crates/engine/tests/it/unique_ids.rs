@@ -1,4 +1,4 @@
-//! The unique ids of tables: RocksDB's, in the MANIFEST, and compared when a table is opened.
+//! The unique ids of tables, as in RocksDB: recorded in the MANIFEST, and compared when a table is opened.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use vfs::{FileSystem, PosixFs};
 
 use crate::fixtures;
 
-/// The tables that the MANIFEST of the database in `dir` names and that are there: paths and recorded ids.
+/// The existing tables that the MANIFEST of the database in `dir` names: paths and recorded ids.
 fn recorded(dir: &Path) -> Vec<(PathBuf, Option<[u8; 16]>)> {
     let current = fs::read_to_string(dir.join("CURRENT")).unwrap();
     let file = PosixFs::new().open_random(&dir.join(current.trim_end()), &Default::default());
@@ -90,7 +90,7 @@ fn a_table_in_anothers_place_is_not_read() {
     assert!(id.is_some());
     assert_ne!(table(&other).1, id);
     assert_eq!(rows(one.path(), true).unwrap(), 100);
-    // The same rows, under the same number, as long to the byte.
+    // The other table has the same rows, number and length.
     let (swapped, _) = table(&other);
     assert_eq!(
         fs::metadata(&swapped).unwrap().len(),
@@ -113,7 +113,7 @@ fn a_table_in_anothers_place_is_not_read() {
             String::from_utf8_lossy(&told.stderr).into_owned() + &String::from_utf8_lossy(&told.stdout);
         assert!(told.contains("unique ID"), "{told}");
     }
-    // Nobody asked.
+    // The option is off.
     assert_eq!(rows(one.path(), false).unwrap(), 100);
     let db = Db::open(&options(false), one.path()).unwrap();
     assert!(
@@ -131,7 +131,7 @@ fn rocksdb_reads_the_ids_we_write() {
     };
     let dir = database();
     let (_, id) = recorded(dir.path()).pop().unwrap();
-    let id = id.expect("we wrote it");
+    let id = id.expect("Esker wrote it");
     let number = |at: usize| u64::from_le_bytes(id[at..at + 8].try_into().unwrap());
     let current = fs::read_to_string(dir.path().join("CURRENT")).unwrap();
     let manifest = dir.path().join(current.trim_end());

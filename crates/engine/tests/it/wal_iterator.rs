@@ -1,4 +1,4 @@
-//! Updates read back from the WALs.
+//! Reads of updates from the WALs.
 
 use esker::{
     Db, ErrorKind, FlushOptions, Operation, Options, TransactionLogIterator, WriteBatch, WriteOptions,
@@ -13,7 +13,7 @@ fn open(dir: &std::path::Path, change: impl FnOnce(&mut Options)) -> Db {
     Db::open(&options, dir).unwrap()
 }
 
-/// Sequence number and keys of each batch from where the iterator stands.
+/// The sequence number and the keys of each batch, from the iterator's position on.
 fn rest(iter: &mut TransactionLogIterator) -> Vec<(u64, Vec<String>)> {
     let mut found = Vec::new();
     while let Some((sequence, batch)) = iter.batch() {
@@ -56,11 +56,11 @@ fn batches_come_in_order_and_the_end_moves() {
             (4, vec!["d".into()]),
         ];
         assert_eq!(rest(&mut iter), all);
-        // In the middle of a batch: that batch.
+        // A sequence number within a batch finds that batch.
         assert_eq!(rest(&mut db.get_updates_since(3).unwrap()), all[1..]);
         let error = db.get_updates_since(5).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::NotFound);
-        // At the end it looks again.
+        // At the end the iterator checks for new batches.
         db.put(b"e", b"").unwrap();
         iter.next();
         assert_eq!(rest(&mut iter), [(5, vec!["e".to_owned()])]);
