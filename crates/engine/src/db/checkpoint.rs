@@ -153,7 +153,7 @@ pub(crate) fn link_or_copy(fs: &dyn FileSystem, from: &Path, to: &Path, progress
     let linked = to.with_extension("link");
     match fs.link(from, &linked) {
         Ok(()) => {
-            // Renaming one name of a file to another name of the same file does nothing.
+            // A rename between two names of one file does nothing, so the old name is removed first.
             if fs.exists(to)? {
                 fs.remove(to)?;
             }
@@ -162,8 +162,8 @@ pub(crate) fn link_or_copy(fs: &dyn FileSystem, from: &Path, to: &Path, progress
         }
         Err(error) if error.kind() == ErrorKind::NoSpace => Err(error),
         Err(_) => {
-            // The directory is on another file system. A link that exists although the call failed is
-            // removed.
+            // Linking has failed: the directory is on another file system. If the link exists nevertheless,
+            // it is removed.
             if fs.exists(&linked)? {
                 fs.remove(&linked)?;
             }

@@ -114,7 +114,7 @@ impl DbInner {
         self.end_housekeeping();
         let closed_wal = catch_or_fail(|| {
             let wal = {
-                // Then no write is in progress, and none begins.
+                // Under the write queue's lock no write is in progress, and after this no write begins.
                 let mut writer = self.writer.lock();
                 self.close_families();
                 writer.wal.take()

@@ -106,8 +106,8 @@ impl Family {
             }
             let seqno = self.published.load(Ordering::Acquire).min(super_version.visible);
             sync::point("read");
-            // If a memtable was switched in between, rows up to `seqno` may be in memtables that this super
-            // version does not have.
+            // If a memtable was switched after the super version was loaded, rows up to `seqno` may be in
+            // memtables that it does not have.
             if Arc::ptr_eq(&super_version, &self.super_version.load()) {
                 return (super_version, seqno);
             }

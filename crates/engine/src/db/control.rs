@@ -263,7 +263,7 @@ impl DbInner {
             limiter.wake();
         }
         self.low_pri_limiter.wake();
-        // Automatic recovery ends here.
+        // Wakes the thread that drives the automatic recovery, which ends now.
         self.obsolete.wake();
     }
 
@@ -302,7 +302,7 @@ impl DbInner {
         }
     }
 
-    /// Prevents the begin of any job.
+    /// Prevents jobs from beginning.
     pub(crate) fn end_background_work(&self) {
         let mut state = self.state.lock();
         state.closing = true;

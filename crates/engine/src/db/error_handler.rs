@@ -44,12 +44,12 @@ pub(crate) struct Recovery {
     pub busy: bool,
     /// The first failure during the current recovery.
     pub error: Option<Error>,
-    /// Tells whether the recovery begins automatically.
+    /// The state of the automatic recovery.
     pub automatic: Automatic,
     /// Set if a compaction had no disk space. Other compactions that need space do not begin while it is set;
     /// writes continue.
     pub soft_error: Option<Error>,
-    /// The bytes needed by the largest of the compactions that had no disk space.
+    /// The disk space in bytes needed by the largest of the compactions that had none.
     pub room: u64,
     /// Complete WALs that could not be truncated at their end: number and length.
     pub uncut_wals: Vec<(u64, u64)>,
@@ -59,15 +59,16 @@ pub(crate) struct Recovery {
     resumed: u64,
 }
 
-/// Tells whether a recovery begins automatically.
+/// The state of the automatic recovery.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Automatic {
-    /// Nothing has failed.
+    /// No recovery is needed, because nothing has failed.
     #[default]
     Idle,
-    /// All failures so far permit it.
+    /// A recovery begins automatically, because all failures so far permit it.
     Due,
-    /// A failure or a listener forbids it, or the attempts are used up. `Db::resume` may still succeed.
+    /// No recovery begins automatically: a failure or a listener forbids it, or the attempts are used up.
+    /// `Db::resume` may still succeed.
     Never,
 }
 
@@ -97,11 +98,11 @@ impl Recovery {
 /// An automatic recovery in progress. It belongs to the thread that drives it.
 pub(crate) struct AutoRecovery {
     background_error: Error,
-    /// The time of the next attempt, by the clock of the options.
+    /// The time of the next attempt to recover, by the clock of the options.
     due: Duration,
-    /// The number of failed attempts.
+    /// The number of failed attempts in this recovery.
     failed: u64,
-    /// The value of [`Recovery::resumed`] when it began.
+    /// The value of [`Recovery::resumed`] when this recovery began.
     resumed: u64,
 }
 
@@ -153,7 +154,7 @@ impl DbState {
     /// Records that a compaction had no space and needs `room` bytes. Returns false if the database has
     /// stopped writes already: then the failure is not a soft error.
     pub fn note_soft_error(&mut self, action: &str, error: &Error, room: u64) -> bool {
-        // With less free space, the compaction would fail again.
+        // The compaction would fail again with less free space than this.
         self.recovery.room = self.recovery.room.max(room);
         if self.background_error.is_some() {
             return false;
@@ -315,7 +316,7 @@ impl DbInner {
         state.end_recovery();
         self.look_again(&mut state);
         drop(state);
-        // An automatic recovery in progress ends as well.
+        // A soft error also ends the automatic recovery in progress, if there is one.
         self.obsolete.wake();
         log_line!(self.log, Info, "Successfully resumed DB");
         if !automatic {
@@ -340,7 +341,7 @@ impl DbInner {
                 .fs
                 .truncate(&filename::wal(&self.wal_dir, number), len)
             {
-                // The WAL is no longer needed.
+                // A WAL that no longer exists is not needed either.
                 Err(error) if error.kind() == ErrorKind::NotFound => {}
                 cut => cut?,
             }
@@ -364,7 +365,7 @@ impl DbInner {
         state.end_recovery();
         self.look_again(&mut state);
         drop(state);
-        // An automatic recovery in progress ends as well.
+        // The success also ends the automatic recovery in progress, if there is one.
         self.obsolete.wake();
         Ok(())
     }
@@ -413,7 +414,7 @@ impl DbInner {
         };
         if !may || !self.listeners.allow_recovery(&background_error) {
             self.state.lock().recovery.automatic = Automatic::Never;
-            // Threads that wait for compactions get the error.
+            // Threads that wait for compactions must get the error now, because none will begin.
             self.changed.notify_all();
             log_line!(
                 self.log,
@@ -468,7 +469,7 @@ impl DbInner {
             }
             let error = match state.error_to_recover() {
                 Some(error) if state.recovery.resumed == recovery.resumed => error.clone(),
-                // `Db::resume` has succeeded.
+                // `Db::resume` has succeeded meanwhile.
                 _ => return Some(None),
             };
             if state.recovery.automatic == Automatic::Never {

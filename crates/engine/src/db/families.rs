@@ -161,13 +161,14 @@ pub(crate) fn assemble(
             direct: shared.options.use_direct_reads,
             mmap: shared.options.allow_mmap_reads,
             advise_random: shared.options.advise_random_on_open,
-            // A later read would come from the disk itself, not from the page cache.
+            // With direct reads, a later read of the block would come from the disk itself, not from the page
+            // cache.
             caches_first_reads: options.table.caches_first_reads || shared.options.use_direct_reads,
             auto_readahead: options.table.auto_readahead(),
             block_protection_bytes_per_key: options.block_protection_bytes_per_key as u8,
             verify_unique_ids: shared.options.verify_sst_unique_id_in_manifest,
             metadata_caching: [false, true].map(|flushed| options.table.metadata_caching(flushed)),
-            // RocksDB's limit for tables that count as freshly flushed.
+            // RocksDB's limit for the size of tables that it treats as freshly flushed.
             largest_flushed: options.write_buffer_size / 2 * 3,
             num_levels: options.num_levels as usize,
             uncache_aggressiveness: match shared.options.allow_mmap_reads {
@@ -238,7 +239,7 @@ pub(crate) fn stored_merger(text: &str) -> Merger {
     }
 }
 
-/// An empty memtable with this order and these options.
+/// An empty memtable with this comparator and these options.
 pub(crate) fn new_memtable(cmp: &InternalComparator, options: &ColumnFamilyOptions) -> Arc<Memtable> {
     let options = MemtableOptions {
         protection_bytes_per_key: options.memtable_protection_bytes_per_key as u8,
@@ -430,7 +431,7 @@ impl DbInner {
         recorded.min_log_number_to_keep = recorded.min_log_number_to_keep.max(needed);
         family.dropped.store(true, Ordering::Release);
         if let Some(mut gone) = state.families.remove(&family.id) {
-            // The handles of the family read until the database is closed.
+            // The handles of the dropped family can read until the database is closed.
             state
                 .dropped_families
                 .retain(|dropped| dropped.strong_count() > 0);

@@ -126,8 +126,8 @@ impl DbInner {
         };
         for _ in 0..ATTEMPTS {
             let view = load();
-            // If a memtable was switched in between, rows up to that number may be in memtables that these
-            // super versions do not have.
+            // If a memtable was switched after these super versions were loaded, rows up to that sequence
+            // number may be in memtables that they do not have.
             let is_newest = |(family, super_version): (&&ColumnFamily, &Arc<SuperVersion>)| {
                 Arc::ptr_eq(super_version, &family.0.super_version.load())
             };

@@ -91,7 +91,7 @@ impl Db {
     }
 }
 
-/// The state of a key as far as memory shows: see [`Db::key_may_exist`].
+/// The result of [`Db::key_may_exist`]: the state of a key as far as memory shows it.
 #[derive(Debug)]
 pub enum KeyMayExist {
     /// The key has no value.
@@ -102,16 +102,16 @@ pub enum KeyMayExist {
     Yes(PinnedValue),
 }
 
-/// The kind of answer that a search for a key is to find.
+/// The kinds of answers that a search for a key can return.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
     /// The value; for an entity, the value of the column without a name.
     Value,
-    /// The value, except that a blob is left to the caller to read.
+    /// The value. A value in a blob file is not read: the caller gets the blob's index.
     DeferredBlob,
     /// The value, or the undecoded bytes of an entity: [`PinnedValue::entity`].
     Columns,
-    /// The value and the merge operands over it, none applied.
+    /// The value and its unmerged operands.
     Operands,
 }
 
@@ -127,12 +127,12 @@ pub(crate) struct GetContext<'a> {
     blobs: BlobRead,
     answer: Answer,
     ignores_tombstones: bool,
-    /// The answer is a blob that the caller must read.
+    /// True if the answer is a blob that the caller must read.
     has_deferred: bool,
     outcome: Option<Result<Option<PinnedValue>>>,
 }
 
-/// A value in the place where a Get found it.
+/// A value, in the block or memtable where a Get found it.
 enum Found<'a> {
     Memory(memtable::Value<'a>, &'a Arc<Memtable>),
     Table(Value<'a>),
@@ -148,7 +148,7 @@ impl Found<'_> {
 }
 
 impl<'a> GetContext<'a> {
-    /// A Get that has found nothing yet.
+    /// The state of a Get before its search.
     #[inline]
     pub fn new(family: &'a Family, user_key: &'a [u8], blobs: BlobRead) -> GetContext<'a> {
         GetContext {
@@ -189,7 +189,7 @@ impl<'a> GetContext<'a> {
         Ok(self.operands)
     }
 
-    /// The index of the deferred blob, if the answer is one.
+    /// The index of the blob, if the answer is a blob that has not been read.
     pub fn deferred_blob(&mut self) -> Option<Vec<u8>> {
         std::mem::take(&mut self.has_deferred)
             .then(|| self.operands.pop())
@@ -228,7 +228,7 @@ impl<'a> GetContext<'a> {
         }
     }
 
-    /// Ends the search: resolves the operands found over `base`.
+    /// Ends the search: merges the operands found so far over `base`.
     fn finish(&mut self, base: Base<'_>) {
         let values = &self.family.values;
         let outcome = if self.answer == Answer::Operands {
@@ -270,7 +270,7 @@ impl<'a> GetContext<'a> {
         self.outcome = Some(outcome);
     }
 
-    /// The entry under merge operands counts as the oldest operand.
+    /// The entry below the merge operands counts as the oldest operand.
     fn take_base_operand(&mut self, base: Base<'_>) -> Result<()> {
         if let Base::Entry(kind, value) = base {
             let mut plain = Vec::new();
@@ -395,7 +395,7 @@ impl DbInner {
         self.search_tables(super_version, &lookup, None, options, context)
     }
 
-    /// With `OBSERVED` it measures times, if the thread does.
+    /// The body of a Get. With `OBSERVED`, times are measured if the thread's perf level asks for it.
     pub(super) fn get_from<const OBSERVED: bool>(
         &self,
         super_version: &Arc<SuperVersion>,
@@ -448,7 +448,7 @@ impl DbInner {
         Ok(())
     }
 
-    /// Returns the answer, after all places were searched or it was found.
+    /// Returns the answer after the search.
     #[inline]
     pub(super) fn conclude(&self, mut context: GetContext<'_>) -> Result<Option<PinnedValue>> {
         if !context.done() {
@@ -738,8 +738,8 @@ pub(super) fn block_read_options(options: &ReadOptions) -> BlockReadOptions {
     }
 }
 
-/// Searches one file for the key, unless nothing in it can matter. `approached` is its table, if it was
-/// prefetched.
+/// Searches one file for the key, unless none of its entries can be relevant. `approached` is its table, if
+/// it was prefetched.
 #[inline]
 fn search_table(
     file: &Arc<FileMetadata>,
@@ -767,8 +767,8 @@ fn search_table(
     })
 }
 
-/// No entry of the file is newer than its largest sequence number: under a newer tombstone neither it nor
-/// older files need to be read. True in that case; the answer is then known.
+/// True if the range tombstone over the key is newer than every entry of the file: then neither this file nor
+/// older ones need to be read, and the answer is known.
 #[inline]
 pub(super) fn pass_over(file: &FileMetadata, context: &mut GetContext<'_>) -> bool {
     if context.covering <= file.largest_seqno {
@@ -778,7 +778,7 @@ pub(super) fn pass_over(file: &FileMetadata, context: &mut GetContext<'_>) -> bo
     true
 }
 
-/// Takes the file's range tombstones over the key into account.
+/// Adds the file's range tombstones over the key to the state of the Get.
 #[inline]
 pub(super) fn cover(
     file: &Arc<FileMetadata>,

@@ -26,9 +26,9 @@ pub struct LiveFilesStorageInfoOptions {
 pub struct LiveFileStorageInfo {
     /// The name in [`directory`](Self::directory), which also tells the kind of the file.
     pub relative_filename: String,
-    /// The directory of the file: that of the database or of the WALs.
+    /// The directory of the file: that of the database, of the WALs, or of the tables.
     pub directory: PathBuf,
-    /// The number of bytes that belong to the moment. The file may have grown since.
+    /// The size of the file in bytes at that moment. The file may have grown since.
     pub size: u64,
     /// The contents that a copy of the file must have instead of those on disk, if set.
     pub replacement_contents: Option<Vec<u8>>,
@@ -176,9 +176,10 @@ impl DbInner {
         Ok((manifest, files, wals))
     }
 
-    /// A MANIFEST with exactly this state, and the CURRENT that names it.
+    /// Encodes a MANIFEST with exactly this state, and the CURRENT that names it.
     fn manifest_files(&self, state: ManifestState) -> Result<[LiveFileStorageInfo; 2]> {
-        // The record format has one writer, which writes to files.
+        // The only writer of the record format writes to files, so the MANIFEST is written to a file system
+        // in memory.
         let fs = Arc::new(MemFs::new());
         fs.create_dir_all(&self.dir)?;
         // Uses a file number larger than all existing ones.

@@ -8,7 +8,7 @@ use vfs::FileSystem;
 
 use super::checkpoint::copy;
 
-/// The name of the directory.
+/// The name of the directory `lost`.
 pub(crate) const LOST: &str = "lost";
 
 /// The directory `lost` of one database.
@@ -28,7 +28,7 @@ impl<'a> Lost<'a> {
         Ok(Lost { fs, dir })
     }
 
-    /// The path of the directory.
+    /// The path of the directory `lost`.
     pub fn dir(&self) -> &Path {
         &self.dir
     }
@@ -41,7 +41,7 @@ impl<'a> Lost<'a> {
             if error.kind() == ErrorKind::NoSpace || !self.fs.exists(path)? {
                 return Err(error);
             }
-            // A directory of tables may be on another file system.
+            // A directory of tables may be on another file system, to which a rename fails.
             copy(self.fs, path, &to, &Progress::new())?;
             self.fs.sync_dir(&self.dir)?;
             self.fs.remove(path)?;
@@ -73,7 +73,7 @@ pub(crate) fn keep_in(fs: &dyn FileSystem, path: &Path, lost: &Path) -> Result<P
     let to = free_name(fs, lost, &name.to_string_lossy())?;
     match fs.link(path, &to) {
         Err(error) if error.kind() == ErrorKind::NoSpace => return Err(error),
-        // Some file systems have no links, and the directory may be on another one.
+        // Linking may fail because the file system has no links, or because the directory is on another one.
         Err(_) => copy(fs, path, &to, &Progress::new())?,
         Ok(()) => {}
     }

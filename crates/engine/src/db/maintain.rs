@@ -225,7 +225,7 @@ impl DbInner {
             let mut families: Vec<_> = self.index.load().by_id.values().cloned().collect();
             families.retain(|family| !family.dropped.load(Ordering::Acquire));
             match self.flush(options, &families) {
-                // The other families must be flushed nevertheless.
+                // A family was dropped meanwhile; the others must be flushed nevertheless.
                 Err(error) if error.kind() == ErrorKind::ColumnFamilyDropped => {}
                 outcome => return outcome,
             }
@@ -255,7 +255,7 @@ impl DbInner {
         pending
     }
 
-    /// Waits until those memtables are in tables, while `may` returns no error.
+    /// Waits until the memtables of `pending` are in tables, while `may` returns no error.
     pub(super) fn wait_for_flush(
         &self,
         pending: &[(u32, Arc<Memtable>)],

@@ -38,13 +38,13 @@ pub struct MemoryLedger {
 /// The memory of a block cache, by role.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CacheMemory {
-    /// The kind of the cache.
+    /// The kind of the cache: `LRUCache` or `HyperClockCache`, for instance.
     pub name: &'static str,
     /// The capacity in bytes.
     pub capacity: u64,
     /// The pinned bytes: blocks held by iterators, values and tables.
     pub pinned: u64,
-    /// The contents by role.
+    /// The bytes of the contents, by role.
     pub roles: Vec<RoleUsage>,
     /// The contents of the secondary cache, if there is one.
     pub secondary: Option<SecondaryUsage>,
@@ -140,7 +140,7 @@ impl DbInner {
             }
             let iterators = family.iterators.list();
             ledger.iterators += iterators.iter().map(|open| open.bytes as u64).sum::<u64>();
-            // A file can be part of many versions.
+            // A file can be part of many versions, and is counted once.
             let mut counted = HashSet::new();
             for super_version in family.replaced.alive().chain([family.super_version.load_full()]) {
                 for (_, file) in super_version.version.all_files() {

@@ -103,8 +103,8 @@ impl DbInner {
             }
             let seqno = self.read_seqno(&super_version, options);
             sync::point("read");
-            // Files ingested in between may hold rows up to `seqno` that this super version does not have,
-            // although it has later rows.
+            // Files ingested after the super version was loaded may hold rows up to `seqno` that it does not
+            // have, although it has later rows.
             if options.snapshot.is_some() || Arc::ptr_eq(&super_version, &family.super_version.load()) {
                 break (super_version, seqno);
             }
@@ -137,7 +137,7 @@ impl DbInner {
         }
         let mut blobs = Vec::new();
         let limit = options.value_size_soft_limit;
-        // With a size limit, the size of each blob must be known at once.
+        // With a limit for the size of all values, the size of each blob must be known at once.
         let answer = match answer {
             Answer::DeferredBlob if limit != u64::MAX => Answer::Value,
             answer => answer,
@@ -207,7 +207,7 @@ struct Underway<'a, R> {
     context: GetContext<'a>,
     lookup: &'a LookupKey,
     ahead: Ahead<'a, R>,
-    /// The current sorted run: its level, and its files that have not been searched.
+    /// The current sorted run of the key: its level, and its files that have not been searched.
     level: usize,
     files: &'a [Arc<FileMetadata>],
     stop: Option<Stop<'a>>,
@@ -217,17 +217,19 @@ struct Underway<'a, R> {
 /// The sorted runs that may hold a key, from the newest on.
 struct Ahead<'a, R> {
     runs: R,
-    /// The runs whose filters have been prefetched, and the number of them that have been taken.
+    /// The prefetched runs: those whose filters have been prefetched, their number, and the number of those
+    /// that have been taken.
     near: [Run<'a>; RUNS_AHEAD],
     len: usize,
     taken: usize,
 }
 
-/// The table at which a key stops in a wave.
+/// The table at which a key stops in a wave, and the state of its search there.
 struct Stop<'a> {
     table: OpenTable<'a>,
     approached: Approached,
-    /// The position in the table where the key must be, once known; `None` if the table does not have it.
+    /// The position in the table at which the key must be, once known; `None` if the table does not have the
+    /// key.
     located: Option<Located>,
     /// If the blocks of many tables are read together: the number of the table, and that of the key within
     /// the table.
@@ -331,7 +333,7 @@ impl<'a, R: Iterator<Item = Run<'a>>> Underway<'a, R> {
 }
 
 impl DbInner {
-    /// Looks up the keys, which are sorted, as far as blobs and errors permit.
+    /// Looks up the keys, which must be sorted. Blobs are left to the caller.
     fn get_abreast<'a, R: Iterator<Item = Run<'a>>>(
         &self,
         super_version: &SuperVersion,
@@ -430,7 +432,7 @@ fn read_blobs<K: AsRef<[u8]>>(
             Ok(BlobIndex::Blob { location, .. }) => {
                 located.push((location.file_number, location.offset, *place, index));
             }
-            // The value is in the index entry, or the entry is corrupt.
+            // The value is not in a blob file: it is in the index entry, or the entry is corrupt.
             _ => located.push((0, 0, *place, index)),
         }
     }
@@ -443,10 +445,10 @@ fn read_blobs<K: AsRef<[u8]>>(
     }
 }
 
-/// The blocks held of a table for its keys.
+/// The blocks of a table that are held for the keys looked up in it.
 enum Held {
     Blocks(HeldBlocks),
-    /// For a table whose index is in the cache: the results of the index lookups too.
+    /// The blocks and the results of the index lookups, for a table whose index is in the cache.
     Lookups(HeldLookups),
 }
 

@@ -79,7 +79,8 @@ impl Db {
         for _ in 0..READ_ONLY_ATTEMPTS {
             let before = Moment::of(options, path)?;
             match open(options, path, true) {
-                // Files that the writer has replaced meanwhile are missing.
+                // An error about a missing file is retried if the MANIFEST has changed: its writer has
+                // replaced the file meanwhile.
                 Err(error) if error.kind() == ErrorKind::TryAgain || before != Moment::of(options, path)? => {
                     changed = Some(error);
                 }
@@ -166,7 +167,7 @@ pub(crate) fn of_family(name: &str) -> String {
     format!("options of column family {name}")
 }
 
-/// The impossible or unsupported options of a family.
+/// The impossible or unsupported options of a family, each with its reason.
 pub(crate) fn wrong_with(options: &ColumnFamilyOptions) -> Wrong {
     let mut wrong = Wrong::default();
     wrong.take(options.check());
@@ -368,7 +369,7 @@ fn open_existing(
         inner: Arc::new(inner),
     }));
     let inner = &db.0.inner;
-    // The database exists at this point, so it closes as it does after every error.
+    // The database object exists at this point, so that an error closes it as usual.
     catch_or_fail(|| {
         if read_only {
             inner.recover_read_only(&moment)?;
@@ -404,10 +405,10 @@ pub(crate) struct Moment {
 const TELLING: u64 = 1024;
 
 impl Moment {
-    /// Reads the current state.
+    /// Reads CURRENT and the ends of the MANIFEST.
     ///
     /// # Errors
-    /// Those of the file system: without reading, a change cannot be excluded.
+    /// Those of the file system: if the files cannot be read, a change cannot be excluded.
     pub fn of(options: &Options, dir: &Path) -> Result<Moment> {
         let fs = &*options.fs;
         let current = if_there(fs.read_file(&filename::current(dir)))?;
@@ -433,7 +434,7 @@ impl Moment {
     }
 }
 
-/// `None` if the file does not exist.
+/// The result, or `None` if the file does not exist.
 fn if_there<T>(result: Result<T>) -> Result<Option<T>> {
     match result {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
@@ -441,8 +442,8 @@ fn if_there<T>(result: Result<T>) -> Result<Option<T>> {
     }
 }
 
-/// Creates a directory and its parents, and makes their names durable: a database that was promised to be
-/// durable must be found again.
+/// Creates a directory and its missing parents, and makes their names durable: after a crash, a durable
+/// database must still be found under its path.
 pub(crate) fn create_dir(fs: &dyn FileSystem, dir: &Path) -> Result<()> {
     let above = |dir: &Path| match dir.parent() {
         Some(above) if !above.as_os_str().is_empty() => above.to_path_buf(),
@@ -456,12 +457,13 @@ pub(crate) fn create_dir(fs: &dyn FileSystem, dir: &Path) -> Result<()> {
         missing.push(above(dir));
     }
     fs.create_dir_all(dir)?;
-    // If the directory existed, the process that created it may have crashed before the sync.
+    // The directory exists, but the process that created it may have crashed before it synced the parent.
     if missing.is_empty() && !fs.exists(&filename::current(dir))? {
         missing.extend(dir.parent().map(|_| above(dir)));
     }
     missing.iter().try_for_each(|above| match fs.sync_dir(above) {
-        // A directory may be searchable but not readable, and then cannot be opened.
+        // A parent directory may permit access to its files and not to its list of names: then it cannot be
+        // opened for a sync.
         Err(error) if is_denied(&error) => Ok(()),
         result => result,
     })
@@ -606,8 +608,8 @@ pub(crate) fn parse_current(text: &[u8]) -> Result<String> {
     }
 }
 
-/// The order of a family: the built-in comparator it was written with, or the comparator in the options if it
-/// has the recorded name.
+/// The comparator of a family: the built-in one it was written with, or the one in the options if it has the
+/// recorded name.
 pub(crate) fn comparator_for(
     options: &Options,
     family: &str,
@@ -621,8 +623,8 @@ pub(crate) fn comparator_for(
     match recorded {
         None => Ok(given.clone()),
         Some(recorded) if recorded == given.name() => Ok(given.clone()),
-        // Bytewise is the default of the options, so a built-in comparator recorded in the MANIFEST takes
-        // precedence.
+        // Options without a comparator have the bytewise one, so a built-in comparator recorded in the
+        // MANIFEST takes precedence over it.
         Some(recorded) if named.is_none_or(|named| named.comparator == UserComparator::Bytewise) => {
             UserComparator::builtin(recorded).ok_or_else(|| mismatch(family, recorded, given))
         }
@@ -762,7 +764,7 @@ pub(crate) fn assemble_db(
         Some(db_id) => db_id,
         None => read_identity(&*fs, dir)?.unwrap_or_else(new_db_id),
     };
-    // A read-only database flushes nothing.
+    // A read-only database has no share of a write buffer manager, because it flushes nothing.
     let manager = match (&options.write_buffer_manager, options.db_write_buffer_size) {
         _ if read_only => None,
         (Some(manager), _) => Some(manager.clone()),

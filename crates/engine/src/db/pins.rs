@@ -59,9 +59,9 @@ pub struct Pins {
     pub file_deletions: Vec<FileDeletionsHold>,
     /// The number of files that would have been deleted otherwise.
     pub files_waiting: usize,
-    /// The bytes of flushed memtables that are still held.
+    /// The bytes of flushed memtables that readers still hold.
     pub memtable_bytes: u64,
-    /// The bytes of tables that are only part of versions that were replaced and are still read.
+    /// The bytes of tables that are not in the current version, but in an older one that is still read.
     pub file_bytes: u64,
 }
 

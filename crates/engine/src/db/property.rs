@@ -130,22 +130,25 @@ impl Db {
         version.blob_files().values().map(blob_file).collect()
     }
 
-    /// Returns a property of `family` or of the database as text, by RocksDB's name; `None` if the property
-    /// does not exist.
+    /// Returns a property of `family` or of the database as text, by its name; `None` if the property does
+    /// not exist. The names are RocksDB's, and some of Esker's:
     ///
-    /// These are `rocksdb.num-files-at-level<N>`, `rocksdb.live-sst-files-size-at-temperature<N>`,
-    /// `rocksdb.stats`, `rocksdb.cfstats`, `rocksdb.cf-file-histogram`, `esker.write-cost` (the cost of
-    /// flushes and compactions), `rocksdb.cf-write-stall-stats`, `rocksdb.db-write-stall-stats`,
-    /// `rocksdb.aggregated-table-properties`, the same `-at-level<N>`,
-    /// `rocksdb.compression-ratio-at-level<N>` (these open tables that are not open; `None` if that fails),
-    /// `esker.pins` (see [`Db::pins`]), `esker.memory` (see [`Db::memory`]), `esker.verify` (the progress of
-    /// the background verification of files), `rocksdb.sstables`, `rocksdb.levelstats`, `rocksdb.blob-stats`,
-    /// `rocksdb.options-statistics`, `rocksdb.block-cache-entry-stats` (and `fast-`, which is the same, since
-    /// counting is cheap), as a number `esker.block-cache-usage-of-family` (the bytes of the block cache that
-    /// `family` uses, if several families share it), and the numbers of [`property_int`](Db::property_int). A
-    /// secondary or follower also has `esker.secondary`, its progress, and as numbers
-    /// `esker.secondary-sequence-number` and `esker.secondary-age-micros`, the time since its data was up to
-    /// date.
+    /// * about files: `rocksdb.num-files-at-level<N>`, `rocksdb.live-sst-files-size-at-temperature<N>`,
+    ///   `rocksdb.sstables`, `rocksdb.levelstats`, `rocksdb.blob-stats`
+    /// * about work: `rocksdb.stats`, `rocksdb.cfstats`, `rocksdb.cf-file-histogram`,
+    ///   `rocksdb.cf-write-stall-stats`, `rocksdb.db-write-stall-stats`, `rocksdb.options-statistics`,
+    ///   `esker.write-cost` (the cost of flushes and compactions), `esker.verify` (the progress of the
+    ///   background verification of files)
+    /// * about tables: `rocksdb.aggregated-table-properties`, the same with `-at-level<N>`,
+    ///   `rocksdb.compression-ratio-at-level<N>`. These open tables that are not open; `None` if that fails.
+    /// * about memory: `rocksdb.block-cache-entry-stats` (and `rocksdb.fast-block-cache-entry-stats`, which
+    ///   is the same, since counting is cheap), `esker.memory` (see [`Db::memory`]), `esker.pins` (see
+    ///   [`Db::pins`]), and as a number `esker.block-cache-usage-of-family` (the bytes of the block cache
+    ///   that `family` uses, if several families share it)
+    /// * the progress of a secondary or follower: `esker.secondary`, and as numbers
+    ///   `esker.secondary-sequence-number` and `esker.secondary-age-micros` (the time since its data was up
+    ///   to date)
+    /// * the numbers of [`property_int`](Db::property_int), as text
     pub fn property(&self, family: &ColumnFamily, name: &str) -> Option<String> {
         let inner = self.inner();
         if inner.is_closed() {
@@ -303,7 +306,7 @@ fn live_file(family: &Family, level: usize, file: &FileMetadata) -> LiveFile {
 /// Totals of the blob files of a version.
 pub(crate) struct BlobStats {
     files: usize,
-    /// The bytes of the files.
+    /// The bytes of all blob files of the version.
     pub file_size: u64,
     /// The bytes of records that no table refers to.
     pub garbage_size: u64,

@@ -38,7 +38,7 @@ impl DbInner {
         };
         let own = state.families.get(&family.id);
         Some(match name {
-            // Flushed memtables are released at once: none is kept for transactions.
+            // Flushed memtables are not kept in memory for transactions, so there are none to count.
             "num-immutable-mem-table-flushed" => 0,
             "num-immutable-mem-table" => own?.immutable.len() as u64,
             "mem-table-flush-pending" => u64::from(own?.wants_flush()),

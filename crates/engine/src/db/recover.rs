@@ -57,7 +57,7 @@ pub(crate) const RECOVERY_JOB: u64 = 1;
 struct Replayed {
     /// The sequence number that the next batch must have; `None` before the first batch.
     next_seqno: Option<SeqNo>,
-    /// The highest sequence number so far.
+    /// The highest sequence number read so far.
     last_seqno: SeqNo,
     /// The WAL at whose damage the replay stopped, and the error, until a later WAL is found to continue
     /// without a gap.
@@ -216,19 +216,21 @@ impl DbInner {
                 .try_for_each(|own| self.hold_files(&own.family, &own.version))
                 .map_err(gone)?;
         }
-        // Every file that the MANIFEST needs is open now, and stays readable even if its name is removed.
+        // Every file that the MANIFEST needs is open now, and stays readable even if it is deleted.
         if *moment != Moment::of(&self.options, &self.dir)? {
             return Err(Error::new(ErrorKind::TryAgain, "the MANIFEST has changed").in_file(&self.dir));
         }
         let replayed = self.replay(wals, Some(moment))?;
         self.tell_of_large_rows(&replayed.large.rows, |_| RowTooLargeOutcome::PassedOver);
-        // A WAL is renamed before it is overwritten.
+        // A recycled WAL is renamed before it is overwritten, so a WAL that still has its name was read
+        // intact.
         for &number in &replayed.recycled {
             if !self.options.fs.exists(&filename::wal(&self.wal_dir, number))? {
                 return Err(Error::new(ErrorKind::TryAgain, "a WAL was written over").in_file(&self.dir));
             }
         }
-        // A family that was created or dropped meanwhile was so before some of the rows.
+        // A family that was created or dropped during the recovery was so before some of the rows, so the
+        // rows may be incomplete.
         if *moment != Moment::of(&self.options, &self.dir)? {
             let (_, now) = read_manifest(&self.options, &self.dir)?;
             if !self.families_are_those_of(&now) {
@@ -335,8 +337,8 @@ impl DbInner {
         Ok(replayed)
     }
 
-    /// Makes the WALs of a former process durable that stay in use: rows that this process syncs later must
-    /// not survive without them.
+    /// Syncs the WALs of a former process that stay in use: rows that this process syncs later must not
+    /// survive a crash without the rows before them.
     fn sync_wals(&self, wals: &[u64]) -> Result<()> {
         let fs = &*self.options.fs;
         wals.iter()
@@ -365,7 +367,7 @@ impl DbInner {
         let mut state = self.state.lock();
         let mut checked_timestamps = 0;
         let mut record = Vec::new();
-        // The end of the last replayed record.
+        // The offset at which the last replayed record ends.
         let mut end = 0;
         let mut dropped = LiveDropped::default();
         loop {
@@ -389,7 +391,8 @@ impl DbInner {
             let operations = Operations::new(&record)?;
             let (seqno, count) = (operations.sequence(), u64::from(operations.promised()));
             let hole = reader.unused_before() > LONGEST_FILL && replayed.next_seqno != Some(seqno);
-            // The hole may have been filled during the read, because later bytes were read later.
+            // A hole in a live WAL may have been filled during the read, since the bytes after it were read
+            // later: read it again.
             if hole && live.is_some() && !dropped.was_read_again(end) {
                 dropped.read_again(&mut reader, end);
                 continue;
@@ -484,7 +487,8 @@ impl DbInner {
                 let error = Error::corruption(format!("Sequence number {next} after a commit is too large"));
                 return Err(in_wal(error, offset));
             }
-            // A memtable is flushed below, which needs as much memory again as its longest row.
+            // A memtable may be flushed below, which needs as much memory again as its longest row: free the
+            // long record first.
             if record.len() > LONG_RECORD {
                 record = Vec::new();
             }
@@ -549,7 +553,7 @@ impl DbInner {
         let behind = path.file_name().unwrap_or_default().to_string_lossy();
         let error = missing_wal(missing, &behind).in_file(&gone);
         if live && self.options.fs.exists(&gone)? {
-            // The WAL was created while the directory was listed.
+            // The missing WAL exists now: it was created while the directory was listed.
             return Err(error.with_kind(ErrorKind::TryAgain));
         }
         let mode = self.options.wal_recovery_mode;
@@ -594,8 +598,8 @@ impl DbInner {
     }
 
     /// Inserts a batch of WAL `number` into the memtables of the families that need it, without rows that are
-    /// too large. Rows of a section count as rows of the WAL that commits it, because the commit put them
-    /// into a memtable.
+    /// too large. Rows of a prepared section count as rows of the WAL that commits it, because the commit put
+    /// them into a memtable.
     fn replay_batch(
         &self,
         state: &mut DbState,
@@ -687,7 +691,7 @@ impl DbInner {
         Ok(())
     }
 
-    /// Creates a WAL for appending, or reuses the WAL `recycled`, which is no longer needed. Its first row
+    /// Creates a WAL for appending, or recycles the WAL `recycled`, which is no longer needed. Its first row
     /// will have sequence number `sequence`.
     pub(crate) fn create_wal(
         &self,
@@ -737,7 +741,7 @@ impl DbInner {
         let may_hold_rows = |path: &PathBuf| {
             let name = path.file_name().and_then(|name| name.to_str());
             match name.and_then(filename::parse) {
-                // The rows of WALs that were read are in tables.
+                // A WAL that was replayed is not moved, because its rows are in tables.
                 Some(FileKind::Wal(number)) => !replayed.wals.contains(&number),
                 Some(FileKind::Table(_) | FileKind::Blob(_)) => torn.is_some(),
                 _ => false,
@@ -791,12 +795,13 @@ impl DbInner {
             let has_tables = dir == &self.dir || others.contains(dir);
             for name in fs.list(dir)? {
                 let needed = match filename::parse(&name) {
-                    // WALs outside the WAL directory were not read.
+                    // A WAL outside the WAL directory was not read, so it is kept.
                     Some(FileKind::Wal(_)) if dir != &self.wal_dir => true,
                     Some(FileKind::Wal(number)) => wals.iter().any(|wal| wal.number == number),
                     Some(FileKind::Table(number)) if has_tables => tables.contains(&number),
                     Some(FileKind::Blob(number)) if has_tables => blobs.contains(&number),
-                    // Other files in a directory of WALs or tables do not belong to the database.
+                    // Other files in a directory of WALs or tables do not belong to the database and are
+                    // kept.
                     _ if dir != &self.dir => dir != &self.wal_dir || name != wal_dir::TEMPORARY,
                     Some(FileKind::Manifest(number)) => number == manifest,
                     Some(FileKind::Temp) => false,

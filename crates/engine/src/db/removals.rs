@@ -19,7 +19,7 @@ use base::{MAX_SEQNO, SeqNo, UserComparator};
 /// transactions fail that need not.
 const MOST: usize = 64;
 
-/// The notes of one family.
+/// The notes about removed key ranges of one family.
 #[derive(Default)]
 pub(crate) struct Removals {
     notes: Mutex<Vec<Note>>,
@@ -63,7 +63,7 @@ impl KeyRange {
     }
 }
 
-/// True if `key` is not beyond `end`.
+/// True if `key` is before `end`, or is an inclusive `end`.
 pub(crate) fn is_within(user: &UserComparator, key: &[u8], end: Bound<&[u8]>) -> bool {
     match end {
         Bound::Unbounded => true,
@@ -93,9 +93,9 @@ impl Removals {
         self.len.store(notes.len(), Ordering::Release);
     }
 
-    /// Ends a removal that [`begin`](Self::begin) has noted: reads at `seqno` or later do not find the rows
-    /// of `range`. `None` if the rows have stayed. If two notes for the same range are pending, either may
-    /// get the number.
+    /// Ends a removal that [`begin`](Self::begin) has noted. With `seqno`, reads at that number or later do
+    /// not find the rows of `range`; with `None`, the rows have stayed. If two notes for the same range are
+    /// pending, either may get the number.
     pub fn end(&self, range: &KeyRange, seqno: Option<SeqNo>) {
         let mut notes = self.notes.lock();
         let pending = |note: &Note| {
@@ -174,7 +174,7 @@ mod tests {
         assert_eq!(newest_in(None, Bound::Included(b"b")), 7);
         assert_eq!(newest_in(Some(b"d"), Bound::Unbounded), 7);
         assert_eq!(newest_in(Some(b"e"), Bound::Unbounded), 0);
-        // A failed removal leaves no note.
+        // A failed removal must leave no note.
         removals.begin(range("x", "y"), 0);
         removals.end(&range("x", "y"), None);
         assert_eq!(removals.newest_of(&user, b"x"), 0);

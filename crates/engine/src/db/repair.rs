@@ -70,7 +70,7 @@ pub struct RepairedTable {
 pub struct LostFile {
     /// Its path after the repair.
     pub path: PathBuf,
-    /// The reason.
+    /// The reason why the file, or part of it, could not be used.
     pub error: Error,
 }
 
@@ -329,7 +329,8 @@ impl Repair<'_> {
             self.progress.check()?;
             let size = self.options.fs.size(path)?;
             match scan::scan(self.options, path, number, None) {
-                // A table of an unfinished repair is not used: the WALs with its rows still exist.
+                // A table of an unfinished earlier repair is not used: the WALs with its rows still exist,
+                // and are replayed again.
                 Ok(table)
                     if interrupted.is_some_and(|note| {
                         !note.was_finished(&files.wals) && table.session_id == note.session_id.as_bytes()
@@ -613,7 +614,7 @@ impl Repair<'_> {
     ) -> ManifestState {
         let highest = families.keys().max().copied().max(self.highest_family);
         ManifestState {
-            // A used id is not reused: rows of that family may still exist.
+            // An id of a dropped family must not be reused: rows of that family may still exist.
             max_column_family: highest.unwrap_or(0).max(self.recorded.max_column_family),
             families,
             db_id: self.recorded.db_id.clone(),

@@ -76,7 +76,7 @@ struct Reading {
     /// The families created so far, by id.
     families: BTreeMap<u32, Arc<Family>>,
     wals: FollowedWals,
-    /// True if everything read so far is installed.
+    /// True if everything that was read so far is installed for readers.
     installed: bool,
 }
 
@@ -311,12 +311,13 @@ impl DbInner {
                 Ok(Attempt::Done) => return Ok(()),
                 Ok(Attempt::Changed(error)) => last = Some(error),
                 Err(error) => {
-                    // New memtables, which have no readers yet, may contain part of a batch.
+                    // New memtables, which have no readers yet, may contain part of a batch, so the WALs are
+                    // read again.
                     reading.wals.forget();
                     if moment == Moment::of(&self.options, &self.dir)? {
                         return Err(error);
                     }
-                    // Files that the primary has replaced meanwhile are missing.
+                    // If the MANIFEST has changed, the primary may have replaced the missing file: try again.
                     last = Some(error);
                 }
             }
@@ -364,7 +365,7 @@ impl DbInner {
             Read::Nothing | Read::Rows => {}
             Read::Changed(error) => return Ok(Attempt::Changed(error)),
         }
-        // A family that was created or dropped meanwhile was so before some of the rows.
+        // A family that was created or dropped during the catch-up was so before some of the rows.
         if !still()? {
             let now = reading.manifest.read(&self.options, &self.dir)?;
             if !now.has_families_of(state) {
@@ -426,7 +427,7 @@ impl DbInner {
     /// The numbers of the existing WALs that may have rows of no table in `state`, in ascending order.
     fn wals_of(&self, state: &ManifestState) -> Result<Vec<u64>> {
         let oldest = match self.options.allow_2pc {
-            // A section may be in a WAL of which no family needs a row.
+            // A prepared section may be in a WAL of which no family needs a row.
             true => state.min_log_number_to_keep,
             false => state.oldest_needed_wal(),
         };
@@ -561,7 +562,7 @@ impl DbInner {
                 if state.closing {
                     return;
                 }
-                // The error is in the status.
+                // The error of a failed catch-up is in the status.
                 if MutexGuard::unlocked(&mut state, || self.catch_up()).is_ok() {
                     break;
                 }

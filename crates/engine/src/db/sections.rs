@@ -1,5 +1,5 @@
-//! The order in which a replay applies rows of WALs: at once, or in prepared sections that a later record
-//! commits.
+//! The order in which a replay applies rows of WALs: at once, or in *prepared sections*, the rows of
+//! transactions in two-phase commit, which a later record commits.
 //!
 //! A section uses no sequence numbers where it is written. Its rows get the numbers after the marker that
 //! commits it, so the number of sequence numbers that a record uses is known only after it has been decoded.
@@ -16,10 +16,10 @@ use crate::write::batch::{Operation, Operations, WriteBatch};
 /// The outcome of applying a record.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Applied {
-    /// The sequence number after its last row.
+    /// The sequence number after the last row of the record.
     pub next: SeqNo,
-    /// True if it commits a section that was not found, because its WAL was deleted after all its rows were
-    /// in tables. Those rows had the numbers from `next` on.
+    /// True if the record commits a section that was not found, because its WAL was deleted after all its
+    /// rows were in tables. Those rows had the numbers from `next` on.
     pub ends_open: bool,
 }
 
@@ -41,7 +41,7 @@ impl Sections {
         }
     }
 
-    /// Creates an empty set with the same rule for refusing sections.
+    /// Creates an empty set that refuses sections if this one does.
     pub fn none_yet(&self) -> Sections {
         Sections::new(!self.refused)
     }
@@ -143,7 +143,7 @@ impl DbInner {
             let state = self.state.lock();
             state.recorded.min_log_number_to_keep..state.oldest_recorded_wal()
         };
-        // The MANIFEST of a database that was never flushed does not record it.
+        // The MANIFEST of a database that was never flushed does not record the oldest WAL.
         if unread.start == 0 || unread.is_empty() {
             return Ok(());
         }
@@ -186,9 +186,9 @@ impl DbInner {
     }
 }
 
-/// A section that has begun.
+/// A section whose end has not been read yet.
 struct Begun<'a> {
-    /// The bytes after its beginning.
+    /// The bytes of the record after the beginning of the section.
     rest: &'a [u8],
     count: u32,
 }
@@ -271,7 +271,7 @@ mod tests {
             [(9, b"own".to_vec()), (10, b"a".to_vec()), (11, b"b".to_vec())]
         );
         assert!(applied.next == 12 && !applied.ends_open && sections.is_empty());
-        // The WAL of this section was deleted along with its rows.
+        // The WAL of the committed section was deleted along with its rows.
         let (rows, applied) = rows_of(&mut sections, &marked(b"\x0b\x01x", 20));
         assert_eq!((rows.len(), applied.next, applied.ends_open), (1, 21, true));
     }

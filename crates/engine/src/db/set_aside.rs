@@ -116,7 +116,7 @@ impl DbInner {
         fs.create_dir_all(&lost)?;
         for &wal in &wals {
             let path = filename::wal(&self.wal_dir, wal);
-            // A process that crashed may not have synced it.
+            // A process that crashed may not have synced the WAL.
             fs.sync_file(&path)?;
             keep_in(fs, &path, &lost)?;
         }

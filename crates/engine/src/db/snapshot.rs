@@ -28,8 +28,8 @@ pub(crate) struct SnapshotList {
 /// A gate that can be closed to prevent new snapshots.
 #[derive(Default)]
 struct Gate {
-    /// Read with a part locked. A thread that sets it and then locks each part once knows that no other
-    /// thread is between this check and the end of taking a snapshot.
+    /// True while new snapshots are prevented; read with a part locked. A thread that sets it and then locks
+    /// each part once knows that no other thread is between this check and the end of taking a snapshot.
     closed: AtomicBool,
     /// Held while the gate is opened, and by threads that wait for that.
     opening: Mutex<()>,
@@ -51,11 +51,12 @@ impl Drop for ClosedGate<'_> {
 #[derive(Default)]
 struct Part {
     moments: Mutex<Moments>,
-    /// The oldest snapshot was released.
+    /// True if the oldest snapshot was released.
     released: AtomicBool,
 }
 
-/// In ascending order, because snapshots are taken of the newest state. The first and the last one are held.
+/// The entries in ascending order, because snapshots are taken of the newest state. The first and the last
+/// one have holders.
 #[derive(Default)]
 struct Moments(VecDeque<Moment>);
 
@@ -63,7 +64,7 @@ struct Moments(VecDeque<Moment>);
 #[derive(Clone, Copy)]
 struct Moment {
     seqno: SeqNo,
-    /// The number of snapshots; 0 only between others that are held.
+    /// The number of holders. It can be 0 only for entries between others that have holders.
     holders: usize,
     since: Duration,
 }
@@ -110,7 +111,7 @@ impl Moments {
         while moments.front().is_some_and(|first| first.holders == 0) {
             moments.pop_front();
         }
-        // After one that is held for long, others are taken and released.
+        // Some snapshots are held while many newer ones are taken and released.
         if moments.len() == moments.capacity() {
             moments.retain(|moment| moment.holders > 0);
             let room = moments.len() + 16;
@@ -254,16 +255,16 @@ fn held(part: &Arc<Part>, seqno: SeqNo, view: Option<Arc<View>>, handle: Option<
 
 struct Held {
     seqno: SeqNo,
-    /// The part that lists it.
+    /// The part of the snapshot list that contains this snapshot.
     part: Arc<Part>,
-    /// The super versions that it reads, in a secondary.
+    /// The super versions that the snapshot reads, in a secondary.
     view: Option<Arc<View>>,
-    /// Keeps the database open. The last field, so that the snapshot is released before the database may
-    /// close.
+    /// The handle that keeps the database open. It is the last field, so that the snapshot is released before
+    /// the database may close.
     _handle: Option<Arc<Handle>>,
 }
 
-/// All families at one moment.
+/// The super versions of all families at one moment.
 #[derive(Default)]
 pub(crate) struct View {
     /// The sequence number of its last row.
@@ -353,7 +354,7 @@ mod tests {
             .collect();
         assert_eq!(pins, [(5, 1), (6, 2), (7, 1)]);
         assert!(!list.take_released());
-        // Released by another thread than the one that took it.
+        // The snapshot is released by another thread than the one that took it.
         held.remove(0);
         assert!(list.take_released() && !list.take_released());
         assert_eq!(list.oldest_or(&published), 6);
@@ -421,7 +422,7 @@ mod tests {
     #[test]
     fn nobody_takes_a_snapshot_while_the_gate_is_closed() {
         let list = SnapshotList::new(Arc::new(ManualClock::default()));
-        // The number is odd while a change is half done.
+        // The number is odd while a change is only half done.
         let published = AtomicU64::new(0);
         let taken = |snapshot: &Snapshot| assert_eq!(snapshot.sequence_number() % 2, 0);
         beside_takers(&list, &published, taken, || {

@@ -38,14 +38,14 @@ pub(crate) struct DbState {
     pub first_own_wal: u64,
     /// The first failure of a write, a sync or a background job. While it is set nothing is written.
     pub background_error: Option<Error>,
-    /// Every failure so far can be retried: the contents of every file are known.
+    /// True if every failure so far can be retried: the contents of every file are known.
     pub resumable: bool,
     /// The progress of the recovery from `background_error`.
     pub recovery: Recovery,
-    /// A change of the MANIFEST, or its replacement, has failed: its contents are unknown until another
-    /// MANIFEST replaces it.
+    /// True if a change of the MANIFEST, or its replacement, has failed: its contents are unknown until
+    /// another MANIFEST replaces it.
     pub manifest_in_doubt: bool,
-    /// The files that only such a failed change names.
+    /// The files that are named only by a failed change of the MANIFEST.
     pub files_in_doubt: Vec<PathBuf>,
     /// True while a thread writes the MANIFEST, which happens without the mutex; only that thread changes
     /// versions meanwhile.
@@ -54,10 +54,11 @@ pub(crate) struct DbState {
     pub running_flushes: usize,
     /// The number of running compactions.
     pub running_compactions: usize,
-    /// True once a close has begun: nothing is written and no compaction begins, while rows without WAL are
-    /// flushed.
+    /// True once a close has begun: user writes are refused and no compaction begins, while rows without a
+    /// WAL are flushed.
     pub shutting_down: bool,
-    /// True once those rows are flushed: no job begins. Only then does background work end.
+    /// True once the close has flushed the rows without a WAL: no job begins any more, and background work
+    /// ends.
     pub closing: bool,
     /// The progress of a close.
     pub close: Close,
@@ -71,28 +72,28 @@ pub(crate) struct DbState {
     pub manual_disabled: usize,
     /// The number of manual compactions that run or wait for their turn.
     pub running_manual: usize,
-    /// A manual compaction requires to run alone: no other compaction begins.
+    /// True if a manual compaction must run alone: no other compaction begins.
     pub manual_alone: bool,
-    /// Begun and ended stalls that listeners were not notified of yet, in order.
+    /// The begins and ends of stalls that listeners have not been notified of yet, in order.
     pub stall_events: Vec<Event>,
-    /// Writers that wait for memory shared with other databases.
+    /// The writers that wait for memory shared with other databases.
     pub memory_stall: Waiting,
-    /// Writers and ingestions that wait for the WAL to be unlocked.
+    /// The writers and ingestions that wait for the WAL to be unlocked.
     pub wal_lock_stall: Waiting,
-    /// The waits of low-priority writes since they are slowed, and the family that is the reason; `None`
-    /// while that was not reported.
+    /// The waits of low-priority writes since they are slowed, and the family that is the cause; `None` until
+    /// the slowdown is reported.
     pub low_pri_stall: Option<(u32, StallTotal)>,
-    /// The prepared and outstanding sections of WALs, by name.
+    /// The outstanding prepared sections (transactions without a commit or rollback) in WALs, by name.
     pub sections: BTreeMap<Vec<u8>, PreparedSection>,
-    /// A WAL of this session has marks of transactions.
+    /// True if a WAL of this session has markers of two-phase transactions.
     pub marked: bool,
-    /// The database was opened with `atomic_flush`: each flush includes all families.
+    /// True if the database was opened with `atomic_flush`: each flush includes all families.
     pub atomic_flush: bool,
-    /// Families that a user wants flushed together in a database without `atomic_flush`. None of them is
+    /// The families that a user wants flushed together in a database without `atomic_flush`. None of them is
     /// flushed alone meanwhile.
     pub flush_groups: Vec<FlushGroup>,
-    /// The database was opened with `allow_2pc`: recovery reads every WAL that may hold a section, even if no
-    /// family needs its rows.
+    /// True if the database was opened with `allow_2pc`: recovery reads every WAL that may have a prepared
+    /// section, even if no family needs its rows.
     pub two_phase: bool,
 }
 
@@ -120,22 +121,22 @@ impl Waiting {
     }
 }
 
-/// Families that are flushed together once.
+/// A set of families that are flushed together once.
 #[derive(Debug)]
 pub(crate) struct FlushGroup {
     pub families: Vec<u32>,
-    /// The memtables of the families are immutable.
+    /// True once the memtables of the families are immutable.
     pub switched: bool,
 }
 
-/// The data of a MANIFEST besides its files.
+/// The data of a MANIFEST that is not about files.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Recorded {
     /// The database's id.
     pub db_id: Option<String>,
-    /// No WAL with a lower number is needed, whatever the families record.
+    /// The lowest number of a WAL that may be needed, whatever the families record.
     pub min_log_number_to_keep: u64,
-    /// Fields of later RocksDB releases.
+    /// Unknown fields, written by later RocksDB releases.
     pub unknown_fields: BTreeMap<u32, Box<[u8]>>,
 }
 
@@ -143,7 +144,7 @@ pub(crate) struct Recorded {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LiveWal {
     pub number: u64,
-    /// The size in bytes, set once it is no longer written to.
+    /// The size of the WAL in bytes, set once it is no longer written to.
     pub size: u64,
 }
 
@@ -157,31 +158,31 @@ pub(crate) struct FamilyState {
     pub immutable: VecDeque<Immutable>,
     /// Flushed memtables that readers may still hold.
     pub retired: Vec<Weak<Memtable>>,
-    /// The reason to flush the immutable memtables, however few, if there is one.
+    /// The reason for flushing the immutable memtables even if they are few; `None` if there is none.
     pub flush_requested: Option<FlushReason>,
     /// The log number in the MANIFEST: WALs with lower numbers hold no unflushed row of this family.
     pub log_number: u64,
-    /// True if its files include timestamps.
+    /// True if the tables of the family include user-defined timestamps.
     pub persist_user_defined_timestamps: bool,
-    /// Versions of keys older than this timestamp may have been dropped; empty if none are.
+    /// The timestamp below which versions of keys may have been dropped; empty if none have been.
     pub full_history_ts_low: Box<[u8]>,
     /// The stall of writes caused by the family's files.
     pub stall: StallCondition,
-    /// Compactions are behind, though writes may not be delayed yet.
+    /// True if compactions are behind, even if writes are not delayed yet.
     pub behind: bool,
-    /// The rate at which compactions empty L0.
+    /// The measured rate at which compactions empty L0.
     pub drain: Drain,
-    /// The compaction that does so now.
+    /// The running compaction that empties L0.
     pub l0_work: Option<Work>,
     /// The waits of writers, in number and microseconds, since the stall last changed.
     pub stalled: StallTotal,
-    /// Writers wait for a flush to make room for another memtable.
+    /// True if writers wait for a flush to make room for another memtable.
     pub memtables_stall: bool,
     /// The estimated bytes that compactions must rewrite until every level is within its target size.
     pub pending_compaction_bytes: u64,
     /// The score of the level most in need of compaction, at the last check.
     pub compaction_score: f64,
-    /// A level is too large, and a compaction for it may be found.
+    /// True if a level is too large, so that a compaction may be found.
     pub compaction_due: bool,
     /// The running compactions of this family.
     pub running: compact::picker::Running,
@@ -192,11 +193,12 @@ pub(crate) struct FamilyState {
     pub manual_waits: usize,
     /// The numbers of files that users want compacted when nothing is more urgent.
     pub suggested: BTreeSet<u64>,
-    /// The numbers of such files that are to be rewritten in place.
+    /// The numbers of files that users want rewritten, each in its level.
     pub to_rewrite: BTreeSet<u64>,
-    /// The numbers of files that compactions exclude, because they hold a row that our tables cannot hold.
+    /// The numbers of files that compactions exclude, because they have a row too large for the tables of
+    /// this engine.
     pub left_alone: BTreeSet<u64>,
-    /// A flush of this family is running.
+    /// True while a flush of this family is running.
     pub flushing: bool,
     /// The number of flushes that run, or have ended without listeners having been notified.
     pub unreported_flushes: u32,
@@ -318,7 +320,8 @@ impl FamilyState {
         }
     }
 
-    /// The event to send if [`stall_of_all`](Self::stall_of_all) has changed from `previous`.
+    /// The event to send if [`stall_of_all`](Self::stall_of_all) has changed from `previous`; `None` if it
+    /// has not.
     pub fn stall_event(&mut self, previous: StallCondition, delayed_write_rate: u64) -> Option<Event> {
         let condition = self.stall_of_all();
         if condition == previous {
@@ -381,10 +384,11 @@ impl FamilyState {
 
     /// The data that determines the stall of writes.
     fn stall_inputs(&self) -> StallInputs {
-        // The limit of memtables is enforced where memtables are switched, which can wait for room exactly.
+        // The maximum number of memtables is enforced where memtables are switched; a writer can wait there
+        // for room.
         let unflushed_memtables = self.immutable.len();
         if !self.left_alone.is_empty() {
-            // Waiting would not reduce the data above a file that compactions exclude.
+            // If a file is excluded from compactions, a wait would not reduce the files and bytes above it.
             return StallInputs {
                 unflushed_memtables,
                 ..StallInputs::default()
@@ -444,7 +448,7 @@ impl FamilyState {
             || compact::due::is_due(&self.version, options, now, self.released_snapshot)
     }
 
-    /// Checks the compactions that are due by age. True if there is one.
+    /// Checks whether compactions are due by age. True if there is one.
     pub fn note_age(&mut self) -> bool {
         let due = self.is_due_otherwise(&self.family.current().leveled());
         self.compaction_due |= due;
@@ -503,8 +507,8 @@ impl DbState {
     /// family must not prevent a quiet one from releasing it.
     pub fn due_flush(&self) -> Option<Vec<u32>> {
         if self.atomic_flush {
-            // One job at a time, with all immutable memtables: those that were switched together are
-            // installed together, and in this order.
+            // With `atomic_flush` one flush runs at a time and takes all immutable memtables: memtables that
+            // were switched together are installed together, in order.
             let due = self.running_flushes == 0 && self.families.values().any(FamilyState::wants_flush);
             let unflushed = self.families.iter().filter(|(_, own)| own.unflushed() > 0);
             return due.then(|| unflushed.map(|(&id, _)| id).collect());
@@ -712,11 +716,11 @@ pub(crate) fn closing() -> Error {
     Error::new(ErrorKind::ShutdownInProgress, "the database is closing")
 }
 
-/// Actions whose failure leaves everything unchanged.
+/// The names of actions that can fail, as they appear in error texts.
 pub(crate) const FLUSH: &str = "flush";
 pub(crate) const COMPACTION: &str = "compaction";
 pub(crate) const INGESTION: &str = "ingestion";
-pub(crate) const LISTENER: &str = "tell a listener";
+pub(crate) const LISTENER: &str = "notify a listener";
 pub(crate) const HOUSEKEEPING: &str = "housekeeping";
 pub(crate) const APPEND_TO_WAL: &str = "append to the WAL";
 pub(crate) const SWITCH_WAL: &str = "switch the WAL";

@@ -24,7 +24,7 @@ use crate::read::db_iterator::DbIterator;
 use crate::write::batch::WriteBatch;
 use crate::write::pipeline::Commit;
 
-/// The name of the family, as in RocksDB.
+/// The name of the family of statistics, which is RocksDB's.
 pub(crate) const STATS_COLUMN_FAMILY: &str = "___rocksdb_stats_history___";
 
 const FORMAT_VERSION_KEY: &str = "__persistent_stats_format_version__";
@@ -53,7 +53,7 @@ enum Source {
         iter: Box<DbIterator>,
         end: u64,
     },
-    /// The database was closed before the call.
+    /// The database was closed when the history was requested.
     Closed,
     Ended,
 }
@@ -81,10 +81,10 @@ impl Iterator for StatsHistoryIterator {
     }
 }
 
-/// Reads all rows of one time, which must be before `end`.
+/// Reads all statistics of one time, which must be before `end`.
 fn read_entry(iter: &mut DbIterator, end: u64) -> Result<Option<StatsHistoryEntry>> {
     let mut entry: Option<StatsHistoryEntry> = None;
-    // The keys of the versions sort after all digits.
+    // The keys of the format versions sort after the keys of statistics, which begin with digits.
     while iter.valid() && !iter.key().starts_with(b"_") {
         let (time, name) = parse_key(iter.key())?;
         if time >= end || entry.as_ref().is_some_and(|entry| entry.time != time) {
@@ -115,12 +115,12 @@ fn parse_key(key: &[u8]) -> Result<(u64, &str)> {
     parse().ok_or_else(|| Error::corruption(format!("no key of statistics: {}", key.escape_ascii())))
 }
 
-/// The samples of the tickers.
+/// The state of the history: the last sample, and the entries in memory.
 #[derive(Default)]
 pub(crate) struct StatsHistory {
-    /// All tickers at the last sample.
+    /// The values of all tickers at the last sample.
     last: Option<Vec<u64>>,
-    /// The increases up to each time, if they are kept in memory.
+    /// The increases of the tickers by the time of their sample, if they are kept in memory.
     rises: BTreeMap<u64, Vec<u64>>,
 }
 
@@ -144,7 +144,7 @@ impl StatsHistory {
     /// The approximate memory of one sample in bytes.
     const ENTRY: usize = Ticker::ALL.len() * size_of::<u64>() + 64;
 
-    /// Adds a sample in memory, and drops the oldest ones beyond `limit` bytes.
+    /// Adds an entry in memory, and drops the oldest entries beyond `limit` bytes.
     fn keep(&mut self, time: u64, rises: Vec<u64>, limit: usize) {
         self.rises.insert(time, rises);
         while self.rises.len() * StatsHistory::ENTRY > limit {
@@ -153,7 +153,7 @@ impl StatsHistory {
     }
 }
 
-/// The options of the family: it holds little data, and its reads are not urgent.
+/// The options of the family of statistics: it holds little data, and its reads are not urgent.
 pub(crate) fn family_options() -> ColumnFamilyOptions {
     ColumnFamilyOptions {
         write_buffer_size: 2 << 20,
@@ -213,7 +213,7 @@ impl DbInner {
         }
     }
 
-    /// Creates the family of statistics if the options ask for it. A family in an unknown format is dropped
+    /// Creates the family of statistics if the options ask for it. If it has an unknown format, it is dropped
     /// and created again, as in RocksDB.
     pub(crate) fn open_stats_history(&self) -> Result<()> {
         if !self.options.persist_stats_to_disk {
@@ -286,7 +286,7 @@ impl DbInner {
             let key = format!("{time:010}#{}", ticker.name());
             batch.put_cf(&family, key.as_bytes(), rise.to_string().as_bytes());
         }
-        // The write must not slow other writers: if it would have to wait, the entry is dropped.
+        // The write must not slow other writers: if it would have to wait, the entry is lost.
         let options = WriteOptions {
             no_slowdown: true,
             ..WriteOptions::default()

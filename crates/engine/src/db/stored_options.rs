@@ -26,7 +26,7 @@ pub(super) fn find_options(options: &Options, dir: &Path) -> Result<Option<(Path
     let mut newest = OptionsFile::newest(&*options.fs, dir);
     for _ in 0..READ_ONLY_ATTEMPTS {
         match &newest {
-            // The process that writes the database has replaced it by a newer one.
+            // The process that writes the database has replaced the file by a newer one.
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 newest = OptionsFile::newest(&*options.fs, dir);
             }

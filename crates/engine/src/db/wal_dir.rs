@@ -31,11 +31,11 @@ pub(super) const TEMPORARY: &str = "OWNER.tmp";
 /// The contents of OWNER: three lines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Owner {
-    /// The database's id.
+    /// The id of the database.
     id: String,
-    /// The absolute path of the database at the time of writing.
+    /// The absolute path of the database when OWNER was written.
     dir: String,
-    /// The absolute path of its WALs at the time of writing.
+    /// The absolute path of its WALs when OWNER was written.
     wal_dir: String,
 }
 
@@ -168,7 +168,7 @@ impl WalDir {
         &self.path
     }
 
-    /// The lock; `None` for a database's own directory.
+    /// The lock of the directory; `None` for a database's own directory.
     pub(crate) fn into_lock(self) -> Option<Box<dyn FileLock>> {
         self.lock
     }
@@ -306,7 +306,8 @@ impl Place<'_> {
         if id_of(self.options, dir).is_some_and(|id| id != owner.id) {
             return Ok(false);
         }
-        // The owner's WALs are where they were, and this OWNER is a copy of theirs.
+        // If the recorded directory has an OWNER and is not this one, the owner's WALs are still there, and
+        // this directory is a copy of it.
         let was_copied = self.fs().exists(&wal_dir.join(OWNER))? && !self.is_same_wal_dir(wal_dir)?;
         Ok(!was_copied)
     }
@@ -485,7 +486,7 @@ impl DbInner {
         let mut found = newest();
         for _ in 0..READ_ONLY_ATTEMPTS {
             match &found {
-                // The writer has replaced it by a newer one since the directory was listed.
+                // The writer has replaced the OPTIONS file by a newer one since the directory was listed.
                 Err(error) if error.kind() == ErrorKind::NotFound => found = newest(),
                 _ => break,
             }

@@ -61,7 +61,7 @@ pub(crate) enum Filtered {
     AsItIs,
     /// Apply this batch instead.
     Changed(WriteBatch),
-    /// Stop before the record.
+    /// Stop the replay before the record.
     Stop,
     /// Report the record as corrupt, for this reason.
     Corrupted(String),

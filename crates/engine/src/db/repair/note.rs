@@ -14,7 +14,7 @@ const TEMPORARY: &str = "REPAIR.tmp";
 pub(super) struct Note {
     /// The session id in the properties of the tables that the repair writes.
     pub session_id: String,
-    /// The WALs whose rows are in those tables.
+    /// The WALs whose rows the repair writes to those tables.
     pub wals: BTreeSet<u64>,
 }
 
@@ -50,7 +50,8 @@ impl Note {
         fs.sync_dir(lost)
     }
 
-    /// True if the MANIFEST of that repair was in force: the WALs are only removed after that.
+    /// True if the interrupted repair had put its MANIFEST into force: only then it removes WALs, so one of
+    /// its WALs is missing.
     pub fn was_finished(&self, wals: &BTreeMap<u64, PathBuf>) -> bool {
         !self.wals.iter().all(|number| wals.contains_key(number))
     }

@@ -28,7 +28,7 @@ use crate::options::Options;
 /// The level in which a table is placed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place {
-    /// The index of the table.
+    /// The index of the table in the list of tables.
     pub table: usize,
     pub level: usize,
 }
@@ -187,7 +187,7 @@ struct Rows {
     oldest: SeqNo,
 }
 
-/// The side of all of a table's own rows on which a key is.
+/// A side of a table: before or behind all of its own rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Side {
     Before,
@@ -200,7 +200,7 @@ enum Side {
 struct Evidence {
     first: Vec<u8>,
     last: Vec<u8>,
-    /// True if rows without sequence numbers are among them, which the deletion would delete.
+    /// True if some of these rows have zeroed sequence numbers: the deletion would delete them.
     zeroed: bool,
 }
 
@@ -257,12 +257,12 @@ impl Relations {
     }
 }
 
-/// The part of a table's range deletions that counts.
+/// The key range to which a table's range deletions are limited.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Cut {
-    /// The first user key.
+    /// The first user key of the range.
     from: Option<Vec<u8>>,
-    /// The last user key, exclusive.
+    /// The end of the range, exclusive.
     to: Option<Vec<u8>>,
 }
 
@@ -313,7 +313,7 @@ fn cuts(cmp: &UserComparator, tables: &[ScannedTable], found: &Relations) -> Vec
                 let Some((first, _)) = &tables[deleting].points else {
                     continue;
                 };
-                // The next key, if the comparator has one.
+                // The smallest key after the last row, which exists in bytewise order.
                 let from = match cmp.is_bytewise() {
                     true => [&evidence.last[..], &[0]].concat(),
                     false => internal_key::user_key(first).to_vec(),
@@ -430,8 +430,8 @@ fn relate(
                 found.older[newer.table].insert(rows.table);
                 continue;
             }
-            // If sequence numbers were zeroed or guessed, the table created later is newer. The same row in
-            // two tables has no meaning.
+            // If sequence numbers were zeroed or guessed, the table created later is newer. Two tables with
+            // the same row say nothing about their order.
             let guessed = tables[newer.table].lacks_seqno || tables[rows.table].lacks_seqno;
             if newer.newest == 0 || guessed {
                 let (late, early) = match number(newer.table) > number(rows.table) {
@@ -452,10 +452,10 @@ fn relate(
         }
         let side = tables[table].side(cmp, key);
         for rows in group.iter().filter(|rows| rows.table != table) {
-            // The row has a zeroed sequence number and is in a table created after the deletion's. A later
-            // compaction has merged it, and may have kept it because it is newer than the deletion. That is
-            // excluded if the compaction left older rows their numbers: it zeroes them from the oldest on, up
-            // to the first snapshot.
+            // The row has a zeroed sequence number, and its table was created after the table of the
+            // deletion. A later compaction has merged the row and may have kept it because it is newer than
+            // the deletion. That is excluded if the compaction left older rows their sequence numbers: it
+            // zeroes them from the oldest row on, up to the first snapshot.
             let kept = rows.newest == 0
                 && number(rows.table) > number(table)
                 && tables[rows.table]

@@ -33,7 +33,7 @@ pub(super) struct ScannedTable {
     pub cmp: InternalComparator,
     /// The id of the session that wrote it.
     pub session_id: Vec<u8>,
-    /// Its number, size, bounds and sequence numbers.
+    /// The metadata of the file: number, size, bounds and sequence numbers.
     pub file: FileMetadata,
     /// The blob files that its entries refer to.
     pub blobs: BTreeSet<u64>,
@@ -47,7 +47,7 @@ pub(super) struct ScannedTable {
 }
 
 impl ScannedTable {
-    /// Opens the table again.
+    /// Opens a scanned table again.
     pub fn open(&self, options: &Options) -> Result<Arc<Table>> {
         let largest_seqno = self.lacks_seqno.then_some(self.file.largest_seqno);
         open(
@@ -222,13 +222,13 @@ pub(super) fn open_written(
     })
 }
 
-/// The totals of the entries so far.
+/// The totals of the entries of a table read so far.
 struct Walk<'a> {
     cmp: &'a InternalComparator,
     last: Vec<u8>,
     smallest: Vec<u8>,
     largest: Vec<u8>,
-    /// The lowest and the highest sequence number.
+    /// The lowest and the highest sequence number so far.
     seqnos: Option<(SeqNo, SeqNo)>,
     lowest_numbered: Option<SeqNo>,
     blobs: BTreeSet<u64>,

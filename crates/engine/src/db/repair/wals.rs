@@ -50,7 +50,7 @@ fn for_each_batch(
         match reader.read_record_into(&mut batch) {
             Ok(false) => break,
             Ok(true) => {}
-            // Reading cannot continue.
+            // Reading cannot continue after this error.
             Err(error) if is_damage(&error) => {
                 damage.get_or_insert(error);
                 break;

@@ -20,40 +20,40 @@ use crate::write::batch::{HEADER_LEN, Operations};
 use crate::write::pipeline::deletion_kind;
 use crate::write::predecessor::Predecessor;
 
-/// The contents of the WALs read so far.
+/// The contents of the primary's WALs read so far.
 #[derive(Default)]
 pub(super) struct FollowedWals {
     /// The WALs that still exist, in ascending order.
     wals: Vec<Wal>,
     /// The rows by family and WAL.
     memtables: BTreeMap<u32, BTreeMap<u64, Rows>>,
-    /// The sequence number after the last record.
+    /// The sequence number after the last row that was read.
     next_seqno: Option<SeqNo>,
     /// True if [`next_seqno`](Self::next_seqno) is a lower bound: the last record commits a section whose WAL
     /// was deleted.
     ends_open: bool,
     /// Prepared sections without a commit or rollback so far.
     sections: Sections,
-    /// The sequence number of the last row.
+    /// The sequence number of the last row that was read.
     last_seqno: SeqNo,
 }
 
 struct Wal {
     number: u64,
     reader: Reader,
-    /// The end of the last record that was used.
+    /// The offset in the WAL at which the last record that was used ends.
     consumed: u64,
-    /// True if a record was used.
+    /// True if a record of the WAL was used.
     begun: bool,
 }
 
 struct Rows {
     table: Arc<Memtable>,
-    /// True if readers use the memtable.
+    /// True if readers can see the memtable.
     installed: bool,
 }
 
-/// The outcome of reading.
+/// The outcome of reading the WALs.
 pub(super) enum Read {
     /// There are no new rows.
     Nothing,
@@ -170,7 +170,7 @@ impl FollowedWals {
         let mut confirmed = 0;
         while at < self.wals.len() {
             if self.wals.get(at + 1).is_some_and(|next| next.begun) {
-                // The WAL is complete, because the next one has been read.
+                // The WAL is complete: otherwise the next one would not have been read.
                 at += 1;
                 continue;
             }
@@ -266,7 +266,7 @@ impl FollowedWals {
         let operations = Operations::new(&record)?;
         let (seqno, count) = (operations.sequence(), u64::from(operations.promised()));
         if wal.reader.unused_before() > LONGEST_FILL && expected != Some(seqno) {
-            // The missing rows were written while this was read, or they are lost.
+            // The missing rows were written during this read, or they are lost.
             let error = Error::corruption("rows are missing before this record");
             return Ok(Some(Stop::Unclean(in_wal(error))));
         }
@@ -291,7 +291,7 @@ impl FollowedWals {
             && missing.number >= state.oldest_needed_wal()
             && self.wals.iter().all(|wal| wal.number != missing.number)
         {
-            // The WAL has been deleted since, was created while the directory was listed, or is lost.
+            // The WAL was deleted since the directory was listed, was created during the listing, or is lost.
             let path = base::filename::wal(&db.wal_dir, missing.number);
             let error = missing_wal(missing.number, &format!("{number:06}.log")).in_file(&path);
             return match !still()? || db.options.fs.exists(&path)? {
@@ -349,7 +349,7 @@ impl FollowedWals {
         large: &mut LargeRows,
     ) -> Result<Result<Applied, Stop>> {
         let number = self.wals[at].number;
-        // An operation that cannot be decoded is reported below.
+        // The loop below reports an operation that cannot be decoded.
         for operation in operations.clone().map_while(Result::ok) {
             let newer = operation.family().is_some_and(|id| id > state.max_column_family);
             // The family was created after the MANIFEST was read. If the operation were skipped, its rows

@@ -24,7 +24,7 @@ pub(crate) struct ManifestTail {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TornTail {
     pub path: PathBuf,
-    /// The end of the last valid edit.
+    /// The offset at which the last valid edit ends.
     pub offset: u64,
     pub bytes: u64,
 }
@@ -98,7 +98,7 @@ impl ManifestTail {
         }
         let whole = so_far.last_end.min(so_far.group_at.unwrap_or(u64::MAX));
         let bytes = reader.file().len().saturating_sub(whole);
-        // The rest of a block is filled with zeros.
+        // The padding at the end of a block has at most `LONGEST_FILL` bytes; more bytes are a torn end.
         self.torn = (!reader.dropped().is_empty() || bytes > LONGEST_FILL).then(|| TornTail {
             path: path.clone(),
             offset: whole,
