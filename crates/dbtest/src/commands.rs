@@ -53,33 +53,33 @@ use vfs::{FileSystem, MemFs};
 use crate::by_hand::at_once;
 use crate::{files, settings};
 
-/// The path of the database.
+/// The path of the database in the file system in memory.
 const PATH: &str = "/db";
 
-/// Values longer than this are printed as their length.
+/// The length in bytes from which on a value is printed as its length.
 const LONG: usize = 40;
 
-/// A database in memory, and the objects that tests hold.
+/// A database in memory, and the snapshots, iterators and handles that a script holds.
 pub struct Session {
     fs: MemFs,
     options: Options,
     db: Option<Db>,
     snapshots: BTreeMap<String, Snapshot>,
     iterators: BTreeMap<String, DbIterator>,
-    /// Handles of families that were taken before their drop.
+    /// Handles of families that were taken before the families were dropped.
     handles: BTreeMap<String, ColumnFamily>,
     events: Arc<Events>,
     gate: Arc<Gate>,
 }
 
-/// The number of events by the words of [`word`].
+/// Counts events by their kind, which is one of the words of [`word`].
 #[derive(Default)]
 struct Events(Mutex<BTreeMap<String, usize>>);
 
 impl EventListener for Events {
     fn on_event(&self, event: &Event) {
-        // The event at the end of a job repeats its beginning. The time of deletions, and of flushes for
-        // waiting writers, is random.
+        // These events are not counted: the event at the end of a job repeats its beginning, and the number
+        // of deletions, and of flushes for waiting writers, is random.
         let told_elsewhere = matches!(
             event,
             Event::FileDeleted { .. }
@@ -193,7 +193,8 @@ impl Session {
     pub fn run(&mut self, case: &mut TestCase) -> String {
         let mut out = String::new();
         if let Err(error) = self.command(case, &mut out) {
-            // The number of a MANIFEST depends on the number of files that background work has created.
+            // The number of a MANIFEST is cut off: it depends on the number of files that background work has
+            // created.
             let text = error.to_string();
             let text = match text.split_once("/MANIFEST-") {
                 Some((before, _)) => format!("{before}/MANIFEST"),
@@ -235,7 +236,8 @@ impl Session {
             }
             "reopen" => {
                 if flag(case, "kill") {
-                    // The handles of the old process end in a copy of the file system that is no longer used.
+                    // The file system is copied as the death of a process leaves it; the old database ends in
+                    // the original.
                     self.fs = self.fs.process_death_clone();
                 }
                 self.close()?;
@@ -297,7 +299,7 @@ impl Session {
                 let counts =
                     std::mem::take(&mut *self.events.0.lock().unwrap_or_else(PoisonError::into_inner));
                 for (word, count) in counts {
-                    // The number of events of a stall condition depends on which job ends first.
+                    // The number is omitted for a stall condition: it depends on which job ends first.
                     let times = if word.contains("] writes ") {
                         String::new()
                     } else {
@@ -325,7 +327,7 @@ impl Session {
         }
     }
 
-    // Opening and closing.
+    // The commands that open and close.
 
     fn reset_options(&mut self) {
         self.options = Options {
@@ -374,7 +376,7 @@ impl Session {
         }
     }
 
-    // Families.
+    // The commands about families.
 
     fn create_family(&mut self, case: &mut TestCase) -> Result<()> {
         let name: String = required(case, "as")?;
@@ -404,7 +406,7 @@ impl Session {
             .ok_or_else(|| misuse(format!("no column family {name}")))
     }
 
-    // Writes.
+    // The commands that write.
 
     fn write(&mut self, case: &mut TestCase) -> Result<()> {
         let options = WriteOptions {
@@ -448,7 +450,7 @@ impl Session {
         self.settle(case)
     }
 
-    // Reads.
+    // The commands that read.
 
     fn snapshot(&self, name: &str) -> Result<&Snapshot> {
         let held = self.snapshots.get(name);
@@ -602,7 +604,7 @@ impl Session {
         Ok(())
     }
 
-    // Files and levels.
+    // The commands about files and levels.
 
     fn compact(&self, case: &mut TestCase) -> Result<()> {
         let family = self.family(case)?;
@@ -717,7 +719,7 @@ impl Session {
             return Ok(());
         }
         let mut kinds: BTreeMap<String, usize> = BTreeMap::new();
-        // The number of info logs is that of the opens, and is not checked.
+        // Info logs are not counted: there are as many as opens.
         let mut names = self.fs.list(path)?;
         names.retain(|name| filename::parse(name) != Some(FileKind::InfoLog));
         for name in names {
@@ -793,7 +795,7 @@ fn add_to_batch(batch: &mut WriteBatch, family: &ColumnFamily, words: &[&str]) -
     Ok(())
 }
 
-/// The position of an iterator.
+/// The position of an iterator, as text: its row, or `.` for none.
 fn place(iter: &DbIterator) -> Result<String> {
     if !iter.valid() {
         iter.status()?;
@@ -865,7 +867,7 @@ fn misuse(message: impl Into<String>) -> Error {
 }
 
 fn flag(case: &mut TestCase, name: &str) -> bool {
-    // A flag with a value is not taken, and is reported as not understood.
+    // A flag with a value is left in place, so that it is reported as not understood.
     case.take_flag(name).unwrap_or(false)
 }
 

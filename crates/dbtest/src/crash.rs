@@ -39,17 +39,18 @@ use vfs::{Action, FaultFs, FileSystem, MemFs, Rule, UnsyncedPolicy};
 /// The path of the databases of these tests.
 pub const DIR: &str = "/db";
 
-/// The outcome of a check; an error is a readable report.
+/// The outcome of a check; an error is a report for the reader of the test's output.
 pub type Verdict<T = ()> = Result<T, String>;
 
 /// The thoroughness of [`survive`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Depth {
-    /// Checks the rows.
+    /// `survive` checks the rows.
     Rows,
-    /// Checks the rows; then writes, flushes, compacts, reopens, and checks for superfluous files.
+    /// `survive` checks the rows; then it writes, flushes, compacts, reopens, and checks for superfluous
+    /// files.
     Life,
-    /// Same as `Life`, and also interrupts the first recovery at each of its operations.
+    /// Same as `Life`, and the first recovery is interrupted at each of its operations.
     Recovery,
 }
 
@@ -76,7 +77,7 @@ pub fn survive(
     if depth == Depth::Recovery {
         let (images, mem) = (cut_off.clone(), fs.clone());
         let seed = rng.u64(..);
-        // In both cases the second recovery finds everything that the first one found.
+        // For both kinds of loss, the second recovery finds everything that the first one found.
         let lose = move |rng: &mut Rng| match loss {
             Loss::Power => any_loss(&mem, rng),
             Loss::Process => mem.process_death_clone(),
@@ -177,7 +178,7 @@ fn live_on(flavour: &Flavour, fs: &MemFs, db: Db, ledger: &mut Ledger, rng: &mut
     let live = live_numbers(&db);
     db.close().map_err(say("close again"))?;
     drop(db);
-    // With `avoid_flush_during_recovery` the previous WAL is still needed.
+    // With `avoid_flush_during_recovery` the WAL of the previous session is still needed.
     files_left(fs, flavour, &live, 2)
 }
 
@@ -202,7 +203,7 @@ pub fn files_left(fs: &dyn FileSystem, flavour: &Flavour, live: &BTreeSet<u64>, 
                 Some(FileKind::Manifest(_)) => counts[1] += 1,
                 Some(FileKind::Options(_)) => counts[2] += 1,
                 Some(FileKind::Table(number) | FileKind::Blob(number)) if live.contains(&number) => {}
-                // The file may be from an earlier session.
+                // These files exist once, and may be from an earlier session.
                 Some(FileKind::Current | FileKind::Identity | FileKind::Lock | FileKind::InfoLog) => {}
                 // If the MANIFEST was torn, or a WAL is missing, recovery keeps unusable files.
                 _ if name == "wal" || name == "lost" => {}

@@ -4,7 +4,7 @@ use std::sync::{Mutex, PoisonError};
 
 use esker::{Error, Event, EventListener};
 
-/// The events of a database, in order.
+/// A listener that records the events of a database, in order.
 #[derive(Default)]
 pub struct Events(Mutex<Vec<Event>>);
 

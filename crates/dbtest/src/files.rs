@@ -17,7 +17,7 @@ use base::{InternalComparator, Result, SeqNo, UserComparator};
 use esker::{Db, LiveFile};
 use sst::{BlockReadOptions, Table, TableReadOptions};
 
-/// The contents of a live file.
+/// The contents of a live file, read for the check of the invariants.
 struct Contents {
     file: LiveFile,
     points: Vec<(Vec<u8>, SeqNo)>,
@@ -229,7 +229,8 @@ fn check_levels(cmp: &UserComparator, contents: &[Contents], found: &mut String)
 }
 
 fn check_order(cmp: &UserComparator, contents: &[Contents], found: &mut String) {
-    // The lowest sequence number of each key in the files before this one, which are newer.
+    // For each key, the lowest sequence number in the files before this one, which are newer, and the file
+    // that has it.
     let mut newer: BTreeMap<&[u8], (SeqNo, &LiveFile)> = BTreeMap::new();
     for contents in contents {
         for (key, seqno) in &contents.points {

@@ -28,7 +28,7 @@ pub struct Plan {
     pub operations: Vec<Operation>,
 }
 
-/// The properties of a column family on which its rows depend.
+/// The properties of a column family that determine its rows.
 #[derive(Clone, Debug)]
 pub struct FamilyPlan {
     /// The name of the family in the database.
@@ -74,7 +74,7 @@ pub enum Operation {
     Move { iterator: u32, steps: Vec<Step> },
     /// Drops an iterator.
     CloseIterator(u32),
-    /// Takes a snapshot.
+    /// Takes a snapshot, under a number.
     Snapshot(u32),
     /// Releases a snapshot. Iterators over it stay usable.
     Release(u32),
@@ -118,7 +118,7 @@ pub enum Step {
 /// The outcome of a call: a value, or the first words of RocksDB's status.
 pub type Outcome<T = ()> = Result<T, String>;
 
-/// An open database.
+/// A database on which a plan is executed.
 pub trait Database {
     /// A snapshot of the database.
     type Snapshot<'a>
@@ -161,9 +161,9 @@ pub trait Database {
 pub trait Walk {
     /// Moves the iterator.
     fn step(&mut self, step: &Step);
-    /// The current row.
+    /// The current row; `None` if the iterator has no position.
     fn row(&self) -> Option<Row>;
-    /// The error because of which it has no position, if any.
+    /// An error if the iterator has no position because of one.
     fn status(&self) -> Outcome;
 }
 

@@ -45,7 +45,7 @@ pub enum Site {
 }
 
 impl Site {
-    /// All sites.
+    /// All places of user code that may panic.
     pub const ALL: [Site; 12] = [
         Site::Compare,
         Site::Prefix,
@@ -61,7 +61,7 @@ impl Site {
         Site::FileOperation,
     ];
 
-    /// The name of the component in errors.
+    /// The name of the component in error texts.
     pub fn named(self) -> &'static str {
         match self {
             Site::Compare => "comparator",
@@ -77,13 +77,13 @@ impl Site {
     }
 }
 
-/// The beginning of every message of such a panic.
+/// The beginning of the message of every panic caused by a fuse.
 pub const MESSAGE: &str = "a panic for a test";
 
-/// Decides which call of user code panics.
+/// A fuse: decides which call of user code panics. It is shared by the user code of a test.
 #[derive(Default)]
 pub struct Fuse {
-    /// True if some call will panic.
+    /// True if the fuse is lit: some call will panic.
     lit: AtomicBool,
     what: Mutex<Option<Lit>>,
     panics: AtomicU64,
@@ -98,11 +98,11 @@ struct Lit {
 }
 
 enum When {
-    /// The call after so many others panics, and no later one.
+    /// One call of the site panics: the one after so many others.
     Once(Site, u64),
     /// Every call of the site panics.
     Always(Site),
-    /// One call in so many panics, at any site.
+    /// One call in so many panics, at any site, by chance.
     OneIn(u64, fastrand::Rng),
 }
 
@@ -179,12 +179,12 @@ impl Fuse {
         }));
     }
 
-    /// Stops all panics.
+    /// Puts the fuse out: no call panics.
     pub fn cut(&self) {
         self.set(None);
     }
 
-    /// The number of panics so far.
+    /// The number of panics that the fuse has caused so far.
     pub fn panics(&self) -> u64 {
         self.panics.load(Ordering::Relaxed)
     }

@@ -75,7 +75,7 @@ fn main() -> esker::Result<()> {
             assert_eq!(iter.value(), value(found, 0), "row {found} is not the snapshot's");
             found += 1;
             iter.next();
-            // The target of the backup accepts the rows at this rate.
+            // The target of a backup accepts rows at a limited rate.
             let due = Duration::from_secs(seconds).mul_f64(found as f64 / rows as f64);
             std::thread::park_timeout(due.saturating_sub(start.elapsed()));
             if told.elapsed() >= Duration::from_millis(500) {

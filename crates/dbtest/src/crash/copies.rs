@@ -14,12 +14,12 @@ use super::{Verdict, quietly};
 /// The directory of backups.
 const BACKUPS: &str = "/backups";
 
-/// A copy of the database.
+/// A completed copy of the database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Copy {
-    /// A checkpoint, by the number of its directory.
+    /// A checkpoint, with the number of its directory.
     Checkpoint(u64),
-    /// A backup, by its id.
+    /// A backup, with its id.
     Backup(BackupId),
 }
 
@@ -40,8 +40,8 @@ pub(super) fn back_up(db: &Db) -> Result<BackupId> {
     engine(db.options().fs.clone())?.create_new_backup(db, &CreateBackupOptions::default())
 }
 
-/// Opens, in the crashed `fs`, each copy that was complete before the crash: its rows are those of its
-/// creation.
+/// Opens, in the file system `fs` after a crash, each copy that was complete before the crash, and checks
+/// that it has the rows of its creation.
 pub(super) fn check(flavour: &Flavour, fs: &MemFs, before: &Marks) -> Verdict {
     for (copy, expected) in before.copies() {
         let found = quietly(|| rows(flavour, fs, *copy))?;

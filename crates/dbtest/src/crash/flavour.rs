@@ -12,7 +12,7 @@ use crate::events::NoAutoRecovery;
 
 const WAL_DIR: &str = "/db/wal";
 
-/// Settings that influence what is written and when.
+/// The settings of a crash test that influence what is written and when.
 #[derive(Clone, Debug)]
 pub struct Flavour {
     /// The number of families besides `default` that the script creates first.
@@ -44,7 +44,7 @@ pub struct Flavour {
 }
 
 impl Flavour {
-    /// The simplest flavour.
+    /// The simplest settings of a crash test.
     pub fn plain() -> Flavour {
         Flavour {
             families: 2,
@@ -82,7 +82,7 @@ impl Flavour {
         }
     }
 
-    /// Draws a flavour.
+    /// Draws the settings of a crash test.
     pub fn random(rng: &mut Rng) -> Flavour {
         Flavour {
             families: rng.usize(0..=3),

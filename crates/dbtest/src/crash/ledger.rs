@@ -28,7 +28,7 @@ pub enum Change {
         begin: Vec<u8>,
         end: Vec<u8>,
     },
-    /// Appends the operand after a comma.
+    /// Appends the operand to the value, after a comma.
     Merge {
         key: Vec<u8>,
         operand: Vec<u8>,
@@ -67,7 +67,7 @@ struct Unlogged {
     flushed: u64,
 }
 
-/// The kind of a loss.
+/// The kind of loss in a crash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Loss {
     /// The death of the process: the kernel has all acknowledged data.
@@ -76,7 +76,7 @@ pub enum Loss {
     Power,
 }
 
-/// The promises at one moment.
+/// The promises of a database at one moment.
 #[derive(Clone, Debug, Default)]
 pub struct Marks {
     begun: usize,
@@ -121,7 +121,7 @@ impl Ledger {
         ledger
     }
 
-    /// The current promises.
+    /// The promises at this moment.
     pub fn marks(&self) -> Marks {
         self.marks.clone()
     }
@@ -131,7 +131,7 @@ impl Ledger {
         self.steps.push(step.into());
     }
 
-    /// The number of the latest family of that name.
+    /// The number of the most recently created family of that name.
     pub fn family(&self, name: &str) -> Option<usize> {
         self.marks.families.iter().rposition(|family| family.name == name)
     }
@@ -246,7 +246,8 @@ impl Ledger {
         self.marks.families[family].dropped = Progress::Done;
     }
 
-    /// The number of writes that survived, if the rows found keep the promises.
+    /// Checks the rows that were found, and returns the number of writes that survived; an error if a promise
+    /// is broken.
     pub fn check(&self, before: &Marks, after: &Marks, loss: Loss, found: &Found) -> Verdict<usize> {
         let numbers = self.check_families(before, after, found)?;
         self.check_unlogged(before, after, &numbers, found)?;
@@ -307,7 +308,7 @@ impl Ledger {
         self.check(&before, &marks, Loss::Process, found).map(drop)
     }
 
-    /// The families found, with their numbers.
+    /// The families that were found, with their numbers; an error if a promise is broken.
     fn check_families<'a>(
         &self,
         before: &Marks,
@@ -403,7 +404,7 @@ impl Ledger {
         for ((family, key), row) in &mut next.marks.unlogged {
             let rows = found.get(&after.families[*family].name);
             let value = rows.and_then(|rows| String::from_utf8_lossy(rows.get(key)?).parse().ok());
-            // A row found after a loss was in a table.
+            // A row without a WAL that is found after a loss was in a table, so it counts as flushed.
             let value = value.unwrap_or(0);
             *row = Unlogged {
                 written: value,

@@ -12,19 +12,19 @@ use super::copies::{self, Copy};
 use super::flavour::Flavour;
 use super::ledger::{Change, Found, Ledger, Loss, UNLOGGED, Write};
 
-/// One step of a script.
+/// One step of a script for a crash test.
 #[derive(Clone, Debug)]
 pub enum Step {
     /// Write a batch to the families of these names.
     Write {
-        /// The names of the families, and the changes.
+        /// The name of a family and a change of it, for each change of the batch.
         changes: Vec<(String, Change)>,
         /// The write option `sync`.
         sync: bool,
     },
-    /// Write a row without WAL.
+    /// Write a row without a WAL.
     Unlogged {
-        /// The family.
+        /// The name of the family.
         family: String,
         /// The row's key.
         key: Vec<u8>,
@@ -44,9 +44,9 @@ pub enum Step {
     /// Write these rows, in the order of their keys, to a table outside the database, and ingest it into a
     /// family.
     Ingest {
-        /// The family.
+        /// The name of the family.
         family: String,
-        /// Keys and values.
+        /// The keys and values of the rows.
         rows: Vec<(Vec<u8>, Vec<u8>)>,
     },
     /// Make a checkpoint.
@@ -71,7 +71,7 @@ pub struct Contents {
 }
 
 impl Contents {
-    /// Counts the steps of a script by kind.
+    /// Counts the steps of a script, by kind.
     pub fn of(steps: &[Step]) -> Contents {
         let count = |is: fn(&Step) -> bool| steps.iter().filter(|step| is(step)).count();
         Contents {
@@ -82,7 +82,7 @@ impl Contents {
         }
     }
 
-    /// True if there is at least one of each kind.
+    /// True if a script contains each of these operations at least once.
     pub fn are_complete(self) -> bool {
         [self.drops, self.ingestions, self.checkpoints, self.backups]
             .iter()
@@ -90,7 +90,7 @@ impl Contents {
     }
 }
 
-/// A database and its ledger.
+/// A database in use, with the ledger of its promises.
 #[derive(Debug)]
 pub struct Session {
     db: Option<Db>,
@@ -323,7 +323,7 @@ impl Session {
         self.ledger.lock().expect("no thread panics with the ledger")
     }
 
-    /// A random write to the current families.
+    /// A random write to the families that exist now.
     pub fn random_write(&self, rng: &mut Rng, flavour: &Flavour, sync: bool) -> Step {
         let names: Vec<String> = self
             .db()
@@ -462,7 +462,7 @@ impl Session {
         }
     }
 
-    /// Records the current rows as those of the completed copy.
+    /// Records that `copy` is complete, with the current rows of the database.
     fn copied(&self, copy: Copy) -> Result<()> {
         let found = dump(self.db())?;
         self.ledger().copied(copy, found);

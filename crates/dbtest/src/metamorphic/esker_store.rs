@@ -1,4 +1,4 @@
-//! Esker under drawn options, and with additional behaviour that must not change results.
+//! An Esker database under drawn options, with additional behaviour that must not change results.
 
 use std::cell::RefCell;
 use std::path::PathBuf;
@@ -24,7 +24,7 @@ pub struct Habits {
     pub redraws: bool,
 }
 
-/// Opens the same database repeatedly.
+/// A database that is opened repeatedly, under changing options.
 pub struct EskerStore {
     options: Options,
     path: PathBuf,
@@ -33,7 +33,7 @@ pub struct EskerStore {
     rng: TestRng,
 }
 
-/// An open database. Its drop closes it, or abandons it as it is.
+/// An open database of an [`EskerStore`]. Its drop closes it, or leaves it without a close.
 pub struct EskerDatabase {
     db: Db,
     families: RefCell<Vec<ColumnFamily>>,
@@ -170,7 +170,7 @@ fn draw_family(rng: &mut TestRng, options: &mut ColumnFamilyOptions, keep_levels
     }
 }
 
-/// The first words of RocksDB's status.
+/// The first words of the text of RocksDB's status for this error.
 pub(super) fn words(error: &Error) -> String {
     let words = error.kind().words();
     words.split_once(':').map_or(words, |(first, _)| first).to_owned()

@@ -1,4 +1,4 @@
-//! Random plans.
+//! Random plans of operations.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use testkit::model::Op;
 use super::{FamilyPlan, Operation, Plan, Step, View};
 use crate::{draws, settings};
 
-/// The parameters of a plan.
+/// The parameters of a random plan of operations.
 #[derive(Clone, Copy, Debug)]
 pub struct Kind {
     /// The number of operations.
@@ -43,7 +43,7 @@ struct Generator<'a> {
     operations: Vec<Operation>,
 }
 
-/// Draws a plan of this kind.
+/// Draws a plan of operations with these parameters.
 pub fn generate(rng: &mut TestRng, kind: Kind) -> Plan {
     let names = ["default", "one", "two"];
     let families: Vec<FamilyPlan> = names[..rng.usize(1..=names.len())]

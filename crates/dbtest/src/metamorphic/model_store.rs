@@ -1,4 +1,4 @@
-//! A database that is the model.
+//! A database that is a model in memory, to compare the results of others with.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -10,7 +10,7 @@ use testkit::model::{Model, Op, Row};
 use super::{Database, Outcome, Plan, Step, View, Walk};
 use crate::settings;
 
-/// Keeps the model between two opens of the database.
+/// The model, which is kept while the database is closed.
 pub struct ModelStore {
     db: ModelDatabase,
 }

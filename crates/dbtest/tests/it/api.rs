@@ -222,7 +222,7 @@ fn files_stay_while_their_deletion_is_disabled() {
         db.enable_file_deletions().unwrap_err().kind(),
         ErrorKind::InvalidArgument
     );
-    // A close deletes the queued files.
+    // A close deletes the files that are queued for deletion.
     drop(family);
     db.close().unwrap();
     assert_eq!((exist(&before), exist(&after)), (0, 1));
@@ -242,7 +242,7 @@ fn a_checkpoint_is_a_database_of_its_own() {
         ("/logs", copied_logs, 1),
         ("/tables", CheckpointOptions::default(), 2),
     ] {
-        // An attempt that crashed may have left this directory.
+        // A checkpoint or export interrupted by a crash may have left this directory.
         options.fs.create_dir_all(format!("{dir}.tmp").as_ref()).unwrap();
         options
             .fs
@@ -256,7 +256,7 @@ fn a_checkpoint_is_a_database_of_its_own() {
         let copy = Db::open_read_only(&options, dir).unwrap();
         assert_eq!(copy.live_files().len(), tables);
     }
-    // The database and its copy are independent of each other.
+    // The logs of the database and of its copy are independent of each other.
     db.put(b"table", b"2").unwrap();
     compact(&db);
     let copy = Db::open(&options, "/logs").unwrap();
@@ -309,7 +309,7 @@ fn batches_are_seen_whole() {
         let writer = scope.spawn(|| (1..=4000).for_each(write));
         while !writer.is_finished() {
             let snapshot = db.snapshot();
-            // Read from the last key on, which is written last.
+            // The keys are read in reverse order: the last key is written last.
             let found: Vec<Vec<u8>> = (0..KEYS).rev().map(|key| read(&snapshot, key)).collect();
             assert!(
                 found.windows(2).all(|pair| pair[0] == pair[1]),

@@ -30,7 +30,7 @@ fn options(fs: Arc<dyn FileSystem>) -> Options {
             max_write_buffer_number: 4,
             ..ColumnFamilyOptions::default()
         },
-        // Each line of the log would be one more moment for a crash.
+        // There is no info log: each of its lines would be one more moment for a crash.
         info_log: Some(Arc::new(NullLogger)),
         fs,
         ..Options::default()
@@ -69,7 +69,7 @@ fn write(db: &Db, number: u64, more: usize) -> base::Result<()> {
     db.write(&unlogged, batch)
 }
 
-/// The number in each family; 0 if it has none.
+/// The number that [`write`] has put into each family; 0 if there is none.
 fn numbers(db: &Db) -> Vec<u64> {
     let families = families(db);
     let numbers = families.iter().map(|family| {
@@ -101,7 +101,7 @@ fn a_crash_leaves_a_batch_in_all_families_or_in_none() {
             write(&db, number, 16 << 10).unwrap();
             match number {
                 10 => db.flush_cf(&FlushOptions::default(), &families(&db)).unwrap(),
-                // The compaction flushes its family, and with it the others.
+                // The compaction flushes its family, and atomic_flush the others with it.
                 20 => db
                     .compact_range(
                         &db.default_column_family(),
@@ -120,7 +120,8 @@ fn a_crash_leaves_a_batch_in_all_families_or_in_none() {
     let mut found: Vec<u64> = Vec::new();
     for [lost, left] in images {
         found.push(common_number(left));
-        // The state after a loss of power changes little from one moment to the next.
+        // The state after a loss of power changes little from one moment to the next, so only a third is
+        // checked.
         if found.len().is_multiple_of(3) {
             common_number(lost);
         }
@@ -293,7 +294,7 @@ fn a_failure_leaves_no_table_of_any_family_and_can_be_resumed_from() {
 
 type Then = Box<dyn FnOnce() + Send>;
 
-/// Calls a function when a certain number of tables has been created.
+/// A file system that calls a function when a certain number of tables has been created.
 #[derive(Clone)]
 struct AtTable {
     fs: MemFs,
@@ -381,7 +382,7 @@ fn a_family_waits_for_those_it_is_to_be_flushed_with() {
         ..flush
     };
     db.flush_cf(&together, &families(&db)).unwrap();
-    // The other families are the only work for another thread.
+    // Another thread has no work except flushes of the other families, and must not begin one.
     for _ in 0..200 {
         std::thread::yield_now();
         assert!(db.live_files().is_empty());
@@ -525,7 +526,7 @@ fn we_read_rocksdbs_groups_whole_or_not_at_all() {
         let found = numbers(&db);
         assert_eq!(found, [found[0]; 3], "{cut} of {} bytes", bytes.len());
         all.push(found[0]);
-        // Esker continues with the database.
+        // After RocksDB, Esker can write to the database again.
         write(&db, 3, 10).unwrap();
         db.flush_cf(&FlushOptions::default(), &families(&db)).unwrap();
         db.close().unwrap();

@@ -132,7 +132,7 @@ fn a_disk_with_room_again_is_written_to_again() {
     assert_eq!(bench.faults.fired(questions), 0);
     bench.pass(Duration::from_micros(1), || asked(1));
     assert_eq!(attempts(), 0, "there is no room, so nothing is tried");
-    // There is some space now, but not enough for the memtable.
+    // There is some disk space now, but not enough for the memtable.
     bench.mem.set_budget(bench.mem.used() + 1000);
     bench.pass(SPACE, || asked(2));
     assert_eq!(attempts(), 0);
@@ -172,7 +172,7 @@ fn attempts_go_on_until_one_succeeds() {
         });
         assert!(failed(&db));
         assert_eq!(db.put(b"b", b"").unwrap_err().kind(), ErrorKind::ReadOnly);
-        // `Db::resume` may be called meanwhile.
+        // `Db::resume` may be called during the automatic recovery.
         wait_until(|| db.resume().unwrap_err().kind() == ErrorKind::NoSpace);
     }
     bench.faults.clear_rules();

@@ -11,7 +11,7 @@ use dbtest::small::{self, DIR, SmallDatabase};
 use esker::{Db, Event, EventListener, FileChecksumGenFactory, Options};
 use vfs::{FileSystem, MemFs};
 
-/// Longer than any machine needs.
+/// A timeout longer than any machine needs.
 const LONG: Duration = Duration::from_secs(60);
 
 struct Found(Mutex<Sender<Event>>);
@@ -19,7 +19,7 @@ struct Found(Mutex<Sender<Event>>);
 impl EventListener for Found {
     fn on_event(&self, event: &Event) {
         if matches!(event, Event::CorruptionFound { .. }) {
-            // The receiver may be gone already.
+            // The receiver of the events may be gone already.
             let _ = self.0.lock().unwrap().send(event.clone());
         }
     }
@@ -138,7 +138,7 @@ fn it_reads_no_faster_than_it_may_and_can_be_changed_and_stopped() {
     options.clock = clock.clone();
     options.verify_rate_bytes_per_sec = 10_000;
     let db = Db::open(&options, DIR).unwrap();
-    // A budget for a tenth of a second is available at the start, and each tenth adds as much.
+    // The verification may read a tenth of a second's bytes at the start, and as much in each tenth.
     let mut tenths = 1;
     while db.verify_progress().passes == 0 {
         let read = db.verify_progress().bytes_read;
@@ -150,7 +150,7 @@ fn it_reads_no_faster_than_it_may_and_can_be_changed_and_stopped() {
         tenths += 1;
         thread::yield_now();
     }
-    // A rate of 0 abandons the current file.
+    // A rate of 0 makes the verification abandon the current file.
     db.set_verify_rate(0).unwrap();
     db.set_verify_rate(1).unwrap();
     db.close().unwrap();

@@ -18,7 +18,7 @@ fn open(options: impl FnOnce(&mut Options)) -> Db {
         ..Options::default()
     };
     opened.column_family.merge_operator = base::merge::builtin("stringappend");
-    // The value is small, so that iterators also skip hidden versions by seeks.
+    // The limit of skips is small, so that iterators also skip hidden versions by seeks.
     opened.column_family.max_sequential_skip_in_iterations = 2;
     options(&mut opened);
     Db::open(&opened, Path::new("/db")).unwrap()
@@ -96,7 +96,8 @@ fn a_batch_shows_what_it_will_be() {
             ..ReadOptions::default()
         };
         let mut batch = random_batch(&mut rng, &family, 60);
-        // Rows newer than the snapshot are written between the snapshot and the batch.
+        // Rows that the snapshot does not show are written to the database before the batch is read over the
+        // snapshot.
         for _ in 0..rng.u32(..4) {
             let rows = random_batch(&mut rng, &family, 30).into_write_batch();
             db.write(&WriteOptions::default(), rows).unwrap();
@@ -268,7 +269,7 @@ fn a_batch_alone_tells_what_it_can() {
                     BatchValue::Absent | BatchValue::Deleted => {
                         (None, over_nothing.map(|value| value.to_vec()))
                     }
-                    // Without a base value, the operands have a merged value.
+                    // Without a base value, the merge operands alone have a merged value.
                     BatchValue::MergeInProgress => (None, over_nothing.is_none().then(Vec::new)),
                 };
                 assert_eq!(found, wanted, "{round}");

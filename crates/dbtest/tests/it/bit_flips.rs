@@ -19,9 +19,9 @@ enum Finder {
     Open,
     /// The open succeeded and reported to its listeners that part of a WAL was dropped.
     OpenDropped,
-    /// `Db::verify_checksum` or `Db::verify_file_checksums`.
+    /// A call of `Db::verify_checksum` or `Db::verify_file_checksums`.
     Verify,
-    /// A read, after the earlier operations have detected nothing.
+    /// A read, after the open and the verification have detected nothing.
     Read,
     /// No operation: the byte is not used.
     Nobody,
@@ -183,7 +183,8 @@ fn every_byte(checksums: FileChecksumGenFactory) {
                     let finder = look(&what, &whole, &strict, true, false);
                     assert_eq!(finder, Finder::Open, "{what}: absolute consistency");
                 }
-                // Recovery for writing uses other code, on a copy, because it changes the directory.
+                // An open for writing recovers in another way. It gets a copy of the files, because it
+                // changes them.
                 if kind(name) != "table" || rng.one_in(16) {
                     let copy = MemFs::new();
                     for (name, _) in &whole.files {

@@ -19,7 +19,7 @@ use vfs::{Action, FaultFs, FileSystem, MemFs, Op, Rule, UnsyncedPolicy};
 
 const DIR: &str = "/db";
 
-/// Values of 100 bytes and more go to blob files; compactions run only on request.
+/// Options under which values of 100 bytes and more go to blob files, and compactions run only on request.
 fn options(fs: Arc<dyn FileSystem>) -> Options {
     let mut options = Options {
         create_if_missing: true,
@@ -173,7 +173,8 @@ fn blob_files_count_among_what_jobs_read_and_write() {
 
 fn entity_with_blob(inline: &[u8], index: &[u8]) -> Vec<u8> {
     let mut entity = vec![2, 2];
-    // The bytes of the sizes of names, of the sizes of values, and of the names; types; sizes; names; values.
+    // The encoding: the bytes of the sizes of names, of the sizes of values, and of the names; types; sizes;
+    // names; values.
     entity.extend_from_slice(&[2, 2, 2, 0x01, 0x11, 1, 1, inline.len() as u8, index.len() as u8]);
     entity.extend_from_slice(b"ab");
     entity.extend_from_slice(inline);
@@ -189,7 +190,7 @@ fn columns_in_blob_files_survive_compactions() {
         let (fs, mut options) = in_memory();
         options.column_family.enable_blob_garbage_collection = collected;
         options.column_family.blob_garbage_collection_age_cutoff = 1.0;
-        // A repair finds a blob file and a table.
+        // The database is made by a repair from a blob file and a table.
         fs.create_dir_all(Path::new(DIR)).unwrap();
         let cmp = base::InternalComparator::new(base::UserComparator::Bytewise);
         let create = |path: &Path| fs.create(path, &Default::default()).unwrap();
@@ -217,7 +218,7 @@ fn columns_in_blob_files_survive_compactions() {
         table.finish().unwrap();
         Db::repair(&options, DIR).unwrap();
         let db = Db::open(&options, DIR).unwrap();
-        // One key is overwritten.
+        // One key is overwritten, so that a compaction has garbage.
         put(&db, [0], 1, 300);
         flush(&db);
         for _ in 0..3 {
@@ -438,7 +439,7 @@ fn blobs_are_counted() {
     assert_eq!(count(Ticker::BlobDbBlobFileBytesWritten), 2 * written);
 }
 
-/// With `allow_unprepared_value` an iterator reads only the blobs that are requested.
+/// With `allow_unprepared_value` an iterator reads only the blobs whose values are requested.
 #[test]
 fn values_are_read_when_they_are_asked_for() {
     use base::statistics::{Statistics, Ticker};
@@ -477,7 +478,7 @@ fn values_are_read_when_they_are_asked_for() {
             false => iter.next(),
             true => iter.prev(),
         };
-        // Only the merge needs its base value; no other blob is read.
+        // No value is requested: only a merge reads its base value from a blob file.
         let mut keys = Vec::new();
         let read = blobs(&mut || {
             let mut iter = db.iter(&lazy);
@@ -530,10 +531,10 @@ fn values_are_read_when_they_are_asked_for() {
             }
             iter.status().unwrap();
         });
-        // Half of 49 blobs, the change of direction, and the merge.
+        // At most half of the 49 blobs are read, one for the change of direction, and one for the merge.
         assert!(read <= 27, "{read}");
     }
-    // Values read in this order are the same as values read otherwise.
+    // An iterator without the option has no unprepared values.
     assert!(
         db.iter(&ReadOptions::default())
             .unprepared_value()
@@ -713,7 +714,7 @@ fn versions_that_meet_in_a_compaction_are_told_apart_there() {
     let left = db.blob_files(&db.default_column_family());
     assert_eq!(written[0].number, left[0].number);
     assert_eq!((left.len(), left[0].garbage_blob_count), (1, 0));
-    // Without blob files, all values return to the tables.
+    // With blob files disabled, the compaction moves all values to tables.
     db.set_options(&db.default_column_family(), &[("enable_blob_files", "false")])
         .unwrap();
     let all = CompactRangeOptions {
@@ -761,7 +762,7 @@ fn tables_are_compacted_for_the_garbage_of_their_blobs() {
     check(&db, &fs, Path::new(DIR));
 }
 
-/// Removes rows, keeps them or reads their values, depending on the key.
+/// A filter that removes rows, keeps them, or reads their values, depending on the key.
 struct ByKey;
 
 impl CompactionFilter for ByKey {
@@ -828,7 +829,7 @@ fn filters_and_merges_see_blobs() {
     let counts = files
         .iter()
         .map(|file| (file.garbage_blob_count, file.total_blob_count));
-    // Some values are removed, shortened or merged; merged values are blobs too.
+    // Some values were removed, shortened or merged; merged values are blobs too.
     assert_eq!(counts.collect::<Vec<_>>(), [(3, 10), (0, 2)]);
     check(&db, &fs, Path::new(DIR));
 }
@@ -921,7 +922,7 @@ fn checkpoints_secondaries_and_repairs_have_them() {
         if wal {
             let db = Db::open(&options, DIR).unwrap();
             put(&db, 100..120, 0, 150);
-            // Rows in the WAL are in no file yet.
+            // The handle is leaked, so that the rows stay in the WAL and in no other file.
             std::mem::forget(db);
         }
         let fs = fs.crash_clone(&mut base::env::Rng::with_seed(1), UnsyncedPolicy::Keep);
@@ -976,7 +977,7 @@ fn values_are_kept_in_a_cache() {
         assert_eq!(cached_blobs(&cache), 0, "fill_cache is false");
         assert_eq!(rows(&db).len(), 20);
         assert_eq!(cached_blobs(&cache), 20);
-        // From now on no blob file is readable.
+        // From now on reads of blob files fail.
         faults.add(
             Rule::new(Action::Fail(ErrorKind::Io))
                 .on([Op::Read])
@@ -1136,7 +1137,7 @@ fn a_crash_between_blob_file_and_table_loses_nothing() {
         db.compact_range(&db.default_column_family(), &whole, None, None)?;
         db.close()
     };
-    // The contents of the database before the work.
+    // The contents of the database before the crash.
     let start = MemFs::new();
     let db = Db::open(&options(Arc::new(start.clone())), DIR).unwrap();
     put(&db, 0..8, 0, 200);
@@ -1205,7 +1206,7 @@ fn a_full_disk_leaves_no_blob_file_behind() {
             let error = failed.unwrap_err();
             assert!(error.to_string().contains("injected fault"), "{op:?}: {error}");
             assert!(error.to_string().contains(".blob"), "{op:?}: {error}");
-            // After a compaction without space, writes continue.
+            // A compaction without space does not stop writes.
             assert_eq!(property(&db, "background-errors"), u64::from(!in_compaction));
             assert_eq!(rows(&db).len(), 20, "reads go on");
             faults.clear_rules();
@@ -1263,7 +1264,7 @@ fn rocksdb_goes_on_with_ours_and_we_with_its() {
             }
             flush(&db);
             rewrite(&db);
-            // From the next round on, values in blob files are shorter.
+            // Versions that only the snapshot sees go to blob files from a smaller size on.
             if round < 3 {
                 held = Some(db.snapshot());
             }
@@ -1293,7 +1294,7 @@ fn rocksdb_goes_on_with_ours_and_we_with_its() {
                 found.insert(bytes(key), bytes(value));
             }
             assert!(found == model, "ldb reads other rows, {compression:?}");
-            // The tool opens the database for writing, puts a row, and compacts everything, including blobs.
+            // ldb opens the database for writing, puts a row, and compacts everything, including blobs.
             for arguments in [&["put", "ldb", "a row of its own"][..], &["compact"]] {
                 let mut ldb = oracle::ldb().unwrap();
                 ldb.args(arguments)

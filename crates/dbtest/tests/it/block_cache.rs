@@ -150,7 +150,7 @@ fn flushed_tables_keep_their_index_where_they_are_pinned() {
         )
         .unwrap();
         read_all(&db, 3, 100);
-        // A compaction may hold its input tables a moment longer.
+        // A compaction may pin its input tables a moment longer.
         testkit::wait_until("they go", || {
             pinned(EntryRole::IndexBlock) + pinned(EntryRole::FilterBlock) == 0
         });
@@ -295,7 +295,7 @@ fn compactions_put_the_successors_of_hot_blocks_into_the_cache() {
         let db = Db::open(&options(&Arc::new(MemFs::new()), table), "/db").unwrap();
         fill(&db, 2, 600);
         rewrite(&db);
-        // Blocks of level 0 are all warm.
+        // Blocks of files from level 0 are all warm after the compaction.
         assert_eq!(misses(&cache, || read_all(&db, 2, 600)), 0);
         cache.erase_unreferenced();
         let read_some = || {
@@ -337,7 +337,7 @@ fn blocks_of_files_that_were_replaced_leave_the_cache_if_they_are_told_to() {
         let db = Db::open(&options, "/db").unwrap();
         fill(&db, 3, 400);
         read_all(&db, 3, 400);
-        // Some of the blocks are demoted, and blocks held by an iterator are pinned.
+        // The smaller cache demotes some blocks to the secondary cache, and an iterator pins others.
         cache.set_capacity(40 << 10);
         cache.set_capacity(8 << 20);
         let below = || cache.secondary_usage().unwrap().usage;
@@ -408,7 +408,7 @@ fn leaves_a_full_cache_alone(
     options.use_direct_reads = use_direct_reads;
     let db = Db::open(&options, "/db").unwrap();
     fill(&db, 1, ROWS);
-    // While there is space, every block is inserted.
+    // While the cache has space, every block is inserted.
     hot(&db);
     let before = cache.stats();
     assert!(before.inserts > 10, "{case}: {before:?}");
@@ -421,7 +421,7 @@ fn leaves_a_full_cache_alone(
         assert!(after.evictions > 300, "{case}: {after:?}");
         return;
     }
-    // A few blocks are mistaken for others.
+    // Blocks seen once are kept out of a full cache, except a few that it mistakes for others.
     assert!(after.evictions < 10, "{case}: {after:?}");
     assert_eq!(misses(&cache, || hot(&db)), 0, "{case}");
     let inserts = || cache.stats().inserts;

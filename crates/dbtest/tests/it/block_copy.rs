@@ -99,7 +99,7 @@ fn drawn(rng: &mut TestRng) -> ColumnFamilyOptions {
     family.table.separate_key_value_in_data_block = false;
     family.table.data_block_index_type = DataBlockIndexType::BinarySearch;
     family.table.block_align = false;
-    // Not every tested release of RocksDB knows all values of this option.
+    // The tested releases of RocksDB do not all know the values of this option.
     family.table.prepopulate_block_cache = PrepopulateBlockCache::Disable;
     family.table.block_size = *rng.pick(&[256, 1024]);
     family.paranoid_file_checks = rng.one_in(2);
@@ -298,7 +298,7 @@ fn damage_in_a_block_to_be_copied_is_found() {
         let number = largest.unwrap().number;
         drop(db);
 
-        // Damages a byte of a value, in a block in the middle: no key changes.
+        // The damage is in a byte of a value, in a block in the middle: no key changes.
         let path = filename::table(place.path(), number);
         let handle = {
             let table = table(&fs, place.path(), number);

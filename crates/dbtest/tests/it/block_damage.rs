@@ -55,14 +55,14 @@ fn options(way: Way, cache: &Option<Arc<BlockCache>>) -> Options {
     }
 }
 
-/// A database on disk with one table, which has a bad block in its middle.
+/// A database on disk with one table that has a bad block in its middle.
 struct Damaged {
     dir: TempDir,
     /// The path of the table.
     file: PathBuf,
-    /// The offset of the block.
+    /// The offset of the bad block.
     offset: u64,
-    /// The keys in the block.
+    /// The keys in the bad block.
     keys: Range<u32>,
 }
 
@@ -184,7 +184,8 @@ impl Damaged {
         iter.seek_to_first();
         self.walk(&mut iter, DbIterator::next, (0..self.keys.start).collect());
         self.is_told(&iter.status().unwrap_err());
-        // Newer versions of the first key after the block could be in it.
+        // Backwards, the first key after the bad block is not shown: newer versions of it could be in the
+        // block.
         iter.seek_to_last();
         let behind = (self.keys.end + 1..KEYS).rev();
         self.walk(&mut iter, DbIterator::prev, behind.collect());
@@ -291,7 +292,7 @@ fn a_block_that_nobody_verified_is_verified_by_the_first_who_asks() {
                     async_io,
                     ..ReadOptions::default()
                 };
-                // No read has verified the block yet: each way of reading is the first one.
+                // No read has verified the block yet. Each way of reading is tried as the first one.
                 let middle = KEYS / 2;
                 let found = [
                     db.get_opt(&unverified, &family, &key(middle)),
@@ -305,7 +306,7 @@ fn a_block_that_nobody_verified_is_verified_by_the_first_who_asks() {
                     },
                 ];
                 for found in found {
-                    // An unverified read may return a wrong value.
+                    // An unverified read may return a wrong value of the damaged block.
                     assert_ne!(found.unwrap(), Some(value(middle)));
                 }
                 damaged.check_all(&db, &ReadOptions::default());

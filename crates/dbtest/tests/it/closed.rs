@@ -472,7 +472,7 @@ fn what_reads_keeps_a_dropped_database_open() {
         let db = Db::open(&options, DIR).unwrap();
         assert_eq!(&value[..], b"1", "{name}");
         assert_eq!(db.get(b"d").unwrap().as_deref(), Some(&b"4"[..]), "{name}");
-        // The prepared ingestion has removed its files, or this open has.
+        // The file of the prepared ingestion is gone: its drop or this open has removed it.
         assert_eq!(db.get(b"z").unwrap(), None);
     }
 }
@@ -566,7 +566,7 @@ fn a_panic_of_the_file_system_ends_no_close_half_way() {
         let db = Db::open(&options(Arc::new(faults.clone())), DIR).unwrap();
         fill(&db);
         let family = db.default_column_family();
-        // Rows without a WAL are flushed.
+        // The close flushes rows without a WAL.
         db.put_opt(&no_wal(), &family, b"e", b"5").unwrap();
         let panics = Action::Call(Arc::new(|_, _| panic!("the file system panics")));
         let rule = Rule::new(panics).on([op]);

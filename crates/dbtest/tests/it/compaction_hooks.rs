@@ -91,7 +91,8 @@ fn keys(db: &Db) -> String {
     keys.join(" ")
 }
 
-/// A filter by the first letter of a key: `r` removes, `p` purges, `c` changes, `s` skips up to `t`.
+/// Compaction filters that decide by the first letter of a key: `r` removes, `p` purges, `c` changes, `s`
+/// skips up to `t`.
 struct Filters {
     flushes: bool,
     made: AtomicUsize,
@@ -209,7 +210,7 @@ fn files_of_levels_end_where_a_partitioner_says() {
     )
     .unwrap();
     flush_and_settle(&db);
-    // The file overlaps no other, but contains keys of several partitions: it is rewritten.
+    // The file overlaps no other, but has keys of several partitions: it is rewritten.
     compact(&db);
     let ranges = |db: &Db| -> Vec<String> {
         let mut files = db.live_files();

@@ -106,7 +106,7 @@ impl Case {
         }
     }
 
-    /// Overwrites, deletes, merges and flushes.
+    /// Overwrites, deletes and merges some keys, and flushes.
     fn round(&self, round: u64) {
         let [default, stamped, refusing] = &self.families[..] else {
             panic!("three families");

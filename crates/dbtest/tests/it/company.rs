@@ -9,13 +9,13 @@ use dbtest::files;
 use esker::{ColumnFamily, Db, FlushOptions, ReadOptions, WriteBatch, WriteOptions};
 use testkit::TestRng;
 
-/// The name of the writer's family.
+/// The name of the concurrent writer's column family.
 pub const FAMILY: &str = "company";
 
-/// The rows of the writer's family.
+/// The rows of the concurrent writer's column family.
 pub type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
 
-/// Two threads besides that of the test.
+/// Two threads that use the database concurrently with the test.
 pub struct Company {
     pace: Arc<Pace>,
     reader: JoinHandle<()>,
@@ -109,7 +109,7 @@ pub fn rows(
     rows
 }
 
-/// Checks that all ways of reading one snapshot agree.
+/// The body of the concurrent reader: checks that all ways of reading one snapshot agree.
 fn read(db: &Db, pace: &Pace, mut rng: TestRng) {
     let mut turns = 0..;
     while turns.next().is_some_and(|turn| pace.wait_for_turn(turn, 1)) {
@@ -148,7 +148,7 @@ fn read(db: &Db, pace: &Pace, mut rng: TestRng) {
     }
 }
 
-/// Writes, and checks that reads return the writes.
+/// The body of the concurrent writer: writes, and checks that reads return the writes.
 fn write(db: &Db, pace: &Pace, mut rng: TestRng, mut rows: Rows) -> Rows {
     let family = db.column_family(FAMILY).unwrap();
     let mut turns = 0..;

@@ -71,8 +71,8 @@ fn each_level_has_its_compression() {
         );
         let db = Db::open(&options, DIR).unwrap();
         let family = db.default_column_family();
-        // From the lowest level up, so that each file is merged into an empty level. The last compression in
-        // the list applies to all lower levels.
+        // Levels are filled from the lowest one up, so that each file is merged into an empty level. The last
+        // compression in the list applies to all lower levels.
         for level in (0..7).rev() {
             put(&db, 0, 100);
             flush(&db);
@@ -179,7 +179,7 @@ fn a_file_moves_where_its_own_compression_is_that_of_the_level() {
 fn files_of_any_compression_move_by_option_and_are_compressed_when_merged() {
     let db = about_to_move(CompressionType::None, CompressionType::Lz4, true, -1);
     expect(compressions(&db), &[(6, "NoCompression")]);
-    // Rows between those that were moved.
+    // The new rows are between those that were moved.
     put(&db, 50, 60);
     flush(&db);
     db.wait_for_compact().unwrap();

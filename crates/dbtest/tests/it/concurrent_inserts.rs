@@ -149,7 +149,7 @@ impl Gated {
             ..options()
         };
         let db = Db::open(&options, "/db").unwrap();
-        // Rows to compare keys with.
+        // The gate is in the comparator, so inserted keys need others to be compared with.
         db.put(b"a", b"").unwrap();
         db.put(b"b", b"").unwrap();
         Gated { db, gate, options }
@@ -214,7 +214,7 @@ fn a_row_becomes_visible_when_all_rows_before_it_are_there() {
     let gated = Gated::new(ColumnFamilyOptions::default());
     let (db, gate) = (&gated.db, &gated.gate);
     let first = gated.stopped("first");
-    // The second writer inserts completely although the first has not inserted.
+    // The second writer reaches its insertion although the first has not finished its own.
     let second = gated.start(Next::Stops, gated.put("second"));
     gate.wait_for(2);
     let third = gated.start(Next::Goes, gated.put_one("third"));
@@ -225,7 +225,7 @@ fn a_row_becomes_visible_when_all_rows_before_it_are_there() {
     for key in ["first", "second", "third"] {
         assert!(!gated.has(key), "{key}");
     }
-    // A flush includes all their rows.
+    // A flush includes the rows of all three writers.
     let flushed = {
         let db = db.clone();
         Writer::spawn(move || db.flush(&FlushOptions::default()))
@@ -277,7 +277,7 @@ fn fails_in_the_middle(gated: Gated, failing: Write, next: Next) {
         Next::Panics => assert_eq!(failed.join().unwrap().unwrap_err().kind(), ErrorKind::Panicked),
         _ => assert!(failed.join().unwrap().unwrap_err().is_corruption()),
     }
-    // The thread-local state is dropped before the first writer compares keys with it.
+    // The flipped bit is restored before the first writer compares keys with that row.
     drop(turned);
     let flushing = db.clone();
     let late = [
@@ -356,7 +356,7 @@ fn number(value: Option<Vec<u8>>) -> u64 {
     value.map_or(0, |bytes| u64::from_be_bytes(bytes.try_into().unwrap()))
 }
 
-/// Ends the work of other threads when dropped.
+/// Sets the flag that ends the work of other threads, when dropped.
 struct Stops<'a>(&'a AtomicBool);
 
 impl Drop for Stops<'_> {
@@ -413,7 +413,7 @@ fn snapshots_show_batches_whole_and_in_order_whoever_writes() {
         let mut last = [0; WRITERS];
         let mut kept: Vec<(Snapshot, [u64; WRITERS])> = Vec::new();
         let mut rng = testkit::rng();
-        // The flag is also set if an assertion fails.
+        // The flag is set even if an assertion fails.
         let _stopped = Stops(&stop);
         for _ in 0..LOOKS {
             let promised: Vec<u64> = acknowledged.iter().map(|n| n.load(Ordering::Acquire)).collect();
@@ -497,7 +497,7 @@ fn writers_side_by_side(ranges: bool) {
     const WRITERS: usize = 4;
     let mut rng = testkit::rng();
     let mut options = options();
-    // The size is small, so that memtables are switched often.
+    // The memtable is small, so that memtables are switched often.
     options.column_family.write_buffer_size = 8 << 10;
     options.column_family.max_write_buffer_number = 4;
     options.max_background_jobs = 4;
@@ -512,7 +512,7 @@ fn writers_side_by_side(ranges: bool) {
                 scope.spawn(move || write(db, families, writer, rng, ranges))
             })
             .collect();
-        // Other operations that wait for the writers.
+        // Flushes and other operations that wait for the writers run meanwhile.
         while !writers.iter().all(|writer| writer.is_finished()) {
             flush(&db);
             let short = db

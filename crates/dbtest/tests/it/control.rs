@@ -81,7 +81,7 @@ fn options_change_while_the_database_is_open() {
         (current.table.block_size, current.table.block_restart_interval),
         (8192, 4)
     );
-    // The option takes effect at once: two files trigger a compaction now.
+    // The changed option takes effect at once: two files trigger a compaction now.
     put_and_flush(&db, &["a", "b"]);
     put_and_flush(&db, &["a", "b"]);
     db.wait_for_compact().unwrap();
@@ -281,7 +281,7 @@ fn random_changes_while_others_write_and_compact() {
     let (_, file) = OptionsFile::newest(&*options.fs, "/db".as_ref())
         .unwrap()
         .unwrap();
-    // The file does not contain options that RocksDB does not have.
+    // The OPTIONS file does not contain options that RocksDB does not have.
     let names: Vec<&str> = file.entries().map(|(_, _, name, _)| name).collect();
     let (file, now) = (file.options().0.column_family, family.current_options());
     let rows = ColumnFamilyOptions::rows().iter();
@@ -310,7 +310,7 @@ fn paused_background_work_does_nothing() {
     })
     .unwrap();
     assert_eq!(db.live_files().len(), 1);
-    // Reads and writes continue.
+    // Reads and writes continue while background work is paused.
     db.put(b"c", b"value").unwrap();
     assert!(db.get(b"c").unwrap().is_some());
     db.continue_background_work().unwrap();
@@ -337,10 +337,10 @@ fn paused_background_work_does_nothing() {
     db.close().unwrap();
 }
 
-/// Long enough for a compaction to begin if nothing prevents it.
+/// A time that is long enough for a compaction to begin if nothing prevents it.
 const MOMENT: Duration = Duration::from_millis(300);
 
-/// Counts the compactions that begin, and holds them until it is opened.
+/// A gate that counts the compactions that begin, and holds them until it is opened.
 #[derive(Default)]
 struct Gate {
     open: Mutex<bool>,
@@ -405,7 +405,7 @@ fn gated() -> (Db, Arc<Gate>) {
     let mut options = options();
     options.column_family.compaction_filter_factory = Some(Arc::new(GateFactory(gate.clone())));
     let db = Db::open(&options, "/db").unwrap();
-    // A compaction keeps all of these rows.
+    // The rows have different keys, so that a compaction keeps all of them.
     for suffix in ["", "x"] {
         let many: Vec<String> = (0..3000).map(|i| format!("key{i:05}{suffix}")).collect();
         let many: Vec<&str> = many.iter().map(String::as_str).collect();
@@ -468,7 +468,7 @@ fn one_manual_compaction_is_called_off_by_who_asked_for_it() {
     });
     assert_eq!(compact().unwrap_err().kind(), ErrorKind::Incomplete);
     assert_eq!(levels(&db), [0, 0]);
-    // The file belongs to no other compaction.
+    // The cancellation does not apply to another compaction of the same files.
     db.compact_range(&family, &CompactRangeOptions::default(), None, None)
         .unwrap();
     assert_eq!(levels(&db), [6]);
@@ -604,7 +604,7 @@ fn a_flush_waits_until_it_stalls_nobody() {
             assert!(gate.is_open());
             done.store(true, Ordering::Relaxed);
         });
-        // Long enough for a flush that does not wait.
+        // This takes long enough for a flush that does not wait.
         gate.begins_soon(usize::MAX);
         assert_eq!(files(), 3);
         assert!(!done.load(Ordering::Relaxed));
@@ -632,7 +632,7 @@ fn all_background_work_is_called_off() {
         assert!(compaction.join().unwrap().is_err());
         cancelling.join().unwrap().unwrap();
     });
-    // The rows can be read, and the database can be closed.
+    // After the cancellation the rows can be read, and the database can be closed.
     assert!(db.get(b"key00007").unwrap().is_some());
     assert_eq!(levels(&db), [0, 0]);
     db.close().unwrap();

@@ -134,7 +134,7 @@ impl Bench {
 
     /// Checks an open database after errors: it can be read, and accepts either all writes or none.
     fn check_open(&self, db: &Db) -> Verdict {
-        // The fault may strike this read.
+        // The injected fault may strike this read, so it is repeated once.
         let found = dump(db).or_else(|_| dump(db));
         let found = found.map_err(|error| format!("it does not read any more: {error}"))?;
         self.ledger.lock().unwrap().check_all(&found)?;
@@ -154,7 +154,7 @@ impl Bench {
             match result {
                 Err(error) if error.kind() == ErrorKind::ReadOnly => self.explained(&error)?,
                 Err(error) => return Err(format!("latched, but the error is {error}")),
-                // If there is nothing left to sync, the call succeeds.
+                // A call with nothing to do, such as a sync without unsynced rows, may succeed.
                 Ok(()) => {}
             }
         }
@@ -356,7 +356,7 @@ fn one_life(flavour: &Flavour, mem: &MemFs, shared: &Arc<Mutex<Ledger>>, rng: &m
     drop(session);
     let (before, image, ledger) = taken.lock().unwrap().take().ok_or("nothing was taken")?;
     let after = ledger.marks();
-    // The check uses a copy, so that the next life recovers by itself.
+    // The check opens a copy, so that the next life of the database recovers by itself.
     let seen = image.process_death_clone();
     let db =
         Db::open(&flavour.options(Arc::new(seen)), DIR).map_err(|error| format!("reopening: {error}"))?;

@@ -102,7 +102,7 @@ fn write_all(db: &Db, told: &Told, count: u64) -> Vec<esker::Error> {
             })
             .collect();
         scope.spawn(|| {
-            // Flushes after every few writes of the first writer.
+            // The first family is flushed after every few writes of the first writer.
             let mut flushed = 0;
             while !done.load(Ordering::Relaxed) {
                 let begun = told.begun[0].load(Ordering::Relaxed);

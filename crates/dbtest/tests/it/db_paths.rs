@@ -152,7 +152,7 @@ fn blob_files_are_durable_beside_tables_in_another_directory() {
         // Flushes write to the first directory.
         let path = usize::from(rewrites);
         assert!(places(&db, home).iter().all(|&(_, of_table)| of_table == path));
-        // A loss of power removes names and bytes that were not synced.
+        // After a loss of power, names and bytes that were not synced are gone.
         fs = fs.crash_clone(&mut Rng::with_seed(1), UnsyncedPolicy::Lose);
         let db = Db::open(&with_blobs(&fs), home).unwrap();
         check(&db, &db.default_column_family(), 0..20);

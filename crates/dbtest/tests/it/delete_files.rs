@@ -75,7 +75,7 @@ fn without_bounds_all_below_level_0_go() {
     assert_eq!(left.iter().map(|file| file.level).collect::<Vec<_>>(), [0]);
     assert_eq!(db.get(b"fresh").unwrap().as_deref(), Some(&b"value"[..]));
     assert!(db.get(&7u16.to_be_bytes()).unwrap().is_none());
-    // No further table is in the range.
+    // A deletion without a table in its range does nothing.
     db.delete_files_in_range(&family, None, None).unwrap();
     db.put(&7u16.to_be_bytes(), b"again").unwrap();
     db.compact_range(&family, &CompactRangeOptions::default(), None, None)

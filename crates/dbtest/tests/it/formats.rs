@@ -21,7 +21,7 @@ use crate::fixtures::{hex, unhex};
 
 type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
 
-/// A key of letters whose prefixes repeat.
+/// A random key of letters, with prefixes that many keys share.
 fn random_key(rng: &mut TestRng) -> Vec<u8> {
     format!(
         "p{:03}/{:04}{}",
@@ -301,7 +301,7 @@ fn tables_with_nothing_below_them_go_without_filters_for_who_asks_for_hits() {
             (tables[1].num_entries, tables[1].num_filter_entries),
             (1000, bottommost)
         );
-        // A Bloom filter would have 1250 bytes.
+        // The limit is below the size of a Bloom filter, which would have 1250 bytes.
         assert!(tables[1].filter_size < 1000);
         let db = Db::open(&options, dir.path()).unwrap();
         assert_eq!(db.get(b"key7").unwrap().as_deref(), Some(&b"value"[..]));
@@ -385,7 +385,7 @@ fn dictionaries_are_made_where_they_are_asked_for_and_are_used() {
         bottommost.0 == plain.0 && bottommost.1 < plain.1 * 9 / 10,
         "{bottommost:?}"
     );
-    // The dictionary is not enabled.
+    // The dictionary options have no effect while dictionaries are not enabled.
     assert_eq!(write("{}", dictionary), plain);
     let checked = write("{checksum=true;}", "{}");
     assert!(checked.1 > plain.1, "four bytes more a frame");
@@ -458,7 +458,7 @@ fn what_rocksdb_left_in_its_options_is_written() {
         assert!(properties.num_filter_entries > properties.num_entries);
         assert_eq!(properties.prefix_extractor_name, b"rocksdb.FixedPrefix.4");
     }
-    // The options are still RocksDB's.
+    // The OPTIONS file still has the options that RocksDB wrote.
     let (_, file) = OptionsFile::newest(&PosixFs::new(), dir.path()).unwrap().unwrap();
     assert_eq!(
         file.options().0.column_family.table.index_type,

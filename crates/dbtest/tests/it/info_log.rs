@@ -18,7 +18,7 @@ use vfs::{Action, FaultFs, FileSystem, MemFs, Op, Rule};
 
 const DIR: &str = "/db";
 
-/// Longer than any operation takes.
+/// A timeout longer than any operation takes.
 const LONG: Duration = Duration::from_secs(120);
 
 fn options(fs: &MemFs) -> Options {
@@ -125,8 +125,8 @@ fn it_tells_what_listeners_are_told() {
     );
     assert!(heard_jobs.iter().any(|(_, name)| *name == "compaction_finished"));
 
-    // Some job reports the current shape of the tree (jobs report with a delay), and every table was created
-    // by a reported job.
+    // Some job reports the current number of files of each level (jobs report with a delay), and every live
+    // table was created by a reported job.
     let mut shapes = lines.iter().filter_map(|event| event["lsm_state"].as_array());
     let is_now = |shape: &Vec<serde_json::Value>| {
         shape
@@ -172,7 +172,7 @@ fn it_tells_what_listeners_are_told() {
         ends.count()
     );
 
-    // The engine that wrote the log, its options, and the end of the session.
+    // The log has the engine that wrote it, the options, and the end of the session.
     for line in [
         "RocksDB version: 7.8.3",
         "Esker version: ",
@@ -187,7 +187,7 @@ fn it_tells_what_listeners_are_told() {
         assert!(log.contains(line), "{line}");
     }
     assert!(log.ends_with("Shutdown complete\n"));
-    // Each line has date, thread and text.
+    // Each line of the log has a date, a thread and a text.
     for line in log.lines() {
         let fields: Vec<&str> = line.splitn(3, ' ').collect();
         assert!(
@@ -223,7 +223,7 @@ fn lines_that_scripts_read_are_rocksdbs() {
         let line = line.unwrap_or_else(|| panic!("no {words} in\n{log}"));
         line.split_whitespace().map(str::to_owned).collect()
     };
-    // By awk's field numbers: release and commit.
+    // The fields have awk's numbers: release and commit.
     assert_eq!(fields(&log, "RocksDB version:")[4], "7.8.3");
     assert!(!fields(&log, "Git sha")[4].is_empty());
     let moved = log.lines().find(|line| line.contains(" Moved #"));
@@ -406,12 +406,12 @@ fn it_may_lie_elsewhere() {
     assert!(fs.list(Path::new("/logs")).unwrap().is_empty());
 }
 
-/// Sends each message to a channel.
+/// A logger that sends each message to a channel.
 struct Told(Mutex<Sender<(InfoLogLevel, String)>>);
 
 impl Logger for Told {
     fn log(&self, level: InfoLogLevel, message: &str) {
-        // The receiver may be gone.
+        // The receiver of the messages may be gone.
         let _ = self.0.lock().unwrap().send((level, message.to_owned()));
     }
 }
@@ -483,7 +483,7 @@ fn statistics_are_dumped_as_the_properties_tell_them() {
     ] {
         assert!(dump.contains(part), "{part}\n{dump}");
     }
-    // Jobs may report their end in between.
+    // Jobs may report their end before the next dump of statistics.
     let statistics = loop {
         let (_, line) = lines.recv_timeout(LONG).unwrap();
         if line.contains("STATISTICS:\n") {
@@ -527,10 +527,10 @@ fn what_recovery_writes_came_in() {
         ("1/0", "1.0"),
         "{stats}"
     );
-    // The recovery has written the file.
+    // The recovery has written the table, which counts as work of priority `User`.
     assert_eq!(row("User")[1], "0/0", "{stats}");
     assert!(!stats.lines().any(|line| line.starts_with("High ")), "{stats}");
-    // A compaction writes all of it again.
+    // A manual compaction writes all rows once more.
     let family = db.default_column_family();
     db.compact_range(&family, &everything(), None, None).unwrap();
     let stats = db.property(&family, "rocksdb.stats").unwrap();

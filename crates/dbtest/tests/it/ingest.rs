@@ -175,12 +175,12 @@ fn files_go_to_the_lowest_level_that_has_nothing_in_their_way() {
     // number.
     ingest(&db, &[write_file(&options, "2", &["d:2", "e:2"])]).unwrap();
     assert_eq!(shape(&db, "default"), "L0 d..e@0, L6 c..m@0");
-    // The file overlaps one of the keys.
+    // The next file overlaps one of the keys.
     ingest(&db, &[write_file(&options, "3", &["m:3", "n:3"])]).unwrap();
     assert_eq!(shape(&db, "default"), "L0 d..e@0, L0 m..n@1, L6 c..m@0");
     assert_eq!(rows_of(&db), ["c=1", "d=2", "e=2", "m=3", "n=3"]);
     assert_eq!(db.latest_sequence_number(), 1);
-    // A memtable with one of its keys is flushed first.
+    // A memtable that has a key of the ingested file is flushed first.
     db.put(b"n", b"4").unwrap();
     ingest(&db, &[write_file(&options, "4", &["[a,o)", "b:5"])]).unwrap();
     assert_eq!(
@@ -188,7 +188,7 @@ fn files_go_to_the_lowest_level_that_has_nothing_in_their_way() {
         "L0 a..o@3, L0 d..e@0, L0 m..n@1, L0 n..n@2, L6 c..m@0"
     );
     assert_eq!(rows_of(&db), ["b=5"]);
-    // A memtable without overlap stays in memory.
+    // A memtable that does not overlap the ingested file is not flushed.
     db.put(b"x", b"6").unwrap();
     ingest(&db, &[write_file(&options, "5", &["y:7"])]).unwrap();
     assert!(
@@ -224,13 +224,13 @@ fn files_that_overlap_each_other_go_one_above_the_other_in_their_order() {
     );
     assert_eq!(rows_of(&db), ["a=1", "c=4", "d=4", "e=3", "f=1"]);
     assert_eq!(files::check(&db).unwrap(), "");
-    // The order stays the same, with snapshots of the state before each ingestion.
+    // A compaction keeps the order of the files.
     compact(&db);
     assert_eq!(rows_of(&db), ["a=1", "c=4", "d=4", "e=3", "f=1"]);
 }
 
-/// The two files are compacted within L0. Their combined file must keep its place relative to memtables of
-/// the time between them.
+/// Two ingested files are compacted within L0. Their output must keep its place relative to memtables of the
+/// time between them.
 #[test]
 fn files_of_level_0_have_an_order_whatever_is_merged_there() {
     let (_mem, mut options) = fresh();
@@ -429,7 +429,7 @@ fn random_history(rng: &mut TestRng) {
                 let numbers: Vec<u64> = level_0.iter().map(|file| file.number).collect();
                 let chosen = &numbers[..rng.usize(..=numbers.len())];
                 let family = db.default_column_family();
-                // Some files may be in another compaction, or gone.
+                // The compaction may fail: some files may be in another one, or gone.
                 let _ = db.compact_files(&family, &esker::CompactFilesOptions::default(), chosen, 0);
             }
             7 => snapshots.push((db.snapshot(), rows.clone())),
@@ -488,7 +488,7 @@ fn ingest_randomly(rng: &mut TestRng, db: &Db, options: &Options, rows: &mut Row
         writer.open(&path).unwrap();
         let mut points: Rows = (0..rng.u32(..20)).map(|_| (key(rng), rng.bytes(8))).collect();
         if rng.bool() {
-            // The rows are in one contiguous range.
+            // The file has rows in one contiguous range.
             let from = key(rng);
             points = points.split_off(&from);
         }
@@ -540,7 +540,7 @@ fn ingest_randomly(rng: &mut TestRng, db: &Db, options: &Options, rows: &mut Row
     if rng.bool() {
         db.ingest_external_file(&files, &ingestion).unwrap();
     } else {
-        // In two phases, and in the order of the handles.
+        // The files are prepared first, and committed in the order of their handles.
         let handles = files
             .iter()
             .map(|file| {
@@ -603,7 +603,7 @@ fn a_writer_takes_keys_in_order_and_says_what_it_wrote() {
         (3, 2, 2)
     );
     assert_eq!(writer.file_size(), 0);
-    // An unfinished file does not exist.
+    // A file that was not finished does not exist.
     writer.open("/outside/2").unwrap();
     drop(writer);
     assert_eq!(mem.list(Path::new(OUTSIDE)).unwrap(), ["1"]);
@@ -673,7 +673,7 @@ fn tables_of_a_database_keep_their_sequence_numbers() {
     }
     let expected = dump(&source).unwrap();
     let mut tables = source.live_files();
-    // Sorted from the oldest to the newest.
+    // The tables are sorted from the oldest to the newest.
     tables.sort_by_key(|file| (std::cmp::Reverse(file.level), file.largest_seqno));
     let paths: Vec<PathBuf> = tables.into_iter().map(|file| file.path).collect();
     let db = Db::open(&options, DIR).unwrap();

@@ -95,7 +95,7 @@ fn what_does_not_fit_behind_is_refused() {
         write_file(&options, "4", &["x:3"]),
     ];
     refused(&db, &both, ErrorKind::NotSupported, "overlapping ranges");
-    // A file ingested normally without a sequence number would overlap.
+    // A file that was ingested normally without a sequence number is in the way of a file behind it.
     let usual = IngestExternalFileOptions::default();
     db.ingest_external_file(&[write_file(&options, "5", &["c:5"])], &usual)
         .unwrap();
@@ -113,7 +113,7 @@ fn what_does_not_fit_behind_is_refused() {
         );
     }
     drop(db);
-    // A family whose last level has files.
+    // With the option off, the family may have rows in its last level.
     let mut leveled = options.clone();
     leveled.column_family.cf_allow_ingest_behind = false;
     let db = Db::open(&leveled, DIR).unwrap();
@@ -128,13 +128,14 @@ fn what_does_not_fit_behind_is_refused() {
     wrong.column_family.compaction_style = CompactionStyle::Level;
     let error = Db::open(&wrong, DIR).unwrap_err();
     assert!(error.to_string().contains("cf_allow_ingest_behind"), "{error}");
-    // The option of the whole database does not apply to families that cannot support it.
+    // The option for all families is ignored for those whose compaction style does not support it.
     wrong.column_family.cf_allow_ingest_behind = false;
     wrong.allow_ingest_behind = true;
     Db::open(&wrong, DIR).unwrap();
 }
 
-/// Random rows, deletions and compactions; rows ingested behind are as old as the oldest.
+/// Random rows, deletions and compactions: rows that are ingested behind are the oldest version of their
+/// keys.
 #[test]
 fn random_rows_hide_what_comes_behind_them() {
     let mut rng = testkit::rng();

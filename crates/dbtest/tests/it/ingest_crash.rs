@@ -65,7 +65,7 @@ fn args(db: &Db, ingestion: &IngestExternalFileOptions) -> [IngestExternalFileAr
     ]
 }
 
-/// A key that was written before, without sync, and does not overlap.
+/// A key that was written before the ingestion, without sync, and does not overlap.
 const UNSYNCED: &[u8] = b"zz";
 
 /// Opens the database after a crash and returns whether all files are in it, or none.
@@ -79,7 +79,7 @@ fn look(
     let db = Db::open(&options, DIR).unwrap_or_else(|error| panic!("{what}: {error}"));
     let found = dump(&db).unwrap_or_else(|error| panic!("{what}: {error}"));
     assert!([synced, before, after].contains(&&found), "{what}: {found:?}");
-    // Then no earlier write is lost.
+    // If the files are in the database, no earlier write is lost.
     let is_in = found == *after;
     // Files that are not in the database are still outside, and intact.
     if !is_in {
@@ -173,7 +173,7 @@ fn an_error_at_any_step_leaves_all_of_the_files_or_none() {
             );
             let latched = db.put(b"still", b"there").is_err();
             if outcome.is_err() && !latched {
-                // A flush before the ingestion is not part of it.
+                // A flush before the ingestion is not part of it, so its tables are not counted.
                 let mut added = tables_in(&mem);
                 added.retain(|name| !tables.contains(name) && !live_names(&db).contains(name));
                 assert_eq!(added, [""; 0], "{what}");
@@ -196,7 +196,7 @@ fn an_error_at_any_step_leaves_all_of_the_files_or_none() {
     }
 }
 
-/// Without overlap, no flush syncs the WAL.
+/// The WAL is durable after an ingestion, even if no overlap causes a flush that would sync it.
 #[test]
 fn what_came_before_is_as_durable_as_what_is_ingested() {
     let mut rng = testkit::rng();

@@ -78,7 +78,7 @@ fn an_exported_family_is_imported_as_it_was() {
         let newest = of(&source, "default");
         let error = source.export_column_family(&family, EXPORT).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidArgument);
-        // The source database is changed after the export.
+        // The source database can be changed after the export.
         source
             .delete_range(&WriteOptions::default(), &family, b"", b"z")
             .unwrap();
@@ -300,7 +300,7 @@ fn a_crash_leaves_an_imported_family_whole_or_empty() {
             let found = found.get("imported").cloned().unwrap_or_default();
             assert!(found.is_empty() || found == expected, "step {step}: {found:?}");
             if found.is_empty() {
-                // The files are still in their place, and intact.
+                // After a refused import the files are still in their place, and intact.
                 if let Some(empty) = db.column_family("imported") {
                     db.drop_column_family(&empty).unwrap();
                 }

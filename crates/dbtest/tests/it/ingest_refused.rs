@@ -49,7 +49,7 @@ impl Refused {
         let error = self.db.ingest_external_files(args).unwrap_err();
         assert_eq!(error.kind(), kind, "{what}: {error}");
         assert!(error.to_string().contains(text), "{what}: {error}");
-        // A flush before the ingestion is not part of it.
+        // A flush before the ingestion is not part of it, so its tables are not counted.
         let mut tables = tables_in(&self.mem);
         tables.retain(|name| !live_names(&self.db).contains(name));
         assert_eq!((tables, outside()), (Vec::new(), files), "{what}");
@@ -98,7 +98,7 @@ fn what_cannot_be_ingested_is_refused_and_the_directory_is_as_it_was() {
         "external_files[0] is empty",
     );
 
-    // A table of a database.
+    // A table of a database is refused.
     flush(&refused.db);
     let table = refused.db.live_files()[0].path.clone();
     refused.with(
@@ -132,7 +132,7 @@ fn what_cannot_be_ingested_is_refused_and_the_directory_is_as_it_was() {
         "allow_db_generated_files",
     );
 
-    // Another comparator, another family.
+    // Files with another comparator, or of another family, are refused.
     let mut reverse = options.clone();
     reverse.column_family.comparator = UserComparator::ReverseBytewise;
     let file = write_file(&reverse, "reverse", &["z:1", "x:1"]);
@@ -156,7 +156,7 @@ fn what_cannot_be_ingested_is_refused_and_the_directory_is_as_it_was() {
         "column family id don't match",
     );
 
-    // Corruption of a block, which verification detects, and of an uncompressed index block.
+    // Corruption of a block is found if the options ask for verification.
     let verify = IngestExternalFileOptions {
         verify_checksums_before_ingest: true,
         ..usual.clone()
@@ -288,7 +288,7 @@ fn versions_that_nobody_knows_are_refused() {
     ] {
         let file = write_file(&unchecked, "versioned", &["p:old"]);
         let mut bytes = refused.mem.read_file(&file).unwrap();
-        // The name shares a prefix with the property before it.
+        // The name of the property shares a prefix with the one before it.
         let name = b"version\x02\0\0\0";
         let at = bytes
             .windows(name.len())

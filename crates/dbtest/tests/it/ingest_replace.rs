@@ -45,7 +45,7 @@ fn a_range_is_replaced_as_a_whole() {
     let (mem, mut options) = fresh();
     options.column_family.disable_auto_compactions = true;
     let db = Db::open(&options, DIR).unwrap();
-    // Over some levels and in memory: each table is on one side of the range's borders.
+    // Tables in several levels and rows in memory: each table is on one side of the range's borders.
     put(&db, &["a", "b"], "below");
     flush(&db);
     put(&db, &["m", "n", "o"], "old");
@@ -61,7 +61,7 @@ fn a_range_is_replaced_as_a_whole() {
     let file = write_file(&options, "1", &["n:new", "r:new"]);
     let before = rows_of(&db);
 
-    // Impossible requests are refused and change nothing.
+    // A request with a wrong range is refused and changes nothing.
     for (wrong, kind, words) in [
         (
             range(Some("o"), Some("s")),
@@ -214,7 +214,7 @@ fn files_whose_contents_are_known_are_not_opened() {
         move_files: true,
         ..usual.clone()
     };
-    // No file may be opened under its old name.
+    // The file must not be opened under its old path.
     let rule = faults.add(
         Rule::new(Action::Fail(ErrorKind::Io))
             .on([Op::Open])
@@ -229,7 +229,8 @@ fn files_whose_contents_are_known_are_not_opened() {
     );
     assert_eq!(files::check(&db).unwrap(), "");
 
-    // Another file under this path, one info too few, and options that need the file to be opened.
+    // These requests are refused: another file under this path, one info too few, and options that need the
+    // file to be opened.
     let other = write("2", &["longer", "than", "what"]);
     let mut wrong = with(&info, &usual);
     wrong.external_files = vec![other.file_path.clone()];

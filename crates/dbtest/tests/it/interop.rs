@@ -273,8 +273,8 @@ fn fixtures_take_a_thousand_writes() {
             .map(|family| family.name().to_owned())
             .collect();
         drop(db);
-        // After a compaction all tables are Esker's: an RocksDB older than the one that wrote the database
-        // can read them.
+        // After a compaction all tables are written by Esker, in a format that older releases of RocksDB can
+        // read.
         if have_tools {
             // ldb cannot scan at a timestamp. The OPTIONS file keeps options of RocksDB 11.9, which users of
             // 7.8 must ignore.
@@ -297,7 +297,7 @@ fn without_columns(rows: &str) -> String {
     rows.lines().map(row).collect()
 }
 
-// RocksDB's tools.
+// Calls of RocksDB's tools.
 
 /// The output of `command`; panics unless it succeeded.
 pub fn run(command: &mut Command) -> String {
@@ -577,7 +577,7 @@ fn a_database_left_open_is_recovered() {
             for entry in fs::read_dir(dir.path()).unwrap() {
                 let entry = entry.unwrap();
                 match fs::copy(entry.path(), copy.path().join(entry.file_name())) {
-                    // The file was obsolete, and has been deleted meanwhile.
+                    // The file was obsolete, and was deleted during the copy.
                     Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
                     copied => drop(copied.unwrap()),
                 }

@@ -95,7 +95,7 @@ impl Stage {
         assert!(self.pinned_table_bytes() > 0, "{why}");
     }
 
-    /// Waits until nothing is held: files are deleted in the background.
+    /// Waits until no memtable and no file is held by readers only: files are deleted in the background.
     fn expect_nothing_held(&self, why: &str) {
         testkit::wait_until(why, || self.pinned_memtables() == 0 && self.pinned_tables() == 0);
         assert_eq!(self.pinned_table_bytes(), 0, "{why}");
@@ -228,7 +228,7 @@ fn refresh_moves_to_now_or_to_a_snapshot() {
     iter.refresh(Some(&before)).unwrap();
     iter.seek_to_last();
     assert_eq!((iter.key(), iter.value()), (&key(KEYS - 1)[..], &b"old"[..]));
-    // The iterator keeps the snapshot alive.
+    // The iterator keeps its snapshot alive after the handle is dropped.
     drop(before);
     stage.replace_everything();
     iter.seek(&key(7));
@@ -341,7 +341,7 @@ fn many_versions_of_a_key_hide_nothing() {
                     (&key[..], &value[..]),
                     "max_skip {max_skip}"
                 );
-                // Moves back and forth, from a position among the versions.
+                // The iterator moves back and forth between the versions of keys.
                 if at > 0 && rng.one_in(4) {
                     iter.prev();
                     assert_eq!(iter.key(), &rows[at - 1].0[..], "max_skip {max_skip}");
@@ -387,8 +387,8 @@ fn a_tailing_iterator_sees_what_is_there_when_it_seeks() {
     iter.seek(&key(98));
     db.put(b"key0098a", b"").unwrap();
     assert_eq!(keys_of(&mut iter), ["key0098", "key0099"]);
-    // New rows in its memtable, by a range deletion there, and in memtables and tables of later flushes and
-    // compactions.
+    // A tailing iterator shows new rows in its memtable, after a range deletion there, and in memtables and
+    // tables of later flushes and compactions.
     iter.seek(&key(98));
     assert_eq!(keys_of(&mut iter), ["key0098", "key0098a", "key0099"]);
     db.delete_range(&write, &family, &key(98), &key(99)).unwrap();
@@ -421,7 +421,7 @@ fn a_tailing_iterator_sees_what_is_there_when_it_seeks() {
     assert_eq!(error.kind(), ErrorKind::InvalidArgument);
 }
 
-/// After an error the iterator's position is outdated, and no seek may show it.
+/// After an error the position of a tailing iterator is outdated, and no seek may show it.
 #[test]
 fn a_tailing_iterator_that_cannot_open_a_file_says_so() {
     let faults = FaultFs::new(Arc::new(MemFs::new()));
@@ -569,7 +569,8 @@ fn a_read_goes_no_further_than_its_tier() {
         ..ReadOptions::default()
     };
     let may_exist = |key: &[u8]| db.key_may_exist(&ReadOptions::default(), &family, key).unwrap();
-    // Only calls for tables count: background threads still remove files and write the LOG.
+    // The calls for tables; others do not count, because background threads still remove files and write the
+    // LOG.
     let asked_of_tables = || -> Vec<String> {
         let lines = log.take();
         lines

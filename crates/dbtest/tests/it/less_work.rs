@@ -52,7 +52,7 @@ fn a_compaction_leaves_the_cache_as_it_is() {
             db.put(&key(number), &[b'v'; 100]).unwrap();
         }
         flush(&db);
-        // Ten times the capacity of the cache.
+        // These rows are ten times the capacity of the cache.
         for table in 0..4 {
             for number in 0..5_000 {
                 db.put_opt(
@@ -97,7 +97,7 @@ fn a_compaction_leaves_the_cache_as_it_is() {
     }
 }
 
-/// Records the properties of the tables that are written.
+/// A listener that records the properties of the tables that are written.
 #[derive(Default)]
 struct Tables(Mutex<Vec<TableProperties>>);
 
@@ -109,7 +109,8 @@ impl EventListener for Tables {
     }
 }
 
-/// Extracts the first eight bytes of a key; counts its calls, one for each key that a filter hashes.
+/// A prefix extractor for the first eight bytes of a key; it counts its calls, one for each key that a filter
+/// hashes.
 #[derive(Debug, Default)]
 struct Counting(AtomicU64);
 
@@ -146,7 +147,7 @@ fn a_key_is_hashed_for_a_filter_once() {
         options.column_family.table.filter_policy = policy;
         options.column_family.prefix_extractor = Some(hashed.clone());
         let db = Db::open(&options, "/db").unwrap();
-        // Snapshots keep all versions.
+        // Snapshots make compactions keep all versions.
         let mut snapshots = Vec::new();
         for _ in 0..4 {
             for number in 0..KEYS as u32 {
@@ -175,7 +176,7 @@ fn a_key_is_hashed_for_a_filter_once() {
 /// The bytes that threads of flushes and compactions wrote, and the number of their calls.
 #[derive(Default)]
 struct Writes {
-    /// The statistics before the current job.
+    /// The I/O statistics before the current job.
     before: Mutex<IoStats>,
     done: Mutex<Vec<IoStats>>,
 }
@@ -225,7 +226,7 @@ fn tables_are_written_by_large_calls() {
         assert_eq!(done.len(), 2, "a flush and a compaction");
         for written in &*done {
             assert!(written.bytes_written > 6_000_000, "{written:?}");
-            // The last call writes the rest.
+            // The last call of a file writes the rest.
             assert!(
                 written.writes <= written.bytes_written / CALL + 1,
                 "direct {direct}: {written:?}"
@@ -234,7 +235,7 @@ fn tables_are_written_by_large_calls() {
     }
 }
 
-/// The limit follows the demand of flushes: it rises while they wait, and falls when no job waits.
+/// A tuned rate limit follows the demand of flushes: it rises while they wait, and falls when no job waits.
 #[test]
 fn a_tuned_rate_follows_the_jobs() {
     const PERIOD: Duration = Duration::from_millis(1);
@@ -257,7 +258,7 @@ fn a_tuned_rate_follows_the_jobs() {
     options.column_family.disable_auto_compactions = true;
     let db = Db::open(&options, "/db").unwrap();
     let tables = || db.live_files().len();
-    // A period passes whenever a thread waits for it.
+    // The clock advances by a period whenever a thread waits for it.
     let flush = || {
         let before = tables();
         db.flush(&FlushOptions {

@@ -91,7 +91,7 @@ fn a_hundred_thousand_snapshots_are_held() {
         let value = db.get_opt(&read, &family, &key(sought)).unwrap();
         assert_eq!(value.as_deref(), Some(&key(written)[..]));
     }
-    // From the middle outwards, so that the list is split everywhere.
+    // The snapshots are released from the middle outwards, so that the list is split everywhere.
     while !snapshots.is_empty() {
         drop(snapshots.swap_remove(snapshots.len() / 2));
     }
@@ -103,7 +103,7 @@ fn a_hundred_thousand_snapshots_are_held() {
     );
 }
 
-/// The factor from `ESKER_LIMITS`.
+/// The factor of the numbers, from `ESKER_LIMITS`.
 fn times() -> u64 {
     std::env::var("ESKER_LIMITS").map_or(1, |text| text.parse().unwrap())
 }

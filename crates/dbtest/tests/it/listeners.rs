@@ -155,7 +155,7 @@ fn each_range_of_a_compaction_is_told_of_when_it_begins_and_when_it_is_written()
     assert_eq!(running.len(), 0);
     assert!(compactions > 0);
 
-    // A failed one is reported too.
+    // A failed compaction is reported too.
     faults.add(
         Rule::new(Action::Fail(ErrorKind::NoSpace))
             .on([Op::Append])
@@ -423,7 +423,7 @@ fn each_blob_file_that_is_begun_is_told_of_and_how_it_ended() {
         "{files} {reasons:?}"
     );
 
-    // The third of several files cannot be written: none of them is installed.
+    // The third of several blob files cannot be written: none of them is installed.
     let before = events.all().len();
     let rule = Rule::new(Action::Fail(ErrorKind::NoSpace)).on([Op::Create]);
     faults.add(rule.path_ends_with(".blob").skip(2));

@@ -19,7 +19,7 @@ const HEADER: usize = 7;
 /// The type of a record's first fragment.
 const FIRST: u8 = 2;
 
-/// The physical records of the first block.
+/// The physical records of the first block of a WAL.
 fn records(wal: &[u8]) -> Vec<Range<usize>> {
     let mut records = Vec::new();
     let mut at = 0;
@@ -36,7 +36,7 @@ struct Closed {
     dir: TempDir,
     rows: Rows,
     wal: PathBuf,
-    /// The contents of the WAL.
+    /// The complete contents of the WAL.
     whole: Vec<u8>,
     /// The physical records of its first block.
     records: Vec<Range<usize>>,
@@ -80,12 +80,12 @@ impl Closed {
         }
     }
 
-    /// The last record that begins in the first block.
+    /// The last record that begins in the first block of the WAL.
     fn last(&self) -> Range<usize> {
         self.records.last().unwrap().clone()
     }
 
-    /// True if the last record continues in the second block.
+    /// True if the last record of the first block continues in the second.
     fn goes_on(&self) -> bool {
         self.whole[self.last().start + HEADER - 1] == FIRST
     }
@@ -105,7 +105,7 @@ impl Closed {
         drop(reader);
         assert_eq!(std::fs::read(wal).unwrap(), *whole, "{what}: it was read twice");
 
-        // The bytes stay missing: that is damage.
+        // The bytes stay missing, so this time they are reported as corruption.
         std::fs::write(wal, &early).unwrap();
         let (reader, events) = read(dir, mode, None);
         match reader {
@@ -168,8 +168,8 @@ fn what_was_written_while_it_was_read_is_read_again() {
             }
         };
         let (last, middle) = (closed.last(), closed.records[closed.records.len() / 2].clone());
-        // The first fragment of a record; the body of another, and its end; several whole records; a body and
-        // a whole block after it.
+        // The ranges to fill with zeros: the first fragment of a record; the body of another, and its end;
+        // several whole records; a body and a whole block after it.
         let missing = [
             last.start..BLOCK,
             middle.start + HEADER..middle.end,

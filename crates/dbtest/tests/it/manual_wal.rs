@@ -172,7 +172,7 @@ fn a_flush_of_the_wal_that_had_no_room_is_resumed_from() {
     }
 }
 
-/// Longer than any operation here takes.
+/// A timeout longer than any operation here takes.
 const LONG: Duration = Duration::from_secs(60);
 
 #[test]
@@ -220,7 +220,7 @@ fn nobody_writes_while_the_wal_is_locked() {
             ingesting.ingest_external_file(&[path], &options).unwrap();
             done.send(()).unwrap();
         });
-        // Operations other than writes continue.
+        // While the WAL is locked, operations other than writes continue.
         flush(&db);
         let logged = CheckpointOptions {
             log_size_for_flush: u64::MAX,

@@ -124,14 +124,14 @@ fn child() {
     println!("the ledger is right");
 }
 
-/// Memtables and tables with tombstones, replaced while iterators hold them, and a WAL that is written
-/// meanwhile.
+/// Fills a database with memtables and tables with tombstones, replaced while iterators hold them, and a WAL
+/// that is written meanwhile.
 fn hold(dir: &Path) {
     const ITERATORS: usize = 1000;
     let db = Db::open(&options(false, CacheType::Lru), dir).unwrap();
     let family = db.default_column_family();
-    // The windows of the WAL are pages of its file. Pages of the program are file pages too, and are loaded
-    // when they first run.
+    // Pages of files do not count: the windows of the WAL are such pages, and so are the pages of the
+    // program, which are loaded when they first run.
     let counted = |ledger: &MemoryLedger| ledger.total() - ledger.wal_windows;
     let (mut before, mut ledger_before) = (0, 0);
     let mut held = Vec::with_capacity(4 * ITERATORS);

@@ -132,7 +132,7 @@ fn no_row_is_lost_to_a_memtables_filter() {
         let mut rows = Rows::new();
         let mut extractor = "none";
         for _ in 0..5 {
-            // An extractor that is not set again stays.
+            // An extractor or filter that is not set again stays in force.
             if rng.one_in(2) {
                 extractor = *rng.pick(&["noop", "fixed:3", "capped:2", "fixed:2"]);
             }

@@ -33,7 +33,7 @@ fn write(path: &Path) -> Db {
         let family = db.create_column_family(name, &family).unwrap();
         db.put_opt(&add, &family, b"k", b"5").unwrap();
         db.merge(&add, &family, b"k", b"2,9").unwrap();
-        // RocksDB's sortlist appends the second row of a scan to the first one.
+        // RocksDB's sortlist operator appends the second row of a scan to the first one.
         let second = name != "sortlist";
         if second {
             db.merge(&add, &family, b"new", b"7").unwrap();

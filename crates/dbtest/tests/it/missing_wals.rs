@@ -90,7 +90,7 @@ fn a_missing_wal_is_noticed_and_what_lies_behind_it_is_kept() {
                 let expected = match mode {
                     PointInTime => Ok(prefix),
                     SkipAnyCorruptedRecords => Ok(rest),
-                    // No WAL names the last one.
+                    // If the last WAL is missing, no other names it.
                     _ if missing == 2 => Ok(rest),
                     _ => Err(()),
                 };
@@ -184,7 +184,7 @@ fn a_wal_goes_only_when_the_manifest_says_that_it_is_not_needed() {
             }
         }
         let rows = dump(&db).unwrap();
-        // The process dies; no file that recovery needs may have been deleted.
+        // The process dies. No file that recovery needs may have been deleted.
         let left = fs.process_death_clone();
         let survived = Db::open(
             &Options {
@@ -237,7 +237,7 @@ fn the_name_of_a_wal_is_durable_when_its_first_sync_is_acknowledged() {
             assert_eq!(synced(&log), 1, "{place}: the first sync");
             write(true);
             assert_eq!(synced(&log), 0, "{place}: the second sync");
-            // The flush begins the next WAL.
+            // The flush begins the next WAL, whose first sync is checked in turn.
             db.flush(&FlushOptions::default()).unwrap();
             synced(&log);
         }

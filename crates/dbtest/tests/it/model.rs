@@ -329,7 +329,7 @@ impl History {
             .map(|word| events.iter().filter(|event| event.contains(word)).count())
     }
 
-    // Column families.
+    // Steps about column families.
 
     fn add_family(&mut self, handle: ColumnFamily, options: ColumnFamilyOptions) {
         let id = self.next_family;
@@ -366,7 +366,7 @@ impl History {
         self.note(format!("drop {name}"));
         self.db().drop_column_family(&family.handle).unwrap();
         self.options.column_families.remove(&name);
-        // The handle can still be read.
+        // The handle of the dropped family can still be read.
         let rows = self.model.rows(family.id, self.model.last_seqno()).unwrap();
         assert_eq!(
             all_rows(&self.db(), &family.handle, &ReadOptions::default()),
@@ -384,7 +384,7 @@ impl History {
         self.rng.usize(..self.families.len())
     }
 
-    // Writes.
+    // Steps that write.
 
     /// A random key from the common set: most are short, some are long, one is empty.
     fn key(&mut self) -> Vec<u8> {
@@ -525,7 +525,7 @@ impl History {
         assert!(error.message().contains("is too large"), "{error}");
     }
 
-    // Reads.
+    // Steps that read.
 
     /// A random point in the history to read at: the present, or a snapshot.
     fn when(&mut self) -> (ReadOptions, SeqNo) {
@@ -769,7 +769,7 @@ impl History {
         }
     }
 
-    // Background work.
+    // Steps of background work.
 
     fn flush(&mut self) {
         let at = self.some_family();
@@ -857,7 +857,7 @@ impl History {
         ));
         let compacted = self.db().compact_files(&handle, &options, &numbers, output_level);
         if let Err(error) = compacted {
-            // A compaction in the background has the files, or has replaced them.
+            // The compaction is refused if one in the background has the files, or has replaced them.
             assert!(
                 matches!(error.kind(), ErrorKind::Aborted | ErrorKind::InvalidArgument),
                 "{error}"

@@ -245,7 +245,8 @@ fn blocks_are_read_together(cached: bool, index_type: IndexType) {
             .to_vec(),
         ..MultiScanArgs::default()
     };
-    // The block of the bound is the last one: 10..13 and 15..18 with the gap between them, and 100..104.
+    // The block of the upper bound is the last one read: 10..13 and 15..18 with the gap between them, and
+    // 100..104.
     let expected = |what: &str| {
         vec![
             format!("{what} {}", blocks(10, 8)),

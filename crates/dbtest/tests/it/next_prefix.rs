@@ -206,7 +206,7 @@ fn random_walks_find_the_next_prefix() {
                 iterate_upper_bound: upper.clone(),
                 ..ReadOptions::default()
             };
-            // Unwritten rows are newer than all written ones.
+            // Rows of the batch that are not written yet are newer than all written ones.
             let over_batch = seqno == model.last_seqno() && rng.one_in(3);
             let mut batch = WriteBatchWithIndex::new();
             let mut written = Vec::new();
@@ -270,7 +270,7 @@ fn it_steps_a_little_and_seeks_far() {
     assert!(sought[..long].iter().all(|sought| *sought));
     assert!(!sought[long + 1..].iter().any(|sought| *sought), "{moves:?}");
     assert_eq!(moves.len(), 26);
-    // Within one prefix there is no other.
+    // With `prefix_same_as_start` there is no next prefix.
     let read = ReadOptions {
         prefix_same_as_start: true,
         ..ReadOptions::default()
@@ -280,7 +280,7 @@ fn it_steps_a_little_and_seeks_far() {
     iter.next_prefix();
     assert!(!iter.valid());
     iter.status().unwrap();
-    // There is none beyond a bound either.
+    // There is no next prefix beyond a bound either.
     iter = db.iter(&ReadOptions {
         iterate_upper_bound: Some(b"d".to_vec()),
         ..ReadOptions::default()

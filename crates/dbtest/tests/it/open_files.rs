@@ -114,7 +114,7 @@ fn tables_and_blob_files_are_closed_when_too_many_are_open() {
         assert!(tables + blobs <= 20 && blobs > 0, "{tables} and {blobs}");
     }
     rewrite(&db);
-    // The filter reads the values.
+    // The compaction filter reads the values, so blob files are open.
     let most = most.load(Ordering::Relaxed);
     assert!((1..=25).contains(&most), "{most}");
     read_all(&db);
@@ -182,7 +182,7 @@ fn overwrite(db: &Db, family: &str) {
     }
 }
 
-/// No write syncs: neither a WAL nor any other file stays open after its deletion.
+/// Writes without sync never sync a WAL: neither a WAL nor any other file stays open after its deletion.
 #[test]
 fn no_deleted_file_stays_open_at_rest() {
     for recycled in [0, 2] {

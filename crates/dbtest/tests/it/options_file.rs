@@ -19,7 +19,7 @@ const OF_THE_DATABASE: &str = "  use_fsync=true\n  WAL_ttl_seconds=3600\n  WAL_s
 const OF_THE_FAMILY: &str =
     "  inplace_update_support=true\n  compaction_filter_factory=Ours\n  force_consistency_checks=true\n";
 
-/// The options that matter, as written in the file.
+/// The options that strict options refuse, as written in the file.
 const REFUSED: [&str; 6] = [
     "use_fsync=true",
     "WAL_ttl_seconds=3600",
@@ -206,7 +206,7 @@ fn many_families_are_created_with_one_file() {
     let created = db.create_column_families(&families).unwrap();
     assert!(created.iter().map(|family| family.name()).eq(&names));
     assert_eq!(number(&fs), before + 1, "one file, and no other has had a number");
-    // The families before the failing one exist, and are in the file.
+    // The families before the one that could not be created exist, and are in the OPTIONS file.
     let error = db
         .create_column_families(&[("more", of), ("family7", of), ("others", of)])
         .unwrap_err();

@@ -115,7 +115,7 @@ impl Tried {
             assert_eq!(self.int("rocksdb.num-running-flushes"), Some(0), "{what}");
             assert_eq!(self.int("rocksdb.num-running-compactions"), Some(0), "{what}");
         }
-        // Returns when no job is running.
+        // This call returns when no job is running.
         db.pause_background_work().unwrap();
         db.continue_background_work().unwrap();
         let refused = db.put(b"other", b"").unwrap_err();
@@ -132,7 +132,7 @@ impl Tried {
             db.compact_range(&family, &everything(), None, None).is_err(),
             "{what}"
         );
-        // The call fails only if a compaction is due.
+        // This call fails only if a compaction is due.
         drop(db.wait_for_compact());
         db.disable_manual_compaction();
         db.enable_manual_compaction().unwrap();
@@ -177,7 +177,7 @@ impl Tried {
             }
         }
         drop(db);
-        // The threads have ended, so all events have arrived.
+        // The database's threads have ended, so all events have arrived.
         let told = events.all().into_iter().any(|event| match event {
             Event::BackgroundError { error, .. } => error.kind() == ErrorKind::Panicked,
             _ => false,
@@ -316,7 +316,7 @@ fn an_ingestion_whose_code_panics_leaves_nothing_reserved() {
             tried.check_stopped(Site::Compare, &what);
             tried.check_goes_on(&what);
         } else {
-            // The ingestion had changed nothing yet.
+            // The ingestion had changed nothing when it panicked.
             assert!(rows(&tried.db) == tried.rows, "{what}");
             tried
                 .db
@@ -414,10 +414,10 @@ fn the_thread_that_deletes_outlives_a_panic() {
             .count()
     };
     flush(&tried.db);
-    // Only the deleting thread reports deletions.
+    // Only the thread that deletes files reports deletions.
     tried.fuse.light_on(Site::Event, 0, "esker-delete");
     let family = tried.db.default_column_family();
-    // The database may have stopped already.
+    // The compaction fails if the database has stopped already.
     drop(tried.db.compact_range(&family, &everything(), None, None));
     while tried.int("rocksdb.background-errors") == Some(0) {
         std::thread::yield_now();

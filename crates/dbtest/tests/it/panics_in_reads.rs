@@ -149,7 +149,7 @@ fn a_read_that_panics_leaves_no_lock_and_no_pin() {
             }
         }
     }
-    // No lock is held, and no memory or file is kept.
+    // No lock is held, and no memory or file is kept: these calls succeed.
     db.put(b"k000", b"").unwrap();
     flush(&db);
     rewrite(&db);

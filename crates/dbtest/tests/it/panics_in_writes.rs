@@ -237,7 +237,7 @@ fn a_write_whose_code_panics_fails_by_name_and_loses_nothing() {
     }
 }
 
-/// Rows of a memtable that sorts them at its first read.
+/// A memtable that sorts its rows at its first read must keep them if the comparator panics in the sort.
 #[test]
 fn a_memtable_that_sorts_later_keeps_its_rows_when_the_sort_panics() {
     let fs = MemFs::new();
@@ -334,7 +334,7 @@ fn an_open_survives_a_panic_at_any_step() {
                     assert!(error.message().contains(MESSAGE), "{what}: {error}");
                     assert!(fs.exists(Path::new("/db/CURRENT")).unwrap());
                 }
-                // The panic was on another thread, after the open.
+                // If the open succeeds, the panic was on another thread, after the open.
                 Ok(db) => drop(db),
             }
             check_reopened(&fs, &[MODES[before as usize % 4]], &acknowledged, &what);

@@ -154,7 +154,7 @@ fn no_table_is_written_from_a_damaged_row_and_the_wal_still_has_it() {
             "byte {at}: {error}"
         );
         assert_eq!(db.live_files().len(), 0, "byte {at}");
-        // The database accepts no more writes.
+        // The database accepts no more writes after the failed flush.
         assert!(db.put(b"more", b"").is_err());
         drop(turned);
         drop(family);
@@ -234,7 +234,7 @@ fn a_bit_turned_in_a_cached_block_is_noticed_by_get_and_by_scans() {
             let place = {
                 let pinned = db.get_pinned(&ReadOptions::default(), &family, key).unwrap();
                 let start = pinned.expect("the row is there").as_ptr().addr();
-                // The range begins with the last digit of the key.
+                // The tested bytes begin with the last digit of the key.
                 start - 9..start + value.len()
             };
             for address in place.clone() {
@@ -289,14 +289,14 @@ fn a_bit_turned_anywhere_in_a_batch_is_noticed_before_it_is_written() {
         scan(&db, &family).unwrap(),
         length_of_wal(),
     );
-    // The sequence number at the front is only known at the write.
+    // The sequence number at the front is not protected, because it is only known at the write.
     for at in 8..good.data_size() {
         for bit in 0..8 {
             let damaged = good.clone();
             let Some(turned) = TurnedBit::new(damaged.data().as_ptr().addr() + at, bit) else {
                 return;
             };
-            // The memory is freed with the batch.
+            // The bit is not flipped back: the memory is freed with the batch.
             std::mem::forget(turned);
             assert!(
                 damaged.verify_checksum().unwrap_err().is_corruption(),
@@ -360,7 +360,7 @@ fn batches_are_the_same_with_and_without_checksums_and_join() {
         .unwrap();
     assert_eq!(db.get(b"again").unwrap().as_deref(), Some(&b"1"[..]));
     assert_eq!(scan(&db, &family).unwrap().len(), 2);
-    // The rows 001, 002, 003, 004, 010, 011 and 020 to 029 are gone; "again" and "key" are new.
+    // The rows 001, 002, 003, 004, 010, 011 and 020 to 029 were deleted; "again" and "key" are new.
     assert_eq!(scan(&db, &db.default_column_family()).unwrap().len(), 40 - 16 + 2);
     flush(&db);
     assert_eq!(scan(&db, &db.default_column_family()).unwrap().len(), 40 - 16 + 2);

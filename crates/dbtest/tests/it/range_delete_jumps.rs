@@ -257,7 +257,7 @@ fn rows_under_wide_deletions_are_those_of_a_model() {
                 }
             }
             if rng.one_in(20) {
-                // Changes of direction within deleted spans.
+                // The iterator changes its direction within deleted spans.
                 let mut iter = db.iter(&ReadOptions::default());
                 let target = key(rng.u32(..MANY));
                 iter.seek(&target);

@@ -86,7 +86,7 @@ fn what_deletes_little_waits() {
     flush(&db);
     db.wait_for_compact().unwrap();
     assert_eq!(db.live_files().iter().filter(|file| file.level == 0).count(), 1);
-    // Many tombstones that delete little add up.
+    // Many tombstones that delete little each count with their sum.
     for at in 0..19 {
         delete_range(&db, at * 100 + 10, at * 100 + 90);
     }
@@ -97,7 +97,8 @@ fn what_deletes_little_waits() {
     files::check(&db).unwrap();
 }
 
-/// The tombstone is compacted down although a snapshot keeps its rows, and then no compaction is due.
+/// The tombstone moves to the last level although a snapshot keeps the deleted rows, and then no compaction
+/// is due.
 #[test]
 fn a_snapshot_keeps_what_is_deleted() {
     for dynamic in [true, false] {

@@ -86,7 +86,7 @@ fn a_multi_get_gives_up_after_so_many_bytes() {
         db.put(&key(number), &[7; 10]).unwrap();
     }
     flush(&db);
-    // The keys are not in their sort order, in which they are read.
+    // The keys are requested in descending order; the limit applies in their sort order.
     let keys: Vec<Vec<u8>> = (0..100).rev().map(key).collect();
     for (limit, read) in [
         (0, 1),
@@ -156,7 +156,7 @@ fn range_deletions_can_be_ignored() {
         .unwrap();
     // The snapshot makes compactions keep rows and tombstones.
     let _held = db.snapshot();
-    // The tombstones are over a level, then in L0, then in memory.
+    // The tombstones are first over a level, then in L0, then in memory.
     for round in 0..3 {
         db.delete_range(&write, &family, &key(round * 5), &key(round * 5 + 7))
             .unwrap();

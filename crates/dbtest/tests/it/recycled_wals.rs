@@ -106,7 +106,7 @@ fn nothing_is_written_over_while_deletions_are_disabled() {
     let log = LogFs::new(Arc::new(MemFs::new()), DIR);
     let db = Db::open(&options(Arc::new(log.clone()), 2), DIR).unwrap();
     write_and_flush(&db, 0);
-    // A WAL that is kept for recycling is in no list of live files.
+    // This WAL is kept for recycling, so no list of live files has it.
     write_and_flush(&db, 1);
     log.take();
     db.disable_file_deletions();
@@ -244,7 +244,7 @@ fn a_killed_process_leaves_a_recycled_wal_that_ends_cleanly() {
     }
 }
 
-/// An open for reading whose WAL is overwritten meanwhile sees all rows of its beginning.
+/// An open for reading whose WAL is overwritten meanwhile sees all rows that existed when it began.
 #[test]
 fn a_wal_written_over_while_it_is_read_is_noticed() {
     let mem = MemFs::new();
@@ -319,7 +319,7 @@ fn rocksdb_reads_our_recycled_wals() {
             random_rows(&mut rng, &db, round);
             flush(&db);
         }
-        // Fewer rows, so that old rows follow them.
+        // Fewer rows are written than before, so that old rows follow them in the recycled WAL.
         db.put(b"key0001", b"last").unwrap();
         db.delete(b"key0002").unwrap();
         assert!(reused(&log) > 0);

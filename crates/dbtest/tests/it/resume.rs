@@ -81,7 +81,7 @@ fn after_a_flush_that_had_no_room() {
         assert!(failed(&db), "{op:?}: {error}");
         assert_eq!(rows(&db), 100, "reads go on");
         assert_eq!(db.put(b"x", b"y").unwrap_err().kind(), ErrorKind::ReadOnly);
-        // The cause is not removed yet.
+        // A resume before the cause is removed fails.
         assert!(db.resume().is_err());
         assert!(failed(&db));
         faults.clear_rules();
@@ -149,7 +149,7 @@ fn after_a_write_the_wal_had_no_room_for() {
     };
     let family = db.default_column_family();
     db.put_opt(&synced, &family, b"k00010", b"v").unwrap();
-    // A crash, and a WAL with rows from before and after the failure.
+    // After a crash the WAL has rows from before and after the failure.
     let mut rng = base::env::Rng::with_seed(testkit::rng::seed());
     let image = mem.crash_clone(&mut rng, UnsyncedPolicy::Lose);
     let db = Db::open(&options(&FaultFs::new(Arc::new(image))), DIR).unwrap();
@@ -232,7 +232,7 @@ fn after_a_change_of_the_manifest_that_had_no_room() {
                     rows(&Db::open(&again, DIR).unwrap())
                 };
                 assert_eq!(again(mem.process_death_clone()), 200, "{context}");
-                // The cause is not removed yet.
+                // A resume before the cause is removed fails.
                 db.resume().unwrap_err();
                 assert!(failed(&db), "{context}");
                 assert_eq!(again(mem.process_death_clone()), 200, "{context}");
@@ -322,7 +322,7 @@ fn what_the_manifest_had_no_room_for_did_not_happen() {
 fn each_step_that_has_no_room_is_resumed_from_whenever_there_is_some() {
     type Cause = fn(&Db);
     fn flushes(db: &Db) {
-        // A MANIFEST is begun after the table is installed: then the flush is done.
+        // The flush may succeed: a MANIFEST is begun after the table is installed.
         let _ = db.flush(&FlushOptions::default());
     }
     fn writes(db: &Db) {

@@ -43,7 +43,7 @@ fn they_take_what_is_written_with_default_options() {
             1 => db
                 .compact_range(&default, &CompactRangeOptions::default(), None, None)
                 .unwrap(),
-            // The other rows are in the WAL.
+            // The other rows stay in the WAL.
             _ => {}
         }
     }

@@ -235,7 +235,7 @@ fn what_merges_to_more_than_the_limit_is_an_error_of_its_row_alone() {
     }
     db.wait_for_compact().unwrap();
     db.close().unwrap();
-    // Nothing is lost, as a database with a higher limit shows.
+    // Nothing is lost, as a database with a higher limit for rows shows.
     let wide = Options {
         row_limit: RowLimit::MAX,
         ..options.clone()
@@ -297,7 +297,7 @@ fn a_filter_that_makes_a_row_too_large_is_overruled() {
     db.put(b"b", b"brief").unwrap();
     db.merge(&WriteOptions::default(), family, b"c", b"lasts")
         .unwrap();
-    // The filter runs in flushes too.
+    // The filter runs in flushes too, which must not write the long values.
     flush(&db);
     rewrite(&db);
     let expect = |key: &[u8], value: &[u8]| assert_eq!(db.get(key).unwrap().as_deref(), Some(value));
@@ -351,7 +351,7 @@ fn a_compaction_that_meets_a_larger_row_leaves_its_file_alone() {
         let held = db.live_files();
         assert_eq!(held.len(), 1);
         let held = held[0].number;
-        // The row can be read.
+        // The row above the lowered limit can be read.
         assert_eq!(db.get(&large).unwrap().unwrap(), [b'v'; LOW + 1]);
         let at_once = WriteOptions {
             no_slowdown: true,
@@ -471,7 +471,7 @@ fn batches() -> (Vec<WriteBatch>, Sizes, Vec<Vec<u8>>) {
         for row in 0..rng.u32(1..4) {
             let mut key = format!("{number:03}-{row}").into_bytes();
             let len = *rng.pick(&[0, 1, LOW - 1, LOW, LOW + 1, 2 * LOW]);
-            // Every tenth row is large, and the next one is not.
+            // Every tenth row is above the limit, and the next one is not.
             let len = match number % 10 {
                 3 => LOW + 1,
                 4 => LOW,
@@ -564,7 +564,7 @@ fn whoever_only_reads_passes_over_rows_that_are_too_large() {
     let secondary = Db::open_as_secondary(&lowered(&wide), DIR, "/secondary").unwrap();
     assert_eq!(rows(&secondary), small);
     assert_eq!(told(&events).len(), 2 * large.len());
-    // Nothing was changed: a database with a higher limit has all rows.
+    // The read-only open has changed nothing: a database with a higher limit has all rows.
     assert_eq!(fs.list(Path::new(DIR)).unwrap(), files);
     assert_eq!(
         rows(&Db::open(&wide, DIR).unwrap()).len(),

@@ -28,7 +28,7 @@ const SECONDARY: &str = "/secondary";
 /// A state of the primary: the last sequence number, and the existing families.
 type State = (SeqNo, BTreeSet<u32>);
 
-/// The model of a secondary, and its progress.
+/// A secondary, the model that it is compared with, and its progress.
 struct Follow {
     secondary: Option<Db>,
     model: Model,
@@ -261,7 +261,7 @@ fn watched(mem: &MemFs, follow: &Arc<Mutex<Follow>>) -> FaultFs {
     });
     let ask = Mutex::new(ask);
     fault.add(Rule::new(Action::Call(Arc::new(move |_, _| {
-        // If a check is already running, it covers this operation too.
+        // If a check of the secondary is already running, it covers this operation too.
         let Ok(ask) = ask.try_lock() else { return };
         let (done, is_done) = mpsc::channel();
         if ask.send(done).is_ok() {
@@ -617,7 +617,7 @@ fn a_family_comes_and_goes(mem: &MemFs, look: impl Fn(&Happenings, &AtomicU64) -
     let operations = AtomicU64::new(0);
     look(&happenings, &operations).unwrap();
     let (mut first, mut seen) = (0, 0);
-    // There are as many moments as operations.
+    // The moments are numbered by the file operations of `look`.
     while first <= operations.load(Ordering::SeqCst) as usize {
         for second in (first..first + 12).chain([usize::MAX]) {
             let last = db.latest_sequence_number();

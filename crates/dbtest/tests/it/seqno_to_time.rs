@@ -63,7 +63,7 @@ fn tables_know_when_their_rows_were_written() {
     let tables = of_tables(&db, &fs);
     assert_eq!(tables.len(), 4);
     for (round, table) in tables.iter().enumerate().skip(1) {
-        // The table was flushed ten rows after the previous flush, which was 300 seconds earlier.
+        // This table was flushed ten rows after the previous one, which was 300 seconds earlier.
         let first = 10 * round as u64 + 1;
         let known = table.oldest_approximate_time(first).unwrap();
         let flushed = begin + 300 * (round as u64 - 1);

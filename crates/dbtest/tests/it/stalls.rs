@@ -15,10 +15,10 @@ use esker::{
 use testkit::{Task, receive};
 use vfs::MemFs;
 
-/// Longer than any operation here takes.
+/// A timeout longer than any operation here takes.
 const LONG: Duration = Duration::from_secs(60);
 
-/// Forwards events, and holds jobs of one kind until it is opened.
+/// A listener that forwards events, and holds jobs of one kind until it is opened.
 struct Gate {
     holds: fn(&Event) -> bool,
     heard: Mutex<Sender<Event>>,
@@ -205,7 +205,7 @@ fn writers_are_delayed_before_the_last_memtable_is_full() {
     }
     drop(go);
     flush(&db);
-    // This write may have waited for a flush itself.
+    // This flush may have waited for another one itself, which is a stall.
     while !matches!(
         wait_for_stall(&heard),
         Event::Stall {
@@ -579,7 +579,7 @@ fn waits_for_a_locked_wal_are_told_and_counted() {
         } => (family, previous, condition, (waits, waited_micros)),
         event => panic!("{event}"),
     };
-    // No writer waits for this lock.
+    // No writer waits while the WAL is locked this time.
     db.lock_wal().unwrap();
     db.unlock_wal().unwrap();
     db.put(b"a", b"1").unwrap();
@@ -748,7 +748,7 @@ fn what_users_read_counts_against_the_rate_limiter_where_they_say_so() {
                     false => assert_eq!(bytes, 0, "{name}"),
                 }
             }
-            // Later reads are not charged.
+            // Reads without the option are not charged.
             let before = limiter.total_bytes_through(None);
             read(&charged(None));
             assert_eq!(
@@ -916,7 +916,7 @@ fn memory_of_a_family_that_was_dropped_holds_nobody_back() {
     let other = db
         .create_column_family("other", &ColumnFamilyOptions::default())
         .unwrap();
-    // The memtable waits for a flush that does not come.
+    // The full memtable waits for a flush, which is paused.
     db.pause_background_work().unwrap();
     let hurried = WriteOptions {
         no_slowdown: true,
@@ -1007,7 +1007,7 @@ fn ends_while_somebody_writes(db: &Db, end: End) {
         let (written, error) = writes.join().unwrap();
         assert_eq!(error.kind(), esker::ErrorKind::ShutdownInProgress);
         assert!(written > 0);
-        // Rows without a WAL were flushed.
+        // The end of the database has flushed rows without a WAL.
         db.close().unwrap();
         let options = db.options().clone();
         let db = Db::open(&options, "/db").unwrap();

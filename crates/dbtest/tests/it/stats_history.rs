@@ -118,7 +118,7 @@ fn on_disk_they_outlive_the_database_and_rocksdb_reads_them() {
         ["default", FAMILY]
     );
 
-    // The options of families that are not named do not apply to it.
+    // The options of families that are not named do not apply to the family of statistics.
     options.column_family.merge_operator = base::merge::builtin("StringAppendOperator");
     options.column_family.num_levels = 3;
     let db = Db::open(&options, &path).unwrap();

@@ -28,7 +28,7 @@ fn options(fs: &MemFs) -> Options {
     }
 }
 
-/// Writes rows and remembers them.
+/// A database and the rows that were written to it.
 struct Writer {
     db: Db,
     rows: BTreeMap<Vec<u8>, Vec<u8>>,
@@ -193,7 +193,7 @@ fn streams_are_found_before_and_behind_rows_in_no_order() {
         options.column_family.streams_bypass_level0 = streams_bypass_level0;
         let mut writer = Writer::open(&options);
         let mut rng = TestRng::with_seed(seed);
-        // Half of the rows are outside the streams, thousands in each memtable.
+        // Half of the rows are outside the streams: thousands in each memtable.
         for from in (0..20_000).step_by(10) {
             writer.streams(4, from, 10, false);
             for _ in 0..40 {
@@ -226,7 +226,7 @@ fn a_stream_stays_above_older_rows_of_its_keys() {
     (0..2000).for_each(|key| writer.put(format!("{key:08}")));
     writer.settle();
     writer.check();
-    // The same with older tables in lower levels, with room for more.
+    // Then the older tables are in lower levels, with room for more rows.
     let family = writer.db.default_column_family();
     let everything = esker::CompactRangeOptions::default();
     writer.db.compact_range(&family, &everything, None, None).unwrap();
@@ -259,7 +259,8 @@ fn snapshots_and_deletions_are_respected() {
         let found = writer.db.get_opt(&read, &family, key).unwrap();
         assert_eq!(found.as_ref(), Some(value));
     }
-    // Deletions in order have nothing to delete in their level, and rows above it.
+    // Deletions in ascending order form a stream: there is nothing to delete in the level of their tables,
+    // but rows above it.
     let mut batch = WriteBatch::new();
     before.keys().for_each(|key| batch.delete(key));
     writer.db.write(&WriteOptions::default(), batch).unwrap();

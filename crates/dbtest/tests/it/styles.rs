@@ -312,7 +312,7 @@ fn a_family_may_change_its_style_at_every_open() {
     }
 }
 
-/// Counts files that are dropped and rewritten.
+/// A listener that counts files that are dropped and rewritten.
 #[derive(Default)]
 struct Told(std::sync::Mutex<Vec<String>>);
 
@@ -422,7 +422,8 @@ fn universal_rewrites_everything_once_it_is_old() {
     assert_eq!(*told.0.lock().unwrap(), ["PeriodicCompaction"]);
 }
 
-/// For each merge, by its job: its first level and the number of its threads, which begin in any order.
+/// A listener that records, for each compaction by its job, its first level and the number of its threads,
+/// which begin in any order.
 #[derive(Default)]
 struct Divided(std::sync::Mutex<BTreeMap<u64, (usize, usize)>>);
 

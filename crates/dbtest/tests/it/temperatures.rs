@@ -166,7 +166,7 @@ fn fifo_rewrites_files_by_their_age() {
         db.delete(format!("{key}-").as_bytes()).unwrap();
         flush(&db);
     };
-    // The rows stay the same, in the same place among the others.
+    // The rows of the rewritten file stay the same, in the same place among the others.
     let look = |seconds: u64, expected: &[Temperature]| {
         clock.advance(Duration::from_secs(seconds));
         file("n");
@@ -216,7 +216,7 @@ fn fifo_rewrites_files_by_their_age() {
         Ticker::FifoMaxSizeCompactions,
     ];
     let [changed, aged, too_many] = compactions.map(|ticker| db.statistics().get(ticker));
-    // One rewrite for each file that became warm or cold.
+    // There is one rewrite for each file that became warm or cold.
     assert!(
         changed >= 4 && aged == 1 && too_many >= 1,
         "{changed} {aged} {too_many}"
@@ -311,7 +311,7 @@ fn what_writes_cost_is_told_in_one_table() {
         cell("wps") > 0.0 && cell("cpu/w(us)") >= 0.0 && cell("stall%") < 100.0,
         "{text}"
     );
-    // Each round was flushed, and compacted with all before it.
+    // Each round of rows was flushed, and compacted with all before it.
     assert!((1.0..4.0).contains(&cell("w-amp")), "{text}");
     let level = |name: &str| rows.iter().find(|row| row.first() == Some(&name)).cloned();
     assert_eq!(level("L0").unwrap()[1..3], ["kNoCompression", "2"], "{text}");

@@ -46,11 +46,11 @@ fn a_thousand_databases_have_the_threads_of_one() {
         .collect();
     let threads = pool.threads();
     assert!((3..=most).contains(&threads), "{threads} threads, {most} at most");
-    // The databases are in no queue: there is no work for them.
+    // The databases are in no queue of the pool: there is no work for them.
     for priority in [ThreadPriority::Low, ThreadPriority::High] {
         testkit::wait_until("all have been looked at", || pool.queue_len(priority) == 0);
     }
-    // The work of each database is done when there is some.
+    // A database with new work gets a thread.
     for db in databases.iter().step_by(50) {
         db.put(b"key", b"value").unwrap();
         db.flush(&flush(false)).unwrap();
@@ -63,7 +63,7 @@ fn a_thousand_databases_have_the_threads_of_one() {
     drop(databases);
     first.close().unwrap();
     assert_eq!(pool.threads(), 0, "they end with the last database");
-    // The next database starts new threads.
+    // After all threads have ended, the next database starts new ones.
     let db = Db::open(&options(&pool, fs), "/db").unwrap();
     db.put(b"key", b"other").unwrap();
     db.flush(&flush(true)).unwrap();
@@ -189,7 +189,7 @@ fn sizes_change_while_it_runs() {
     assert_eq!(pool.background_threads(ThreadPriority::Low), 48);
 }
 
-/// Counts events once it is activated.
+/// A listener that counts events once it is activated.
 #[derive(Default)]
 struct Late(AtomicU64);
 
@@ -224,7 +224,7 @@ fn a_close_waits_for_its_own_jobs_and_for_no_others() {
     reaches.recv().unwrap();
     other.put(b"key", b"value").unwrap();
     other.flush(&flush(false)).unwrap();
-    // One flush of the other database does not end meanwhile.
+    // One flush of the other database is held and does not end during the close.
     other.close().unwrap();
     let heard = late.0.load(Ordering::SeqCst);
     leave.send(()).unwrap();

@@ -327,7 +327,7 @@ fn a_custom_order_is_asked_about_no_key_without_a_timestamp() {
         timestamp: Some(9u64.to_le_bytes().to_vec()),
         ..ReadOptions::default()
     };
-    // The row comes first, and the iterator does not see it.
+    // The new row comes first in key order, and the iterator does not see it.
     put(b"a");
     let mut iter = db.iter(&read);
     iter.seek_to_first();

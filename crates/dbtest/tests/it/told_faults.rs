@@ -25,7 +25,7 @@ fn a_database(mem: &MemFs) {
     db.close().unwrap();
 }
 
-/// Opens the database with each reading operation failing in turn, until none fails.
+/// Opens the database with each reading file operation failing in turn, until none fails.
 fn opened_with_each_failing(open: impl Fn(&Options) -> esker::Result<Db>) {
     let mem = MemFs::new();
     a_database(&mem);

@@ -16,7 +16,7 @@ use tempfile::TempDir;
 use testkit::oracle;
 use vfs::MemFs;
 
-/// Later than the earliest time that RocksDB accepts as a timestamp.
+/// A start of the clock later than the earliest time that RocksDB accepts as a timestamp.
 const START: Duration = Duration::from_secs(1_500_000_000);
 const READ: fn() -> ReadOptions = ReadOptions::default;
 const WRITE: fn() -> WriteOptions = WriteOptions::default;
@@ -329,7 +329,7 @@ fn a_family_keeps_its_kind_and_a_database_opened_without_says_so() {
         let error = open(&options, path, ttl).err().unwrap();
         assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{path}");
     }
-    // RocksDB cannot distinguish them either, and reports each value.
+    // RocksDB cannot distinguish plain values either, and reports each value as corrupt.
     let db = open(&options, "/plain", FamilyTtl::RocksDb(7)).unwrap();
     let family = db.db().default_column_family();
     assert!(db.get(&READ(), &family, b"k").unwrap_err().is_corruption());
@@ -434,7 +434,7 @@ fn rocksdb_opens_ours_with_its_time_to_live_and_we_open_its() {
     assert_eq!(get(&db, b"theirs").unwrap(), b"their value");
     db.put(&WRITE(), &family, b"ours", b"again").unwrap();
     drop(db);
-    // By RocksDB's clock it has expired too.
+    // The row has expired by RocksDB's clock too.
     assert_eq!(rocksdb(&path, 100).unwrap(), "again");
     assert_eq!(rocksdb(&path, 100).unwrap(), "nothing");
 }

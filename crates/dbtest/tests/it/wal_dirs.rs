@@ -181,7 +181,7 @@ fn a_database_that_moves_or_is_copied_with_its_wals_goes_on() {
     let path = |name: &str| place.path().join(name).to_str().unwrap().to_owned();
     let with = |name: &str| options(&fs, &path(name));
     put(&with("wals"), &path("db"), "a");
-    // The database is moved, then its WALs, then both.
+    // Either the database is moved, or its WALs, or both.
     fs::rename(path("db"), path("moved")).unwrap();
     put(&with("wals"), &path("moved"), "b");
     fs::rename(path("wals"), path("moved_wals")).unwrap();
@@ -189,7 +189,7 @@ fn a_database_that_moves_or_is_copied_with_its_wals_goes_on() {
     fs::rename(path("moved"), path("db")).unwrap();
     fs::rename(path("moved_wals"), path("wals")).unwrap();
     put(&with("wals"), &path("db"), "d");
-    // The directories under other names.
+    // The directories are given under other names.
     std::os::unix::fs::symlink(path("db"), path("db_link")).unwrap();
     std::os::unix::fs::symlink(path("wals"), path("wals_link")).unwrap();
     put(&with("wals_link"), &path("db_link"), "e");
@@ -225,7 +225,7 @@ fn repair_takes_no_wal_of_another_and_passes_over_none() {
     put(&own, "/db", "a");
     let before = wals(&fs, "/wals");
     fs.remove(&filename::current(Path::new("/db"))).unwrap();
-    // There is no table: the wrong directory has nothing to read.
+    // The database has no table, and the directory that the repair reads has no WAL.
     assert_refused(Db::repair(&plain, "/db").map(drop), &["/db"]);
     fs.write_file(&filename::table(Path::new("/db"), 900), b"rot")
         .unwrap();
@@ -233,7 +233,7 @@ fn repair_takes_no_wal_of_another_and_passes_over_none() {
     assert_eq!(wals(&fs, "/wals"), before);
     Db::repair(&own, "/db").unwrap();
     assert_eq!(keys_in(&own, "/db").unwrap(), "a");
-    // The same with the directories exchanged.
+    // The same test with the directories exchanged.
     put(&plain, "/second", "b");
     let before = wals(&fs, "/second");
     assert_refused(
@@ -288,7 +288,7 @@ fn rocksdb_opens_such_a_directory_and_one_of_its_own_is_adopted() {
     assert_eq!(fs::read(Path::new(&path("wals")).join("OWNER")).unwrap(), owner);
     put(&own, &path("db"), "d");
     assert_eq!(keys_in(&own, &path("db")).unwrap(), "a b c d");
-    // A directory created by RocksDB has no owner.
+    // A directory of WALs created by RocksDB has no owner.
     assert_eq!(rocksdb("theirs", "their_wals", "a"), "a");
     let theirs = options(&fs, &path("their_wals"));
     put(&theirs, &path("theirs"), "b");

@@ -13,7 +13,7 @@ use vfs::MemFs;
 
 const DIR: &str = "/db";
 
-/// Decides about a record by its first key.
+/// The decision of a test's filter about a record, by its first key.
 type Decide = dyn Fn(&[u8], &WriteBatch) -> Result<WalProcessingOption> + Send + Sync;
 
 struct Filter {
@@ -117,7 +117,7 @@ fn records_are_left_out_and_changed_for_good() {
     assert_eq!(filter.seen.lock().concat(), "abcdef");
     assert_eq!(filter.families.lock().len(), 1);
     assert_eq!(keys(&db), "acex");
-    // The sequence numbers of skipped rows are not reused.
+    // The sequence numbers of skipped rows must not be reused.
     let before = db.latest_sequence_number();
     db.put(b"g", b"value").unwrap();
     assert_eq!((before, db.latest_sequence_number()), (6, 7));
@@ -248,7 +248,7 @@ fn a_marker_that_is_left_out_leaves_its_section_prepared() {
     db.commit_prepared(&WriteOptions::default(), b"xid", &WriteBatch::new(), &batch)
         .unwrap();
     db.put(b"q", b"value").unwrap();
-    // A close would leave no marker.
+    // The process dies: a close would leave no marker in the WAL.
     let dead = fs.process_death_clone();
     let filter = Filter::new(|key, _| {
         Ok(match key {

@@ -43,7 +43,7 @@ fn with_a_file_missing_or_cut_nothing_is_written_or_deleted() {
                 let error = open(&Options::default(), dir.path()).unwrap_err();
                 assert!(error.is_corruption() && error.file() == Some(&*path), "{error}");
             }
-            // The info log has the reason; it is not part of the database.
+            // The info log must have the reason. It is not part of the database.
             let log = dir.path().join("LOG");
             let text = fs::read_to_string(&log).unwrap();
             assert!(
@@ -86,7 +86,7 @@ fn a_damaged_length_in_the_manifest_is_no_torn_end() {
         records += 1;
     }
     assert!(records > 10);
-    // A record whose writer did crash is dropped.
+    // An incomplete record at the end is dropped: its writer crashed.
     fs::write(&path, [&good[..], &[1, 2, 3, 4, 9, 0, 1, 5, 5]].concat()).unwrap();
     let db = Db::open(&Options::default(), dir.path()).unwrap();
     assert_same(

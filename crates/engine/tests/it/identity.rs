@@ -1,4 +1,4 @@
-//! The id of a database: its places, and the ids of copies.
+//! The id of a database: the files that record it, and the ids of copies.
 
 use std::path::Path;
 

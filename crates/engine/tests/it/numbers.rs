@@ -1,4 +1,4 @@
-//! Numbers that must not be reused, and other facts that must be copied from MANIFEST to MANIFEST.
+//! File numbers and family ids that must not be reused, and other facts that each new MANIFEST must repeat.
 
 use std::path::Path;
 use std::sync::Arc;

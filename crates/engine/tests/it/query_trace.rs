@@ -283,7 +283,7 @@ fn threads_replay_each_query_once_and_hand_over_what_it_gave() {
     );
     assert_eq!(stands.count(), 100);
 
-    // The trace names a family that the replayer does not have.
+    // The replayer does not have the family that the trace names.
     let reader = FileTraceReader::open(&*world.fs, Path::new("trace")).unwrap();
     let mut replayer = Replayer::new(&world.db, &[], reader);
     for options in [&FAST, &options] {

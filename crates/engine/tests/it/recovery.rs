@@ -19,7 +19,7 @@ use vfs::{FileSystem, MemFs};
 /// The size of a block of a WAL in bytes.
 const BLOCK: usize = 32 << 10;
 
-/// The recovery modes in the order of their numbers, which is that of the columns below.
+/// The recovery modes in the order of their numbers, which is that of the expected results below.
 const MODES: [RecoveryMode; 4] = [
     RecoveryMode::TolerateCorruptedTailRecords,
     RecoveryMode::AbsoluteConsistency,
@@ -142,7 +142,7 @@ fn compressed_with_a_hole() -> Vec<u8> {
     panic!("no record begins where the second block does");
 }
 
-/// A row of the table of cases.
+/// A case: WALs with some damage, and the keys that an open recovers.
 struct Row {
     name: &'static str,
     /// Returns the WALs in the order of their numbers; `first` is the number of the first one.
@@ -391,7 +391,8 @@ fn table() -> Vec<Row> {
             ["b", "b", "", "b"],
             [true, true, false, true],
         ),
-        // After the hole nothing shows that the data is compressed: to the other modes it is not a batch.
+        // After the hole nothing shows that the WAL is compressed: the other modes report its record as no
+        // batch.
         row(
             "a compressed WAL's first block lost",
             |_| vec![compressed_with_a_hole()],
@@ -503,7 +504,7 @@ fn lay_out(dir: &Path, options: &Options, wals: impl Fn(u64) -> Vec<Vec<u8>>) {
     drop(db);
     let own = wal_numbers(dir);
     assert_eq!(own.len(), 1);
-    // Higher numbers are free: RocksDB and Esker continue after the highest number found.
+    // Much higher numbers are free: RocksDB and Esker continue after the highest number found.
     for (at, bytes) in wals(own[0]).into_iter().enumerate() {
         fs::write(filename::wal(dir, own[0] + 100 * at as u64), bytes).unwrap();
     }
@@ -596,7 +597,7 @@ fn each_mode_has_rocksdbs_results() {
             assert!(content(&dir) == before, "reading changed the directory: {what}");
             assert_eq!(answer(Db::open(&options, &dir)), expected, "{what}");
             if expected == ERROR {
-                // Another open in another mode must find all files unchanged.
+                // The failed open must have changed no file: an open in another mode must find everything.
                 for (path, bytes) in &before {
                     let name = path.file_name().unwrap().to_string_lossy();
                     if name.ends_with(".log") || name.starts_with("MANIFEST") || name == "CURRENT" {
@@ -805,7 +806,7 @@ fn a_database_is_opened_for_writing_once() {
     let db = Db::open(&small_buffers(), &path).unwrap();
     db.put(b"key", b"value").unwrap();
     held_by(std::process::id());
-    // Read-only opens are permitted.
+    // The database can be opened for reading while another process has it open.
     assert_eq!(count(&Db::open_read_only(&small_buffers(), &path).unwrap()), 1);
     db.close().unwrap();
 
@@ -857,20 +858,20 @@ fn reading_only_while_somebody_writes() {
                 written.store(number, Ordering::Release);
             }
         });
-        // The flag is also set if this panics.
+        // The writer stops even if this panics.
         let _stop = Stop(&done);
         for opened in 0..30 {
             allowed.fetch_add(300, Ordering::Relaxed);
             let before = written.load(Ordering::Acquire) as usize;
             let reader = loop {
                 match Db::open_read_only(&options, dir.path()) {
-                    // The writer is faster, but reaches its limit.
+                    // The writer was faster than this open, but reaches its limit of rows.
                     Err(error) if error.kind() == ErrorKind::TryAgain => {}
                     reader => break reader.unwrap_or_else(|error| panic!("open {opened}: {error}")),
                 }
             };
             let after = written.load(Ordering::Acquire) as usize + 1;
-            // The rows stay readable, even if their files are deleted.
+            // The rows stay readable, even if the writer deletes their files.
             allowed.fetch_add(300, Ordering::Relaxed);
             testkit::wait_until("the writer has gone on", || {
                 written.load(Ordering::Acquire) == allowed.load(Ordering::Relaxed)

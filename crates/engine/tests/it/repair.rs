@@ -58,7 +58,7 @@ fn every_row_comes_back_without_a_manifest() {
             let read = read_options(&name);
             assert_same(&what, &rows(&db, &read, false), &expected(&name));
             assert_same(&what, &rows(&db, &read, true), &expected(&name));
-            // No file is lost.
+            // The repair has lost no file.
             let (after, lost) = (list(dir.path()), list(&dir.path().join("lost")));
             for file in &before {
                 assert!(after.contains(file) || lost.contains(file), "{what}: {file}");
@@ -332,7 +332,7 @@ fn a_table_of_a_dropped_family_lies_in_lost_and_one_from_elsewhere_stays_in_its_
         create_if_missing: true,
         ..Options::default()
     };
-    // The family has another id in its source database.
+    // The id of the exported family in its source database differs from that in this one.
     let source = Db::open(&options, &other).unwrap();
     let before = source
         .create_column_family("before", &Default::default())
@@ -370,7 +370,7 @@ fn a_table_of_a_dropped_family_lies_in_lost_and_one_from_elsewhere_stays_in_its_
     drop((gone, gone_again));
     db.close().unwrap();
     drop(db);
-    // The table is restored, as if its deletion had not been executed.
+    // The deleted table is restored, as if its deletion had not been executed.
     fs::write(&table, &bytes).unwrap();
     let report = repair("imported and dropped", &options, &dir);
     assert_eq!(report.lost.len(), 1, "{report:?}");

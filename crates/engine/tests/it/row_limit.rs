@@ -109,7 +109,7 @@ fn every_write_of_a_row_beyond_the_limit_is_refused_before_the_wal() {
             batch.delete_range(b"a", large);
         }),
         ("put_at", "key", |batch, family, _, key| {
-            // The key is too long only with its timestamp.
+            // These keys are too long only with their timestamp.
             batch.put_at(family, &key[1..], &[0; 8], b"v");
         }),
         ("delete_range_at", "key", |batch, family, _, key| {
@@ -184,7 +184,7 @@ fn files_are_made_of_no_row_beyond_the_limit() {
     let half = &large[..large.len() / 2 + 1];
     let columns: [(&[u8], &[u8]); 2] = [(b"a", half), (b"b", half)];
     refused("put_entity", writer.put_entity(b"k", &columns), "value");
-    // The writer continues as if the call had not been made.
+    // The writer continues as if the refused call had not been made.
     writer.put(b"k", b"v").unwrap();
     let file = writer.finish().unwrap();
     let db = Db::open(&options, DIR).unwrap();
@@ -278,7 +278,7 @@ fn a_wal_with_a_row_of_gigabytes_opens_and_is_kept() {
     if !may_be_large() {
         return;
     }
-    // The second value was never acknowledged, and the next write has its sequence number.
+    // A value of 4 GiB was never acknowledged, so the next write has its sequence number.
     for (value_len, next) in [(RowLimit::MAX.bytes() + 1, 1), (1 << 32, 0)] {
         let dir = tempfile::tempdir().unwrap();
         let options = Options {

@@ -1,4 +1,4 @@
-//! Statistics that must be enabled.
+//! Statistics that must be enabled by an option.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -59,7 +59,7 @@ fn two_databases_share_one() {
     assert_eq!(two.get(b"c").unwrap(), None);
     assert_eq!((count(Ticker::KeysRead), count(Ticker::BytesRead)), (3, 4));
     assert_eq!((count(Ticker::MemtableHit), count(Ticker::MemtableMiss)), (2, 1));
-    // Counters that are always on belong to one database.
+    // The counters that are always on count one database; these statistics count both.
     assert_eq!(
         one.statistics().get(Ticker::BytesWritten) + two.statistics().get(Ticker::BytesWritten),
         count(Ticker::BytesWritten)
@@ -125,7 +125,7 @@ fn blocks_filters_and_bytes_of_gets() {
     assert_eq!(count(Ticker::GetHitL0), 1);
     let bytes = statistics.histogram_data(Histogram::BytesFromFilesPerGet);
     assert_eq!(bytes.count, 1);
-    // The reads are those of the data block, the index and the filter.
+    // The bytes read are those of the data block, the index and the filter.
     assert!((1_000..20_000).contains(&bytes.sum), "{bytes:?}");
     assert_eq!(statistics.histogram_data(Histogram::ReadBlockGetMicros).count, 1);
     assert!(statistics.histogram_data(Histogram::SstReadMicros).count >= 1);
@@ -143,7 +143,7 @@ fn blocks_filters_and_bytes_of_gets() {
     let again = statistics.histogram_data(Histogram::BytesFromFilesPerGet);
     assert_eq!((again.count, again.sum), (2, bytes.sum), "all was in memory");
 
-    // Keys that do not exist, which the filter excludes.
+    // The next keys do not exist, which the filter knows.
     let before = count(Ticker::BloomFilterUseful);
     let missing = (0..50).filter(|number| db.get(format!("key00500x{number}").as_bytes()).unwrap().is_none());
     assert_eq!(missing.count(), 50);
@@ -195,7 +195,7 @@ fn iterators_and_jobs() {
     };
     db.compact_range(&db.default_column_family(), &force, None, None)
         .unwrap();
-    // The old value, the deletion, and the deleted value are dropped.
+    // The compaction drops the old value, the deletion, and the deleted value.
     assert_eq!(
         (
             count(Ticker::CompactionKeyDropNewerEntry),

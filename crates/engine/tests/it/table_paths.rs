@@ -85,7 +85,7 @@ fn tables_live_and_go_in_their_directories() {
     assert_eq!(db.get(b"b\x01").unwrap().as_deref(), Some(&b"short"[..]));
     db.close().unwrap();
 
-    // A copy has all files in its own directory.
+    // A checkpoint has all files in its own directory.
     let copied = Db::open(&Options::default(), &copy).unwrap();
     let own = copied.column_family("own").unwrap();
     assert!(
@@ -99,7 +99,7 @@ fn tables_live_and_go_in_their_directories() {
     // With other directories the tables are not found, and no file is deleted.
     let error = Db::open(&Options::default(), &path).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Corruption);
-    // A repair finds the tables in their directories.
+    // A repair finds the tables in their directories and keeps them there.
     std::fs::remove_file(path.join("CURRENT")).unwrap();
     Db::repair(&options, &path).unwrap();
     assert_eq!(endings(&home.join("tables")), ["sst"]);

@@ -90,7 +90,7 @@ fn a_table_in_anothers_place_is_not_read() {
     assert!(id.is_some());
     assert_ne!(table(&other).1, id);
     assert_eq!(rows(one.path(), true).unwrap(), 100);
-    // The other table has the same rows, number and length.
+    // The table of the other database has the same rows, number and length.
     let (swapped, _) = table(&other);
     assert_eq!(
         fs::metadata(&swapped).unwrap().len(),
@@ -113,7 +113,7 @@ fn a_table_in_anothers_place_is_not_read() {
             String::from_utf8_lossy(&told.stderr).into_owned() + &String::from_utf8_lossy(&told.stdout);
         assert!(told.contains("unique ID"), "{told}");
     }
-    // The option is off.
+    // With the option off, the table is opened.
     assert_eq!(rows(one.path(), false).unwrap(), 100);
     let db = Db::open(&options(false), one.path()).unwrap();
     assert!(

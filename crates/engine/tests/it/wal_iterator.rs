@@ -56,7 +56,7 @@ fn batches_come_in_order_and_the_end_moves() {
             (4, vec!["d".into()]),
         ];
         assert_eq!(rest(&mut iter), all);
-        // A sequence number within a batch finds that batch.
+        // A sequence number within a batch is found in that batch.
         assert_eq!(rest(&mut db.get_updates_since(3).unwrap()), all[1..]);
         let error = db.get_updates_since(5).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::NotFound);
