@@ -43,7 +43,7 @@ struct Cli {
 enum Verb {
     /// Esker against itself, and against itself with a slow-down planted: shows that the verdicts can be believed.
     SelfCheck(CheckArgs),
-    /// Runs every table of the documents Esker started from, and writes docs/published.md.
+    /// Runs every table of the documents Esker started from, and writes docs/lab/published.md.
     Published(published::PublishedArgs),
 }
 

@@ -55,7 +55,7 @@ cargo xtask VERB
   dist [--debug]    the C library as a package of Debian's and as a tarball, into target/dist
   fuzz-quick [SEC]  every fuzz target for SEC seconds (5), coverage-guided where a nightly compiler is installed
   fuzz TARGET [SEC] one target for SEC seconds (600)
-  published [ARGS]  run every table of the documents Esker started from beside RocksDB and write docs/published.md;
+  published [ARGS]  run every table of the documents Esker started from beside RocksDB and write docs/lab/published.md;
                     --scale X for other sizes, --peer PATH for another db_bench of RocksDB
   python [ARGS]     build the wheel of bindings/python, install it into a virtual environment, run its tests, and compare its stubs
                     with it; ARGS go to pytest

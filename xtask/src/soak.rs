@@ -1,7 +1,7 @@
 //! `soak`: everything that looks for lost rows at random, on fresh seeds, for as long as it is given.
 //!
 //! Each part prints what it did in lines that begin with `record:` (`testkit::record`); they are added up, printed at the end, and
-//! appended to a file where one is named, from which `--table` makes the table of `docs/soak.md`.
+//! appended to a file where one is named, from which `--table` makes the table of `docs/lab/soak.md`.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
@@ -90,7 +90,7 @@ impl Totals {
         self.0.values().filter_map(|counts| counts.get(name)).sum()
     }
 
-    /// The lines of `docs/soak.md`: each part, and what the whole comes to.
+    /// The lines of `docs/lab/soak.md`: each part, and what the whole comes to.
     fn table(&self) -> String {
         let mut text = "| part | counts |\n|---|---|\n".to_owned();
         for (part, counts) in &self.0 {

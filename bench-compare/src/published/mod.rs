@@ -44,7 +44,7 @@ pub struct PublishedArgs {
     #[arg(long)]
     dir: Option<PathBuf>,
     /// Where the document goes.
-    #[arg(long, default_value = "docs/published.md")]
+    #[arg(long, default_value = "docs/lab/published.md")]
     out: PathBuf,
 }
 

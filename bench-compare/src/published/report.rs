@@ -25,7 +25,7 @@ pub fn document(
     took: Duration,
 ) -> String {
     let mut text = String::from(
-        "# Published tables, run again\n\nWritten by `cargo xtask published`; do not edit. How it works stands in [benchmark.md](benchmark.md).\n\n",
+        "# Published tables, run again\n\nWritten by `cargo xtask published`; do not edit. For how it works see [benchmark.md](../benchmark.md).\n\n",
     );
     text.push_str(SOURCES);
     text.push('\n');

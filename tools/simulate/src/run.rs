@@ -34,7 +34,7 @@ pub struct Report {
     pub failure: Option<String>,
     /// The number of steps done.
     pub operations: u64,
-    /// The faults that happened, by kind, as `docs/soak.md` names them, including `process_deaths` and
+    /// The faults that happened, by kind, as `docs/lab/soak.md` names them, including `process_deaths` and
     /// `power_losses`.
     pub faults: BTreeMap<&'static str, u64>,
     /// The number of points at which another thread could run.
