@@ -1,6 +1,7 @@
 //! Every check and every set-up step, one verb each. `cargo xtask` alone lists them.
 
 mod apt;
+mod book;
 mod canary;
 mod capi;
 mod ci;
@@ -46,6 +47,7 @@ cargo xtask VERB
   tidy              the house rules, checked
   circles [CRATE]   the modules that use each other in a circle, and where
   gen [--check]     write the generated parts of the documentation and of the C library, or fail if they are not up to date
+  book              the documents as a book of mdBook, into target/book/html
   judge             the programs of others that judge Esker, which docs/judges.md lists, with their floors
   judge NAME [ARGS] fetches one, builds it, runs its tests and counts them; fewer than its floor fail. c_test --each goes on after a
                     phase that fails; rocksdb-crate takes names of test files
@@ -107,6 +109,7 @@ fn run(args: &[String]) -> Outcome {
         ("tidy", []) => tidy::check(),
         ("circles", []) => circles::run(None),
         ("circles", [name]) => circles::run(Some(name)),
+        ("book", []) => book::run(),
         ("judge", words) => judge::run(words),
         ("install", words) => install::run(words),
         ("dist", []) => install::dist(&["--release"]),

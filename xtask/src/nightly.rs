@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use crate::part::Part;
 use crate::shell::{self, Outcome};
-use crate::{canary, fuzz, judge, python, sanitize, soak, test_run};
+use crate::{book, canary, fuzz, judge, python, sanitize, soak, test_run};
 
 /// Something that runs by itself.
 struct Piece {
@@ -47,6 +47,7 @@ fn pieces() -> Vec<Piece> {
             judge::nightly,
         ),
         piece("every bit of a small database", 30, every_bit),
+        piece("the book", 1, book::nightly),
         piece("memcheck", 50, sanitize::valgrind),
         piece("the Python package and its notebook", 20, python::nightly),
     ];

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::{Finding, Tree};
+use crate::book;
 
 /// Folders a path in the text may begin with; anything else in backticks is not taken for a path.
 const FOLDERS: &[&str] = &[
@@ -26,11 +27,15 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
         for (at, line) in text.lines().enumerate() {
             for (target, fragment) in links(line) {
                 let target = join(dir, target);
-                if let Some(missing) = missing_function(tree, &target, fragment) {
+                let missing = missing_function(tree, &target, fragment);
+                if let Some(missing) = missing.or_else(|| missing_heading(tree, &target, fragment)) {
                     found.push(Finding::new("link", path, at + 1, missing));
                 }
                 if exists(tree, &target) {
-                    linked.insert(target);
+                    // The book has every page: it does not show that a page is found from where it is needed.
+                    if path != book::SUMMARY {
+                        linked.insert(target);
+                    }
                 } else {
                     found.push(Finding::new(
                         "link",
@@ -54,10 +59,21 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
             }
         }
     }
+    let in_book: Option<BTreeSet<String>> = tree
+        .text(book::SUMMARY)
+        .map(|text| linked_pages(book::SUMMARY, text).collect());
     for (path, _) in tree
         .with_extension("md")
-        .filter(|(path, _)| path.starts_with("docs/"))
+        .filter(|(path, _)| path.starts_with("docs/") && *path != book::SUMMARY)
     {
+        if in_book.as_ref().is_some_and(|pages| !pages.contains(path)) {
+            found.push(Finding::new(
+                "book",
+                path,
+                0,
+                format!("{} does not link here: the page is not in the book", book::SUMMARY),
+            ));
+        }
         if !linked.contains(path) {
             found.push(Finding::new(
                 "unlinked",
@@ -80,6 +96,38 @@ fn missing_function(tree: &Tree, target: &str, fragment: &str) -> Option<String>
     (!there).then(|| format!("{target} has no function {fragment}"))
 }
 
+/// The fault of `page.md#heading` if the page has no such heading.
+fn missing_heading(tree: &Tree, target: &str, fragment: &str) -> Option<String> {
+    if fragment.is_empty() || !target.ends_with(".md") {
+        return None;
+    }
+    let text = tree.text(target)?;
+    let is_there = text
+        .lines()
+        .filter(|line| line.starts_with('#'))
+        .any(|line| anchor(line.trim_start_matches('#').trim()) == fragment);
+    (!is_there).then(|| format!("{target} has no heading #{fragment}"))
+}
+
+/// The fragment of a heading, as GitHub and mdBook form it.
+fn anchor(heading: &str) -> String {
+    heading
+        .to_lowercase()
+        .chars()
+        .filter(|c| c.is_alphanumeric() || " -_".contains(*c))
+        .map(|c| if c == ' ' { '-' } else { c })
+        .collect()
+}
+
+/// The pages that the page `path` links to, from the root.
+pub fn linked_pages<'a>(path: &'a str, text: &'a str) -> impl Iterator<Item = String> + 'a {
+    let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
+    text.lines()
+        .flat_map(links)
+        .map(move |(target, _)| join(folder, target))
+        .filter(|target| target.ends_with(".md"))
+}
+
 /// The targets of `[text](target)` that lie in this tree, each with its `#fragment`.
 fn links(line: &str) -> impl Iterator<Item = (&str, &str)> {
     line.split("](")
@@ -89,7 +137,8 @@ fn links(line: &str) -> impl Iterator<Item = (&str, &str)> {
         .filter(|(target, _)| !target.is_empty() && !target.contains("://") && !target.starts_with("mailto:"))
 }
 
-fn join(dir: &str, target: &str) -> String {
+/// The path of `target`, which is relative to `dir`.
+pub fn join(dir: &str, target: &str) -> String {
     let mut parts: Vec<&str> = dir.split('/').filter(|part| !part.is_empty()).collect();
     for part in target.split('/') {
         match part {
@@ -120,11 +169,11 @@ mod tests {
         let tree = Tree::of(&[
             (
                 "README.md",
-                "[map](ARCHITECTURE.md#x) [gone](docs/gone.md) `crates/a/src` `crates/b` `crates/{x}` `cargo test`",
+                "[map](ARCHITECTURE.md#a-map) [no](ARCHITECTURE.md#x) [gone](docs/gone.md) `crates/a/src` `crates/b` `crates/{x}` `cargo test`",
             ),
             (
                 "ARCHITECTURE.md",
-                "[one](docs/flow/one.md) [web](https://docs.rs/x)",
+                "# A map!\n[one](docs/flow/one.md) [web](https://docs.rs/x)",
             ),
             ("docs/flow/one.md", "[up](../../README.md)"),
             (
@@ -132,6 +181,7 @@ mod tests {
                 "[test](../../crates/a/src/lib.rs#is_there) [gone](../../crates/a/src/lib.rs#is_not)",
             ),
             ("crates/a/src/lib.rs", "fn is_there() {}"),
+            ("docs/SUMMARY.md", "[one](flow/one.md) [map](../ARCHITECTURE.md)"),
         ]);
         let found: Vec<String> = check(&tree)
             .iter()
@@ -140,9 +190,11 @@ mod tests {
         assert_eq!(
             found,
             [
+                "link README.md ARCHITECTURE.md has no heading #x",
                 "link README.md docs/gone.md does not exist",
                 "link README.md crates/b does not exist",
                 "link docs/flow/two.md crates/a/src/lib.rs has no function is_not",
+                "book docs/flow/two.md docs/SUMMARY.md does not link here: the page is not in the book",
                 "unlinked docs/flow/two.md no other document links here: nobody will find it",
             ]
         );

@@ -18,6 +18,7 @@ use std::path::{Path, PathBuf};
 
 use crate::canary;
 use crate::shell::{self, Outcome};
+pub use docs::{join, linked_pages};
 pub use source::{Source, is_word};
 
 /// Something that should not be as it is.
@@ -93,8 +94,13 @@ impl Tree {
         Ok(Tree { texts, paths })
     }
 
+    /// The text of the file `path`.
+    pub fn text(&self, path: &str) -> Option<&str> {
+        self.texts.get(path).map(String::as_str)
+    }
+
     #[cfg(test)]
-    fn of(files: &[(&str, &str)]) -> Tree {
+    pub fn of(files: &[(&str, &str)]) -> Tree {
         let texts: BTreeMap<String, String> = files
             .iter()
             .map(|(path, text)| ((*path).to_owned(), (*text).to_owned()))

@@ -1,0 +1,165 @@
+//! `book`: the documents as a book, built by mdBook from `docs/SUMMARY.md`.
+//!
+//! The pages are copied to `target/book/src`, as they are laid out in the repository. A link to a file that is
+//! no page of the book leads to the repository instead. `tidy` checks that each link has a target, and that
+//! each page under `docs/` is in the book.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use crate::shell::{self, Outcome};
+use crate::tidy::{self, Tree};
+
+/// The contents of the book.
+pub const SUMMARY: &str = "docs/SUMMARY.md";
+
+/// The settings of mdBook.
+const SETTINGS: &str = "docs/book.toml";
+
+/// The source on the web, for links that leave the book.
+const REPOSITORY: &str = "https://github.com/esker-db/esker/blob/main/";
+
+/// A page of the book: its path, and its text with links that hold in the book.
+type Page = (String, String);
+
+/// Writes the pages and builds the book. Fails, and names mdBook, where it is not installed.
+pub fn run() -> Outcome {
+    let root = shell::root();
+    let place = shell::target().join("book");
+    let pages = pages(&Tree::read(&root)?)?;
+    let _ = std::fs::remove_dir_all(&place);
+    for (path, text) in &pages {
+        write(&place.join("src").join(path), text)?;
+    }
+    let settings = root.join(SETTINGS);
+    let settings = std::fs::read_to_string(&settings).map_err(|error| format!("{SETTINGS}: {error}"))?;
+    write(&place.join("book.toml"), &settings)?;
+    eprintln!("wrote {} pages to {}", pages.len() - 1, place.display());
+    if shell::which("mdbook").is_none() {
+        return Err("mdbook is not installed: cargo install mdbook --locked".into());
+    }
+    shell::run(shell::command("mdbook").arg("build").arg(&place))
+}
+
+/// Builds the book where mdBook is installed, and says so where it is not.
+pub fn nightly() -> Outcome {
+    if shell::which("mdbook").is_none() && !shell::on_ci() {
+        eprintln!("skipped: mdbook is not installed");
+        return Ok(());
+    }
+    run()
+}
+
+fn write(path: &Path, text: &str) -> Outcome {
+    let folder = path.parent().expect("a file has a folder");
+    std::fs::create_dir_all(folder)
+        .and_then(|()| std::fs::write(path, text))
+        .map_err(|error| format!("{}: {error}", path.display()))
+}
+
+/// The summary, at the front of the folder, and every page that it links to.
+fn pages(tree: &Tree) -> Result<Vec<Page>, String> {
+    let summary = tree
+        .text(SUMMARY)
+        .ok_or_else(|| format!("{SUMMARY} does not exist"))?;
+    let listed: BTreeSet<String> = tidy::linked_pages(SUMMARY, summary).collect();
+    let contents = with_links(summary, |target| tidy::join("docs", target));
+    let mut pages = vec![("SUMMARY.md".to_owned(), contents)];
+    for path in &listed {
+        let text = tree
+            .text(path)
+            .ok_or_else(|| format!("{SUMMARY}: {path} does not exist"))?;
+        let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
+        let text = with_links(text, |target| {
+            let (file, fragment) = target.split_once('#').unwrap_or((target, ""));
+            let file_path = tidy::join(folder, file);
+            if listed.contains(&file_path) {
+                return target.to_owned();
+            }
+            // A fragment that names a function means nothing on the web.
+            let fragment = if file.ends_with(".rs") { "" } else { fragment };
+            let mark = if fragment.is_empty() { "" } else { "#" };
+            format!("{REPOSITORY}{file_path}{mark}{fragment}")
+        });
+        pages.push((path.clone(), text));
+    }
+    Ok(pages)
+}
+
+/// The text with each relative link target replaced. Fragments of the same page and web addresses stay.
+fn with_links(text: &str, replace: impl Fn(&str) -> String) -> String {
+    let mut pieces = text.split("](");
+    let mut new = pieces.next().unwrap_or_default().to_owned();
+    for piece in pieces {
+        new.push_str("](");
+        match piece.split_once(')') {
+            Some((target, rest)) if is_relative(target) => {
+                new.push_str(&replace(target));
+                new.push(')');
+                new.push_str(rest);
+            }
+            _ => new.push_str(piece),
+        }
+    }
+    new
+}
+
+fn is_relative(target: &str) -> bool {
+    !target.is_empty()
+        && !target.starts_with('#')
+        && !target.contains("://")
+        && !target.starts_with("mailto:")
+        && !target.contains(char::is_whitespace)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_hold_in_the_book() {
+        let tree = Tree::of(&[
+            (
+                SUMMARY,
+                "[Front](../README.md)\n- [Write](flow/write.md)\n- [Draft]()\n",
+            ),
+            (
+                "README.md",
+                "[write](docs/flow/write.md#how) [code](crates/a) [web](https://docs.rs/x)",
+            ),
+            (
+                "docs/flow/write.md",
+                "[up](../../README.md) [test](../../crates/a/t.rs#name) [here](#how)",
+            ),
+        ]);
+        let expected = [
+            (
+                "SUMMARY.md",
+                "[Front](README.md)\n- [Write](docs/flow/write.md)\n- [Draft]()\n",
+            ),
+            (
+                "README.md",
+                "[write](docs/flow/write.md#how) [code](https://github.com/esker-db/esker/blob/main/crates/a) [web](https://docs.rs/x)",
+            ),
+            (
+                "docs/flow/write.md",
+                "[up](../../README.md) [test](https://github.com/esker-db/esker/blob/main/crates/a/t.rs) [here](#how)",
+            ),
+        ];
+        let found = pages(&tree).unwrap();
+        let found: Vec<(&str, &str)> = found.iter().map(|(path, text)| (&**path, &**text)).collect();
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn the_book_has_every_page() {
+        let tree = Tree::read(&shell::root()).unwrap();
+        let pages = pages(&tree).unwrap();
+        assert!(pages.iter().any(|(path, _)| path == "ARCHITECTURE.md"));
+        assert!(
+            pages
+                .iter()
+                .any(|(path, _)| path == "docs/flow/01_write.md")
+        );
+    }
+}
