@@ -79,7 +79,7 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
                 "unlinked",
                 path,
                 0,
-                "no other document links here: nobody will find it",
+                "no other document links here: no reader will find it",
             ));
         }
     }
@@ -195,7 +195,7 @@ mod tests {
                 "link README.md crates/b does not exist",
                 "link docs/flow/two.md crates/a/src/lib.rs has no function is_not",
                 "book docs/flow/two.md docs/SUMMARY.md does not link here: the page is not in the book",
-                "unlinked docs/flow/two.md no other document links here: nobody will find it",
+                "unlinked docs/flow/two.md no other document links here: no reader will find it",
             ]
         );
     }
