@@ -1,6 +1,6 @@
-//! The generation of the interface, and the SONAME that goes with it: the one of RocksDB's Makefile, which distributions use.
+//! The generation of the interface, and its SONAME: the one in RocksDB's Makefile, which distributions use.
 
-/// Generations that there are: see `src/generation.rs`.
+/// The existing generations: see `src/generation.rs`.
 const GENERATIONS: [&str; 4] = ["7.8", "10.4", "10.9", "11.8"];
 
 fn main() {

@@ -1,6 +1,6 @@
-//! The tables of the library for RocksJava: `crates/jni/natives.tsv` has every native method of its releases, `crates/jni/options.tsv` the
-//! settings of its option classes. The functions of settings, those that end an object, those that are not there yet and the list in
-//! `docs/jvm.md` are written from them.
+//! The tables of the library for RocksJava: `crates/jni/natives.tsv` has every native method of its releases,
+//! `crates/jni/options.tsv` the settings of its option classes. The functions of settings, those that end an
+//! object, those that are not implemented and the list in `docs/jvm_methods.md` are written from them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -15,12 +15,12 @@ struct Native {
 }
 
 impl Native {
-    /// Class and name, mangled.
+    /// The class and the name, mangled.
     fn short(&self) -> String {
         mangled(&format!("{}.{}", self.class, self.name))
     }
 
-    /// The symbol, without what all have in front.
+    /// The symbol, without the common prefix.
     fn symbol(&self) -> String {
         format!("{}__{}", self.short(), self.arguments())
     }
@@ -36,7 +36,7 @@ impl Native {
         mangled(inside)
     }
 
-    /// The type returned.
+    /// The return type.
     fn returns(&self) -> &str {
         self.descriptor.split(')').nth(1).unwrap_or("V")
     }
@@ -119,7 +119,7 @@ fn settings(home: &Path) -> Result<Vec<Setting>, String> {
         .collect()
 }
 
-/// A name of Java's as symbols have it.
+/// A name of Java in the form of symbols.
 fn mangled(text: &str) -> String {
     let mut out = String::new();
     for c in text.chars() {
@@ -157,8 +157,8 @@ fn written(dir: &Path) -> Result<BTreeSet<String>, String> {
     Ok(found)
 }
 
-/// Names and signatures of the methods that a module declares: by `native!`, by `natives!` for several classes, and by macros of its own that
-/// are given names.
+/// The names and signatures of the methods that a module declares: by `native!`, by `natives!` for several
+/// classes, and by macros of its own that get names.
 fn declared(text: &str) -> Vec<(String, String)> {
     let mut found = Vec::new();
     let mut rest = text.to_owned();
@@ -240,7 +240,7 @@ fn classes(object: &str) -> Option<&'static [&'static str]> {
     })
 }
 
-/// The Rust type of a type in a descriptor, for what settings have.
+/// The Rust type of a type in a descriptor, for the types of settings.
 fn scalar(kind: &str) -> Option<&'static str> {
     Some(match kind {
         "Z" => "bool",
@@ -255,7 +255,7 @@ fn scalar(kind: &str) -> Option<&'static str> {
 
 const HEAD: &str = "// Written by `cargo xtask gen` from crates/jni/natives.tsv and crates/jni/options.tsv; do not edit.\n\n";
 
-/// The fields of settings and their functions, and the symbols of these.
+/// The fields of settings and their functions, and the symbols of the latter.
 fn options(
     settings: &[Setting],
     natives: &[Native],
@@ -325,7 +325,7 @@ fn options(
     Ok((out, symbols))
 }
 
-/// The text of `stubs.rs`, and the methods that are not there.
+/// The text of `stubs.rs`, and the methods that are not implemented.
 struct Stubs {
     text: String,
     absent: Vec<String>,
@@ -347,7 +347,7 @@ fn stubs(natives: &[Native], written: &BTreeSet<String>, by_setting: &BTreeSet<S
         names.push(symbol);
     }
     let text = format!(
-        "//! Functions that end an object, and those that are not there yet.\n\n{HEAD}use crate::stubs::{{absent, dispose}};\n\ndispose! {{\n{disposals}}}\n\nabsent! {{\n{absent}}}\n"
+        "//! Functions that end an object, and those that are not implemented.\n\n{HEAD}use crate::stubs::{{absent, dispose}};\n\ndispose! {{\n{disposals}}}\n\nabsent! {{\n{absent}}}\n"
     );
     Stubs { text, absent: names }
 }
@@ -359,7 +359,7 @@ fn throws(natives: &[Native]) -> String {
         .map(|native| native.short())
         .collect();
     let mut out = format!(
-        "//! Methods that declare `RocksDBException`.\n\n{HEAD}/// True of a method, by its mangled class and name in either spelling, that declares the exception.\npub fn declares(method: &str) -> bool {{\n    let method = method.split(\"__\").next().unwrap_or(method);\n    let plain = method.strip_suffix(\"Jni\").unwrap_or(method);\n    let marked = format!(\"{{plain}}Jni\");\n    DECLARE.binary_search(&plain).is_ok() || DECLARE.binary_search(&marked.as_str()).is_ok()\n}}\n\nstatic DECLARE: &[&str] = &[\n"
+        "//! Methods that declare `RocksDBException`.\n\n{HEAD}/// True if the method, by its mangled class and name in either spelling, declares the exception.\npub fn declares(method: &str) -> bool {{\n    let method = method.split(\"__\").next().unwrap_or(method);\n    let plain = method.strip_suffix(\"Jni\").unwrap_or(method);\n    let marked = format!(\"{{plain}}Jni\");\n    DECLARE.binary_search(&plain).is_ok() || DECLARE.binary_search(&marked.as_str()).is_ok()\n}}\n\nstatic DECLARE: &[&str] = &[\n"
     );
     for name in names {
         let _ = writeln!(out, "    {name:?},");

@@ -67,10 +67,10 @@ pub struct rocksdb_create_backup_options_t {
 /// `rocksdb_backup_engine_t`.
 pub struct rocksdb_backup_engine_t {
     engine: Mutex<BackupEngine>,
-    /// Bytes between calls of a progress function.
+    /// The number of bytes between calls of a progress function.
     interval: u64,
     stopped: AtomicBool,
-    /// That of the backup under way, which may be stopped from another thread.
+    /// The progress of the running backup, which another thread may stop.
     under_way: Mutex<Option<Arc<Progress>>>,
 }
 
@@ -103,7 +103,7 @@ impl rocksdb_backup_engine_t {
                 Progress::with_hook(move |progress| {
                     let due = progress.done() / interval;
                     if told.fetch_max(due, Ordering::AcqRel) < due {
-                        // SAFETY: the function was given for this state.
+                        // SAFETY: the caller passed the function for this state.
                         unsafe { call(state.pointer) }
                     }
                 })
@@ -420,7 +420,7 @@ api!(
     }
 );
 
-// A backup without some of its files is not made: creating one with such a callback fails.
+// A backup without some of its files is not supported: with such a callback its creation fails.
 api!(
     fn rocksdb_create_backup_options_set_exclude_files_callback(
         options: *mut rocksdb_create_backup_options_t,

@@ -12,7 +12,8 @@ use crate::ffi::*;
 #[derive(Clone, Default)]
 pub struct rocksdb_writebatch_t {
     pub batch: WriteBatch,
-    /// Bytes of `rocksdb_writebatch_create_from` that are no batch, and why. Nothing says so before the batch is used.
+    /// The reason why the bytes of `rocksdb_writebatch_create_from` are no batch. It is reported when the
+    /// batch is used.
     invalid: Option<(Vec<u8>, Error)>,
 }
 
@@ -22,7 +23,7 @@ impl rocksdb_writebatch_t {
         rocksdb_writebatch_t { batch, invalid: None }
     }
 
-    /// A copy of the batch.
+    /// Copies the batch.
     pub fn whole(&self) -> Result<WriteBatch> {
         match &self.invalid {
             Some((_, error)) => Err(error.clone()),
@@ -30,7 +31,7 @@ impl rocksdb_writebatch_t {
         }
     }
 
-    /// The batch, to be written where it is.
+    /// The batch, for a write in place.
     pub fn in_place(&mut self) -> Result<&mut WriteBatch> {
         match &self.invalid {
             Some((_, error)) => Err(error.clone()),
@@ -45,7 +46,7 @@ pub type FamilyPtr = *mut rocksdb_column_family_handle_t;
 /// The family of a handle.
 ///
 /// # Safety
-/// The handle is NULL or was not destroyed.
+/// The handle is NULL, or it was not destroyed.
 pub unsafe fn family<'a>(handle: FamilyPtr) -> Option<&'a ColumnFamily> {
     handle.as_ref().map(|handle| &handle.0)
 }
@@ -62,7 +63,7 @@ pub trait Rows {
     fn single_delete(&mut self, family: Option<&ColumnFamily>, key: &[u8]);
     /// Deletes the keys from `begin` to before `end`.
     fn delete_range(&mut self, family: Option<&ColumnFamily>, begin: &[u8], end: &[u8]);
-    /// Adds a blob that goes to the WAL alone.
+    /// Adds a blob, which goes to the WAL alone.
     fn log_data(&mut self, blob: &[u8]);
 }
 
@@ -113,7 +114,7 @@ macro_rules! rows {
 rows!(rocksdb_writebatch_t, batch);
 rows!(rocksdb_writebatch_wi_t, index_mut());
 
-/// The parts of a list, one behind the other: what a `v` function makes one key or value of.
+/// Joins the parts of a list: a `v` function passes one key or value in parts.
 ///
 /// # Safety
 /// The two arrays have `count` elements, each a buffer.
@@ -121,7 +122,7 @@ unsafe fn joined(count: c_int, data: *const *const c_char, lengths: *const usize
     buffers(data, lengths, count.max(0) as usize).concat()
 }
 
-/// Functions that add a row, by what they add and how they are given it.
+/// Functions that add a row, by its kind and the form of its arguments.
 macro_rules! row_functions {
     ($object:ty; $(fn $name:ident => $shape:ident $($row:ident)?;)+) => {
         $( row_functions!(@$shape $object, $name $(, $row)?); )+
@@ -370,10 +371,10 @@ pub struct Visitor {
 }
 
 impl Visitor {
-    /// Shows it every row of the default family.
+    /// Calls the functions for every row of the default family.
     ///
     /// # Safety
-    /// The functions were given for the state.
+    /// The caller passed the functions for the state.
     pub unsafe fn walk(&self, batch: &WriteBatch) {
         for operation in batch.operations().flatten() {
             match operation {
@@ -439,7 +440,7 @@ api!(
     }
 );
 
-/// The same with families.
+/// Same as above, with families.
 struct FamilyVisitor {
     state: *mut c_void,
     put: PutCfFn,

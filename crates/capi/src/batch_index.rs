@@ -13,27 +13,28 @@ use crate::options::rocksdb_options_t;
 use crate::read::rocksdb_pinnableslice_t;
 use crate::read_options::rocksdb_readoptions_t;
 
-/// `rocksdb_writebatch_wi_t`: a pointer and no more, so that the object that a transaction gives out is released by `rocksdb_free`, as RocksDB's
-/// is.
+/// `rocksdb_writebatch_wi_t`: only a pointer, because `rocksdb_free` releases the object that a transaction
+/// returns, as in RocksDB.
 pub struct rocksdb_writebatch_wi_t {
     index: *mut WriteBatchWithIndex,
-    /// True of one that is the caller's; the other is its transaction's.
+    /// True if the batch is the caller's; otherwise it is the transaction's.
     owned: bool,
 }
 
 impl rocksdb_writebatch_wi_t {
-    /// The batch of a transaction, which outlives the object; released by `rocksdb_free`.
+    /// The batch of a transaction, which outlives the object. `rocksdb_free` releases the object.
     pub fn lent(index: &mut WriteBatchWithIndex) -> *mut rocksdb_writebatch_wi_t {
         malloced(rocksdb_writebatch_wi_t { index, owned: false })
     }
 
     /// The batch.
     pub fn index(&self) -> &WriteBatchWithIndex {
-        // SAFETY: it is the object's own until that is destroyed, or its transaction's, which is there as long as the caller uses the object.
+        // SAFETY: the batch is the object's own until the object is destroyed, or the transaction's, which
+        // exists while the caller uses the object.
         unsafe { &*self.index }
     }
 
-    /// The batch, to add to.
+    /// The batch, for additions.
     pub fn index_mut(&mut self) -> &mut WriteBatchWithIndex {
         // SAFETY: as above.
         unsafe { &mut *self.index }
@@ -59,7 +60,7 @@ api!(
     }
 );
 
-// Reads see the newest row of a key whether or not the index keeps older ones; the batch has all of them.
+// Reads see the newest row of a key, whether or not the index keeps older ones; the batch has all rows.
 api!(
     fn rocksdb_writebatch_wi_create(_reserved: usize, _overwrite: u8) -> *mut rocksdb_writebatch_wi_t {
         owned(WriteBatchWithIndex::new())
@@ -297,8 +298,8 @@ api!(
     }
 );
 
-/// Takes the iterator over the database and gives one over the batch and the database. `options` are those that bound the batch's rows,
-/// by default those of the base.
+/// Takes over the iterator over the database, and returns one over the batch and the database. `options`
+/// bound the batch's rows; the default is those of the base iterator.
 unsafe fn over_base(
     b: *mut rocksdb_writebatch_wi_t,
     base: *mut rocksdb_iterator_t,

@@ -18,7 +18,7 @@ pub struct rocksdb_block_based_table_options_t {
     pub fields: BlockBasedTableOptionsFields,
     pub block_cache: Option<rocksdb_cache_t>,
     pub filter_policy: FilterPolicy,
-    /// The name of an index of the user's, which is kept: tables have the index that `index_type` says.
+    /// The name of a user's index, which is kept: tables have the index of `index_type`.
     pub user_defined_index: Option<Vec<u8>>,
 }
 

@@ -1,4 +1,4 @@
-//! `rocksdb_cache_t` and `rocksdb_write_buffer_manager_t`: shared by all that are given them.
+//! `rocksdb_cache_t` and `rocksdb_write_buffer_manager_t`: shared by all databases that they are passed to.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,12 +12,12 @@ use crate::generated::fields::{HyperClockCacheOptionsFields, LruCacheOptionsFiel
 #[derive(Clone)]
 pub struct rocksdb_cache_t {
     pub cache: Arc<BlockCache>,
-    /// The capacity that was asked for; the cache rounds it up to a multiple of its shards.
+    /// The requested capacity; the cache rounds it up to a multiple of its shards.
     pub capacity: Arc<AtomicUsize>,
 }
 
 impl rocksdb_cache_t {
-    /// A cache of these options.
+    /// Creates a cache with these options.
     pub fn new(options: CacheOptions) -> rocksdb_cache_t {
         rocksdb_cache_t {
             capacity: Arc::new(AtomicUsize::new(options.capacity)),
@@ -114,7 +114,8 @@ api!(
     }
 );
 
-// The memory of a cache that ends with the process need not be given back; it is shared, so nothing has to be done.
+// The memory of a cache that ends with the process need not be freed. The cache is shared, so nothing has to
+// be done.
 api!(
     fn rocksdb_cache_disown_data(_cache: *mut rocksdb_cache_t) {}
 );

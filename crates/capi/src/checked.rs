@@ -1,9 +1,9 @@
-//! Objects that are watched: with `ESKER_CHECKED_HANDLES=1` in the environment, one that is given back twice, or that this library did not make, is
-//! reported on the standard error output and left alone.
+//! Checks of objects. With `ESKER_CHECKED_HANDLES=1` in the environment, an object that is released twice, or
+//! that this library did not create, is reported on standard error and left alone.
 //!
-//! The memory of an object is then not used for another, so that an address names one object for the life of the process: a handle that was
-//! given back is known as such whatever was made since. Where it is off, each object costs a look at a flag when it is made and when it is
-//! given back.
+//! The memory of a released object is then not reused, so that an address identifies one object for the life
+//! of the process, and a released handle is recognized later. Without the variable, each object costs a check
+//! of a flag when it is created and when it is released.
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -12,7 +12,7 @@ use base::sync::Mutex;
 
 use crate::ffi::complain;
 
-/// The state of every object that was made, by address.
+/// The state of every created object, by address.
 #[derive(Default)]
 struct Watched(Mutex<HashMap<usize, bool>>);
 
@@ -23,17 +23,17 @@ fn watched() -> Option<&'static Watched> {
     WATCHED.get_or_init(|| on().then(Watched::default)).as_ref()
 }
 
-/// An object was made.
+/// Records that an object was created.
 pub fn made<T>(object: *mut T) {
     if let Some(watched) = watched().filter(|_| size_of::<T>() > 0) {
         watched.0.lock().insert(object.addr(), true);
     }
 }
 
-/// Takes the object at `object`, or reports that it is not there to be taken.
+/// Takes the object at `object`, or reports that it does not exist.
 ///
 /// # Safety
-/// Unless objects are watched: it was made by [`boxed`](crate::ffi::boxed), and not taken before.
+/// Unless objects are checked: it was created by [`boxed`](crate::ffi::boxed), and not taken before.
 pub unsafe fn taken<T>(object: *mut T) -> Option<Box<T>> {
     let Some(watched) = watched().filter(|_| size_of::<T>() > 0) else {
         return Some(Box::from_raw(object));
@@ -44,7 +44,7 @@ pub unsafe fn taken<T>(object: *mut T) -> Option<Box<T>> {
         .get_mut(&object.addr())
         .map(|live| std::mem::replace(live, false));
     match was_live {
-        // The memory stays behind.
+        // The memory is not freed.
         Some(true) => Some(Box::new(object.read())),
         Some(false) => report::<T>(object, "was given back before"),
         None => report::<T>(object, "was not made by this library"),

@@ -1,4 +1,4 @@
-//! Checkpoints, and column families that are exported and imported.
+//! Checkpoints, and the export and import of column families.
 
 use std::ffi::c_char;
 

@@ -11,7 +11,7 @@ use crate::options::rocksdb_options_t;
 /// `rocksdb_column_family_handle_t`.
 pub struct rocksdb_column_family_handle_t(pub ColumnFamily);
 
-/// A handle for the caller.
+/// Creates a handle for the caller.
 pub fn handle(family: ColumnFamily) -> *mut rocksdb_column_family_handle_t {
     boxed(rocksdb_column_family_handle_t(family))
 }
@@ -48,7 +48,7 @@ api!(
             Ok(())
         });
         put_out(created, handles.len());
-        // The array is the caller's until it gives it back to rocksdb_create_column_families_destroy.
+        // The array belongs to the caller until it is passed to rocksdb_create_column_families_destroy.
         let list: *mut *mut rocksdb_column_family_handle_t =
             libc::malloc(size_of::<usize>() * handles.len().max(1)).cast();
         if !list.is_null() {

@@ -1,4 +1,4 @@
-//! Compactions of files by name.
+//! Compactions of named files.
 
 use std::ffi::{c_char, c_int};
 use std::sync::atomic::{AtomicI32, Ordering};
@@ -16,7 +16,7 @@ use crate::listener::rocksdb_compactionjobinfo_t;
 #[derive(Default)]
 pub struct rocksdb_compaction_options_t {
     pub fields: CompactionOptionsFields,
-    /// The caller's flag, by its address; 0: none.
+    /// The address of the caller's flag; 0: none.
     canceled: usize,
 }
 
@@ -46,7 +46,7 @@ fn number_of(name: &str) -> Result<u64> {
     }
 }
 
-/// Compacts, and returns the job and the paths of the tables that are new.
+/// Compacts, and returns the job and the paths of the new tables.
 fn compact(
     db: &rocksdb_t,
     family: &ColumnFamily,
@@ -97,7 +97,7 @@ fn named(files: &[esker::LiveFile], numbers: &[u64]) -> Tables {
         .collect()
 }
 
-/// Numbers of jobs that the engine gives none.
+/// The numbers of jobs that have none from the engine.
 static JOBS: AtomicI32 = AtomicI32::new(1);
 
 unsafe fn run(

@@ -1,5 +1,5 @@
-//! `rocksdb_compactionfilter_t` and its factory. A filter set in options stays the caller's, and all compactions share it; a factory
-//! is taken over, and makes one for each compaction.
+//! `rocksdb_compactionfilter_t` and its factory. A filter that is set in options stays the caller's, and all
+//! compactions share it. Options take over a factory, which creates a filter for each compaction.
 
 use std::ffi::{c_char, c_int, c_void};
 use std::sync::Arc;
@@ -46,9 +46,9 @@ pub struct rocksdb_compactionfiltercontext_t {
 
 /// A factory of filters.
 pub enum FilterFactory {
-    /// The same one for all.
+    /// The same filter for all compactions.
     Shared(Arc<Filter>),
-    /// The caller's function.
+    /// Calls the caller's function.
     Callback {
         state: State,
         name: String,
@@ -57,7 +57,7 @@ pub enum FilterFactory {
 }
 
 impl FilterFactory {
-    /// Gives every compaction the same filter.
+    /// Passes every compaction the same filter.
     pub fn of_filter(filter: Arc<Filter>) -> FilterFactory {
         FilterFactory::Shared(filter)
     }
@@ -81,7 +81,8 @@ impl CompactionFilterFactory for FilterFactory {
                         is_manual_compaction: u8::from(context.is_manual_compaction),
                     },
                 };
-                // SAFETY: the function was given for this state; what it returns is a filter that it gives away.
+                // SAFETY: the caller passed the function for this state; it returns a filter that it gives
+                // up.
                 unsafe {
                     let filter = taken(create(state.pointer, &mut context))?;
                     Some(Box::new(Applied(filter.0)))
@@ -91,7 +92,7 @@ impl CompactionFilterFactory for FilterFactory {
     }
 }
 
-/// A filter at work.
+/// A filter of a running compaction.
 struct Applied(Arc<Filter>);
 
 impl CompactionFilter for Applied {
@@ -100,7 +101,8 @@ impl CompactionFilter for Applied {
             return Decision::Keep;
         };
         let (mut new_value, mut new_length, mut changed) = (std::ptr::null_mut(), 0, 0);
-        // SAFETY: the function was given for this state; a changed value stays its own and is copied.
+        // SAFETY: the caller passed the function for this state; a changed value stays the function's and is
+        // copied.
         unsafe {
             let removes = filter(
                 self.0.state.pointer,
@@ -137,7 +139,7 @@ api!(
     }
 );
 
-// RocksDB has no other behaviour than to ignore snapshots since 6.0.
+// RocksDB always ignores snapshots since 6.0.
 api!(
     fn rocksdb_compactionfilter_set_ignore_snapshots(_filter: *mut rocksdb_compactionfilter_t, ignore: u8) {
         if ignore == 0 {

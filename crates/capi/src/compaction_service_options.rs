@@ -1,4 +1,5 @@
-//! `rocksdb_compaction_service_options_override_t`: options of a process that compacts for another. They are stored; there is no such process yet.
+//! `rocksdb_compaction_service_options_override_t`: options of a process that compacts for another. They are
+//! stored and have no effect.
 
 use std::ffi::c_char;
 
@@ -72,7 +73,7 @@ api!(
     }
 );
 
-/// Setters that do to the options within what the function of that kind does to `rocksdb_options_t`.
+/// Setters that do the same to the inner options as the function of that kind does to `rocksdb_options_t`.
 macro_rules! setters {
     ($(fn $name:ident($value:ty) => $set:ident;)+) => { $(
         api!(fn $name(object: Override, value: *mut $value) {

@@ -1,5 +1,6 @@
-//! `rocksdb_comparator_t`: an order of keys that the caller's functions define. The caller destroys it after every database that
-//! uses it is closed; here it lives until the last of both is gone.
+//! `rocksdb_comparator_t`: an order of keys that the caller's functions define. RocksDB's rule is that the
+//! caller destroys it after every database that uses it is closed; here it lives until its last holder is
+//! gone.
 
 use std::cmp::Ordering;
 use std::ffi::{CStr, c_char, c_int, c_void};
@@ -27,7 +28,7 @@ pub struct CallbackComparator {
 pub struct rocksdb_comparator_t(pub Arc<CallbackComparator>);
 
 impl CallbackComparator {
-    /// The comparator in the engine's form.
+    /// Returns the comparator in the engine's form.
     pub fn user(self: &Arc<Self>) -> UserComparator {
         UserComparator::Custom(self.clone())
     }
@@ -39,7 +40,7 @@ impl Comparator for CallbackComparator {
     }
 
     fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
-        // SAFETY: the function was given for this state, and reads the bytes that it is given the numbers of.
+        // SAFETY: the caller passed the function for this state; it reads the bytes whose lengths it gets.
         unsafe {
             (self.compare)(
                 self.state.pointer,
@@ -77,10 +78,10 @@ impl Comparator for CallbackComparator {
     }
 }
 
-/// The name that a callback tells.
+/// Returns the name that a callback returns.
 ///
 /// # Safety
-/// The function was given for this state.
+/// The caller passed the function for this state.
 pub unsafe fn name_of(name: Option<Name>, state: *mut c_void) -> String {
     let Some(name) = name else {
         return String::new();
@@ -124,7 +125,7 @@ api!(
         state: *mut c_void,
         destructor: Option<unsafe extern "C" fn(*mut c_void)>,
         compare: Option<Compare>,
-        // Timestamps are compared with the keys that they end.
+        // Timestamps are compared together with the keys that they end.
         _compare_timestamps: Option<Compare>,
         compare_without_timestamp: Option<CompareWithoutTs>,
         name: Option<Name>,

@@ -1,4 +1,4 @@
-//! Compression by RocksDB's numbers, and the options of it that come as arguments.
+//! Compression by RocksDB's numbers, and the compression options that are passed as arguments.
 
 use std::ffi::c_int;
 
@@ -27,7 +27,7 @@ impl Default for CompressionFields {
     }
 }
 
-/// Options of the last level that have a setter each.
+/// Options of the last level that have separate setters.
 #[derive(Clone)]
 pub struct ZstdFields {
     max_train_bytes: c_int,
@@ -56,7 +56,7 @@ impl CompressionFields {
         }
     }
 
-    /// With what other functions set.
+    /// Adds the options that other functions set.
     pub fn options(&self, fields: &OptionsFields) -> CompressionOptions {
         CompressionOptions {
             zstd_max_train_bytes: fields.compression_options_zstd_max_train_bytes.max(0) as u32,
@@ -67,7 +67,7 @@ impl CompressionFields {
         }
     }
 
-    /// The same of the last level, where they are enabled.
+    /// Same as above for the last level, if its options are enabled.
     pub fn bottommost(&self, zstd: &ZstdFields) -> CompressionOptions {
         CompressionOptions {
             enabled: true,
@@ -79,7 +79,7 @@ impl CompressionFields {
     }
 }
 
-/// A compression by RocksDB's number. `InvalidArgument` if there is none of that number.
+/// The compression of RocksDB's number. `InvalidArgument` if there is none of that number.
 pub fn compression_type(number: c_int) -> Result<CompressionType> {
     u8::try_from(number)
         .ok()

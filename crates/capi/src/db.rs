@@ -16,15 +16,16 @@ pub struct rocksdb_t {
     pub db: Db,
     /// The family of functions without `_cf`.
     pub default: ColumnFamily,
-    /// `inplace_update_support` was asked for: snapshots are empty.
+    /// True if `inplace_update_support` was set: snapshots are empty.
     pub inplace_update: bool,
-    /// How often manual compactions were disabled, less how often they were enabled: below 0, the next disabling means nothing.
+    /// The number of times that manual compactions were disabled, less the times that they were enabled.
+    /// Below 0, the next disabling has no effect.
     pub manual_pauses: AtomicI64,
     listeners: Vec<Arc<CallbackListener>>,
 }
 
 impl rocksdb_t {
-    /// Over an open database, for the caller.
+    /// Creates the caller's object for an open database.
     pub fn opened(db: Db, options: &rocksdb_options_t) -> *mut rocksdb_t {
         let pointer = boxed(rocksdb_t {
             default: db.default_column_family(),
@@ -40,7 +41,7 @@ impl rocksdb_t {
         pointer
     }
 
-    /// Another object over the same database, which hears nothing of its end.
+    /// Another object for the same database, which is not notified of its end.
     pub fn another(&self) -> *mut rocksdb_t {
         boxed(rocksdb_t {
             db: self.db.clone(),
@@ -51,10 +52,10 @@ impl rocksdb_t {
         })
     }
 
-    /// Opens a database of one family, its options changed by `change`.
+    /// Opens a database with one family, after `change` has changed its options.
     ///
     /// # Safety
-    /// As of `rocksdb_open`.
+    /// As for `rocksdb_open`.
     pub unsafe fn open(
         options: *const rocksdb_options_t,
         name: *const c_char,
@@ -66,10 +67,10 @@ impl rocksdb_t {
         Ok(rocksdb_t::opened(Db::open(&whole, dir)?, &*options))
     }
 
-    /// The same of a database of several families.
+    /// Same as above, for a database with several families.
     ///
     /// # Safety
-    /// As of `rocksdb_open_column_families`.
+    /// As for `rocksdb_open_column_families`.
     pub unsafe fn open_families(
         options: *const rocksdb_options_t,
         name: *const c_char,
@@ -87,7 +88,7 @@ impl rocksdb_t {
     }
 }
 
-/// The families that a database is opened with, as C lists them.
+/// The families of an open, as C passes them.
 pub struct Families {
     pub count: c_int,
     pub names: *const *const c_char,
@@ -95,7 +96,7 @@ pub struct Families {
     pub handles: *mut *mut rocksdb_column_family_handle_t,
 }
 
-/// The options of a database, and those of its families by name.
+/// The options of a database, and of its families by name.
 ///
 /// # Safety
 /// The arrays have `count` elements.
@@ -116,7 +117,7 @@ unsafe fn with_families(
     Ok((whole, list))
 }
 
-/// RocksDB wants every family of a database named where it is opened for writing.
+/// RocksDB requires that an open for writing names every family of the database.
 fn check_all_named(options: &Options, path: &std::path::Path, names: &[String]) -> Result<()> {
     if !names.iter().any(|name| name == "default") {
         return Err(Error::invalid_argument("Default column family not specified"));
@@ -139,7 +140,7 @@ fn check_all_named(options: &Options, path: &std::path::Path, names: &[String]) 
     )))
 }
 
-/// Writes the handles of families that were opened, in the order they were named in.
+/// Writes the handles of the opened families, in the order of their names in the call.
 ///
 /// # Safety
 /// `handles` has room for all.
@@ -274,11 +275,11 @@ api!(
         let Some(db) = taken(db) else {
             return;
         };
-        // Iterators and snapshots of the caller's that are still there see a closed database from here on.
+        // The caller's remaining iterators and snapshots see a closed database from here on.
         if let Err(error) = db.db.close() {
             complain(&format!("rocksdb_close: {}", error_text(&error)));
         }
-        // Its threads have ended: nobody tells any more.
+        // Its threads have ended: no more callbacks.
         for listener in &db.listeners {
             listener.attach(std::ptr::null_mut());
         }

@@ -1,5 +1,5 @@
-//! `rocksdb_env_t`, where files live, and `rocksdb_logger_t`. The numbers of threads of an environment are kept and read back: the
-//! engine has `max_background_jobs` threads of its own.
+//! `rocksdb_env_t`, the place of files, and `rocksdb_logger_t`. The numbers of threads of an environment are
+//! kept and can be read back; the engine uses `max_background_jobs`.
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::sync::Arc;
@@ -31,7 +31,7 @@ impl Default for rocksdb_env_t {
 }
 
 impl rocksdb_env_t {
-    /// Puts the files of a database there.
+    /// Places the files of a database in this environment.
     pub fn apply(&self, options: &mut Options) {
         options.fs = self.fs.clone();
     }
@@ -133,7 +133,7 @@ pub struct rocksdb_logger_t(pub Arc<dyn Logger>);
 
 type LogFn = unsafe extern "C" fn(*mut c_void, c_uint, *mut c_char, usize);
 
-/// The caller's function.
+/// Calls the caller's function.
 struct CallbackLogger {
     level: c_int,
     log: LogFn,
@@ -158,7 +158,8 @@ impl Logger for CallbackLogger {
         }
         let mut line = message.as_bytes().to_vec();
         line.push(0);
-        // SAFETY: the function was given for this state; the line ends with NUL, and its length is that without it.
+        // SAFETY: the caller passed the function for this state. The line ends with NUL, which its length
+        // excludes.
         unsafe {
             (self.log)(
                 self.state.pointer,
@@ -170,7 +171,7 @@ impl Logger for CallbackLogger {
     }
 }
 
-/// Lines on the standard error output.
+/// A logger that writes to standard error.
 struct StderrLogger {
     level: c_int,
     prefix: String,
@@ -180,7 +181,7 @@ impl Logger for StderrLogger {
     fn log(&self, level: InfoLogLevel, message: &str) {
         use std::io::Write;
         if number(level) >= self.level {
-            // A closed standard error output is no error of the database's.
+            // A closed standard error is no error of the database.
             let _ = writeln!(std::io::stderr(), "{}{message}", self.prefix);
         }
     }

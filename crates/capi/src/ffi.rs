@@ -1,8 +1,10 @@
-//! The border: how a C function is declared, what its arguments become, and how results and errors go back.
+//! The boundary: the declaration of C functions, the conversion of arguments, and the return of results and
+//! errors.
 //!
-//! The contract of every exported function is that of `rocksdb/c.h`: an object is a pointer that a function of this library returned
-//! and that was not destroyed since; a buffer is a pointer with the number of bytes that may be read there; out-parameters may be
-//! written. NULL is taken where a function of RocksDB takes it. What breaks that contract is undefined, here as there.
+//! The contract of every exported function is that of `rocksdb/c.h`. An object is a pointer that a function
+//! of this library returned and that was not destroyed since. A buffer is a pointer with the number of bytes
+//! that may be read there. Out-parameters may be written. NULL is allowed where RocksDB's function allows it.
+//! A violation of this contract is undefined behaviour, as in RocksDB.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::io::Write;
@@ -12,7 +14,8 @@ use esker::{Error, ErrorKind, Result};
 
 use crate::checked;
 
-/// Declares an exported function. A panic in its body writes a line to the standard error output, and the function returns zero.
+/// Declares an exported function. If its body panics, a line is written to standard error, and the function
+/// returns zero.
 macro_rules! api {
     (fn $name:ident($($arg:ident: $type:ty),* $(,)?) $(-> $ret:ty)? $body:block) => {
         #[unsafe(no_mangle)]
@@ -60,14 +63,14 @@ pub fn guard<R: Zero>(name: &str, body: impl FnOnce() -> R) -> R {
     })
 }
 
-/// A line on the standard error output, for what no error can carry.
+/// Writes a line to standard error, for failures that have no error.
 #[cold]
 pub fn complain(what: &str) {
-    // A closed standard error output is nobody's business.
+    // A closed standard error is ignored.
     let _ = writeln!(std::io::stderr(), "librocksdb (Esker): {what}");
 }
 
-/// Runs what may fail: the error, or the panic, goes to `errptr`, and zero is returned.
+/// Runs a body that may fail: the error or the panic goes to `errptr`, and zero is returned.
 ///
 /// # Safety
 /// `errptr` is NULL or points to NULL or a pointer from malloc.
@@ -86,10 +89,10 @@ pub unsafe fn fallible<R: Zero>(errptr: *mut *mut c_char, body: impl FnOnce() ->
     }
 }
 
-/// Puts the text of `error` where the caller looks for it, and frees what is there.
+/// Stores the text of `error` in `errptr`, and frees the text that is there.
 ///
 /// # Safety
-/// As of [`fallible`].
+/// As for [`fallible`].
 #[cold]
 pub unsafe fn set_error(errptr: *mut *mut c_char, error: &Error) {
     if errptr.is_null() {
@@ -119,7 +122,7 @@ pub fn error_text(error: &Error) -> String {
     }
 }
 
-/// True of errors whose text ends with the file they are about.
+/// True for errors whose text ends with the file that they concern.
 fn is_of_files(kind: ErrorKind) -> bool {
     matches!(
         kind,
@@ -134,16 +137,16 @@ pub fn absent<R: Zero>(name: &str) -> R {
     R::zero()
 }
 
-/// The same through `errptr`.
+/// Same as above, through `errptr`.
 ///
 /// # Safety
-/// As of [`fallible`].
+/// As for [`fallible`].
 #[cold]
 pub unsafe fn absent_error<R: Zero>(name: &str, errptr: *mut *mut c_char) -> R {
     fallible(errptr, || Err(Error::not_supported(name)))
 }
 
-/// The bytes of a buffer. NULL, or a length that no buffer can have, is an empty one.
+/// The bytes of a buffer. Empty for NULL, or for a length that no buffer can have.
 ///
 /// # Safety
 /// `length` bytes may be read at `data`, for as long as the caller keeps the result.
@@ -155,7 +158,7 @@ pub unsafe fn bytes<'a>(data: *const c_char, length: usize) -> &'a [u8] {
     std::slice::from_raw_parts(data.cast(), length)
 }
 
-/// A C array. NULL is an empty one.
+/// A C array. Empty for NULL.
 ///
 /// # Safety
 /// `length` elements may be read at `data`, for as long as the caller keeps the result.
@@ -180,7 +183,7 @@ pub unsafe fn buffers<'a>(data: *const *const c_char, lengths: *const usize, cou
         .collect()
 }
 
-/// A string that ends with NUL. NULL is an empty one; what is no UTF-8 is replaced.
+/// A string that ends with NUL. Empty for NULL; invalid UTF-8 is replaced.
 ///
 /// # Safety
 /// `text` is NULL or ends with NUL.
@@ -194,7 +197,7 @@ pub unsafe fn string(text: *const c_char) -> String {
 /// A path.
 ///
 /// # Safety
-/// As of [`string`].
+/// As for [`string`].
 pub unsafe fn path(text: *const c_char) -> std::path::PathBuf {
     use std::os::unix::ffi::OsStrExt;
     if text.is_null() {
@@ -203,7 +206,8 @@ pub unsafe fn path(text: *const c_char) -> std::path::PathBuf {
     std::ffi::OsStr::from_bytes(CStr::from_ptr(text).to_bytes()).into()
 }
 
-/// A copy that the caller frees, its length at `length`. Never NULL: absent is NULL, and empty is not.
+/// A copy that the caller frees, with its length at `length`. NULL for an absent value, and never for an
+/// empty one.
 ///
 /// # Safety
 /// `length` is NULL or may be written.
@@ -214,9 +218,9 @@ pub unsafe fn copied(data: &[u8], length: *mut usize) -> *mut c_char {
     copied_string(data)
 }
 
-/// A copy that the caller frees, with a NUL behind it.
+/// A copy that the caller frees, followed by a NUL.
 pub fn copied_string(data: &[u8]) -> *mut c_char {
-    // SAFETY: the block has a byte more than what is copied into it, for the NUL.
+    // SAFETY: the block is one byte longer than the copied bytes, for the NUL.
     unsafe {
         let block: *mut u8 = libc::malloc(data.len() + 1).cast();
         if block.is_null() {
@@ -239,7 +243,7 @@ pub unsafe fn nothing(length: *mut usize) -> *mut c_char {
     std::ptr::null_mut()
 }
 
-/// Bytes that stay the object's own, their length at `length`.
+/// Bytes that stay the object's own, with their length at `length`.
 ///
 /// # Safety
 /// `length` is NULL or may be written.
@@ -260,14 +264,14 @@ pub unsafe fn put_out<T>(to: *mut T, value: T) {
     }
 }
 
-/// An object for the caller, who destroys it.
+/// Creates an object for the caller, who destroys it.
 pub fn boxed<T>(value: T) -> *mut T {
     let object = Box::into_raw(Box::new(value));
     checked::made(object);
     object
 }
 
-/// Takes an object of [`boxed`] back. NULL is none.
+/// Takes an object of [`boxed`] back. `None` for NULL.
 ///
 /// # Safety
 /// The object was not destroyed before.
@@ -278,7 +282,7 @@ pub unsafe fn taken<T>(object: *mut T) -> Option<Box<T>> {
     checked::taken(object)
 }
 
-/// Destroys an object of [`boxed`]. NULL is none.
+/// Destroys an object of [`boxed`]. Does nothing for NULL.
 ///
 /// # Safety
 /// The object was not destroyed before.
@@ -286,9 +290,10 @@ pub unsafe fn free_box<T>(object: *mut T) {
     drop(taken(object));
 }
 
-/// An object of pointers and numbers that the caller gives to `rocksdb_free`: nothing of it is dropped.
+/// Creates an object of pointers and numbers that the caller passes to `rocksdb_free`: its fields are not
+/// dropped.
 pub fn malloced<T>(value: T) -> *mut T {
-    // SAFETY: the block is as large as what is written into it, and aligned for all that malloc is for.
+    // SAFETY: the block has the size of the value, and malloc's alignment is sufficient.
     unsafe {
         let block: *mut T = libc::malloc(size_of::<T>()).cast();
         if !block.is_null() {
@@ -298,14 +303,14 @@ pub fn malloced<T>(value: T) -> *mut T {
     }
 }
 
-/// A state of the caller's with its destructor, called once when the last who holds it lets go.
+/// A state of the caller with its destructor, which is called once, when the last holder is dropped.
 pub struct State {
-    /// The state that callbacks get.
+    /// The state that is passed to callbacks.
     pub pointer: *mut c_void,
     destructor: Option<unsafe extern "C" fn(*mut c_void)>,
 }
 
-// SAFETY: the interface demands callbacks that any thread may call with their state.
+// SAFETY: the interface requires that any thread may call the callbacks with their state.
 unsafe impl Send for State {}
 // SAFETY: as above.
 unsafe impl Sync for State {}
@@ -320,7 +325,7 @@ impl State {
 impl Drop for State {
     fn drop(&mut self) {
         if let Some(destructor) = self.destructor {
-            // SAFETY: the caller gave them together, and nobody calls with the state any more.
+            // SAFETY: the caller passed them together, and no callback uses the state any more.
             unsafe { destructor(self.pointer) }
         }
     }

@@ -1,4 +1,4 @@
-//! `rocksdb_filterpolicy_t`: a table's options take it over.
+//! `rocksdb_filterpolicy_t`: table options take it over.
 
 use std::ffi::c_int;
 
@@ -19,7 +19,7 @@ api!(
     }
 );
 
-// A filter of the whole table is the only form there is.
+// A filter of the whole table is the only form.
 api!(
     fn rocksdb_filterpolicy_create_bloom_full(bits_per_key: f64) -> *mut rocksdb_filterpolicy_t {
         policy(FilterPolicy::Bloom(bits_per_key))

@@ -1,8 +1,9 @@
-//! The generation of the interface: the release of RocksDB whose signatures, numbers and defaults the program expects.
+//! The generation of the interface: the release of RocksDB whose signatures, numbers and defaults the program
+//! expects.
 //!
-//! It is that of the name which the library was loaded under: `librocksdb.so.7.8` is asked for by programs that were linked to 7.8. A name
-//! without a number, and a static library, are of the generation that was set when the library was built, by `ESKER_ROCKSDB_GENERATION`, or
-//! of 11.8.
+//! It follows from the name under which the library was loaded: programs that were linked to 7.8 load
+//! `librocksdb.so.7.8`. Under a name without a number, and in a static library, it is the generation that was
+//! set at build time by `ESKER_ROCKSDB_GENERATION`, or 11.8.
 
 use std::ffi::{CStr, c_void};
 use std::sync::OnceLock;
@@ -10,13 +11,13 @@ use std::sync::OnceLock;
 /// The releases whose interfaces differ in more than new names.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Generation {
-    /// Debian's of 2023.
+    /// Debian's release of 2023.
     V7_8,
-    /// That of the `rocksdb` crate 0.24.
+    /// The release of the `rocksdb` crate 0.24.
     V10_4,
-    /// That of grocksdb 1.10.
+    /// The release of grocksdb 1.10.
     V10_9,
-    /// That of the `rocksdb` crate 0.25, and of `rocksdb/c.h` as it is shipped.
+    /// The release of the `rocksdb` crate 0.25, and of the shipped `rocksdb/c.h`.
     V11_8,
 }
 
@@ -28,8 +29,8 @@ pub fn generation() -> Generation {
     *GENERATION.get_or_init(|| loaded_as().and_then(|name| of_name(&name)).unwrap_or(built()))
 }
 
-/// `default`, or in older generations the value of the first pair whose generation is not older than ours. Pairs are in order of their
-/// generations, oldest first.
+/// `default`, or in older generations the value of the first pair whose generation is not older than this
+/// one. Pairs are in the order of generations, oldest first.
 pub fn at<T: Copy>(default: T, older: &[(Generation, T)]) -> T {
     of_generation(generation(), default, older)
 }
@@ -41,10 +42,11 @@ fn of_generation<T: Copy>(generation: Generation, default: T, older: &[(Generati
         .map_or(default, |(_, value)| *value)
 }
 
-/// The file that the loader found the library in, by the name that it looked for.
+/// The file of the library, by the name that the loader looked for.
 fn loaded_as() -> Option<String> {
     let address: *const c_void = (generation as fn() -> Generation) as *const c_void;
-    // SAFETY: an all-zero `Dl_info` is one; `dladdr` fills it for an address of ours, with strings that stay while the library is loaded.
+    // SAFETY: an all-zero `Dl_info` is valid; `dladdr` fills it for an address of this library, with strings
+    // that stay while the library is loaded.
     let path = unsafe {
         let mut found: libc::Dl_info = std::mem::zeroed();
         if libc::dladdr(address, &mut found) == 0 || found.dli_fname.is_null() {
@@ -55,8 +57,9 @@ fn loaded_as() -> Option<String> {
     Some(path.rsplit('/').next()?.to_owned())
 }
 
-/// The generation of `librocksdb.so.10.4`. Of a release between two it is the older one, but 9 counts to 10.4, with which it shares
-/// signatures; a major number alone, as RocksDB's CMake build gives it, is the newest of that number.
+/// The generation of `librocksdb.so.10.4`. A release between two generations has the older one, but 9 has
+/// that of 10.4, whose signatures it shares. A major number alone, as RocksDB's CMake build has it, is the
+/// newest release of that number.
 fn of_name(name: &str) -> Option<Generation> {
     let mut numbers = name.strip_prefix("librocksdb.so.")?.split('.');
     let major: u32 = numbers.next()?.parse().ok()?;
@@ -72,7 +75,7 @@ fn of_name(name: &str) -> Option<Generation> {
     })
 }
 
-/// The generation that was set when the library was built.
+/// The generation that was set at build time.
 fn built() -> Generation {
     match env!("ESKER_ROCKSDB_GENERATION") {
         "7.8" => V7_8,

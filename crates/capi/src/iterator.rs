@@ -16,7 +16,7 @@ pub struct rocksdb_iterator_t {
     db: Db,
     family: ColumnFamily,
     options: ReadOptions,
-    /// An iterator that could not be made: it stands nowhere, and its error is this.
+    /// An iterator that could not be created: it is invalid, and this is its status.
     error: Option<Error>,
 }
 
@@ -44,7 +44,7 @@ fn slice(bytes: &[u8]) -> rocksdb_slice_t {
 }
 
 impl rocksdb_iterator_t {
-    /// Over a family of a database.
+    /// Creates an iterator over a family of a database.
     pub fn new(db: &Db, family: &ColumnFamily, options: ReadOptions) -> rocksdb_iterator_t {
         rocksdb_iterator_t {
             iter: db.iter_cf(&options, family),
@@ -55,7 +55,8 @@ impl rocksdb_iterator_t {
         }
     }
 
-    /// Over the same rows and those of a batch. `family` and `options` replace the iterator's own, the snapshot apart.
+    /// Creates an iterator over the same rows and those of a batch. `family` and `options` replace the
+    /// iterator's own, except the snapshot.
     pub fn over_batch(
         self,
         batch: &WriteBatchWithIndex,
@@ -84,7 +85,7 @@ impl rocksdb_iterator_t {
         }
     }
 
-    /// Over a family as it would be if the transaction were committed.
+    /// Creates an iterator over a family with the transaction's writes.
     pub fn over_transaction(
         txn: &Transaction,
         db: &Db,
@@ -159,7 +160,7 @@ api!(
         fallible(errptr, || {
             let db = &*db;
             let mut options = rocksdb_readoptions_t::of(options);
-            // All see the same moment.
+            // All iterators read the same state.
             if options.snapshot.is_none() && count > 1 && !options.tailing {
                 options.snapshot = Some(db.db.snapshot());
             }

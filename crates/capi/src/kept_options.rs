@@ -1,4 +1,4 @@
-//! Options that are lists and texts, stored and read back.
+//! Options that are lists and texts: stored, and read back.
 
 use std::collections::BTreeSet;
 use std::ffi::{c_char, c_int};
@@ -12,7 +12,7 @@ use crate::generated::objects::rocksdb_optimistictransactiondb_options_t;
 use crate::options::rocksdb_options_t;
 use crate::read_options::rocksdb_readoptions_t;
 
-/// Values that `rocksdb_options_t` stores besides its fields, and the engine does not read.
+/// The values that `rocksdb_options_t` stores besides its fields, and that the engine does not read.
 #[derive(Clone)]
 pub struct KeptOptions {
     pub write_lifetime_hint_styles: BTreeSet<c_int>,
@@ -35,7 +35,7 @@ impl Default for KeptOptions {
     }
 }
 
-/// The functions of a set of numbers.
+/// Functions that store a set of numbers.
 macro_rules! set_functions {
     ($field:ident: fn $add:ident, fn $remove:ident, fn $contains:ident, fn $count:ident, fn $clear:ident) => {
         api!(
@@ -119,7 +119,7 @@ api!(
     }
 );
 
-// There is no cache of rows: what is given is only held.
+// There is no row cache: the given cache is only kept.
 api!(
     fn rocksdb_options_set_row_cache(options: *mut rocksdb_options_t, cache: *mut rocksdb_cache_t) {
         (&mut (*options).kept).row_cache = cache.as_ref().cloned();
@@ -132,7 +132,7 @@ api!(
     }
 );
 
-/// The one index of its kind that RocksDB has by name.
+/// The only index of its kind that RocksDB has by name.
 const TRIE_INDEX: &str = "trie_index";
 
 fn index_factory(text: String) -> esker::Result<Option<Vec<u8>>> {
@@ -261,7 +261,7 @@ api!(
     }
 );
 
-/// `rocksdb_memory_allocator_t`: there is none to give.
+/// `rocksdb_memory_allocator_t`: none can be created.
 pub struct rocksdb_memory_allocator_t(());
 
 api!(
@@ -283,7 +283,8 @@ api!(
     }
 );
 
-/// `rocksdb_optimistictransactiondb_lock_buckets_t`. Commits are validated without buckets of locks, so that all it takes is the object.
+/// `rocksdb_optimistictransactiondb_lock_buckets_t`. Commits are validated without lock buckets, so the
+/// object has no contents.
 pub struct rocksdb_optimistictransactiondb_lock_buckets_t {
     _bucket_count: usize,
     _cache_aligned: bool,

@@ -1,4 +1,4 @@
-//! `rocksdb_eventlistener_t`: functions of the caller's that are told what happens. Options take it over.
+//! `rocksdb_eventlistener_t`: the caller's functions, which are called for events. Options take it over.
 
 use std::collections::HashMap;
 use std::ffi::{c_char, c_int, c_void};
@@ -57,7 +57,7 @@ pub struct rocksdb_externalfileingestioninfo_t {
     properties: rocksdb_table_properties_t,
 }
 
-/// `rocksdb_writestallcondition_t`: RocksDB's number, for C to see as an opaque thing.
+/// `rocksdb_writestallcondition_t`: RocksDB's number, opaque in C.
 pub struct rocksdb_writestallcondition_t(
     #[expect(dead_code, reason = "C is given a pointer to it, and no function reads it")] c_int,
 );
@@ -95,22 +95,22 @@ pub struct CallbackListener {
     background_error: ErrorFn,
     stall_changed: StallFn,
     memtable_sealed: SealedFn,
-    /// The database that tells, from when it is open until it is closed.
+    /// The database of the events, from its open to its close.
     db: AtomicPtr<rocksdb_t>,
     seen: Mutex<Seen>,
 }
 
-/// Numbers of tables by level.
+/// The numbers of tables by level.
 type Inputs = Vec<(usize, Vec<u64>)>;
 
-/// Facts from earlier events that later ones report.
+/// Facts from earlier events that later ones include.
 #[derive(Default)]
 struct Seen {
-    /// Tables that were made since the database was opened, until they are deleted.
+    /// Tables that were created since the open, until they are deleted.
     tables: HashMap<u64, rocksdb_table_properties_t>,
-    /// The reasons of flushes under way.
+    /// The reasons of running flushes.
     flushes: HashMap<u64, FlushReason>,
-    /// Inputs by level, and the reason, of each compaction under way.
+    /// The inputs by level, and the reason, of each running compaction.
     compactions: HashMap<u64, (Inputs, u32)>,
 }
 
@@ -118,7 +118,7 @@ struct Seen {
 pub struct rocksdb_eventlistener_t(Arc<CallbackListener>);
 
 impl CallbackListener {
-    /// From now on events are of this database; NULL: of none that C can be shown.
+    /// Sets the database of later events; NULL: events have no database.
     pub fn attach(&self, db: *mut rocksdb_t) {
         self.db.store(db, Ordering::Release);
     }
@@ -127,9 +127,10 @@ impl CallbackListener {
         self.db.load(Ordering::Acquire)
     }
 
-    /// The id of a family, 0 while the database is being opened.
+    /// The id of a family; 0 while the database is being opened.
     fn family_id(&self, name: &str) -> u32 {
-        // SAFETY: the pointer is taken away before the database is freed, and its threads have ended before that.
+        // SAFETY: the pointer is removed before the database is freed, and its threads have ended before
+        // that.
         let db = unsafe { self.pointer().as_ref() };
         db.and_then(|db| db.db.column_family(name))
             .map_or(0, |family| family.id())
@@ -145,7 +146,7 @@ impl CallbackListener {
 
     fn tell_flush(&self, call: FlushFn, info: rocksdb_flushjobinfo_t) {
         if let Some(call) = call {
-            // SAFETY: the function was given for this state; the database is that of `family_id`.
+            // SAFETY: the caller passed the function for this state; the database is that of `family_id`.
             unsafe { call(self.state.pointer, self.pointer(), &info) }
         }
     }
@@ -233,7 +234,7 @@ impl CallbackListener {
         }
     }
 
-    /// The properties of a table that no event told of.
+    /// The properties of a table that no event has reported.
     fn properties_of(&self, family: &str, number: u64) -> rocksdb_table_properties_t {
         // SAFETY: as in `family_id`.
         let Some(db) = (unsafe { self.pointer().as_ref() }) else {
@@ -293,7 +294,7 @@ fn condition(condition: StallCondition) -> rocksdb_writestallcondition_t {
     })
 }
 
-/// RocksDB's number of the reason of a compaction. One that RocksDB does not have is unknown.
+/// RocksDB's number of the reason of a compaction; unknown for a reason that RocksDB does not have.
 pub fn compaction_reason_number(reason: CompactionReason) -> u32 {
     match reason {
         CompactionReason::LevelL0FilesNum => 1,
@@ -339,14 +340,14 @@ impl rocksdb_compactionjobinfo_t {
         self.count();
     }
 
-    /// Makes the statistics agree with the lists.
+    /// Computes the statistics from the lists.
     fn count(&mut self) {
         let stats: &mut CompactionJobStatsFields = &mut self.stats.fields;
         stats.num_input_files = self.inputs.len();
         stats.num_output_files = self.outputs.len();
     }
 
-    /// Describes a compaction of named files that is done. `job` is its number.
+    /// Describes a finished compaction of named files. `job` is its number.
     pub fn of_files(
         family: &ColumnFamily,
         inputs: &[(usize, u64, Vec<u8>)],
@@ -478,7 +479,7 @@ impl EventListener for CallbackListener {
                 inputs,
                 ..
             } => {
-                // The files are the same, on another level.
+                // The files are the same, in another level.
                 let moved: Vec<u64> = inputs.iter().flat_map(|(_, files)| files).copied().collect();
                 let reason = compaction_reason_number(CompactionReason::ManualCompaction);
                 self.seen

@@ -1,4 +1,4 @@
-//! Files of a database: those that a copy of it needs, and its tables.
+//! The files of a database: those that a copy of it needs, and its tables.
 
 use std::ffi::{CString, c_char, c_int};
 use std::os::unix::ffi::OsStrExt;
@@ -21,20 +21,20 @@ struct StoredFile {
     checksum: CString,
     checksum_name: CString,
     contents: Option<Vec<u8>>,
-    /// Only so many bytes of it belong to the copy.
+    /// True if only the first `size` bytes belong to the copy.
     trims: bool,
 }
 
 /// `rocksdb_livefiles_storage_info_t`.
 pub struct rocksdb_livefiles_storage_info_t(Vec<StoredFile>);
 
-/// A C string of bytes; what follows a NUL is cut off.
+/// A C string of bytes, cut off at the first NUL.
 fn c_string(bytes: &[u8]) -> CString {
     let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
     CString::new(&bytes[..end]).unwrap_or_default()
 }
 
-/// RocksDB's number of the type of a file, and the file's own.
+/// RocksDB's number of the type of a file, and the number of the file.
 fn type_and_number(name: &str) -> (c_int, u64) {
     match filename::parse(name) {
         Some(FileKind::Wal(number)) => (0, number),
@@ -192,7 +192,7 @@ struct Table {
     name: CString,
     family: CString,
     directory: CString,
-    /// An exported table, with what only an import wants to know.
+    /// An exported table, with the fields that only an import uses.
     exported: Option<LiveFileMetaData>,
 }
 
@@ -238,7 +238,7 @@ impl Table {
 }
 
 impl rocksdb_livefiles_t {
-    /// The list of tables that were exported.
+    /// The list of exported tables.
     pub fn of_exported(files: &[LiveFileMetaData]) -> rocksdb_livefiles_t {
         let tables = files.iter().map(|exported| {
             let file = LiveFile {
@@ -266,7 +266,7 @@ impl rocksdb_livefiles_t {
         self.0.iter().map(Table::to_import).collect()
     }
 
-    /// The list of these tables.
+    /// The list of tables.
     pub fn of(files: Vec<LiveFile>) -> rocksdb_livefiles_t {
         let tables = files.into_iter().map(|file| Table::of(file, None));
         rocksdb_livefiles_t(tables.collect())
@@ -384,7 +384,7 @@ api!(
     }
 );
 
-/// A file of which nothing is known.
+/// A file without known fields.
 fn no_file() -> LiveFile {
     LiveFile {
         column_family: String::new(),
@@ -405,7 +405,7 @@ fn no_file() -> LiveFile {
     }
 }
 
-/// `rocksdb_livefile_t`: a file that a caller describes, for an import.
+/// `rocksdb_livefile_t`: a file that a caller describes for an import.
 pub struct rocksdb_livefile_t {
     file: LiveFile,
     name: String,

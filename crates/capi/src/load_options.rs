@@ -1,4 +1,4 @@
-//! Options from text: of an OPTIONS file, and of a string.
+//! Options from text: an OPTIONS file, or a string.
 
 use std::ffi::{c_char, c_int};
 
@@ -10,7 +10,7 @@ use crate::env::rocksdb_env_t;
 use crate::ffi::*;
 use crate::options::{TableFactory, rocksdb_options_t};
 
-/// The numbers of an enum by RocksDB's names, in their order from 0; gaps are empty.
+/// The names of an enum, in the order of their numbers from 0; gaps are empty.
 fn names_of(option: &str) -> Option<&'static [&'static str]> {
     Some(match option {
         "compression" | "bottommost_compression" | "wal_compression" | "blob_compression_type" => &[
@@ -71,7 +71,7 @@ fn names_of(option: &str) -> Option<&'static [&'static str]> {
     })
 }
 
-/// The number that stands for `text` in the option, or the text itself where it is none of an enum.
+/// The number of `text` in the option's enum, or the text itself if the option is no enum.
 fn as_number(option: &str, text: &str) -> String {
     let temperatures = [
         ("kUnknown", 0),
@@ -93,7 +93,7 @@ fn as_number(option: &str, text: &str) -> String {
     number.map_or_else(|| text.to_owned(), |number| number.to_string())
 }
 
-/// `name=value` pairs divided by semicolons that stand in no braces.
+/// The `name=value` pairs of a text, which are divided by semicolons outside of braces.
 fn pairs(text: &str) -> Result<Vec<(&str, &str)>> {
     let mut depth = 0usize;
     let parts = text.split(move |c| {
@@ -116,7 +116,7 @@ fn pairs(text: &str) -> Result<Vec<(&str, &str)>> {
         .collect()
 }
 
-/// The text in braces, without them.
+/// The text inside the braces.
 fn inner(text: &str) -> &str {
     text.strip_prefix('{')
         .and_then(|text| text.strip_suffix('}'))
@@ -128,7 +128,7 @@ fn wrong(name: &str, text: &str) -> Error {
 }
 
 impl rocksdb_block_based_table_options_t {
-    /// Sets an option by RocksDB's name. False: there is none of that name.
+    /// Sets an option by RocksDB's name. False if there is no such option.
     fn set(&mut self, name: &str, text: &str) -> bool {
         if name == "filter_policy" {
             use esker::option_table::OptionTable;
@@ -143,7 +143,7 @@ impl rocksdb_block_based_table_options_t {
 }
 
 impl rocksdb_options_t {
-    /// Sets an option of the database or the family by RocksDB's name. False: there is none of that name.
+    /// Sets an option of the database or the family by RocksDB's name. False if there is no such option.
     fn set(&mut self, name: &str, text: &str) -> Result<bool> {
         match name {
             "comparator" => {

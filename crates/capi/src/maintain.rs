@@ -98,8 +98,8 @@ unsafe fn compact_range_options(options: *const rocksdb_compactoptions_t) -> Com
     }
 }
 
-/// A compaction whose caller has no place for an error: it goes to the standard error output, but for those that say that
-/// compactions are off.
+/// Runs a compaction whose caller cannot get an error: the error goes to standard error, unless compactions
+/// are disabled.
 unsafe fn compact(
     db: *mut rocksdb_t,
     cf: FamilyPtr,
@@ -304,7 +304,8 @@ api!(
 
 api!(
     fn rocksdb_enable_file_deletions(db: *mut rocksdb_t, second: usize, third: *mut *mut c_char) {
-        // In 7.8 the second says whether deletions are enabled however often they were disabled, and the error comes after it.
+        // In 7.8 the second argument forces the deletions on however often they were disabled, and the third
+        // is the error.
         let (force, errptr) = if generation() < Generation::V10_4 {
             (second as u8 != 0, third)
         } else {
@@ -341,7 +342,7 @@ api!(
     }
 );
 
-/// As RocksDB calls the option in what it complains of.
+/// The name of the option in RocksDB's error texts.
 fn verify_file_checksums(db: &rocksdb_t) -> Result<()> {
     if db.db.options().file_checksum_gen_factory == esker::FileChecksumGenFactory::None {
         return Err(Error::invalid_argument(
@@ -367,7 +368,7 @@ api!(
     }
 );
 
-/// Names and values of changed options.
+/// The names and values of changed options.
 unsafe fn changes(
     count: c_int,
     keys: *const *const c_char,
@@ -437,7 +438,7 @@ api!(
     }
 );
 
-/// Drops the tables whose keys all lie in a range.
+/// Drops the tables whose keys are all in a range.
 unsafe fn delete_files(
     db: *mut rocksdb_t,
     cf: FamilyPtr,

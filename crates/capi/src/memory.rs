@@ -1,4 +1,4 @@
-//! Memory that databases and caches take.
+//! The memory of databases and caches.
 
 use std::ffi::c_char;
 

@@ -45,7 +45,7 @@ pub struct CallbackMergeOperator {
 pub type rocksdb_mergeoperator_t = CallbackMergeOperator;
 
 impl CallbackMergeOperator {
-    /// Copies what a function returned, and gives it back to the caller's allocator.
+    /// Copies the returned value, and frees it by the caller's allocator.
     ///
     /// # Safety
     /// `value` is NULL or a buffer that one of the functions returned.
@@ -70,7 +70,7 @@ impl MergeOperator for CallbackMergeOperator {
         let data: Vec<*const c_char> = operands.iter().map(|operand| operand.as_ptr().cast()).collect();
         let lengths: Vec<usize> = operands.iter().map(|operand| operand.len()).collect();
         let (mut success, mut length) = (0, 0);
-        // SAFETY: the function was given for this state; all buffers come with their lengths.
+        // SAFETY: the caller passed the function for this state; all buffers have their lengths.
         unsafe {
             let value = merge(
                 self.state.pointer,

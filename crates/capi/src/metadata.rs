@@ -1,4 +1,4 @@
-//! Files of a column family, by level.
+//! The files of a column family, by level.
 
 use std::ffi::c_char;
 
@@ -34,7 +34,7 @@ pub struct rocksdb_column_family_metadata_options_t {
 }
 
 impl rocksdb_column_family_metadata_options_t {
-    /// True if the file is wanted.
+    /// True if the file is selected.
     fn wants(&self, family: &ColumnFamily, file: &LiveFile) -> bool {
         let cmp = family.comparator();
         let level = self.fields.level;

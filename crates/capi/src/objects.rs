@@ -1,4 +1,4 @@
-//! Every object that a module declares, under one roof for what is generated.
+//! Every object of the modules, in one place for the generated code.
 
 pub use crate::backup_engine::*;
 pub use crate::batch::*;

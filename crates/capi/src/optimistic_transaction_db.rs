@@ -43,7 +43,7 @@ api!(
     }
 );
 
-// How commits are validated is one for all: under the lock of the write queue, without buckets of locks.
+// There is one way to validate commits: under the lock of the write queue, without lock buckets.
 api!(
     fn rocksdb_optimistictransactiondb_open_with_otxn_db_options(
         options: *const rocksdb_options_t,

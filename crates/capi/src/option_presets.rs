@@ -1,4 +1,4 @@
-//! Options by the hundredweight: what RocksDB's presets set.
+//! The groups of options that RocksDB's presets set.
 
 use std::ffi::c_int;
 
@@ -30,7 +30,7 @@ api!(
     }
 );
 
-/// Sets memtables by a memory budget, as either style does.
+/// Sets memtables by a memory budget, for each style.
 fn memtables_of(options: &mut rocksdb_options_t, budget: u64) {
     options.fields.write_buffer_size = (budget / 4) as usize;
     options.fields.min_write_buffer_number_to_merge = 2;

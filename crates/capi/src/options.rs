@@ -1,4 +1,5 @@
-//! `rocksdb_options_t`: options of a database and of a column family in one, as RocksDB's `Options` are.
+//! `rocksdb_options_t`: the options of a database and of a column family in one object, as in RocksDB's
+//! `Options`.
 
 use std::ffi::{c_char, c_int};
 use std::sync::Arc;
@@ -32,7 +33,7 @@ pub enum TableFactory {
     Default,
     /// Block-based tables.
     BlockBased(rocksdb_block_based_table_options_t),
-    /// A format that is not built: block-based tables are written in its place, and OPTIONS says so.
+    /// A format that is not built: block-based tables are written instead, and OPTIONS says so.
     Other,
 }
 
@@ -43,7 +44,7 @@ pub struct rocksdb_options_t {
     pub compression: CompressionFields,
     pub bottommost_compression: CompressionFields,
     pub bottommost_zstd: ZstdFields,
-    /// True once the caller enabled compression options of the last level.
+    /// True once the caller has enabled compression options of the last level.
     pub bottommost_enabled: bool,
     pub compression_per_level: Vec<c_int>,
     pub level_multiplier_additional: Vec<c_int>,
@@ -78,7 +79,7 @@ pub struct rocksdb_options_t {
 }
 
 impl rocksdb_options_t {
-    /// The engine's options for opening a database; those of the family are in its `column_family`.
+    /// The engine's options for opening a database, with those of its family in `column_family`.
     pub fn database(&self) -> Result<Options> {
         let mut options = Options::default();
         let fields = &self.fields;
@@ -126,7 +127,7 @@ impl rocksdb_options_t {
         self.env.apply(&mut options);
         options.column_family = self.family()?;
         options.db_paths.clone_from(&self.db_paths);
-        // The older way to say how many jobs there are at a time.
+        // The older way to limit the number of jobs.
         if fields.max_background_compactions > 0 || fields.max_background_flushes > 0 {
             let jobs = fields.max_background_compactions.max(1) + fields.max_background_flushes.max(1);
             options.max_background_jobs = jobs.clamp(1, 256);
@@ -137,7 +138,7 @@ impl rocksdb_options_t {
     /// The engine's options for opening a column family.
     pub fn family(&self) -> Result<ColumnFamilyOptions> {
         let mut options = ColumnFamilyOptions {
-            // A flush makes one file in level 0, as programs written for RocksDB expect to see.
+            // A flush writes one file to level 0, as programs written for RocksDB expect.
             streams_bypass_level0: false,
             ..ColumnFamilyOptions::default()
         };
@@ -235,7 +236,7 @@ impl rocksdb_options_t {
     }
 }
 
-/// A temperature by RocksDB's number.
+/// The temperature of RocksDB's number.
 pub fn temperature(number: c_int) -> Temperature {
     match number {
         0x04 => Temperature::HOT,
@@ -247,7 +248,7 @@ pub fn temperature(number: c_int) -> Temperature {
     }
 }
 
-/// The treatment of the last level in a manual compaction, by RocksDB's number.
+/// The treatment of the last level in a manual compaction with RocksDB's number.
 pub fn bottommost_level_compaction(number: u8) -> BottommostLevelCompaction {
     match number {
         0 => BottommostLevelCompaction::Skip,
@@ -436,7 +437,7 @@ api!(
     }
 );
 
-/// Takes a memtable that is not built for the skip list in its place: rows are the same, and so is what is read.
+/// Replaces a memtable type that is not built by the skip list: rows and reads are the same.
 fn memtable_in_place_of(options: &mut rocksdb_options_t) {
     options.memtable = Some(esker::MemtableFactory::SkipList { lookahead: 0 });
 }
@@ -458,7 +459,7 @@ api!(
     }
 );
 
-// Tables of these formats are not written: what is written is block-based, and OPTIONS says so.
+// Tables of these formats are not written: block-based ones are, and OPTIONS says so.
 api!(
     fn rocksdb_options_set_plain_table_factory(
         options: *mut rocksdb_options_t,
@@ -538,7 +539,7 @@ api!(
     }
 );
 
-/// `rocksdb_file_checksum_gen_factory_t`: CRC-32C is the only one.
+/// `rocksdb_file_checksum_gen_factory_t`: only CRC-32C.
 pub struct rocksdb_file_checksum_gen_factory_t(());
 
 api!(

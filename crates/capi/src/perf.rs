@@ -8,7 +8,7 @@ use esker::perf;
 
 use crate::ffi::*;
 
-/// `rocksdb_perfcontext_t`: that of the thread which asks.
+/// `rocksdb_perfcontext_t`: the context of the calling thread.
 pub struct rocksdb_perfcontext_t(());
 
 thread_local! {
@@ -24,8 +24,8 @@ api!(
     }
 );
 
-// RocksDB's threads count from the start. Ours begin with the first context that the thread makes, unless it has set a level:
-// there is nothing to read before, and who never asks pays nothing.
+// RocksDB's threads count from the start. Here the first context that a thread creates starts the counts,
+// unless the thread has set a level: there is nothing to read before, and other threads pay nothing.
 api!(
     fn rocksdb_perfcontext_create() -> *mut rocksdb_perfcontext_t {
         if !WAS_LEVEL_SET.get() {

@@ -57,7 +57,7 @@ api!(
     }
 );
 
-/// The options of an estimate; NULL stands for the defaults.
+/// The options of an estimate; the defaults for NULL.
 unsafe fn what(options: *const rocksdb_size_approximation_options_t) -> SizeApproximationOptions {
     let Some(options) = options.as_ref() else {
         return SizeApproximationOptions::default();
@@ -78,7 +78,7 @@ fn what_of_flags(flags: u8) -> SizeApproximationOptions {
     }
 }
 
-/// Bytes in ranges.
+/// The bytes in ranges.
 unsafe fn sizes(
     db: &rocksdb_t,
     options: &SizeApproximationOptions,

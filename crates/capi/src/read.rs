@@ -10,7 +10,7 @@ use crate::ffi::*;
 use crate::iterator::rocksdb_slice_t;
 use crate::read_options::rocksdb_readoptions_t;
 
-/// `rocksdb_pinnableslice_t`: a value where it lies.
+/// `rocksdb_pinnableslice_t`: a pinned value.
 pub struct rocksdb_pinnableslice_t(pub PinnedValue);
 
 /// `rocksdb_pinnable_handle_t`.
@@ -32,7 +32,7 @@ unsafe fn pinned(
         .get_pinned(&rocksdb_readoptions_t::of(options), of(db, cf), key)
 }
 
-/// A pinned value in an object of the caller's; NULL where the key has none.
+/// Creates the caller's object for a pinned value; NULL if the key has none.
 unsafe fn pinned_in<T>(
     db: *mut rocksdb_t,
     options: *const rocksdb_readoptions_t,
@@ -247,7 +247,7 @@ api!(
     }
 );
 
-/// Many keys as of one moment.
+/// Reads several keys in one state.
 unsafe fn multi(
     db: &rocksdb_t,
     options: *const rocksdb_readoptions_t,
@@ -269,7 +269,7 @@ unsafe fn multi(
         .collect()
 }
 
-/// One result of many: the value, its length, the error.
+/// Writes one of several results: the value, its length, the error.
 ///
 /// # Safety
 /// The three arrays have an element at `at`.
@@ -408,7 +408,7 @@ unsafe fn may_exist(
         .db
         .key_may_exist(&rocksdb_readoptions_t::of(options), family, key)
     {
-        // Nothing is left to look for: RocksDB reports that as a value that was found, and is empty.
+        // The key is absent, which RocksDB reports as a found, empty value.
         Ok(KeyMayExist::No) => {
             if !value.is_null() && !found.is_null() {
                 *value = copied(&[], length);

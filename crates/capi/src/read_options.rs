@@ -1,4 +1,4 @@
-//! Options of single operations.
+//! The options of single operations.
 
 use std::ffi::c_char;
 use std::time::Duration;
@@ -24,7 +24,7 @@ pub struct rocksdb_readoptions_t {
     pub has_merge_threshold: bool,
 }
 
-/// A priority by RocksDB's number; `IO_TOTAL` is none.
+/// The priority of RocksDB's number; `None` for `IO_TOTAL`.
 pub fn priority(number: std::ffi::c_int) -> Option<IoPriority> {
     match number {
         0 => Some(IoPriority::Low),
@@ -72,7 +72,7 @@ impl rocksdb_readoptions_t {
         }
     }
 
-    /// Translates `options`; NULL stands for the defaults.
+    /// Translates `options`; NULL has the defaults.
     ///
     /// # Safety
     /// `options` is NULL or an object of this kind.
@@ -84,7 +84,7 @@ impl rocksdb_readoptions_t {
     }
 }
 
-/// The engine's write options. NULL stands for the defaults.
+/// The engine's write options; NULL has the defaults.
 ///
 /// # Safety
 /// `options` is NULL or an object of this kind.
@@ -104,7 +104,7 @@ pub unsafe fn write_options(options: *const rocksdb_writeoptions_t) -> WriteOpti
     }
 }
 
-/// The engine's flush options. NULL stands for the defaults.
+/// The engine's flush options; NULL has the defaults.
 ///
 /// # Safety
 /// `options` is NULL or an object of this kind.

@@ -1,4 +1,4 @@
-//! Remote compaction: the service that compactions are offered to, and its objects.
+//! Remote compaction: the service that gets compactions, and its objects.
 
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::sync::Arc;
@@ -20,7 +20,7 @@ pub struct rocksdb_compactionservice_scheduleresponse_t {
     status: c_int,
 }
 
-/// Statuses of a job: success, failure, aborted, use local.
+/// The statuses of a job: success, failure, aborted, use local.
 const STATUSES: std::ops::RangeInclusive<c_int> = 0..=3;
 
 fn response(job: Vec<u8>, status: c_int) -> esker::Result<*mut rocksdb_compactionservice_scheduleresponse_t> {
@@ -82,10 +82,10 @@ fn flag() -> *mut u8 {
     boxed(0)
 }
 
-/// Sets it.
+/// Sets the flag.
 ///
 /// # Safety
-/// It was not destroyed.
+/// The flag was not destroyed.
 unsafe fn set(flag: *mut u8, value: u8) {
     std::sync::atomic::AtomicU8::from_ptr(flag).store(value, std::sync::atomic::Ordering::Release);
 }
@@ -160,7 +160,7 @@ type WaitFn = Option<unsafe extern "C" fn(*mut c_void, *const c_char, *mut *mut 
 type CancelFn = Option<unsafe extern "C" fn(*mut c_void)>;
 type InstalledFn = Option<unsafe extern "C" fn(*mut c_void, *const c_char, c_int)>;
 
-/// A service made of callbacks.
+/// A service of callbacks.
 pub struct CallbackCompactionService {
     state: State,
     name: String,
@@ -173,7 +173,7 @@ pub struct CallbackCompactionService {
 /// `rocksdb_compactionservice_t`. Options take it over.
 pub type rocksdb_compactionservice_t = CallbackCompactionService;
 
-/// A status by its number; one that there is not is a failure.
+/// The status of a number; failure for unknown numbers.
 fn status(number: c_int) -> CompactionServiceJobStatus {
     match number {
         0 => CompactionServiceJobStatus::Success,
@@ -216,7 +216,7 @@ impl CompactionService for CallbackCompactionService {
                 cf_name: info.cf_name.clone().into_bytes(),
                 cf_id: info.cf_id,
                 job_id: info.job_id,
-                // RocksDB's `Env::Priority::LOW`: that of its compactions.
+                // RocksDB's `Env::Priority::LOW`, the priority of its compactions.
                 priority: 1,
                 compaction_reason: compaction_reason_number(info.compaction_reason) as c_int,
                 base_input_level: info.base_input_level as c_int,
@@ -226,7 +226,7 @@ impl CompactionService for CallbackCompactionService {
                 is_bottommost_level: u8::from(info.bottommost_level),
             },
         };
-        // SAFETY: what is lent is there until the callback returns; the response is given to us.
+        // SAFETY: the arguments exist until the callback returns, which gives up the response.
         unsafe {
             let response = schedule(self.state.pointer, &info, input.as_ptr().cast(), input.len());
             let Some(response) = taken(response) else {
@@ -245,7 +245,7 @@ impl CompactionService for CallbackCompactionService {
         };
         let id = CString::new(scheduled_job_id).unwrap_or_default();
         let (mut result, mut length) = (std::ptr::null_mut(), 0);
-        // SAFETY: what is lent is there until the callback returns; the result is from malloc, and given to us.
+        // SAFETY: the arguments exist until the callback returns, which gives up the result, from malloc.
         unsafe {
             let ended = wait(self.state.pointer, id.as_ptr(), &mut result, &mut length);
             let copy = bytes(result, length).to_vec();
@@ -256,7 +256,7 @@ impl CompactionService for CallbackCompactionService {
 
     fn cancel_awaiting_jobs(&self) {
         if let Some(cancel) = self.cancel {
-            // SAFETY: it was given for the state.
+            // SAFETY: the caller passed it for the state.
             unsafe { cancel(self.state.pointer) }
         }
     }
@@ -264,7 +264,7 @@ impl CompactionService for CallbackCompactionService {
     fn on_installation(&self, scheduled_job_id: &[u8], status: CompactionServiceJobStatus) {
         if let Some(installed) = self.installed {
             let id = CString::new(scheduled_job_id).unwrap_or_default();
-            // SAFETY: the id is there until the callback returns.
+            // SAFETY: the id exists until the callback returns.
             unsafe { installed(self.state.pointer, id.as_ptr(), status_number(status)) }
         }
     }

@@ -1,4 +1,5 @@
-//! `rocksdb_slicetransform_t`: prefixes of keys, of the caller's functions or of a length. Options take it over.
+//! `rocksdb_slicetransform_t`: prefixes of keys, by the caller's functions or of a fixed length. Options take
+//! it over.
 
 use std::ffi::{c_char, c_void};
 use std::sync::Arc;
@@ -29,7 +30,7 @@ impl PrefixExtractor for CallbackTransform {
 
     fn prefix<'a>(&self, key: &'a [u8]) -> Option<&'a [u8]> {
         let data: *const c_char = key.as_ptr().cast();
-        // SAFETY: the functions were given for this state, and read the key, whose length they are given.
+        // SAFETY: the caller passed the functions for this state; they read the key, whose length they get.
         let (prefix, length) = unsafe {
             if let Some(in_domain) = self.in_domain
                 && in_domain(self.state.pointer, data, key.len()) == 0
@@ -40,7 +41,7 @@ impl PrefixExtractor for CallbackTransform {
             let prefix = (self.transform)(self.state.pointer, data, key.len(), &mut length);
             (prefix as usize, length)
         };
-        // A prefix is a part of the key that it was asked of; anything else is none.
+        // A prefix must be a part of its key; anything else is no prefix.
         let start = prefix.checked_sub(key.as_ptr() as usize)?;
         key.get(start..start.checked_add(length)?)
     }
@@ -61,7 +62,8 @@ api!(
         let Some(transform) = transform else {
             return std::ptr::null_mut();
         };
-        // Before 11 the fifth was `in_range`, which RocksDB never called, and the name came after it. A caller of 11 leaves the sixth undefined.
+        // Before 11 the fifth argument was `in_range`, which RocksDB never called, and the name came after
+        // it. A caller of 11 leaves the sixth undefined.
         let name: Option<Name> = if generation() < Generation::V11_8 {
             std::mem::transmute::<*const c_void, Option<Name>>(sixth)
         } else {

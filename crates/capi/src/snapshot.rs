@@ -5,13 +5,14 @@ use esker::Snapshot;
 use crate::db::rocksdb_t;
 use crate::ffi::*;
 
-/// `rocksdb_snapshot_t`. Without a snapshot it reads what is newest: RocksDB has none to give with `inplace_update_support`.
+/// `rocksdb_snapshot_t`. Without a snapshot it reads the newest state: RocksDB returns no snapshot with
+/// `inplace_update_support`.
 ///
-/// A pointer and no more, so that the object that a transaction gives out is released by `rocksdb_free`, as RocksDB's is. The snapshot is the
-/// database's or the transaction's.
+/// Only a pointer, because `rocksdb_free` releases the object that a transaction returns, as in RocksDB. The
+/// snapshot belongs to the database or the transaction.
 pub struct rocksdb_snapshot_t {
     snapshot: *const Snapshot,
-    /// True of one that is the caller's; the other is its transaction's.
+    /// True if the snapshot is the caller's; otherwise it is the transaction's.
     owned: bool,
 }
 
@@ -19,12 +20,12 @@ impl rocksdb_snapshot_t {
     /// The snapshot, if there is one.
     ///
     /// # Safety
-    /// It was not released, and the transaction that it is from was not destroyed.
+    /// The snapshot was not released, and its transaction was not destroyed.
     pub unsafe fn get(&self) -> Option<&Snapshot> {
         self.snapshot.as_ref()
     }
 
-    /// An object over a snapshot that the caller of this keeps; released by `rocksdb_free`.
+    /// Creates an object for a snapshot that its owner keeps; `rocksdb_free` releases the object.
     pub fn lent(snapshot: Option<&Snapshot>) -> *const rocksdb_snapshot_t {
         malloced(rocksdb_snapshot_t {
             snapshot: snapshot.map_or(std::ptr::null(), std::ptr::from_ref),

@@ -1,4 +1,5 @@
-//! `rocksdb_sstfilewriter_t`: tables made outside of a database. It may be opened again after it has finished a file.
+//! `rocksdb_sstfilewriter_t`: tables outside of a database. It may be opened again after it has finished a
+//! file.
 
 use std::ffi::c_char;
 
@@ -25,7 +26,7 @@ api!(
     }
 );
 
-// A writer of tables is limited by the limiter of its options.
+// A writer of tables is limited by the rate limiter of its options.
 api!(
     fn rocksdb_envoptions_set_rate_limiter(
         _options: *mut rocksdb_envoptions_t,

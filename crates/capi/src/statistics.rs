@@ -1,4 +1,4 @@
-//! Tickers and histograms. Those of RocksDB that the engine does not count stay 0.
+//! Tickers and histograms. RocksDB's that the engine does not count stay 0.
 
 mod numbers;
 mod numbers_7_8;
@@ -29,7 +29,7 @@ fn names_of(generation: Generation) -> [Vec<&'static str>; 2] {
     all.map(|names| names.iter().copied().filter(|name| is_there(name)).collect())
 }
 
-/// Those of this library's generation.
+/// The names in this library's generation.
 fn names() -> &'static [Vec<&'static str>; 2] {
     static NAMES: OnceLock<[Vec<&'static str>; 2]> = OnceLock::new();
     NAMES.get_or_init(|| names_of(generation()))

@@ -1,4 +1,4 @@
-//! `rocksdb_table_properties_t`: what a table says of itself.
+//! `rocksdb_table_properties_t`: the properties of a table.
 
 use std::ffi::{c_char, c_void};
 use std::sync::Arc;
@@ -159,7 +159,7 @@ api!(
         (*options).table_filter = filter.map(|filter| {
             TableFilter::new(move |properties| {
                 let properties = rocksdb_table_properties_t::of(properties);
-                // SAFETY: the function was given for this state.
+                // SAFETY: the caller passed the function for this state.
                 unsafe { filter(state.pointer, &properties) != 0 }
             })
         });

@@ -1,4 +1,4 @@
-//! `rocksdb_transaction_t`: what one transaction reads and writes, with locks or without.
+//! `rocksdb_transaction_t`: the reads and writes of one transaction, with locks or without.
 
 use std::ffi::c_char;
 use std::sync::Arc;
@@ -21,14 +21,15 @@ pub struct rocksdb_transaction_t {
     db: Db,
     /// The family of functions without `_cf`.
     default: ColumnFamily,
-    /// Snapshots that the caller has objects over. Each stays until the transaction is destroyed, whatever becomes of it before.
+    /// Snapshots for which the caller has objects. Each is kept until the transaction is destroyed, even if
+    /// the transaction drops it.
     lent: Vec<Arc<Snapshot>>,
 }
 
 type ReadOptionsPtr = *const rocksdb_readoptions_t;
 
 impl rocksdb_transaction_t {
-    /// A transaction for the caller: in `old`, which is ended, or in an object of its own where that is NULL.
+    /// Creates a transaction for the caller: in `old`, which has ended, or in a new object if that is NULL.
     ///
     /// # Safety
     /// `old` is NULL or was not destroyed.
@@ -63,7 +64,7 @@ impl rocksdb_transaction_t {
     }
 }
 
-/// Reads a key, and locks it first where `exclusive` says how.
+/// Reads a key, after locking it if `exclusive` is set.
 unsafe fn read(
     txn: *mut rocksdb_transaction_t,
     options: ReadOptionsPtr,
@@ -102,7 +103,7 @@ unsafe fn pinned_value(
     })
 }
 
-/// Functions that read one key, by how they give its value and whether they lock it.
+/// Functions that read one key, by the form of the value and by whether they lock it.
 macro_rules! read_functions {
     ($(fn $name:ident => $shape:ident;)+) => {
         $( read_functions!(@$shape $name); )+
@@ -188,14 +189,14 @@ read_functions! {
     fn rocksdb_transaction_get_pinned_for_update_cf => pinned_for_update_cf;
 }
 
-/// The arrays that results of many keys go to.
+/// The arrays for the results of several keys.
 struct Results {
     values: *mut *mut c_char,
     lengths: *mut usize,
     errors: *mut *mut c_char,
 }
 
-/// Reads keys of the families at `families`, or of the default one where that is NULL, and locks them first with `for_update`.
+/// Reads keys of `families`, or of the default one if that is NULL, after locking them with `for_update`.
 unsafe fn read_many(
     txn: *mut rocksdb_transaction_t,
     options: ReadOptionsPtr,
@@ -222,7 +223,7 @@ unsafe fn read_many(
     }
 }
 
-/// Functions that read many keys, by whether they are given families and whether they lock.
+/// Functions that read several keys, by whether they get families and whether they lock.
 macro_rules! read_many_functions {
     ($(fn $name:ident => $shape:ident $for_update:literal;)+) => {
         $( read_many_functions!(@$shape $name, $for_update); )+
@@ -256,7 +257,7 @@ read_many_functions! {
     fn rocksdb_transaction_multi_get_for_update_cf => cf true;
 }
 
-/// Functions that write one row, by what they are given.
+/// Functions that write one row, by their arguments.
 macro_rules! write_functions {
     ($(fn $name:ident => $shape:ident $method:ident;)+) => {
         $( write_functions!(@$shape $name, $method); )+
@@ -404,7 +405,7 @@ api!(
         errptr: *mut *mut c_char,
     ) {
         fallible(errptr, || {
-            // It may be the transaction's own.
+            // The batch may be the transaction's own.
             let batch = (*batch).index().write_batch().clone();
             (*txn).txn.rebuild_from_write_batch(&batch)
         })

@@ -1,4 +1,4 @@
-//! `rocksdb_transactiondb_t`: a database whose transactions lock what they write.
+//! `rocksdb_transactiondb_t`: a database whose transactions lock the keys that they write.
 
 use std::ffi::{c_char, c_int};
 
@@ -35,7 +35,7 @@ pub struct rocksdb_transactiondb_t {
     base: *mut rocksdb_t,
 }
 
-/// Stripes beyond these part nothing further, and cost memory for each family.
+/// The maximum number of stripes: more would reduce no contention, and cost memory for each family.
 const MOST_STRIPES: usize = 1 << 16;
 
 /// The options of a database with transactions.
@@ -84,7 +84,7 @@ unsafe fn transaction_options(options: *const rocksdb_transaction_options_t) -> 
     }
 }
 
-/// The transactions of a database that was opened for them.
+/// The transactions of a database that was opened for transactions.
 unsafe fn over(
     base: *mut rocksdb_t,
     options: *const rocksdb_transactiondb_options_t,
@@ -200,7 +200,7 @@ api!(
         if prepared.is_empty() {
             return std::ptr::null_mut();
         }
-        // The caller gives the array to rocksdb_free.
+        // The caller passes the array to rocksdb_free.
         let list: *mut *mut rocksdb_transaction_t = libc::malloc(size_of::<usize>() * prepared.len()).cast();
         if list.is_null() {
             put_out(count, 0);
@@ -213,7 +213,7 @@ api!(
     }
 );
 
-/// Writes rows outside of transactions: they are locked for the time of the write.
+/// Writes rows outside of transactions: they are locked during the write.
 unsafe fn write(
     db: *mut rocksdb_transactiondb_t,
     options: *const rocksdb_writeoptions_t,
@@ -228,7 +228,7 @@ unsafe fn write(
     })
 }
 
-/// Functions that write one row, by what they are given.
+/// Functions that write one row, by their arguments.
 macro_rules! write_functions {
     ($(fn $name:ident => $shape:ident $method:ident;)+) => {
         $( write_functions!(@$shape $name, $method); )+
@@ -298,7 +298,7 @@ api!(
     }
 );
 
-/// Functions that do what those of the database below do.
+/// Functions that do the same as those of the base database.
 macro_rules! functions_of_base {
     ($(fn $name:ident($($arg:ident: $type:ty),*) $(-> $ret:ty)? => $base:ident;)+) => { $(
         api!(fn $name(db: *mut rocksdb_transactiondb_t, $($arg: $type),*) $(-> $ret)? {

@@ -1,4 +1,4 @@
-//! Updates read back from the WALs.
+//! Reads updates back from the WALs.
 
 use std::ffi::{CString, c_char, c_int};
 
@@ -22,7 +22,7 @@ pub struct rocksdb_wal_file_t {
 /// `rocksdb_wal_files_t`.
 pub struct rocksdb_wal_files_t(Vec<rocksdb_wal_file_t>);
 
-/// RocksDB's number of WALs that are not archived. No others are kept.
+/// RocksDB's number for WALs that are not archived. There are no archived ones.
 const ALIVE: c_int = 1;
 
 fn file(from: WalFile) -> rocksdb_wal_file_t {

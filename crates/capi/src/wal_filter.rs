@@ -34,7 +34,7 @@ type FoundFn = Option<
     ) -> c_int,
 >;
 
-/// A filter made of callbacks.
+/// A filter of callbacks.
 pub struct CallbackWalFilter {
     state: State,
     map: MapFn,
@@ -53,7 +53,7 @@ impl WalFilter for CallbackWalFilter {
         };
         let families: Vec<u32> = log_numbers.keys().copied().collect();
         let numbers: Vec<u64> = log_numbers.values().copied().collect();
-        // Names end with NUL as well.
+        // Names end with NUL too.
         let texts: Vec<CString> = ids
             .keys()
             .map(|name| CString::new(name.as_str()).unwrap_or_default())
@@ -61,7 +61,7 @@ impl WalFilter for CallbackWalFilter {
         let names: Vec<*const c_char> = texts.iter().map(|name| name.as_ptr()).collect();
         let lengths: Vec<usize> = texts.iter().map(|name| name.as_bytes().len()).collect();
         let of_names: Vec<u32> = ids.values().copied().collect();
-        // SAFETY: the arrays are as long as they are said to be, and there until the callback returns.
+        // SAFETY: the arrays have the stated lengths, and exist until the callback returns.
         unsafe {
             map(
                 self.state.pointer,
@@ -91,7 +91,7 @@ impl WalFilter for CallbackWalFilter {
             rocksdb_writebatch_t::default(),
         );
         let mut changed = 0;
-        // SAFETY: the objects are there until the callback returns.
+        // SAFETY: the objects exist until the callback returns.
         let answer = unsafe {
             found(
                 self.state.pointer,
@@ -119,7 +119,7 @@ impl WalFilter for CallbackWalFilter {
     }
 }
 
-/// `rocksdb_walfilter_t`. Options that have it keep it, so that it may be destroyed before them.
+/// `rocksdb_walfilter_t`. Options share it, so that it may be destroyed before them.
 pub struct rocksdb_walfilter_t(Arc<CallbackWalFilter>);
 
 api!(

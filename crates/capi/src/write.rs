@@ -13,7 +13,7 @@ use crate::read_options::write_options;
 
 type WriteOptionsPtr = *const rocksdb_writeoptions_t;
 
-/// Functions that write one row, by what they are given.
+/// Functions that write one row, by their arguments.
 macro_rules! write_functions {
     ($(fn $name:ident => $shape:ident $method:ident;)+) => {
         $( write_functions!(@$shape $name, $method); )+
@@ -77,7 +77,7 @@ write_functions! {
     fn rocksdb_singledelete_cf => key_cf single_delete;
 }
 
-/// A write of one row with a timestamp.
+/// Writes one row with a timestamp.
 unsafe fn stamped(
     db: *mut rocksdb_t,
     options: WriteOptionsPtr,

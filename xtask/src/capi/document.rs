@@ -1,4 +1,4 @@
-//! `docs/capi.md`: what there is of the C interface.
+//! `docs/capi.md`: the functions of the C interface.
 
 use std::collections::BTreeMap;
 
@@ -10,18 +10,18 @@ const HEAD: &str = "\
 `crates/capi` is RocksDB's C interface over Esker: the names and signatures of `rocksdb/c.h` of RocksDB 11.8, in a shared and a
 static library. This page is written by `cargo xtask gen` from the tables of that crate.
 
-* **works**: does what RocksDB's does. A field of an options object goes to the engine when a database is opened.
-* **kept**: a field that is stored and read back, and means nothing to the engine.
-* **not implemented**: through `errptr` comes `Not implemented: NAME`; where there is none, a line goes to the standard error
-  output and the function returns zero.
+* **works**: does what RocksDB's does. A field of an options object is passed to the engine when a database is opened.
+* **kept**: a field that is stored and can be read back, and has no effect in the engine.
+* **not implemented**: returns `Not implemented: NAME` through `errptr`; without an `errptr` it writes a line to standard error and
+  returns zero.
 
 `cargo xtask judge c_test` compiles RocksDB's own test of the interface against the library, runs it and counts the phases passed:
 [judges.md](judges.md) has its count and those of other programs.
 
-With `ESKER_CHECKED_HANDLES=1` in its environment a program is told on the standard error output of each object that it gives back twice,
-or that is not the library's; such an object is left alone. Objects that are released by `rocksdb_free` are not watched: a transaction's
-snapshot, the batch of a transaction, arrays. A compaction service is asked, and where it takes a job and ends it with success the
-compaction is run here all the same: outputs of other processes are not put in place.
+With `ESKER_CHECKED_HANDLES=1` in its environment the library reports on standard error each object that the program releases twice, or that
+the library did not create, and leaves it alone. Objects that `rocksdb_free` releases are not checked: a transaction's snapshot, the batch of a
+transaction, arrays. A compaction service is called, and if it ends a job with success the compaction runs here all the same: outputs of other
+processes are not installed.
 
 ";
 
@@ -29,13 +29,13 @@ const GENERATIONS: &str = "
 ## Generations
 
 A program expects the signatures, the numbers of tickers and histograms, and the defaults of the release that it was written for. The library
-has four generations: 7.8, 10.4, 10.9 and 11.8. It takes that of the name it is loaded under, so that one file serves programs linked to
+has four generations: 7.8, 10.4, 10.9 and 11.8. The name under which it is loaded decides, so that one file serves programs linked to
 `librocksdb.so.7.8` and to `librocksdb.so.11.8`, each by its own link. Loaded under a name without a number, and as an archive, it has the generation
 that was set when it was built by the variable `ESKER_ROCKSDB_GENERATION`, or 11.8. A release between two has the generation of the older one; 9
 has that of 10.4.
 
-Defaults that differ are written in `crates/capi/fields.tsv`: `format_version` is 5 in 7.8, which reads no later one, 6 up to 10.9, and 7 in 11.8;
-compression is Snappy up to 10.9 and LZ4 in 11.8. These functions are of older generations alone, or had other parameters up to that one:
+Differing defaults are in `crates/capi/fields.tsv`: `format_version` is 5 in 7.8, which reads no later one, 6 up to 10.9, and 7 in 11.8;
+compression is Snappy up to 10.9 and LZ4 in 11.8. These functions exist only in older generations, or had other parameters up to the named one:
 
 | function | last generation |
 |---|---|

@@ -12,11 +12,11 @@ const HEAD: &str = "\
  * Generations. ROCKSDB_GENERATION is the release that a program is written for: 1108 is 11.8. With 708, 1004 or 1009 this header
  * declares what 7.8, 10.4 or 10.9 did; such a program is linked to the library of that generation.
  *
- * Memory. What a function returns as `char*` was allocated by malloc: free() or rocksdb_free() releases it. What it returns as
- * `const char*` belongs to the object it was asked of. Objects are released by the function of their name that ends in _destroy.
+ * Memory. A returned `char*` was allocated by malloc: free() or rocksdb_free() releases it. A returned `const char*` belongs to
+ * the object of the call. Objects are released by the function of their name that ends in _destroy.
  *
- * Errors. `errptr` points to a pointer that is NULL or was allocated by malloc. A function that fails frees what is there and
- * puts a message of its own in its place; one that succeeds leaves it alone.
+ * Errors. `errptr` points to a pointer that is NULL or was allocated by malloc. A function that fails frees the old message and
+ * stores its own; one that succeeds leaves it alone.
  *
  * Threads. A rocksdb_t may be used by any number of threads at a time, an iterator, a batch and a transaction by one.
  */

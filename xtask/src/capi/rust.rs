@@ -1,4 +1,4 @@
-//! The Rust that is written from the tables.
+//! The Rust code that is written from the tables.
 
 use super::{Field, Function, Origin, Parameter, Tables, object};
 
@@ -37,7 +37,7 @@ fn default(text: &str) -> String {
     format!("at({newest}, &[{}])", older.join(", "))
 }
 
-/// The structs of fields, and what hands them to the engine.
+/// The structs of fields, and the functions that pass them to the engine.
 pub fn fields(tables: &Tables) -> String {
     let mut out = format!("//! The fields of the C objects, with RocksDB's defaults.\n\n{NOTE}\n");
     out.push_str("use std::ffi::{c_char, c_int};\n\nuse super::{apply, parse};\nuse crate::generation::at;\nuse crate::generation::Generation::*;\n");
@@ -83,7 +83,7 @@ pub fn fields(tables: &Tables) -> String {
         {
             continue;
         }
-        out.push_str(&format!("\nimpl {name} {{\n    /// Sets the field of RocksDB's name `name` from text. `None`: there is none, or the text is not of its type.\n    pub fn set(&mut self, name: &str, text: &str) -> Option<()> {{\n        match name {{\n"));
+        out.push_str(&format!("\nimpl {name} {{\n    /// Sets the field with RocksDB's name `name` from text. `None` if there is none, or the text has another\n    /// type.\n    pub fn set(&mut self, name: &str, text: &str) -> Option<()> {{\n        match name {{\n"));
         for field in &fields {
             let row = field
                 .engine
@@ -108,7 +108,7 @@ pub fn fields(tables: &Tables) -> String {
                 continue;
             }
             out.push_str(&format!(
-                "\n    /// Hands the fields that are rows of `{target}` over.\n    pub fn apply_{table}(&self, options: &mut {target}) -> esker::Result<()> {{\n"
+                "\n    /// Passes the fields that are rows of `{target}`.\n    pub fn apply_{table}(&self, options: &mut {target}) -> esker::Result<()> {{\n"
             ));
             for (field, _, row) in rows.iter().filter(|row| row.1 == table) {
                 out.push_str(&format!(
@@ -123,7 +123,7 @@ pub fn fields(tables: &Tables) -> String {
     out
 }
 
-/// Types made of fields alone, their constructors and destructors, setters and getters.
+/// Types that have only fields, with their constructors, destructors, setters and getters.
 pub fn objects(tables: &Tables) -> String {
     let mut out = format!("//! Objects of fields, setters and getters.\n\n{NOTE}\n");
     out.push_str(
@@ -211,9 +211,9 @@ pub fn objects(tables: &Tables) -> String {
     out.replace("#[allow_types]\n", &uses)
 }
 
-/// Functions that are not there yet.
+/// The functions that are not implemented.
 pub fn stubs(tables: &Tables) -> String {
-    let mut out = format!("//! Functions that are not there yet: each says so.\n\n{NOTE}\n");
+    let mut out = format!("//! Functions that are not implemented: each reports that.\n\n{NOTE}\n");
     out.push_str("use std::ffi::{c_char, c_int, c_void};\n\nuse crate::ffi::*;\n");
     let origins = tables.origins();
     for function in &tables.functions {
@@ -261,7 +261,7 @@ fn stub_type(parameter: &Parameter) -> &'static str {
     c_type(&parameter.kind)
 }
 
-/// The kind of a C type as an argument: all pointers are the same.
+/// The kind of a C type as an argument: all pointers are equal.
 fn c_type(kind: &str) -> &'static str {
     if kind.ends_with('*') || object(kind).is_some() {
         return "*mut c_void";

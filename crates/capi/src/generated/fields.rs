@@ -181,7 +181,8 @@ impl Default for BlockBasedTableOptionsFields {
 }
 
 impl BlockBasedTableOptionsFields {
-    /// Sets the field of RocksDB's name `name` from text. `None`: there is none, or the text is not of its type.
+    /// Sets the field with RocksDB's name `name` from text. `None` if there is none, or the text has another
+    /// type.
     pub fn set(&mut self, name: &str, text: &str) -> Option<()> {
         match name {
             "top_level_index_pinning_tier" => self.top_level_index_pinning_tier = parse(text)?,
@@ -231,7 +232,7 @@ impl BlockBasedTableOptionsFields {
 }
 
 impl BlockBasedTableOptionsFields {
-    /// Hands the fields that are rows of `esker::BlockBasedOptions` over.
+    /// Passes the fields that are rows of `esker::BlockBasedOptions`.
     pub fn apply_table(&self, options: &mut esker::BlockBasedOptions) -> esker::Result<()> {
         apply(options, "cache_index_and_filter_blocks", self.cache_index_and_filter_blocks as f64, &self.cache_index_and_filter_blocks.to_string())?;
         apply(options, "cache_index_and_filter_blocks_with_high_priority", self.cache_index_and_filter_blocks_with_high_priority as f64, &self.cache_index_and_filter_blocks_with_high_priority.to_string())?;
@@ -703,7 +704,8 @@ impl Default for FifoCompactionOptionsFields {
 }
 
 impl FifoCompactionOptionsFields {
-    /// Sets the field of RocksDB's name `name` from text. `None`: there is none, or the text is not of its type.
+    /// Sets the field with RocksDB's name `name` from text. `None` if there is none, or the text has another
+    /// type.
     pub fn set(&mut self, name: &str, text: &str) -> Option<()> {
         match name {
             "allow_compaction" => self.allow_compaction = parse(text)?,
@@ -1372,7 +1374,8 @@ impl Default for OptionsFields {
 }
 
 impl OptionsFields {
-    /// Sets the field of RocksDB's name `name` from text. `None`: there is none, or the text is not of its type.
+    /// Sets the field with RocksDB's name `name` from text. `None` if there is none, or the text has another
+    /// type.
     pub fn set(&mut self, name: &str, text: &str) -> Option<()> {
         match name {
             "allow_ingest_behind" => self.allow_ingest_behind = parse(text)?,
@@ -1557,7 +1560,7 @@ impl OptionsFields {
 }
 
 impl OptionsFields {
-    /// Hands the fields that are rows of `esker::Options` over.
+    /// Passes the fields that are rows of `esker::Options`.
     pub fn apply_db(&self, options: &mut esker::Options) -> esker::Result<()> {
         apply(options, "allow_ingest_behind", self.allow_ingest_behind as f64, &self.allow_ingest_behind.to_string())?;
         apply(options, "create_if_missing", self.create_if_missing as f64, &self.create_if_missing.to_string())?;
@@ -1604,7 +1607,7 @@ impl OptionsFields {
         Ok(())
     }
 
-    /// Hands the fields that are rows of `esker::ColumnFamilyOptions` over.
+    /// Passes the fields that are rows of `esker::ColumnFamilyOptions`.
     pub fn apply_cf(&self, options: &mut esker::ColumnFamilyOptions) -> esker::Result<()> {
         apply(options, "write_buffer_size", self.write_buffer_size as f64, &self.write_buffer_size.to_string())?;
         apply(options, "num_levels", self.num_levels as f64, &self.num_levels.to_string())?;
@@ -2097,7 +2100,8 @@ impl Default for UniversalCompactionOptionsFields {
 }
 
 impl UniversalCompactionOptionsFields {
-    /// Sets the field of RocksDB's name `name` from text. `None`: there is none, or the text is not of its type.
+    /// Sets the field with RocksDB's name `name` from text. `None` if there is none, or the text has another
+    /// type.
     pub fn set(&mut self, name: &str, text: &str) -> Option<()> {
         match name {
             "size_ratio" => self.size_ratio = parse(text)?,

@@ -1,4 +1,4 @@
-//! What `cargo xtask gen` writes, and what it calls.
+//! The code that `cargo xtask gen` writes, and the helpers that it calls.
 
 pub mod fields;
 pub mod objects;
@@ -7,7 +7,7 @@ pub mod stubs;
 use esker::option_table::OptionTable;
 use esker::Result;
 
-/// Hands a field to the engine's row `name`. What is outside the row's range is brought into it, as RocksDB does with its own.
+/// Passes a field to the engine's row `name`. A value outside of the row's range is clamped, as in RocksDB.
 fn apply<S: OptionTable>(options: &mut S, name: &str, number: f64, text: &str) -> Result<()> {
     let Some(row) = S::row(name) else {
         return Err(esker::Error::not_supported(format!("option {name}")));
@@ -19,7 +19,7 @@ fn apply<S: OptionTable>(options: &mut S, name: &str, number: f64, text: &str) -
     }
 }
 
-/// A field's type, from the text of an option.
+/// The type of a field, parsed from the text of an option.
 trait FieldValue: Sized {
     fn of(text: &str) -> Option<Self>;
 }
@@ -64,7 +64,7 @@ impl FieldValue for bool {
     }
 }
 
-/// A field from the text of an option.
+/// Parses a field from the text of an option.
 fn parse<T: FieldValue>(text: &str) -> Option<T> {
     T::of(text.trim())
 }

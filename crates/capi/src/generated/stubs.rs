@@ -1,4 +1,4 @@
-//! Functions that are not there yet: each says so.
+//! Functions that are not implemented: each reports that.
 
 // Written by `cargo xtask gen` from crates/capi/fields.tsv and crates/capi/functions.tsv; do not edit.
 

@@ -351,7 +351,7 @@ pub const HISTOGRAMS: &[&str] = &[
     "rocksdb.open.and.compact.db.open.micros",
 ];
 
-/// Tickers and histograms that 10.4 did not have yet and 10.9 had.
+/// Tickers and histograms that 10.9 has and 10.4 does not.
 pub const SINCE_10_9: &[&str] = &[
     "rocksdb.remote.compact.resumed.bytes",
     "rocksdb.cool.file.read.bytes",
@@ -373,7 +373,7 @@ pub const SINCE_10_9: &[&str] = &[
     "rocksdb.multiscan.blocks.per.prepare",
 ];
 
-/// Tickers and histograms that 10.9 did not have yet.
+/// Tickers and histograms that 10.9 does not have.
 pub const SINCE_11_8: &[&str] = &[
     "rocksdb.compaction.aborted",
     "rocksdb.wal.precreate.hit",

@@ -1,4 +1,5 @@
-//! Names of tickers and histograms, by the numbers of RocksDB 7.8. Of those that it counted and later releases do not, nothing is counted.
+//! Names of tickers and histograms, by the numbers of RocksDB 7.8. Those that later releases dropped are not
+//! counted.
 
 /// Tickers.
 pub const TICKERS: &[&str] = &[

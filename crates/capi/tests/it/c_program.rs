@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The shared library: cargo puts it beside the tests or a directory above.
+/// The shared library: cargo puts it next to the tests or one directory above.
 pub fn library() -> PathBuf {
     let test = std::env::current_exe().unwrap();
     let dir = test.parent().unwrap();
@@ -15,13 +15,13 @@ pub fn library() -> PathBuf {
         .expect("cargo builds the shared library with the tests")
 }
 
-/// Compiles and runs one program, which says on its standard error output what is wrong, and ends with 0 if nothing is.
+/// Compiles and runs one program, which reports errors on standard error, and ends with 0 if there are none.
 fn run(name: &str) {
     run_with(name, &[], &[]);
 }
 
-/// The same with arguments of the compiler, and variables of the program's environment. Gives what it said; `None` without a compiler that takes
-/// the arguments.
+/// Same as above, with arguments of the compiler, and environment variables of the program. Returns the
+/// program's output; `None` without a compiler that accepts the arguments.
 fn run_with(name: &str, arguments: &[&str], environment: &[(&str, &str)]) -> Option<String> {
     let home = Path::new(env!("CARGO_MANIFEST_DIR"));
     let place = tempfile::tempdir().unwrap();
@@ -62,7 +62,7 @@ fn run_with(name: &str, arguments: &[&str], environment: &[(&str, &str)]) -> Opt
     Some(said)
 }
 
-/// Compiles a program that loads the library itself, under each name that it may be installed under, and runs it.
+/// Compiles a program that loads the library itself, under each of its installed names, and runs it.
 #[test]
 fn a_name_chooses_the_generation() {
     let home = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -143,8 +143,8 @@ fn queries_that_are_traced_and_replayed() {
     run("trace.c");
 }
 
-/// Every program but the one that makes such mistakes, with all memory of malloc watched, the library's own as well: none is freed twice, used
-/// by the program when it is freed, or left behind.
+/// Runs every program except the one that makes such mistakes on purpose, with all memory of malloc checked,
+/// including the library's: no block is freed twice, used after it is freed, or leaked.
 #[test]
 fn no_memory_is_freed_twice_or_left_behind() {
     for program in [

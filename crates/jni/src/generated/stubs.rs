@@ -1,4 +1,4 @@
-//! Functions that end an object, and those that are not there yet.
+//! Functions that end an object, and those that are not implemented.
 
 // Written by `cargo xtask gen` from crates/jni/natives.tsv and crates/jni/options.tsv; do not edit.
 

@@ -2,7 +2,7 @@
 
 // Written by `cargo xtask gen` from crates/jni/natives.tsv and crates/jni/options.tsv; do not edit.
 
-/// True of a method, by its mangled class and name in either spelling, that declares the exception.
+/// True if the method, by its mangled class and name in either spelling, declares the exception.
 pub fn declares(method: &str) -> bool {
     let method = method.split("__").next().unwrap_or(method);
     let plain = method.strip_suffix("Jni").unwrap_or(method);
