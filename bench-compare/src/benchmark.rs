@@ -1,11 +1,11 @@
-//! What can stand behind `--benchmarks`: workloads, workloads with a number of threads, and lists of them by one name.
+//! The values of `--benchmarks`: workloads, workloads with a number of threads, and named lists of them.
 
 use std::fmt;
 use std::str::FromStr;
 
 use bench_worker::workload::Workload;
 
-/// The tables of what Esker owes, by one name each.
+/// The tables by which Esker is judged, each under one name.
 const TABLES: &[(&str, &str)] = &[
     (
         "writing",
@@ -27,11 +27,11 @@ const TABLES: &[(&str, &str)] = &[
     ),
 ];
 
-/// A workload, and how many threads are to do it.
+/// A workload, and its number of threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Benchmark {
     pub workload: Workload,
-    /// `None`: as many as `--threads` says.
+    /// `None`: the number in `--threads`.
     pub threads: Option<u64>,
 }
 
@@ -63,7 +63,7 @@ impl fmt::Display for Benchmark {
     }
 }
 
-/// The benchmarks of a list, separated by commas, the tables in it spelled out.
+/// The benchmarks of a list, separated by commas, with its tables spelled out.
 pub fn benchmarks(list: &str) -> Result<Vec<Benchmark>, String> {
     let words = list.split(',').map(str::trim).filter(|word| !word.is_empty());
     let spelled_out = words.flat_map(|word| {

@@ -1,12 +1,12 @@
-//! A planted slow-down, by which the comparison is itself checked.
+//! A planted slow-down, which checks the comparison itself.
 
 use std::time::Instant;
 
-/// Operations from one look at the clock to the next of a [`Burden`].
+/// The number of operations between two reads of the clock by a [`Burden`].
 const STEP: u64 = 64;
 
-/// A planted slow-down: burns a share of the time the operations themselves take. Without one it costs as much itself,
-/// so that both sides of a self-check carry the same instrument.
+/// A planted slow-down: it burns a share of the operations' own time. Without a share it costs as much
+/// itself, so that both sides of a self-check carry the same instrument.
 pub struct Burden {
     share: f64,
     operations: u64,
@@ -58,7 +58,7 @@ mod tests {
             worked += operation.elapsed();
             burden.bear();
         }
-        // Never less than its share, however busy the machine.
+        // Never less than its share, however busy the machine is.
         assert!(
             start.elapsed() >= worked.mul_f64(1.5),
             "{:?} {worked:?}",

@@ -1,8 +1,9 @@
-//! Garbage collection of versions, as CockroachDB's `MVCCGarbageCollect` measures it (pull request 51462): over the MVCC layer of
-//! Esker, and over RocksDB by the best that its interface allows.
+//! Garbage collection of versions, in the way CockroachDB's `MVCCGarbageCollect` measures it (pull request
+//! 51462): over Esker's MVCC layer, and over RocksDB by the best means of its interface.
 //!
-//! Keys and values of 128 random bytes; so many versions of each, all in the memtable; of each key the oldest so many go. A call begins a
-//! batch, collects, and drops the batch, so that every call finds the same.
+//! Keys and values have 128 random bytes. All versions of each key are in the memtable, and the oldest ones
+//! of each are removed. A call begins a batch, collects, and drops the batch, so that every call finds the
+//! same data.
 
 use std::hint::black_box;
 use std::path::Path;
@@ -16,31 +17,31 @@ use perf_event::events::Hardware;
 const LEN: usize = 128;
 /// The first of January 2000.
 const BASE: i64 = 946_684_800_000_000_000;
-/// Of memtables: nothing is flushed.
+/// The size of memtables: nothing is flushed.
 const MEMORY: usize = 8 << 30;
-/// Of a sample, at least.
+/// The minimum time of a sample.
 const SAMPLE: Duration = Duration::from_millis(20);
 
-/// What is collected: `delete` of the `versions` of each of `keys` keys.
+/// The size of a collection: `delete` of the `versions` of each of `keys` keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Case {
     pub keys: usize,
     pub versions: usize,
     pub delete: usize,
-    /// Esker keeps its statistics exact all the while; nothing of RocksDB's does.
+    /// True for Esker's exact statistics, which RocksDB does not have.
     pub statistics: bool,
 }
 
-/// What a call costs: Esker's, and RocksDB's.
+/// The cost of a call for Esker, and for RocksDB.
 #[derive(Clone, Debug)]
 pub struct Costs {
-    /// Microseconds, a round each.
+    /// Microseconds, one value for each round.
     pub micros: [Vec<f64>; 2],
-    /// Instructions of the program, without the kernel's; why there are none, where the kernel does not let them be counted.
+    /// Instructions of the program, without the kernel's; or the reason why the kernel does not count them.
     pub instructions: Result<[f64; 2], String>,
 }
 
-/// Measures both, which take turns at being first.
+/// Measures the engines, which take turns at being first.
 pub fn measure(case: Case, rounds: usize, dir: &Path) -> Result<Costs, String> {
     let data = Data::new(case);
     let esker = Esker::load(&data);
@@ -66,7 +67,7 @@ pub fn measure(case: Case, rounds: usize, dir: &Path) -> Result<Costs, String> {
     Ok(Costs { micros, instructions })
 }
 
-/// Calls whose instructions are counted.
+/// The number of calls whose instructions are counted.
 const COUNTED: u32 = 10;
 
 fn instructions_of(mut call: impl FnMut() -> usize) -> std::io::Result<f64> {
@@ -103,7 +104,7 @@ impl Data {
         let mut rng = fastrand::Rng::with_seed(51462);
         let mut bytes = || (0..LEN).map(|_| rng.u8(..)).collect::<Vec<u8>>();
         let mut keys: Vec<Vec<u8>> = (0..case.keys).map(|_| bytes()).collect();
-        // The first collection would sort them.
+        // Otherwise the first collection would sort them.
         keys.sort_unstable();
         Data {
             case,
@@ -112,7 +113,7 @@ impl Data {
         }
     }
 
-    /// The time up to which versions go.
+    /// The time up to which versions are removed.
     fn threshold(&self) -> Timestamp {
         time(self.case.delete - 1)
     }
@@ -177,7 +178,7 @@ impl Esker {
     }
 }
 
-/// The same rows under keys that RocksDB's own order sorts so: user key, time inverted.
+/// The same rows under keys that RocksDB's own order sorts in the same way: user key, inverted time.
 struct RocksDb(rocksdb::DB);
 
 impl RocksDb {
@@ -199,7 +200,7 @@ impl RocksDb {
         RocksDb(db)
     }
 
-    /// One iterator for all keys, which never turns back; a seek past the versions that stay.
+    /// One iterator for all keys, which only moves forwards: it seeks past the versions that stay.
     fn collect(&self, data: &Data) -> usize {
         let threshold = data.threshold();
         let mut batch = rocksdb::WriteBatch::default();

@@ -1,4 +1,4 @@
-//! The rounds: every workload over every engine, in turns, and what is said of them.
+//! The rounds: every workload over every engine, in turns, and their report.
 
 use std::path::{Path, PathBuf};
 
@@ -8,13 +8,13 @@ use bench_worker::engine::Kind;
 use bench_worker::worker::{self, Common, Sample, Task};
 use bench_worker::workload::Workload;
 
-/// An engine that takes part, perhaps the same as another.
+/// An engine that takes part; another entrant may be the same engine.
 #[derive(Clone, Debug)]
 pub struct Entrant {
-    /// Its name in the report: no two are the same.
+    /// The unique name in the report.
     pub name: String,
     pub engine: Kind,
-    /// Share of its operations' time burnt on top.
+    /// The share of its operations' time that is burnt in addition.
     pub slow_down: f64,
 }
 
@@ -47,7 +47,7 @@ pub struct Arena<'a> {
     pub entrants: &'a [Entrant],
     pub common: &'a Common,
     pub rounds: usize,
-    /// Where the databases go.
+    /// The directory of the databases.
     pub dir: PathBuf,
 }
 
@@ -72,7 +72,7 @@ impl Arena<'_> {
         for round in 0..self.rounds {
             let mut found = None;
             for turn in 0..count {
-                // A B, B A, A B; with more than two each is first, second ... in turn.
+                // The order is A B, B A, A B; with more than two entrants each is first, second ... in turn.
                 let at = (round + turn) % count;
                 let entrant = &self.entrants[at];
                 let loaded = self.dir.join(format!("{at}-read"));
@@ -123,7 +123,7 @@ fn remove(dir: &Path) -> Result<(), String> {
     }
 }
 
-/// Copies a directory and those in it.
+/// Copies a directory and its subdirectories.
 fn copy(from: &Path, to: &Path) -> Result<(), String> {
     let told = |error: std::io::Error| format!("{}: {error}", from.display());
     std::fs::create_dir_all(to).map_err(told)?;
@@ -139,7 +139,7 @@ fn copy(from: &Path, to: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// The first entrant against another: how many times faster it is.
+/// The factor by which the first entrant is faster than another.
 pub fn comparison(first: &[Sample], other: &[Sample]) -> Option<Comparison> {
     let ratios: Vec<f64> = first
         .iter()
@@ -154,7 +154,7 @@ pub fn verdict(samples: &Samples) -> Option<Verdict> {
     Some(comparison(samples.first()?, samples.get(1)?)?.verdict)
 }
 
-/// The median of a figure over the rounds, of those in which there is one.
+/// The median of a figure over the rounds that have one.
 fn of(samples: &[Sample], figure: fn(&Sample) -> f64) -> Option<f64> {
     let figures: Vec<f64> = samples
         .iter()
@@ -164,7 +164,7 @@ fn of(samples: &[Sample], figure: fn(&Sample) -> f64) -> Option<f64> {
     (!figures.is_empty()).then(|| median(&figures))
 }
 
-/// A heading and the figure below it; a dash where there is none.
+/// A heading and the value below it; a dash without a value.
 type Column = (&'static str, fn(&Sample) -> f64);
 const COLUMNS: [Column; 3] = [
     ("disk/put", |sample| sample.storage_amplification),
@@ -172,8 +172,8 @@ const COLUMNS: [Column; 3] = [
     ("S-amp", |sample| sample.space_amplification),
 ];
 
-/// The table of a workload: a row an entrant, the ratio of each to the first; and the first against the better of RocksDB's settings,
-/// where there are both.
+/// The table of a workload: a row for each entrant, the ratio of each to the first; and the first against the
+/// better of RocksDB's settings, if both are there.
 pub fn report(benchmark: &str, entrants: &[Entrant], samples: &Samples) -> String {
     let mut text = format!(
         "{benchmark:<26} {:>10} {:>10} {:>8}",
@@ -207,7 +207,8 @@ pub fn report(benchmark: &str, entrants: &[Entrant], samples: &Samples) -> Strin
     text
 }
 
-/// One line: how many times faster the first is than RocksDB with the settings with which that is faster, and what both amplify.
+/// One line: the factor by which the first is faster than RocksDB with its faster settings, and the
+/// amplification of each.
 fn against_rocksdb(entrants: &[Entrant], samples: &Samples) -> Option<String> {
     let first = samples.first()?;
     let is_rocksdb = |at: &usize| matches!(entrants[*at].engine, Kind::RocksDbTuned | Kind::RocksDbDefault);

@@ -1,21 +1,21 @@
 //! The data: the same keys and values for every engine.
 
-/// Bytes of a key: a big-endian number, then `0`s, as db_bench makes them.
+/// The size of a key in bytes: a big-endian number, then `0`s, as in db_bench.
 pub const KEY_SIZE: usize = 16;
 
 /// Keys and values.
 pub struct Data {
-    /// Distinct keys.
+    /// The number of distinct keys.
     pub num: u64,
-    /// Point reads; scans do fewer.
+    /// The number of point reads; scans do fewer.
     pub reads: u64,
-    /// Pool that values are slices of; compresses to about half.
+    /// The pool that values are slices of; it compresses to about half.
     pool: Vec<u8>,
     value_size: usize,
 }
 
 impl Data {
-    /// Of `num` keys, with values of `value_size` bytes.
+    /// The data of `num` keys with values of `value_size` bytes.
     pub fn new(num: u64, reads: u64, value_size: usize) -> Data {
         let mut rng = fastrand::Rng::with_seed(301);
         let mut pool = Vec::with_capacity(1 << 20);
@@ -43,13 +43,13 @@ impl Data {
         &self.pool[start..start + size]
     }
 
-    /// Bytes of a key and a value.
+    /// The size of a key and a value in bytes.
     pub fn entry_size(&self) -> u64 {
         (KEY_SIZE + self.value_size) as u64
     }
 }
 
-/// Key number `number` of as many bytes as `key` has, made in place: the number, then `0`s.
+/// Key number `number`, with the length of `key`, built in place: the number, then `0`s.
 pub fn write_key(number: u64, key: &mut [u8]) {
     key.fill(b'0');
     key[..8].copy_from_slice(&number.to_be_bytes());
@@ -62,7 +62,7 @@ pub fn key(number: u64) -> [u8; KEY_SIZE] {
     key
 }
 
-/// A key that nothing writes, between those of `number` and the next.
+/// A key that is never written, between key `number` and the next.
 pub fn missing_key(number: u64) -> [u8; KEY_SIZE] {
     let mut key = key(number);
     key[KEY_SIZE - 1] = b'1';

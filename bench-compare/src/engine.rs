@@ -1,8 +1,9 @@
-//! What is compared: the few operations the workloads need, over each engine, with the same settings.
+//! The interface that is compared: the few operations that the workloads need, over each engine, with the
+//! same settings.
 //!
-//! All engines get the same bytes of block cache and of memtable, the same durability and two background threads or
-//! jobs; all but `rocksdb-default` get LZ4 and Bloom filters of 10 bits a key. Without `--sync` a write survives the
-//! death of the process and not that of the machine: RocksDB and fjall hand it to the kernel, and so does Esker.
+//! All engines have the same size of block cache and memtable, the same durability and two background threads
+//! or jobs; all but `rocksdb-default` have LZ4 and Bloom filters of 10 bits per key. Without `--sync` a write
+//! survives the death of the process and no power loss: each engine passes it to the kernel.
 
 use std::fmt;
 use std::path::Path;
@@ -11,40 +12,40 @@ use std::str::FromStr;
 use crate::data::KEY_SIZE;
 use crate::transaction::{Control, Transactions};
 
-/// Settings all engines get.
+/// The settings of all engines.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Bytes of block cache.
+    /// The size of the block cache in bytes.
     pub cache_size: usize,
-    /// Bytes of a memtable.
+    /// The size of a memtable in bytes.
     pub write_buffer_size: usize,
     /// Compress blocks with LZ4.
     pub lz4: bool,
-    /// No data block lies in more pages than it has to.
+    /// Data blocks use no more pages than necessary.
     pub block_align: bool,
-    /// Bits a key of the Bloom filters.
+    /// The bits per key of the Bloom filters.
     pub bloom_bits: f64,
-    /// Sync every write.
+    /// Syncs every write.
     pub sync: bool,
-    /// Read past the page cache.
+    /// Reads bypass the page cache.
     pub direct: bool,
-    /// Read through mappings of the files.
+    /// Reads use memory maps of the files.
     pub mmap: bool,
-    /// Compact nothing unless asked to; fjall and the device take no notice.
+    /// Compacts only on request; fjall and the device ignore it.
     pub disable_auto_compactions: bool,
 }
 
-/// What a scan came by.
+/// The result of a scan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Walked {
-    /// Rows.
+    /// The number of rows.
     pub entries: u64,
-    /// Of keys and values.
+    /// The bytes of keys and values.
     pub bytes: u64,
 }
 
 impl Walked {
-    /// Looks at an entry and counts it.
+    /// Reads an entry and counts it.
     #[inline]
     pub fn take(&mut self, key: &[u8], value: &[u8]) {
         let (key, value) = std::hint::black_box((key.len(), value.len()));
@@ -53,57 +54,58 @@ impl Walked {
     }
 }
 
-/// Where a scan begins and which way it goes.
+/// The start and the direction of a scan.
 #[derive(Clone, Copy, Debug)]
 pub enum Scan<'a> {
-    /// From the first key on.
+    /// From the first key, forwards.
     Forward,
-    /// From the last key back.
+    /// From the last key, backwards.
     Backward,
-    /// From the first key at or behind this one.
+    /// From the first key at or after this one, forwards.
     From(&'a [u8]),
-    /// From the last key at or before this one, back.
+    /// From the last key at or before this one, backwards.
     BackFrom(&'a [u8]),
 }
 
-/// An engine, opened.
+/// An open engine.
 pub trait Engine: Sized + Sync {
     /// Opens or creates the database in `dir`.
     fn open(dir: &Path, settings: &Settings) -> Self;
-    /// The database in `dir`, opened or created for transactions of that kind, if the engine has them.
+    /// Opens or creates the database in `dir` for transactions of that kind, if the engine has them.
     fn transactions(_dir: &Path, _settings: &Settings, _control: Control) -> Option<Box<dyn Transactions>> {
         None
     }
-    /// Puts a row, as durable as the settings say.
+    /// Puts a row, as durable as the settings require.
     fn put(&self, key: &[u8], value: &[u8]);
-    /// Length of the value, looked at without a copy where the engine can.
+    /// The length of the value, read without a copy if the engine can.
     fn get(&self, key: &[u8]) -> Option<usize>;
-    /// How many of the keys have a value; the values looked at as by [`get`](Engine::get).
+    /// The number of the keys that have a value; the values are read as by [`get`](Engine::get).
     fn multi_get(&self, keys: &[[u8; KEY_SIZE]]) -> u64;
-    /// Deletes the keys from `from` on before `to`.
+    /// Deletes the keys from `from` to before `to`.
     fn delete_range(&self, from: &[u8], to: &[u8]);
-    /// Walks up to `most` entries with an iterator of its own, looks at key and value of each, and counts them.
+    /// Walks up to `most` entries with an iterator of its own, reads key and value of each, and counts them.
     fn scan(&self, scan: Scan<'_>, most: u64) -> Walked;
-    /// Brings what is in memtables into tables.
+    /// Writes the memtables to tables.
     fn flush(&self);
-    /// Compacts everything, the last level too.
+    /// Compacts everything, including the last level.
     fn compact(&self);
-    /// Returns when background work has nothing left to do.
+    /// Returns when there is no background work left.
     fn settle(&self);
-    /// What flushes and compactions wrote for each byte flushed, by the engine's own count, if it keeps one.
+    /// The bytes that flushes and compactions wrote, divided by the bytes flushed, by the engine's own count,
+    /// if it has one.
     fn write_amplification(&self) -> Option<f64>;
-    /// Bytes of the files its data lie in, WAL and what is only waiting to be deleted left out.
+    /// The bytes of the files with its data, without WALs and files that only wait for their deletion.
     fn live_file_bytes(&self) -> Option<u64>;
 }
 
-/// An engine by its name.
+/// The engines, by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Esker with its defaults.
     Esker,
-    /// RocksDB as somebody who knows it would set it up.
+    /// RocksDB with settings of an expert.
     RocksDbTuned,
-    /// RocksDB as it comes.
+    /// RocksDB with its defaults.
     RocksDbDefault,
     /// The other LSM tree in Rust.
     Fjall,

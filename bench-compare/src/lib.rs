@@ -1,5 +1,5 @@
-//! What one process of a comparison does: one workload over one engine. Each engine has a program of its own (`src/bin`), which holds that
-//! engine and no other.
+//! The work of one process of a comparison: one workload over one engine. Each engine has a program of its
+//! own (`src/bin`), which links that engine and no other.
 
 mod burden;
 pub mod data;

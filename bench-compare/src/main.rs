@@ -1,18 +1,20 @@
 //! The same operations over Esker, RocksDB and fjall, in turns.
 //!
-//! Each round runs a workload over every engine, back to back, and the next round in another order. Each run is a
-//! process of its own ([`bench_worker::worker`]), and each engine a program, over the same data with the same settings ([`bench_worker::engine`]); a round's ratio of times is
-//! above 1 where the first engine is the faster one, and all rounds are judged together by [`paired::Comparison`]:
-//! median, 95% interval, and a verdict, which is "no difference" where the spread says so. Found entries must be equal,
-//! or the run fails.
+//! Each round runs a workload over every engine, back to back, and the next round in another order. Each run
+//! is a process of its own ([`bench_worker::worker`]), and each engine a program, over the same data with the
+//! same settings ([`bench_worker::engine`]). A round's ratio of times is above 1 if the first engine is
+//! faster. [`paired::Comparison`] judges all rounds together: median, 95% interval, and a verdict, which is
+//! "no difference" if the spread says so. The numbers of found entries must be equal, or the run fails.
 //!
-//! Beside the times stand: CPU time, background threads included; peak resident memory of the process; bytes the process
-//! wrote to storage for each byte put (`disk/put`, from `/proc/self/io`, WAL and files since removed included, until
-//! flushes and compactions have come to rest); the engine's own write amplification, without WAL (`W-amp`), where it keeps
-//! one; and bytes of live files for each byte of live keys and values (`S-amp`), as a scan of all of them finds them.
+//! The report also has: CPU time, with background threads; peak resident memory of the process; bytes the
+//! process wrote to storage for each byte put (`disk/put`, from `/proc/self/io`, with WAL and removed files,
+//! until flushes and compactions have come to rest); the engine's own write amplification, without WAL
+//! (`W-amp`), if it counts one; and bytes of live files for each byte of live keys and values (`S-amp`), as a
+//! scan finds them.
 //!
-//! `self-check` measures Esker against itself, then against itself with a tenth of slow-down planted, and fails unless
-//! the verdicts are "no difference" and "10%". `published` re-runs the tables of the documents Esker started from.
+//! `self-check` measures Esker against itself, then against itself with a planted slow-down of a tenth, and
+//! fails unless the verdicts are "no difference" and "10%". `published` runs the tables of the documents
+//! Esker started from again.
 
 mod benchmark;
 mod collect;
@@ -41,7 +43,8 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Verb {
-    /// Esker against itself, and against itself with a slow-down planted: shows that the verdicts can be believed.
+    /// Measures Esker against itself, and against itself with a planted slow-down: shows that the verdicts
+    /// are right.
     SelfCheck(CheckArgs),
     /// Runs every table of the documents Esker started from, and writes docs/lab/published.md.
     Published(published::PublishedArgs),
@@ -49,23 +52,24 @@ enum Verb {
 
 #[derive(clap::Args)]
 struct CompareArgs {
-    /// Engines, separated by commas: esker, rocksdb-tuned, rocksdb-default, fjall, and device, the file system without an engine. The first is compared with each other
-    /// one; the same may stand twice.
+    /// Engines, separated by commas: esker, rocksdb-tuned, rocksdb-default, fjall, and device, the file
+    /// system without an engine. The first is compared with each other one; one may occur twice.
     #[arg(long, default_value = "esker,rocksdb-tuned,rocksdb-default,fjall")]
     engines: String,
-    /// Workloads, separated by commas; `fillseq@4` has four threads. `writing` and `reading` are the tables of what Esker owes.
+    /// Workloads, separated by commas; `fillseq@4` has four threads. `writing` and `reading` are the tables
+    /// by which Esker is judged.
     #[arg(
         long,
         default_value = "fillseq,fillrandom,overwrite,overwriteandwait,readrandom,readmissing,readseq,readreverse,seekrandom10,seekrandom100"
     )]
     benchmarks: String,
-    /// Rounds; it takes six for a verdict.
+    /// The number of rounds; a verdict needs six.
     #[arg(long, default_value_t = 7)]
     rounds: usize,
     /// Slows the last engine down by this share, as in 10%.
     #[arg(long, value_parser = share, default_value = "0")]
     slow_down: f64,
-    /// Where the databases go. Default: a temporary directory.
+    /// The directory of the databases. Default: a temporary directory.
     #[arg(long)]
     dir: Option<PathBuf>,
     #[command(flatten)]
@@ -74,16 +78,16 @@ struct CompareArgs {
 
 #[derive(clap::Args)]
 struct CheckArgs {
-    /// Workload.
+    /// The workload.
     #[arg(long, default_value = "readrandom")]
     benchmark: Workload,
-    /// Rounds.
+    /// The number of rounds.
     #[arg(long, default_value_t = 16)]
     rounds: usize,
-    /// What is planted.
+    /// The planted slow-down.
     #[arg(long, value_parser = share, default_value = "10%")]
     slow_down: f64,
-    /// Where the databases go. Default: a temporary directory.
+    /// The directory of the databases. Default: a temporary directory.
     #[arg(long)]
     dir: Option<PathBuf>,
     #[command(flatten)]
@@ -119,7 +123,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// The directory asked for, or one that goes when the guard does.
+/// The given directory, or one that is removed when the guard is dropped.
 fn place(asked: Option<&PathBuf>) -> Result<(PathBuf, Option<tempfile::TempDir>), String> {
     if let Some(dir) = asked {
         return Ok((dir.clone(), None));

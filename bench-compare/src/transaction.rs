@@ -4,42 +4,44 @@ use crate::burden::Burden;
 use crate::data::{Data, KEY_SIZE, key};
 use crate::workload::{Done, Pace, by_threads};
 
-/// How a transaction keeps others away.
+/// The method by which a transaction excludes others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Control {
     /// By locks.
     Locks,
-    /// By locks, and it is prepared before it is committed.
+    /// By locks, with a prepare before the commit.
     TwoPhases,
-    /// Not at all: it is validated when it is committed.
+    /// By validation at the commit.
     Optimistic,
 }
 
-/// Which keys transactions choose among.
+/// The keys that transactions choose among.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Keys {
-    /// All.
+    /// All keys.
     Cold,
     /// The first [`HOT`].
     Hot,
 }
 
-/// Keys that transactions meet at.
+/// The number of hot keys.
 const HOT: u64 = 1_000;
 
-/// Rows of a transaction.
+/// The rows of a transaction.
 const ROWS: usize = 2;
 
-/// Rows of a transaction that fills the database.
+/// The rows of a transaction that fills the database.
 const FILLED_AT_ONCE: u64 = 100;
 
 /// A database opened for transactions.
 pub trait Transactions: Sync {
-    /// Reads the rows for update, in this order, and puts `value` into each. False if others were in the way: then nothing is done.
+    /// Reads the rows for update, in this order, and puts `value` into each. False on a conflict: then
+    /// nothing is done.
     fn change(&self, keys: &[[u8; KEY_SIZE]], value: &[u8]) -> bool;
 }
 
-/// Fills the database, and has threads change rows, each transaction until it is committed. The fill is not timed.
+/// Fills the database, and changes rows from threads; each transaction is repeated until it is committed. The
+/// fill is not timed.
 pub(crate) fn run(db: &dyn Transactions, keys: Keys, data: &Data, pace: &Pace) -> Done {
     for first in (0..data.num).step_by(FILLED_AT_ONCE as usize) {
         let rows: Vec<_> = (first..data.num.min(first + FILLED_AT_ONCE)).map(key).collect();

@@ -1,5 +1,6 @@
-//! One engine, one workload, once, in a process and a program of its own: what a process has in memory is then the engine's, and no
-//! engine inherits another's heap or code. The result goes to the parent as one line of standard output.
+//! One engine, one workload, once, in a process and a program of its own: so the memory of the process is the
+//! engine's, and no engine inherits another's heap or code. The result is one line of standard output for the
+//! parent.
 
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
@@ -12,55 +13,56 @@ use crate::engine::{Engine, Kind, Scan, Settings};
 use crate::workload::{self, Done, Pace, Shape, Workload};
 use crate::{transaction, write};
 
-/// A run that takes longer has hung.
+/// A run that takes longer hangs.
 const LIMIT: Duration = Duration::from_secs(3_600);
 
-/// Size of the data and settings of the engines.
+/// The size of the data and the settings of the engines.
 #[derive(Args, Clone, Debug)]
 pub struct Common {
-    /// Keys.
+    /// The number of keys.
     #[arg(long, default_value_t = 1_000_000)]
     pub num: u64,
-    /// Point reads a round; scans do fewer.
+    /// The number of point reads of a round; scans do fewer.
     #[arg(long, default_value_t = 500_000)]
     pub reads: u64,
-    /// Bytes of a value.
+    /// The size of a value in bytes.
     #[arg(long, default_value_t = 100)]
     pub value_size: usize,
-    /// Bytes of block cache.
+    /// The size of the block cache in bytes.
     #[arg(long, default_value_t = 1 << 30)]
     pub cache_size: usize,
-    /// Bytes of a memtable.
+    /// The size of a memtable in bytes.
     #[arg(long, default_value_t = 64 << 20)]
     pub write_buffer_size: usize,
     /// Do not compress.
     #[arg(long)]
     pub no_compression: bool,
-    /// Blocks of data begin where a page does (`block_align`), which wants `--no-compression`; fjall and the device take no notice.
+    /// Data blocks begin where a page does (`block_align`), which requires `--no-compression`; fjall and the
+    /// device ignore it.
     #[arg(long, requires = "no_compression")]
     pub block_align: bool,
     /// Sync every write.
     #[arg(long)]
     pub sync: bool,
-    /// Read past the page cache.
+    /// Read bypassing the page cache.
     #[arg(long, conflicts_with = "mmap")]
     pub direct: bool,
-    /// Read through mappings of the files.
+    /// Read through memory maps of the files.
     #[arg(long)]
     pub mmap: bool,
-    /// Threads that read or write; `name@4` behind `--benchmarks` says it for one workload.
+    /// The number of threads that read or write; `name@4` in `--benchmarks` sets it for one workload.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
     pub threads: u64,
-    /// Writes a second beside the reads of `...whilewriting` and `readwhiledeleting`.
+    /// Writes per second during the reads of `...whilewriting` and `readwhiledeleting`.
     #[arg(long, default_value_t = 20_000)]
     pub writes_per_second: u64,
-    /// What the database that is read looks like.
+    /// The shape of the database that is read.
     #[arg(long, value_enum, default_value_t = Shape::Compacted)]
     pub shape: Shape,
 }
 
 impl Common {
-    /// Data that fit every cache.
+    /// Data that fits every cache.
     pub fn small() -> Common {
         Common {
             num: 100_000,
@@ -130,46 +132,47 @@ impl Common {
     }
 }
 
-/// What one process is to do.
+/// The task of one process.
 #[derive(Args, Clone, Debug)]
 pub struct Task {
-    /// Engine.
+    /// The engine.
     #[arg(long)]
     pub engine: Kind,
-    /// Workload.
+    /// The workload.
     #[arg(long)]
     pub benchmark: Workload,
-    /// Directory of the database.
+    /// The directory of the database.
     #[arg(long)]
     pub dir: PathBuf,
-    /// Seed of the workload.
+    /// The seed of the workload.
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
-    /// Share of the time of the operations burnt on top of it.
+    /// The share of the operations' time that is burnt in addition.
     #[arg(long, default_value_t = 0.0)]
     pub slow_down: f64,
-    /// Size of the data, settings of the engines.
+    /// The size of the data, and the settings of the engines.
     #[command(flatten)]
     pub common: Common,
 }
 
-/// What came out.
+/// The result.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Sample {
-    /// Nanoseconds an operation.
+    /// Nanoseconds per operation.
     pub nanos: f64,
-    /// Entries found or walked.
+    /// The number of entries found or walked.
     pub found: u64,
-    /// Nanoseconds of CPU time an operation, background work included.
+    /// Nanoseconds of CPU time per operation, with background work.
     pub cpu_nanos: f64,
-    /// Most bytes resident at a time.
+    /// The maximum of resident bytes.
     pub peak_rss: f64,
-    /// Bytes written to storage, WAL included, for each byte of key and value put; NaN where nothing was put.
+    /// The bytes written to storage, with WAL, for each byte of key and value put; NaN if nothing was put.
     pub storage_amplification: f64,
-    /// What flushes and compactions wrote for each byte flushed; NaN where the engine does not say.
+    /// The bytes that flushes and compactions wrote for each byte flushed; NaN if the engine does not count
+    /// them.
     pub write_amplification: f64,
-    /// Bytes of live files for each byte of live keys and values, when all has come to rest; NaN where nothing was put, or the engine
-    /// does not say.
+    /// The bytes of live files for each byte of live keys and values, after everything has come to rest; NaN
+    /// if nothing was put, or the engine does not count them.
     pub space_amplification: f64,
 }
 
@@ -208,7 +211,7 @@ impl Sample {
     }
 }
 
-/// Does the task in a process of its own.
+/// Runs the task in a process of its own.
 pub fn spawn(task: &Task) -> Result<Sample, String> {
     let own = std::env::current_exe().map_err(|error| error.to_string())?;
     let program = own.with_file_name(task.engine.program());
@@ -235,14 +238,16 @@ pub fn spawn(task: &Task) -> Result<Sample, String> {
     })
 }
 
-/// One workload over one engine, in this process: what `bench-compare` starts for each run. Good for profilers.
+/// Runs one workload over one engine, in this process: the command that `bench-compare` starts for each run.
+/// Useful for profilers.
 #[derive(Parser)]
 struct Cli {
     #[command(flatten)]
     task: Task,
 }
 
-/// All that a program does whose engines `runs` knows: the task of the command line, whose result it prints.
+/// The main function of a program whose engines `runs` knows: it runs the task of the command line and prints
+/// the result.
 pub fn main(runs: impl FnOnce(Kind) -> Option<fn(&Task) -> Sample>) -> ExitCode {
     let Cli { task } = Cli::parse();
     let run = runs(task.engine).ok_or_else(|| format!("{} runs {}", task.engine.program(), task.engine));
@@ -262,7 +267,7 @@ pub fn main(runs: impl FnOnce(Kind) -> Option<fn(&Task) -> Sample>) -> ExitCode 
     }
 }
 
-/// Does the task over the engine, in this process.
+/// Runs the task over the engine, in this process.
 pub fn run<E: Engine>(task: &Task) -> Sample {
     let settings = task.common.settings(task.benchmark);
     let data = Data::new(task.common.num, task.common.reads, task.common.value_size);
@@ -292,7 +297,7 @@ pub fn run<E: Engine>(task: &Task) -> Sample {
     } else {
         (None, None)
     };
-    // Where nothing was put a log may have been written still. A file system in memory accounts for no writes.
+    // A log may have been written even if nothing was put. A file system in memory accounts for no writes.
     let storage_amplification = match done.written {
         0 => f64::NAN,
         put => done.cost.written as f64 / put as f64,
@@ -309,7 +314,7 @@ pub fn run<E: Engine>(task: &Task) -> Sample {
     }
 }
 
-/// The times of it, and nothing of the disk.
+/// The times, without the disk.
 fn timed(done: &Done) -> Sample {
     let operations = done.operations.max(1) as f64;
     let nanos = match done.tail {

@@ -14,10 +14,10 @@ use crate::engine::{Engine, Scan};
 use crate::transaction::{Control, Keys};
 use crate::write::{self, fill_unique_random, fill_unique_random_and};
 
-/// A workload by its name. A number behind a name is one the workload wants.
+/// A workload by its name. A number after a name is one that the workload needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Workload {
-    /// Brings the database of the reading workloads into being; what the comparison starts before them.
+    /// Creates the database of the reading workloads; the comparison starts it before them.
     Load,
     /// Ascending keys.
     FillSeq,
@@ -35,39 +35,40 @@ pub enum Workload {
     FillUniqueRandomAndWait,
     /// Random keys of a database that has all of them.
     Overwrite,
-    /// That, until nothing is left to compact.
+    /// Random keys of a database that has all of them, until nothing is left to compact.
     OverwriteAndWait,
-    /// Overwrites at full speed, of which the slowest thousandth is what counts: the time of an operation is the 99.9th percentile.
+    /// Overwrites at full speed; the time of an operation is the 99.9th percentile.
     OverwriteTail,
     /// Random keys, every write synced: a hundredth of the writes of the others.
     FillSync,
-    /// Two memtables' worth and more of random keys, nothing compacted yet, become one level. An operation is a KiB that goes in.
+    /// Two memtables and more of random keys, not compacted yet, become one level. An operation is a KiB of
+    /// input.
     Compact,
     /// A published setting of mixgraph.
     Mixgraph(&'static str),
-    /// A database is opened whose WAL holds so many MiB of rows; an operation is a row.
+    /// The open of a database whose WAL has so many MiB of rows; an operation is a row.
     Recovery(u64),
-    /// Two rows read for update and put by each transaction; an operation is a transaction.
+    /// Each transaction reads two rows for update and puts them; an operation is a transaction.
     Transact(Control, Keys),
-    /// Random keys that are there.
+    /// Random existing keys.
     ReadRandom,
-    /// Keys between those that are there.
+    /// Absent keys between existing ones.
     ReadMissing,
-    /// Keys asked for at once.
+    /// Keys of one MultiGet.
     MultiReadRandom(u64),
     /// A scan of everything.
     ReadSeq,
-    /// A scan of everything, back.
+    /// A scan of everything, backwards.
     ReadReverse,
     /// Steps after each seek.
     SeekRandom(u64),
-    /// Steps back after each seek.
+    /// Steps backwards after each seek.
     SeekReverse(u64),
-    /// Random keys, beside a writer.
+    /// Random keys, during writes of another thread.
     ReadWhileWriting,
-    /// Steps after each seek, beside a writer.
+    /// Steps after each seek, during writes of another thread.
     FwdRangeWhileWriting(u64),
-    /// Steps back after each seek, beside a writer.
+    /// Steps backwards after each seek, during writes of another thread.
     RevRangeWhileWriting(u64),
     /// Range tombstones in the memtable when the reads begin; the writer adds one every fifty writes.
     ReadWhileDeleting(u64),
@@ -114,10 +115,10 @@ const PLAIN: &[(&str, Workload)] = &[
     ("readwhilewriting", ReadWhileWriting),
 ];
 
-/// A workload made from the number behind its name.
+/// A workload made from the number after its name.
 type Numbered = fn(u64) -> Workload;
 
-/// With the least number that makes sense.
+/// With the smallest valid number.
 const NUMBERED: &[(&str, u64, Numbered)] = &[
     ("fillstreamsinturn", 1, FillStreamsInTurn),
     ("fillstreamsandwait", 1, FillStreamsAndWait),
@@ -184,7 +185,7 @@ impl Workload {
         }
     }
 
-    /// True if it needs a database loaded before.
+    /// True if it needs a loaded database.
     pub fn is_read(self) -> bool {
         !self.is_fill()
     }
@@ -197,12 +198,12 @@ impl Workload {
         )
     }
 
-    /// True if nothing of its database is compacted until it says so.
+    /// True if nothing of its database is compacted before it requests it.
     pub fn disables_auto_compactions(self) -> bool {
         self == Compact
     }
 
-    /// True if every write of it is synced, asked for or not.
+    /// True if each of its writes is synced, whatever the settings.
     pub fn syncs(self) -> bool {
         self == FillSync
     }
@@ -229,53 +230,55 @@ impl Workload {
     }
 }
 
-/// In what state a database is when reading begins.
+/// The state of a database when reads begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Shape {
     /// Every key once, in random order, then compacted into one level.
     Compacted,
-    /// That, and then as many random keys written again, flushed, and compacted as the engine thinks right.
+    /// The same, and then as many random keys written again, flushed, and compacted as the engine decides.
     Overwritten,
-    /// The keys of eight ascending streams in turn, each once, flushed, and compacted as the engine thinks right.
+    /// The keys of eight ascending streams in turn, each once, flushed, and compacted as the engine decides.
     Streams,
-    /// Every key once, in random order, flushed, and compacted as the engine thinks right.
+    /// Every key once, in random order, flushed, and compacted as the engine decides.
     Written,
-    /// That, and a range tombstone over a hundred keys after every hundredth: RocksDB's pull request 4449.
+    /// The same, with a range tombstone over a hundred keys after every hundredth: RocksDB's pull request
+    /// 4449.
     Tombstones,
 }
 
-/// How a workload runs, beside what it does.
+/// The settings of a workload.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pace {
     pub seed: u64,
-    /// Of the database to load.
+    /// The shape of the database to load.
     pub shape: Shape,
-    /// Threads that read or write; streams, `compact` and `recovery` are written by one.
+    /// The number of threads that read or write; streams, `compact` and `recovery` are written by one.
     pub threads: u64,
-    /// Writes a second of the thread that writes while others read.
+    /// The writes per second of the thread that writes while others read.
     pub writes_per_second: u64,
-    /// Share of the operations' time burnt on top.
+    /// The share of the operations' time that is burnt in addition.
     pub slow_down: f64,
-    /// Reads go past the page cache.
+    /// Reads bypass the page cache.
     pub direct: bool,
 }
 
-/// What a workload did.
+/// The outcome of a workload.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Done {
     pub operations: u64,
-    /// Entries found or walked; every engine must find as many. 0 where that is up to chance.
+    /// The number of entries found or walked, which must be equal for every engine; 0 if it depends on
+    /// chance.
     pub found: u64,
-    /// Bytes of keys and values written.
+    /// The bytes of keys and values written.
     pub written: u64,
     pub time: Duration,
-    /// Where the slowest operations count and not all: how long the 99.9th percentile took.
+    /// The 99.9th percentile, for workloads that measure the slowest operations.
     pub tail: Option<Duration>,
-    /// What the operations cost, and the flushes and compactions they left to be done.
+    /// The cost of the operations, and of the flushes and compactions they caused.
     pub cost: Cost,
 }
 
-/// Brings the database of a reading workload into being.
+/// Creates the database of a reading workload.
 fn load<E: Engine>(db: &E, data: &Data, shape: Shape) {
     match shape {
         Shape::Streams => write_streams(db, data),
@@ -316,31 +319,32 @@ fn write_under_tombstones<E: Engine>(db: &E, data: &Data) {
     });
 }
 
-/// Those of [`Shape::Tombstones`], and the keys under each.
+/// The number of tombstones of [`Shape::Tombstones`], and of the keys under each.
 const PUTS_PER_TOMBSTONE: u64 = 100;
 
-/// Those of [`Shape::Streams`].
+/// The number of streams of [`Shape::Streams`].
 const STREAMS: u64 = 8;
 
-/// Everything into the cache, and found there a few times: what a block gets when it is searched again it has, and what the
-/// processor learns of the code it has learnt.
+/// Reads everything into the cache and finds it there a few times: so each block has the index that it gets
+/// when it is searched again, and the processor has learnt the code.
 fn warm_up<E: Engine>(db: &E, data: &Data, direct: bool) {
     db.scan(Scan::Forward, u64::MAX);
     let lookups = if direct { DIRECT_LOOKUPS } else { usize::MAX };
     for at in (0..data.num).step_by(LOOKUPS_STEP).take(lookups) {
-        // Neighbours in time should be none in the database.
+        // Neighbours in time should be no neighbours in the database.
         let number = at.wrapping_mul(0x9e37_79b9_7f4a_7c15) % data.num;
         black_box(db.get(&key(number)));
     }
 }
 
-/// One key in so many is looked up to warm up: of each block about eight, or four if older versions lie below.
+/// One key in so many is looked up for the warm-up: about eight of each block, or four if older versions are
+/// below.
 const LOOKUPS_STEP: usize = 4;
 
-/// Most keys that are looked up to warm up where a lookup waits for the disk.
+/// The maximum number of lookups of the warm-up if a lookup waits for the disk.
 const DIRECT_LOOKUPS: usize = 5_000;
 
-/// Runs a workload over an empty database, or over a loaded one if it reads. What must come before it is not timed.
+/// Runs a workload over an empty database, or over a loaded one if it reads. Preparations are not timed.
 pub(crate) fn run<E: Engine>(db: &E, workload: Workload, data: &Data, pace: &Pace) -> Done {
     if workload == Load {
         load(db, data, pace.shape);
@@ -367,7 +371,7 @@ pub(crate) fn run<E: Engine>(db: &E, workload: Workload, data: &Data, pace: &Pac
     }
 }
 
-/// Has so many threads do the same, each told its number, and puts together what they did.
+/// Runs the same function on so many threads, each with its number, and joins their results.
 pub(crate) fn by_threads(threads: u64, work: impl Fn(u64) -> Done + Sync) -> Done {
     let start = Instant::now();
     let work = &work;
@@ -388,7 +392,7 @@ pub(crate) fn by_threads(threads: u64, work: impl Fn(u64) -> Done + Sync) -> Don
     all
 }
 
-/// The threads do the same share each, over keys of their own choice.
+/// Each thread does the same share, over keys of its own choice.
 fn read_by_threads<E: Engine>(db: &E, workload: Workload, data: &Data, pace: &Pace) -> Done {
     by_threads(pace.threads, |thread| read(db, workload, data, pace, thread))
 }
@@ -461,20 +465,20 @@ fn read<E: Engine>(db: &E, workload: Workload, data: &Data, pace: &Pace, thread:
     }
 }
 
-/// Writes of the writer from one range tombstone to the next: those of the report on reads under tombstones.
+/// The writes from one range tombstone to the next, as in the report on reads under tombstones.
 const WRITES_PER_TOMBSTONE: u64 = 50;
 
-/// Keys under one range tombstone.
+/// The number of keys under one range tombstone.
 const TOMBSTONE_WIDTH: u64 = 10;
 
-/// A range tombstone somewhere.
+/// A range tombstone at a random place.
 fn delete_some<E: Engine>(db: &E, data: &Data, at: u64) {
     let mut rng = fastrand::Rng::with_seed(at);
     let from = rng.u64(..data.num - TOMBSTONE_WIDTH);
     db.delete_range(&key(from), &key(from + TOMBSTONE_WIDTH));
 }
 
-/// The readers, while one thread overwrites keys at the pace asked for.
+/// The readers, while one thread overwrites keys at the given pace.
 fn beside_a_writer<E: Engine>(db: &E, workload: Workload, data: &Data, pace: &Pace) -> Done {
     let stop = &AtomicBool::new(false);
     let done = std::thread::scope(|scope| {
@@ -500,7 +504,7 @@ fn beside_a_writer<E: Engine>(db: &E, workload: Workload, data: &Data, pace: &Pa
         stop.store(true, Ordering::Relaxed);
         done
     });
-    // What is found depends on how far the writer got.
+    // The number of found entries depends on the writer's progress.
     Done { found: 0, ..done }
 }
 

@@ -15,13 +15,14 @@ use crate::workload::Workload::{
 };
 use crate::workload::{Done, Pace, Workload, by_threads};
 
-/// Of so many writes one is done where every one is synced.
+/// One of so many writes is done if every one is synced.
 pub const SYNCED_SHARE: u64 = 100;
 
-/// Of so many operations the slowest is the 99.9th percentile.
+/// The slowest of so many operations is the 99.9th percentile.
 const TAIL: usize = 1_000;
 
-/// Runs a workload that writes, over an empty database, and has the database come to rest. What must come before it is not timed.
+/// Runs a workload that writes, over an empty database, and waits until the database is at rest. Preparations
+/// are not timed.
 pub fn run<E: Engine>(db: &E, workload: Workload, data: &Data, pace: &Pace) -> Done {
     match workload {
         Mixgraph(setting) => return mixgraph(db, setting, data, pace),
@@ -48,7 +49,7 @@ pub fn run<E: Engine>(db: &E, workload: Workload, data: &Data, pace: &Pace) -> D
     rest(db, done, &before)
 }
 
-/// Waits for what a workload left to be flushed and compacted: it is of its cost, and not of its time.
+/// Waits for the flushes and compactions of a workload: they are part of its cost, not of its time.
 fn rest<E: Engine>(db: &E, done: Done, before: &Cost) -> Done {
     db.flush();
     db.settle();
@@ -58,7 +59,7 @@ fn rest<E: Engine>(db: &E, done: Done, before: &Cost) -> Done {
     }
 }
 
-/// `numbers`: those of the keys in the order in which they are to be written, where each comes once.
+/// `numbers`: the numbers of the keys in the order of the writes, if each occurs once.
 fn fill<E: Engine>(db: &E, workload: Workload, data: &Data, pace: &Pace, numbers: &[u64]) -> Done {
     let num = data.num;
     let put = Put { db, data, pace };
@@ -89,7 +90,7 @@ fn fill<E: Engine>(db: &E, workload: Workload, data: &Data, pace: &Pace, numbers
     }
 }
 
-/// What rows are put with.
+/// The arguments of a put.
 struct Put<'a, E> {
     db: &'a E,
     data: &'a Data,
@@ -97,7 +98,7 @@ struct Put<'a, E> {
 }
 
 impl<E: Engine> Put<'_, E> {
-    /// So many rows, those of the `thread`th thread: which key each has is for `key` to say.
+    /// Puts so many rows, those of the `thread`th thread; `key` chooses the key of each.
     fn rows(&self, rows: u64, thread: u64, mut key: impl FnMut(u64) -> [u8; KEY_SIZE]) -> Done {
         let burden = &mut Burden::new(self.pace.slow_down);
         let first = thread * rows;
@@ -113,7 +114,7 @@ impl<E: Engine> Put<'_, E> {
     }
 }
 
-/// Overwrites, each timed by itself.
+/// Overwrites, each timed separately.
 fn overwrite_timed<E: Engine>(db: &E, data: &Data, pace: &Pace) -> Done {
     let mut rng = fastrand::Rng::with_seed(pace.seed);
     let mut times: Vec<u64> = Vec::with_capacity(data.num as usize);
@@ -141,7 +142,7 @@ pub fn fill_unique_random<E: Engine>(db: &E, data: &Data) {
     fill_unique_random_and(db, data, |_| ());
 }
 
-/// Every key once, in random order, and `then` after each, told how many there are by now.
+/// Puts every key once, in random order, and calls `then` after each, with their number so far.
 pub fn fill_unique_random_and<E: Engine>(db: &E, data: &Data, mut then: impl FnMut(u64)) {
     for (at, number) in (0..).zip(shuffled(data.num, 7)) {
         db.put(&key(number), data.value(at));
@@ -156,7 +157,7 @@ fn shuffled(num: u64, seed: u64) -> Vec<u64> {
     numbers
 }
 
-/// As many random keys as there are, twice, lie in L0 as they were flushed. What is timed is their compaction.
+/// Twice as many random keys as there are lie flushed in L0. The time is that of their compaction.
 fn compact<E: Engine>(db: &E, data: &Data, pace: &Pace) -> Done {
     let mut rng = fastrand::Rng::with_seed(pace.seed);
     let rows = data.num * 2;
@@ -176,8 +177,9 @@ fn compact<E: Engine>(db: &E, data: &Data, pace: &Pace) -> Done {
     rest(db, done, &before)
 }
 
-/// The setting's database is filled as its authors did, comes to rest, and is read into the cache; then as many operations as there
-/// are reads are done by all threads together. All keys are there, so that every engine must find the same.
+/// The setting's database is filled as its authors did, comes to rest, and is read into the cache. Then all
+/// threads together do as many operations as there are reads. All keys exist, so that every engine must find
+/// the same number.
 fn mixgraph<E: Engine>(db: &E, setting: &str, data: &Data, pace: &Pace) -> Done {
     let setting = db_bench::Mixgraph::of_preset(setting, data.num, data.reads, pace.seed)
         .expect("a setting of mixgraph, and keys enough for it");
@@ -212,8 +214,8 @@ fn mixgraph<E: Engine>(db: &E, setting: &str, data: &Data, pace: &Pace) -> Done 
     rest(db, done, &before)
 }
 
-/// Opens a database in `dir` whose WAL holds `mib` MiB of rows in random order, as a process leaves it that dies before its
-/// first flush: what is timed is the opening alone.
+/// Opens a database in `dir` whose WAL has `mib` MiB of rows in random order, as a process leaves it that
+/// dies before its first flush: only the open is timed.
 pub fn recover<E: Engine>(dir: &Path, settings: &Settings, data: &Data, mib: u64, pace: &Pace) -> (E, Done) {
     let rows = (mib << 20) / data.entry_size();
     let unflushed = Settings {

@@ -1,5 +1,5 @@
-//! No engine: rows one behind the other in a file, and for each Get one read of a page of it. What no engine can do better than
-//! where reads go to the disk.
+//! No engine: rows one after the other in a file, and for each Get one read of a page. No engine can do
+//! better if reads go to the disk.
 
 use std::fs::File;
 use std::hint::black_box;
@@ -14,15 +14,15 @@ use bench_worker::data::KEY_SIZE;
 use bench_worker::engine::{Engine, Kind, Scan, Settings, Walked};
 use bench_worker::worker;
 
-/// Bytes of a read.
+/// The size of a read in bytes.
 const PAGE: u64 = 4096;
 
-/// A file of rows. It finds nothing but pages: scans are empty, and every Get finds its key.
+/// A file of rows. It finds only pages: scans are empty, and every Get finds its key.
 pub struct Device {
     path: PathBuf,
     direct: bool,
     writer: Mutex<Option<BufWriter<File>>>,
-    /// Opened by the first Get, when all is written.
+    /// Opened by the first Get, when everything is written.
     reader: OnceLock<Arc<dyn RandomAccessFile>>,
 }
 

@@ -10,14 +10,14 @@ use bench_worker::engine::{Engine, Kind, Scan, Settings, Walked};
 use bench_worker::transaction::{Control, Transactions};
 use bench_worker::worker;
 
-/// Esker with its defaults, the common settings aside.
+/// Esker with its defaults, except the common settings.
 pub struct Esker {
     db: esker::Db,
     family: esker::ColumnFamily,
     write: esker::WriteOptions,
 }
 
-/// The options that the settings stand for.
+/// The options of the settings.
 fn options(settings: &Settings) -> esker::Options {
     let cache = esker::Cache::lru(esker::CacheOptions {
         capacity: settings.cache_size,
@@ -99,7 +99,7 @@ impl Transactional {
     }
 }
 
-/// How its transactions write.
+/// The kind of its transactions.
 struct EskerTransactions {
     transactions: Transactional,
     write: esker::WriteOptions,

@@ -12,7 +12,8 @@ use bench_worker::data::KEY_SIZE;
 use bench_worker::engine::{Engine, Kind, Scan, Settings, Walked};
 use bench_worker::worker;
 
-/// With its defaults, the common settings aside. Its cache holds blocks, and pins indexes and filters of the upper levels.
+/// fjall with its defaults, except the common settings. Its cache holds blocks, and pins indexes and filters
+/// of the upper levels.
 pub struct Fjall {
     db: Database,
     keys: Keyspace,
@@ -57,7 +58,7 @@ impl Engine for Fjall {
         self.keys.get(key).expect("get").map(|value| value.len())
     }
 
-    /// One after the other: it has no call for many.
+    /// One after the other: it has no call for several keys.
     fn multi_get(&self, keys: &[[u8; KEY_SIZE]]) -> u64 {
         keys.iter()
             .filter(|key| black_box(self.get(&key[..])).is_some())
@@ -96,7 +97,7 @@ impl Engine for Fjall {
         self.keys.major_compact().expect("compact");
     }
 
-    /// fjall has nothing to wait on: it is asked, and taken at its word when it was idle ten times in a row.
+    /// fjall has no call to wait for background work: it counts as idle if it reports so ten times in a row.
     fn settle(&self) {
         let mut idle = 0;
         while idle < 10 {
@@ -108,7 +109,7 @@ impl Engine for Fjall {
         }
     }
 
-    /// It keeps no count.
+    /// It has no such count.
     fn write_amplification(&self) -> Option<f64> {
         None
     }

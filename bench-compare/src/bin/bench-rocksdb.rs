@@ -1,4 +1,4 @@
-//! RocksDB, through the crate `rocksdb`: as it comes, and as somebody who knows it would set it up.
+//! RocksDB, through the crate `rocksdb`: with its defaults, and with settings of an expert.
 
 use std::hint::black_box;
 use std::path::Path;
@@ -10,11 +10,11 @@ use bench_worker::engine::{Engine, Kind, Scan, Settings, Walked};
 use bench_worker::transaction::{Control, Transactions};
 use bench_worker::worker;
 
-/// With RocksDB's defaults, but for the size of cache and memtable: no filters, LRU cache.
+/// RocksDB's defaults, except the size of cache and memtable: no filters, LRU cache.
 pub struct RocksDbDefault(RocksDb);
 
-/// HyperClockCache, Bloom filters, LZ4, a hash index in data blocks, index blocks searched as suits them, two background
-/// jobs.
+/// HyperClockCache, Bloom filters, LZ4, a hash index in data blocks, the best search of index blocks, two
+/// background jobs.
 pub struct RocksDbTuned(RocksDb);
 
 struct RocksDb {
@@ -104,7 +104,7 @@ impl RocksDb {
     }
 }
 
-/// `options` with the settings that all engines get.
+/// `options` with the settings of all engines.
 fn common(settings: &Settings, mut options: rocksdb::Options) -> rocksdb::Options {
     options.create_if_missing(true);
     options.set_use_direct_reads(settings.direct);
@@ -139,7 +139,7 @@ struct Optimistic {
     write: rocksdb::WriteOptions,
 }
 
-/// Has a transaction change the rows.
+/// Changes the rows in a transaction.
 fn change<DB>(
     transaction: &rocksdb::Transaction<'_, DB>,
     keys: &[[u8; KEY_SIZE]],
@@ -152,7 +152,7 @@ fn change<DB>(
     Ok(())
 }
 
-/// True if it is done, false if others were in the way.
+/// True if it is done, false on a conflict.
 fn is_done(done: Result<(), rocksdb::Error>) -> bool {
     use rocksdb::ErrorKind::{Busy, TimedOut, TryAgain};
     match done {
@@ -222,9 +222,9 @@ fn default(settings: &Settings) -> rocksdb::Options {
     options
 }
 
-/// What the crate has no setter for.
+/// An option without a setter in the crate.
 const ALIGNED: &str = "block_based_table_factory={block_align=true}";
-/// Nor for this: index blocks are searched by interpolation where their keys are spread evenly.
+/// Another one: index blocks are searched by interpolation if their keys are spread evenly.
 const TUNED: &str = "block_based_table_factory={index_block_search_type=kAuto;uniform_cv_threshold=0.2}";
 
 fn tuned(settings: &Settings) -> rocksdb::Options {

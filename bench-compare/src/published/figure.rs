@@ -1,17 +1,17 @@
-//! Figures off what db_bench prints: RocksDB's format and ours are one.
+//! Reads figures from db_bench's output, whose format is the same for RocksDB and Esker.
 
 use paired::{Finished, Line};
 
 use super::Metric;
 use super::run::Side;
 
-/// Why there is no time per job where the statistics would tell one.
+/// The reason why a level has no time per job.
 pub const NO_JOB: &str = "no job into the level";
 
-/// Seconds, from the line of workload and operations; for releases that print no operations.
+/// The seconds of a run of a release that prints no operations.
 const UNKNOWN: f64 = f64::NAN;
 
-/// A figure off a run.
+/// Reads a figure from a run.
 pub fn figure(finished: &Finished, workload: &str, metric: Metric) -> Side {
     let lines = paired::lines(&finished.output);
     let line = lines
@@ -21,7 +21,7 @@ pub fn figure(finished: &Finished, workload: &str, metric: Metric) -> Side {
     let missing = || format!("{} not in the output", metric.name());
     match metric {
         Metric::OpsPerSecond => Ok(line.ops_per_second),
-        // A line's rate is a whole number; its time of an operation is not.
+        // A line's rate is a whole number; its time per operation is not.
         Metric::MillisPerOp => Ok(line.micros / 1_000.0),
         Metric::MicrosPerOp => Ok(line.micros),
         Metric::MbPerSecond => line.mb_per_second.ok_or_else(missing),
@@ -57,8 +57,9 @@ fn seconds(line: &Line) -> f64 {
     })
 }
 
-/// How long writers stood still, of so many seconds that the benchmark wrote: what `Cumulative stall: 00:00:1.5 H:M:S, 12.3 percent` says,
-/// but for the percentage, which is of the time since the database was opened, however long it was waited for compactions.
+/// The percentage of `seconds`, in which the benchmark wrote, that writers were stopped: from the time in
+/// `Cumulative stall: 00:00:1.5 H:M:S, 12.3 percent`, and not from its percentage, which is of the time since
+/// the open, with the wait for compactions.
 fn stall_percent(output: &str, seconds: f64) -> Option<f64> {
     let stalled = output
         .lines()
@@ -69,7 +70,7 @@ fn stall_percent(output: &str, seconds: f64) -> Option<f64> {
     Some(time.split(':').fold(Some(0.0), in_seconds)? * 100.0 / seconds)
 }
 
-/// The number behind the last occurrence of `words` at the beginning of a line.
+/// The number after the last occurrence of `words` at the beginning of a line.
 fn after(output: &str, words: &str) -> Option<f64> {
     let rest = output.lines().rev().find_map(|line| line.strip_prefix(words))?;
     let number = rest.split_whitespace().next()?;
@@ -86,12 +87,13 @@ fn before_word(output: &str, start: &str, word: &str) -> Option<f64> {
     words.get(at.checked_sub(1)?)?.parse().ok()
 }
 
-/// Seconds the database was open.
+/// The seconds that the database was open.
 fn uptime(output: &str) -> Option<f64> {
     after(output, "Uptime(secs):")
 }
 
-/// Keys of `Cumulative writes: 242M writes, 242M keys, ...`, which says them in thousands where there are many.
+/// The keys in `Cumulative writes: 242M writes, 242M keys, ...`, which is in thousands or millions for large
+/// counts.
 fn keys_written(output: &str) -> Option<f64> {
     let line = output
         .lines()
@@ -113,7 +115,7 @@ fn keys_written(output: &str) -> Option<f64> {
     Some(digits.parse::<f64>().ok()? * factor)
 }
 
-/// MB that writes brought: a rate and a time, which say more than gigabytes with two decimals.
+/// The MB that writes brought: a rate times a time, which is more precise than gigabytes with two decimals.
 fn ingested(output: &str) -> Option<f64> {
     let line = output
         .lines()
@@ -123,7 +125,7 @@ fn ingested(output: &str) -> Option<f64> {
     Some(rate.parse::<f64>().ok()? * uptime(output)?)
 }
 
-/// MB that compactions wrote: all that jobs wrote, without what was flushed.
+/// The MB that compactions wrote: the writes of all jobs, without flushes.
 fn compacted(output: &str) -> Option<f64> {
     let rates = "Cumulative compaction:";
     let line = output.lines().rev().find(|line| line.starts_with(rates))?;
@@ -132,7 +134,7 @@ fn compacted(output: &str) -> Option<f64> {
     Some((written - flushed).max(0.0))
 }
 
-/// A column of the row `Sum` in the last compaction statistics by levels.
+/// A column of the row `Sum` in the last compaction statistics by level.
 fn of_sum(output: &str, name: &str) -> Option<f64> {
     let (mut column, mut found) = (None, None);
     for text in output.lines() {
@@ -150,7 +152,7 @@ fn of_sum(output: &str, name: &str) -> Option<f64> {
     found
 }
 
-/// Lookups that found their block in the cache, of all: by the tickers of `--statistics`.
+/// The share of lookups that found their block in the cache, from the tickers of `--statistics`.
 fn hit_percent(output: &str) -> Option<f64> {
     let ticker = |name: &str| after(output, &format!("rocksdb.block.cache.{name} COUNT :"));
     let (hits, misses) = (ticker("hit")?, ticker("miss")?);
@@ -159,7 +161,8 @@ fn hit_percent(output: &str) -> Option<f64> {
 
 const MOVED: &str = "moved and written below L0:";
 
-/// Bytes that compactions moved and wrote, from the events of a LOG; RocksDB's statistics give them in tenths of gigabytes.
+/// The bytes that compactions moved and wrote, from the events of a LOG; RocksDB's statistics have them in
+/// tenths of gigabytes.
 pub fn moved_and_written(log: &str) -> String {
     let sum = |event: &str, field: &str| -> u64 {
         let events = log.lines().filter(|line| line.contains(event));
@@ -180,7 +183,7 @@ pub fn moved_and_written(log: &str) -> String {
     )
 }
 
-/// Bytes moved for a byte written; infinite where all was moved.
+/// The bytes moved for each byte written; infinite if everything was moved.
 fn move_ratio(output: &str) -> Option<f64> {
     let line = output.lines().rev().find_map(|line| line.strip_prefix(MOVED))?;
     let mut numbers = line.split_whitespace().map(str::parse::<f64>);
@@ -188,12 +191,12 @@ fn move_ratio(output: &str) -> Option<f64> {
     Some(moved / written)
 }
 
-/// Column `Avg(sec)` of the level's row in the last compaction statistics.
+/// The column `Avg(sec)` of the level's row in the last compaction statistics.
 fn seconds_per_job(output: &str, level: u8) -> Side {
     let mut column = None;
     let mut last = None;
     for text in output.lines() {
-        // Sizes in the rows carry their unit in a word of its own: columns are counted from the end.
+        // Sizes in the rows have their unit in a separate word: columns are counted from the end.
         let words: Vec<&str> = text.split_whitespace().collect();
         match words.first() {
             Some(&"Level") => {

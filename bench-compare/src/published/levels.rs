@@ -1,9 +1,9 @@
-//! L0 to L2 compressed or not.
+//! L0 to L2 with compression or without.
 
 use super::tables::{bench, row, setup};
 use super::{Metric, Run, Sizes, Table};
 
-/// Levels of the compression table: L0 to L2 as they are, everything from L3 on in LZ4.
+/// The levels of the compression table: L0 to L2 without, everything from L3 on in LZ4.
 fn run(sizes: &Sizes, workload: &'static str, compressed: bool) -> Run {
     let keys = sizes.keys(4_000_000, 0.1);
     let shape = "--compression_type=lz4 --compression_ratio=0.5 --value_size=400 --key_size=20 --write_buffer_size=1048576 \
@@ -28,9 +28,10 @@ fn run(sizes: &Sizes, workload: &'static str, compressed: bool) -> Run {
     bench(Some(&load), flags, workload)
 }
 
-/// Cost of writes and compactions.
+/// The cost of writes and compactions.
 pub fn costs(sizes: &Sizes) -> Table {
-    // Workload, whether L0 to L2 are compressed, and the columns of the document's two tables, gigabytes as MB.
+    // The workload, whether L0 to L2 are compressed, and the columns of the document's two tables, gigabytes
+    // as MB.
     const PUBLISHED: [(&str, bool, [&str; 9]); 4] = [
         (
             "readwhilewriting",
@@ -104,9 +105,9 @@ pub fn costs(sizes: &Sizes) -> Table {
     }
 }
 
-/// Time of a job, by level.
+/// The time of a job, by level.
 pub fn jobs(sizes: &Sizes) -> Table {
-    /// Level, without compression and with it.
+    /// The level, without compression and with it.
     type Level = (u8, &'static str, &'static str);
     const PUBLISHED: [(&str, [Level; 7]); 2] = [
         (

@@ -1,4 +1,4 @@
-//! mixgraph: its settings, its hit rate by the size of the cache, and its kinds of operations each for itself.
+//! mixgraph: its settings, its hit rate by the size of the cache, and each of its kinds of operations alone.
 
 use super::tables::{PICTURE, bench, row, setup};
 use super::{Metric, Row, Setup, Sizes, Table};
@@ -17,7 +17,7 @@ const SETTINGS: [(&str, &[&str]); 5] = [
     ("hwperf", &[DIST]),
 ];
 
-/// Gets, Puts and Seeks of the paper.
+/// The Gets, Puts and Seeks of the paper.
 const PUBLISHED_SHARES: &str = "--mix_get_ratio=0.83 --mix_put_ratio=0.14 --mix_seek_ratio=0.03";
 
 const KEY_AND_VALUE: u64 = 48 + 43;
@@ -46,7 +46,7 @@ fn flags(sizes: &Sizes, shares: &str, cache: &str, parts: &[&str]) -> String {
     )
 }
 
-/// Operations a second of the five settings.
+/// The operations per second of the five settings.
 pub fn settings(sizes: &Sizes) -> Table {
     let load = load(sizes);
     let rows = SETTINGS.iter().map(|(name, parts)| {
@@ -69,7 +69,7 @@ pub fn settings(sizes: &Sizes) -> Table {
     }
 }
 
-/// A block cache of `share` of 574ths of the database, as the document's sizes of 574 GB.
+/// A block cache of `share` / 574 of the database: the document's cache sizes are for 574 GB.
 fn cache(sizes: &Sizes, share: u64) -> String {
     let bytes = (keys(sizes) * KEY_AND_VALUE * share / 574).max(4_096);
     format!("--cache_type=lru_cache --cache_numshardbits=1 --cache_size={bytes} --statistics=true")

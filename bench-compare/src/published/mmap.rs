@@ -1,4 +1,4 @@
-//! Tables read through a memory map, beside pread.
+//! Tables that are read through a memory map, compared with pread.
 
 use super::tables::{PICTURE, bench, row, setup};
 use super::{Metric, Setup, Sizes, Table};

@@ -1,8 +1,10 @@
-//! The tables of the documents Esker started from, run again: RocksDB's db_bench and ours in turn, with one command line.
+//! The tables of the documents Esker started from, run again: RocksDB's db_bench and ours in turn, with one
+//! command line.
 //!
-//! [`tables`] is the data: a row is what a document says and a command, or an engine workload where RocksDB's db_bench
-//! would have to be patched. [`run`](mod@run) measures, [`report`] writes the document. Rows with the same command share
-//! its runs. What a program refuses (a flag it does not have yet) is said in its cell.
+//! [`tables`] is the data: a row is a figure of a document and a command, or an engine workload if RocksDB's
+//! db_bench would have to be patched. [`run`](mod@run) measures, [`report`] writes the document. Rows with
+//! the same command share its runs. If a program refuses a row (a flag that does not exist there), the cell
+//! says so.
 
 mod figure;
 mod levels;
@@ -22,51 +24,51 @@ use crate::collect;
 use crate::versions::{Case as VersionsCase, collection, ycsb};
 use bench_worker::workload::Workload;
 
-/// How the tables are run.
+/// The settings of the runs.
 #[derive(Args, Clone, Debug)]
 pub struct PublishedArgs {
     /// Sizes and times, as a multiple of the tables' own. The default fits two cores, 8 GiB and 20 minutes.
     #[arg(long, default_value_t = 0.5)]
     scale: f64,
-    /// Runs of each program; it takes six for a confidence interval, fewer give least and greatest.
+    /// The number of runs of each program; a confidence interval needs six, fewer have least and greatest.
     #[arg(long, default_value_t = 3)]
     rounds: usize,
     /// RocksDB's db_bench. Default: the one on the search path.
     #[arg(long, default_value = "db_bench")]
     peer: PathBuf,
-    /// Our db_bench. Default: the one beside this program.
+    /// Our db_bench. Default: the one next to this program.
     #[arg(long)]
     ours: Option<PathBuf>,
-    /// Only tables whose source or title contains this.
+    /// Only tables whose source or title contains this text.
     #[arg(long, default_value = "")]
     tables: String,
-    /// Where the databases go. Default: a temporary directory.
+    /// The directory of the databases. Default: a temporary directory.
     #[arg(long)]
     dir: Option<PathBuf>,
-    /// Where the document goes.
+    /// The file of the document.
     #[arg(long, default_value = "docs/lab/published.md")]
     out: PathBuf,
 }
 
 impl PublishedArgs {
-    /// Where the databases are to go, if it was said.
+    /// The directory of the databases, if it was given.
     pub fn dir(&self) -> Option<&PathBuf> {
         self.dir.as_ref()
     }
 }
 
-/// Sizes of a run.
+/// The sizes of a run.
 pub struct Sizes {
     scale: f64,
 }
 
 impl Sizes {
-    /// A document's count, of which `share` is taken at scale 1.
+    /// A document's count, at scale 1 multiplied by `share`.
     fn keys(&self, published: u64, share: f64) -> u64 {
         ((published as f64 * share * self.scale).round() as u64).max(1)
     }
 
-    /// Seconds of a run that takes `seconds` at scale 1.
+    /// The seconds of a run that takes `seconds` at scale 1.
     fn seconds(&self, seconds: u64) -> u64 {
         ((seconds as f64 * self.scale).round() as u64).max(1)
     }
@@ -77,76 +79,76 @@ pub struct Table {
     /// S1, S2 ...: see the head of the report.
     source: &'static str,
     title: &'static str,
-    /// What differs from the document's setting.
+    /// The differences from the document's setting.
     note: &'static str,
-    /// Cells are means with the standard deviation over the rounds, as the document's are, and not medians.
+    /// Cells are means with the standard deviation over the rounds, like the document's, and not medians.
     means: bool,
     rows: Vec<Row>,
 }
 
-/// A figure of a document, and how it is measured here.
+/// A figure of a document, and its measurement here.
 pub struct Row {
     label: String,
-    /// As the document writes it.
+    /// In the document's form.
     published: String,
-    /// The same before the change that the document is about, where it gives that figure.
+    /// The figure before the change that the document describes, if it has one.
     before: Option<&'static str>,
     metric: Metric,
     run: Run,
 }
 
-/// What is read off a run.
+/// The figure that is read from a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Metric {
     OpsPerSecond,
     MillisPerOp,
     MicrosPerOp,
     MbPerSecond,
-    /// Keys that a writer beside the readers wrote, in the time of the workload.
+    /// The keys per second that a writer wrote during the reads.
     WritesPerSecond,
-    /// Bytes of keys and values that were written.
+    /// The bytes of keys and values that were written.
     MegabytesIngested,
     MegabytesFlushed,
-    /// Bytes that compactions wrote.
+    /// The bytes that compactions wrote.
     MegabytesCompacted,
-    /// Time of all flushes and compactions together.
+    /// The time of all flushes and compactions together.
     CompactionSeconds,
-    /// Their CPU time.
+    /// The CPU time of flushes and compactions.
     CompactionCpuSeconds,
-    /// That time in seconds, divided by the operations a second, as the document has it.
+    /// That time in seconds, divided by the operations per second, as in the document.
     CompactionCpuPerWrite,
-    /// Lookups in the block cache that found their block.
+    /// The lookups in the block cache that found their block.
     CacheHitPercent,
-    /// Bytes that compactions moved for a byte they wrote.
+    /// The bytes that compactions moved for each byte they wrote.
     MoveRatio,
-    /// Bytes flushed and compacted for each byte flushed.
+    /// The bytes flushed and compacted for each byte flushed.
     WriteAmplification,
-    /// Time writes were stopped or slowed down, of all time.
+    /// The share of the time in which writes were stopped or slowed down.
     StallPercent,
-    /// Bytes read from the disk for each operation of the workload.
+    /// The bytes read from the disk for each operation of the workload.
     KilobytesReadPerOp,
-    /// Mean time of a flush or compaction job into the level.
+    /// The mean time of a flush or compaction job into the level.
     SecondsPerJob(u8),
-    /// Time of an operation on versions of keys, or of their collection.
+    /// The time of an operation on versions of keys, or of their collection.
     MicrosPerCall,
-    /// The most that tables in use took while what was old was collected.
+    /// The maximum size of the tables in use while old versions were collected.
     TableMegabytes,
-    /// Instructions of a collection.
+    /// The instructions of a collection.
     InstructionsPerCall,
 }
 
-/// Which of two figures is the better one.
+/// The better one of two figures.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Better {
     More,
     Less,
 }
 
-/// How a figure is measured.
+/// The method of a measurement.
 #[derive(Clone)]
 pub enum Run {
-    /// Both programs of db_bench, the figure from the line of `workload` or the statistics behind it. Over the database
-    /// of the setup, or a fresh one.
+    /// A command for each program of db_bench, with the figure from the line of `workload` or the statistics
+    /// after it. Over the database of the setup, or a fresh one.
     DbBench {
         setup: Option<Setup>,
         flags: String,
@@ -162,18 +164,18 @@ pub enum Run {
     Collect(collect::Case),
     /// An operation on versions of keys over Esker's MVCC layer and RocksDB's user-defined timestamps.
     Versions(VersionsCase),
-    /// The collection of what is old by the compactions of both.
+    /// The collection of old versions by compactions, in each engine.
     Collection(collection::Collection),
-    /// A workload of YCSB over both, while that goes on.
+    /// A workload of YCSB over each engine, during that collection.
     Ycsb(ycsb::Case),
 }
 
-/// A database that several rows read; each program makes its own.
+/// A database that several rows read; each program creates its own.
 #[derive(Clone)]
 pub struct Setup {
     name: String,
     flags: String,
-    /// Before each run its files are taken out of the page cache.
+    /// Before each run its files are removed from the page cache.
     cold: bool,
 }
 

@@ -1,4 +1,4 @@
-//! The document: each table with the documents' figures, RocksDB's and ours, and the machine they are from.
+//! The document: each table with the documents' figures, RocksDB's and ours, and the machine.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -16,7 +16,7 @@ machines of their authors, mostly larger ones, and from RocksDB's releases of th
 has, not how fast this machine should be. RocksDB and Esker are compared with each other, on this machine, in turn.
 ";
 
-/// The whole of it.
+/// The whole document.
 pub fn document(
     args: &PublishedArgs,
     dir: &Path,
@@ -59,7 +59,7 @@ pub fn document(
 fn one(table: &Table, cells: &[Cell]) -> String {
     let mut text = format!("\n## {}: {}\n\n{}\n\n", table.source, table.title, table.note);
     text.push_str(&commands(&table.rows));
-    // The column is there only where the document has such figures.
+    // Only documents with such figures have the column.
     let compares = table.rows.iter().any(|row| row.before.is_some());
     let (before, line) = if compares {
         (" document, before |", "---|")
@@ -115,7 +115,7 @@ fn one(table: &Table, cells: &[Cell]) -> String {
     text
 }
 
-/// The first command of the table, the others differ as its rows say.
+/// The first command of the table; the others differ as their rows say.
 fn commands(rows: &[Row]) -> String {
     let Some(row) = rows.iter().find(|row| matches!(row.run, Run::DbBench { .. })) else {
         return String::new();
@@ -155,7 +155,7 @@ fn one_line(message: &str) -> String {
     line.join(" ").replace('|', "\\|")
 }
 
-/// What a cell says of a program that failed.
+/// The cell of a program that failed.
 fn short(who: &str, message: &str) -> &'static str {
     let unknown = [
         "nothing behind it here",
@@ -177,7 +177,7 @@ fn short(who: &str, message: &str) -> &'static str {
     }
 }
 
-/// Processor, memory, kernel, file system of `dir`.
+/// The processor, memory, kernel, and file system of `dir`.
 fn machine(dir: &Path) -> String {
     let file = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
     let cpuinfo = file("/proc/cpuinfo");
@@ -308,7 +308,7 @@ mod tests {
         }
     }
 
-    /// A setup of one name is one database.
+    /// Setups of one name are one database.
     #[test]
     fn setups_of_a_name_are_the_same() {
         let mut known = std::collections::HashMap::new();

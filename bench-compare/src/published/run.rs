@@ -1,4 +1,5 @@
-//! Measures rows: setups once a program, commands in turn, each command once however many rows read figures off it.
+//! Measures rows: setups once for each program, commands in turn, each command once however many rows read
+//! figures from it.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -15,26 +16,26 @@ use crate::versions::{self, collection, ycsb};
 use bench_worker::worker::Common;
 use bench_worker::workload::Workload;
 
-/// A command that takes longer has hung.
+/// A command that takes longer hangs.
 const LIMIT: Duration = Duration::from_secs(1_800);
 
-/// Figures of one side, or why there are none.
+/// The figures of one side, or the reason why there are none.
 pub type Side = Result<f64, String>;
 
-/// What was measured for a row.
+/// The measurements of a row.
 #[derive(Clone, Debug)]
 pub struct Cell {
     /// Our median figure.
     pub ours: Side,
     /// RocksDB's.
     pub theirs: Side,
-    /// Mean and standard deviation over the rounds, ours and theirs; `None` of fewer than two.
+    /// Mean and standard deviation over the rounds, ours and theirs; `None` for fewer than two.
     pub means: [Option<(f64, f64)>; 2],
-    /// How many times better we are.
+    /// The factor by which we are better.
     pub ratio: Option<Comparison>,
 }
 
-/// What a program printed, a round each; the first failure ends its rounds.
+/// The output of a program, one for each round; the first failure ends its rounds.
 type Runs = Result<Vec<Finished>, String>;
 
 pub struct Runner {
@@ -47,7 +48,7 @@ pub struct Runner {
     engines: HashMap<String, Result<[Vec<f64>; 2], String>>,
     collections: HashMap<Case, Result<Costs, String>>,
     ycsb: HashMap<ycsb::Case, Result<[Vec<ycsb::Outcome>; 2], String>>,
-    /// What RocksDB's program says of itself.
+    /// The header lines of RocksDB's program.
     pub introduction: Vec<String>,
 }
 
@@ -168,7 +169,7 @@ impl Runner {
         Ok(finished)
     }
 
-    /// The database of the setup, made the first time it is asked for.
+    /// The database of the setup, which is created at its first use.
     fn set_up(&mut self, at: usize, setup: &Setup) -> Result<PathBuf, String> {
         let key = (at, setup.name.clone());
         if let Some(made) = self.setups.get(&key) {
@@ -195,10 +196,11 @@ impl Runner {
             .arg(format!("--db={}", db.display()))
             .arg(format!("--seed={seed}"));
         if at == 0 && flags.contains("--benchmarks=mixgraph") {
-            // Else ours would look for keys by the distributions asked for, and RocksDB's for some nobody has written.
+            // Otherwise ours would read keys by the given distributions, and RocksDB's would read keys that
+            // were never written.
             command.arg("--mixgraph_like_rocksdb");
         }
-        // Messages end up in the document, where the place of the program is nobody's business.
+        // Messages end up in the document, where the path of the program does not belong.
         let path = self.programs[at].display().to_string();
         paired::run(&mut command, LIMIT).map_err(|message| message.replacen(&path, "db_bench", 1))
     }
@@ -248,7 +250,7 @@ impl Runner {
     }
 }
 
-/// Figures of the two sides, or for both why there are none.
+/// The figures of the two sides, or for each the reason why there are none.
 fn of_both(measured: Result<[Vec<f64>; 2], String>) -> [Result<Vec<f64>, String>; 2] {
     match measured {
         Ok(figures) => figures.map(Ok),
@@ -289,7 +291,7 @@ fn mean(figures: &[f64]) -> Option<(f64, f64)> {
     (figures.len() > 1).then(|| (mean, (squares / (count - 1.0)).sqrt()))
 }
 
-/// Takes the files in `dir` out of the page cache.
+/// Removes the files in `dir` from the page cache.
 fn evict(dir: &Path) -> Result<(), String> {
     let failed = |error: std::io::Error| format!("{}: {error}", dir.display());
     for entry in std::fs::read_dir(dir).map_err(failed)? {
@@ -361,7 +363,7 @@ mod tests {
         assert_eq!(cell(figures(), Better::Less).ratio.unwrap().median, 2.0);
         let failed = cell([Err("no".to_owned()), Ok(vec![1.0])], Better::More);
         assert!(failed.ratio.is_none() && failed.ours.is_err() && failed.theirs == Ok(1.0));
-        // Nothing stalled on either side: there is no ratio.
+        // No side stalled: there is no ratio.
         assert!(
             cell([Ok(vec![0.0; 6]), Ok(vec![0.0; 6])], Better::Less)
                 .ratio

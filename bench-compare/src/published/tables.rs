@@ -1,7 +1,8 @@
-//! The tables, as data: what a document says, and the command that says it again.
+//! The tables, as data: the figures of a document, and the commands that measure them again.
 //!
-//! Commands are the documents', but for sizes, which are scaled, and `--duration`, which bounds the time of a run; where
-//! a document gives no command it is made up from what the text says of the settings, and the table's note says so.
+//! Commands are the documents' own, except for sizes, which are scaled, and `--duration`, which bounds the
+//! time of a run. If a document has no command, it is derived from the settings in the text, and the table's
+//! note says so.
 
 use super::{Better, Metric, Row, Run, Setup, Sizes, Table, levels, mixgraph, mmap, versions};
 use bench_worker::workload::Workload;
@@ -61,7 +62,7 @@ pub(super) fn setup(name: &str, flags: String) -> Setup {
     }
 }
 
-/// Three lengths of scans: steps behind a seek, keys sought among, and how the document counts.
+/// Three lengths of scans: steps after a seek, the number of sought keys, and the document's unit.
 const SCANS: [(u64, u64, Metric); 3] = [
     (100, 2_000_000, Metric::OpsPerSecond),
     (20_000, 50_000, Metric::OpsPerSecond),
@@ -242,7 +243,7 @@ fn in_memory(sizes: &Sizes) -> Table {
     }
 }
 
-/// What pull request 4449 and 4493 load: small files, so that there are many levels of them.
+/// The load of the pull requests 4449 and 4493: small files, for many levels.
 const SMALL_FILES: &str = "--write_buffer_size=1048576 --compression_type=lz4 --target_file_size_base=1048576 \
                            --max_bytes_for_level_base=4194304 --value_size=112 --key_size=16 --block_size=4096 \
                            --level_compaction_dynamic_level_bytes=true --bloom_bits=8";
@@ -289,7 +290,7 @@ fn tombstone_reads(sizes: &Sizes) -> Table {
 }
 
 fn tombstone_kinds(sizes: &Sizes) -> Table {
-    /// Microseconds of an operation and operations a second, means and standard deviations.
+    /// Microseconds per operation and operations per second, means and standard deviations.
     type Figures = [&'static str; 2];
     const NONE: Figures = ["0.6186 ± 0.04637", "1625252.90 ± 124679.41"];
     /// Expanded and unexpanded.
@@ -580,7 +581,7 @@ impl Metric {
         }
     }
 
-    /// Which way is better.
+    /// The better direction.
     pub fn better(self) -> Better {
         match self {
             Metric::OpsPerSecond

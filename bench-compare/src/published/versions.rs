@@ -34,7 +34,7 @@ pub fn operations() -> Table {
     }
 }
 
-/// Versions, and those of them that go.
+/// The number of versions, and the number of those that are removed.
 const COLLECTED: [(usize, usize); 7] = [
     (2, 1),
     (1024, 1),
@@ -45,7 +45,7 @@ const COLLECTED: [(usize, usize); 7] = [
     (1024, 1023),
 ];
 
-/// Compactions drop old versions.
+/// Collections by compactions.
 pub fn collection_by_compactions() -> Table {
     let of_document = [1, 1024].into_iter().flat_map(|keys| {
         COLLECTED.map(|(versions, delete)| Collection {
@@ -83,7 +83,7 @@ pub fn collection_by_compactions() -> Table {
     }
 }
 
-/// YCSB meanwhile.
+/// YCSB during a collection.
 pub fn ycsb(sizes: &Sizes) -> Table {
     let workloads = [
         (ycsb::Workload::A, "A, half reads, half updates"),

@@ -1,8 +1,9 @@
-//! The collection of what is old, by a compaction of everything on both sides: Esker's threshold is raised, its statistics told, and its compactions
-//! leave out what is hidden; RocksDB's `full_history_ts_low` is raised.
+//! The collection of old versions by a compaction of everything, in each engine: Esker's threshold is raised,
+//! its statistics are updated, and its compactions drop hidden versions; RocksDB's `full_history_ts_low` is
+//! raised.
 //!
-//! All versions lie in files of one level, in memory, uncompressed. Of each key the oldest so many go; it is over when they are in no file
-//! any more.
+//! All versions are in files of one level, in memory, uncompressed. The oldest versions of each key are
+//! removed; the collection ends when no file has them any more.
 
 use std::time::{Duration, Instant};
 
@@ -11,19 +12,20 @@ use mvcc::{BatchOptions, MvccBatch, Timestamp, Value, split};
 use super::stores::{Esker, IN_MEMORY, RocksDb};
 use super::time;
 
-/// What is collected: `delete` of the `versions` of each of `keys` keys.
+/// The size of a collection: `delete` of the `versions` of each of `keys` keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Collection {
     pub keys: usize,
     pub versions: usize,
     pub delete: usize,
-    /// Bytes of a key, which are random.
+    /// The size of a key in bytes, which are random.
     pub key_size: usize,
-    /// Bytes of a value.
+    /// The size of a value in bytes.
     pub value_size: usize,
 }
 
-/// Microseconds of a collection, a round each, and each of a database of its own: Esker's and RocksDB's, which take turns at being first.
+/// The microseconds of a collection, one value for each round, each in a database of its own: Esker's and
+/// RocksDB's, which take turns at being first.
 pub fn measure(case: Collection, rounds: usize) -> Result<[Vec<f64>; 2], String> {
     let mut micros = [Vec::new(), Vec::new()];
     let data = Data::new(case);
@@ -65,7 +67,7 @@ impl Data {
         time(self.case.delete)
     }
 
-    /// `versions` lie in `tables`. Of a key that lies in two of them one version may stay.
+    /// True if `versions` are in `tables`. If two tables have versions of a key, one more may stay.
     fn check_left(&self, versions: u64, tables: u64) -> Result<(), String> {
         let due = (self.case.keys * (self.case.versions - self.case.delete)) as u64;
         match (due..due + tables.max(1)).contains(&versions) {
@@ -78,7 +80,7 @@ impl Data {
 fn esker(data: &Data) -> Result<f64, String> {
     let opened = Esker::open(&IN_MEMORY);
     let (db, family) = (&opened.db, opened.db.default_column_family());
-    // What has little garbage would be left alone: everything is compacted instead, as on the other side.
+    // Tables with little garbage would be skipped: everything is compacted instead, as in RocksDB.
     opened.gc.set_min_garbage(2.0);
     let unlogged = esker::WriteOptions {
         disable_wal: true,
@@ -115,7 +117,7 @@ fn esker(data: &Data) -> Result<f64, String> {
     let mut iterator = db.iter(&esker::ReadOptions::default());
     iterator.seek_to_first();
     while iterator.valid() {
-        // What the store keeps for itself has the empty user key.
+        // The store's own records have the empty user key.
         versions += u64::from(split(iterator.key()).0.len() > 1);
         iterator.next();
     }
@@ -137,7 +139,7 @@ fn rocksdb(data: &Data) -> Result<f64, String> {
     }
     opened.compact();
     let start = Instant::now();
-    // Of what is older than it the newest stays.
+    // The newest of the older versions stays.
     opened.collect_below(data.kept() + 1)?;
     let micros = start.elapsed().as_secs_f64() * 1e6;
     let tables = opened.0.live_files().map_err(|error| error.to_string())?.len();

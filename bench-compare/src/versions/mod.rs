@@ -1,8 +1,9 @@
-//! Versions of keys over Esker's MVCC layer, and over RocksDB's user-defined timestamps (`leveldb.BytewiseComparator.u64ts`): reads as of a
-//! time, scans and writes here, [collections of what is old](collection), and [YCSB's workloads](ycsb) while that goes on.
+//! Versions of keys over Esker's MVCC layer, and over RocksDB's user-defined timestamps
+//! (`leveldb.BytewiseComparator.u64ts`): reads as of a time, scans and writes here, [collections of old
+//! versions](collection), and [YCSB's workloads](ycsb) during those.
 //!
-//! Here both keep everything in memory, in files that were compacted into one level, uncompressed, with Bloom filters over keys without
-//! their versions and a block cache that holds all of it.
+//! Here each engine has everything in memory, in files that were compacted into one level, uncompressed, with
+//! Bloom filters over keys without their versions and a block cache that holds everything.
 
 pub mod collection;
 mod stores;
@@ -16,37 +17,38 @@ use rocksdb::ReadOptions;
 
 use self::stores::IN_MEMORY;
 
-/// Versions of all keys together.
+/// The number of versions of all keys together.
 pub const ROWS: usize = 100_000;
 const VALUE: usize = 64;
-/// Keys that a scan returns.
+/// The number of keys that a scan returns.
 const SCAN: usize = 100;
-/// Of a sample, at least.
+/// The minimum time of a sample.
 const SAMPLE: Duration = Duration::from_millis(50);
-/// Operations between two looks at the clock.
+/// The number of operations between two reads of the clock.
 const BURST: usize = 20;
 
-/// What is measured.
+/// The measured operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Operation {
     /// The value of a random key as of a random time.
     Get,
     /// The values of a hundred keys from a random one on, as of a random time.
     Scan,
-    /// A new version of a random key. Esker looks whether a later one is there; RocksDB has nobody look.
+    /// A new version of a random key. Esker checks whether a later one exists; RocksDB does not.
     Put,
-    /// The same, and nobody looks.
+    /// A new version of a random key, without that check.
     PutBlind,
 }
 
-/// An operation over keys that have so many versions each.
+/// An operation over keys with so many versions each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Case {
     pub operation: Operation,
     pub versions: usize,
 }
 
-/// Microseconds of an operation, a round each: Esker's and RocksDB's, which take turns at being first.
+/// The microseconds of an operation, one value for each round: Esker's and RocksDB's, which take turns at
+/// being first.
 pub fn measure(case: Case, rounds: usize) -> Result<[Vec<f64>; 2], String> {
     let mut micros = [Vec::new(), Vec::new()];
     let data = Data::new(case.versions, ROWS);
@@ -114,7 +116,7 @@ impl Data {
         time(rng.usize(..self.versions))
     }
 
-    /// When the newest version was written.
+    /// The time of the newest version.
     fn newest(&self) -> u64 {
         time(self.versions - 1)
     }
@@ -131,7 +133,7 @@ fn time(version: usize) -> u64 {
 struct Esker {
     db: esker::Db,
     unlogged: esker::WriteOptions,
-    /// Of the next version that is written.
+    /// The time of the next version.
     next: u64,
 }
 
@@ -173,7 +175,7 @@ impl Esker {
             .expect("write");
     }
 
-    /// How many rows it found or wrote.
+    /// The number of rows that it found or wrote.
     fn perform(&mut self, operation: Operation, data: &Data, rng: &mut fastrand::Rng) -> usize {
         let key = data.key(rng);
         let options = MvccReadOptions::default();

@@ -1,5 +1,5 @@
-//! Both engines, opened for versions of keys: with the same sizes, one order of versions, Bloom filters over keys without them, and two
-//! background jobs.
+//! The two engines, opened for versions of keys: with the same sizes, one order of versions, Bloom filters
+//! over keys without them, and two background jobs.
 
 use std::hint::black_box;
 use std::path::Path;
@@ -7,19 +7,19 @@ use std::sync::Arc;
 
 use mvcc::{BatchOptions, CompactionGc, MvccStore};
 
-/// What both get.
+/// The common settings.
 pub struct Settings<'a> {
-    /// Where files go; `None`: they stay in memory.
+    /// The directory of the files; `None`: memory.
     pub dir: Option<&'a Path>,
-    /// Bytes of a memtable.
+    /// The size of a memtable in bytes.
     pub write_buffer_size: usize,
-    /// Bytes of the block cache.
+    /// The size of the block cache in bytes.
     pub cache_size: usize,
-    /// Compress blocks with LZ4.
+    /// Compresses blocks with LZ4.
     pub lz4: bool,
 }
 
-/// Everything stays there: the files, and in the memtable what is not flushed.
+/// Everything stays in memory: the files, and the memtable, which is not flushed.
 pub const IN_MEMORY: Settings<'static> = Settings {
     dir: None,
     write_buffer_size: 1 << 30,
@@ -27,10 +27,10 @@ pub const IN_MEMORY: Settings<'static> = Settings {
     lz4: false,
 };
 
-/// Where a database in memory is.
+/// The path of a database in memory.
 const NOWHERE: &str = "/db";
 
-/// Esker, a family of whose MVCC layer leaves out in compactions what is collected.
+/// Esker with a family of its MVCC layer, whose compactions drop collected versions.
 pub struct Esker {
     pub db: esker::Db,
     pub gc: CompactionGc,
@@ -87,12 +87,12 @@ impl Esker {
     }
 }
 
-/// RocksDB, of whose keys versions are user-defined timestamps.
+/// RocksDB, whose user-defined timestamps are the versions.
 pub struct RocksDb(pub rocksdb::DB);
 
 impl RocksDb {
     pub fn open(settings: &Settings<'_>) -> RocksDb {
-        // Its own order: one given from here would be called for each comparison.
+        // RocksDB's own order: one of ours would be called for each comparison.
         let mut options = rocksdb::Options::default()
             .get_options_from_string("comparator=leveldb.BytewiseComparator.u64ts")
             .expect("an order");
@@ -119,14 +119,14 @@ impl RocksDb {
         self.0.cf_handle("default").expect("the default family")
     }
 
-    /// Reads up to `most` keys from `start` on, as of `time`; gives how many there were.
+    /// Reads up to `most` keys from `start` on, as of `time`; returns their number.
     pub fn scan(&self, start: &[u8], time: u64, most: usize) -> usize {
         // An iterator keeps its options.
         let mut read = rocksdb::ReadOptions::default();
         read.set_timestamp(time.to_le_bytes());
         let mut iterator = self.0.raw_iterator_opt(read);
         iterator.seek(start);
-        // Returned as ours are: copied one behind the other.
+        // Returned in the same form as Esker's: copied one after the other.
         let (mut rows, mut found) = (Vec::new(), 0);
         while found < most
             && let Some((key, value)) = iterator.item()
@@ -147,8 +147,8 @@ impl RocksDb {
         self.0.compact_range(None::<&[u8]>, None::<&[u8]>);
     }
 
-    /// Has everything older than `low` go, of each key all but the newest version of it: from now on nobody reads as of an earlier time, and
-    /// everything is compacted. Without that what lies at the bottom would stay.
+    /// Removes everything older than `low`, except the newest version of each key: later reads may not be as
+    /// of an earlier time, and everything is compacted. Otherwise bottommost versions would stay.
     pub fn collect_below(&self, low: u64) -> Result<(), String> {
         self.0
             .increase_full_history_ts_low(self.family(), low.to_le_bytes())

@@ -1,9 +1,10 @@
-//! YCSB's workloads, A to F, by two threads over keys some of which are in much demand, while a third collects what is older than a short
-//! lifetime.
+//! YCSB's workloads, A to F, by two threads over keys of which some are hot, while a third thread collects
+//! versions older than a short lifetime.
 //!
-//! Every write is a new version, at the time of then; reads are as of now. Files lie on disk, writes go through a WAL that is not synced, and
-//! the collection is the one each engine has: Esker's leaves out in compactions what is hidden and has files rewritten that hold much of that, RocksDB's raises
-//! `full_history_ts_low` and compacts everything. Esker keeps exact statistics, and has writers look whether a later version is there.
+//! Every write is a new version at the current time; reads are as of now. Files are on disk, writes go
+//! through a WAL without syncs, and each engine collects in its own way: Esker's compactions drop hidden
+//! versions, and files with much garbage are rewritten; RocksDB raises `full_history_ts_low` and compacts
+//! everything. Esker keeps exact statistics, and its writers check for a later version.
 
 use std::hint::black_box;
 use std::path::Path;
@@ -18,17 +19,17 @@ use rocksdb::ReadOptions;
 
 use super::stores::{self, Settings};
 
-/// Bytes of a value.
+/// The size of a value in bytes.
 const VALUE: [u8; 100] = [b'v'; 100];
-/// Keys that a scan returns at most.
+/// The maximum number of keys that a scan returns.
 const SCAN: usize = 100;
 const WORKERS: u64 = 2;
-/// What is older is collected.
+/// Older versions are collected.
 const LIFETIME: Duration = Duration::from_millis(500);
-/// From the end of a collection to the beginning of the next.
+/// The time from the end of a collection to the start of the next.
 const PAUSE: Duration = Duration::from_millis(250);
 
-/// Which of YCSB's.
+/// The letter of YCSB's workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Workload {
     A,
@@ -39,7 +40,7 @@ pub enum Workload {
     F,
 }
 
-/// What is run: a workload over so many keys, each of which was written twice.
+/// A run: a workload over so many keys, each of which was written twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Case {
     pub workload: Workload,
@@ -47,15 +48,15 @@ pub struct Case {
     pub time: Duration,
 }
 
-/// What a run came to.
+/// The result of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Outcome {
     pub operations_per_second: f64,
-    /// Bytes of tables in use, the most that any collection began with.
+    /// The maximum number of bytes of tables in use at the start of a collection.
     pub most_table_bytes: u64,
 }
 
-/// Runs both, each in a database of its own and in turn: Esker's outcomes and RocksDB's, a round each.
+/// Runs each engine in a database of its own, in turn: Esker's outcomes and RocksDB's, one for each round.
 pub fn measure(case: Case, rounds: usize, dir: &Path) -> Result<[Vec<Outcome>; 2], String> {
     let mut outcomes = [Vec::new(), Vec::new()];
     for round in 0..rounds {
@@ -73,7 +74,7 @@ pub fn measure(case: Case, rounds: usize, dir: &Path) -> Result<[Vec<Outcome>; 2
                 0 => run(&Esker::open(&settings)?, case),
                 _ => run(&RocksDb::open(&settings), case),
             };
-            // What cannot be removed is in the way of nothing.
+            // A file that cannot be removed does no harm.
             let _ = std::fs::remove_dir_all(&place);
             outcomes[at].push(outcome?);
         }
@@ -81,18 +82,18 @@ pub fn measure(case: Case, rounds: usize, dir: &Path) -> Result<[Vec<Outcome>; 2
     Ok(outcomes)
 }
 
-/// What is asked of both.
+/// The operations of each engine.
 trait Store: Sync {
-    /// What a thread keeps from one read to the next.
+    /// The state that a thread keeps from one read to the next.
     type Session;
     fn session(&self) -> Self::Session;
     /// A new version of the key.
     fn write(&self, key: usize);
-    /// Whether the key has a value.
+    /// True if the key has a value.
     fn read(&self, session: &mut Self::Session, key: usize) -> bool;
-    /// Rows from `start` on, at most so many.
+    /// The rows from `start` on, up to a maximum.
     fn scan(&self, start: &[u8], most: usize) -> usize;
-    /// Returns when what was older than `lifetime` is collected and no compaction is due.
+    /// Returns when versions older than `lifetime` are collected and no compaction is due.
     fn collect(&self, lifetime: Duration) -> Result<(), String>;
     /// Flushes and compacts everything.
     fn settle(&self);
@@ -102,7 +103,7 @@ trait Store: Sync {
 struct Run<'a, S> {
     store: &'a S,
     workload: Workload,
-    /// Keys that were inserted, or soon will have been.
+    /// The number of keys that are inserted, or soon will be.
     keys: AtomicUsize,
     done: AtomicBool,
     operations: AtomicU64,
@@ -122,7 +123,7 @@ fn run<S: Store>(store: &S, case: Case) -> Result<Outcome, String> {
     };
     let start = Instant::now();
     let mut outcome = thread::scope(|scope| {
-        // Nothing is ever sent: who fails lets go of his end.
+        // Nothing is ever sent: a worker that fails drops its end.
         let (alive, workers) = mpsc::channel::<()>();
         for worker in 0..WORKERS {
             let (run, alive) = (&run, alive.clone());
@@ -147,7 +148,7 @@ fn run<S: Store>(store: &S, case: Case) -> Result<Outcome, String> {
 }
 
 impl<S: Store> Run<'_, S> {
-    /// Collects again and again. Ends early where a worker does.
+    /// Collects again and again. Ends early if a worker does.
     fn collect_until(&self, end: Instant, workers: &mpsc::Receiver<()>) -> Result<Outcome, String> {
         let mut most_table_bytes = 0;
         while Instant::now() < end {
@@ -193,7 +194,7 @@ impl<S: Store> Run<'_, S> {
         }
     }
 
-    /// Few keys are asked for often; in D those that were inserted last.
+    /// Few keys are hot; in D those that were inserted last.
     fn key(&self, rng: &mut fastrand::Rng) -> usize {
         let keys = self.keys.load(Ordering::Relaxed);
         let at = (keys as f64 * rng.f64().powi(4)) as usize;
@@ -205,12 +206,12 @@ impl<S: Store> Run<'_, S> {
 }
 
 fn key_of(key: usize) -> Vec<u8> {
-    // Those that are inserted lie among the others.
+    // The inserted keys are between the others.
     let spread = (key as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     format!("user{spread:020}").into_bytes()
 }
 
-/// Times of versions, in nanoseconds since 1970: no two are the same.
+/// The times of versions, in nanoseconds since 1970: all are different.
 #[derive(Default)]
 struct Times(AtomicU64);
 
@@ -262,7 +263,7 @@ impl Store for Esker {
 
     fn write(&self, key: usize) {
         let mut batch = self.store.begin(now() as i64);
-        // Now that nobody else writes.
+        // No other thread writes any more.
         let time = Timestamp::from_nanos(self.times.next() as i64);
         batch.put(&key_of(key), time, Value::Bytes(&VALUE)).expect("put");
         batch.commit(&esker::WriteOptions::default()).expect("commit");
@@ -304,7 +305,7 @@ impl Store for Esker {
     }
 }
 
-/// Locks by which versions of one key are written in the order of their times, as RocksDB demands.
+/// Locks by which versions of one key are written in the order of their times, as RocksDB requires.
 const STRIPES: usize = 64;
 
 struct RocksDb {

@@ -1,4 +1,4 @@
-//! The comparison as a user starts it: each engine's program does its part, and all find the same.
+//! The comparison as a user starts it: each engine's program runs, and all find the same number of entries.
 
 use std::process::Command;
 

@@ -1,6 +1,7 @@
-//! RocksDB as one of the sets: Esker under drawn options and RocksDB under drawn options tell the same history of a plan.
+//! RocksDB as one of the sets: Esker under drawn options and RocksDB under drawn options give the same
+//! history of a plan.
 //!
-//! `ESKER_SEED` replays a plan; `ESKER_METAMORPHIC_PLANS` says how many are drawn.
+//! `ESKER_SEED` replays a plan; `ESKER_METAMORPHIC_PLANS` is the number of plans.
 
 use dbtest::metamorphic::{EskerStore, Habits, Kind, difference, generate, run_phase};
 use esker::Options;
@@ -9,7 +10,7 @@ use testkit::TestRng;
 
 use crate::rocksdb_store::RocksDbStore;
 
-/// Plans of a plain test run.
+/// The number of plans of a plain test run.
 const PLANS: u64 = 20;
 
 #[test]

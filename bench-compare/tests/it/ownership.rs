@@ -1,7 +1,8 @@
-//! One directory, two owners: Esker and RocksDB take turns, each reads all that is there, writes, flushes and compacts what
-//! the other left, and gives it back, in part in the WAL. Every answer must be the model's.
+//! One directory, two owners: Esker and RocksDB take turns. Each reads everything, writes, flushes and
+//! compacts the other's files, and leaves a part in the WAL. Every result must be the model's.
 //!
-//! `ESKER_SEED` replays a directory; `ESKER_TURNS` says how many turns are taken, `ESKER_TURNS_PER_DIRECTORY` how many in one.
+//! `ESKER_SEED` replays a directory; `ESKER_TURNS` is the number of turns, `ESKER_TURNS_PER_DIRECTORY` the
+//! number in one directory.
 
 use dbtest::files;
 use dbtest::metamorphic::{EskerStore, Habits, Kind, ModelStore, difference, generate, run_phase};
@@ -11,13 +12,13 @@ use testkit::TestRng;
 
 use crate::rocksdb_store::RocksDbStore;
 
-/// Turns of a plain test run.
+/// The number of turns of a plain test run.
 const TURNS: usize = 200;
 
 /// Then another directory is begun, with other families.
 const TURNS_PER_DIRECTORY: usize = 50;
 
-/// Levels, which an open database cannot change.
+/// The number of levels, which an open database cannot change.
 const LEVELS: &str = "4";
 
 #[test]
@@ -38,7 +39,7 @@ fn a_directory_changes_hands() {
     eprintln!("{taken} turns over {directories} directories, {operations} operations");
 }
 
-/// Lets both take up to `turns` turns in a directory of its own; returns the turns taken and their operations.
+/// Runs up to `turns` turns in a directory of its own; returns the turns and their operations.
 fn share(seed: u64, turns: usize) -> (usize, usize) {
     let mut rng = TestRng::with_seed(seed);
     let phase = *rng.pick(&[20, 60]);
@@ -107,9 +108,9 @@ fn share(seed: u64, turns: usize) -> (usize, usize) {
     (taken, done)
 }
 
-/// What is wrong with files beyond a user key in two of one level: RocksDB cuts its files between the versions of a key that
-/// snapshots tell apart, we do not, and those it cut so stay for a while. The tombstones of the second file then begin behind
-/// the versions in the first, which the check, by user keys, does not see.
+/// Faults of files, except a user key in two files of one level: RocksDB cuts its files between versions of a
+/// key that snapshots separate, Esker does not, and such files stay for a while. The tombstones of the second
+/// file then begin after the versions in the first, which the check, by user keys, does not see.
 fn beyond_shared_keys(found: &str) -> String {
     let covers_the_shared_key = |line: &str| {
         let start = line.strip_prefix('[').and_then(|line| line.split_once(','));

@@ -14,7 +14,7 @@ use testkit::model::{Op, Row};
 
 type Rocks = DBWithThreadMode<MultiThreaded>;
 
-/// Opens the database again and again, each time under other options.
+/// Opens the database again and again, each time with other options.
 pub struct RocksDbStore {
     path: PathBuf,
     plan: Plan,
@@ -119,7 +119,7 @@ fn draw_family(rng: &mut TestRng) -> Options {
 fn set_order(options: &mut Options, comparator: &str) {
     match comparator {
         "bytewise" => {}
-        // The built-in one is not offered, but its name and order are all that counts.
+        // The built-in one is not offered, but only its name and order count.
         "reverse" => options.set_comparator("rocksdb.ReverseBytewiseComparator", Box::new(|a, b| b.cmp(a))),
         "length" => options.set_comparator(
             "dbtest.ByLength",
@@ -129,7 +129,7 @@ fn set_order(options: &mut Options, comparator: &str) {
     }
 }
 
-/// Merges are done by our operators under their names.
+/// Our merge operators, under their names.
 fn set_merge(options: &mut Options, name: &str) {
     let Some(operator) = settings::merge_operator(name).filter(|_| name != "nullptr") else {
         return;
@@ -163,7 +163,7 @@ impl RocksDb<'_> {
             .expect("every family of the plan is open")
     }
 
-    /// Lets background work come to its end.
+    /// Waits for background work.
     pub fn settle(&self) {
         self.db
             .wait_for_compact(&rocksdb::WaitForCompactOptions::default())
@@ -172,7 +172,7 @@ impl RocksDb<'_> {
 
     fn read_options(&self, at: Option<&SnapshotWithThreadMode<'_, Rocks>>) -> ReadOptions {
         let mut options = ReadOptions::default();
-        // Families may have prefixes, and these reads want none.
+        // Families may have prefixes, and these reads must not use them.
         options.set_total_order_seek(true);
         if let Some(snapshot) = at {
             options.set_snapshot(snapshot);

@@ -1,4 +1,4 @@
-//! A database of versions in the hands of RocksDB, which is told their order and nothing else.
+//! A database of versions that RocksDB opens, with their order and nothing else.
 
 use std::fs;
 use std::path::Path;
@@ -15,7 +15,7 @@ const KEYS: u64 = 300;
 /// Key and value, as the engine keeps them.
 type Row = (Vec<u8>, Vec<u8>);
 
-/// Older versions of so many bytes lie in blob files; 0: none do.
+/// Older versions of at least so many bytes are in blob files; 0: none are.
 fn ours(min_older: u64) -> Options {
     let mut options = Options {
         create_if_missing: true,
@@ -40,7 +40,7 @@ fn theirs() -> rocksdb::Options {
     options
 }
 
-/// Every row as RocksDB reads it, each block's checksum verified.
+/// Every row as RocksDB reads it, with each block's checksum verified.
 fn read_by_rocksdb(db: &DB) -> Result<Vec<Row>, rocksdb::Error> {
     let mut options = ReadOptions::default();
     options.set_verify_checksums(true);
@@ -71,7 +71,7 @@ fn write(dir: &Path, rng: &mut TestRng, min_older: u64) -> Vec<Row> {
         for _ in 0..KEYS {
             let key = format!("key{:05}", rng.u64(..KEYS));
             let at = Timestamp::from_secs(second);
-            // A key drawn again is written too old.
+            // A key that is drawn again is written too old.
             let _ = match rng.one_in(5) {
                 true => batch.delete(key.as_bytes(), at).map(drop),
                 false => batch
