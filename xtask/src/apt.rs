@@ -2,10 +2,10 @@
 
 use crate::shell::{self, Outcome};
 
-/// Installs `packages`, if this machine lets us.
+/// Installs `packages`, if this machine allows it.
 ///
 /// # Errors
-/// The command for a person to run, or the output of `apt-get`.
+/// The command that a user should run, or the output of `apt-get`.
 pub fn install(packages: &[&str]) -> Outcome {
     let names = packages.join(" ");
     if shell::which("apt-get").is_none() {

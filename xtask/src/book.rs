@@ -1,8 +1,8 @@
 //! `book`: the documents as a book, built by mdBook from `docs/SUMMARY.md`.
 //!
-//! The pages are copied to `target/book/src`, as they are laid out in the repository. A link to a file that is
-//! no page of the book leads to the repository instead. `tidy` checks that each link has a target, and that
-//! each page under `docs/` is in the book.
+//! The pages are copied to `target/book/src`, as they are laid out in the repository. A link to a file that
+//! is no page of the book leads to the repository instead. `tidy` checks that each link has a target, and
+//! that each page under `docs/` is in the book.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -22,7 +22,7 @@ const REPOSITORY: &str = "https://github.com/esker-db/esker/blob/main/";
 /// A page of the book: its path, and its text with links that hold in the book.
 type Page = (String, String);
 
-/// Writes the pages and builds the book. Fails, and names mdBook, where it is not installed.
+/// Writes the pages and builds the book. Fails with mdBook's name if it is not installed.
 pub fn run() -> Outcome {
     let root = shell::root();
     let place = shell::target().join("book");
@@ -41,7 +41,7 @@ pub fn run() -> Outcome {
     shell::run(shell::command("mdbook").arg("build").arg(&place))
 }
 
-/// Builds the book where mdBook is installed, and says so where it is not.
+/// Builds the book, or reports that mdBook is not installed.
 pub fn nightly() -> Outcome {
     if shell::which("mdbook").is_none() && !shell::on_ci() {
         eprintln!("skipped: mdbook is not installed");
@@ -156,10 +156,6 @@ mod tests {
         let tree = Tree::read(&shell::root()).unwrap();
         let pages = pages(&tree).unwrap();
         assert!(pages.iter().any(|(path, _)| path == "ARCHITECTURE.md"));
-        assert!(
-            pages
-                .iter()
-                .any(|(path, _)| path == "docs/flow/01_write.md")
-        );
+        assert!(pages.iter().any(|(path, _)| path == "docs/flow/01_write.md"));
     }
 }

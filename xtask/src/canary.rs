@@ -1,4 +1,4 @@
-//! The testers tested: bugs planted one at a time, each of which a named test must catch.
+//! Tests of the tests: bugs that are planted one at a time, each of which a named test must find.
 
 mod directories;
 mod disk;
@@ -21,34 +21,34 @@ use Catcher::{CrashTest, PowerLoss, Simulation, Stress, Tests};
 
 /// A bug, as the replacement of one piece of one file.
 pub struct Canary {
-    /// What breaks.
+    /// The effect of the bug.
     pub name: &'static str,
     /// The file, from the root.
     pub file: &'static str,
-    /// What stands there, exactly once.
+    /// The original code, which the file has exactly once.
     pub right: &'static str,
-    /// What is put in its place.
+    /// The replacement.
     pub wrong: &'static str,
-    /// What must find it.
+    /// The test that must find it.
     pub caught_by: Catcher,
 }
 
-/// What finds a bug.
+/// The kinds of tests that find bugs.
 #[derive(Clone, Copy, PartialEq)]
 pub enum Catcher {
     /// `cargo test` with these arguments, in one run, on the fixed seeds of the tests.
     Tests(&'static [&'static str]),
-    /// `db_stress`, within so many runs, each of its own seed and about a second.
+    /// `db_stress`, within this number of runs, each with its own seed and about a second long.
     Stress(u32, &'static [&'static str]),
-    /// `db_crashtest`, within so many runs of twelve seconds.
+    /// `db_crashtest`, within this number of runs of twelve seconds.
     CrashTest(u32),
-    /// `simulate`, within so many histories.
+    /// `simulate`, within this number of histories.
     Simulation(u32),
-    /// `db_crashtest --simulate`, within so many runs of twelve seconds.
+    /// `db_crashtest --simulate`, within this number of runs of twelve seconds.
     PowerLoss(u32),
 }
 
-/// A second of everything: several families, small files, snapshots, range deletions, reopenings.
+/// A second with everything: several families, small files, snapshots, range deletions, reopens.
 const EVERYTHING: &[&str] = &[
     "--threads=2",
     "--ops_per_thread=20000",
@@ -76,7 +76,7 @@ const EVERYTHING: &[&str] = &[
     "--progress_reports=false",
 ];
 
-/// Writes to many families that are flushed each in its own time, and reopenings that leave their WALs in use.
+/// Writes to many families, each flushed in its own time, and reopens that leave their WALs in use.
 const MANY_FAMILIES: &[&str] = &[
     "--threads=4",
     "--ops_per_thread=5000",
@@ -97,7 +97,7 @@ const MANY_FAMILIES: &[&str] = &[
     "--progress_reports=false",
 ];
 
-/// Reads that fail, of which none may be taken for a row that is not there.
+/// Reads that fail, none of which may be taken for an absent row.
 const FAILED_READS: &[&str] = &[
     "--threads=2",
     "--ops_per_thread=10000",

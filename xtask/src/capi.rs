@@ -1,6 +1,6 @@
-//! The tables of the C library: `crates/capi/functions.tsv` has every function of `rocksdb/c.h`, `crates/capi/fields.tsv` the
-//! fields of its objects. The header, the functions of one kind, the functions that are not there yet and the list in
-//! `docs/capi.md` are written from them.
+//! The tables of the C library: `crates/capi/functions.tsv` has every function of `rocksdb/c.h`,
+//! `crates/capi/fields.tsv` the fields of its objects. The header, the uniform functions, the functions that
+//! are not implemented and the list in `docs/capi.md` are written from them.
 
 mod document;
 mod header;
@@ -11,11 +11,11 @@ use std::path::{Path, PathBuf};
 
 /// A function of the interface.
 pub struct Function {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// The type it returns, as C writes it.
+    /// The return type, as C writes it.
     pub returns: String,
-    /// Its parameters, as C writes them.
+    /// The parameters, as C writes them.
     pub parameters: Vec<Parameter>,
 }
 
@@ -23,9 +23,9 @@ pub struct Function {
 pub struct Parameter {
     /// The whole declaration.
     pub text: String,
-    /// Its type without a name; of a function pointer the whole declaration.
+    /// The type without a name; for a function pointer the whole declaration.
     pub kind: String,
-    /// Its name, where it has one.
+    /// The name, if it has one.
     pub name: String,
 }
 
@@ -35,19 +35,19 @@ pub struct Field {
     pub object: String,
     /// The field.
     pub name: String,
-    /// Its type in Rust, or `bytes`.
+    /// The type in Rust, or `bytes`.
     pub kind: String,
     /// RocksDB's default.
     pub default: String,
-    /// Its treatment: see the head of the table.
+    /// The treatment: see the head of the table.
     pub engine: String,
     /// The function that sets it.
     pub setter: Option<String>,
-    /// The function that gets it, and the form it gets it in.
+    /// The function that returns it, and the form of the result.
     pub getter: Option<(String, String)>,
 }
 
-/// A function that RocksDB has no more, or that had other parameters.
+/// A function that RocksDB dropped, or whose parameters it changed.
 pub struct Legacy {
     /// The last generation that has it: `7.8`.
     pub last: String,
@@ -55,7 +55,7 @@ pub struct Legacy {
     pub function: Function,
 }
 
-/// The tables, and the functions that hand-written modules have.
+/// The tables, and the functions of hand-written modules.
 pub struct Tables {
     /// Functions, in the order of the header.
     pub functions: Vec<Function>,
@@ -63,15 +63,15 @@ pub struct Tables {
     pub legacy: Vec<Legacy>,
     /// Fields, in the order of the header.
     pub fields: Vec<Field>,
-    /// Functions written by hand.
+    /// The functions written by hand.
     pub written: BTreeSet<String>,
-    /// Those of them that only keep what they are given.
+    /// The hand-written functions that only store their argument.
     pub kept: BTreeSet<String>,
-    /// Types declared by hand.
+    /// The types declared by hand.
     pub types: BTreeSet<String>,
 }
 
-/// Where a function comes from.
+/// The origin of a function.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Origin {
     /// A module of the crate.
@@ -80,13 +80,13 @@ pub enum Origin {
     Field,
     /// A field that is kept and read back.
     Kept,
-    /// Makes or frees an object of fields.
+    /// Creates or destroys an object of fields.
     Object,
-    /// Not there.
+    /// Not implemented.
     Stub,
 }
 
-/// Modules whose functions keep what they are given and read it back, and do no more.
+/// Modules whose functions store their argument and return it, and do no more.
 const KEEPING: &[&str] = &[
     "compaction_service_options.rs",
     "kept_options.rs",
@@ -163,7 +163,7 @@ impl Tables {
         })
     }
 
-    /// Fields by object.
+    /// The fields by object.
     pub fn objects(&self) -> BTreeMap<&str, Vec<&Field>> {
         let mut objects: BTreeMap<&str, Vec<&Field>> = BTreeMap::new();
         for field in &self.fields {
@@ -172,13 +172,13 @@ impl Tables {
         objects
     }
 
-    /// True if the type of `object` is made of its fields alone, and so declared by the generator.
+    /// True if the type of `object` has only fields, and so is declared by the generator.
     pub fn is_generated(&self, object: &str) -> bool {
         !self.types.contains(&format!("rocksdb_{object}_t"))
             && self.fields.iter().any(|field| field.object == object)
     }
 
-    /// Each function's origin.
+    /// The origin of each function.
     pub fn origins(&self) -> BTreeMap<&str, Origin> {
         let mut by_field = BTreeMap::new();
         for field in &self.fields {
@@ -215,14 +215,14 @@ impl Tables {
             .collect()
     }
 
-    /// The object that a constructor without parameters makes.
+    /// The object that a constructor without parameters creates.
     pub fn object_made<'a>(&self, function: &'a Function) -> Option<&'a str> {
         let object = object(&function.returns)?;
         (function.name.ends_with("_create") && function.parameters.is_empty() && self.is_generated(object))
             .then_some(object)
     }
 
-    /// The object that a destructor frees.
+    /// The object that a destructor destroys.
     pub fn object_freed<'a>(&self, function: &'a Function) -> Option<&'a str> {
         let [parameter] = &function.parameters[..] else {
             return None;
@@ -259,7 +259,7 @@ fn rows(text: &str) -> impl Iterator<Item = Vec<&str>> {
         .map(|line| line.split('\t').collect())
 }
 
-/// The functions and types that the modules of `dir` declare, what is generated apart.
+/// The functions and types that the modules of `dir` declare, except the generated ones.
 fn scan(dir: &Path, written: &mut BTreeSet<String>, types: &mut BTreeSet<String>) -> Result<(), String> {
     let entries = std::fs::read_dir(dir).map_err(|error| format!("{}: {error}", dir.display()))?;
     for entry in entries {
@@ -295,7 +295,7 @@ fn declared(text: &str, written: &mut BTreeSet<String>, types: &mut BTreeSet<Str
     }
 }
 
-/// The parameters of a list of declarations, divided by the commas that stand in no parentheses.
+/// The parameters of a list of declarations, which are divided by the commas outside of parentheses.
 fn parameters_of(text: &str) -> Vec<Parameter> {
     if text == "void" {
         return Vec::new();

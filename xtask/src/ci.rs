@@ -1,19 +1,20 @@
-//! `ci`: what must pass before a change is taken.
+//! `ci`: the checks that a change must pass.
 
 use crate::shell::{self, Outcome};
 use crate::{generate, judge, licences, simulate, test_run, tidy};
 
-/// Format, lints, house rules, generated documents, the judges of the gate, every test and every microbenchmark once: what `.ci/run` runs.
+/// Runs the checks of `.ci/run`: format, lints, house rules, generated documents, the judges of the gate,
+/// every test and every microbenchmark once.
 pub fn pull_request() -> Outcome {
     static_checks()?;
     judge::gate()?;
     test_run::test(&[])
 }
 
-/// Everything that runs no test. Each check runs, whatever the ones before it found.
+/// Runs every check that is no test. Each runs, whatever the earlier ones found.
 pub fn static_checks() -> Outcome {
     let format = ["fmt", "--all", "--check", "--", "--color", "never"];
-    // The Python package is no default member; it is checked without a Python.
+    // The Python package is no default member; this check needs no Python.
     let clippy = [
         "clippy",
         "--workspace",

@@ -1,8 +1,8 @@
-//! Fuzzing: every decoder, with bytes nobody vouches for.
+//! Fuzzing: every decoder gets arbitrary bytes.
 //!
-//! The bodies of the targets are ordinary functions of the crate in `fuzz/`. Where a nightly compiler is installed they
-//! run under libFuzzer, guided by coverage and watched by the address sanitizer; elsewhere a small driver of our own feeds
-//! them mutations of the same seeds.
+//! The bodies of the targets are ordinary functions of the crate in `fuzz/`. If a nightly compiler is
+//! installed they run under libFuzzer, guided by coverage, with the address sanitizer. Otherwise a small
+//! driver passes them mutations of the same seeds.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -10,18 +10,19 @@ use std::process::{Child, Command};
 
 use crate::shell::{self, Outcome};
 
-/// The sanitizer needs the target named.
+/// The sanitizer requires an explicit target.
 pub const TARGET: &str = "x86_64-unknown-linux-gnu";
 
-/// What `cargo fuzz` passes too: edge coverage with counters and compares, and the address sanitizer.
+/// The flags of `cargo fuzz`: edge coverage with counters and compares, and the address sanitizer.
 const COVERAGE: &str = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
     -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
     -Cllvm-args=-sanitizer-coverage-trace-compares -Zsanitizer=address --cfg fuzzing -Cdebug-assertions";
 
-/// Most memory one input may take, in MiB: a decoder that allocates what a file merely claims goes beyond it.
+/// The maximum memory of one input in MiB: a decoder that allocates the size that a file merely claims
+/// exceeds it.
 const MEMORY_LIMIT: u32 = 1_024;
 
-/// True when rustup has a nightly compiler and this machine is one the flags are for.
+/// True if rustup has a nightly compiler and the flags are for this machine.
 pub fn have_nightly() -> bool {
     cfg!(all(
         target_arch = "x86_64",
@@ -31,7 +32,7 @@ pub fn have_nightly() -> bool {
         .is_ok_and(|list| list.lines().any(|line| line.starts_with("nightly")))
 }
 
-/// Cargo of the nightly toolchain, free of what the cargo that runs us has set.
+/// Cargo of the nightly toolchain, without the environment of the running cargo.
 pub fn nightly_cargo() -> Command {
     let mut command = shell::command("rustup");
     command.args(["run", "nightly", "cargo"]);
@@ -48,7 +49,7 @@ pub fn nightly_cargo() -> Command {
     command
 }
 
-/// Every target for `seconds`.
+/// Runs every target for `seconds`.
 pub fn quick(seconds: u64) -> Outcome {
     if have_nightly() {
         build_for_quick()?;
@@ -58,7 +59,7 @@ pub fn quick(seconds: u64) -> Outcome {
     }
 }
 
-/// Every target, all of them in about `seconds`. Returns how many inputs there were.
+/// Runs every target, all of them in about `seconds`. Returns the number of inputs.
 pub fn quick_for(seconds: u64) -> Result<u64, String> {
     let targets = targets()?.len().max(1);
     if have_nightly() {
@@ -69,7 +70,7 @@ pub fn quick_for(seconds: u64) -> Result<u64, String> {
     }
 }
 
-/// Builds what [`quick`] runs.
+/// Builds the programs of [`quick`].
 pub fn build_for_quick() -> Outcome {
     if have_nightly() {
         build()?;
@@ -79,11 +80,11 @@ pub fn build_for_quick() -> Outcome {
     shell::run(shell::cargo().args(build))
 }
 
-/// Without coverage guidance.
+/// Runs without coverage guidance.
 fn smoke(seconds: u64) -> Result<u64, String> {
     eprintln!("no nightly compiler: fuzz targets run without coverage guidance");
     let mut command = shell::cargo();
-    // The profile of the tests: its debug assertions look on, and its crates are built already.
+    // The profile of the tests: it has debug assertions, and its crates are already built.
     command.args([
         "run",
         "--quiet",
@@ -109,7 +110,7 @@ fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// Under libFuzzer, as many targets at a time as there are cores; each is one thread.
+/// Runs under libFuzzer, as many targets at a time as there are cores; each is one thread.
 fn fuzz_all(seconds: u64) -> Result<u64, String> {
     let binaries = binaries();
     let targets = targets()?;
@@ -145,7 +146,7 @@ fn fuzz_all(seconds: u64) -> Result<u64, String> {
     }
 }
 
-/// How many inputs `Done 123 runs in 4 second(s)` speaks of.
+/// The number of inputs in `Done 123 runs in 4 second(s)`.
 fn runs(line: &str) -> u64 {
     let number = line
         .strip_prefix("Done ")
@@ -154,7 +155,7 @@ fn runs(line: &str) -> u64 {
     number.and_then(Result::ok).unwrap_or(0)
 }
 
-/// One target for `seconds`, with its output on ours.
+/// Runs one target for `seconds`, with its output on ours.
 pub fn one(target: &str, seconds: u64) -> Outcome {
     let targets = targets()?;
     if !targets.iter().any(|name| name == target) {
@@ -170,10 +171,10 @@ pub fn one(target: &str, seconds: u64) -> Outcome {
     shell::run(&mut fuzzer(&binaries(), target, seconds)?)
 }
 
-/// Inputs that broke something are kept here, from the root.
+/// The inputs that broke a target are kept here, from the root.
 const ARTIFACTS: &str = "fuzz/artifacts";
 
-/// Names of the libFuzzer binaries, from the manifest.
+/// The names of the libFuzzer binaries, from the manifest.
 fn targets() -> Result<Vec<String>, String> {
     let path = shell::root().join("fuzz/Cargo.toml");
     let manifest = std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
@@ -194,7 +195,7 @@ fn binaries_of(manifest: &str) -> Vec<String> {
         .collect()
 }
 
-/// Where everything built with coverage lies.
+/// The directory of everything built with coverage.
 fn home() -> PathBuf {
     shell::root().join("target/fuzz")
 }
@@ -216,14 +217,14 @@ fn build() -> Outcome {
         "--bins",
     ]);
     command.args(["--target", TARGET]);
-    // Optimised as the tests are: building takes minutes, and a quick run fuzzes for seconds.
+    // Optimised like the tests: a build takes minutes, and a quick run fuzzes for seconds.
     command
         .env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "1")
         .env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16");
     shell::run(command.env("RUSTFLAGS", COVERAGE).env("CARGO_TARGET_DIR", home()))
 }
 
-/// Makes the seed corpus from the test data.
+/// Creates the seed corpus from the test data.
 fn seed() -> Outcome {
     shell::run(shell::cargo().args(["run", "--quiet", "--package", "esker-fuzz", "--bin", "seeds"]))
 }

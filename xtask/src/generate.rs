@@ -1,11 +1,11 @@
-//! `gen`: the parts of the documentation that are read off the code.
+//! `gen`: the parts of the documentation that are generated from the code.
 
 use std::path::Path;
 
 use crate::shell::{self, Outcome};
 use crate::{capi, jni, judge, python};
 
-/// A generated part: the document, the name on its marks, and what belongs between them.
+/// A generated part: the document, the name in its marks, and the function that returns its text.
 struct Part {
     document: &'static str,
     name: &'static str,
@@ -41,7 +41,7 @@ pub fn write() -> Outcome {
     })
 }
 
-/// Fails if a part is not what `write` would make it.
+/// Fails if `write` would change a part.
 pub fn check() -> Outcome {
     for_each(|path, old, new| {
         if old == new {
@@ -72,7 +72,7 @@ fn for_each(mut act: impl FnMut(&Path, &str, &str) -> Outcome) -> Outcome {
     Ok(())
 }
 
-/// `document` with what stands between the marks of `name` replaced.
+/// `document` with the text between the marks of `name` replaced.
 fn replace(document: &str, name: &str, body: &str) -> Option<String> {
     let begin = format!("<!-- begin {name}: written by cargo xtask gen -->\n");
     let end = format!("<!-- end {name} -->\n");
@@ -92,7 +92,7 @@ fn quick_start(root: &Path) -> Result<String, String> {
     Ok(format!("```rust\n{}\n```\n", code.join("\n")))
 }
 
-/// One row a crate: name, what it says it is, which of our crates it uses.
+/// One row for each crate: its name, its description, and the crates of the workspace that it uses.
 fn crates(root: &Path) -> Result<String, String> {
     let mut rows = Vec::new();
     for home in ["crates", "tools"] {
@@ -111,7 +111,7 @@ fn crates(root: &Path) -> Result<String, String> {
             rows.push(row(home, &name, &manifest));
         }
     }
-    // Whoever uses fewer comes first: that is the order to read them in.
+    // The crate with fewer uses comes first: that is the order to read them in.
     rows.sort_by(|a, b| (a.2.len(), &a.0).cmp(&(b.2.len(), &b.0)));
     let mut table = "| crate | what | uses |\n|---|---|---|\n".to_owned();
     for (name, what, uses) in rows {
@@ -150,7 +150,7 @@ fn row(home: &str, name: &str, manifest: &str) -> (String, String, Vec<String>) 
     (format!("{home}/{name}"), what, uses)
 }
 
-/// One row a fixture: its name, its files by kind, its visible rows.
+/// One row for each fixture: its name, its files by kind, its visible rows.
 fn fixtures(root: &Path) -> Result<String, String> {
     let home = root.join("testdata/rocksdb-11.9");
     let list = |dir: &Path| -> Result<Vec<String>, String> {

@@ -1,4 +1,5 @@
-//! `install` and `dist`: the C library with all that programs are built with, under a prefix, as a package of Debian's and as a tarball.
+//! `install` and `dist`: the C library with everything that programs are built with, under a prefix, as a
+//! Debian package and as a tarball.
 
 mod debian;
 mod files;
@@ -9,18 +10,18 @@ use std::path::{Path, PathBuf};
 use crate::library::{self, GENERATIONS, Library, NEWEST};
 use crate::shell::{self, Outcome};
 
-/// The name of the package. It is no RocksDB: it stands in the place of one.
+/// The name of the package. It replaces RocksDB's packages and is named differently.
 const PACKAGE: &str = "esker-librocksdb";
 
-/// Where things lie under a prefix.
+/// The places under a prefix.
 pub struct Layout {
-    /// The root that the files are put under.
+    /// The root of the installed files.
     pub root: PathBuf,
-    /// Libraries, from the prefix.
+    /// The directory of libraries, from the prefix.
     pub lib: &'static str,
     /// The prefix, from the root.
     pub prefix: &'static str,
-    /// Other generations that the library has a name for.
+    /// The other generations that the library has a name for.
     pub names: &'static [&'static str],
 }
 
@@ -29,7 +30,7 @@ impl Layout {
         self.root.join(self.prefix).join(inside)
     }
 
-    /// The way from a directory below that of libraries, so many levels deep, to the prefix.
+    /// The path to the prefix from a directory that is so many levels below the directory of libraries.
     fn up(&self, levels: usize) -> String {
         let levels = levels + self.lib.split('/').count();
         vec![".."; levels].join("/")
@@ -61,7 +62,7 @@ pub fn run(words: &[&str]) -> Outcome {
     Ok(())
 }
 
-/// Builds the library and puts all files into their places.
+/// Builds the library and copies all files.
 pub fn put(layout: &Layout, generation: &str, args: &[&str]) -> Outcome {
     let library = Library::of_generation(generation, args)?;
     let lib = layout.dir(layout.lib);
@@ -104,7 +105,8 @@ pub fn put(layout: &Layout, generation: &str, args: &[&str]) -> Outcome {
     Ok(())
 }
 
-/// The shared library and its names: that of programs built with RocksDB's Makefile, that of those built with CMake, and that of the linker.
+/// Installs the shared library and its names: for programs built with RocksDB's Makefile, for those built
+/// with CMake, and for the linker.
 fn shared(layout: &Layout, library: &Library, generation: &str) -> Outcome {
     let lib = layout.dir(layout.lib);
     let file = format!("librocksdb.so.{}", full(generation));
@@ -133,7 +135,7 @@ fn shared(layout: &Layout, library: &Library, generation: &str) -> Outcome {
     Ok(())
 }
 
-/// The release of RocksDB whose interface a generation has.
+/// The release of RocksDB that has the interface of a generation.
 fn full(generation: &str) -> &'static str {
     match generation {
         "7.8" => "7.8.3",
@@ -143,7 +145,8 @@ fn full(generation: &str) -> &'static str {
     }
 }
 
-/// Makes the package of Debian's without optimising and installs it under `root`, by dpkg; the directory of its libraries.
+/// Builds the Debian package without optimisation and installs it under `root`, by dpkg; returns the
+/// directory of its libraries.
 pub fn debian_into(root: &Path) -> Result<PathBuf, String> {
     let package = debian::package(&root.join("dist"), env!("CARGO_PKG_VERSION"), &[])?;
     let target = root.join("root");
@@ -163,7 +166,7 @@ pub fn debian_into(root: &Path) -> Result<PathBuf, String> {
     Ok(target.join("usr").join(debian::LIB))
 }
 
-/// Makes the package and the tarball.
+/// Builds the package and the tarball.
 pub fn dist(args: &[&str]) -> Outcome {
     let dist = shell::root().join("target/dist");
     let version = env!("CARGO_PKG_VERSION");

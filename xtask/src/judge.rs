@@ -1,5 +1,6 @@
-//! `judge`: programs of others that RocksDB's users run, over our library instead of RocksDB's. Each has a floor: fewer tests that pass are a
-//! failure. Nothing that is fetched is committed: it lies under `target/judge`.
+//! `judge`: programs of others, written for RocksDB, that run over this library instead of RocksDB's. Each
+//! has a floor: if fewer tests pass, it fails. Fetched files are never committed: they are under
+//! `target/judge`.
 
 mod c_test;
 mod flink;
@@ -21,7 +22,7 @@ use std::path::{Path, PathBuf};
 use crate::python;
 use crate::shell::Outcome;
 
-/// Where packages are unpacked and programs built, from the root.
+/// The directory of unpacked packages and built programs, from the root.
 const SCRATCH: &str = "target/judge";
 
 /// The page of judges, from the root.
@@ -30,17 +31,17 @@ const PAGE: &str = "docs/judges.md";
 /// The results of a judge's tests.
 #[derive(Default)]
 pub struct Count {
-    /// Tests that passed.
+    /// The number of tests that passed.
     pub passed: usize,
-    /// The names of those that failed.
+    /// The names of the failed tests.
     pub failed: Vec<String>,
-    /// Tests that the judge itself leaves out.
+    /// The number of tests that the judge itself leaves out.
     pub ignored: usize,
-    /// Tests that were not built, or not reached.
+    /// The number of tests that were not built, or not reached.
     pub not_built: usize,
 }
 
-/// The reason that there is no count.
+/// The reason why there is no count.
 pub enum Fault {
     /// A registry, or a tool, that this machine does not have.
     Unreachable(String),
@@ -49,12 +50,12 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// Anything that is not a registry out of reach.
+    /// An error that is no unreachable registry.
     pub fn broken(what: impl Into<String>) -> Fault {
         Fault::Broken(what.into())
     }
 
-    /// The output of a program that asked a registry: out of reach if it says so.
+    /// The error of a program that asked a registry: unreachable if its output says so.
     pub fn of_registry(said: String) -> Fault {
         const OUT_OF_REACH: &[&str] = &[
             "resolve host",
@@ -85,7 +86,7 @@ impl From<String> for Fault {
     }
 }
 
-/// The answer to arguments that a judge does not take.
+/// The error for arguments that a judge does not take.
 pub fn not_understood(words: &[&str]) -> Fault {
     Fault::broken(format!("not understood: {}", words.join(" ")))
 }
@@ -98,7 +99,7 @@ pub fn no_words(words: &[&str]) -> Result<(), Fault> {
     }
 }
 
-/// When a judge runs.
+/// The time at which a judge runs.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Tier {
     /// Before each change.
@@ -110,19 +111,19 @@ enum Tier {
 /// A judge.
 struct Judge {
     name: &'static str,
-    /// Where its tests come from.
+    /// The origin of its tests.
     source: &'static str,
-    /// The interface that it goes through.
+    /// The interface that it uses.
     over: &'static str,
-    /// How many tests it has.
+    /// The number of its tests.
     tests: usize,
-    /// How many must pass.
+    /// The number that must pass.
     floor: usize,
     tier: Tier,
     run: fn(&[&str]) -> Result<Count, Fault>,
 }
 
-/// All of them. A floor is raised by whoever makes more tests pass, and never lowered.
+/// All judges. A floor is raised when more tests pass, and never lowered.
 const JUDGES: &[Judge] = &[
     Judge {
         name: "c_test",
@@ -306,7 +307,7 @@ const JUDGES: &[Judge] = &[
     },
 ];
 
-/// Runs the judge of that name, or all of a tier; without a name the list is printed.
+/// Runs the judge of that name, or all of a tier; prints the list without a name.
 pub fn run(words: &[&str]) -> Outcome {
     match words {
         [] => {
@@ -330,7 +331,7 @@ pub fn gate() -> Outcome {
     all_of(Tier::Gate)
 }
 
-/// The others, for a piece of `cargo xtask nightly`.
+/// The other judges, for a piece of `cargo xtask nightly`.
 pub fn nightly() -> Outcome {
     all_of(Tier::Nightly)
 }
@@ -349,7 +350,8 @@ fn all_of(tier: Tier) -> Outcome {
     }
 }
 
-/// Runs a judge and holds its count against its floor. With words of the caller's it may run a part, which has no floor.
+/// Runs a judge and compares its count with its floor. With further words it may run a part, which has no
+/// floor.
 fn hear(judge: &Judge, words: &[&str]) -> Outcome {
     let name = judge.name;
     let count = match (judge.run)(words) {
@@ -390,7 +392,7 @@ fn hear(judge: &Judge, words: &[&str]) -> Outcome {
     }
 }
 
-/// A count beside the floor.
+/// A count with its floor.
 #[derive(Debug, PartialEq)]
 enum Verdict {
     Fallen,

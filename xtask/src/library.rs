@@ -1,39 +1,39 @@
-//! The C library as it is built, and under the names that programs look for.
+//! The built C library, under the names that programs look for.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::shell::{self, Outcome};
 
-/// Generations of the interface: `crates/capi/src/generation.rs` says how they differ.
+/// The generations of the interface: `crates/capi/src/generation.rs` has their differences.
 pub const GENERATIONS: &[&str] = &["7.8", "10.4", "10.9", "11.8"];
 
-/// The generation of a library that is built without another being named.
+/// The generation of a library that is built without a named one.
 pub const NEWEST: &str = "11.8";
 
-/// The shared library and the archive, as Cargo leaves them.
+/// The shared library and the archive, as Cargo builds them.
 pub struct Library {
     /// The shared library.
     pub shared: PathBuf,
-    /// The archive, with everything of Rust's beside our functions.
+    /// The archive, with everything of Rust besides our functions.
     pub archive: PathBuf,
 }
 
 /// One shared library under the name of a generation.
 pub struct Named {
-    /// The directory to link against: `-L` it, and `-lrocksdb`.
+    /// The directory to link against: `-L` with this directory, and `-lrocksdb`.
     pub link: PathBuf,
-    /// The directory that programs find the library in: `LD_LIBRARY_PATH`.
+    /// The directory in which programs find the library: `LD_LIBRARY_PATH`.
     pub load: PathBuf,
 }
 
 impl Library {
-    /// Builds both, with these further arguments of Cargo's.
+    /// Builds both, with these further arguments for Cargo.
     pub fn built(args: &[&str]) -> Result<Library, String> {
         Library::of_generation(NEWEST, args)
     }
 
-    /// Builds both as a library of `generation`, whatever name they are loaded under.
+    /// Builds both for `generation`, whatever name they are loaded under.
     pub fn of_generation(generation: &str, args: &[&str]) -> Result<Library, String> {
         if !GENERATIONS.contains(&generation) {
             return Err(format!(
@@ -71,7 +71,8 @@ impl Library {
         let name = format!("librocksdb.so.{generation}");
         let library = named.load.join(&name);
         fs::copy(&self.shared, &library).map_err(|error| format!("{}: {error}", library.display()))?;
-        // A program remembers the name inside what it was linked to. That is a library of the same functions, which do nothing.
+        // A program records the name inside the library that it was linked to. That one has the same
+        // functions, which do nothing.
         let source = named.link.join("names.c");
         let functions: Vec<String> = functions()?
             .iter()
@@ -89,8 +90,8 @@ impl Library {
     }
 }
 
-/// Makes `to` of the archive that Cargo builds: one object in which nothing is global but our functions, so that a program may hold another
-/// library of Rust's, or zstd, beside it. `scratch` is for what is made on the way.
+/// Makes `to` from the archive that Cargo builds: one object in which only our functions are global, so that
+/// a program may link another Rust library, or zstd, as well. `scratch` is for intermediate files.
 pub fn relink(archive: &Path, to: &Path, scratch: &Path) -> Outcome {
     fs::create_dir_all(scratch).map_err(|error| format!("{}: {error}", scratch.display()))?;
     let write = |name: &str, text: String| {
@@ -103,7 +104,8 @@ pub fn relink(archive: &Path, to: &Path, scratch: &Path) -> Outcome {
     let roots = write("roots", roots)?;
     let names = write("names", names.join("\n") + "\n")?;
     let whole = scratch.join("whole.o");
-    // Groups are dissolved: of two with one name a linker keeps one, and ours may not be that of another library.
+    // Groups are dissolved: a linker keeps one of two with one name, and ours may differ from that of another
+    // library.
     shell::run(
         shell::command("ld")
             .args(["-r", "--gc-sections", "--force-group-allocation"])
@@ -112,7 +114,7 @@ pub fn relink(archive: &Path, to: &Path, scratch: &Path) -> Outcome {
             .arg(&whole)
             .arg(archive),
     )?;
-    // The compiler's own form of some functions of std, which older tools cannot read, goes.
+    // The compiler's own form of some functions of std, which older tools cannot read, is removed.
     let object = scratch.join("librocksdb.o");
     shell::run(
         shell::command("objcopy")

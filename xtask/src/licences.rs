@@ -1,8 +1,8 @@
-//! Licences of what we depend on, against the list in `deny.toml`.
+//! The licences of the dependencies, compared with the list in `deny.toml`.
 
 use crate::shell::{self, Outcome};
 
-/// Fails if a dependency of any member can be had under none of the licences allowed.
+/// Fails if a dependency of any member has none of the allowed licences.
 pub fn check() -> Outcome {
     let path = shell::root().join("deny.toml");
     let text = std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
@@ -46,7 +46,8 @@ fn allowed(deny: &str) -> Vec<&str> {
         .collect()
 }
 
-/// True where `expression` can be met with `allowed`: all parts joined by AND, any joined by OR or `/`.
+/// True if `expression` can be satisfied with `allowed`: all parts joined by AND, any part joined by OR or
+/// `/`.
 fn permits(expression: &str, allowed: &[&str]) -> bool {
     expression.split(" AND ").all(|part| {
         part.trim_matches(['(', ')'])

@@ -37,20 +37,20 @@ cargo xtask VERB
 
   test [ARGS]       install what the tests need, run all of them and each microbenchmark once; ARGS go to
                     cargo test, and then there are no microbenchmarks
-  ci [static]       what must pass before a change is taken; static is its part that runs no test
+  ci [static]       the checks that a change must pass; static is the part that runs no test
   nightly [--part K/N]
-                    what takes too long for every change: fresh seeds, planted bugs, loom, sanitizers, fuzzing, and RocksDB as a
-                    judge; each piece that has run is noted in docs/lab/nightly.md; --list says what is in which part of an hour
+                    the checks that take too long for every change: fresh seeds, planted bugs, loom, sanitizers, fuzzing, RocksDB as a
+                    judge, and the book; each piece is recorded in docs/lab/nightly.md; --list lists the parts of an hour
   repeat [--minutes N]
                     runs each test 200 times, and 20 times where it takes a CPU second, each in a process of its own on fresh
-                    seeds, three at a time, in random order; goes on where it stopped, which docs/lab/repeat.md says
+                    seeds, three at a time, in random order; continues where it stopped, which docs/lab/repeat.md records
   tidy              the house rules, checked
   circles [CRATE]   the modules that use each other in a circle, and where
   gen [--check]     write the generated parts of the documentation and of the C library, or fail if they are not up to date
   book              the documents as a book of mdBook, into target/book/html
   judge             the programs of others that judge Esker, which docs/judges.md lists, with their floors
-  judge NAME [ARGS] fetches one, builds it, runs its tests and counts them; fewer than its floor fail. c_test --each goes on after a
-                    phase that fails; rocksdb-crate takes names of test files
+  judge NAME [ARGS] fetches one, builds it, runs its tests and counts them; fewer than its floor fail. c_test --each continues after a
+                    failed phase; rocksdb-crate takes names of test files
   judge gate        those that run before each change
   install --prefix DIR [--generation G] [--debug]
                     the C library with its header, pkg-config and CMake files, under DIR; G is 7.8, 10.4, 10.9 or 11.8 (11.8)
@@ -61,26 +61,26 @@ cargo xtask VERB
                     --scale X for other sizes, --peer PATH for another db_bench of RocksDB
   python [ARGS]     build the wheel of bindings/python, install it into a virtual environment, run its tests, and compare its stubs
                     with it; ARGS go to pytest
-  python wheel      build the wheel that is published, have auditwheel and abi3audit look at it, and use it in a fresh environment
+  python wheel      build the published wheel, check it with auditwheel and abi3audit, and use it in a fresh environment
   python bench [ARGS]
-                    get, put, batch and scan beside rocksdict and plyvel
+                    get, put, batch and scan, compared with rocksdict and plyvel
   python notebook   execute the notebook of bindings/python
-  peer [--dry-run]  build RocksDB's own db_bench for comparisons, with clang, ThinLTO, -march=native and jemalloc where they are to
-                    be had, into target/peer, and say which compiler and flags it used; --dry-run prints the commands
+  peer [--dry-run]  build RocksDB's own db_bench for comparisons, with clang, ThinLTO, -march=native and jemalloc if they are
+                    installed, into target/peer, and report the compiler and flags; --dry-run prints the commands
   soak [--hours H | --minutes N] [--record FILE]
                     stress, crash, random-history and fuzz tests on fresh seeds for H hours (1), turn after turn;
-                    what was done is printed, and appended to FILE
+                    the counts are printed, and appended to FILE
   soak --table FILE...
-                    adds up what was recorded
+                    adds up the records
   sanitize address|leak|thread [SEC]
                     the tests of the crates with unsafe code, and SEC seconds (120) of db_stress over drawn options,
                     under a sanitizer; needs a nightly compiler, for threads with its source
   valgrind          the unit tests of the crates with unsafe code under memcheck
-  simulate [ARGS]   the whole engine under one seed at a time, replayed and shrunk where it fails: --seconds N (60),
-                    --seed N, --script FILE; --help tells the rest
+  simulate [ARGS]   the whole engine under one seed at a time, replayed and shrunk if it fails: --seconds N (60),
+                    --seed N, --script FILE; --help lists the rest
   canary [--part K/N] [WORDS]
-                    plant known bugs, one at a time, and fail unless the tests catch each; with WORDS those
-                    alone whose name has them, or one of several divided by commas
+                    plant known bugs, one at a time, and fail unless the tests find each; with WORDS only those
+                    whose name has them, or one of several divided by commas
 ";
 
 fn main() -> ExitCode {
@@ -141,7 +141,7 @@ fn run(args: &[String]) -> Outcome {
     }
 }
 
-/// The part that `words` name, and nothing else.
+/// The part that `words` name; an error if there are other words.
 fn whole(words: &[&str]) -> Result<Part, String> {
     match Part::take(words)? {
         (part, rest) if rest.is_empty() => Ok(part),

@@ -1,4 +1,5 @@
-//! `nightly`: what takes too long for every change, in pieces, and the page that says when each ran and what it found.
+//! `nightly`: the checks that take too long for every change, in pieces, and the page that records when each
+//! ran and its result.
 
 use std::ops::Range;
 use std::path::Path;
@@ -8,18 +9,18 @@ use crate::part::Part;
 use crate::shell::{self, Outcome};
 use crate::{book, canary, fuzz, judge, python, sanitize, soak, test_run};
 
-/// Something that runs by itself.
+/// A check that runs on its own.
 struct Piece {
     name: String,
-    /// About what it takes on two cores, its build included.
+    /// The approximate time on two cores, with its build.
     minutes: u64,
     run: Box<dyn Fn() -> Outcome>,
 }
 
-/// Shares of the planted bugs, each a piece.
+/// The number of shares of the planted bugs; each is a piece.
 const CANARY_PARTS: usize = 21;
 
-/// Planted bugs that an hour is enough for.
+/// The number of planted bugs for which an hour is enough.
 #[cfg(test)]
 const CANARIES_AN_HOUR: usize = 15;
 
@@ -31,7 +32,7 @@ fn piece(name: impl Into<String>, minutes: u64, run: impl Fn() -> Outcome + 'sta
     }
 }
 
-/// All pieces, in the order they run in.
+/// All pieces, in the order in which they run.
 fn pieces() -> Vec<Piece> {
     let soaked = || soak::run(&soak::Arguments::parse(&["--minutes", "45"])?);
     let mut pieces = vec![
@@ -80,7 +81,7 @@ fn hours(minutes: &[u64]) -> Vec<Range<usize>> {
     hours
 }
 
-/// The hours that belong to `part`, together.
+/// The pieces of the hours in `part`, together.
 fn share(minutes: &[u64], part: Part) -> Range<usize> {
     let hours = hours(minutes);
     let own = &hours[part.of(hours.len())];
@@ -90,7 +91,7 @@ fn share(minutes: &[u64], part: Part) -> Range<usize> {
     }
 }
 
-/// Runs the pieces of `part`, whatever those before found, and notes each in [`PAGE`].
+/// Runs the pieces of `part`, whatever the earlier ones found, and records each in [`PAGE`].
 pub fn run(part: Part) -> Outcome {
     let pieces = pieces();
     let minutes: Vec<u64> = pieces.iter().map(|piece| piece.minutes).collect();
@@ -118,7 +119,7 @@ pub fn run(part: Part) -> Outcome {
     }
 }
 
-/// Says which parts of an hour there are and what is in each.
+/// Lists the parts of an hour with their pieces.
 pub fn list() -> Outcome {
     let pieces = pieces();
     let minutes: Vec<u64> = pieces.iter().map(|piece| piece.minutes).collect();
@@ -142,7 +143,8 @@ fn today() -> Result<String, String> {
     shell::output(shell::command("date").args(["-u", "+%Y-%m-%d"])).map(|date| date.trim().to_owned())
 }
 
-/// The commit that ran, with a plus sign where files differ from it. The page itself, which each piece changes, does not count.
+/// The commit of the run, with a plus sign if files differ from it. The page itself, which each piece
+/// changes, does not count.
 fn commit() -> Result<String, String> {
     let git = |args: &[&str]| shell::output(shell::command("git").args(args));
     let commit = git(&["rev-parse", "--short", "HEAD"])?;
@@ -151,7 +153,7 @@ fn commit() -> Result<String, String> {
     Ok(format!("{}{}", commit.trim(), if differs { "+" } else { "" }))
 }
 
-/// How much of a message the table has room for.
+/// The length of a message that fits the table.
 const MOST: usize = 100;
 
 fn row(name: &str, date: &str, commit: &str, minutes: u64, outcome: &Outcome) -> String {
@@ -165,7 +167,7 @@ fn row(name: &str, date: &str, commit: &str, minutes: u64, outcome: &Outcome) ->
     format!("| {name} | {date} | {commit} | {minutes} min | {found} |")
 }
 
-/// Puts the row of the piece in the place of the one it had.
+/// Replaces the row of the piece.
 fn note(page: &Path, name: &str, row: &str) -> Outcome {
     let failed = |error: std::io::Error| format!("{}: {error}", page.display());
     let text = std::fs::read_to_string(page).map_err(failed)?;
@@ -185,12 +187,12 @@ fn with_row(text: &str, name: &str, row: &str) -> Option<String> {
     Some(format!("{before}{BEGIN}\n{}\n{END}{after}", lines.join("\n")))
 }
 
-/// With debug assertions off, as databases run.
+/// Runs the tests with debug assertions off, as databases run.
 fn optimised_tests() -> Outcome {
     test_run::test_on_fresh_seeds(&["--release".to_owned()])
 }
 
-/// Ten times what a plain run of the tests has of what there usually is little of.
+/// Runs ten times of the tests that a plain run has few of.
 fn limits() -> Outcome {
     shell::run(
         dbtest("limits::")
@@ -199,7 +201,7 @@ fn limits() -> Outcome {
     )
 }
 
-/// Each of the eight bits of every byte.
+/// Flips each of the eight bits of every byte.
 fn every_bit() -> Outcome {
     shell::run(dbtest("bit_flips::").env("ESKER_ALL_BITS", "1"))
 }
@@ -218,7 +220,8 @@ fn dbtest(name: &str) -> std::process::Command {
     command
 }
 
-/// RocksDB itself, which `bench-compare` links, over the same plans, and in turns with Esker over one directory.
+/// Runs RocksDB itself, which `bench-compare` links, over the same plans, and in turns with Esker over one
+/// directory.
 fn judges() -> Outcome {
     let mut command = shell::cargo();
     command.args(["test", "--release", "--package", "bench-compare"]);
@@ -230,7 +233,7 @@ fn judges() -> Outcome {
     )
 }
 
-/// Crates that model-check their concurrency under `cfg(loom)`.
+/// The crates that model-check their concurrency under `cfg(loom)`.
 const LOOM_CRATES: &[&str] = &["esker-memtable", "esker-cache", "esker"];
 
 fn loom() -> Outcome {

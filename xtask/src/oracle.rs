@@ -5,17 +5,17 @@ use std::process::Command;
 
 use crate::shell::{self, Outcome};
 
-/// Where the wheel's virtual environment lies, from the root. `testkit::oracle` looks there too.
+/// The directory of the wheel's virtual environment, from the root. `testkit::oracle` looks there too.
 const VENV: &str = "target/oracle";
 
-/// What the tests need to find in their environment.
+/// The tools that the tests use.
 pub struct Oracle {
     python: Option<PathBuf>,
-    /// What could not be installed, each with its reason.
+    /// The tools that could not be installed, each with the reason.
     pub missing: Vec<String>,
 }
 
-/// Installs what is missing, as far as this machine lets us, and says what stays missing.
+/// Installs missing tools, if this machine allows it, and reports the ones that stay missing.
 pub fn set_up() -> Oracle {
     let mut missing = Vec::new();
     if let Err(reason) = rocksdb_tools() {
@@ -32,7 +32,7 @@ pub fn set_up() -> Oracle {
 }
 
 impl Oracle {
-    /// Puts it into the environment of a test run. On CI nothing may be skipped.
+    /// Adds the tools to the environment of a test run. On CI nothing may be skipped.
     pub fn apply(&self, command: &mut Command) {
         if let Some(python) = &self.python {
             command.env("ESKER_ROCKSDICT_PYTHON", python);

@@ -1,4 +1,4 @@
-//! `--part K/N`: a share of what takes long.
+//! `--part K/N`: a share of a long check.
 
 use std::ops::Range;
 
@@ -21,7 +21,7 @@ impl Part {
         Some(Part { number, count })
     }
 
-    /// From `K/N`.
+    /// Parses `K/N`.
     pub fn parse(text: &str) -> Result<Part, String> {
         let parts = text.split_once('/');
         parts
@@ -39,7 +39,7 @@ impl Part {
         Ok((Part::parse(text)?, rest))
     }
 
-    /// Which of `all` things, in their order, belong to it.
+    /// The share of `all` things that is in this part, in their order.
     pub fn of(self, all: usize) -> Range<usize> {
         all * (self.number - 1) / self.count..all * self.number / self.count
     }

@@ -1,10 +1,11 @@
-//! `published`: the tables of the documents Esker started from, run again. The tables are `bench-compare`'s, which links RocksDB.
+//! `published`: the tables of the documents Esker started from, run again. The tables are in `bench-compare`,
+//! which links RocksDB.
 
 use crate::peer;
 use crate::shell::{self, Outcome};
 
-/// Builds both programs and runs the tables; `args` are those of `bench-compare published`. Without `--peer` the other program is
-/// what `cargo xtask peer` has built, or RocksDB's db_bench on the search path.
+/// Builds both programs and runs the tables; `args` are those of `bench-compare published`. Without `--peer`
+/// the other program is the one that `cargo xtask peer` has built, or RocksDB's db_bench on the search path.
 pub fn run(args: &[String]) -> Outcome {
     let mut args = args.to_vec();
     let has_peer = args.iter().any(|arg| arg.starts_with("--peer"));

@@ -1,4 +1,5 @@
-//! `python`: the wheel of `bindings/python` built and installed into a fresh virtual environment, its tests, and its stubs compared with it.
+//! `python`: builds the wheel of `bindings/python`, installs it into a fresh virtual environment, runs its
+//! tests, and compares its stubs with it.
 
 pub mod judge;
 pub mod options;
@@ -9,17 +10,17 @@ use std::path::{Path, PathBuf};
 
 use crate::shell::{self, Outcome};
 
-/// Where the virtual environment and the wheel lie, from the root.
+/// The directory of the virtual environment and the wheel, from the root.
 const PLACE: &str = "target/python";
 
-/// The oldest Python that the package is for.
+/// The oldest Python that the package supports.
 const OLDEST: &str = "import sys, ensurepip, venv; sys.exit(sys.version_info < (3, 11))";
 
-/// Packages of the tests.
+/// The packages that the tests need.
 const TEST_PACKAGES: &[&str] = &["maturin", "pytest", "hypothesis", "pyarrow", "rocksdict", "mypy"];
 
-/// Builds the wheel and runs every test of the package; `args` go to pytest, or begin with another thing to do. A machine without Python skips it
-/// by name, CI does not.
+/// Builds the wheel and runs every test of the package; `args` go to pytest, or begin with another verb. A
+/// machine without Python skips it by name, CI does not.
 pub fn run(args: &[String]) -> Outcome {
     let Some(environment) = Environment::set_up()? else {
         eprintln!("skipped: the Python package needs Python 3.11 or later with venv");
@@ -59,7 +60,7 @@ pub fn nightly() -> Outcome {
     notebook(&environment)
 }
 
-/// Speed beside rocksdict and plyvel; `args` go to the script.
+/// Compares its speed with rocksdict and plyvel; `args` go to the script.
 fn bench(environment: &Environment, args: &[String]) -> Outcome {
     environment.install(&["plyvel"])?;
     environment.install_wheel(&["--release"])?;
@@ -67,7 +68,7 @@ fn bench(environment: &Environment, args: &[String]) -> Outcome {
     shell::run(environment.python().arg(script).args(args))
 }
 
-/// Executes the notebooks, each in a directory of its own, and fails where a cell does.
+/// Executes the notebooks, each in a directory of its own, and fails if a cell fails.
 fn notebook(environment: &Environment) -> Outcome {
     environment.install(&["nbconvert", "ipykernel", "matplotlib"])?;
     environment.install_wheel(&["--profile", "dev"])?;
@@ -83,7 +84,7 @@ pub struct Environment {
 }
 
 impl Environment {
-    /// Makes it, and installs what is missing. `None` where there is no Python that can.
+    /// Creates it, and installs the missing packages. `None` if no Python can.
     pub fn set_up() -> Result<Option<Environment>, String> {
         let Some(system) = shell::which("python3") else {
             return Ok(None);
@@ -101,19 +102,19 @@ impl Environment {
         Ok(Some(environment))
     }
 
-    /// The same with the package in it.
+    /// The virtual environment with the package in it.
     pub fn with_wheel() -> Result<Environment, String> {
         let environment = Environment::set_up()?.ok_or("no Python 3.11 with venv")?;
         environment.install_wheel(&["--profile", "dev"])?;
         Ok(environment)
     }
 
-    /// Its interpreter.
+    /// The interpreter of the environment.
     pub fn python(&self) -> std::process::Command {
         shell::command(self.dir.join("bin/python"))
     }
 
-    /// The search path with its programs first, among which maturin looks for Zig.
+    /// The search path with the programs of the environment first; maturin looks there for Zig.
     fn path(&self) -> Result<OsString, String> {
         let others = std::env::var_os("PATH").unwrap_or_default();
         let places = [self.dir.join("bin")]
@@ -136,7 +137,7 @@ impl Environment {
         shell::succeeds(self.python().args(["-m", "pip", "show", "--quiet", package]))
     }
 
-    /// Builds the wheel with these arguments of maturin, and installs it in the place of any other.
+    /// Builds the wheel with these arguments for maturin, and installs it, replacing any other.
     pub fn install_wheel(&self, args: &[&str]) -> Outcome {
         let wheel = self.build_wheel(args)?;
         let pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
@@ -144,7 +145,7 @@ impl Environment {
         shell::run(self.python().args(pip).args(again).arg(wheel))
     }
 
-    /// Builds the wheel with these arguments of maturin, and says where it is.
+    /// Builds the wheel with these arguments for maturin, and returns its path.
     fn build_wheel(&self, args: &[&str]) -> Result<PathBuf, String> {
         let wheels = shell::root().join(PLACE).join("wheels");
         // There is none before the first build.
@@ -160,7 +161,7 @@ impl Environment {
     }
 }
 
-/// The one wheel in `dir`.
+/// The only wheel in `dir`.
 fn the_wheel(dir: &Path) -> Result<PathBuf, String> {
     let entries = std::fs::read_dir(dir).map_err(|error| format!("{}: {error}", dir.display()))?;
     let mut wheels = entries

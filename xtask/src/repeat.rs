@@ -1,8 +1,9 @@
-//! `repeat`: every test many times, to find those that fail by chance.
+//! `repeat`: runs every test many times, to find those that fail by chance.
 //!
-//! Tests run in rounds. In a round each test runs once, in an order drawn for that round, in a process of its own and on a fresh seed, three
-//! at a time on two processors. Tests that take a CPU second take part in the first rounds alone. What has run is then no more
-//! than a number of rounds and a place in the next one, which the committed page keeps: the verb goes on there.
+//! Tests run in rounds. In a round each test runs once, in an order that is drawn for that round, in a
+//! process of its own and on a fresh seed, three at a time on two processors. Tests that take a CPU second
+//! take part only in the first rounds. So the progress is a number of rounds and a place in the next one,
+//! which the committed page has: the verb continues there.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -18,25 +19,25 @@ mod page;
 
 use page::Page;
 
-/// Rounds of tests that take less than a CPU second.
+/// The rounds of tests that take less than a CPU second.
 const ROUNDS: u64 = 200;
 
-/// Rounds of the others.
+/// The rounds of the other tests.
 const ROUNDS_OF_SLOW: u64 = 20;
 
-/// A test is slow from this CPU time on.
+/// The CPU time from which on a test is slow.
 const SLOW: Duration = Duration::from_secs(1);
 
-/// Tests at a time.
+/// The number of tests at a time.
 const AT_ONCE: usize = 3;
 
-/// Processors they share.
+/// The number of processors that they share.
 const PROCESSORS: &str = "0,1";
 
-/// Seconds after which a test hangs.
+/// The time limit of a test in seconds.
 const HANGS_AFTER: &str = "1800";
 
-/// How often the page is written.
+/// The interval at which the page is written.
 const NOTE_EVERY: Duration = Duration::from_secs(60);
 
 /// A binary of tests.
@@ -56,7 +57,7 @@ struct Test {
     name: String,
 }
 
-/// Runs what is left, for as long as `words` say.
+/// Runs the remaining tests, for the time in `words`.
 pub fn run(words: &[&str]) -> Outcome {
     let minutes = match words {
         [] => None,
@@ -85,7 +86,7 @@ pub fn run(words: &[&str]) -> Outcome {
     }
 }
 
-/// Runs the rest of a round, or as much of it as there is time for.
+/// Runs the rest of a round, or the part of it that there is time for.
 fn one_round(
     page: &mut Page,
     path: &Path,
@@ -101,7 +102,7 @@ fn one_round(
     let left = &order[page.done.min(order.len())..];
     eprintln!("round {} of {ROUNDS}: {} tests", page.round + 1, left.len());
     let next = AtomicUsize::new(0);
-    // The runs that have ended; those behind one that has not do not count yet.
+    // The runs that have ended; those after an unfinished one do not count yet.
     let state = Mutex::new((vec![false; left.len()], Instant::now(), Outcome::Ok(()), page));
     let environment = oracle::set_up();
     std::thread::scope(|scope| {
@@ -137,7 +138,7 @@ fn one_round(
 /// The outcome of a run.
 struct Ran {
     cpu: Duration,
-    /// The seed and the last words of a test that failed.
+    /// The seed and the last lines of a failed test.
     failure: Option<String>,
 }
 
@@ -161,17 +162,17 @@ impl Ran {
     }
 }
 
-/// How the line begins in which the shell says what a command took.
+/// The prefix of the line in which the shell reports the time of a command.
 const CPU: &str = "cpu time: ";
 
-/// User and system time of `cpu time: 0.25 0.01`, in seconds.
+/// The user and system time of `cpu time: 0.25 0.01`, in seconds.
 fn cpu_time(line: &str) -> Option<Duration> {
     let (user, system) = line.strip_prefix(CPU)?.split_once(' ')?;
     let seconds = user.parse::<f64>().ok()? + system.parse::<f64>().ok()?;
     Some(Duration::from_secs_f64(seconds))
 }
 
-/// The seed that a failed test has printed, and where it panicked.
+/// The seed that a failed test has printed, and the place of its panic.
 fn why(status: &str, said: &str) -> String {
     let seed = said.split_once("ESKER_SEED=").map(|(_, rest)| {
         &rest[..rest
@@ -205,7 +206,7 @@ fn command(binary: &Binary, test: &str) -> Command {
     command
 }
 
-/// An order that the round decides.
+/// The order that follows from the round.
 fn shuffle<T>(all: &mut [T], round: u64) {
     // SplitMix64.
     let mut state = round.wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -220,7 +221,7 @@ fn shuffle<T>(all: &mut [T], round: u64) {
     }
 }
 
-/// Builds all binaries of tests.
+/// Builds all test binaries.
 fn build() -> Result<Vec<Binary>, String> {
     let mut command = shell::cargo();
     command.args(["test", "--quiet", "--no-run", "--message-format=json"]);
@@ -235,14 +236,14 @@ fn build() -> Result<Vec<Binary>, String> {
     Ok(binaries.into_iter().map(binary).collect())
 }
 
-/// Name, executable and directory of the binary that a message of cargo's is about, if it has tests.
+/// The name, executable and directory of the binary that a message of cargo concerns, if it has tests.
 fn binary_of(message: &str) -> Option<(String, PathBuf, PathBuf)> {
     let text = |name: &str| {
         let (_, rest) = message.split_once(&format!("\"{name}\":\""))?;
         rest.split_once('"').map(|(text, _)| text)
     };
     let executable = PathBuf::from(text("executable")?);
-    // That of the profile: a target has a field of that name, too, before it.
+    // The field of the profile: the target has a field of that name too, before it.
     let (_, profile) = message.split_once("\"profile\":{")?;
     if !profile.split_once('}')?.0.contains("\"test\":true") {
         return None;
@@ -334,7 +335,7 @@ mod tests {
                 dir: std::env::temp_dir(),
                 name: "a b".into(),
             };
-            // `sh --exact` is no shell's: the script takes its place.
+            // `sh --exact` is no shell's: the script replaces it.
             let mut command = command(&binary, "");
             let kept: Vec<_> = command.get_args().take(3).map(ToOwned::to_owned).collect();
             command = Command::new("bash");

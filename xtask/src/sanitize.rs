@@ -1,21 +1,21 @@
-//! `sanitize` and `valgrind`: unsafe code and everything above it under tools that watch memory and threads.
+//! `sanitize` and `valgrind`: unsafe code and everything above it under tools that check memory and threads.
 
 use std::path::PathBuf;
 
 use crate::fuzz;
 use crate::shell::{self, Outcome};
 
-/// Crates with unsafe code.
+/// The crates with unsafe code.
 const UNSAFE_CRATES: &[&str] = &["esker-memtable", "esker-cache", "esker-sst", "esker-vfs"];
 
-/// Seconds of the stress run under a sanitizer.
+/// The time in seconds of the stress run under a sanitizer.
 const STRESS_SECONDS: u64 = 120;
 
-/// The sanitizers there are, as `-Zsanitizer` calls them.
+/// The sanitizers, by their names in `-Zsanitizer`.
 pub const SANITIZERS: &[&str] = &["address", "leak", "thread"];
 
-/// The unit tests of the crates with unsafe code, then db_stress over drawn options, on disk and dying in memory, under
-/// `sanitizer`.
+/// Runs the unit tests of the crates with unsafe code, then db_stress with drawn options, on disk and in
+/// memory, under `sanitizer`.
 pub fn run(sanitizer: &str, seconds: Option<u64>) -> Outcome {
     if !SANITIZERS.contains(&sanitizer) {
         return Err(format!(
@@ -30,7 +30,7 @@ pub fn run(sanitizer: &str, seconds: Option<u64>) -> Outcome {
     stress(sanitizer, seconds.unwrap_or(STRESS_SECONDS))
 }
 
-/// The unit tests alone.
+/// Runs the unit tests alone.
 pub fn tests(sanitizer: &str) -> Outcome {
     let mut command = cargo(sanitizer, "test");
     command.arg("--tests");
@@ -62,7 +62,8 @@ fn cargo(sanitizer: &str, verb: &str) -> std::process::Command {
     let mut command = fuzz::nightly_cargo();
     command.args([verb, "--target", fuzz::TARGET]);
     if sanitizer == "thread" {
-        // Every access must be seen, those of the standard library too. Its source is the component rust-src.
+        // Every access must be instrumented, also those of the standard library. Its source is the component
+        // rust-src.
         command.arg("-Zbuild-std");
     }
     command
@@ -80,8 +81,8 @@ fn have_clang() -> bool {
 fn environment<'a>(sanitizer: &str, command: &'a mut std::process::Command) -> &'a mut std::process::Command {
     match sanitizer {
         "address" => {
-            // The C of libraries is watched, too. What GCC notes of stacks and what LLVM's runtime makes of it do not agree: zstd is found
-            // guilty of reading a variable after its scope.
+            // The C code of libraries is checked too. GCC's marks of stacks and LLVM's runtime do not agree:
+            // zstd is reported for a use after scope.
             if have_clang() {
                 command.env("CC", "clang");
             }
@@ -92,11 +93,11 @@ fn environment<'a>(sanitizer: &str, command: &'a mut std::process::Command) -> &
     }
 }
 
-/// Unit tests that memcheck would take many minutes for, thirty times slower than the processor as it is: those that try blocks of
-/// every shape. The address sanitizer watches them, too.
+/// Unit tests that would take memcheck many minutes, because it is thirty times slower than the processor:
+/// those that try blocks of every shape. The address sanitizer runs them too.
 const TOO_SLOW: &[&str] = &["cursors_and_lookups_agree_with_a_sorted_vector"];
 
-/// The unit tests of the crates with unsafe code under memcheck.
+/// Runs the unit tests of the crates with unsafe code under memcheck.
 pub fn valgrind() -> Outcome {
     if shell::which("valgrind").is_none() {
         return Err("valgrind is not installed: apt-get install valgrind".into());
@@ -107,7 +108,7 @@ pub fn valgrind() -> Outcome {
         for name in TOO_SLOW {
             command.args(["--skip", name]);
         }
-        // A block that is merely still reachable when a test's process ends is no leak.
+        // A block that is still reachable when a test's process ends is no leak.
         let runner = "valgrind --quiet --error-exitcode=9 --leak-check=full --errors-for-leak-kinds=definite --show-leak-kinds=definite";
         shell::run(command.env("CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER", runner))?;
     }

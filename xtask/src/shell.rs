@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// What a verb ends with: the message of the first thing that failed.
+/// The outcome of a verb: the message of the first failure.
 pub type Outcome = Result<(), String>;
 
 /// The root of the workspace.
@@ -15,7 +15,7 @@ pub fn root() -> PathBuf {
         .to_path_buf()
 }
 
-/// Where Cargo builds.
+/// The directory of Cargo's builds.
 pub fn target() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
 }
@@ -27,12 +27,12 @@ pub fn command(program: impl AsRef<OsStr>) -> Command {
     command
 }
 
-/// Cargo, the one that runs us.
+/// The Cargo that runs this program.
 pub fn cargo() -> Command {
     command(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
 }
 
-/// The command as one would type it.
+/// The command as a user would type it.
 pub fn line(command: &Command) -> String {
     let program = Path::new(command.get_program())
         .file_name()
@@ -44,7 +44,7 @@ pub fn line(command: &Command) -> String {
         .join(" ")
 }
 
-/// Says what runs, runs it with our own output, fails when it does.
+/// Prints the command, runs it with our own output, and fails if it fails.
 pub fn run(command: &mut Command) -> Outcome {
     let text = line(command);
     eprintln!("+ {text}");
@@ -70,7 +70,7 @@ pub fn output(command: &mut Command) -> Result<String, String> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// True when the command runs and succeeds; it says nothing.
+/// True if the command runs and succeeds; its output is dropped.
 pub fn succeeds(command: &mut Command) -> bool {
     command
         .stdout(Stdio::null())
@@ -86,7 +86,7 @@ pub fn which(tool: &str) -> Option<PathBuf> {
         .find(|path| path.is_file())
 }
 
-/// True when the environment says that a machine, not a person, is running this.
+/// True if the environment says that this is a CI run.
 pub fn on_ci() -> bool {
     std::env::var("CI").is_ok_and(|value| !value.is_empty() && value != "false" && value != "0")
 }

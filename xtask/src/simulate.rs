@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use crate::shell::{self, Outcome};
 
-/// Replays the histories that once failed, then runs fresh ones, with `args` for the program in tools/simulate.
+/// Replays the histories that once failed, then runs fresh ones, with `args` for the program in
+/// tools/simulate.
 pub fn run(args: &[String]) -> Outcome {
     replay()?;
     shell::run(program().args(args))
@@ -31,7 +32,7 @@ pub fn program() -> std::process::Command {
     simulated(&["run", "--quiet", "--release", "--package", "simulate", "--"])
 }
 
-/// Cargo, for a build of its own in which a seed decides about threads.
+/// Cargo, for a separate build in which a seed decides about threads.
 fn simulated(args: &[&str]) -> std::process::Command {
     let target =
         std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| shell::root().join("target"), PathBuf::from);

@@ -1,7 +1,8 @@
-//! `soak`: everything that looks for lost rows at random, on fresh seeds, for as long as it is given.
+//! `soak`: everything that looks for lost rows at random, on fresh seeds, for a given time.
 //!
-//! Each part prints what it did in lines that begin with `record:` (`testkit::record`); they are added up, printed at the end, and
-//! appended to a file where one is named, from which `--table` makes the table of `docs/lab/soak.md`.
+//! Each part prints its counts in lines that begin with `record:` (`testkit::record`). They are added up,
+//! printed at the end, and appended to a file if one is named, from which `--table` makes the table of
+//! `docs/lab/soak.md`.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
@@ -13,13 +14,13 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use crate::shell::{self, Outcome};
 use crate::{fuzz, simulate};
 
-/// Seconds of a turn of all parts, at most: each finds something else the next time.
+/// The maximum time in seconds of a turn of all parts: the next turn finds something else.
 const TURN: u64 = 600;
 
-/// Longer runs are worth an optimised build; in shorter ones the tests' builds, with their debug assertions, are at hand.
+/// Longer runs are worth an optimised build; shorter ones use the tests' builds, with their debug assertions.
 const OPTIMISED_FROM: u64 = 3600;
 
-/// What `soak` is told.
+/// The arguments of `soak`.
 #[derive(Debug, PartialEq)]
 pub struct Arguments {
     seconds: u64,
@@ -27,7 +28,7 @@ pub struct Arguments {
 }
 
 impl Arguments {
-    /// From `--hours H`, `--minutes N` and `--record FILE`; an hour if nothing is said.
+    /// Parses `--hours H`, `--minutes N` and `--record FILE`; the default is an hour.
     pub fn parse(words: &[&str]) -> Result<Arguments, String> {
         let mut arguments = Arguments {
             seconds: 3600,
@@ -45,7 +46,7 @@ impl Arguments {
     }
 }
 
-/// A number of `unit`s, of which there may be a fraction, in seconds.
+/// A number of `unit`s, with a fraction, in seconds.
 fn time(text: &str, unit: f64) -> Result<u64, String> {
     let parsed: Option<f64> = text.parse().ok().filter(|number| (0.0..1e6).contains(number));
     parsed
@@ -53,15 +54,15 @@ fn time(text: &str, unit: f64) -> Result<u64, String> {
         .ok_or_else(|| format!("{text} is not a time"))
 }
 
-/// Counts by part and name.
+/// The counts by part and name.
 #[derive(Debug, Default, PartialEq)]
 struct Totals(BTreeMap<String, BTreeMap<String, u64>>);
 
-/// How a line begins that tells what a part did.
+/// The prefix of a line with the counts of a part.
 const RECORD: &str = "record: ";
 
 impl Totals {
-    /// Adds what `part=NAME count=N …` says.
+    /// Adds the counts of `part=NAME count=N …`.
     fn add(&mut self, counts: &str) {
         let mut pairs = counts.split_whitespace().filter_map(|pair| pair.split_once('='));
         let Some(("part", part)) = pairs.next() else {
@@ -73,7 +74,7 @@ impl Totals {
         }
     }
 
-    /// One line a part, as it is appended to a file.
+    /// One line for each part, in the form of the file.
     fn lines(&self) -> String {
         let line = |(part, counts): (&String, &BTreeMap<String, u64>)| {
             let counts: Vec<String> = counts
@@ -90,7 +91,7 @@ impl Totals {
         self.0.values().filter_map(|counts| counts.get(name)).sum()
     }
 
-    /// The lines of `docs/lab/soak.md`: each part, and what the whole comes to.
+    /// The lines of `docs/lab/soak.md`: each part, and the sums.
     fn table(&self) -> String {
         let mut text = "| part | counts |\n|---|---|\n".to_owned();
         for (part, counts) in &self.0 {
@@ -125,7 +126,7 @@ impl Totals {
     }
 }
 
-/// With commas between thousands.
+/// The number with commas between thousands.
 fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let groups: Vec<&str> = digits
@@ -137,7 +138,7 @@ fn grouped(number: u64) -> String {
     groups.join(",")
 }
 
-/// Prints the table of all that `files` say.
+/// Prints the table of all `files`.
 pub fn table(files: &[&str]) -> Outcome {
     let mut totals = Totals::default();
     for file in files {
@@ -150,7 +151,8 @@ pub fn table(files: &[&str]) -> Outcome {
     Ok(())
 }
 
-/// Builds, then turn after turn of all parts. The first failure ends it; each part prints the seed that brings it back.
+/// Builds, then runs turn after turn of all parts. The first failure ends it; each part prints the seed that
+/// repeats its failure.
 pub fn run(arguments: &Arguments) -> Outcome {
     let mut soak = Soak {
         profile: (arguments.seconds >= OPTIMISED_FROM).then_some("--release"),
@@ -194,7 +196,7 @@ fn append(path: &Path, seconds: u64, good: bool, totals: &Totals) -> Outcome {
 }
 
 struct Soak {
-    /// How cargo is told of an optimised build.
+    /// Cargo's argument for an optimised build.
     profile: Option<&'static str>,
     totals: Mutex<Totals>,
 }
@@ -206,26 +208,26 @@ impl Soak {
         command
     }
 
-    /// What takes no part's time.
+    /// Work that counts for no part's time.
     fn build(&self) -> Outcome {
         shell::run(self.cargo("build").args(["--package", "db_stress", "--bins"]))?;
         shell::run(
             self.cargo("test")
                 .args(["--package", "esker-dbtest", "--test", "it", "--no-run"]),
         )?;
-        // Before anything new is looked for: what once failed, under the very schedules.
+        // Before anything new: the failures of the past, under their exact schedules.
         simulate::replay()?;
         shell::run(simulate::program().arg("--histories=1").stdout(Stdio::null()))?;
         fuzz::build_for_quick()
     }
 
-    /// Every part once, in `seconds` together.
+    /// Runs every part once, in `seconds` together.
     fn turn(&self, seconds: u64) -> Outcome {
         let share = |hundredths: u64| (seconds * hundredths / 100).max(1);
         self.crashtest(share(20), &["--interval=2"])?;
         self.crashtest(share(15), &["--simulate"])?;
         self.crashtest(share(15), &["--kill=false"])?;
-        // Tests are given counts: about as many histories and plans as that time has room for.
+        // Tests get counts: about as many histories and plans as fit that time.
         let histories = (share(10) * 2).to_string();
         self.run(self.dbtest("model::").env("ESKER_MODEL_HISTORIES", histories))?;
         let plans = share(10).to_string();
@@ -262,7 +264,7 @@ impl Soak {
         Ok(())
     }
 
-    /// Runs a part and adds up what it says it did. What it prints goes to standard error.
+    /// Runs a part and adds up its counts. Its output goes to standard error.
     fn run(&self, command: &mut Command) -> Outcome {
         let text = shell::line(command);
         eprintln!("+ {text}");
@@ -278,7 +280,7 @@ impl Soak {
                 scope.spawn(move || {
                     for line in BufReader::new(stream).lines().map_while(Result::ok) {
                         match line.strip_prefix(RECORD) {
-                            // Its readers find the sum at the end.
+                            // The last line of the output is the sum, for its readers.
                             Some(counts) => drop(self.add(counts)),
                             None => eprintln!("{line}"),
                         }

@@ -12,10 +12,11 @@ use std::time::{Duration, Instant};
 use crate::oracle;
 use crate::shell::{self, Outcome};
 
-/// A test binary that prints nothing for so long hangs: libtest tells each test that ends, and each that takes a minute.
+/// The time without output after which a test binary hangs: libtest reports each test that ends, and each
+/// that takes a minute.
 const SILENCE: Duration = Duration::from_secs(300);
 
-/// What libtest's closing lines add up to.
+/// The sum of libtest's closing lines.
 #[derive(Debug, Default, PartialEq)]
 struct Totals {
     passed: u64,
@@ -49,17 +50,19 @@ impl Totals {
     }
 }
 
-/// Cargo says so of a test binary that a signal ended. One whose tests failed has told of them itself.
+/// Cargo's line about a test binary that a signal ended. A binary whose tests failed has reported them
+/// itself.
 const DIED: &str = "process didn't exit successfully";
 
-/// Whoever listens does nothing that panics.
+/// The message of locks that are never poisoned: their holders do not panic.
 const LISTENING: &str = "a listener that goes on";
 
-/// The last lines of all that is said. A test binary that dies has no closing lines, and what it said lies far above those of the others.
+/// The last lines of the output. A test binary that dies has no closing lines, and its output is far above
+/// that of the others.
 #[derive(Default)]
 struct LastWords {
     recent: VecDeque<String>,
-    /// Those before each death.
+    /// The last lines before each death.
     of_the_dead: Vec<String>,
 }
 
@@ -78,7 +81,7 @@ impl LastWords {
     }
 }
 
-/// Hears and passes on what is said to `to`, until nobody is left to say more.
+/// Reads lines, records them, and writes them to `to`, until the last writer is gone.
 fn hear(from: impl Read, mut to: impl Write, words: &Mutex<LastWords>) -> std::io::Result<()> {
     for line in BufReader::new(from).split(b'\n') {
         let line = String::from_utf8_lossy(&line?).into_owned();
@@ -88,14 +91,14 @@ fn hear(from: impl Read, mut to: impl Write, words: &Mutex<LastWords>) -> std::i
     Ok(())
 }
 
-/// Names the file in which tests collect what they skip: `testkit::skip`.
+/// The environment variable of the file in which tests record their skips: `testkit::skip`.
 const SKIPPED: &str = "ESKER_SKIPPED";
 
-/// That file.
+/// The file of skips.
 struct Skipped(PathBuf);
 
 impl Skipped {
-    /// Empty, under a name that no other run has.
+    /// Creates it empty, under a name that no other run has.
     fn begin() -> Result<Skipped, String> {
         let path = std::env::temp_dir().join(format!("esker-skipped-{}", std::process::id()));
         std::fs::write(&path, "").map_err(|error| format!("{}: {error}", path.display()))?;
@@ -110,7 +113,7 @@ impl Skipped {
     }
 }
 
-/// The lines of the summary that name what was skipped, each test once for each thing it lacks.
+/// The lines of the summary that name skipped tests, each test once for each missing thing.
 fn summary_of_skipped(collected: &str) -> Vec<String> {
     let needs: BTreeSet<(&str, &str)> = collected
         .lines()
@@ -120,16 +123,16 @@ fn summary_of_skipped(collected: &str) -> Vec<String> {
     needs.iter().map(line).collect()
 }
 
-/// Runs every test of the default members, doc tests included, and where nothing else is asked for each microbenchmark
-/// once. `args` go to `cargo test` as they are.
+/// Runs every test of the default members, with doc tests, and without `args` each microbenchmark once.
+/// `args` go to `cargo test` unchanged.
 ///
-/// Standard output is cargo's and nothing else, so that it ends in the test runner's own closing lines; what we have to
-/// say goes to standard error.
+/// Standard output has only cargo's output, so that it ends with the test runner's closing lines; all other
+/// lines go to standard error.
 pub fn test(args: &[String]) -> Outcome {
     run(args, false)
 }
 
-/// The same, with other seeds in each run.
+/// Runs the tests with other seeds in each run.
 pub fn test_on_fresh_seeds(args: &[String]) -> Outcome {
     run(args, true)
 }
@@ -146,13 +149,13 @@ fn run(args: &[String], fresh_seeds: bool) -> Outcome {
         eprintln!("warning: tests that ask real RocksDB are skipped");
     }
 
-    // Before the tests, whose closing lines are to be the last.
+    // Before the tests, whose closing lines must be the last.
     let benched = if args.is_empty() {
         microbenchmarks().and_then(|()| examples())
     } else {
         Ok(())
     };
-    // First all is built, in silence; what is silent after that hangs.
+    // First everything is built, in silence; silence after that is a hang.
     if !args.iter().any(|arg| arg == "--no-run") {
         let args = args.iter().take_while(|arg| *arg != "--");
         shell::run(shell::cargo().args(["test", "--quiet", "--no-run"]).args(args))?;
@@ -179,7 +182,8 @@ fn run(args: &[String], fresh_seeds: bool) -> Outcome {
     let hearing = thread::spawn(move || hear(errors, std::io::stderr(), &heard));
     let totals = pass_on(output, &mut child, &words).map_err(|error| format!("{text}: {error}"))?;
     let status = child.wait().map_err(|error| format!("{text}: {error}"))?;
-    // What cargo said last is on its way. The end is not waited for: a process that a dead test left behind may hold the pipe for ever.
+    // Cargo's last lines are on their way. The end of the pipe is not awaited: a process that a dead test
+    // left behind may hold it open indefinitely.
     let patience = Instant::now() + Duration::from_secs(1);
     while !hearing.is_finished() && Instant::now() < patience {
         thread::sleep(Duration::from_millis(10));
@@ -210,7 +214,7 @@ fn run(args: &[String], fresh_seeds: bool) -> Outcome {
     }
 }
 
-/// Prints what the tests print, and kills a test binary that hangs: the others are run all the same.
+/// Prints the output of the tests, and kills a test binary that hangs: the others run all the same.
 fn pass_on(output: ChildStdout, cargo: &mut Child, words: &Mutex<LastWords>) -> std::io::Result<Totals> {
     let (send, lines) = mpsc::channel();
     let reader = thread::spawn(move || {
@@ -240,16 +244,17 @@ fn pass_on(output: ChildStdout, cargo: &mut Child, words: &Mutex<LastWords>) -> 
             Err(RecvTimeoutError::Disconnected) => break,
         }
     }
-    // It sends nothing any more, so it has ended.
+    // The sender is gone, so the thread has ended.
     drop(reader.join());
     Ok(totals)
 }
 
-/// Each operation of each microbenchmark once, with tiny inputs and unmeasured, so that none can rot. They are built as the
-/// tests are, so little is left to build. What they print goes to standard error.
+/// Runs each operation of each microbenchmark once, with tiny inputs and without measurement, so that each
+/// stays executable. They are built like the tests, so little is left to build. Their output goes to standard
+/// error.
 fn microbenchmarks() -> Outcome {
     let mut command = shell::cargo();
-    // Without the `--bench` that `cargo bench` passes on to it, Divan runs everything once.
+    // Without the `--bench` that `cargo bench` passes, Divan runs everything once.
     command.args(["test", "--no-fail-fast", "--bench", "*"]);
     shell::run(command.stdout(std::io::stderr()))
 }

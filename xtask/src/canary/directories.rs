@@ -1,4 +1,4 @@
-//! Bugs of directories of WALs, missing WALs, torn MANIFESTs and repair's families.
+//! Bugs of WAL directories, missing WALs, torn MANIFESTs and the families of a repair.
 
 use super::Canary;
 use super::Catcher::Tests;

@@ -1,4 +1,5 @@
-//! Bugs of background work: which families are flushed together, where files go, who works on them, when they are deleted.
+//! Bugs of background work: the families that are flushed together, the directories of files, the threads,
+//! and the deletion of files.
 
 use super::Canary;
 use super::Catcher::Tests;

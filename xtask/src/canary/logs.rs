@@ -1,4 +1,4 @@
-//! Bugs in LOG and in the statistics, where scripts read them.
+//! Bugs in LOG and in the statistics that scripts read.
 
 use super::Canary;
 use super::Catcher::Tests;

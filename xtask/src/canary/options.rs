@@ -1,4 +1,4 @@
-//! Bugs of options and properties that do not what they say.
+//! Bugs of options and properties without their documented effect.
 
 use super::Canary;
 use super::Catcher::Tests;

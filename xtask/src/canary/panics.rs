@@ -1,4 +1,4 @@
-//! Bugs of what becomes of a panic in user code.
+//! Bugs of the handling of panics in user code.
 
 use super::Canary;
 use super::Catcher::Tests;

@@ -1,4 +1,4 @@
-//! Plants each bug in a checkout of its own, and runs what must catch it.
+//! Plants each bug in a checkout of its own, and runs the test that must find it.
 
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use super::{Canary, canaries};
 use crate::part::Part;
 use crate::shell::{self, Outcome};
 
-/// Why a canary no longer fits, if it does not.
+/// The reason why a planted bug no longer fits its file, if it does not.
 pub fn stale(canary: &Canary, root: &Path) -> Option<String> {
     match std::fs::read_to_string(root.join(canary.file)) {
         Err(error) => Some(error.to_string()),
@@ -21,8 +21,8 @@ pub fn stale(canary: &Canary, root: &Path) -> Option<String> {
     }
 }
 
-/// Plants each bug of `part` whose name has one of `words`, which commas divide, into a checkout of HEAD of its own and demands that it is
-/// caught.
+/// Plants each bug of `part` whose name has one of `words`, which are divided by commas, into a separate
+/// checkout of HEAD, and fails unless it is found.
 pub fn run(words: &str, part: Part) -> Outcome {
     let place = Place {
         checkout: shell::root().join("target/canary/checkout"),
@@ -72,7 +72,7 @@ pub fn run(words: &str, part: Part) -> Outcome {
 }
 
 impl Catcher {
-    /// Runs within which it must find a bug.
+    /// The number of runs within which it must find a bug.
     fn runs(self) -> u32 {
         match self {
             Tests(_) | Simulation(_) => 1,
@@ -86,13 +86,14 @@ impl Catcher {
 enum End {
     Passed,
     Failed,
-    /// It had not ended after the time it was given, and was killed: what a bug may do too.
+    /// It was killed because it had not ended in time, which may be an effect of the bug.
     Hung,
 }
 
-/// Runs `command`, which says nothing, for `limit` at most, and then kills it with all it has started.
+/// Runs `command` without its output for at most `limit`, and then kills it with all processes that it has
+/// started.
 fn run_within(command: &mut Command, limit: Duration) -> End {
-    // A group of its own: cargo does not pass on to tests what is sent to cargo.
+    // A process group of its own: cargo does not forward signals to tests.
     let child = command
         .stdout(Stdio::null())
         .stderr(Stdio::null())
@@ -117,18 +118,18 @@ fn run_within(command: &mut Command, limit: Duration) -> End {
     }
 }
 
-/// How often a run is looked at.
+/// The interval at which a run is checked.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// What a run may take where it has not been seen yet how long it takes.
+/// The time limit of a run whose normal time is unknown.
 const FIRST_RUN: Duration = Duration::from_secs(1800);
 
-/// What a run with a bug in it may take, of a catcher that has `taken` so long without: more than any machine varies by.
+/// The time limit of a run with a bug, if one without took `taken`: more than any machine varies by.
 fn limit(taken: Duration) -> Duration {
     taken * 10 + Duration::from_secs(60)
 }
 
-/// Where bugs are planted.
+/// The checkout in which bugs are planted.
 struct Place {
     checkout: PathBuf,
     build: PathBuf,
@@ -154,7 +155,7 @@ impl Place {
         }
     }
 
-    /// Cargo for the program whose threads a seed decides about.
+    /// Cargo for the program in which a seed decides about threads.
     fn simulated(&self, verb: &str) -> Command {
         let mut command = self.cargo(&[verb, "-p", "simulate"]);
         command
@@ -163,7 +164,7 @@ impl Place {
         command
     }
 
-    /// One run, of `limit` at most.
+    /// One run, limited to `limit`.
     fn run(&self, catcher: Catcher, limit: Duration) -> End {
         let program = |name: &str| {
             let mut command = Command::new(self.build.join("debug").join(name));
@@ -187,15 +188,15 @@ impl Place {
                     command.arg("--simulate");
                 }
                 let end = run_within(command.arg(format!("--dir={}", kept.display())), limit);
-                // What it keeps of a bug we planted is of no use to anybody; it may have kept nothing.
+                // The files that the run kept of a planted bug are useless; there may be none.
                 let _ = std::fs::remove_dir_all(kept);
                 end
             }
         }
     }
 
-    /// The run in which the planted bug was found, if it was, and how that run ended. `sound` holds what has passed without a bug,
-    /// and how long it took.
+    /// The run in which the planted bug was found, if it was, and how that run ended. `sound` has the tests
+    /// that have passed without a bug, and the time they took.
     fn plant(
         &self,
         canary: &Canary,
@@ -223,7 +224,7 @@ impl Place {
         let right = std::fs::read_to_string(&path).map_err(|error| error.to_string())?;
         let write = |text: &str| std::fs::write(&path, text).map_err(|error| error.to_string());
         write(&right.replace(canary.right, canary.wrong))?;
-        // A bug that does not compile would count as caught.
+        // A bug that does not compile would count as found.
         let found = if self.builds(catcher) {
             let runs = (1..=catcher.runs()).map(|run| (run, self.run(catcher, limit(taken))));
             Ok({ runs }.find(|(_, end)| *end != End::Passed))
@@ -251,7 +252,7 @@ mod tests {
         assert_eq!(run_within(&mut shell("exit 3"), long), End::Failed);
         let dir = std::env::temp_dir().join(format!("esker-canary-{}", std::process::id()));
         let script = format!("(sleep 1000; true) & echo $! > {0}; wait", dir.display());
-        // Until the script has told whom it started.
+        // Until the script has printed the process that it started.
         let mut limit = Duration::from_millis(100);
         let started = loop {
             assert_eq!(run_within(&mut shell(&script), limit), End::Hung);
@@ -261,7 +262,7 @@ mod tests {
             }
         };
         std::fs::remove_file(&dir).unwrap();
-        // Whoever has died may wait for somebody to take note of it.
+        // A process that has died may stay until its parent has waited for it.
         let stat = format!("/proc/{}/stat", started.trim());
         while std::fs::read_to_string(&stat).is_ok_and(|stat| !stat.contains(") Z ")) {
             std::thread::yield_now();

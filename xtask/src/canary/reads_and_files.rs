@@ -1,4 +1,4 @@
-//! Bugs planted in reads, the block cache, picking of compactions, and what tools make of files.
+//! Bugs planted in reads, the block cache, the picking of compactions, and the tools that read files.
 
 use super::Canary;
 use super::Catcher::Tests;

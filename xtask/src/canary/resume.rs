@@ -1,4 +1,4 @@
-//! Bugs of going on after a failure, and of stopping for good.
+//! Bugs of resuming after a failure, and of stopping for good.
 
 use super::Canary;
 use super::Catcher::Tests;

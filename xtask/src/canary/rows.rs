@@ -1,11 +1,11 @@
-//! Rows that are too large: the limit where it is checked, and what becomes of rows beyond it.
+//! Bugs of rows that are too large: the checks of the limit, and the treatment of rows beyond it.
 
 use super::Canary;
 use super::Catcher::Tests;
 
-/// Tests of a database whose limit is lowered.
+/// The tests of a database whose limit is lowered.
 const LOWERED: &[&str] = &["-p", "esker-dbtest", "--test", "it", "row_limit::"];
-/// Tests of refusals at the real limit.
+/// The tests of refusals at the real limit.
 const REAL: &[&str] = &["-p", "esker", "--test", "it", "row_limit::"];
 
 pub(super) const CANARIES: &[Canary] = &[

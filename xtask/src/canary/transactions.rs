@@ -1,4 +1,4 @@
-//! Bugs of transactions: of their locks, of what they are validated by, and of their two phases.
+//! Bugs of transactions: of their locks, their validation, and their two phases.
 
 use super::Canary;
 use super::Catcher::Tests;

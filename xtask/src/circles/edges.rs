@@ -1,4 +1,4 @@
-//! Which module a path or a call of a method leads to.
+//! The module that a path or a call of a method leads to.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,11 +11,11 @@ struct Crate<'a> {
     files: BTreeMap<&'a [String], &'a File<'a>>,
     /// The modules with inherent methods of a name.
     methods: BTreeMap<&'a str, BTreeSet<&'a [String]>>,
-    /// The same by type.
+    /// The same, by type.
     of_type: BTreeMap<(&'a str, &'a str), BTreeSet<&'a [String]>>,
 }
 
-/// Re-exports followed on one path; a longer chain is a circle of `pub use`.
+/// The maximum number of re-exports of one path; a longer chain is a circle of `pub use`.
 const MAX_REEXPORTS: usize = 16;
 
 /// The graph of the modules in `files`.
@@ -40,7 +40,7 @@ pub fn graph(files: &[File<'_>]) -> Graph {
     Graph { modules, edges }
 }
 
-/// The module as the graph knows it: `x.rs` and `x/` are one below the first level.
+/// The module's name in the graph: `x.rs` and `x/` are one module below the first level.
 fn room(module: &[String]) -> String {
     module[..module.len().min(2)].join("/")
 }
@@ -65,7 +65,7 @@ impl<'a> Crate<'a> {
         all
     }
 
-    /// Line, name and module of each use in `file`, of modules of this crate.
+    /// The line, name and module of each use in `file`, of modules of this crate.
     fn uses(&self, file: &'a File<'a>) -> Vec<(usize, String, Vec<String>)> {
         let mut found = Vec::new();
         for import in file.imports.iter().filter(|import| !import.public) {
@@ -111,7 +111,7 @@ impl<'a> Crate<'a> {
         found
     }
 
-    /// The one module that defines the method, of the type if it is known.
+    /// The only module that defines the method, of the type if it is known.
     fn method(&self, name: &str, of: Option<&str>) -> Option<&'a [String]> {
         let candidates = match of.and_then(|of| self.of_type.get(&(of, name))) {
             Some(candidates) => candidates,
@@ -124,7 +124,8 @@ impl<'a> Crate<'a> {
         }
     }
 
-    /// The module that `path`, written in `file`, leads to, and the item there. `within`: the import that the path is of.
+    /// The module and the item of `path`, which is written in `file`. `within`: the import that contains the
+    /// path.
     fn resolve(
         &self,
         file: &'a File<'a>,

@@ -1,33 +1,33 @@
-//! A source file as far as the module graph needs it: items, methods, imports and paths.
+//! The parts of a source file that the module graph needs: items, methods, imports and paths.
 
 use std::collections::BTreeMap;
 
 use crate::tidy::{Source, is_word};
 
-/// A word or a mark, and the line it stands in.
+/// A word or a mark, and its line.
 #[derive(Clone, Copy)]
 pub struct Token<'a> {
     pub text: &'a str,
     pub line: usize,
 }
 
-/// One name that a `use` brings in.
+/// One name that a `use` imports.
 #[derive(Clone, Debug)]
 pub struct Import {
-    /// The segments, `crate`, `self` and `super` among them. A glob's end with what it opens.
+    /// The segments, with `crate`, `self` and `super`. A glob's end with the module that it opens.
     pub path: Vec<String>,
     /// The name in this file; `None` for a glob.
     pub name: Option<String>,
-    /// `pub use`, with whatever reach.
+    /// True for `pub use`, of any visibility.
     pub public: bool,
     pub line: usize,
 }
 
 /// A file of a crate's `src`.
 pub struct File<'a> {
-    /// Path from the root.
+    /// The path from the root.
     pub path: &'a str,
-    /// Names of the module and those around it.
+    /// The names of the module and its parents.
     pub module: Vec<String>,
     /// Items outside functions and `impl` blocks.
     pub items: Vec<&'a str>,
@@ -36,11 +36,11 @@ pub struct File<'a> {
     pub imports: Vec<Import>,
     /// Everything else, in order.
     pub tokens: Vec<Token<'a>>,
-    /// The type of the `impl` block that each token stands in.
+    /// The type of the `impl` block around each token.
     pub within: Vec<Option<&'a str>>,
 }
 
-/// Words before the name of an item.
+/// The words that may come before the name of an item.
 const ITEMS: &[&str] = &[
     "fn",
     "struct",
@@ -132,7 +132,7 @@ impl<'a> File<'a> {
     }
 }
 
-/// Words and marks of the code that is no test. `::` is one mark.
+/// The words and marks of the code that is no test. `::` is one mark.
 fn tokens(source: &Source) -> Vec<Token<'_>> {
     let mut tokens = Vec::new();
     for (at, line) in source.lines.iter().enumerate().filter(|(_, line)| !line.test) {
@@ -171,14 +171,14 @@ fn is_public(before: &[Token<'_>]) -> bool {
     }
 }
 
-/// True where `impl` begins an item, and not a type.
+/// True if `impl` begins an item, and not a type.
 fn starts_item(before: &[Token<'_>]) -> bool {
     before
         .last()
         .is_none_or(|token| matches!(token.text, "}" | ";" | "{" | "]" | "unsafe"))
 }
 
-/// The type that a block belongs to, and whether it is no trait's.
+/// The type of a block, and whether the block is inherent.
 fn subject<'a>(head: &[Token<'a>]) -> (Option<&'a str>, bool) {
     let mut angles = 0i32;
     let mut name = None;

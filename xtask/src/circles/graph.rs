@@ -1,17 +1,17 @@
-//! Modules, their edges, and the circles among them.
+//! Modules, their edges, and the circles of them.
 
 use std::collections::BTreeMap;
 
-/// The modules of a crate. A module's number is its place in `modules`.
+/// The modules of a crate. A module's number is its index in `modules`.
 pub struct Graph {
     /// Paths below `src`, without `.rs` and `/mod`.
     pub modules: Vec<String>,
-    /// The uses of one module by another, each as file, line and name.
+    /// The uses of one module by another, each with file, line and name.
     pub edges: BTreeMap<(usize, usize), Vec<String>>,
 }
 
 impl Graph {
-    /// The strongly connected sets of two modules and more, in order of their first module.
+    /// The strongly connected sets of two modules or more, in the order of their first modules.
     pub fn circles(&self) -> Vec<Vec<usize>> {
         let mut forwards = vec![Vec::new(); self.modules.len()];
         let mut backwards = vec![Vec::new(); self.modules.len()];
@@ -19,7 +19,7 @@ impl Graph {
             forwards[from].push(to);
             backwards[to].push(from);
         }
-        // Kosaraju's algorithm: the order of finishing, then reachability against it.
+        // Kosaraju's algorithm: the order of finishing, then a search in the opposite direction.
         let mut order = Vec::new();
         let mut seen = vec![false; self.modules.len()];
         for start in 0..self.modules.len() {
@@ -39,7 +39,7 @@ impl Graph {
         circles
     }
 
-    /// The edges between modules of `circle`, a line each, with the first use.
+    /// The edges between modules of `circle`, one per line, with the first use.
     pub fn inside(&self, circle: &[usize]) -> Vec<String> {
         self.edges
             .iter()
@@ -57,7 +57,8 @@ impl Graph {
     }
 }
 
-/// Appends to `order` all that is reached from `start` and not `seen`, each behind what it reaches.
+/// Appends all modules to `order` that are reached from `start` and not `seen`, each after the modules it
+/// reaches.
 fn visit(edges: &[Vec<usize>], start: usize, seen: &mut [bool], order: &mut Vec<usize>) {
     if std::mem::replace(&mut seen[start], true) {
         return;

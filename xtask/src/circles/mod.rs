@@ -1,9 +1,10 @@
-//! `circles`: the modules of each crate, which of them use which, and where they use each other in a circle.
+//! `circles`: the modules of each crate, their uses of each other, and the circles of these uses.
 //!
-//! A module is a file. `mod` and `pub use` lines are no edges and tests are left out; paths are edges, and so are calls of inherent methods that
-//! another file defines. `x.rs` and the folder `x/` are one module, except on a crate's first level. Receivers have no types here: a call
-//! `.name()` counts where one file of the crate alone has an inherent method of that name, and a method of the standard
-//! library's name only where the receiver is `self`.
+//! A module is a file. `mod` and `pub use` lines are no edges, and tests are left out. Paths are edges, and
+//! so are calls of inherent methods that another file defines. `x.rs` and the folder `x/` are one module,
+//! except on a crate's first level. Receivers have no types here: a call `.name()` counts if exactly one file
+//! of the crate has an inherent method of that name, and a method that the standard library has too counts
+//! only if the receiver is `self`.
 
 mod edges;
 mod file;

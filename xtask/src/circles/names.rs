@@ -1,4 +1,4 @@
-//! Method names that the standard library has too: without types a call of one says nothing.
+//! Method names that the standard library has too: without types a call of one shows nothing.
 
 /// In alphabetical order.
 const OF_STD: &[&str] = &[

@@ -1,4 +1,4 @@
-//! The package of Debian's.
+//! The Debian package.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,15 +7,16 @@ use super::{Layout, PACKAGE, put};
 use crate::library::{GENERATIONS, NEWEST};
 use crate::shell;
 
-/// Where Debian has libraries, from `/usr`.
+/// The directory of Debian's libraries, from `/usr`.
 pub const LIB: &str = if cfg!(target_arch = "aarch64") {
     "lib/aarch64-linux-gnu"
 } else {
     "lib/x86_64-linux-gnu"
 };
 
-/// Makes the package and returns its path. It stands in the place of Debian's own: one file under the names of all generations. Debian's tools of
-/// RocksDB need its C++ interface, which there is not, and so cannot be installed beside it.
+/// Builds the package and returns its path. It replaces Debian's own: one file under the names of all
+/// generations. Debian's tools of RocksDB need its C++ interface, which does not exist here, so they cannot
+/// be installed together with it.
 pub fn package(dist: &Path, version: &str, args: &[&str]) -> Result<PathBuf, String> {
     let architecture = match std::env::consts::ARCH {
         "x86_64" => "amd64",

@@ -1,8 +1,8 @@
-//! Texts that are installed beside the library.
+//! Texts that are installed with the library.
 
 use crate::shell;
 
-/// The header, with the generation of the library that it lies beside.
+/// The header, with the generation of its library.
 pub fn header(text: &str, generation: &str) -> Result<String, String> {
     let (major, minor) = generation.split_once('.').ok_or("a generation has two numbers")?;
     let line = "#define ROCKSDB_GENERATION 1108\n";
@@ -12,7 +12,7 @@ pub fn header(text: &str, generation: &str) -> Result<String, String> {
     Ok(text.replace(line, &format!("#define ROCKSDB_GENERATION {major}{minor:0>2}\n")))
 }
 
-/// `rocksdb.pc`. `up` leads from its directory to the prefix, so that a tree may be moved.
+/// `rocksdb.pc`. `up` leads from its directory to the prefix, so that the tree may be moved.
 pub fn pkg_config(up: &str, version: &str) -> String {
     format!(
         "prefix=${{pcfiledir}}/{up}\n\
@@ -58,7 +58,7 @@ pub fn cmake(up: &str, generation: &str) -> String {
     )
 }
 
-/// `RocksDBConfigVersion.cmake`: a program that asks for an older release gets ours.
+/// `RocksDBConfigVersion.cmake`: a program that asks for an older release gets this one.
 pub fn cmake_version(version: &str) -> String {
     format!(
         "set(PACKAGE_VERSION \"{version}\")\n\
@@ -73,7 +73,7 @@ pub fn cmake_version(version: &str) -> String {
     )
 }
 
-/// `NOTICE`: the packages that are in the library, with their licences.
+/// `NOTICE`: the packages in the library, with their licences.
 pub fn notice() -> Result<String, String> {
     let tree = shell::output(shell::cargo().args([
         "tree",
@@ -89,7 +89,7 @@ pub fn notice() -> Result<String, String> {
     let mut packages: Vec<String> = tree
         .lines()
         .filter_map(|line| line.trim_end_matches(" (*)").split_once('|'))
-        // Ours have the directory that they lie in behind their version.
+        // Crates of the workspace have their directory after their version.
         .filter(|(package, _)| !package.contains('('))
         .map(|(package, licence)| format!("* {package}: {licence}\n"))
         .collect();

@@ -1,4 +1,5 @@
-//! RocksDB's own test of its C interface, from the registry's package, with the header of its release, over the shared library.
+//! RocksDB's own test of its C interface, from the registry's package, with the header of its release, over
+//! the shared library.
 
 use std::fs;
 use std::path::Path;
@@ -18,8 +19,8 @@ pub fn of_10_4(words: &[&str]) -> Result<Count, Fault> {
     run("0.17.3+10.4.2", "10.4", words)
 }
 
-/// Runs the phases one after the other, until one fails, or with `--each` goes on after a phase that fails with what there is, so that the
-/// count is that of phases that pass by themselves.
+/// Runs the phases one after the other until one fails. With `--each` it continues after a failed phase, so
+/// that the count is that of phases that pass on their own.
 fn run(package: &str, generation: &str, words: &[&str]) -> Result<Count, Fault> {
     let each = words == ["--each"];
     if !each && !words.is_empty() {
@@ -73,7 +74,7 @@ fn run(package: &str, generation: &str, words: &[&str]) -> Result<Count, Fault> 
             .filter_map(|line| line.strip_prefix(FAILED))
             .map(str::to_owned)
             .collect(),
-        // It ends with the first that fails.
+        // It ends with the first failure.
         false if passed < phases => said
             .lines()
             .filter_map(|line| line.strip_prefix(STARTED))
@@ -94,7 +95,7 @@ fn run(package: &str, generation: &str, words: &[&str]) -> Result<Count, Fault> 
 fn write_log(scratch: &Path, said: &str) -> Result<(), String> {
     let log = scratch.join("log");
     fs::write(&log, said).map_err(|error| format!("{}: {error}", log.display()))?;
-    // The reason stands in the last lines.
+    // The reason is in the last lines.
     let lines: Vec<&str> = said.lines().collect();
     for line in &lines[lines.len().saturating_sub(4)..] {
         eprintln!("    {line}");
@@ -102,16 +103,17 @@ fn write_log(scratch: &Path, said: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// How the program says that a phase begins.
+/// The text with which the program announces a phase.
 const STARTED: &str = "=== Test ";
 
-/// How a phase begins.
+/// The beginning of the announcement of a phase.
 const PHASE: &str = "  StartPhase(\"";
 
-/// How the program says that it leaves a phase.
+/// The text with which the program reports that it leaves a phase.
 const FAILED: &str = "--- failed ";
 
-/// The test as a program that goes on with the next phase where one fails, by abort, assert or a bad access.
+/// The test as a program that continues with the next phase after a failure: an abort, an assertion or a bad
+/// access.
 fn leaving_failures(text: &str) -> String {
     let head = format!(
         "#include <setjmp.h>\n#include <signal.h>\n#include <stdio.h>\n#include <stdlib.h>\n#include <assert.h>\n\

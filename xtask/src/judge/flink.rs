@@ -1,5 +1,5 @@
-//! Flink: a job with every kind of state, cancelled in the middle and restored with another parallelism; over RocksDB, over Esker, and with
-//! each of them restoring what the other has written.
+//! Flink: a job with every kind of state, cancelled in the middle and restored with another parallelism: over
+//! RocksDB, over Esker, and with each of them restoring the other's state.
 
 use std::path::Path;
 

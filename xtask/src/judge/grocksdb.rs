@@ -1,4 +1,5 @@
-//! The tests of `grocksdb`, from the Go module proxy, over the shared library as one of 10.9 with our header of that generation.
+//! The tests of `grocksdb`, from the Go module proxy, over the shared library as generation 10.9, with the
+//! header of that generation.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -12,10 +13,11 @@ use crate::shell;
 const MODULE: &str = "github.com/linxGnu/grocksdb";
 const VERSION: &str = "v1.10.7";
 
-/// How long a test may take, its databases on a busy disk included.
+/// The time limit of a test, with databases on a busy disk.
 const PATIENCE: &str = "5m";
 
-/// Runs them, each in a process of its own, as one that dies takes the others with it. A word is the name of a test.
+/// Runs them, each in a process of its own, because a test that dies ends its process. A word is the name of
+/// a test.
 pub fn run(words: &[&str]) -> Result<Count, Fault> {
     if shell::which("go").is_none() {
         return Err(Fault::Unreachable("go is not installed".to_owned()));
@@ -37,7 +39,7 @@ pub fn run(words: &[&str]) -> Result<Count, Fault> {
             .env("GOFLAGS", "-mod=mod");
         command
     };
-    // Its tests use a module of their own.
+    // The tests use a module of their own.
     shell::output(&mut go(&["get", "-t", &format!("{MODULE}@{VERSION}")])).map_err(Fault::of_registry)?;
     let library = Library::built(&[])?.named("10.9", &scratch.join("lib"))?;
     let program = scratch.join("grocksdb.test");

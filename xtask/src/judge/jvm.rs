@@ -1,4 +1,5 @@
-//! Parts of the judges on the JVM: the library built and put under its name, a Maven project compiled, Java run.
+//! Parts of the judges on the JVM: they build the library under its name, compile a Maven project, and run
+//! Java.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -19,7 +20,7 @@ pub fn library() -> Result<PathBuf, String> {
     Ok(dir)
 }
 
-/// A directory of that name for what is not committed.
+/// A directory of that name for files that are not committed.
 pub fn scratch(name: &str) -> Result<PathBuf, String> {
     let dir = shell::root().join("target/judge").join(name);
     std::fs::create_dir_all(&dir).map_err(|error| format!("{}: {error}", dir.display()))?;
@@ -38,15 +39,15 @@ fn copy(from: &Path, to: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// A project under `crates/jni/judges`: where its classes go, and the class path with them and what they need.
+/// A project under `crates/jni/judges`: the directory of its classes, and its class path.
 pub struct Project {
-    /// Where its classes lie.
+    /// The directory of its classes.
     pub classes: PathBuf,
     /// The class path.
     pub path: String,
 }
 
-/// Fetches what the project needs and compiles its sources, where Maven has any to compile.
+/// Fetches the dependencies of the project and compiles its sources, if Maven has any to compile.
 pub fn project(name: &str) -> Result<Project, Fault> {
     for tool in ["java", "javac", "mvn"] {
         if shell::which(tool).is_none() {
@@ -75,7 +76,7 @@ pub fn project(name: &str) -> Result<Project, Fault> {
 /// Java with the project's class path, over the library in `library` or RocksDB's own.
 pub fn java(project: &Project, library: Option<&Path>) -> Command {
     let mut command = shell::command("java");
-    // Flink looks into classes of the platform.
+    // Flink uses classes of the platform by reflection.
     command.args(["--add-opens=java.base/java.util=ALL-UNNAMED"]);
     command.args(["--add-opens=java.base/java.lang=ALL-UNNAMED"]);
     if let Some(library) = library {

@@ -1,12 +1,13 @@
-//! Kafka Streams: a topology with every kind of store, over RocksDB and over Esker; what the stores hold is equal.
+//! Kafka Streams: a topology with every kind of store, over RocksDB and over Esker; the contents of the
+//! stores must be equal.
 
 use super::{Count, Fault, jvm};
 use crate::shell;
 
-/// Records that go through each of the three topics.
+/// The number of records of each of the three topics.
 const RECORDS: &str = "5000";
 
-/// Runs both.
+/// Runs it over each.
 pub fn run(words: &[&str]) -> Result<Count, Fault> {
     super::no_words(words)?;
     let library = jvm::library()?;

@@ -1,4 +1,4 @@
-//! The tests of `kvdb-rocksdb`, from the registry's package, over the package that stands in the place of `rocksdb` 0.24.
+//! The tests of `kvdb-rocksdb`, from the registry's package, over the package that replaces `rocksdb` 0.24.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use super::package::{copy, count, fetch, read, write};
 use super::{Count, Fault};
 use crate::shell;
 
-/// The release whose tests judge.
+/// The release of the tests.
 const VERSION: &str = "0.21.0";
 
 /// Runs its unit tests.
@@ -17,7 +17,7 @@ pub fn run(_words: &[&str]) -> Result<Count, Fault> {
     copy(&package.join("src"), &scratch.join("src"), &|text| text)?;
     let patch = root.join("crates/rocksdb/patch/v0_24");
     let manifest = read(&package.join("Cargo.toml"))?;
-    // Its benchmarks are not among what is copied.
+    // Its benchmarks are not copied.
     let manifest = match manifest.find("[[bench]]") {
         Some(at) => {
             let end = manifest[at..]
@@ -27,7 +27,7 @@ pub fn run(_words: &[&str]) -> Result<Count, Fault> {
         }
         None => manifest,
     };
-    // The published manifest leaves the tests' own dependency out.
+    // The published manifest lacks the dependency of the tests.
     let manifest = format!(
         "{manifest}\n[dev-dependencies.kvdb-shared-tests]\nversion = \"0.11\"\n\n[workspace]\n\n[patch.crates-io]\nrocksdb = {{ path = {:?} }}\n",
         patch.display().to_string()

@@ -1,5 +1,6 @@
-//! The installed library in use: C, Go and Rust programs linked to the shared library and to the archive, through `rocksdb.pc` and the CMake files,
-//! and Debian's package unpacked and installed into an empty root.
+//! The installed library in use: C, Go and Rust programs linked to the shared library and to the archive,
+//! through `rocksdb.pc` and the CMake files, and the Debian package unpacked and installed into an empty
+//! root.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,7 +9,7 @@ use std::process::Command;
 use super::{Count, Fault};
 use crate::{install, shell};
 
-/// Tests that there are.
+/// The number of tests.
 pub const TESTS: usize = 9;
 
 struct Linking {
@@ -39,7 +40,8 @@ pub fn run(words: &[&str]) -> Result<Count, Fault> {
 }
 
 impl Linking {
-    /// Builds a program by `build`, whose last argument is to be its path, and runs it over an empty directory.
+    /// Builds a program by `build`, whose last argument becomes its path, and runs it over an empty
+    /// directory.
     fn try_one(&mut self, name: &str, mut build: Command, lib: &Path) {
         let program = self.scratch.join(name);
         let outcome = shell::output(build.arg(&program)).map(drop);
@@ -78,7 +80,7 @@ impl Linking {
         let mut shared = shell::command("cc");
         shared.arg(&source).args(flags(&[])).arg("-o");
         self.try_one("c-shared", shared, &prefix.join("lib"));
-        // The archive by its name, as the linker prefers the shared library.
+        // The archive by its name, because the linker prefers the shared library.
         let mut archive = shell::command("cc");
         let flags = flags(&["--static"]);
         let flags = flags
@@ -159,7 +161,8 @@ impl Linking {
         }
     }
 
-    /// The package, installed by dpkg into an empty root; a program that was linked to Debian's 7.8 finds its library there.
+    /// The package, installed by dpkg into an empty root; a program that was linked to Debian's 7.8 finds its
+    /// library there.
     fn debian(&mut self) {
         let outcome = install::debian_into(&self.scratch.join("debian"));
         let lib = outcome.as_ref().ok().cloned().unwrap_or_default();

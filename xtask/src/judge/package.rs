@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::{Count, Fault};
 use crate::shell::{self, Outcome};
 
-/// The directory where Cargo keeps `name` at `version`, fetched if it is not there.
+/// The directory where Cargo keeps `name` at `version`; fetched if it does not exist.
 pub fn fetch(name: &str, version: &str) -> Result<PathBuf, Fault> {
     let dir = shell::root()
         .join("target/judge")
@@ -18,7 +18,7 @@ pub fn fetch(name: &str, version: &str) -> Result<PathBuf, Fault> {
     );
     write(&dir.join("Cargo.toml"), &manifest)?;
     shell::output(shell::cargo().arg("fetch").current_dir(&dir)).map_err(Fault::of_registry)?;
-    // One line a package: its name, its version, its manifest.
+    // One line for each package: its name, its version, its manifest.
     let tree = shell::output(
         shell::cargo()
             .args(["tree", "--offline", "--prefix=none", "--depth=1", "--format={p}"])
@@ -44,7 +44,8 @@ pub fn fetch(name: &str, version: &str) -> Result<PathBuf, Fault> {
         .ok_or_else(|| Fault::broken(format!("{name} {version} does not lie in {}", sources.display())))
 }
 
-/// The results in what a test program prints. A test that prints to the same line ends in its result all the same.
+/// The results in the output of a test program. A test that prints to the same line ends with its result all
+/// the same.
 pub fn count(text: &str) -> Count {
     let mut count = Count::default();
     for line in text.lines() {
@@ -64,7 +65,7 @@ pub fn count(text: &str) -> Count {
     count
 }
 
-/// Copies a directory, each text changed by `change`.
+/// Copies a directory, with `change` applied to each text.
 pub fn copy(from: &Path, to: &Path, change: &dyn Fn(String) -> String) -> Outcome {
     fs::create_dir_all(to).map_err(|error| format!("{}: {error}", to.display()))?;
     let entries = fs::read_dir(from).map_err(|error| format!("{}: {error}", from.display()))?;
@@ -84,7 +85,7 @@ pub fn read(path: &Path) -> Result<String, String> {
     fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))
 }
 
-/// Writes a file, unless it says so already: what is not written is not built again.
+/// Writes a file unless it has this text: an unchanged file is not built again.
 pub fn write(path: &Path, text: &str) -> Outcome {
     if fs::read_to_string(path).is_ok_and(|there| there == text) {
         return Ok(());

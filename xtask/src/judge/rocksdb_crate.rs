@@ -18,7 +18,8 @@ pub fn of_0_24(words: &[&str]) -> Result<Count, Fault> {
     run("0.24.0", words)
 }
 
-/// Runs the tests of these files, or of all, each file a program. Those of a file that does not build are counted apart.
+/// Runs the tests of these files, or of all files; each file is a program. The tests of a file that does not
+/// build are counted separately.
 fn run(version: &str, wanted: &[&str]) -> Result<Count, Fault> {
     let package = fetch("rocksdb", version)?;
     let scratch = arrange(&package, version)?;
@@ -50,7 +51,7 @@ fn run(version: &str, wanted: &[&str]) -> Result<Count, Fault> {
     Ok(all)
 }
 
-/// A package whose tests are those of `package`, and whose `rocksdb` is ours.
+/// A package with the tests of `package`, over `crates/rocksdb`.
 fn arrange(package: &Path, version: &str) -> Result<PathBuf, String> {
     let root = shell::root();
     let scratch = root.join("target/judge").join(format!("rocksdb-{version}"));
@@ -74,7 +75,7 @@ fn arrange(package: &Path, version: &str) -> Result<PathBuf, String> {
         ours.display().to_string()
     );
     write(&scratch.join("Cargo.toml"), &manifest)?;
-    // The versions that the workspace is tested with, and its builds.
+    // The versions of the workspace's lock file, and its builds.
     fs::copy(root.join("Cargo.lock"), scratch.join("Cargo.lock")).map_err(|error| error.to_string())?;
     Ok(scratch)
 }
@@ -109,7 +110,7 @@ fn test(scratch: &Path, file: &str) -> Result<Option<Count>, String> {
     Ok(Some(count(&text)))
 }
 
-/// The names of the Rust files in `dir`, without their ends, sorted.
+/// The names of the Rust files in `dir`, without their extension, sorted.
 fn names(dir: &Path) -> Result<Vec<String>, String> {
     let entries = fs::read_dir(dir).map_err(|error| format!("{}: {error}", dir.display()))?;
     let mut names: Vec<String> = entries

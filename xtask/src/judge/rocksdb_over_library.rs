@@ -1,5 +1,5 @@
-//! The `rocksdb` crate's own tests, from the registry's package, over the C library: `librocksdb-sys` is given its directory, with the header of
-//! its release, and builds no C++.
+//! The `rocksdb` crate's own tests, from the registry's package, over the C library: `librocksdb-sys` gets
+//! its directory and the header of its release, and builds no C++.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use super::{Count, Fault};
 use crate::library::{self, Library};
 use crate::shell;
 
-/// The form of the library that is linked.
+/// The form of the linked library.
 #[derive(Clone, Copy, PartialEq)]
 enum Form {
     Shared,
@@ -36,7 +36,8 @@ pub fn archive_of_0_24(words: &[&str]) -> Result<Count, Fault> {
     run("0.24.0", "10.4", Form::Archive, words)
 }
 
-/// Runs unit and integration tests, each in a process of its own, as one that dies takes the others with it. Words are names of tests.
+/// Runs unit and integration tests, each in a process of its own, because a test that dies ends its process.
+/// Words are names of tests.
 fn run(version: &str, generation: &str, form: Form, words: &[&str]) -> Result<Count, Fault> {
     let package = fetch("rocksdb", version)?;
     let name = match form {
@@ -54,7 +55,7 @@ fn run(version: &str, generation: &str, form: Form, words: &[&str]) -> Result<Co
     }
     for file in ["Cargo.toml", "README.md"] {
         let text = super::package::read(&package.join(file))?;
-        // It is a workspace of its own, as it lies within ours.
+        // It is a workspace of its own, because it is inside of ours.
         let tail = if file == "Cargo.toml" {
             "\n[workspace]\n"
         } else {
@@ -126,7 +127,7 @@ fn one(program: &Path, test: &str, scratch: &Path, load: &Path, count: &mut Coun
     Ok(())
 }
 
-/// A library of Snappy's name that holds nothing: the crate links it, and calls it through ours alone.
+/// An empty library of Snappy's name: the crate links it, and calls Snappy through this library alone.
 fn snappy(dir: &Path) -> Result<(), Fault> {
     let source = dir.join("snappy.c");
     write(&source, "")?;
@@ -144,10 +145,10 @@ fn build(package: &Path, link: &Path, form: Form) -> Result<Vec<PathBuf>, Fault>
         .env("CARGO_TARGET_DIR", shell::target().join("rocksdb-crate"))
         .env("ROCKSDB_LIB_DIR", link)
         .env("SNAPPY_LIB_DIR", link)
-        // In the place of the C++ library, which there is no need of.
+        // Instead of the C++ library, which is not needed.
         .env("CXXSTDLIB", "c");
     if form == Form::Archive {
-        // Any value means an archive; another one than before has it linked again.
+        // Any value means an archive; a new value makes cargo link it again.
         let archive = link.join("librocksdb.a");
         let made = fs::metadata(&archive).and_then(|file| file.modified());
         command.env("ROCKSDB_STATIC", format!("{made:?}"));

@@ -1,4 +1,5 @@
-//! RocksJava's own tests, which lie in the package `librocksdb-sys` 0.17.3 with the rest of RocksDB 10.4.2, against the jar of that release.
+//! RocksJava's own tests, which are in the package `librocksdb-sys` 0.17.3 with the rest of RocksDB 10.4.2,
+//! against the jar of that release.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -6,10 +7,10 @@ use std::path::{Path, PathBuf};
 use super::{Count, Fault, jvm, package};
 use crate::shell::{self, Outcome};
 
-/// Seconds that a class of tests may take.
+/// The time limit of a class of tests in seconds.
 const CLASS_SECONDS: &str = "300";
 
-/// Runs each class of tests in a JVM of its own. `names`: those classes alone, and no count is asked for.
+/// Runs each class of tests in a JVM of its own. `names`: only those classes, and without a count.
 pub fn run(names: &[&str]) -> Result<Count, Fault> {
     let library = jvm::library()?;
     let project = jvm::project("rocksjava")?;
@@ -33,7 +34,7 @@ pub fn run(names: &[&str]) -> Result<Count, Fault> {
             continue;
         }
         let mut java = jvm::java(&project, Some(&library));
-        // Some tests expect an assertion of the classes' own to fail.
+        // Some tests expect that an assertion of the classes fails.
         java.args(["-ea", "Judge", &class]);
         let mut limited = shell::command("timeout");
         limited
@@ -81,7 +82,7 @@ fn java_files(dir: &Path, found: &mut Vec<PathBuf>) -> Outcome {
     Ok(())
 }
 
-/// The class of tests in a source file, if it is one that can be run.
+/// The class of tests in a source file, if it can be run.
 fn test_class(root: &Path, source: &Path) -> Option<String> {
     let path = source.strip_prefix(root).ok()?.to_str()?.strip_suffix(".java")?;
     let is_test = path.ends_with("Test") && !path.ends_with("AbstractTransactionTest");

@@ -1,5 +1,5 @@
-//! `rockstore`, PyPI's wrapper of `librocksdb.so` over cffi: its published package has no tests, so those of its interface are in
-//! `through_rockstore.py`, and run over RocksDB's library in the same way.
+//! `rockstore`, PyPI's wrapper of `librocksdb.so` over cffi. Its published package has no tests, so the tests
+//! of its interface are in `through_rockstore.py`, and run over RocksDB's library in the same way.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use super::{Count, Fault};
 use crate::library::Library;
 use crate::shell;
 
-/// The release that judges.
+/// The release of the package.
 const VERSION: &str = "0.2.0";
 
 /// Runs them.

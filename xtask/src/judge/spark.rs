@@ -1,12 +1,12 @@
-//! Spark: five stateful queries, stopped and continued; over RocksDB, over Esker, and with each of them continuing what the other has
-//! written.
+//! Spark: five stateful queries, stopped and continued: over RocksDB, over Esker, and with each of them
+//! continuing the other's state.
 
 use std::path::Path;
 
 use super::{Count, Fault, jvm};
 use crate::shell;
 
-/// The release that judges.
+/// The release of Spark.
 const SPARK: &str = "pyspark==4.2.0";
 
 /// Runs all four.

@@ -1,4 +1,5 @@
-//! One C program, linked to Debian's librocksdb 7.8, that runs with it and with ours in turn over one directory: `turns.c`.
+//! One C program (`turns.c`), linked to Debian's librocksdb 7.8, that runs with that library and with ours in
+//! turn over one directory.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,23 +12,23 @@ use crate::{apt, shell};
 const PACKAGE: &str = "librocksdb7.8";
 const THEIRS: &str = "librocksdb.so.7.8";
 
-/// Turns of the gate.
+/// The number of turns in the gate.
 pub const FEW: usize = 100;
-/// Turns of a night.
+/// The number of turns in the nightly run.
 pub const MANY: usize = 1000;
 
-/// The gate's.
+/// Runs the turns of the gate.
 pub fn few(words: &[&str]) -> Result<Count, Fault> {
     run(FEW, words)
 }
 
-/// The night's.
+/// Runs the turns of the nightly run.
 pub fn many(words: &[&str]) -> Result<Count, Fault> {
     run(MANY, words)
 }
 
-/// Runs so many turns, or so many as the word says. Each turn looks at every row of those before, writes, and ends; it passes if nothing is
-/// lost.
+/// Runs that many turns, or the number in the word. Each turn checks every row of the earlier ones, writes,
+/// and ends; it passes if nothing is lost.
 fn run(turns: usize, words: &[&str]) -> Result<Count, Fault> {
     let turns = match words {
         [] => turns,
@@ -82,14 +83,14 @@ fn run(turns: usize, words: &[&str]) -> Result<Count, Fault> {
             output.status,
             said.trim()
         ));
-        // The turns after it would say the same.
+        // Later turns would report the same.
         count.not_built = turns - turn - 1;
         break;
     }
     Ok(count)
 }
 
-/// Debian's library, installed if it is not there.
+/// Debian's library, which is installed if it is missing.
 fn theirs() -> Result<PathBuf, Fault> {
     let find = || {
         [
@@ -108,11 +109,11 @@ fn theirs() -> Result<PathBuf, Fault> {
     find().ok_or_else(|| Fault::broken(format!("{PACKAGE} is installed and has no {THEIRS}")))
 }
 
-/// A directory for the database, removed at the end.
+/// A directory for the database, which is removed at the end.
 struct Place(PathBuf);
 
 impl Place {
-    /// In memory where the machine has that: a turn is a process that ends, and no disk that loses power.
+    /// In memory if the machine has such a file system: a turn ends its process, and loses no power.
     fn new(scratch: &Path) -> Place {
         let memory = Path::new("/dev/shm");
         let home = if memory.is_dir() { memory } else { scratch };

@@ -1,12 +1,12 @@
-//! `peer`: RocksDB's own db_bench, built as fast as this machine can build it, for comparisons that are fair.
+//! `peer`: RocksDB's own db_bench, built as fast as this machine can build it, for fair comparisons.
 //!
-//! Distributions ship releases that are years old, built for any processor and, in Debian, with assertions. The crate `librocksdb-sys`,
-//! which `bench-compare` links, holds the whole source of a recent release, its db_bench too. Crates beside it hold the
-//! compression libraries, so that nothing of a system but its C and C++ library, gflags and, where they are there, jemalloc and
-//! liburing goes into the program.
+//! Distributions ship releases that are years old, built for any processor and, in Debian, with assertions.
+//! The crate `librocksdb-sys`, which `bench-compare` links, has the whole source of a recent release, with
+//! its db_bench. Other crates have the compression libraries. So the program uses nothing of the system but
+//! the C and C++ libraries, gflags and, if they are installed, jemalloc and liburing.
 //!
-//! It is `target/peer/db_bench`; `target/peer/BUILD` says of what, with which compiler and flags. Objects stay, and are made again when
-//! their source or command changes.
+//! It is `target/peer/db_bench`; `target/peer/BUILD` records its sources, compiler and flags. Objects are
+//! kept, and are built again when their source or command changes.
 
 mod objects;
 mod sources;
@@ -19,7 +19,7 @@ use objects::Unit;
 use sources::Sources;
 use toolchain::{Machine, Toolchain};
 
-/// Where the program and its objects lie, from the root.
+/// The directory of the program and its objects, from the root.
 const DIR: &str = "target/peer";
 
 /// The program that a comparison with RocksDB runs, if it has been built.
@@ -28,7 +28,7 @@ pub fn program() -> Option<PathBuf> {
     path.is_file().then_some(path)
 }
 
-/// Builds it. With `--dry-run` nothing is installed or built: what would be is printed.
+/// Builds it. With `--dry-run` nothing is installed or built, and the commands are printed.
 pub fn run(words: &[&str]) -> Outcome {
     let dry = match words {
         [] => false,
@@ -93,7 +93,7 @@ fn units(sources: &Sources, toolchain: &Toolchain, dir: &Path) -> Vec<Unit> {
             });
         }
     }
-    // The longest first, so that no thread is left with one at the end.
+    // The longest first, so that no thread has to compile one alone at the end.
     let size = |unit: &Unit| std::fs::metadata(&unit.source).map_or(0, |metadata| metadata.len());
     units.sort_by_key(|unit| std::cmp::Reverse(size(unit)));
     units
@@ -117,7 +117,7 @@ fn link(units: &[Unit], toolchain: &Toolchain, program: &Path) -> Vec<String> {
 mod tests {
     use super::*;
 
-    /// The crates as Cargo has them, if it has fetched them: `cargo fetch` makes sure.
+    /// The directories of the crates in Cargo's cache; `cargo fetch` fills it.
     #[test]
     fn a_dry_run_knows_every_source() {
         let sources = match Sources::find() {
@@ -147,7 +147,7 @@ mod tests {
         ] {
             assert!(has(name), "{name}");
         }
-        // Two of RocksDB's files have the same name more than once: their objects have not.
+        // Two files of RocksDB share a name; their objects do not.
         let mut objects: Vec<_> = units.iter().map(|unit| &unit.object).collect();
         objects.sort();
         objects.dedup();

@@ -1,4 +1,4 @@
-//! Compiles sources into objects, several at a time, and only those that are not there yet.
+//! Compiles sources into objects, several at a time, and only the missing ones.
 
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -11,17 +11,17 @@ use crate::shell::{self, Outcome};
 pub struct Unit {
     pub source: PathBuf,
     pub object: PathBuf,
-    /// Program and arguments.
+    /// The program and its arguments.
     pub command: Vec<String>,
 }
 
 impl Unit {
-    /// Beside the object: the command that made it.
+    /// The file next to the object that records its command.
     fn made_by(&self) -> PathBuf {
         self.object.with_extension("cmd")
     }
 
-    /// True if the object is that of this source and this command.
+    /// True if the object is up to date with this source and this command.
     fn is_made(&self) -> bool {
         let modified = |path: &Path| {
             std::fs::metadata(path)
@@ -41,7 +41,7 @@ impl Unit {
     }
 }
 
-/// Makes the objects of `units` that are missing, in their order, on all processors. The first failure ends it.
+/// Compiles the missing objects of `units`, in order, on all processors. The first failure ends it.
 pub fn build(units: &[Unit]) -> Outcome {
     for dir in units.iter().filter_map(|unit| unit.object.parent()) {
         std::fs::create_dir_all(dir).map_err(|error| format!("{}: {error}", dir.display()))?;

@@ -1,4 +1,4 @@
-//! The sources of db_bench and of all it links, in the crates that Cargo has fetched.
+//! The sources of db_bench and of its libraries, in the crates that Cargo has fetched.
 
 use std::path::{Path, PathBuf};
 
@@ -12,10 +12,10 @@ pub struct Sources {
     pub parts: Vec<Part>,
 }
 
-/// Sources that are compiled alike.
+/// Sources that are compiled with the same flags.
 #[derive(Debug)]
 pub struct Part {
-    /// Begins the names of the objects.
+    /// The prefix of the names of the objects.
     pub name: &'static str,
     pub root: PathBuf,
     pub files: Vec<PathBuf>,
@@ -24,7 +24,7 @@ pub struct Part {
     pub defines: Vec<&'static str>,
 }
 
-/// The macros that RocksDB's build sets for Linux, and for the libraries that are built with it.
+/// The macros that RocksDB's build sets for Linux and for its libraries.
 const DEFINES: &[&str] = &[
     "GFLAGS=1",
     "SNAPPY",
@@ -45,7 +45,7 @@ const DEFINES: &[&str] = &[
     "ROCKSDB_PTHREAD_ADAPTIVE_MUTEX",
 ];
 
-/// db_bench itself, and what it needs of the sources that are no part of the library.
+/// db_bench itself, and the sources that it needs besides the library.
 const BENCH: &[&str] = &[
     "tools/db_bench.cc",
     "tools/db_bench_tool.cc",
@@ -66,10 +66,10 @@ const BZIP2: &[&str] = &[
 ];
 
 impl Sources {
-    /// Looks for them where Cargo says that the crates of `Cargo.lock` lie.
+    /// Looks for them where Cargo has the crates of `Cargo.lock`.
     ///
     /// # Errors
-    /// A crate that is not fetched, or has not the files it had.
+    /// A crate that is not fetched, or that lacks an expected file.
     pub fn find() -> Result<Sources, String> {
         let metadata = ["metadata", "--format-version", "1", "--locked"];
         let text = shell::output(shell::cargo().args(metadata))?;
@@ -144,7 +144,8 @@ impl MapIn for [&str] {
     }
 }
 
-/// The library as the crate lists it, the tool, and the crate's own file with release and commit.
+/// The sources of the library as the crate lists them, the tool, and the crate's own file with release and
+/// commit.
 fn of_rocksdb(dir: &Path) -> Result<Vec<PathBuf>, String> {
     let list = dir.join("rocksdb_lib_sources.txt");
     let text = std::fs::read_to_string(&list).map_err(|error| format!("{}: {error}", list.display()))?;
@@ -158,7 +159,7 @@ fn of_rocksdb(dir: &Path) -> Result<Vec<PathBuf>, String> {
     Ok(files)
 }
 
-/// C and assembler files in `dir`, in the order of their names.
+/// The C and assembler files in `dir`, in the order of their names.
 fn in_directory(dir: &Path) -> Result<Vec<PathBuf>, String> {
     let failed = |error: std::io::Error| format!("{}: {error}", dir.display());
     let mut files = Vec::new();
@@ -181,7 +182,7 @@ fn after_plus(dir: &Path) -> Option<String> {
     name.split_once('+').map(|(_, version)| version.to_owned())
 }
 
-/// The directory of the package of that name, in what `cargo metadata` prints.
+/// The directory of the package of that name, in the output of `cargo metadata`.
 fn directory_of(metadata: &str, name: &str) -> Result<PathBuf, String> {
     let paths = metadata.split("\"manifest_path\":\"").skip(1);
     let manifests = paths.filter_map(|rest| rest.split('"').next().map(Path::new));

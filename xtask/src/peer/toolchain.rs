@@ -1,20 +1,20 @@
-//! Which compiler, flags and libraries of the system the program is built with: the best there are.
+//! The compiler, the flags and the libraries of the system for the program: the best of this machine.
 
 use std::path::{Path, PathBuf};
 
 use crate::shell;
 
-/// Debian's packages of what is used where it is there.
+/// Debian's packages that are used if they are installed.
 pub const PACKAGES: &[&str] = &["clang", "lld", "libgflags-dev", "libjemalloc-dev", "liburing-dev"];
 
 /// A machine whose compilers and libraries are probed.
 pub struct Machine {
-    /// A directory to try things in.
+    /// A directory for trials.
     dir: PathBuf,
 }
 
 impl Machine {
-    /// Tries things in `dir`, which is made.
+    /// Runs trials in `dir`, which is created.
     pub fn at(dir: &Path) -> Machine {
         Machine {
             dir: dir.to_path_buf(),
@@ -22,7 +22,7 @@ impl Machine {
     }
 }
 
-/// Answers whether a program is compiled and linked by `cxx` with these flags.
+/// True if a program compiles and links by `cxx` with these flags.
 pub trait Probe {
     fn builds(&self, cxx: &str, flags: &[&str], program: &str) -> bool;
 }
@@ -39,10 +39,10 @@ impl Probe for Machine {
     }
 }
 
-/// A compiler and what it has to work with.
+/// A compiler with its flags and libraries.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Toolchain {
-    /// The compiler of C++; that of C has its name but for the last letters.
+    /// The C++ compiler; the name of the C compiler follows from it.
     pub cxx: String,
     thin_lto: bool,
     native: bool,
@@ -64,10 +64,11 @@ const NATIVE: &str = "-march=native";
 const JEMALLOC_LIBRARY: &str = "-ljemalloc";
 
 impl Toolchain {
-    /// clang with ThinLTO, code for this very processor and jemalloc; what of it there is not is left out, and gcc stands in for clang.
+    /// clang with ThinLTO, code for this processor and jemalloc; missing ones are left out, and gcc replaces
+    /// clang.
     ///
     /// # Errors
-    /// There is no compiler of C++20, or no gflags, without which there is no db_bench.
+    /// There is no compiler of C++20, or no gflags, which db_bench requires.
     pub fn choose(machine: &impl Probe) -> Result<Toolchain, String> {
         let clangs = (11..40).rev().map(|version| format!("clang++-{version}"));
         let candidates = std::iter::once("clang++".to_owned())
@@ -102,7 +103,7 @@ impl Toolchain {
         }
     }
 
-    /// True if nothing could be better.
+    /// True if everything optional was found.
     pub fn has_all(&self) -> bool {
         self.thin_lto && self.native && self.jemalloc && self.uring
     }
@@ -136,7 +137,7 @@ impl Toolchain {
         command
     }
 
-    /// Flags that stand in front of the objects.
+    /// The flags before the objects.
     pub fn link_flags(&self) -> Vec<String> {
         let mut flags = self.optimization();
         flags.extend(self.thin_lto.then(|| THIN_LTO[1].to_owned()));
@@ -144,7 +145,7 @@ impl Toolchain {
         flags
     }
 
-    /// Libraries, which stand behind them.
+    /// The libraries, after the objects.
     pub fn libraries(&self) -> Vec<String> {
         let mut libraries = vec!["-lgflags".to_owned()];
         libraries.extend(self.uring.then(|| "-luring".to_owned()));
@@ -153,7 +154,7 @@ impl Toolchain {
         libraries
     }
 
-    /// The description of the build in a table of its numbers.
+    /// The description of the build in a table of its figures.
     pub fn text(&self) -> String {
         let version = shell::output(shell::command(&self.cxx).arg("--version")).unwrap_or_default();
         let version = version.lines().next().unwrap_or(&self.cxx).to_owned();
@@ -175,7 +176,7 @@ impl Toolchain {
 mod tests {
     use super::*;
 
-    /// A machine with these words: compilers by their names, flags as they are given.
+    /// A machine with these words: the names of compilers, and the accepted flags.
     struct Has(&'static [&'static str]);
 
     impl Probe for Has {

@@ -1,4 +1,4 @@
-//! Judges of the Python package: plyvel's own tests, and RocksDB as the wheel rocksdict has it.
+//! Judges of the Python package: plyvel's own tests, and RocksDB in the wheel rocksdict.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -7,10 +7,10 @@ use super::Environment;
 use crate::judge::{Count, Fault, no_words, not_understood};
 use crate::shell;
 
-/// The release of plyvel whose tests judge.
+/// The release of plyvel whose tests are run.
 const PLYVEL: &str = "1.5.1";
 
-/// A test that asks for a directory nothing can be written into, which root has none of; plyvel fails it, too.
+/// A test that needs a directory without write permission, which root does not have; plyvel fails it too.
 const NOT_FOR_ROOT: &str = "test_plyvel.py::test_open_read_only_dir";
 
 /// Runs plyvel's own tests over `bindings/python/judge/plyvel.py`, which has plyvel's names over the package.
@@ -39,7 +39,7 @@ pub fn plyvel(words: &[&str]) -> Result<Count, Fault> {
     count(&mut pytest)
 }
 
-/// Runs pytest and counts its results. `-rf` has it name each test that failed.
+/// Runs pytest and counts its results. With `-rf` it names each failed test.
 fn count(pytest: &mut Command) -> Result<Count, Fault> {
     let output = pytest.output().map_err(|error| error.to_string())?;
     let said = String::from_utf8_lossy(&output.stdout);
@@ -51,7 +51,7 @@ fn count(pytest: &mut Command) -> Result<Count, Fault> {
     Ok(count)
 }
 
-/// The results that pytest's summary states.
+/// The results in pytest's summary.
 fn counted(said: &str) -> Count {
     let summary = said.lines().rev().find(|line| line.contains(" passed"));
     let before = |word: &str| -> usize {
@@ -69,7 +69,7 @@ fn counted(said: &str) -> Count {
     }
 }
 
-/// The directory of plyvel's tests, out of the source of its release.
+/// The directory of plyvel's tests, from the source of its release.
 fn plyvel_tests(environment: &Environment) -> Result<PathBuf, String> {
     let place = shell::root().join("target/judge");
     std::fs::create_dir_all(&place).map_err(|error| format!("{}: {error}", place.display()))?;
@@ -95,7 +95,7 @@ fn plyvel_tests(environment: &Environment) -> Result<PathBuf, String> {
             .arg("-C")
             .arg(&place),
     )?;
-    // Apart from plyvel's own package, which would be found before the adapter.
+    // Away from plyvel's own package, which would be found before the adapter.
     let tests = place.join("plyvel-tests");
     let file = place.join(format!("plyvel-{PLYVEL}/test/test_plyvel.py"));
     std::fs::create_dir_all(&tests)
@@ -104,7 +104,7 @@ fn plyvel_tests(environment: &Environment) -> Result<PathBuf, String> {
     Ok(tests)
 }
 
-/// Runs directories in turns with RocksDB, for as many seeds as `words` say, 40 unless they do.
+/// Runs directories in turns with RocksDB, for the number of seeds in `words`, or 40.
 pub fn rocksdict_files(words: &[&str]) -> Result<Count, Fault> {
     let rounds = match words {
         [] => "40",

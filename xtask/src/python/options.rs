@@ -1,11 +1,12 @@
-//! `options.py`: the option rows of the engine as types of Python's keywords. A test of the package compares it with the rows themselves.
+//! `options.py`: the option rows of the engine as typed keywords of Python. A test of the package compares it
+//! with the rows.
 
 use std::path::{Path, PathBuf};
 
-/// The part of a keyword's type that stands in an OPTIONS file, and where its rows stand.
+/// The section of an OPTIONS file that a keyword's type is for, and the file of its rows.
 struct Table {
     name: &'static str,
-    /// The Python class, and what it adds to.
+    /// The Python class, and its base.
     class: &'static str,
     doc: &'static str,
     source: &'static str,
@@ -126,7 +127,7 @@ if TYPE_CHECKING:
 Path = str | os.PathLike[str]
 ";
 
-/// The file, from the root, and what belongs into it.
+/// The path of the file, from the root, and its text.
 pub fn file(root: &Path) -> Result<(PathBuf, String), String> {
     let mut text = HEAD.to_owned();
     for table in TABLES {
@@ -154,7 +155,7 @@ fn field(name: &str, kind: &str, doc: &[String]) -> String {
     format!("\n{comments}    {name}: {kind}\n")
 }
 
-/// A row of an option table, as it stands in the source.
+/// A row of an option table, from the source.
 struct Row {
     name: String,
     kind: String,

@@ -1,12 +1,12 @@
-//! The wheel that is published: linked against an old C library, and looked at by the tools that PyPI's users trust.
+//! The published wheel: linked against an old C library, and checked by auditwheel and abi3audit.
 
 use super::Environment;
 use crate::shell::{self, Outcome};
 
-/// The oldest C library that the wheel runs with: glibc 2.17.
+/// The oldest C library that the wheel supports: glibc 2.17.
 const PLATFORM: &str = "manylinux_2_17";
 
-/// The command a new user types first.
+/// The first command of a new user.
 const FIRST_USE: &str = "\
 import sys, esker
 with esker.open(sys.argv[1]) as db:
@@ -16,7 +16,8 @@ with esker.open(sys.argv[1]) as db:
 print('used', esker.__file__)
 ";
 
-/// Builds the wheel with Zig's linker, has auditwheel and abi3audit look at it, and installs it into an environment that has nothing else.
+/// Builds the wheel with Zig's linker, checks it with auditwheel and abi3audit, and installs it into an empty
+/// environment.
 pub fn wheel(environment: &Environment) -> Outcome {
     environment.install(&["ziglang", "auditwheel", "abi3audit"])?;
     let wheel = environment.build_wheel(&["--release", "--zig", "--compatibility", PLATFORM])?;

@@ -1,4 +1,4 @@
-//! The committed page that says how far the rounds have come, and what failed.
+//! The committed page that records the progress of the rounds, and the failures.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -9,7 +9,7 @@ use crate::shell::Outcome;
 /// The page, from the root.
 pub const PATH: &str = "docs/lab/repeat.md";
 
-/// A run that failed.
+/// A failed run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Failure {
     pub round: u64,
@@ -30,20 +30,20 @@ pub struct Stretch {
 /// The contents of the page.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Page {
-    /// Rounds that are complete.
+    /// The number of complete rounds.
     pub round: u64,
-    /// Tests that have run in the next one, in its order.
+    /// The number of tests that have run in the next round, in its order.
     pub done: usize,
-    /// Tests there were then: with other tests the order is another.
+    /// The number of tests at that time: with other tests the order is another.
     pub tests: usize,
     pub stretches: Vec<Stretch>,
     pub failures: Vec<Failure>,
-    /// Binaries and names of the tests that take a CPU second.
+    /// The binaries and names of the tests that take a CPU second.
     pub slow: BTreeSet<String>,
 }
 
 impl Page {
-    /// The page at `path`; an empty one where there is none.
+    /// The page at `path`; an empty one if it does not exist.
     pub fn read(path: &Path) -> Result<Page, String> {
         match std::fs::read_to_string(path) {
             Ok(text) => Page::parse(&text).ok_or_else(|| format!("{}: not understood", path.display())),
@@ -52,15 +52,15 @@ impl Page {
         }
     }
 
-    /// Writes it.
+    /// Writes the page.
     pub fn write(&self, path: &Path) -> Outcome {
         std::fs::write(path, self.text()).map_err(|error| format!("{}: {error}", path.display()))
     }
 
-    /// The runs that follow are those of `tests` tests of `commit`.
+    /// Records that the following runs are those of `tests` tests of `commit`.
     pub fn go_on_with(&mut self, commit: &str, tests: usize) {
         if self.tests != tests {
-            // The order is another: the round begins anew.
+            // The order is another: the round starts again.
             self.done = 0;
             self.tests = tests;
         }
@@ -78,9 +78,9 @@ impl Page {
         }
     }
 
-    /// A run has ended.
+    /// Records that a run has ended.
     pub fn add(&mut self, test: &str, ran: &Ran) {
-        // Later the order of a round that is gone on with must be the one it began with.
+        // The order of a round that is continued later must be the one it began with.
         if ran.cpu >= SLOW && self.round < ROUNDS_OF_SLOW {
             self.slow.insert(test.to_owned());
         }
@@ -100,7 +100,7 @@ impl Page {
         }
     }
 
-    /// Each test has run in this round.
+    /// Records that each test has run in this round.
     pub fn end_round(&mut self) {
         self.round += 1;
         self.done = 0;

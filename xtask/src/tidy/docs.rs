@@ -1,11 +1,11 @@
-//! Documentation that points at what is there.
+//! Rules for documents: every path, link and heading that they name exists.
 
 use std::collections::BTreeSet;
 
 use super::{Finding, Tree};
 use crate::book;
 
-/// Folders a path in the text may begin with; anything else in backticks is not taken for a path.
+/// The folders with which a path in the text may begin; other code is not taken for a path.
 const FOLDERS: &[&str] = &[
     "crates/",
     "tools/",
@@ -32,7 +32,7 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
                     found.push(Finding::new("link", path, at + 1, missing));
                 }
                 if exists(tree, &target) {
-                    // The book has every page: it does not show that a page is found from where it is needed.
+                    // The book links to every page, which does not show that readers find a page from others.
                     if path != book::SUMMARY {
                         linked.insert(target);
                     }
@@ -71,7 +71,10 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
                 "book",
                 path,
                 0,
-                format!("{} does not link here: the page is not in the book", book::SUMMARY),
+                format!(
+                    "{} does not link here: the page is not in the book",
+                    book::SUMMARY
+                ),
             ));
         }
         if !linked.contains(path) {
@@ -86,7 +89,7 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
     found
 }
 
-/// What is wrong with `file.rs#name`: there must be a function of that name, such as the test a promise rests on.
+/// The fault of `file.rs#name` if there is no function of that name, such as the test of a promise.
 fn missing_function(tree: &Tree, target: &str, fragment: &str) -> Option<String> {
     if fragment.is_empty() || !target.ends_with(".rs") {
         return None;
@@ -128,7 +131,7 @@ pub fn linked_pages<'a>(path: &'a str, text: &'a str) -> impl Iterator<Item = St
         .filter(|target| target.ends_with(".md"))
 }
 
-/// The targets of `[text](target)` that lie in this tree, each with its `#fragment`.
+/// The targets of `[text](target)` in this tree, each with its `#fragment`.
 fn links(line: &str) -> impl Iterator<Item = (&str, &str)> {
     line.split("](")
         .skip(1)

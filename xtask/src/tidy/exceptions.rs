@@ -1,16 +1,16 @@
-//! Places that may differ, each with its reason.
+//! Exceptions from the rules, each with its reason.
 
 use super::Finding;
 
-/// A rule that does not hold for a file, or for everything under a folder (a path that ends in `/`).
+/// A rule that does not apply to a file, or to everything under a folder (a path that ends in `/`).
 pub struct Exception {
     pub rule: &'static str,
     pub path: &'static str,
-    /// Why. Read it before you add another like it.
+    /// The reason. Read it before you add a similar one.
     pub reason: &'static str,
 }
 
-/// All of them.
+/// All exceptions.
 pub const EXCEPTIONS: &[Exception] = &[
     Exception {
         rule: "unsafe",
@@ -186,7 +186,7 @@ impl Exception {
     }
 }
 
-/// Takes the excepted findings out and adds one for each exception that covers nothing.
+/// Removes the excepted findings and adds one for each exception that covers nothing.
 pub fn apply(exceptions: &[Exception], found: Vec<Finding>) -> Vec<Finding> {
     let mut used = vec![false; exceptions.len()];
     let mut left = Vec::new();

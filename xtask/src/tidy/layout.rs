@@ -3,14 +3,14 @@
 use super::source::Source;
 use super::{Finding, Tree};
 
-/// Lines a file may have, tests aside.
+/// The maximum number of lines of a file, without tests.
 const MOST_LINES: usize = 1_000;
 
-/// Files over the limit, with the length they may not exceed. Shorten a file, then lower its number; add none.
+/// Files over the limit, with their maximum. Shorten a file, then lower its number; add none.
 const RATCHET: &[(&str, usize)] = &[];
 
-/// Which of our crates a crate may use, in dependency order; the arrows of ARCHITECTURE.md. Tools, bindings and tests
-/// may use what they like, and so may dev-dependencies.
+/// The crates of the workspace that a crate may use, in dependency order; the arrows of ARCHITECTURE.md.
+/// Tools, bindings, tests and dev-dependencies are free.
 const ARROWS: &[(&str, &[&str])] = &[
     ("simulated", &[]),
     ("base", &["simulated"]),
@@ -31,7 +31,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("jni", &["base", "vfs", "esker", "backup", "txn"]),
 ];
 
-/// Crates that hold unsafe code; every other says `#![forbid(unsafe_code)]`.
+/// The crates with unsafe code; every other has `#![forbid(unsafe_code)]`.
 const UNSAFE_CRATES: &[&str] = &[
     "crates/memtable/",
     "crates/cache/",
@@ -64,7 +64,7 @@ pub fn check(tree: &Tree, sources: &[Source]) -> Vec<Finding> {
     }
     for (path, text) in tree
         .with_extension("toml")
-        // Those in `patch` are no members of the workspace.
+        // The packages in `patch` are no members of the workspace.
         .filter(|(path, _)| path.ends_with("Cargo.toml") && !path.contains("/patch/"))
     {
         found.extend(manifest(path, text));

@@ -1,7 +1,7 @@
 //! The house rules as a check. Each finding names its rule, and each rule what to do instead.
 //!
-//! A place that has a reason to be otherwise stands in [`exceptions`], with the reason; an exception nothing needs any
-//! more is a finding itself.
+//! A place that has a reason to differ is in [`exceptions`], with the reason; an unused exception is a
+//! finding itself.
 
 mod docs;
 mod exceptions;
@@ -21,12 +21,12 @@ use crate::shell::{self, Outcome};
 pub use docs::{join, linked_pages};
 pub use source::{Source, is_word};
 
-/// Something that should not be as it is.
+/// A violation of a rule.
 #[derive(Debug, PartialEq)]
 pub struct Finding {
     rule: &'static str,
     path: String,
-    /// Counted from 1; 0 for the file as a whole.
+    /// The line, from 1; 0 for the file as a whole.
     line: usize,
     message: String,
 }
@@ -52,15 +52,15 @@ impl fmt::Display for Finding {
     }
 }
 
-/// The files under version control, or about to be.
+/// The files under version control, and new ones.
 pub struct Tree {
-    /// Path from the root to text; files that are not UTF-8, and test data, are left out.
+    /// From the path to the text; without test data and files that are not UTF-8.
     texts: BTreeMap<String, String>,
-    /// Every path, test data included.
+    /// Every path, with test data.
     paths: Vec<String>,
 }
 
-/// Where bytes lie that others wrote; no rule of ours applies to them.
+/// The folder of bytes that others wrote; no rule applies to them.
 const TEST_DATA: &str = "testdata/";
 
 impl Tree {
@@ -111,7 +111,7 @@ impl Tree {
         }
     }
 
-    /// Every Rust file, taken apart.
+    /// Every Rust file, split into code and comments.
     pub fn sources(&self) -> Vec<Source> {
         self.sources_by(&modules::resolve(self).0)
     }
@@ -130,7 +130,7 @@ impl Tree {
     }
 }
 
-/// Every finding, exceptions taken out.
+/// Every finding without an exception.
 fn findings(tree: &Tree, root: &Path) -> Vec<Finding> {
     let (modules, mut found) = modules::resolve(tree);
     let sources = tree.sources_by(&modules);
@@ -171,7 +171,7 @@ pub fn check() -> Outcome {
 mod tests {
     use super::*;
 
-    /// The lint runs as a test too, so that `cargo test` alone keeps the house in order.
+    /// The rules run as a test too, so that `cargo test` alone checks them.
     #[test]
     fn the_tree_is_tidy() {
         let root = shell::root();

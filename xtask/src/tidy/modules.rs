@@ -1,4 +1,4 @@
-//! Which `.rs` files are reachable from a crate's roots, and which of them are tests.
+//! The `.rs` files that are reachable from a crate's roots, and which of them are tests.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,16 +11,16 @@ pub struct Modules {
 }
 
 impl Modules {
-    /// True for a file that only tests, benchmarks or examples see.
+    /// True for a file that only tests, benchmarks or examples use.
     pub fn is_test(&self, path: &str) -> bool {
         self.tests.contains(path) || TEST_CRATES.iter().any(|place| path.starts_with(place))
     }
 }
 
-/// Crates that nothing but tests uses.
+/// The crates that only tests use.
 const TEST_CRATES: &[&str] = &["crates/dbtest/"];
 
-/// Folders of a crate whose files are roots, and whether they are tests.
+/// The folders of a crate whose files are roots, and whether they are tests.
 const ROOT_FOLDERS: &[(&str, bool)] = &[
     ("src/bin", false),
     ("fuzz_targets", false),
@@ -29,9 +29,9 @@ const ROOT_FOLDERS: &[(&str, bool)] = &[
     ("examples", true),
 ];
 
-/// Follows `mod name;` from every root. A `.rs` file nobody reaches is a finding.
+/// Follows `mod name;` from every root. An unreachable `.rs` file is a finding.
 pub fn resolve(tree: &Tree) -> (Modules, Vec<Finding>) {
-    // Path of each file reached, and whether it was reached by tests only.
+    // The path of each reached file, and whether only tests reached it.
     let mut reached: BTreeMap<String, bool> = BTreeMap::new();
     let mut queue = roots(tree);
     while let Some((path, test)) = queue.pop() {
@@ -102,11 +102,11 @@ struct Child {
     test: bool,
 }
 
-/// The files that the `mod name;` lines of `source` may mean.
+/// The files that the `mod name;` lines of `source` may refer to.
 fn children(source: &Source, path: &str) -> Vec<Child> {
     let (dir, file) = path.rsplit_once('/').unwrap_or(("", path));
     let stem = file.strip_suffix(".rs").unwrap_or(file);
-    // A file that is a crate's root, and mod.rs, own the folder they lie in; others the folder of their name.
+    // A file that is a crate's root, and mod.rs, own their folder; others own the folder of their name.
     let owns_dir = matches!(stem, "mod" | "lib" | "main") || is_root_by_place(path);
     let home = if owns_dir {
         dir.to_owned()
@@ -115,7 +115,7 @@ fn children(source: &Source, path: &str) -> Vec<Child> {
     };
     let texts: Vec<&str> = source.text.lines().collect();
     let mut children = Vec::new();
-    // Names of the inline modules around, with the depth of braces they opened at.
+    // The names of the enclosing inline modules, with the depth of braces at which they opened.
     let mut inside: Vec<(usize, String)> = Vec::new();
     let mut depth = 0usize;
     for (at, line) in source.lines.iter().enumerate() {

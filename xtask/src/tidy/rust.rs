@@ -1,16 +1,16 @@
-//! Rules a line of Rust can break.
+//! Rules for lines of Rust.
 
 use super::Finding;
 use super::source::{Line, Source, is_word, word_at};
 
-/// A call that has a better one.
+/// A call that has a better replacement.
 struct Ban {
     rule: &'static str,
-    /// Any of these in code, as whole words.
+    /// The words in code that match, as whole words.
     words: &'static [&'static str],
-    /// What to do instead.
+    /// The replacement.
     instead: &'static str,
-    /// Where it holds.
+    /// The code that the rule applies to.
     scope: Scope,
 }
 
@@ -18,7 +18,7 @@ struct Ban {
 enum Scope {
     /// Code of `crates/` that is not tests.
     Crates,
-    /// The same with its tests.
+    /// Code of `crates/` with its tests.
     CratesAndTests,
     /// Everything in the tree that is not tests.
     Everywhere,
@@ -115,13 +115,13 @@ const BANS: &[Ban] = &[
     },
 ];
 
-/// Targets that cargo builds beside tests.
+/// Targets that cargo builds besides tests.
 const MEASURING: &[&str] = &["/benches/", "/examples/"];
 
-/// Crates that are themselves the door to a disk.
+/// The crates that access the disk.
 const DISK_CRATES: &[&str] = &["crates/vfs/", "crates/testkit/", "crates/dbtest/"];
 
-/// Where `unsafe` may stand.
+/// The places where `unsafe` is allowed.
 const UNSAFE_PLACES: &[&str] = &[
     "crates/memtable/src/",
     "crates/cache/src/",
@@ -183,12 +183,13 @@ fn banned(ban: &Ban, source: &Source, line: &Line) -> Option<&'static str> {
         .find(|word| word_at(&line.code, word).is_some())
 }
 
-/// How far above an `unsafe` its reason may begin.
+/// The maximum distance of an `unsafe` from its reason above it.
 const REASON_REACH: usize = 12;
 
 fn unsafe_code(source: &Source, at: usize) -> Option<String> {
     let line = &source.lines[at];
-    // `unsafe_code` and `unsafe_op_in_unsafe_fn` are lints, other words; `unsafe(no_mangle)` an attribute.
+    // `unsafe_code` and `unsafe_op_in_unsafe_fn` are lints, which are other words; `unsafe(no_mangle)` is an
+    // attribute.
     let column = word_at(&line.code, "unsafe")?;
     let after = line.code[column + "unsafe".len()..].trim_start();
     if after.starts_with('(') || after.starts_with("extern") {
@@ -202,7 +203,7 @@ fn unsafe_code(source: &Source, at: usize) -> Option<String> {
         ));
     }
     let (mark, what) = if after.starts_with("fn") || after.starts_with("trait") {
-        // A type `unsafe fn(…)`, and an implementation of an unsafe trait's method, owe nothing.
+        // A type `unsafe fn(…)`, and an implementation of an unsafe trait's method, need no reason.
         if after.starts_with("fn(") {
             return None;
         }
@@ -247,7 +248,7 @@ fn lint_level(source: &Source, at: usize) -> Option<String> {
     None
 }
 
-/// The name of an item that looks like the second edition of another.
+/// The name of an item that looks like the second version of another.
 fn twin(code: &str) -> Option<&str> {
     for keyword in [
         "fn ", "struct ", "enum ", "trait ", "mod ", "type ", "const ", "static ",

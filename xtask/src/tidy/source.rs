@@ -1,30 +1,30 @@
-//! A Rust file, taken apart just far enough for line-by-line rules: code without comments and without what stands in
-//! strings, comments by themselves, and which lines are tests.
+//! A Rust file, split as far as rules for lines need it: code without comments and without the contents of
+//! strings, comments, and the lines that are tests.
 
 /// One line of a Rust file.
 #[derive(Debug, Default)]
 pub struct Line {
-    /// The code, strings emptied to `""` and comments removed.
+    /// The code, with strings emptied to `""` and without comments.
     pub code: String,
-    /// The text of the comments, their marks (`//`, `///`, `//!`, `/*`) included.
+    /// The text of the comments, with their marks (`//`, `///`, `//!`, `/*`).
     pub comment: String,
-    /// True inside an item behind `#[cfg(test)]` or a file of tests.
+    /// True inside of an item behind `#[cfg(test)]` or a file of tests.
     pub test: bool,
 }
 
 /// A Rust file and its path from the root.
 #[derive(Debug)]
 pub struct Source {
-    /// Path from the root, with `/`.
+    /// The path from the root, with `/`.
     pub path: String,
-    /// The file as it is.
+    /// The unchanged text of the file.
     pub text: String,
-    /// Its lines.
+    /// The lines.
     pub lines: Vec<Line>,
 }
 
 impl Source {
-    /// Takes `text` apart. `test`: the whole file is tests.
+    /// Splits `text`. `test`: the whole file is tests.
     pub fn new(path: &str, text: &str, test: bool) -> Source {
         let mut lines = split(text);
         mark_tests(&mut lines);
@@ -39,7 +39,7 @@ impl Source {
     }
 }
 
-/// Where a character stands.
+/// The context of a character.
 #[derive(Clone, Copy, PartialEq)]
 enum State {
     Code,
@@ -158,7 +158,7 @@ fn split(text: &str) -> Vec<Line> {
     lines
 }
 
-/// `r` begins a raw string unless it ends a word; `b` and `c` before it are part of the string's prefix.
+/// `r` begins a raw string unless it ends a word; a `b` or `c` before it is part of the string's prefix.
 fn ends_in_word(code: &str) -> bool {
     let mut before = code.chars().rev();
     match before.next() {
@@ -173,7 +173,7 @@ pub fn is_word(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
-/// Length of the character literal at the start of `chars`, 1 where the quote begins a lifetime.
+/// The length of the character literal at the start of `chars`; 1 if the quote begins a lifetime.
 fn char_literal_len(chars: &[char]) -> usize {
     match (chars.get(1), chars.get(2)) {
         (Some('\\'), _) => {
@@ -239,7 +239,7 @@ fn item_end(lines: &[Line], start: usize) -> usize {
     lines.len() - 1
 }
 
-/// The places of `word` in `code` where it stands as a whole word (a `word` may hold `::`, `!` or `(` itself).
+/// The places of `word` in `code` as a whole word (a `word` may have `::`, `!` or `(` itself).
 pub fn word_at(code: &str, word: &str) -> Option<usize> {
     let needs_before = word.chars().next().is_some_and(is_word);
     let needs_after = word.chars().next_back().is_some_and(is_word);

@@ -1,8 +1,8 @@
-//! Rules for every text in the tree, whatever its language.
+//! Rules for every text in the tree, in any language.
 
 use super::{Finding, Tree};
 
-/// Words that mark something unfinished. Written apart, or this file would break its own rule.
+/// Words that mark unfinished work. They are split here, because this file has to follow its own rule.
 const UNFINISHED: &[&str] = &[
     concat!("TO", "DO"),
     concat!("FIX", "ME"),
@@ -10,7 +10,7 @@ const UNFINISHED: &[&str] = &[
     concat!("HA", "CK"),
 ];
 
-/// Folders of one person's or one service's machine: nothing in the tree may depend on them.
+/// Folders of one machine: nothing in the tree may depend on them.
 const MACHINE_PATHS: &[&str] = &[
     concat!("/ho", "me/"),
     concat!("/ro", "ot/"),
@@ -21,7 +21,7 @@ const MACHINE_PATHS: &[&str] = &[
     concat!("/m", "nt/"),
 ];
 
-/// Hosts the tree may name. A private registry or mirror would not be one.
+/// Hosts that the tree may name. A private registry or mirror is none of them.
 const HOSTS: &[&str] = &[
     "github.com",
     "crates.io",
@@ -37,7 +37,7 @@ const HOSTS: &[&str] = &[
     "semver.org",
 ];
 
-/// Formats in which a line may end in blanks: test cases quote what came out.
+/// Formats in which a line may end in blanks: test cases quote output.
 const QUOTING: &[&str] = &[".dd"];
 
 pub fn check(tree: &Tree) -> Vec<Finding> {
