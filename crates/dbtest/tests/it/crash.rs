@@ -198,7 +198,6 @@ fn rows_behind_a_wal_that_lost_all_it_had_stay_when_the_wals_before_it_go() {
 #[test]
 fn a_wal_whose_beginning_is_torn_keeps_nobody_out() {
     let mut rng = testkit::rng();
-<<<<<<< HEAD
     let mem = MemFs::new();
     let options = |fs: &MemFs| esker::Options {
         create_if_missing: true,
@@ -235,31 +234,5 @@ fn a_wal_whose_beginning_is_torn_keeps_nobody_out() {
         let other = again.column_family("other").unwrap();
         let row = again.get_opt(&Default::default(), &other, b"row").unwrap();
         assert_eq!(row.as_deref(), Some(&b"1"[..]));
-=======
-    for _ in 0..40 {
-        let mem = MemFs::new();
-        let options = |fs: &MemFs| esker::Options {
-            create_if_missing: true,
-            fs: Arc::new(fs.clone()),
-            ..esker::Options::default()
-        };
-        let db = Db::open(&options(&mem), DIR).unwrap();
-        db.create_column_family("other", &Default::default()).unwrap();
-        let unlogged = esker::WriteOptions {
-            disable_wal: true,
-            ..Default::default()
-        };
-        let family = db.default_column_family();
-        for key in [b"a", b"b"] {
-            db.put_opt(&unlogged, &family, key, b"1").unwrap();
-            db.flush(&Default::default()).unwrap();
-            // The checkpoint begins a WAL, so a WAL without rows is followed by another one.
-            db.create_checkpoint("/checkpoint", &Default::default()).unwrap();
-            Db::destroy(&options(&mem), "/checkpoint").unwrap();
-            let left = any_loss(&mem, &mut rng);
-            let again = Db::open(&options(&left), DIR).unwrap();
-            assert_eq!(again.get(key).unwrap().as_deref(), Some(&b"1"[..]));
-        }
->>>>>>> 0ad8b07e (Comments of dbtest and of the engine's tests read alone: unclear ones name their subjects)
     }
 }
