@@ -2,7 +2,7 @@
 
 use crate::{AsColumnFamilyRef, DBPinnableSlice, Error, ReadOptions};
 
-/// The reads of a [`DBAccess`] that has an engine of its own, which its `engine()` gives.
+/// The reads of a [`DBAccess`] over its own engine, which its `engine()` returns.
 macro_rules! reads_of_its_engine {
     () => {
         fn engine_snapshot(&self) -> Option<esker::Snapshot> {
@@ -38,13 +38,13 @@ macro_rules! reads_of_its_engine {
 }
 pub(crate) use reads_of_its_engine;
 
-/// A database, a transaction database or a transaction: rows are read of it, and snapshots and iterators belong to one.
+/// A database, a transaction database or a transaction: the source of reads, snapshots and iterators.
 pub trait DBAccess {
-    /// The moment that reads with a snapshot see; `None` where they see what is newest.
+    /// The snapshot of reads with a snapshot; `None` if they see the newest state.
     #[doc(hidden)]
     fn engine_snapshot(&self) -> Option<esker::Snapshot>;
 
-    /// A value; of the default family if none is given.
+    /// The value of a key; of the default family if none is given.
     #[doc(hidden)]
     fn engine_get(
         &self,
@@ -53,7 +53,7 @@ pub trait DBAccess {
         options: &ReadOptions,
     ) -> Result<Option<esker::PinnedValue>, Error>;
 
-    /// An iterator; of the default family if none is given.
+    /// An iterator; over the default family if none is given.
     #[doc(hidden)]
     fn engine_iter(
         &self,
@@ -61,7 +61,7 @@ pub trait DBAccess {
         options: &ReadOptions,
     ) -> Result<esker::DbIterator, Error>;
 
-    /// Values of one family, in the order of the keys.
+    /// The values of keys of one family, in the order of the keys.
     #[doc(hidden)]
     fn engine_multi_get(
         &self,
@@ -77,7 +77,7 @@ pub trait DBAccess {
     /// The value of a key of the default family.
     ///
     /// # Errors
-    /// Those of the read.
+    /// The errors of the read.
     fn get_opt<K: AsRef<[u8]>>(&self, key: K, readopts: &ReadOptions) -> Result<Option<Vec<u8>>, Error> {
         let value = self.engine_get(None, key.as_ref(), readopts)?;
         Ok(value.map(esker::PinnedValue::into_vec))
@@ -86,7 +86,7 @@ pub trait DBAccess {
     /// The value of a key.
     ///
     /// # Errors
-    /// Those of the read.
+    /// The errors of the read.
     fn get_cf_opt<K: AsRef<[u8]>>(
         &self,
         cf: &impl AsColumnFamilyRef,
@@ -97,10 +97,10 @@ pub trait DBAccess {
         Ok(value.map(esker::PinnedValue::into_vec))
     }
 
-    /// The value of a key of the default family where it lies.
+    /// The pinned value of a key of the default family.
     ///
     /// # Errors
-    /// Those of the read.
+    /// The errors of the read.
     fn get_pinned_opt<K: AsRef<[u8]>>(
         &self,
         key: K,
@@ -110,10 +110,10 @@ pub trait DBAccess {
         Ok(value.map(DBPinnableSlice::new))
     }
 
-    /// The value of a key where it lies.
+    /// The pinned value of a key.
     ///
     /// # Errors
-    /// Those of the read.
+    /// The errors of the read.
     fn get_pinned_cf_opt<K: AsRef<[u8]>>(
         &self,
         cf: &impl AsColumnFamilyRef,

@@ -8,56 +8,56 @@ use crate::{DBCommon, Env, Error};
 
 /// A backup.
 pub struct BackupEngineInfo {
-    /// When it was made, in seconds since 1970.
+    /// The time of its creation, in seconds since 1970.
     pub timestamp: i64,
     /// Its number.
     pub backup_id: u32,
-    /// Bytes.
+    /// Its size in bytes.
     pub size: u64,
-    /// Files.
+    /// The number of its files.
     pub num_files: u32,
 }
 
-/// How a backup directory is kept.
+/// The options of a backup directory.
 pub struct BackupEngineOptions {
     inner: ::backup::BackupEngineOptions,
 }
 
 impl BackupEngineOptions {
-    /// The defaults, for this directory.
+    /// The defaults for this directory.
     ///
     /// # Errors
-    /// None.
+    /// Never fails.
     pub fn new<P: AsRef<Path>>(backup_dir: P) -> Result<BackupEngineOptions, Error> {
         Ok(BackupEngineOptions {
             inner: ::backup::BackupEngineOptions::new(backup_dir.as_ref()),
         })
     }
 
-    /// Threads that copy files; at least 1. Default: 1.
+    /// Sets the number of threads that copy files; at least 1. Default: 1.
     pub fn set_max_background_operations(&mut self, max_background_operations: i32) {
         self.inner.max_background_operations = narrow(max_background_operations.max(1));
     }
 
-    /// Everything is on the disk when a call returns. Default: true.
+    /// Syncs everything before a call returns. Default: true.
     pub fn set_sync(&mut self, sync: bool) {
         self.inner.sync = sync;
     }
 
-    /// Whether it is.
+    /// True if calls sync.
     pub fn get_sync(&mut self) -> bool {
         self.inner.sync
     }
 }
 
-/// How a backup is restored.
+/// The options of a restoration.
 #[derive(Default)]
 pub struct RestoreOptions {
     inner: ::backup::RestoreOptions,
 }
 
 impl RestoreOptions {
-    /// WALs that lie there stay. Default: false.
+    /// Keeps existing WALs. Default: false.
     pub fn set_keep_log_files(&mut self, keep_log_files: bool) {
         self.inner.keep_log_files = keep_log_files;
     }
@@ -89,7 +89,7 @@ impl BackupEngine {
     /// Opens a directory of backups, and creates it if there is none.
     ///
     /// # Errors
-    /// Those of the file system; it is open elsewhere.
+    /// The errors of the file system; the directory is open elsewhere.
     pub fn open(opts: &BackupEngineOptions, env: &Env) -> Result<BackupEngine, Error> {
         let mut options = opts.inner.clone();
         options.fs = env.fs();
@@ -99,18 +99,18 @@ impl BackupEngine {
         })
     }
 
-    /// Makes a backup of the database as it is now, its WALs copied.
+    /// Creates a backup of the present state of the database, with copies of its WALs.
     ///
     /// # Errors
-    /// Those of the file system.
+    /// The errors of the file system.
     pub fn create_new_backup<T: ThreadMode, D: DBInner>(&mut self, db: &DBCommon<T, D>) -> Result<(), Error> {
         self.create_new_backup_flush(db, false)
     }
 
-    /// Makes a backup of the database as it is now, memtables flushed before it if that is asked for.
+    /// Creates a backup of the present state of the database, after a flush of memtables if requested.
     ///
     /// # Errors
-    /// Those of the file system.
+    /// The errors of the file system.
     pub fn create_new_backup_flush<T: ThreadMode, D: DBInner>(
         &mut self,
         db: &DBCommon<T, D>,
@@ -127,15 +127,15 @@ impl BackupEngine {
     /// Deletes all but the newest backups.
     ///
     /// # Errors
-    /// Those of the file system.
+    /// The errors of the file system.
     pub fn purge_old_backups(&mut self, num_backups_to_keep: usize) -> Result<(), Error> {
         Ok(self.inner.purge_old_backups(num_backups_to_keep)?)
     }
 
-    /// Makes a database of the newest backup.
+    /// Creates a database from the newest backup.
     ///
     /// # Errors
-    /// There is none; a file of it is damaged; the database there is open.
+    /// There is no backup; a file of it is damaged; the target database is open.
     pub fn restore_from_latest_backup<D: AsRef<Path>, W: AsRef<Path>>(
         &mut self,
         db_dir: D,
@@ -148,10 +148,10 @@ impl BackupEngine {
             .restore_db_from_latest_backup(&options, db_dir, wal_dir)?)
     }
 
-    /// Makes a database of a backup.
+    /// Creates a database from a backup.
     ///
     /// # Errors
-    /// As [`restore_from_latest_backup`](Self::restore_from_latest_backup).
+    /// The errors of [`restore_from_latest_backup`](Self::restore_from_latest_backup).
     pub fn restore_from_backup<D: AsRef<Path>, W: AsRef<Path>>(
         &mut self,
         db_dir: D,
@@ -172,7 +172,7 @@ impl BackupEngine {
         }
     }
 
-    /// Compares the sizes of a backup's files with what they should be.
+    /// Compares the sizes of a backup's files with the recorded sizes.
     ///
     /// # Errors
     /// `Corruption` with the file; `NotFound` if there is no such backup.

@@ -12,23 +12,23 @@ pub struct LruCacheOptions {
 }
 
 impl LruCacheOptions {
-    /// Bytes. Default: 32 MiB.
+    /// Sets the capacity in bytes. Default: 32 MiB.
     pub fn set_capacity(&mut self, capacity: usize) {
         self.inner.capacity = capacity;
     }
 
-    /// There are 2 to this power of shards; -1: as many as the capacity allows. Default: -1.
+    /// Sets the number of shards to 2 to this power; -1: as many as the capacity allows. Default: -1.
     pub fn set_num_shard_bits(&mut self, bits: i32) {
         self.inner.num_shard_bits = bits;
     }
 }
 
-/// A cache of blocks. A clone is the same cache.
+/// A block cache. A clone is the same cache.
 #[derive(Clone)]
 pub struct Cache(pub(crate) Arc<BlockCache>);
 
 impl Cache {
-    /// The least recently used goes first.
+    /// Creates a cache that evicts the least recently used block first.
     pub fn new_lru_cache(capacity: usize) -> Cache {
         Cache(BlockCache::lru(CacheOptions {
             capacity,
@@ -36,12 +36,13 @@ impl Cache {
         }))
     }
 
-    /// The same with options.
+    /// Creates an LRU cache with options.
     pub fn new_lru_cache_opts(options: &LruCacheOptions) -> Cache {
         Cache(BlockCache::lru(options.inner.clone()))
     }
 
-    /// A hand goes round, and no lookup locks. 0 for the bytes of an average entry lets the table grow.
+    /// Creates a clock cache, whose lookups take no lock. 0 as the size of an average entry lets the table
+    /// grow.
     pub fn new_hyper_clock_cache(capacity: usize, estimated_entry_charge: usize) -> Cache {
         Cache(BlockCache::new(CacheOptions {
             cache_type: CacheType::HyperClock,
@@ -51,17 +52,17 @@ impl Cache {
         }))
     }
 
-    /// Bytes in it.
+    /// The usage in bytes.
     pub fn get_usage(&self) -> usize {
         self.0.usage()
     }
 
-    /// Bytes that are in use right now.
+    /// The bytes of pinned blocks.
     pub fn get_pinned_usage(&self) -> usize {
         self.0.pinned_usage()
     }
 
-    /// Changes how many bytes it may hold.
+    /// Changes the capacity in bytes.
     pub fn set_capacity(&mut self, capacity: usize) {
         self.0.set_capacity(capacity);
     }
@@ -78,7 +79,8 @@ impl fmt::Debug for Cache {
 pub struct WriteBufferManager(Arc<esker::WriteBufferManager>);
 
 impl WriteBufferManager {
-    /// A manager with a limit in bytes; 0: no limit. With `allow_stall` writers wait while it is exceeded.
+    /// Creates a manager with a limit in bytes; 0: no limit. With `allow_stall` writers wait while it is
+    /// exceeded.
     pub fn new_write_buffer_manager(buffer_size: usize, allow_stall: bool) -> WriteBufferManager {
         WriteBufferManager(esker::WriteBufferManager::new(
             buffer_size as u64,
@@ -87,7 +89,7 @@ impl WriteBufferManager {
         ))
     }
 
-    /// The same, with the memory charged to a cache.
+    /// Creates such a manager whose memory is charged to a cache.
     pub fn new_write_buffer_manager_with_cache(
         buffer_size: usize,
         allow_stall: bool,
@@ -104,12 +106,12 @@ impl WriteBufferManager {
         self.0.clone()
     }
 
-    /// Bytes of memtables.
+    /// The memory of memtables in bytes.
     pub fn get_usage(&self) -> usize {
         usize::try_from(self.0.memory_usage()).unwrap_or(usize::MAX)
     }
 
-    /// The limit.
+    /// The limit in bytes.
     pub fn get_buffer_size(&self) -> usize {
         usize::try_from(self.0.buffer_size()).unwrap_or(usize::MAX)
     }
@@ -119,12 +121,12 @@ impl WriteBufferManager {
         self.0.set_buffer_size(new_size as u64);
     }
 
-    /// Whether there is a limit.
+    /// True if there is a limit.
     pub fn enabled(&self) -> bool {
         self.0.buffer_size() > 0
     }
 
-    /// Whether writers wait.
+    /// True if writers wait.
     pub fn set_allow_stall(&self, allow_stall: bool) {
         self.0.set_allow_stall(allow_stall);
     }

@@ -1,4 +1,4 @@
-//! Checkpoints: a second database that is another one as it was at a moment.
+//! Checkpoints: a second database with the state of another one at one moment.
 
 use std::marker::PhantomData;
 use std::path::Path;
@@ -8,7 +8,7 @@ use esker::CheckpointOptions;
 use crate::db::{DBInner, ThreadMode};
 use crate::{DBCommon, Error, TransactionDB};
 
-/// Makes checkpoints of a database.
+/// Creates checkpoints of a database.
 pub struct Checkpoint<'db> {
     db: esker::Db,
     _db: PhantomData<&'db ()>,
@@ -18,7 +18,7 @@ impl<'db> Checkpoint<'db> {
     /// A checkpoint object for `db`.
     ///
     /// # Errors
-    /// None.
+    /// Never fails.
     pub fn new<T: ThreadMode, I: DBInner>(db: &'db DBCommon<T, I>) -> Result<Checkpoint<'db>, Error> {
         Ok(Checkpoint {
             db: db.engine().clone(),
@@ -26,18 +26,19 @@ impl<'db> Checkpoint<'db> {
         })
     }
 
-    /// Makes one in `path`, which must not exist. Memtables are flushed first.
+    /// Creates a checkpoint in `path`, which must not exist. Memtables are flushed first.
     ///
     /// # Errors
-    /// `Invalid argument` if `path` exists; those of the file system.
+    /// `Invalid argument` if `path` exists; the errors of the file system.
     pub fn create_checkpoint<P: AsRef<Path>>(&self, path: P) -> Result<(), Error> {
         self.create_checkpoint_with_log_size(path, 0)
     }
 
-    /// Makes one in `path`. Memtables are flushed if WALs have so many bytes; otherwise WALs are copied.
+    /// Creates a checkpoint in `path`. Memtables are flushed if WALs have so many bytes; otherwise WALs are
+    /// copied.
     ///
     /// # Errors
-    /// As [`create_checkpoint`](Self::create_checkpoint).
+    /// The errors of [`create_checkpoint`](Self::create_checkpoint).
     pub fn create_checkpoint_with_log_size<P: AsRef<Path>>(
         &self,
         path: P,
@@ -52,7 +53,7 @@ fn create(db: &esker::Db, path: &Path, log_size_for_flush: u64) -> Result<(), Er
     Ok(())
 }
 
-/// Makes checkpoints of a transaction database.
+/// Creates checkpoints of a transaction database.
 pub struct TransactionDBCheckpoint<'db> {
     db: esker::Db,
     _db: PhantomData<&'db ()>,
@@ -62,7 +63,7 @@ impl<'db> TransactionDBCheckpoint<'db> {
     /// A checkpoint object for `db`.
     ///
     /// # Errors
-    /// None.
+    /// Never fails.
     pub fn new<T: ThreadMode>(db: &'db TransactionDB<T>) -> Result<TransactionDBCheckpoint<'db>, Error> {
         Ok(TransactionDBCheckpoint {
             db: db.engine().clone(),
@@ -70,18 +71,18 @@ impl<'db> TransactionDBCheckpoint<'db> {
         })
     }
 
-    /// Makes one in `path`, which must not exist. Memtables are flushed first.
+    /// Creates a checkpoint in `path`, which must not exist. Memtables are flushed first.
     ///
     /// # Errors
-    /// As [`Checkpoint::create_checkpoint`].
+    /// The errors of [`Checkpoint::create_checkpoint`].
     pub fn create_checkpoint<P: AsRef<Path>>(&self, path: P) -> Result<(), Error> {
         create(&self.db, path.as_ref(), 0)
     }
 
-    /// Makes one in `path`. Memtables are flushed if WALs have so many bytes.
+    /// Creates a checkpoint in `path`. Memtables are flushed if WALs have so many bytes.
     ///
     /// # Errors
-    /// As [`Checkpoint::create_checkpoint`].
+    /// The errors of [`Checkpoint::create_checkpoint`].
     pub fn create_checkpoint_with_log_size<P: AsRef<Path>>(
         &self,
         path: P,

@@ -10,15 +10,15 @@ use crate::{MultiThreaded, Options};
 /// The family that every database has.
 pub const DEFAULT_COLUMN_FAMILY_NAME: &str = "default";
 
-/// How long rows of a family live, of a database that is opened with a time to live.
+/// The time to live of the rows of a family, in a database that is opened with one.
 #[derive(Clone, Copy, Debug, Default)]
 pub enum ColumnFamilyTtl {
-    /// They live until they are deleted.
+    /// Rows live until they are deleted.
     #[default]
     Disabled,
-    /// So long.
+    /// Rows live this long.
     Duration(Duration),
-    /// As long as the database says.
+    /// Rows live as long as the database's default.
     SameAsDb,
 }
 
@@ -35,7 +35,7 @@ impl ColumnFamilyDescriptor {
         ColumnFamilyDescriptor::new_with_ttl(name, options, ColumnFamilyTtl::Disabled)
     }
 
-    /// A family whose rows live so long, where the database is opened with a time to live.
+    /// A family whose rows live this long, if the database is opened with a time to live.
     pub fn new_with_ttl<S: Into<String>>(
         name: S,
         options: Options,
@@ -48,7 +48,7 @@ impl ColumnFamilyDescriptor {
         }
     }
 
-    /// Changes how long rows live.
+    /// Changes the time to live.
     pub fn set_ttl(&mut self, ttl: ColumnFamilyTtl) {
         self.ttl = ttl;
     }
@@ -58,32 +58,33 @@ impl ColumnFamilyDescriptor {
         &self.name
     }
 
-    /// How long rows live.
+    /// The time to live.
     pub fn ttl(&self) -> ColumnFamilyTtl {
         self.ttl
     }
 }
 
-/// A family of a database whose families one thread at a time creates and drops.
+/// A handle of a database whose families only one thread at a time creates and drops.
 pub struct ColumnFamily {
     pub(crate) inner: esker::ColumnFamily,
 }
 
-/// A family of a database whose families any thread creates and drops. It keeps its rows readable when the family is dropped.
+/// A handle of a database whose families any thread creates and drops. Rows stay readable through it after
+/// the family is dropped.
 pub struct BoundColumnFamily<'a> {
     pub(crate) inner: esker::ColumnFamily,
     pub(crate) _db: PhantomData<&'a MultiThreaded>,
 }
 
-/// The handle that [`DB`](crate::DB) gives.
+/// The handle that [`DB`](crate::DB) returns.
 #[cfg(not(feature = "multi-threaded-cf"))]
 pub type ColumnFamilyRef<'a> = &'a ColumnFamily;
 
-/// The handle that [`DB`](crate::DB) gives.
+/// The handle that [`DB`](crate::DB) returns.
 #[cfg(feature = "multi-threaded-cf")]
 pub type ColumnFamilyRef<'a> = Arc<BoundColumnFamily<'a>>;
 
-/// A handle that names a column family in a call.
+/// A handle that identifies a column family in a call.
 pub trait AsColumnFamilyRef {
     /// The engine's handle.
     #[doc(hidden)]

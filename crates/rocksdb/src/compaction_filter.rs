@@ -1,4 +1,4 @@
-//! Compaction filters: what a user's code does to rows as they are compacted.
+//! Compaction filters: user code that decides about rows during their compaction.
 
 use std::ffi::{CStr, CString};
 use std::sync::Arc;
@@ -8,15 +8,15 @@ use base::sync::Mutex;
 /// The decision about a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
-    /// It stays as it is.
+    /// Keeps the row.
     Keep,
-    /// It goes.
+    /// Removes the row.
     Remove,
-    /// It has this value from now on.
+    /// Replaces the value.
     Change(&'static [u8]),
 }
 
-/// Decides about rows as they are compacted.
+/// Decides about rows during their compaction.
 pub trait CompactionFilter {
     /// Decides about a row that is compacted from `level`.
     fn filter(&mut self, level: u32, key: &[u8], value: &[u8]) -> Decision;
@@ -25,12 +25,12 @@ pub trait CompactionFilter {
     fn name(&self) -> &CStr;
 }
 
-/// A function that decides about rows: of the level, the key and the value.
+/// A function that decides about rows, by level, key and value.
 pub trait CompactionFilterFn: FnMut(u32, &[u8], &[u8]) -> Decision {}
 
 impl<F> CompactionFilterFn for F where F: FnMut(u32, &[u8], &[u8]) -> Decision + Send + 'static {}
 
-/// A [`CompactionFilter`] of a function.
+/// A [`CompactionFilter`] from a function.
 pub struct CompactionFilterCallback<F: CompactionFilterFn> {
     /// The name.
     pub name: CString,
@@ -48,7 +48,7 @@ impl<F: CompactionFilterFn> CompactionFilter for CompactionFilterCallback<F> {
     }
 }
 
-/// The engine's answer for `decision`. RocksDB shows a plain filter no merge operands.
+/// The engine's decision for `decision`. As in RocksDB, a plain filter gets no merge operands.
 pub(crate) fn decided(value_type: esker::ValueType, decide: impl FnOnce() -> Decision) -> esker::Decision {
     if value_type == esker::ValueType::MergeOperand {
         return esker::Decision::Keep;
@@ -60,7 +60,7 @@ pub(crate) fn decided(value_type: esker::ValueType, decide: impl FnOnce() -> Dec
     }
 }
 
-/// One function for all compactions, which call it one at a time: it may change what it holds.
+/// One function for all compactions, which call it one at a time: it may have mutable state.
 pub(crate) struct FunctionFilter<F> {
     name: String,
     function: Arc<Mutex<F>>,

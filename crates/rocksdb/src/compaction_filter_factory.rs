@@ -1,4 +1,4 @@
-//! Factories that make a compaction filter for each compaction.
+//! Factories that create a compaction filter for each compaction.
 
 use std::ffi::CStr;
 
@@ -6,12 +6,12 @@ use base::sync::Mutex;
 
 use crate::compaction_filter::{CompactionFilter, decided};
 
-/// Makes a filter for each compaction, which one thread uses.
+/// Creates a filter for each compaction, which one thread uses.
 pub trait CompactionFilterFactory {
-    /// The filters it makes.
+    /// The type of the filters.
     type Filter: CompactionFilter;
 
-    /// The filter of one compaction.
+    /// Creates the filter of one compaction.
     fn create(&mut self, context: CompactionFilterContext) -> Self::Filter;
 
     /// The name, for the OPTIONS file.
@@ -20,13 +20,13 @@ pub trait CompactionFilterFactory {
 
 /// Facts about a compaction.
 pub struct CompactionFilterContext {
-    /// Every file takes part.
+    /// True if every file takes part.
     pub is_full_compaction: bool,
-    /// A user asked for it.
+    /// True if a user requested it.
     pub is_manual_compaction: bool,
 }
 
-/// A factory as the engine takes it.
+/// A factory in the engine's form.
 pub(crate) struct Factory<F> {
     name: String,
     factory: Mutex<F>,

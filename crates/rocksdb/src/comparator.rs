@@ -1,4 +1,4 @@
-//! Orders of keys that are functions.
+//! Orders of keys from functions.
 
 use std::cmp::Ordering;
 
@@ -8,7 +8,7 @@ pub type CompareFn = dyn Fn(&[u8], &[u8]) -> Ordering + Send + Sync;
 /// Compares two timestamps.
 pub type CompareTsFn = dyn Fn(&[u8], &[u8]) -> Ordering + Send + Sync;
 
-/// Compares two keys, each with its timestamp or without, as the truth behind it says, with timestamps left out of account.
+/// Compares two keys, each with its timestamp or without, as the flag after it says, and ignores timestamps.
 pub type CompareWithoutTsFn = dyn Fn(&[u8], bool, &[u8], bool) -> Ordering + Send + Sync;
 
 /// An order without timestamps.
@@ -22,7 +22,7 @@ impl esker::Comparator for Order {
         &self.name
     }
 
-    /// Equal bytes are equal in any order: the function is not asked.
+    /// Equal bytes are equal in any order: the function is not called.
     fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
         match a == b {
             true => Ordering::Equal,
@@ -31,7 +31,7 @@ impl esker::Comparator for Order {
     }
 }
 
-/// An order of keys that end in a timestamp.
+/// An order of keys that end with a timestamp.
 pub(crate) struct OrderWithTs {
     pub(crate) name: String,
     pub(crate) timestamp_size: usize,
@@ -50,7 +50,8 @@ impl esker::Comparator for OrderWithTs {
         &self.name
     }
 
-    /// Bytes too short for a timestamp are no key, and are compared without one: the function may rely on it.
+    /// Bytes that are too short for a timestamp are compared without one: the function may rely on the
+    /// length.
     fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
         if a == b {
             return Ordering::Equal;

@@ -1,4 +1,4 @@
-//! Where files live.
+//! The place of files.
 
 use std::sync::Arc;
 
@@ -6,27 +6,27 @@ use vfs::{FileSystem, MemFs, PosixFs};
 
 use crate::Error;
 
-/// Where files live. A clone is the same place.
+/// The place of files. A clone is the same place.
 #[derive(Clone)]
 pub struct Env {
     fs: Arc<dyn FileSystem>,
 }
 
 impl Env {
-    /// The machine's file system.
+    /// Creates an environment of the machine's file system.
     ///
     /// # Errors
-    /// None.
+    /// Never fails.
     pub fn new() -> Result<Env, Error> {
         Ok(Env {
             fs: Arc::new(PosixFs::new()),
         })
     }
 
-    /// Memory of the process, gone with the last handle.
+    /// Creates an environment in memory, which is freed with its last handle.
     ///
     /// # Errors
-    /// None.
+    /// Never fails.
     pub fn mem_env() -> Result<Env, Error> {
         Ok(Env {
             fs: Arc::new(MemFs::new()),
@@ -37,31 +37,31 @@ impl Env {
         self.fs.clone()
     }
 
-    /// Changes nothing: each database has threads of its own, as many as
-    /// [`set_max_background_jobs`](crate::Options::set_max_background_jobs) says.
+    /// No effect: each database has its own threads, as many as
+    /// [`set_max_background_jobs`](crate::Options::set_max_background_jobs) sets.
     pub fn set_background_threads(&mut self, _num_threads: i32) {}
 
-    /// Changes nothing, as [`set_background_threads`](Self::set_background_threads).
+    /// No effect, as [`set_background_threads`](Self::set_background_threads).
     pub fn set_high_priority_background_threads(&mut self, _num_threads: i32) {}
 
-    /// Changes nothing, as [`set_background_threads`](Self::set_background_threads).
+    /// No effect, as [`set_background_threads`](Self::set_background_threads).
     pub fn set_low_priority_background_threads(&mut self, _num_threads: i32) {}
 
-    /// Changes nothing, as [`set_background_threads`](Self::set_background_threads).
+    /// No effect, as [`set_background_threads`](Self::set_background_threads).
     pub fn set_bottom_priority_background_threads(&mut self, _num_threads: i32) {}
 
-    /// Changes nothing: the threads of a database end when it is closed, before this returns there are none.
+    /// No effect: the threads of a database have ended when its close returns.
     pub fn join_all_threads(&mut self) {}
 
-    /// Changes nothing: threads have the priority of the process.
+    /// No effect: threads have the priority of the process.
     pub fn lower_thread_pool_io_priority(&mut self) {}
 
-    /// Changes nothing: threads have the priority of the process.
+    /// No effect: threads have the priority of the process.
     pub fn lower_high_priority_thread_pool_io_priority(&mut self) {}
 
-    /// Changes nothing: threads have the priority of the process.
+    /// No effect: threads have the priority of the process.
     pub fn lower_thread_pool_cpu_priority(&mut self) {}
 
-    /// Changes nothing: threads have the priority of the process.
+    /// No effect: threads have the priority of the process.
     pub fn lower_high_priority_thread_pool_cpu_priority(&mut self) {}
 }

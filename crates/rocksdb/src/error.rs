@@ -1,8 +1,8 @@
-//! The one error type of the `rocksdb` crate: a text, from which its kind is read back.
+//! The only error type of the `rocksdb` crate: a text, from which its kind is parsed.
 
 use std::fmt;
 
-/// The kind of an error, by the words its text begins with.
+/// The kind of an error, by the first words of its text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ErrorKind {
     /// `NotFound`.
@@ -39,7 +39,8 @@ pub enum ErrorKind {
     Unknown,
 }
 
-/// An error of a database. Its text is RocksDB's `Status::ToString`: the words of the kind, a colon, the message.
+/// An error of a database. Its text is RocksDB's `Status::ToString`: the words of the kind, a colon, the
+/// message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
     message: String,
@@ -52,12 +53,12 @@ impl Error {
         }
     }
 
-    /// For what the engine does not have, by its name in this interface.
+    /// An error for a feature that the engine does not have, by its name in this interface.
     pub(crate) fn not_implemented(name: &str) -> Error {
         Error::new(format!("Not implemented: {name}"))
     }
 
-    /// For what can never work.
+    /// An error for a call that can never work.
     pub(crate) fn invalid_argument(message: impl fmt::Display) -> Error {
         Error::new(format!("Invalid argument: {message}"))
     }
@@ -110,11 +111,12 @@ impl fmt::Display for Error {
     }
 }
 
-/// RocksDB names the file within the message, between what was done and what the system said; the engine names it at the end.
+/// RocksDB names the file inside of the message, between the action and the system's text; the engine names
+/// it at the end.
 impl From<esker::Error> for Error {
     fn from(error: esker::Error) -> Error {
         let words = match error.kind() {
-            // A file that is missing; keys that are missing are no errors.
+            // A missing file; missing keys are no errors.
             esker::ErrorKind::NotFound if error.file().is_some() => "IO error: No such file or directory",
             kind => kind.words(),
         };

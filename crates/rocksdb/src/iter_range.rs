@@ -2,9 +2,9 @@
 
 use std::ops::{Range, RangeFrom, RangeFull, RangeTo};
 
-/// Types that give the bounds of an iterator.
+/// Types that define the bounds of an iterator.
 pub trait IterateBounds {
-    /// The first key that may be seen, and the first one behind that may not; `None` where there is no bound.
+    /// The first visible key, and the first one after the visible keys; `None` without a bound.
     fn into_bounds(self) -> (Option<Vec<u8>>, Option<Vec<u8>>);
 }
 
@@ -32,7 +32,7 @@ impl<K: Into<Vec<u8>>> IterateBounds for RangeTo<K> {
     }
 }
 
-/// All keys that begin with these bytes, in a family whose order is that of bytes.
+/// All keys that begin with these bytes, in a family in bytewise order.
 #[derive(Clone, Copy)]
 pub struct PrefixRange<K>(pub K);
 
@@ -45,7 +45,7 @@ impl<K: Into<Vec<u8>>> IterateBounds for PrefixRange<K> {
     }
 }
 
-/// The first key behind all that begin with `prefix`; `None` if there is none.
+/// The first key after all keys that begin with `prefix`; `None` if there is none.
 fn behind(prefix: &[u8]) -> Option<Vec<u8>> {
     let last = prefix.iter().rposition(|&byte| byte != u8::MAX)?;
     let mut end = prefix[..=last].to_vec();

@@ -5,16 +5,16 @@ use std::marker::PhantomData;
 
 use crate::{DB, DBAccess, Error, ReadOptions};
 
-/// A row that an iterator gives: key and value.
+/// A row of an iterator: key and value.
 pub type KVBytes = (Box<[u8]>, Box<[u8]>);
 
-/// An iterator that moves as it is told, of [`DB`].
+/// A raw iterator of [`DB`].
 pub type DBRawIterator<'a> = DBRawIteratorWithThreadMode<'a, DB>;
 
-/// An iterator of Rust's, of [`DB`].
+/// A Rust iterator of [`DB`].
 pub type DBIterator<'a> = DBIteratorWithThreadMode<'a, DB>;
 
-/// An iterator that moves as it is told. It stands nowhere before it was told the first time.
+/// A raw iterator, which is moved by calls. It is invalid before the first one.
 ///
 /// ```
 /// use esker_rocksdb::DB;
@@ -31,9 +31,9 @@ pub type DBIterator<'a> = DBIteratorWithThreadMode<'a, DB>;
 /// ```
 pub struct DBRawIteratorWithThreadMode<'a, D: DBAccess> {
     inner: Result<esker::DbIterator, Error>,
-    /// Each step forward sees what was written since.
+    /// True if each step forwards sees later writes.
     tailing: bool,
-    /// Ends with the prefix it began with; and the key that a walk from the front begins at.
+    /// Ends with the prefix that it began with; and the key at which a walk from the front begins.
     prefix: Option<Option<Vec<u8>>>,
     _db: PhantomData<&'a D>,
 }
@@ -64,7 +64,7 @@ impl<'a, D: DBAccess> DBRawIteratorWithThreadMode<'a, D> {
         self.inner.as_ref().ok().filter(|inner| inner.valid())
     }
 
-    /// Whether it stands on a row. If not, [`status`](Self::status) says whether that is the end or an error.
+    /// True if it is at a row. Otherwise [`status`](Self::status) is the error, or `Ok` at the end.
     pub fn valid(&self) -> bool {
         self.here().is_some()
     }
@@ -72,7 +72,7 @@ impl<'a, D: DBAccess> DBRawIteratorWithThreadMode<'a, D> {
     /// The error of the iterator.
     ///
     /// # Errors
-    /// That.
+    /// The error that stopped the iterator.
     pub fn status(&self) -> Result<(), Error> {
         match &self.inner {
             Ok(inner) => Ok(inner.status()?),
@@ -80,10 +80,10 @@ impl<'a, D: DBAccess> DBRawIteratorWithThreadMode<'a, D> {
         }
     }
 
-    /// Reads the database as it is now, without a snapshot, and stands nowhere.
+    /// Reads the present state of the database, without a snapshot, and becomes invalid.
     ///
     /// # Errors
-    /// `Not implemented` where the iterator reads a batch besides.
+    /// `Not implemented` if the iterator also reads a batch.
     pub fn refresh(&mut self) -> Result<(), Error> {
         match &mut self.inner {
             Ok(inner) => Ok(inner.refresh(None)?),
@@ -91,7 +91,8 @@ impl<'a, D: DBAccess> DBRawIteratorWithThreadMode<'a, D> {
         }
     }
 
-    /// Moves to the first row. With `prefix_same_as_start` the iterator then ends with the prefix of the lower bound, or of that row.
+    /// Moves to the first row. With `prefix_same_as_start` the iterator then ends with the prefix of the
+    /// lower bound, or of that row.
     pub fn seek_to_first(&mut self) {
         match self.prefix.clone() {
             Some(Some(lower)) => self.seek(lower),
@@ -112,7 +113,7 @@ impl<'a, D: DBAccess> DBRawIteratorWithThreadMode<'a, D> {
         }
     }
 
-    /// Moves to the row of `key`, or the first behind it.
+    /// Moves to the row of `key`, or the first after it.
     pub fn seek<K: AsRef<[u8]>>(&mut self, key: K) {
         self.moved(|inner| inner.seek(key.as_ref()));
     }
@@ -122,13 +123,13 @@ impl<'a, D: DBAccess> DBRawIteratorWithThreadMode<'a, D> {
         self.moved(|inner| inner.seek_for_prev(key.as_ref()));
     }
 
-    /// Moves to the next row. Where it stands on none it stays so.
+    /// Moves to the next row. An invalid iterator stays invalid.
     pub fn next(&mut self) {
         if !self.valid() {
             return;
         }
         if self.tailing {
-            // The engine sees what was written since at a seek.
+            // The engine sees later writes at a seek.
             let Some(key) = self.key().map(<[u8]>::to_vec) else {
                 return;
             };
@@ -140,35 +141,35 @@ impl<'a, D: DBAccess> DBRawIteratorWithThreadMode<'a, D> {
         self.moved(esker::DbIterator::next);
     }
 
-    /// Moves to the row before. Where it stands on none it stays so.
+    /// Moves to the previous row. An invalid iterator stays invalid.
     pub fn prev(&mut self) {
         if self.valid() {
             self.moved(esker::DbIterator::prev);
         }
     }
 
-    /// The key it stands on.
+    /// The key of the current row.
     pub fn key(&self) -> Option<&[u8]> {
         self.here().map(esker::DbIterator::key)
     }
 
-    /// The value it stands on.
+    /// The value of the current row.
     pub fn value(&self) -> Option<&[u8]> {
         self.here().map(esker::DbIterator::value)
     }
 
-    /// The timestamp of the row, empty where keys have none.
+    /// The timestamp of the row; empty without timestamps.
     pub fn timestamp(&self) -> Option<&[u8]> {
         self.here().map(esker::DbIterator::timestamp)
     }
 
-    /// Key and value.
+    /// The key and the value.
     pub fn item(&self) -> Option<(&[u8], &[u8])> {
         self.here().map(|inner| (inner.key(), inner.value()))
     }
 }
 
-/// Which way an iterator goes.
+/// The direction of an iterator.
 #[derive(Clone, Copy)]
 pub enum Direction {
     /// To greater keys.
@@ -177,18 +178,18 @@ pub enum Direction {
     Reverse,
 }
 
-/// Where an iterator begins.
+/// The start of an iterator.
 #[derive(Clone, Copy)]
 pub enum IteratorMode<'a> {
-    /// At the first row, forward.
+    /// The first row, forwards.
     Start,
-    /// At the last row, backward.
+    /// The last row, backwards.
     End,
-    /// At the row of this key, or the next one that way.
+    /// The row of this key, or the next one in the direction.
     From(&'a [u8], Direction),
 }
 
-/// An iterator of Rust's over rows.
+/// A Rust iterator over rows.
 ///
 /// ```
 /// use esker_rocksdb::{DB, Direction, IteratorMode};
@@ -222,7 +223,7 @@ impl<'a, D: DBAccess> DBIteratorWithThreadMode<'a, D> {
         iterator
     }
 
-    /// Begins again.
+    /// Starts again.
     pub fn set_mode(&mut self, mode: IteratorMode<'_>) {
         self.done = false;
         self.direction = match mode {
@@ -245,10 +246,10 @@ impl<'a, D: DBAccess> DBIteratorWithThreadMode<'a, D> {
         };
     }
 
-    /// Reads the database as it is now, and begins again.
+    /// Reads the present state of the database, and starts again.
     ///
     /// # Errors
-    /// Those of [`DBRawIteratorWithThreadMode::refresh`].
+    /// The errors of [`DBRawIteratorWithThreadMode::refresh`].
     pub fn refresh(&mut self, mode: IteratorMode<'_>) -> Result<(), Error> {
         self.raw.refresh()?;
         self.set_mode(mode);

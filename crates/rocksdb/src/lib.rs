@@ -1,5 +1,5 @@
-//! The names and types of the [`rocksdb`](https://crates.io/crates/rocksdb) crate, 0.25 and 0.24, over [Esker](esker): a Rust program
-//! drops C++ by one line of its `Cargo.toml`.
+//! The names and types of the [`rocksdb`](https://crates.io/crates/rocksdb) crate, 0.25 and 0.24, over
+//! [Esker](esker): a Rust program drops C++ by one line of its `Cargo.toml`.
 //!
 //! ```toml
 //! [dependencies]
@@ -19,8 +19,8 @@
 //! DB::destroy(&Options::default(), &path).unwrap();
 //! ```
 //!
-//! Databases are RocksDB's: either opens those of the other. Options begin with RocksDB's defaults. There is no `unsafe` in it and none is
-//! asked for. What differs, and what there is not, stands in `docs/rust.md`.
+//! Databases are RocksDB's: each opens those of the other. Options begin with RocksDB's defaults. The crate
+//! has no `unsafe` code and requires none. `docs/rust.md` lists the differences and the missing parts.
 #![forbid(unsafe_code)]
 
 mod access;

@@ -31,18 +31,18 @@ impl LogLevel {
     }
 }
 
-/// Takes the lines of the info log in place of a file. A clone is the same logger.
+/// Receives the lines of the info log instead of a file. A clone is the same logger.
 #[derive(Clone)]
 pub struct InfoLogger {
     pub(crate) inner: Arc<dyn esker::Logger>,
 }
 
 impl InfoLogger {
-    /// Writes lines of this level and above to the standard error stream, each behind the prefix.
+    /// Writes lines of this level and above to standard error, each after the prefix.
     pub fn new_stderr_logger<S: AsRef<str>>(log_level: LogLevel, prefix: Option<S>) -> InfoLogger {
         let prefix = prefix.map_or(String::new(), |prefix| prefix.as_ref().to_owned());
         InfoLogger::new_callback_logger(log_level, move |_, message| {
-            // Where that stream is closed the line is lost.
+            // If standard error is closed the line is lost.
             let _ = writeln!(std::io::stderr(), "{prefix}{message}");
         })
     }

@@ -1,4 +1,4 @@
-//! Merge operators that are functions.
+//! Merge operators from functions.
 //!
 //! ```
 //! use esker_rocksdb::{DB, MergeOperands, Options};
@@ -20,8 +20,8 @@
 //! assert_eq!(db.get(b"key").unwrap().unwrap(), b"abc");
 //! ```
 
-/// A function that merges: of the key, the value before, if there is one, and the operands from oldest to newest. `None` if they cannot be
-/// merged.
+/// A function that merges, with the key, the existing value if there is one, and the operands from oldest to
+/// newest. Returns `None` if they cannot be merged.
 pub trait MergeFn:
     Fn(&[u8], Option<&[u8]>, &MergeOperands<'_>) -> Option<Vec<u8>> + Send + Sync + 'static
 {
@@ -38,17 +38,17 @@ pub struct MergeOperands<'a> {
 }
 
 impl<'a> MergeOperands<'a> {
-    /// How many there are.
+    /// The number of operands.
     pub fn len(&self) -> usize {
         self.operands.len()
     }
 
-    /// Whether there are none.
+    /// True if there are none.
     pub fn is_empty(&self) -> bool {
         self.operands.is_empty()
     }
 
-    /// One after the other.
+    /// An iterator over the operands.
     pub fn iter(&self) -> MergeOperandsIter<'a> {
         MergeOperandsIter(self.operands.iter())
     }
@@ -63,7 +63,7 @@ impl<'a> IntoIterator for &MergeOperands<'a> {
     }
 }
 
-/// Operands of a merge, one after the other.
+/// An iterator over the operands of a merge.
 pub struct MergeOperandsIter<'a>(std::slice::Iter<'a, &'a [u8]>);
 
 impl<'a> Iterator for MergeOperandsIter<'a> {
@@ -80,7 +80,7 @@ impl<'a> Iterator for MergeOperandsIter<'a> {
 
 impl ExactSizeIterator for MergeOperandsIter<'_> {}
 
-/// A merge operator of two functions.
+/// A merge operator from two functions.
 pub(crate) struct FunctionMerge<F, PF> {
     pub(crate) name: String,
     pub(crate) full: F,

@@ -1,25 +1,25 @@
-//! Names as the interface takes them: anything that can become a C string.
+//! Names in calls: anything that can become a C string.
 
 use std::ffi::{CStr, CString, NulError};
 use std::ops::Deref;
 
-/// Types that a C string can be made of. A name with a NUL byte in it is refused.
+/// Types that convert to a C string. A name with a NUL byte is refused.
 pub trait CStrLike {
-    /// The string, borrowed or made.
+    /// The string, borrowed or owned.
     type Baked: Deref<Target = CStr>;
-    /// Why there is none.
+    /// The error if there is none.
     type Error: std::fmt::Debug + std::fmt::Display;
 
-    /// The string, without a copy where there is one already.
+    /// The string, without a copy if it is one already.
     ///
     /// # Errors
-    /// A NUL byte in it.
+    /// A NUL byte in the name.
     fn bake(self) -> Result<Self::Baked, Self::Error>;
 
-    /// The string as one's own.
+    /// The string, owned.
     ///
     /// # Errors
-    /// A NUL byte in it.
+    /// A NUL byte in the name.
     fn into_c_string(self) -> Result<CString, Self::Error>;
 }
 
@@ -83,7 +83,7 @@ impl<'a> CStrLike for &'a CString {
 /// The name as text, for a setter that cannot fail.
 ///
 /// # Panics
-/// A NUL byte in it, as in the `rocksdb` crate.
+/// A NUL byte in the name, as in the `rocksdb` crate.
 pub(crate) fn text(name: impl CStrLike) -> String {
     match name.bake() {
         Ok(name) => name.to_string_lossy().into_owned(),

@@ -17,32 +17,32 @@ use crate::{
 };
 
 impl Options {
-    /// Directories of tables, those of upper levels in the first. Default: the database's own.
+    /// Sets the directories of tables, those of upper levels first. Default: the database's own.
     pub fn set_db_paths(&mut self, paths: &[DBPath]) {
         self.inner.db_paths = paths.iter().map(|path| path.0.clone()).collect();
     }
 
-    /// Directories of a family's tables. Default: those of the database.
+    /// Sets the directories of a family's tables. Default: those of the database.
     pub fn set_cf_paths(&mut self, paths: &[DBPath]) {
         self.inner.column_family.cf_paths = paths.iter().map(|path| path.0.clone()).collect();
     }
 
-    /// Where files live, and how many threads there are. Default: the machine's.
+    /// Sets the environment. Default: the machine's.
     pub fn set_env(&mut self, env: &Env) {
         self.inner.fs = env.fs();
     }
 
-    /// How tables are compressed. Default: Snappy.
+    /// Sets the compression of tables. Default: Snappy.
     pub fn set_compression_type(&mut self, compression: DBCompressionType) {
         self.inner.column_family.compression = compression.engine();
     }
 
-    /// Threads that compress the blocks of a table. Default: 1.
+    /// Sets the number of threads that compress the blocks of a table. Default: 1.
     pub fn set_compression_options_parallel_threads(&mut self, number: i32) {
         self.inner.column_family.compression_opts.parallel_threads = narrow(number);
     }
 
-    /// How the WAL is compressed: not at all, or by Zstandard. Default: not at all.
+    /// Sets the compression of the WAL: none, or Zstandard. Default: none.
     ///
     /// # Panics
     /// Another codec, as in the `rocksdb` crate.
@@ -55,18 +55,18 @@ impl Options {
         }
     }
 
-    /// How tables of the last level are compressed. Default: as all.
+    /// Sets the compression of the last level. Default: that of all tables.
     pub fn set_bottommost_compression_type(&mut self, compression: DBCompressionType) {
         self.inner.column_family.bottommost_compression = Some(compression.engine());
     }
 
-    /// How tables of each level are compressed. Default: all alike.
+    /// Sets the compression of each level. Default: that of all tables.
     pub fn set_compression_per_level(&mut self, levels: &[DBCompressionType]) {
         let levels = levels.iter().map(|level| level.engine());
         self.inner.column_family.compression_per_level = levels.collect();
     }
 
-    /// How hard tables are compressed, and how large dictionaries are.
+    /// Sets the parameters of compression, and the size of dictionaries.
     pub fn set_compression_options(
         &mut self,
         window_bits: i32,
@@ -78,7 +78,7 @@ impl Options {
         set_compression(options, window_bits, level, strategy, max_dict_bytes);
     }
 
-    /// The same of the last level.
+    /// Sets the parameters for the last level.
     pub fn set_bottommost_compression_options(
         &mut self,
         window_bits: i32,
@@ -92,19 +92,19 @@ impl Options {
         options.enabled = enabled;
     }
 
-    /// Bytes of samples that dictionaries are trained from. Default: 0.
+    /// Sets the bytes of samples that dictionaries are trained from. Default: 0.
     pub fn set_zstd_max_train_bytes(&mut self, value: i32) {
         self.inner.column_family.compression_opts.zstd_max_train_bytes = narrow(value);
     }
 
-    /// The same of the last level.
+    /// Sets the bytes of samples for the last level.
     pub fn set_bottommost_zstd_max_train_bytes(&mut self, value: i32, enabled: bool) {
         let options = &mut self.inner.column_family.bottommost_compression_opts;
         options.zstd_max_train_bytes = narrow(value);
         options.enabled = enabled;
     }
 
-    /// Tables of levels above this one are not compressed.
+    /// Sets the first level whose tables are compressed.
     pub fn set_min_level_to_compress(&mut self, level: i32) {
         let family = &mut self.inner.column_family;
         let compressed = |of: i32| match of < level {
@@ -116,12 +116,12 @@ impl Options {
         }
     }
 
-    /// How blob files are compressed. Default: not at all.
+    /// Sets the compression of blob files. Default: none.
     pub fn set_blob_compression_type(&mut self, compression: DBCompressionType) {
         self.inner.column_family.blob_compression_type = compression.engine();
     }
 
-    /// A merge operator of one function, which also merges operands alone.
+    /// Sets a merge operator from one function, which also merges operands alone.
     pub fn set_merge_operator_associative<F: MergeFn + Clone>(
         &mut self,
         name: impl CStrLike,
@@ -131,7 +131,8 @@ impl Options {
         self.set_merge_operator(name, full_merge_fn, partial_merge_fn);
     }
 
-    /// A merge operator of one function for a value and operands, and one for operands alone, which is asked of two at a time.
+    /// Sets a merge operator from two functions: one for a value and operands, and one for operands alone,
+    /// which gets two at a time.
     pub fn set_merge_operator<F: MergeFn, PF: MergeFn>(
         &mut self,
         name: impl CStrLike,
@@ -151,7 +152,7 @@ impl Options {
         self.set_merge_operator_associative(name, merge_fn);
     }
 
-    /// A function that decides about rows as they are compacted. One compaction at a time calls it.
+    /// Sets a function that decides about rows during their compaction. One compaction at a time calls it.
     pub fn set_compaction_filter<F>(&mut self, name: impl CStrLike, filter_fn: F)
     where
         F: CompactionFilterFn + Send + 'static,
@@ -160,7 +161,7 @@ impl Options {
         self.inner.column_family.compaction_filter_factory = Some(Arc::new(filter));
     }
 
-    /// The factory that makes a filter for each compaction.
+    /// Sets the factory that creates a filter for each compaction.
     pub fn set_compaction_filter_factory<F>(&mut self, factory: F)
     where
         F: CompactionFilterFactory + Send + 'static,
@@ -169,7 +170,8 @@ impl Options {
         self.inner.column_family.compaction_filter_factory = Some(Arc::new(Factory::new(factory)));
     }
 
-    /// The order of keys. The function is called by any thread: it must be `Send + Sync`, which the `rocksdb` crate forgets to ask.
+    /// Sets the order of keys. Any thread calls the function: it must be `Send + Sync`, which the `rocksdb`
+    /// crate does not require.
     pub fn set_comparator(&mut self, name: impl CStrLike, compare_fn: Box<CompareFn>) {
         let order = Order {
             name: text(name),
@@ -178,8 +180,8 @@ impl Options {
         self.inner.column_family.comparator = esker::UserComparator::Custom(Arc::new(order));
     }
 
-    /// The order of keys that end in a timestamp. Timestamps are compared as the whole order does; the function for timestamps alone is
-    /// not called.
+    /// Sets the order of keys that end with a timestamp. Timestamps are compared as in the whole order; the
+    /// function for timestamps alone is not called.
     pub fn set_comparator_with_ts(
         &mut self,
         name: impl CStrLike,
@@ -197,32 +199,32 @@ impl Options {
         self.inner.column_family.comparator = esker::UserComparator::Custom(Arc::new(order));
     }
 
-    /// The part of keys that filters index.
+    /// Sets the prefix of keys that filters index.
     pub fn set_prefix_extractor(&mut self, prefix_extractor: SliceTransform) {
         self.inner.column_family.prefix_extractor = Some(prefix_extractor.inner);
     }
 
-    /// Where info logs lie. Default: with the database.
+    /// Sets the directory of info logs. Default: the database's.
     pub fn set_db_log_dir<P: AsRef<Path>>(&mut self, path: P) {
         self.inner.db_log_dir = path.as_ref().to_string_lossy().into_owned();
     }
 
-    /// Where WALs lie. Default: with the database.
+    /// Sets the directory of WALs. Default: the database's.
     pub fn set_wal_dir<P: AsRef<Path>>(&mut self, path: P) {
         self.inner.wal_dir = path.as_ref().to_string_lossy().into_owned();
     }
 
-    /// Lines below this level are left out of the info log. Default: [`LogLevel::Info`].
+    /// Sets the lowest level of lines in the info log. Default: [`LogLevel::Info`].
     pub fn set_log_level(&mut self, level: LogLevel) {
         self.inner.info_log_level = level.engine();
     }
 
-    /// The logger that takes the lines of the info log in place of a file.
+    /// Sets the logger that receives the lines of the info log instead of a file.
     pub fn set_info_logger(&mut self, logger: InfoLogger) {
         self.inner.info_log = Some(logger.inner);
     }
 
-    /// That logger; one that writes nothing, if there is none.
+    /// The logger; one that discards lines, if there is none.
     pub fn get_info_logger(&self) -> InfoLogger {
         let none: Arc<dyn esker::Logger> = Arc::new(esker::NullLogger);
         InfoLogger {
@@ -230,7 +232,7 @@ impl Options {
         }
     }
 
-    /// Which file is compacted first. Default: [`CompactionPri::MinOverlappingRatio`].
+    /// Sets the file that is compacted first. Default: [`CompactionPri::MinOverlappingRatio`].
     pub fn set_compaction_pri(&mut self, pri: CompactionPri) {
         self.inner.column_family.compaction_pri = match pri {
             CompactionPri::ByCompensatedSize => esker::CompactionPri::ByCompensatedSize,
@@ -241,7 +243,7 @@ impl Options {
         };
     }
 
-    /// How files are merged. Default: by levels.
+    /// Sets the compaction style. Default: leveled.
     pub fn set_compaction_style(&mut self, style: DBCompactionStyle) {
         self.inner.column_family.compaction_style = match style {
             DBCompactionStyle::Level => esker::CompactionStyle::Level,
@@ -250,17 +252,18 @@ impl Options {
         };
     }
 
-    /// Options of universal compaction.
+    /// Sets the options of universal compaction.
     pub fn set_universal_compaction_options(&mut self, options: &UniversalCompactOptions) {
         self.inner.column_family.compaction_options_universal = options.inner.clone();
     }
 
-    /// Options of FIFO compaction.
+    /// Sets the options of FIFO compaction.
     pub fn set_fifo_compaction_options(&mut self, options: &FifoCompactOptions) {
         self.inner.column_family.compaction_options_fifo = options.inner.clone();
     }
 
-    /// The kind of memtables. Kinds with hashes are kept: memtables are then of the default kind, and reads are right.
+    /// Sets the type of memtables. Types with hashes are kept: memtables then have the default type, and
+    /// reads are right.
     pub fn set_memtable_factory(&mut self, factory: MemtableFactory) {
         let family = &mut self.inner.column_family;
         family.memtable_factory = match factory {
@@ -271,22 +274,22 @@ impl Options {
         };
     }
 
-    /// How tables are written and read.
+    /// Sets the options of block-based tables.
     pub fn set_block_based_table_factory(&mut self, factory: &BlockBasedOptions) {
         self.inner.column_family.table = factory.inner.clone();
     }
 
-    /// Kept: tables are block-based, as RocksDB reads them without this option.
+    /// Kept: tables are block-based, which RocksDB reads without this option.
     pub fn set_cuckoo_table_factory(&mut self, _factory: &CuckooTableOptions) {
         self.keep("table_factory", "CuckooTable");
     }
 
-    /// Kept: tables are block-based, as RocksDB reads them without this option.
+    /// Kept: tables are block-based, which RocksDB reads without this option.
     pub fn set_plain_table_factory(&mut self, _options: &PlainTableFactoryOptions) {
         self.keep("table_factory", "PlainTable");
     }
 
-    /// The treatment of damaged WAL records at recovery. Default: [`DBRecoveryMode::PointInTime`].
+    /// Sets the treatment of damaged WAL records at recovery. Default: [`DBRecoveryMode::PointInTime`].
     pub fn set_wal_recovery_mode(&mut self, mode: DBRecoveryMode) {
         self.inner.wal_recovery_mode = match mode {
             DBRecoveryMode::TolerateCorruptedTailRecords => esker::RecoveryMode::TolerateCorruptedTailRecords,
@@ -301,17 +304,17 @@ impl Options {
         self.keep("row_cache", cache.0.capacity());
     }
 
-    /// Cache of values of blob files. Default: none.
+    /// Sets the cache of values of blob files. Default: none.
     pub fn set_blob_cache(&mut self, cache: &Cache) {
         self.inner.column_family.blob_cache = Some(cache.0.clone());
     }
 
-    /// Limits what flushes and compactions write to so many bytes a second.
+    /// Limits the writes of flushes and compactions in bytes per second.
     pub fn set_ratelimiter(&mut self, rate_bytes_per_sec: i64, refill_period_us: i64, fairness: i32) {
         self.limit_rate(rate_bytes_per_sec, refill_period_us, fairness, false);
     }
 
-    /// The same, the rate found between a twentieth of it and all of it.
+    /// Limits them with an automatic rate, between a twentieth of this rate and all of it.
     pub fn set_auto_tuned_ratelimiter(
         &mut self,
         rate_bytes_per_sec: i64,
@@ -340,7 +343,7 @@ impl Options {
         }
     }
 
-    /// Marks tables for compaction in which deletions stand close together.
+    /// Marks tables for compaction that have dense deletions.
     pub fn add_compact_on_deletion_collector_factory(
         &mut self,
         window_size: usize,
@@ -357,7 +360,7 @@ impl Options {
         factories.push(Arc::new(factory));
     }
 
-    /// Limits the memory of memtables of all databases it is given to.
+    /// Sets the manager that limits the memory of memtables of all its databases.
     pub fn set_write_buffer_manager(&mut self, write_buffer_manager: &WriteBufferManager) {
         self.inner.write_buffer_manager = Some(write_buffer_manager.engine());
     }

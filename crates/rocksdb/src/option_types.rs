@@ -1,82 +1,83 @@
-//! Small types of options: enums under the names of the `rocksdb` crate, and how the engine calls the same.
+//! Small types of options: enums under the names of the `rocksdb` crate, and their counterparts in the
+//! engine.
 
 use std::path::Path;
 
 use crate::Error;
 
-/// How much a line of the info log matters.
+/// The importance of a line of the info log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub enum LogLevel {
-    /// For the search of a fault in the engine.
+    /// For debugging the engine.
     Debug = 0,
-    /// All the time.
+    /// For normal events.
     Info,
-    /// Slows the database down.
+    /// For events that slow the database down.
     Warn,
-    /// Went wrong.
+    /// For failures.
     Error,
-    /// Nothing goes on after it.
+    /// For failures that end all work.
     Fatal,
-    /// Lines of the header: the release, and the options.
+    /// For the header: the release, and the options.
     Header,
 }
 
-/// How far down a read may go.
+/// The sources that a read may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub enum ReadTier {
-    /// Everywhere.
+    /// All sources.
     All = 0,
     /// Memtables and the block cache.
     BlockCache,
-    /// Rows that survive a crash: not implemented, a read with it fails.
+    /// Only rows that survive a crash. Not implemented: a read with it fails.
     Persisted,
-    /// Memtables.
+    /// Only memtables.
     Memtable,
 }
 
-/// Which file of a level is compacted first.
+/// The file of a level that is compacted first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub enum CompactionPri {
-    /// The largest, deletions counted more.
+    /// The largest file, with deletions counted more.
     ByCompensatedSize = 0,
-    /// The one that was last written to longest ago.
+    /// The file whose newest row is the oldest.
     OldestLargestSeqFirst = 1,
-    /// The one with the oldest row.
+    /// The file with the oldest row.
     OldestSmallestSeqFirst = 2,
-    /// The one that overlaps least with the next level.
+    /// The file that overlaps least with the next level.
     MinOverlappingRatio = 3,
-    /// The next one in turn.
+    /// The next file in turn.
     RoundRobin = 4,
 }
 
-/// How a table finds the block of a key.
+/// The search for the block of a key in a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BlockBasedIndexType {
-    /// By halving.
+    /// Binary search.
     BinarySearch,
-    /// By a hash of the prefix.
+    /// A hash of the prefix.
     HashSearch,
-    /// By an index over partitions of the index.
+    /// A two-level index with partitions.
     TwoLevelIndexSearch,
 }
 
-/// How a data block finds a key.
+/// The search for a key in a data block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub enum DataBlockIndexType {
-    /// By halving.
+    /// Binary search.
     BinarySearch = 0,
-    /// By a hash, and by halving where that does not tell.
+    /// A hash, and binary search if the hash is not sufficient.
     BinaryAndHash = 1,
 }
 
 /// The tables of which a part stays in the block cache once it was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BlockBasedTablePinningTier {
-    /// As the older options say.
+    /// As the older options require.
     Fallback = 0,
     /// No tables.
     None = 1,
@@ -86,23 +87,23 @@ pub enum BlockBasedTablePinningTier {
     All = 3,
 }
 
-/// The kind of memtables.
+/// The type of memtables.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum MemtableFactory {
-    /// Rows in the order they came in.
+    /// Rows in the order of their insertion.
     Vector,
     /// Not implemented: an open with it fails.
     HashSkipList {
-        /// Buckets.
+        /// The number of buckets.
         bucket_count: usize,
-        /// Height of each list.
+        /// The height of each list.
         height: i32,
-        /// Branches.
+        /// The branching factor.
         branching_factor: i32,
     },
     /// Not implemented: an open with it fails.
     HashLinkList {
-        /// Buckets.
+        /// The number of buckets.
         bucket_count: usize,
     },
 }
@@ -110,7 +111,7 @@ pub enum MemtableFactory {
 /// The checksum of blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChecksumType {
-    /// None: not implemented, an open with it fails.
+    /// None. Not implemented: an open with it fails.
     NoChecksum = 0,
     /// CRC-32C.
     CRC32c = 1,
@@ -122,29 +123,29 @@ pub enum ChecksumType {
     XXH3 = 4,
 }
 
-/// How keys lie in plain tables, which there are none of.
+/// The encoding of keys in plain tables, which Esker does not write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum KeyEncodingType {
-    /// In full.
+    /// Whole keys.
     #[default]
     Plain = 0,
-    /// Without the prefix they share.
+    /// Keys without their common prefix.
     Prefix = 1,
 }
 
-/// Plain tables: not implemented, an open with them fails.
+/// The options of plain tables. Not implemented: an open with them fails.
 pub struct PlainTableFactoryOptions {
-    /// Length of keys.
+    /// The length of keys.
     pub user_key_length: u32,
-    /// Bits a key of the filter.
+    /// The bits per key of the filter.
     pub bloom_bits_per_key: i32,
-    /// Part of the hash table in use.
+    /// The used part of the hash table.
     pub hash_table_ratio: f64,
-    /// Keys between entries of the index.
+    /// The number of keys between entries of the index.
     pub index_sparseness: usize,
-    /// Size of huge pages.
+    /// The size of huge pages.
     pub huge_page_tlb_size: usize,
-    /// How keys are written.
+    /// The encoding of keys.
     pub encoding_type: KeyEncodingType,
     /// Reads the whole file.
     pub full_scan_mode: bool,
@@ -185,59 +186,59 @@ impl DBCompressionType {
     }
 }
 
-/// How files are merged.
+/// The compaction style.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DBCompactionStyle {
-    /// By levels.
+    /// Leveled.
     Level = 0,
-    /// By time.
+    /// Universal.
     Universal = 1,
-    /// Not at all: the oldest go.
+    /// FIFO: the oldest files are dropped.
     Fifo = 2,
 }
 
 /// The treatment of damaged WAL records at recovery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DBRecoveryMode {
-    /// Takes a torn end, and fails at other damage.
+    /// Accepts a torn end, and fails at other damage.
     TolerateCorruptedTailRecords = 0,
     /// Fails at any damage.
     AbsoluteConsistency = 1,
     /// Ends before the damage.
     PointInTime = 2,
-    /// Leaves damaged records out.
+    /// Skips damaged records.
     SkipAnyCorruptedRecord = 3,
 }
 
-/// When universal compaction has enough files.
+/// The condition under which universal compaction has enough files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UniversalCompactionStopStyle {
-    /// When the next is of another size than the last.
+    /// The next file has another size than the last one.
     Similar = 0,
-    /// When the next is of another size than all together.
+    /// The next file has another size than all together.
     Total = 1,
 }
 
-/// Whether a manual compaction rewrites what is at the bottom.
+/// The treatment of bottommost files in a manual compaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum BottommostLevelCompaction {
-    /// No.
+    /// They are not rewritten.
     Skip = 0,
-    /// With a compaction filter.
+    /// They are rewritten if there is a compaction filter.
     IfHaveCompactionFilter,
-    /// Yes.
+    /// They are rewritten.
     Force,
-    /// Yes, but not what this compaction has written itself.
+    /// They are rewritten, except files that this compaction has written.
     ForceOptimized,
 }
 
-/// A directory of tables, and how much it should hold.
+/// A directory of tables, and its target size.
 #[derive(Clone, Debug)]
 pub struct DBPath(pub(crate) esker::DbPath);
 
 impl DBPath {
-    /// A directory that should hold so many bytes.
+    /// A directory with this target size in bytes.
     ///
     /// # Errors
     /// A NUL byte in the path.
@@ -256,32 +257,33 @@ pub struct UniversalCompactOptions {
 }
 
 impl UniversalCompactOptions {
-    /// Percent by which the next file may be larger and still go along. Default: 1.
+    /// Sets the percentage by which the next file may be larger and still be included. Default: 1.
     pub fn set_size_ratio(&mut self, ratio: i32) {
         self.inner.size_ratio = narrow(ratio);
     }
 
-    /// Files that are merged at least. Default: 2.
+    /// Sets the minimum number of files that are merged. Default: 2.
     pub fn set_min_merge_width(&mut self, number: i32) {
         self.inner.min_merge_width = narrow(number);
     }
 
-    /// Files that are merged at most. Default: all.
+    /// Sets the maximum number of files that are merged. Default: all.
     pub fn set_max_merge_width(&mut self, number: i32) {
         self.inner.max_merge_width = narrow(number);
     }
 
-    /// Percent of the oldest file that the newer ones may take before all are merged. Default: 200.
+    /// Sets the percentage of the oldest file that the newer ones may reach before all are merged. Default:
+    /// 200.
     pub fn set_max_size_amplification_percent(&mut self, percent: i32) {
         self.inner.max_size_amplification_percent = narrow(percent);
     }
 
-    /// Percent of the data that is compressed; -1: all. Default: -1.
+    /// Sets the percentage of the data that is compressed; -1: all. Default: -1.
     pub fn set_compression_size_percent(&mut self, percent: i32) {
         self.inner.compression_size_percent = narrow(percent);
     }
 
-    /// When there are files enough. Default: [`UniversalCompactionStopStyle::Total`].
+    /// Sets the condition of enough files. Default: [`UniversalCompactionStopStyle::Total`].
     pub fn set_stop_style(&mut self, style: UniversalCompactionStopStyle) {
         self.inner.stop_style = match style {
             UniversalCompactionStopStyle::Similar => esker::CompactionStopStyle::SimilarSize,
@@ -297,13 +299,13 @@ pub struct FifoCompactOptions {
 }
 
 impl FifoCompactOptions {
-    /// Bytes of tables from which on the oldest go. Default: 1 GiB.
+    /// Sets the bytes of tables beyond which the oldest are dropped. Default: 1 GiB.
     pub fn set_max_table_files_size(&mut self, bytes: u64) {
         self.inner.max_table_files_size = bytes;
     }
 }
 
-/// A number in another type; what does not fit becomes the nearest that does.
+/// A number in another type, clamped to its range.
 pub(crate) fn narrow<T, U>(value: T) -> U
 where
     T: Copy + Default + PartialOrd,
@@ -312,7 +314,7 @@ where
     U::try_from(value).unwrap_or(if value < T::default() { U::LEAST } else { U::MOST })
 }
 
-/// The least and the greatest number of a type.
+/// The minimum and the maximum of a type.
 pub(crate) trait Bounds {
     const LEAST: Self;
     const MOST: Self;

@@ -1,4 +1,4 @@
-//! Options of a database and of a column family: one type, as in the `rocksdb` crate.
+//! Options of a database and of a column family in one type, as in the `rocksdb` crate.
 
 use std::collections::BTreeMap;
 
@@ -7,19 +7,20 @@ use crate::option_types::narrow;
 
 /// Options of a database, a column family, or both.
 ///
-/// They begin with RocksDB's defaults, not Esker's, where the two differ in what is read or in what lies in files. An option that
-/// RocksDB has and Esker has nothing behind is *kept*: it is remembered, and the info log says so. One that promises something about the data
-/// which Esker does not do makes the open fail with `Not implemented` and its name.
+/// They begin with RocksDB's defaults, not Esker's, if the two differ in results or in the contents of files.
+/// An option of RocksDB without effect in Esker is *kept*: it is remembered, and the info log names it. An
+/// option that promises something about the data which Esker does not do fails the open with `Not
+/// implemented` and its name.
 #[derive(Clone)]
 pub struct Options {
     pub(crate) inner: esker::Options,
-    /// Options that nothing is behind, by RocksDB's names.
+    /// The options without effect, by RocksDB's names.
     pub(crate) kept: BTreeMap<&'static str, String>,
-    /// Reasons to refuse an open, by the name of the option they are of.
+    /// The reasons to refuse an open, by the name of the option.
     pub(crate) wrong: BTreeMap<&'static str, Error>,
 }
 
-/// Options of RocksDB that nothing is behind: they may be set, also by
+/// Options of RocksDB without effect, which may also be set by
 /// [`get_options_from_string`](Options::get_options_from_string).
 pub(crate) const KEPT: &[&str] = &[
     "allow_mmap_writes",
@@ -81,7 +82,7 @@ pub(crate) fn default_table_options() -> esker::BlockBasedOptions {
 }
 
 impl Options {
-    /// Remembers an option that nothing is behind.
+    /// Keeps an option without effect.
     pub(crate) fn keep(&mut self, name: &'static str, value: impl ToString) {
         self.kept.insert(name, value.to_string());
     }
@@ -91,7 +92,7 @@ impl Options {
         self.kept.get(name).map_or(default, |value| value == "true")
     }
 
-    /// Has the open fail for an option, or no longer.
+    /// Makes the open fail because of an option, or no longer.
     pub(crate) fn refuse(&mut self, name: &'static str, refused: bool) {
         match refused {
             true => self.wrong.insert(name, Error::not_implemented(name)),
@@ -99,7 +100,7 @@ impl Options {
         };
     }
 
-    /// The first reason not to open a database with these options.
+    /// The first reason to refuse an open with these options.
     pub(crate) fn check(&self) -> Result<(), Error> {
         self.wrong.values().next().cloned().map_or(Ok(()), Err)
     }
@@ -109,7 +110,7 @@ impl Options {
         self.kept_flag("use_fsync", false)
     }
 
-    /// The kept value of `track_and_verify_wals_in_manifest`. Esker's WALs name their predecessor in any case.
+    /// The kept value of `track_and_verify_wals_in_manifest`. Esker's WALs always name their predecessor.
     pub fn get_track_and_verify_wals_in_manifest(&self) -> bool {
         self.kept_flag("track_and_verify_wals_in_manifest", false)
     }
@@ -119,11 +120,11 @@ impl Options {
         self.inner.write_dbid_to_manifest
     }
 
-    /// The options that `text`, as `name=value;name=value`, makes of these. Options of tables may stand in
-    /// `block_based_table_factory={...}`.
+    /// These options with the changes of `text`, in the form `name=value;name=value`. Options of tables may
+    /// be in `block_based_table_factory={...}`.
     ///
     /// # Errors
-    /// `Invalid argument` for a name that RocksDB has not, or a value that is not of the option's type.
+    /// `Invalid argument` for a name that RocksDB does not have, or a value of another type.
     pub fn get_options_from_string<S: AsRef<str>>(&mut self, text: S) -> Result<Options, Error> {
         let text = text.as_ref();
         if text.contains('\0') {
@@ -160,7 +161,7 @@ impl Options {
     }
 }
 
-/// The entries of an option string, those within braces left whole.
+/// The entries of an option string; text inside of braces stays together.
 fn entries(text: &str) -> impl Iterator<Item = &str> {
     let mut depth = 0usize;
     let outside = move |c| {
@@ -183,7 +184,7 @@ fn pair(entry: &str) -> Result<(&str, &str), Error> {
     Ok((name.trim(), value.trim()))
 }
 
-/// Setters of options that the engine has under the same name, or nearly.
+/// Setters of options that the engine has under the same name, or a similar one.
 macro_rules! setters {
     ($( $(#[doc = $doc:literal])+ $name:ident($type:ty) => $($field:ident).+; )+) => {
         impl Options { $(
@@ -195,7 +196,7 @@ macro_rules! setters {
     };
 }
 
-/// Setters of numbers that are of another type in the engine.
+/// Setters of numbers that have another type in the engine.
 macro_rules! number_setters {
     ($( $(#[doc = $doc:literal])+ $name:ident($type:ty) => $($field:ident).+; )+) => {
         impl Options { $(
@@ -221,104 +222,106 @@ macro_rules! kept_setters {
 }
 
 setters! {
-    /// Creates the database if there is none. Default: false.
+    /// Creates the database if it does not exist. Default: false.
     create_if_missing(bool) => create_if_missing;
     /// Records the id of the database in the MANIFEST, so that copies keep it. Default: true.
     set_write_dbid_to_manifest(bool) => write_dbid_to_manifest;
-    /// Creates the column families named that do not exist. Default: false.
+    /// Creates the named column families that do not exist. Default: false.
     create_missing_column_families(bool) => create_missing_column_families;
     /// Fails if the database exists. Default: false.
     set_error_if_exists(bool) => error_if_exists;
-    /// Tables kept open; -1: all. Default: -1.
+    /// The number of tables kept open; -1: all. Default: -1.
     set_max_open_files(i32) => max_open_files;
     /// Asks the kernel to write tables out each time so many bytes were appended; 0: never. Default: 0.
     set_bytes_per_sync(u64) => bytes_per_sync;
-    /// The same of WALs. Default: 0.
+    /// Same as above, for WALs. Default: 0.
     set_wal_bytes_per_sync(u64) => wal_bytes_per_sync;
-    /// Several threads insert into a memtable at once. Default: true.
+    /// Several threads may insert into a memtable at the same time. Default: true.
     set_allow_concurrent_memtable_write(bool) => allow_concurrent_memtable_write;
-    /// Reads past the kernel's cache. Default: false.
+    /// Reads bypass the page cache. Default: false.
     set_use_direct_reads(bool) => use_direct_reads;
-    /// Flushes and compactions write past the kernel's cache. Default: false.
+    /// Flushes and compactions bypass the page cache when they write. Default: false.
     set_use_direct_io_for_flush_and_compaction(bool) => use_direct_io_for_flush_and_compaction;
     /// Reads tables through a memory map. Default: false.
     set_allow_mmap_reads(bool) => allow_mmap_reads;
-    /// WALs stay in memory until they are flushed. Default: false.
+    /// WAL records stay in memory until they are flushed. Default: false.
     set_manual_wal_flush(bool) => manual_wal_flush;
-    /// Gives families with universal compaction a last level for what is ingested behind. Default: false.
+    /// Reserves the last level of families with universal compaction for files that are ingested behind.
+    /// Default: false.
     set_allow_ingest_behind(bool) => allow_ingest_behind;
-    /// Tells the kernel that tables are read here and there. Default: true.
+    /// Tells the kernel that tables are read at random. Default: true.
     set_advise_random_on_open(bool) => advise_random_on_open;
-    /// Bytes of WAL beyond which memtables are flushed; 0: four times all memtables. Default: 0.
+    /// The bytes of WAL beyond which memtables are flushed; 0: four times all memtables. Default: 0.
     set_max_total_wal_size(u64) => max_total_wal_size;
-    /// WALs kept to be written over. Default: 0.
+    /// The number of WALs kept for reuse. Default: 0.
     set_recycle_log_file_num(usize) => recycle_log_file_num;
-    /// Bytes compactions read at a time. Default: 2 MiB.
+    /// The bytes of a read of a compaction. Default: 2 MiB.
     set_compaction_readahead_size(usize) => compaction_readahead_size;
-    /// Levels are made from the last one up. Default: true.
+    /// Levels are sized from the last one up. Default: true.
     set_level_compaction_dynamic_level_bytes(bool) => column_family.level_compaction_dynamic_level_bytes;
-    /// Seconds after which a table is compacted again. Default: as the style says.
+    /// The age in seconds at which a table is compacted again. Default: that of the style.
     set_periodic_compaction_seconds(u64) => column_family.periodic_compaction_seconds;
-    /// Seconds after which a table is compacted, or dropped by FIFO compaction. Default: as the style says.
+    /// The age in seconds at which a table is compacted, or dropped by FIFO compaction. Default: that of the
+    /// style.
     set_ttl(u64) => column_family.ttl;
-    /// The last level has no filters. Default: false.
+    /// Tables of the last level have no filters. Default: false.
     set_optimize_filters_for_hits(bool) => column_family.optimize_filters_for_hits;
-    /// Versions an iterator passes over before it seeks. Default: 8.
+    /// The number of versions that an iterator passes over before it seeks. Default: 8.
     set_max_sequential_skip_in_iterations(u64) => column_family.max_sequential_skip_in_iterations;
-    /// Nothing is compacted by itself. Default: false.
+    /// Disables automatic compactions. Default: false.
     set_disable_auto_compactions(bool) => column_family.disable_auto_compactions;
-    /// Bytes of L1. Default: 256 MiB.
+    /// The target size of L1 in bytes. Default: 256 MiB.
     set_max_bytes_for_level_base(u64) => column_family.max_bytes_for_level_base;
-    /// How much larger each level is than the one above. Default: 10.
+    /// The factor between the sizes of two levels. Default: 10.
     set_max_bytes_for_level_multiplier(f64) => column_family.max_bytes_for_level_multiplier;
-    /// Bytes of a table of L1. Default: 64 MiB.
+    /// The target size of a table of L1 in bytes. Default: 64 MiB.
     set_target_file_size_base(u64) => column_family.target_file_size_base;
-    /// How much larger tables of each level are than those above. Default: 1.
+    /// The factor between the table sizes of two levels. Default: 1.
     set_target_file_size_multiplier(i32) => column_family.target_file_size_multiplier;
-    /// L0 files that begin a compaction. Default: 4.
+    /// The number of L0 files that starts a compaction. Default: 4.
     set_level_zero_file_num_compaction_trigger(i32) => column_family.level0_file_num_compaction_trigger;
-    /// L0 files that delay writes. Default: 20.
+    /// The number of L0 files that delays writes. Default: 20.
     set_level_zero_slowdown_writes_trigger(i32) => column_family.level0_slowdown_writes_trigger;
-    /// L0 files that stop writes. Default: 36.
+    /// The number of L0 files that stops writes. Default: 36.
     set_level_zero_stop_writes_trigger(i32) => column_family.level0_stop_writes_trigger;
-    /// Bytes of one compaction; 0: 25 tables. Default: 0.
+    /// The maximum bytes of one compaction; 0: 25 tables. Default: 0.
     set_max_compaction_bytes(u64) => column_family.max_compaction_bytes;
     /// The memtable's filter has whole keys. Default: false.
     set_memtable_whole_key_filtering(bool) => column_family.memtable_whole_key_filtering;
     /// Large values go into blob files. Default: false.
     set_enable_blob_files(bool) => column_family.enable_blob_files;
-    /// Bytes of a value from which on it does. Default: 0.
+    /// The minimum size in bytes of a value in blob files. Default: 0.
     set_min_blob_size(u64) => column_family.min_blob_size;
-    /// Bytes of a blob file. Default: 256 MiB.
+    /// The size of a blob file in bytes. Default: 256 MiB.
     set_blob_file_size(u64) => column_family.blob_file_size;
     /// Compactions collect garbage of blob files. Default: false.
     set_enable_blob_gc(bool) => column_family.enable_blob_garbage_collection;
-    /// The part of blob files that is old. Default: 0.25.
+    /// The oldest part of blob files that is collected. Default: 0.25.
     set_blob_gc_age_cutoff(f64) => column_family.blob_garbage_collection_age_cutoff;
-    /// The part of garbage that has old blob files collected. Default: 1.
+    /// The part of garbage at which old blob files are collected. Default: 1.
     set_blob_gc_force_threshold(f64) => column_family.blob_garbage_collection_force_threshold;
 }
 
 number_setters! {
-    /// Bytes of memory for all memtables; 0: no limit. Default: 0.
+    /// The memory limit of all memtables in bytes; 0: no limit. Default: 0.
     set_db_write_buffer_size(usize) => db_write_buffer_size;
-    /// Bytes of MANIFEST beyond which another one is begun. Default: 1 GiB.
+    /// The size of the MANIFEST in bytes at which a new one is begun. Default: 1 GiB.
     set_max_manifest_file_size(usize) => max_manifest_file_size;
-    /// Bytes of the info log beyond which another one is begun; 0: no limit. Default: 0.
+    /// The size of the info log in bytes at which a new one is begun; 0: no limit. Default: 0.
     set_max_log_file_size(usize) => max_log_file_size;
-    /// Seconds after which it is; 0: none. Default: 0.
+    /// The age in seconds at which a new info log is begun; 0: none. Default: 0.
     set_log_file_time_to_roll(usize) => log_file_time_to_roll;
-    /// Info logs kept. Default: 1000.
+    /// The number of info logs kept. Default: 1000.
     set_keep_log_file_num(usize) => keep_log_file_num;
-    /// Seconds between statistics in the info log; 0: never. Default: 600.
+    /// The period in seconds of statistics in the info log; 0: never. Default: 600.
     set_stats_dump_period_sec(u32) => stats_dump_period_sec;
-    /// Seconds between entries of the history of statistics; 0: none. Default: 600.
+    /// The period in seconds of the history of statistics; 0: none. Default: 600.
     set_stats_persist_period_sec(u32) => stats_persist_period_sec;
-    /// Bytes due to compaction that delay writes. Default: 64 GiB.
+    /// The bytes due for compaction that delay writes. Default: 64 GiB.
     set_soft_pending_compaction_bytes_limit(usize) => column_family.soft_pending_compaction_bytes_limit;
-    /// Bytes due to compaction that stop writes. Default: 256 GiB.
+    /// The bytes due for compaction that stop writes. Default: 256 GiB.
     set_hard_pending_compaction_bytes_limit(usize) => column_family.hard_pending_compaction_bytes_limit;
-    /// Bytes that are read ahead of blob files in compactions. Default: 0.
+    /// The bytes that compactions read ahead from blob files. Default: 0.
     set_blob_compaction_readahead_size(u64) => column_family.blob_compaction_readahead_size;
 }
 
@@ -334,14 +337,14 @@ kept_setters! {
     set_is_fd_close_on_exec(bool) => "is_fd_close_on_exec";
     set_table_cache_num_shard_bits(i32) => "table_cache_numshardbits";
     set_unordered_write(bool) => "unordered_write";
-    /// [`set_max_background_jobs`](Self::set_max_background_jobs) says how many threads there are.
+    /// [`set_max_background_jobs`](Self::set_max_background_jobs) sets the number of threads.
     set_max_background_compactions(i32) => "max_background_compactions";
-    /// [`set_max_background_jobs`](Self::set_max_background_jobs) says how many threads there are.
+    /// [`set_max_background_jobs`](Self::set_max_background_jobs) sets the number of threads.
     set_max_background_flushes(i32) => "max_background_flushes";
     set_memtable_huge_page_size(usize) => "memtable_huge_page_size";
     set_max_successive_merges(usize) => "max_successive_merges";
     set_bloom_locality(u32) => "bloom_locality";
-    /// Rows are never changed in place: snapshots read what they should.
+    /// Rows are never changed in place: snapshots read their state.
     set_inplace_update_support(bool) => "inplace_update_support";
     set_inplace_update_locks(usize) => "inplace_update_num_locks";
     set_max_write_buffer_size_to_maintain(i64) => "max_write_buffer_size_to_maintain";
@@ -360,74 +363,76 @@ kept_setters! {
 }
 
 impl Options {
-    /// Kept: memtables are never purged in place of a flush.
+    /// Kept: memtables are never purged instead of a flush.
     pub fn set_experimental_mempurge_threshold(&mut self, threshold: f64) {
         self.keep("experimental_mempurge_threshold", format_args!("{threshold:.6}"));
     }
 
-    /// Background threads; RocksDB makes at least one flush and one compact, and so does Esker. Default: 2.
+    /// Sets the number of background threads; as in RocksDB, at least one flushes and one compacts. Default:
+    /// 2.
     pub fn set_max_background_jobs(&mut self, jobs: i32) {
         self.inner.max_background_jobs = jobs.clamp(1, 256);
     }
 
-    /// Threads of one compaction. Default: 1.
+    /// Sets the maximum number of threads of one compaction. Default: 1.
     pub fn set_max_subcompactions(&mut self, number: u32) {
         self.inner.max_subcompactions = number.clamp(1, 256);
     }
 
-    /// Bytes of a memtable; RocksDB's least is 64 KiB, which smaller ones become. Default: 64 MiB.
+    /// Sets the size of a memtable in bytes; smaller values than RocksDB's minimum of 64 KiB become that.
+    /// Default: 64 MiB.
     pub fn set_write_buffer_size(&mut self, size: usize) {
         self.inner.column_family.write_buffer_size = narrow::<usize, u64>(size).max(64 << 10);
     }
 
-    /// Memtables in memory at most; at least 2. Default: 2.
+    /// Sets the maximum number of memtables in memory; at least 2. Default: 2.
     pub fn set_max_write_buffer_number(&mut self, number: i32) {
         self.inner.column_family.max_write_buffer_number = number.max(2);
     }
 
-    /// Memtables that are flushed together; at least 1. Default: 1.
+    /// Sets the minimum number of memtables that are flushed together; at least 1. Default: 1.
     pub fn set_min_write_buffer_number_to_merge(&mut self, number: i32) {
         self.inner.column_family.min_write_buffer_number_to_merge = number.max(1);
     }
 
-    /// The same under an older name.
+    /// Same as above, under an older name.
     pub fn set_min_write_buffer_number(&mut self, number: i32) {
         self.set_min_write_buffer_number_to_merge(number);
     }
 
-    /// Levels; at least 1. Default: 7.
+    /// Sets the number of levels; at least 1. Default: 7.
     pub fn set_num_levels(&mut self, number: i32) {
         self.inner.column_family.num_levels = number.max(1);
     }
 
-    /// The part of a memtable that its filter takes, up to 0.25; 0: none. Default: 0.
+    /// Sets the part of a memtable that its filter takes, up to 0.25; 0: none. Default: 0.
     pub fn set_memtable_prefix_bloom_ratio(&mut self, ratio: f64) {
         self.inner.column_family.memtable_prefix_bloom_size_ratio = ratio.clamp(0.0, 0.25);
     }
 
-    /// Factors of each level besides the multiplier. Default: 1, all of them.
+    /// Sets a factor for each level in addition to the multiplier. Default: 1 for each.
     pub fn set_max_bytes_for_level_multiplier_additional(&mut self, values: &[i32]) {
         let values = values.iter().copied().map(narrow);
         self.inner.column_family.max_bytes_for_level_multiplier_additional = values.collect();
     }
 
-    /// Reads and writes go past the kernel's cache if it is not allowed. Default: allowed.
+    /// Makes reads and writes bypass the page cache if false. Default: true.
     pub fn set_allow_os_buffer(&mut self, is_allow: bool) {
         self.inner.use_direct_reads = !is_allow;
         self.inner.use_direct_io_for_flush_and_compaction = !is_allow;
     }
 
-    /// All families are flushed together, and put in place in one step.
+    /// Flushes all families together, and installs the tables in one step.
     pub fn set_atomic_flush(&mut self, atomic_flush: bool) {
         self.inner.atomic_flush = atomic_flush;
     }
 
-    /// WALs are kept in an archive: not implemented, an open with another value than 0 fails.
+    /// Keeps WALs in an archive. Not implemented: an open with another value than 0 fails.
     pub fn set_wal_ttl_seconds(&mut self, seconds: u64) {
         self.refuse("Options::set_wal_ttl_seconds", seconds > 0);
     }
 
-    /// WALs are kept in an archive: not implemented, an open with another value than 0 fails.
+    /// Keeps WALs in an archive. Not implemented: an open with another value than 0 fails.
     pub fn set_wal_size_limit_mb(&mut self, size: u64) {
         self.refuse("Options::set_wal_size_limit_mb", size > 0);
     }

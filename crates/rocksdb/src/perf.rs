@@ -5,23 +5,23 @@ use std::marker::PhantomData;
 use crate::db::{DBInner, ThreadMode};
 use crate::{Cache, DB, DBCommon, Error, TransactionDB};
 
-/// How much a thread counts.
+/// The counts of a thread, by level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub enum PerfStatsLevel {
-    /// No level: nothing changes.
+    /// No level: no effect.
     Uninitialized = 0,
     /// Nothing.
     Disable,
     /// Counts.
     EnableCount,
-    /// And times, but those of mutexes.
+    /// Counts and times, except those of mutexes.
     EnableTimeExceptForMutex,
-    /// And CPU times.
+    /// Also CPU times.
     EnableTimeAndCPUTimeExceptForMutex,
-    /// And times of mutexes.
+    /// Also times of mutexes.
     EnableTime,
-    /// No level: nothing changes.
+    /// No level: no effect.
     OutOfBound,
 }
 
@@ -33,7 +33,7 @@ macro_rules! metrics {
         #[repr(i32)]
         pub enum PerfMetric {
             $( #[doc = concat!("`", $name, "`.")] $variant = $number, )+
-            /// None: how many there are.
+            /// No counter: their number.
             TotalMetricCount = 68,
         }
 
@@ -119,7 +119,7 @@ metrics! {
     EnvNewLoggerNanos = 67 => "env_new_logger_nanos",
 }
 
-/// Changes how much this thread counts.
+/// Changes the level of this thread.
 pub fn set_perf_stats(level: PerfStatsLevel) {
     let level = match level {
         PerfStatsLevel::Uninitialized | PerfStatsLevel::OutOfBound => return,
@@ -134,20 +134,21 @@ pub fn set_perf_stats(level: PerfStatsLevel) {
     esker::perf::set_level(level);
 }
 
-/// The counters of this thread. They stay 0 until [`set_perf_stats`] is called, where RocksDB counts from the beginning.
+/// The counters of this thread. They stay 0 until [`set_perf_stats`] is called; RocksDB counts from the
+/// beginning.
 #[derive(Default)]
 pub struct PerfContext {
-    /// Counts are of one thread.
+    /// The counts belong to one thread.
     _thread: PhantomData<*const ()>,
 }
 
 impl PerfContext {
-    /// Begins again.
+    /// Resets all counters.
     pub fn reset(&mut self) {
         esker::perf::reset();
     }
 
-    /// All counts as text, those of 0 left out if they are to be.
+    /// All counts as text, without those of 0 if requested.
     pub fn report(&self, exclude_zero_counters: bool) -> String {
         let counted = esker::perf::context();
         let shown = counted
@@ -165,7 +166,7 @@ impl PerfContext {
     }
 }
 
-/// Bytes of memory of databases and caches.
+/// The bytes of memory of databases and caches.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct MemoryUsageStats {
     /// Memtables.
@@ -178,7 +179,7 @@ pub struct MemoryUsageStats {
     pub cache_total: u64,
 }
 
-/// The same, as [`MemoryUsageBuilder`] gives it.
+/// The same figures, as [`MemoryUsageBuilder`] returns them.
 pub struct MemoryUsage(MemoryUsageStats);
 
 impl MemoryUsage {
@@ -211,10 +212,10 @@ pub struct MemoryUsageBuilder<'a> {
 }
 
 impl<'a> MemoryUsageBuilder<'a> {
-    /// An empty set.
+    /// Creates an empty set.
     ///
     /// # Errors
-    /// None.
+    /// Never fails.
     pub fn new() -> Result<MemoryUsageBuilder<'a>, Error> {
         Ok(MemoryUsageBuilder {
             databases: Vec::new(),
@@ -233,15 +234,15 @@ impl<'a> MemoryUsageBuilder<'a> {
         self.databases.push(db.engine().clone());
     }
 
-    /// Adds a cache. One that is added twice counts once.
+    /// Adds a cache. A cache that is added twice counts once.
     pub fn add_cache(&mut self, cache: &'a Cache) {
         self.caches.push(cache.clone());
     }
 
-    /// The memory as it is now.
+    /// The present memory.
     ///
     /// # Errors
-    /// None.
+    /// Never fails.
     pub fn build(&self) -> Result<MemoryUsage, Error> {
         let mut stats = MemoryUsageStats::default();
         for db in &self.databases {
@@ -268,7 +269,7 @@ impl<'a> MemoryUsageBuilder<'a> {
 /// The memory of these databases and caches.
 ///
 /// # Errors
-/// None.
+/// Never fails.
 pub fn get_memory_usage_stats(
     dbs: Option<&[&DB]>,
     caches: Option<&[&Cache]>,

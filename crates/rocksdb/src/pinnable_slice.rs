@@ -1,4 +1,4 @@
-//! Values where they lie.
+//! Pinned values.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -6,7 +6,7 @@ use std::ops::Deref;
 
 use crate::DB;
 
-/// A value where it lies, without a copy if that is a block of a table.
+/// A pinned value: without a copy if it is in a block of a table.
 pub struct DBPinnableSlice<'a> {
     value: esker::PinnedValue,
     _db: PhantomData<&'a DB>,
@@ -41,7 +41,7 @@ impl fmt::Debug for DBPinnableSlice<'_> {
     }
 }
 
-/// A value of one's own.
+/// An owned value.
 #[derive(Clone, Debug)]
 pub struct CSlice(pub(crate) Vec<u8>);
 

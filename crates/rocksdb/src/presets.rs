@@ -1,16 +1,16 @@
-//! Options set together, and options read from a database.
+//! Presets of options, and options read from a database.
 
 use std::path::Path;
 
 use crate::{BlockBasedOptions, Cache, ColumnFamilyDescriptor, DataBlockIndexType, Env, Error, Options};
 
 impl Options {
-    /// So many background threads.
+    /// Sets the number of background threads.
     pub fn increase_parallelism(&mut self, parallelism: i32) {
         self.set_max_background_jobs(parallelism);
     }
 
-    /// Memtables and levels for so many bytes of memtables, compacted by levels.
+    /// Sets memtables and levels for a memory budget of memtables in bytes, with leveled compaction.
     pub fn optimize_level_style_compaction(&mut self, memtable_memory_budget: usize) {
         self.set_write_buffer_size(memtable_memory_budget / 4);
         let family = &mut self.inner.column_family;
@@ -28,7 +28,7 @@ impl Options {
         family.compression_per_level = (0..family.num_levels).map(of_level).collect();
     }
 
-    /// Memtables for so many bytes, and universal compaction.
+    /// Sets memtables for a memory budget in bytes, and universal compaction.
     pub fn optimize_universal_style_compaction(&mut self, memtable_memory_budget: usize) {
         self.set_write_buffer_size(memtable_memory_budget / 4);
         let family = &mut self.inner.column_family;
@@ -38,7 +38,7 @@ impl Options {
         family.compaction_options_universal.compression_size_percent = 80;
     }
 
-    /// Filters and hashes for a database that is read by Gets, with a block cache of so many MiB.
+    /// Sets filters and hashes for a database that is read by Gets, with a block cache of so many MiB.
     pub fn optimize_for_point_lookup(&mut self, block_cache_size_mb: u64) {
         let mut table = BlockBasedOptions::default();
         table.set_data_block_index_type(DataBlockIndexType::BinaryAndHash);
@@ -51,7 +51,7 @@ impl Options {
         self.set_memtable_whole_key_filtering(true);
     }
 
-    /// Nothing is compacted and nothing waits while a database is filled: compact it afterwards.
+    /// Disables compactions and stalls while a database is loaded: compact it afterwards.
     pub fn prepare_for_bulk_load(&mut self) {
         let family = &mut self.inner.column_family;
         family.level0_file_num_compaction_trigger = 1 << 30;
@@ -67,11 +67,12 @@ impl Options {
         family.target_file_size_base = 256 << 20;
     }
 
-    /// The options of the database in `path`, and its families with theirs, as its newest OPTIONS file has them. Their tables are read through
-    /// `cache`.
+    /// The options of the database in `path`, and its families with their options, from its newest OPTIONS
+    /// file. Their tables are read through `cache`.
     ///
     /// # Errors
-    /// There is no OPTIONS file, or it is damaged; without `ignore_unknown_options`, it has an option that Esker does not know.
+    /// There is no OPTIONS file, or it is damaged; or, without `ignore_unknown_options`, it has an option
+    /// that Esker does not know.
     pub fn load_latest<P: AsRef<Path>>(
         path: P,
         env: Env,

@@ -1,4 +1,4 @@
-//! Names of properties, for [`property_value`](crate::DBCommon::property_value) and its like.
+//! Names of properties, for [`property_value`](crate::DBCommon::property_value) and similar calls.
 
 use std::borrow::{Borrow, Cow};
 use std::ffi::{CStr, CString};
@@ -12,12 +12,12 @@ use crate::CStrLike;
 pub struct PropName(Cow<'static, CStr>);
 
 impl PropName {
-    /// As a C string.
+    /// The name as a C string.
     pub fn as_c_str(&self) -> &CStr {
         &self.0
     }
 
-    /// As text.
+    /// The name as text.
     pub fn as_str(&self) -> &str {
         self.0.to_str().unwrap_or_default()
     }
@@ -100,17 +100,17 @@ impl<'a> CStrLike for &'a PropName {
     }
 }
 
-/// The name of a property, of one's own.
+/// An owned name of a property.
 #[derive(PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PropertyName(PropName);
 
 impl PropertyName {
-    /// As a C string.
+    /// The name as a C string.
     pub fn into_c_string(self) -> CString {
         self.0.0.into_owned()
     }
 
-    /// As text.
+    /// The name as text.
     pub fn into_string(self) -> String {
         self.as_str().to_owned()
     }
@@ -261,23 +261,23 @@ names! {
     OPTIONS_STATISTICS => "rocksdb.options-statistics",
 }
 
-/// A name with a level behind it, which holds no NUL byte.
+/// A name that ends with a level, without a NUL byte.
 fn at_level(name: &str, level: usize) -> PropertyName {
     let name = CString::new(format!("rocksdb.{name}{level}")).unwrap_or_default();
     PropertyName(PropName(Cow::Owned(name)))
 }
 
-/// `rocksdb.num-files-at-level<N>`: how many tables a level has.
+/// `rocksdb.num-files-at-level<N>`: the number of tables of a level.
 pub fn num_files_at_level(level: usize) -> PropertyName {
     at_level("num-files-at-level", level)
 }
 
-/// `rocksdb.compression-ratio-at-level<N>`: how much larger the rows of a level are than its tables.
+/// `rocksdb.compression-ratio-at-level<N>`: the size of a level's rows divided by that of its tables.
 pub fn compression_ratio_at_level(level: usize) -> PropertyName {
     at_level("compression-ratio-at-level", level)
 }
 
-/// `rocksdb.aggregated-table-properties-at-level<N>`: the properties of a level's tables, added up.
+/// `rocksdb.aggregated-table-properties-at-level<N>`: the sums of the properties of a level's tables.
 pub fn aggregated_table_properties_at_level(level: usize) -> PropertyName {
     at_level("aggregated-table-properties-at-level", level)
 }

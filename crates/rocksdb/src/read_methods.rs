@@ -1,12 +1,12 @@
-//! Reads and iterators, which a database, a transaction database and a transaction have in common.
+//! Reads and iterators that a database, a transaction database and a transaction have in common.
 
-/// The methods that read, for a type that is [`DBAccess`](crate::DBAccess).
+/// The read methods of a type that is [`DBAccess`](crate::DBAccess).
 macro_rules! read_methods {
     () => {
         /// The value of a key of the default family.
         ///
         /// # Errors
-        /// Those of the read.
+        /// The errors of the read.
         pub fn get<K: AsRef<[u8]>>(&self, key: K) -> Result<Option<Vec<u8>>, Error> {
             DBAccess::get_opt(self, key, &ReadOptions::default())
         }
@@ -14,7 +14,7 @@ macro_rules! read_methods {
         /// The value of a key of the default family, with options.
         ///
         /// # Errors
-        /// Those of the read.
+        /// The errors of the read.
         pub fn get_opt<K: AsRef<[u8]>>(
             &self,
             key: K,
@@ -26,7 +26,7 @@ macro_rules! read_methods {
         /// The value of a key.
         ///
         /// # Errors
-        /// Those of the read.
+        /// The errors of the read.
         pub fn get_cf<K: AsRef<[u8]>>(
             &self,
             cf: &impl AsColumnFamilyRef,
@@ -38,7 +38,7 @@ macro_rules! read_methods {
         /// The value of a key, with options.
         ///
         /// # Errors
-        /// Those of the read.
+        /// The errors of the read.
         pub fn get_cf_opt<K: AsRef<[u8]>>(
             &self,
             cf: &impl AsColumnFamilyRef,
@@ -48,18 +48,18 @@ macro_rules! read_methods {
             DBAccess::get_cf_opt(self, cf, key, readopts)
         }
 
-        /// The value of a key of the default family where it lies.
+        /// The pinned value of a key of the default family.
         ///
         /// # Errors
-        /// Those of the read.
+        /// The errors of the read.
         pub fn get_pinned<K: AsRef<[u8]>>(&self, key: K) -> Result<Option<DBPinnableSlice<'_>>, Error> {
             DBAccess::get_pinned_opt(self, key, &ReadOptions::default())
         }
 
-        /// The value of a key of the default family where it lies, with options.
+        /// The pinned value of a key of the default family, with options.
         ///
         /// # Errors
-        /// Those of the read.
+        /// The errors of the read.
         pub fn get_pinned_opt<K: AsRef<[u8]>>(
             &self,
             key: K,
@@ -68,10 +68,10 @@ macro_rules! read_methods {
             DBAccess::get_pinned_opt(self, key, readopts)
         }
 
-        /// The value of a key where it lies.
+        /// The pinned value of a key.
         ///
         /// # Errors
-        /// Those of the read.
+        /// The errors of the read.
         pub fn get_pinned_cf<K: AsRef<[u8]>>(
             &self,
             cf: &impl AsColumnFamilyRef,
@@ -80,10 +80,10 @@ macro_rules! read_methods {
             DBAccess::get_pinned_cf_opt(self, cf, key, &ReadOptions::default())
         }
 
-        /// The value of a key where it lies, with options.
+        /// The pinned value of a key, with options.
         ///
         /// # Errors
-        /// Those of the read.
+        /// The errors of the read.
         pub fn get_pinned_cf_opt<K: AsRef<[u8]>>(
             &self,
             cf: &impl AsColumnFamilyRef,
@@ -173,7 +173,7 @@ macro_rules! read_methods {
             DBIteratorWithThreadMode::new(inner, &readopts, mode)
         }
 
-        /// An iterator over the default family that sees all keys, whatever the prefix extractor is.
+        /// An iterator over the default family that sees all keys, whatever its prefix extractor.
         pub fn full_iterator<'a: 'b, 'b>(
             &'a self,
             mode: IteratorMode<'_>,
@@ -181,7 +181,7 @@ macro_rules! read_methods {
             self.iterator_opt(mode, ReadOptions::default())
         }
 
-        /// An iterator over a family that sees all keys, whatever the prefix extractor is.
+        /// An iterator over a family that sees all keys, whatever its prefix extractor.
         pub fn full_iterator_cf<'a: 'b, 'b>(
             &'a self,
             cf_handle: &impl AsColumnFamilyRef,
@@ -190,7 +190,8 @@ macro_rules! read_methods {
             self.iterator_cf(cf_handle, mode)
         }
 
-        /// An iterator over the keys of the default family that have the same prefix as this one, by the family's extractor.
+        /// An iterator over the keys of the default family with the same prefix as this one, by the family's
+        /// extractor.
         pub fn prefix_iterator<'a: 'b, 'b, P: AsRef<[u8]>>(
             &'a self,
             prefix: P,
@@ -203,7 +204,7 @@ macro_rules! read_methods {
             )
         }
 
-        /// An iterator over the keys of a family that have the same prefix as this one, by the family's extractor.
+        /// An iterator over the keys of a family with the same prefix as this one, by the family's extractor.
         pub fn prefix_iterator_cf<'a, P: AsRef<[u8]>>(
             &'a self,
             cf_handle: &impl AsColumnFamilyRef,
@@ -215,12 +216,12 @@ macro_rules! read_methods {
             self.iterator_cf_opt(cf_handle, readopts, mode)
         }
 
-        /// An iterator over the default family that moves as it is told.
+        /// A raw iterator over the default family.
         pub fn raw_iterator<'a: 'b, 'b>(&'a self) -> DBRawIteratorWithThreadMode<'b, Self> {
             self.raw_iterator_opt(ReadOptions::default())
         }
 
-        /// An iterator over a family that moves as it is told.
+        /// A raw iterator over a family.
         pub fn raw_iterator_cf<'a: 'b, 'b>(
             &'a self,
             cf_handle: &impl AsColumnFamilyRef,
@@ -228,7 +229,7 @@ macro_rules! read_methods {
             self.raw_iterator_cf_opt(cf_handle, ReadOptions::default())
         }
 
-        /// An iterator over the default family that moves as it is told, with options.
+        /// A raw iterator over the default family, with options.
         pub fn raw_iterator_opt<'a: 'b, 'b>(
             &'a self,
             readopts: ReadOptions,
@@ -236,7 +237,7 @@ macro_rules! read_methods {
             DBRawIteratorWithThreadMode::new(self.engine_iter(None, &readopts), &readopts)
         }
 
-        /// An iterator over a family that moves as it is told, with options.
+        /// A raw iterator over a family, with options.
         pub fn raw_iterator_cf_opt<'a: 'b, 'b>(
             &'a self,
             cf_handle: &impl AsColumnFamilyRef,

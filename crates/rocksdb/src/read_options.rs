@@ -5,10 +5,10 @@ use std::time::Duration;
 use crate::option_types::narrow;
 use crate::{BottommostLevelCompaction, DBAccess, Error, IterateBounds, ReadTier, SnapshotWithThreadMode};
 
-/// How a read is done.
+/// The options of a read.
 pub struct ReadOptions {
     pub(crate) inner: esker::ReadOptions,
-    /// Options that were set and are not implemented.
+    /// The options that were set and are not implemented.
     refused: Option<&'static str>,
 }
 
@@ -45,34 +45,35 @@ impl ReadOptions {
         }
     }
 
-    /// Keeps blocks that are read in the block cache. Default: true.
+    /// Inserts blocks that are read into the block cache. Default: true.
     pub fn fill_cache(&mut self, v: bool) {
         self.inner.fill_cache = v;
     }
 
-    /// Reads the database as it was at the snapshot.
+    /// Reads the state of the snapshot.
     pub fn set_snapshot<D: DBAccess>(&mut self, snapshot: &SnapshotWithThreadMode<'_, D>) {
         self.inner.snapshot = snapshot.inner.clone();
     }
 
-    /// Iterators see no key below this one.
+    /// Sets the lower bound of iterators, inclusive.
     pub fn set_iterate_lower_bound<K: Into<Vec<u8>>>(&mut self, key: K) {
         self.inner.iterate_lower_bound = Some(key.into());
     }
 
-    /// Iterators see no key at or above this one.
+    /// Sets the upper bound of iterators, exclusive.
     pub fn set_iterate_upper_bound<K: Into<Vec<u8>>>(&mut self, key: K) {
         self.inner.iterate_upper_bound = Some(key.into());
     }
 
-    /// Iterators see the keys of this range; what was set before is forgotten.
+    /// Sets the bounds of iterators to this range, and drops earlier bounds.
     pub fn set_iterate_range(&mut self, range: impl IterateBounds) {
         let (lower, upper) = range.into_bounds();
         self.inner.iterate_lower_bound = lower;
         self.inner.iterate_upper_bound = upper;
     }
 
-    /// How far down a read may go. Default: [`ReadTier::All`]. [`ReadTier::Persisted`] is not implemented.
+    /// Sets the sources that a read may use. Default: [`ReadTier::All`]. [`ReadTier::Persisted`] is not
+    /// implemented.
     pub fn set_read_tier(&mut self, tier: ReadTier) {
         self.refuse("ReadTier::Persisted", tier == ReadTier::Persisted);
         self.inner.read_tier = match tier {
@@ -82,12 +83,12 @@ impl ReadOptions {
         };
     }
 
-    /// Iterators end where the prefix of the key sought ends. Default: false.
+    /// Ends iterators at the end of the prefix of the sought key. Default: false.
     pub fn set_prefix_same_as_start(&mut self, v: bool) {
         self.inner.prefix_same_as_start = v;
     }
 
-    /// Iterators see all keys in order. They always do, but with
+    /// Makes iterators see all keys in order. They always do, except with
     /// [`set_prefix_same_as_start`](Self::set_prefix_same_as_start), which this switches off. Default: false.
     pub fn set_total_order_seek(&mut self, v: bool) {
         if v {
@@ -96,35 +97,36 @@ impl ReadOptions {
         }
     }
 
-    /// Versions that one move may pass over before it fails; 0: no limit. Default: 0.
+    /// Sets the number of versions that one move may pass over before it fails; 0: no limit. Default: 0.
     pub fn set_max_skippable_internal_keys(&mut self, number: u64) {
         self.inner.max_skippable_internal_keys = number;
     }
 
-    /// Obsolete files are always removed in the background: nothing changes.
+    /// No effect: obsolete files are always removed in the background.
     pub fn set_background_purge_on_iterator_cleanup(&mut self, _v: bool) {}
 
-    /// Reads see rows that range deletions have deleted. Default: false.
+    /// Makes reads see rows that range deletions have deleted. Default: false.
     pub fn set_ignore_range_deletions(&mut self, v: bool) {
         self.inner.ignore_range_deletions = v;
     }
 
-    /// Checks the checksum of every block read from disk. Default: true.
+    /// Verifies the checksum of every block that is read from disk. Default: true.
     pub fn set_verify_checksums(&mut self, v: bool) {
         self.inner.verify_checksums = v;
     }
 
-    /// Bytes an iterator reads beyond each block; 0: as it sees fit. Default: 0.
+    /// Sets the bytes that an iterator reads after each block; 0: automatic. Default: 0.
     pub fn set_readahead_size(&mut self, v: usize) {
         self.inner.readahead_size = v;
     }
 
-    /// Nothing is read ahead beyond the bounds. Default: true.
+    /// Reads nothing ahead after the bounds. Default: true.
     pub fn set_auto_readahead_size(&mut self, v: bool) {
         self.inner.auto_readahead_size = v;
     }
 
-    /// The time in microseconds since 1970 after which a read fails with `TimedOut`; 0: none. Default: 0.
+    /// Sets the time in microseconds since 1970 after which a read fails with `TimedOut`; 0: none. Default:
+    /// 0.
     pub fn set_deadline(&mut self, microseconds: u64) {
         self.inner.deadline = (microseconds > 0).then(|| Duration::from_micros(microseconds));
     }
@@ -134,21 +136,20 @@ impl ReadOptions {
         self.refuse("ReadOptions::set_io_timeout", microseconds > 0);
     }
 
-    /// Iterators see at each seek what was written before it. Default: false.
+    /// Makes iterators see earlier writes at each seek. Default: false.
     pub fn set_tailing(&mut self, v: bool) {
         self.inner.tailing = v;
     }
 
-    /// Keys stay where they are while the iterator lives. What an iterator of this crate gives is borrowed from it up to the next move, so
-    /// that nothing changes.
+    /// No effect: the rows of this crate's iterators are borrowed up to the next move.
     pub fn set_pin_data(&mut self, _v: bool) {}
 
-    /// Reads of the disk are under way while the reader does something else. Default: false.
+    /// Reads from the disk asynchronously. Default: false.
     pub fn set_async_io(&mut self, v: bool) {
         self.inner.async_io = v;
     }
 
-    /// Reads as of this timestamp, in families that have them.
+    /// Reads as of this timestamp, in families with timestamps.
     pub fn set_timestamp<S: Into<Vec<u8>>>(&mut self, ts: S) {
         self.inner.timestamp = Some(ts.into());
     }
@@ -159,7 +160,7 @@ impl ReadOptions {
     }
 }
 
-/// How a write is done.
+/// The options of a write.
 #[derive(Clone, Default)]
 pub struct WriteOptions {
     pub(crate) inner: esker::WriteOptions,
@@ -171,7 +172,7 @@ impl WriteOptions {
         WriteOptions::default()
     }
 
-    /// Returns when the WAL lies on the disk. Default: false.
+    /// Returns when the WAL is on the disk. Default: false.
     pub fn set_sync(&mut self, sync: bool) {
         self.inner.sync = sync;
     }
@@ -181,7 +182,7 @@ impl WriteOptions {
         self.inner.disable_wal = disable;
     }
 
-    /// Leaves operations on families that do not exist out. Default: false.
+    /// Skips operations on families that do not exist. Default: false.
     pub fn set_ignore_missing_column_families(&mut self, ignore: bool) {
         self.inner.ignore_missing_column_families = ignore;
     }
@@ -191,16 +192,16 @@ impl WriteOptions {
         self.inner.no_slowdown = no_slowdown;
     }
 
-    /// Waits for others while compactions are behind. Default: false.
+    /// Waits for other writes while compactions are behind. Default: false.
     pub fn set_low_pri(&mut self, v: bool) {
         self.inner.low_pri = v;
     }
 
-    /// A hint for RocksDB's skip list, which there is none of: nothing changes.
+    /// No effect: a hint for RocksDB's skip list, which does not exist here.
     pub fn set_memtable_insert_hint_per_batch(&mut self, _v: bool) {}
 }
 
-/// How a flush is done.
+/// The options of a flush.
 #[derive(Clone, Default)]
 pub struct FlushOptions {
     pub(crate) inner: esker::FlushOptions,
@@ -212,13 +213,13 @@ impl FlushOptions {
         FlushOptions::default()
     }
 
-    /// Returns when the tables are in place. Default: true.
+    /// Returns when the tables are installed. Default: true.
     pub fn set_wait(&mut self, wait: bool) {
         self.inner.wait = wait;
     }
 }
 
-/// How a manual compaction is done.
+/// The options of a manual compaction.
 #[derive(Clone, Default)]
 pub struct CompactOptions {
     pub(crate) inner: esker::CompactRangeOptions,
@@ -226,12 +227,13 @@ pub struct CompactOptions {
 }
 
 impl CompactOptions {
-    /// No other compaction runs meanwhile. Default: false.
+    /// Lets no other compaction run meanwhile. Default: false.
     pub fn set_exclusive_manual_compaction(&mut self, v: bool) {
         self.inner.exclusive_manual_compaction = v;
     }
 
-    /// Whether what is at the bottom is rewritten. Default: [`BottommostLevelCompaction::IfHaveCompactionFilter`].
+    /// Sets the treatment of bottommost files. Default:
+    /// [`BottommostLevelCompaction::IfHaveCompactionFilter`].
     pub fn set_bottommost_level_compaction(&mut self, level: BottommostLevelCompaction) {
         self.inner.bottommost_level_compaction = match level {
             BottommostLevelCompaction::Skip => esker::BottommostLevelCompaction::Skip,
@@ -243,23 +245,23 @@ impl CompactOptions {
         };
     }
 
-    /// The files end up in the target level. Default: false.
+    /// Moves the files to the target level. Default: false.
     pub fn set_change_level(&mut self, v: bool) {
         self.inner.change_level = v;
     }
 
-    /// That level; below 0: the highest that holds them. Default: -1.
+    /// Sets the target level; below 0: the highest that has room. Default: -1.
     pub fn set_target_level(&mut self, level: i32) {
         self.inner.target_level = (level >= 0).then(|| narrow(level));
     }
 
-    /// Versions older than this timestamp may go.
+    /// Lets it drop versions older than this timestamp.
     pub fn set_full_history_ts_low<S: Into<Vec<u8>>>(&mut self, ts: S) {
         self.full_history_ts_low = Some(ts.into());
     }
 }
 
-/// How long [`wait_for_compact`](crate::DBCommon::wait_for_compact) waits.
+/// The options of [`wait_for_compact`](crate::DBCommon::wait_for_compact).
 #[derive(Clone, Debug, Default)]
 pub struct WaitForCompactOptions {
     pub(crate) abort_on_pause: bool,
@@ -278,40 +280,40 @@ impl WaitForCompactOptions {
         self.flush = v;
     }
 
-    /// Not implemented: a wait with another value than 0 fails. Default: 0, as long as it takes.
+    /// Not implemented: a wait with another value than 0 fails. Default: 0, no limit.
     pub fn set_timeout(&mut self, microseconds: u64) {
         self.timeout = microseconds;
     }
 }
 
-/// How files are ingested.
+/// The options of an ingestion.
 #[derive(Clone, Default)]
 pub struct IngestExternalFileOptions {
     pub(crate) inner: esker::IngestExternalFileOptions,
 }
 
 impl IngestExternalFileOptions {
-    /// Files are moved, not copied. Default: false.
+    /// Moves files instead of copying them. Default: false.
     pub fn set_move_files(&mut self, v: bool) {
         self.inner.move_files = v;
     }
 
-    /// Snapshots taken before do not show what is ingested. Default: true.
+    /// Hides the ingested rows from earlier snapshots. Default: true.
     pub fn set_snapshot_consistency(&mut self, v: bool) {
         self.inner.snapshot_consistency = v;
     }
 
-    /// A file may be given a sequence number. Default: true.
+    /// Allows a sequence number for a file. Default: true.
     pub fn set_allow_global_seqno(&mut self, v: bool) {
         self.inner.allow_global_seqno = v;
     }
 
-    /// Memtables may be flushed while writers wait. Default: true.
+    /// Allows a flush of memtables while writers wait. Default: true.
     pub fn set_allow_blocking_flush(&mut self, v: bool) {
         self.inner.allow_blocking_flush = v;
     }
 
-    /// Files go below all that is there. Default: false.
+    /// Places files below all data. Default: false.
     pub fn set_ingest_behind(&mut self, v: bool) {
         self.inner.ingest_behind = v;
     }

@@ -8,20 +8,20 @@ use esker::PrefixExtractor;
 use crate::CStrLike;
 use crate::name::text;
 
-/// Cuts a prefix off a key.
+/// Returns the prefix of a key.
 pub type TransformFn = for<'a> fn(&'a [u8]) -> &'a [u8];
 
-/// Whether a key has a prefix.
+/// Returns true if a key has a prefix.
 pub type InDomainFn = fn(&[u8]) -> bool;
 
-/// The part of keys that filters index.
+/// The prefix of keys that filters index.
 #[derive(Clone)]
 pub struct SliceTransform {
     pub(crate) inner: Arc<dyn PrefixExtractor>,
 }
 
 impl SliceTransform {
-    /// A transform made of functions. Without the second every key has a prefix.
+    /// A transform from functions. Without the second every key has a prefix.
     pub fn create(
         name: impl CStrLike,
         transform_fn: TransformFn,

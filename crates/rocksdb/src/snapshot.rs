@@ -8,7 +8,7 @@ use crate::{
 /// A snapshot of [`DB`].
 pub type Snapshot<'a> = SnapshotWithThreadMode<'a, DB>;
 
-/// The rows at one moment, readable for as long as it is held.
+/// The rows at one moment, readable as long as the snapshot is held.
 ///
 /// ```
 /// use esker_rocksdb::DB;
@@ -26,7 +26,7 @@ pub struct SnapshotWithThreadMode<'a, D: DBAccess> {
 }
 
 impl<'a, D: DBAccess> SnapshotWithThreadMode<'a, D> {
-    /// A snapshot of this moment.
+    /// A snapshot of the present state.
     pub fn new(db: &'a D) -> SnapshotWithThreadMode<'a, D> {
         SnapshotWithThreadMode {
             db,
@@ -39,7 +39,7 @@ impl<'a, D: DBAccess> SnapshotWithThreadMode<'a, D> {
         readopts
     }
 
-    /// The sequence number of the last write it sees.
+    /// The sequence number of the last visible write.
     pub fn sequence_number(&self) -> u64 {
         self.inner.as_ref().map_or(0, esker::Snapshot::sequence_number)
     }
@@ -79,23 +79,23 @@ impl<'a, D: DBAccess> SnapshotWithThreadMode<'a, D> {
         DBIteratorWithThreadMode::new(self.db.engine_iter(family, &readopts), &readopts, mode)
     }
 
-    /// An iterator over the default family that moves as it is told.
+    /// A raw iterator over the default family.
     pub fn raw_iterator(&self) -> DBRawIteratorWithThreadMode<'_, D> {
         self.raw_iterator_opt(ReadOptions::default())
     }
 
-    /// An iterator over a family that moves as it is told.
+    /// A raw iterator over a family.
     pub fn raw_iterator_cf(&self, cf_handle: &impl AsColumnFamilyRef) -> DBRawIteratorWithThreadMode<'_, D> {
         self.raw_iterator_cf_opt(cf_handle, ReadOptions::default())
     }
 
-    /// An iterator over the default family that moves as it is told, with options.
+    /// A raw iterator over the default family, with options.
     pub fn raw_iterator_opt(&self, readopts: ReadOptions) -> DBRawIteratorWithThreadMode<'_, D> {
         let readopts = self.options(readopts);
         DBRawIteratorWithThreadMode::new(self.db.engine_iter(None, &readopts), &readopts)
     }
 
-    /// An iterator over a family that moves as it is told, with options.
+    /// A raw iterator over a family, with options.
     pub fn raw_iterator_cf_opt(
         &self,
         cf_handle: &impl AsColumnFamilyRef,
@@ -108,7 +108,7 @@ impl<'a, D: DBAccess> SnapshotWithThreadMode<'a, D> {
     /// The value of a key of the default family.
     ///
     /// # Errors
-    /// Those of the read.
+    /// The errors of the read.
     pub fn get<K: AsRef<[u8]>>(&self, key: K) -> Result<Option<Vec<u8>>, Error> {
         self.get_opt(key, ReadOptions::default())
     }
@@ -116,7 +116,7 @@ impl<'a, D: DBAccess> SnapshotWithThreadMode<'a, D> {
     /// The value of a key.
     ///
     /// # Errors
-    /// Those of the read.
+    /// The errors of the read.
     pub fn get_cf<K: AsRef<[u8]>>(
         &self,
         cf: &impl AsColumnFamilyRef,
@@ -128,7 +128,7 @@ impl<'a, D: DBAccess> SnapshotWithThreadMode<'a, D> {
     /// The value of a key of the default family, with options.
     ///
     /// # Errors
-    /// Those of the read.
+    /// The errors of the read.
     pub fn get_opt<K: AsRef<[u8]>>(&self, key: K, readopts: ReadOptions) -> Result<Option<Vec<u8>>, Error> {
         self.db.get_opt(key, &self.options(readopts))
     }
@@ -136,7 +136,7 @@ impl<'a, D: DBAccess> SnapshotWithThreadMode<'a, D> {
     /// The value of a key, with options.
     ///
     /// # Errors
-    /// Those of the read.
+    /// The errors of the read.
     pub fn get_cf_opt<K: AsRef<[u8]>>(
         &self,
         cf: &impl AsColumnFamilyRef,
@@ -146,18 +146,18 @@ impl<'a, D: DBAccess> SnapshotWithThreadMode<'a, D> {
         self.db.get_cf_opt(cf, key, &self.options(readopts))
     }
 
-    /// The value of a key of the default family where it lies.
+    /// The pinned value of a key of the default family.
     ///
     /// # Errors
-    /// Those of the read.
+    /// The errors of the read.
     pub fn get_pinned<K: AsRef<[u8]>>(&self, key: K) -> Result<Option<DBPinnableSlice<'_>>, Error> {
         self.get_pinned_opt(key, ReadOptions::default())
     }
 
-    /// The value of a key where it lies.
+    /// The pinned value of a key.
     ///
     /// # Errors
-    /// Those of the read.
+    /// The errors of the read.
     pub fn get_pinned_cf<K: AsRef<[u8]>>(
         &self,
         cf: &impl AsColumnFamilyRef,
@@ -166,10 +166,10 @@ impl<'a, D: DBAccess> SnapshotWithThreadMode<'a, D> {
         self.get_pinned_cf_opt(cf, key, ReadOptions::default())
     }
 
-    /// The value of a key of the default family where it lies, with options.
+    /// The pinned value of a key of the default family, with options.
     ///
     /// # Errors
-    /// Those of the read.
+    /// The errors of the read.
     pub fn get_pinned_opt<K: AsRef<[u8]>>(
         &self,
         key: K,
@@ -178,10 +178,10 @@ impl<'a, D: DBAccess> SnapshotWithThreadMode<'a, D> {
         self.db.get_pinned_opt(key, &self.options(readopts))
     }
 
-    /// The value of a key where it lies, with options.
+    /// The pinned value of a key, with options.
     ///
     /// # Errors
-    /// Those of the read.
+    /// The errors of the read.
     pub fn get_pinned_cf_opt<K: AsRef<[u8]>>(
         &self,
         cf: &impl AsColumnFamilyRef,

@@ -1,4 +1,4 @@
-//! Tables written outside of any database.
+//! Tables outside of a database.
 
 use std::marker::PhantomData;
 use std::path::Path;
@@ -7,7 +7,7 @@ use base::sync::Mutex;
 
 use crate::{Error, Options};
 
-/// Writes a table that a database can ingest: its keys in the order of the options, each once.
+/// Writes a table that a database can ingest: keys are added in their order, each once.
 ///
 /// ```
 /// use esker_rocksdb::{DB, Options, SstFileWriter};
@@ -26,23 +26,23 @@ use crate::{Error, Options};
 /// assert_eq!(db.get(b"pear").unwrap().unwrap(), b"2");
 /// ```
 pub struct SstFileWriter<'a> {
-    /// Opened through a shared borrow, as in the `rocksdb` crate.
+    /// A mutex, because files are opened through a shared borrow, as in the `rocksdb` crate.
     state: Mutex<State>,
-    /// The options' timestamps.
+    /// The timestamps of the options.
     timestamp_size: usize,
-    /// The reason that options give not to open a file.
+    /// The reason not to open a file, from the options.
     refused: Option<Error>,
     _options: PhantomData<&'a Options>,
 }
 
 struct State {
     writer: esker::SstFileWriter,
-    /// Bytes of the file that was finished last, until another one is opened.
+    /// The size of the last finished file in bytes, until another one is opened.
     finished: Option<u64>,
 }
 
 impl<'a> SstFileWriter<'a> {
-    /// For tables as the options say.
+    /// Creates a writer of tables with these options.
     pub fn create(opts: &'a Options) -> SstFileWriter<'a> {
         SstFileWriter {
             state: Mutex::new(State {
@@ -58,7 +58,7 @@ impl<'a> SstFileWriter<'a> {
     /// Begins a file.
     ///
     /// # Errors
-    /// Those of the file system; one is open.
+    /// The errors of the file system; a file is open.
     pub fn open<P: AsRef<Path>>(&'a self, path: P) -> Result<(), Error> {
         if let Some(error) = &self.refused {
             return Err(error.clone());
@@ -72,14 +72,14 @@ impl<'a> SstFileWriter<'a> {
     /// Ends the file.
     ///
     /// # Errors
-    /// Those of the file system; nothing was written.
+    /// The errors of the file system; nothing was written.
     pub fn finish(&mut self) -> Result<(), Error> {
         let state = self.state.get_mut();
         state.finished = Some(state.writer.finish()?.file_size);
         Ok(())
     }
 
-    /// Bytes of the file, as far as it is written.
+    /// The bytes of the file that are written so far.
     pub fn file_size(&self) -> u64 {
         let state = self.state.lock();
         state.finished.unwrap_or_else(|| state.writer.file_size())
@@ -103,7 +103,7 @@ impl<'a> SstFileWriter<'a> {
     /// Adds a value.
     ///
     /// # Errors
-    /// `Invalid argument` if the key does not come behind the one before.
+    /// `Invalid argument` if the key is not after the one before.
     pub fn put<K: AsRef<[u8]>, V: AsRef<[u8]>>(&mut self, key: K, value: V) -> Result<(), Error> {
         Ok(self.writer().put(key.as_ref(), value.as_ref())?)
     }
@@ -111,7 +111,7 @@ impl<'a> SstFileWriter<'a> {
     /// Adds a value as of a timestamp.
     ///
     /// # Errors
-    /// As [`put`](Self::put); a timestamp of another length than the order has.
+    /// The errors of [`put`](Self::put); a timestamp with another length than the order's.
     pub fn put_with_ts<K, V, S>(&mut self, key: K, ts: S, value: V) -> Result<(), Error>
     where
         K: AsRef<[u8]>,
@@ -125,7 +125,7 @@ impl<'a> SstFileWriter<'a> {
     /// Adds a merge operand.
     ///
     /// # Errors
-    /// As [`put`](Self::put).
+    /// The errors of [`put`](Self::put).
     pub fn merge<K: AsRef<[u8]>, V: AsRef<[u8]>>(&mut self, key: K, value: V) -> Result<(), Error> {
         Ok(self.writer().merge(key.as_ref(), value.as_ref())?)
     }
@@ -133,7 +133,7 @@ impl<'a> SstFileWriter<'a> {
     /// Adds a deletion.
     ///
     /// # Errors
-    /// As [`put`](Self::put).
+    /// The errors of [`put`](Self::put).
     pub fn delete<K: AsRef<[u8]>>(&mut self, key: K) -> Result<(), Error> {
         Ok(self.writer().delete(key.as_ref())?)
     }
@@ -149,7 +149,7 @@ impl<'a> SstFileWriter<'a> {
     /// Adds a deletion as of a timestamp.
     ///
     /// # Errors
-    /// As [`put_with_ts`](Self::put_with_ts).
+    /// The errors of [`put_with_ts`](Self::put_with_ts).
     pub fn delete_with_ts<K: AsRef<[u8]>, S: AsRef<[u8]>>(&mut self, key: K, ts: S) -> Result<(), Error> {
         let key = self.stamped(key.as_ref(), ts.as_ref())?;
         self.delete(key)

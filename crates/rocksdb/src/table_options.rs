@@ -4,7 +4,7 @@ use crate::option_types::narrow;
 use crate::options::default_table_options;
 use crate::{BlockBasedIndexType, BlockBasedTablePinningTier, Cache, ChecksumType, DataBlockIndexType};
 
-/// How block-based tables are written and read.
+/// The options of block-based tables.
 #[derive(Clone)]
 pub struct BlockBasedOptions {
     pub(crate) inner: esker::BlockBasedOptions,
@@ -31,58 +31,60 @@ macro_rules! setters {
 }
 
 setters! {
-    /// Filters are divided like the index. Default: false.
+    /// Filters are partitioned like the index. Default: false.
     set_partition_filters(bool) => partition_filters;
-    /// Index and filter lie in the block cache. Default: false.
+    /// Index and filter are in the block cache. Default: false.
     set_cache_index_and_filter_blocks(bool) => cache_index_and_filter_blocks;
-    /// They have high priority there. Default: true.
+    /// They have high priority in the cache. Default: true.
     set_cache_index_and_filter_blocks_with_high_priority(bool) =>
         cache_index_and_filter_blocks_with_high_priority;
-    /// Those of L0 stay there. Default: false.
+    /// The errors of L0 stay in the cache. Default: false.
     set_pin_l0_filter_and_index_blocks_in_cache(bool) => pin_l0_filter_and_index_blocks_in_cache;
-    /// The top level of divided ones stays there. Default: true.
+    /// The top level of partitioned ones stays in the cache. Default: true.
     set_pin_top_level_index_and_filter(bool) => pin_top_level_index_and_filter;
-    /// The part of a block's hash table in use. Default: 0.75.
+    /// The used part of a block's hash table. Default: 0.75.
     set_data_block_hash_ratio(f64) => data_block_hash_table_util_ratio;
     /// Filters have whole keys. Default: true.
     set_whole_key_filtering(bool) => whole_key_filtering;
-    /// Filters are of sizes that waste no memory. Default: true.
+    /// Filters have sizes that waste no memory. Default: true.
     set_optimize_filters_for_memory(bool) => optimize_filters_for_memory;
 }
 
 impl BlockBasedOptions {
-    /// Bytes of a block before it is compressed. Default: 4 KiB.
+    /// Sets the size of a block before compression in bytes. Default: 4 KiB.
     pub fn set_block_size(&mut self, size: usize) {
         self.inner.block_size = narrow(size);
     }
 
-    /// Bytes of a partition of an index or filter. Default: 4 KiB.
+    /// Sets the size of a partition of an index or filter in bytes. Default: 4 KiB.
     pub fn set_metadata_block_size(&mut self, size: usize) {
         self.inner.metadata_block_size = narrow(size);
     }
 
-    /// The cache of blocks. Default: one of 32 MiB.
+    /// Sets the block cache. Default: one of 32 MiB.
     pub fn set_block_cache(&mut self, cache: &Cache) {
         self.inner.block_cache = Some(cache.0.clone());
     }
 
-    /// Reads without one.
+    /// Disables the block cache.
     pub fn disable_cache(&mut self) {
         self.inner.no_block_cache = true;
         self.inner.block_cache = None;
     }
 
-    /// Bloom filters of so many bits a key. There are none of single blocks: the second argument changes nothing, as in RocksDB.
+    /// Sets Bloom filters with so many bits per key. There are no filters of single blocks: the second
+    /// argument has no effect, as in RocksDB.
     pub fn set_bloom_filter(&mut self, bits_per_key: f64, _block_based: bool) {
         self.inner.filter_policy = esker::FilterPolicy::Bloom(bits_per_key);
     }
 
-    /// Ribbon filters as good as Bloom filters of so many bits a key; flushes write Bloom filters.
+    /// Sets Ribbon filters as accurate as Bloom filters with so many bits per key; flushes write Bloom
+    /// filters.
     pub fn set_ribbon_filter(&mut self, bloom_equivalent_bits_per_key: f64) {
         self.set_hybrid_ribbon_filter(bloom_equivalent_bits_per_key, 0);
     }
 
-    /// The same, with Bloom filters in levels above this one; -1: in none.
+    /// Same as above, with Bloom filters in levels above this one; -1: in none.
     pub fn set_hybrid_ribbon_filter(&mut self, bloom_equivalent_bits_per_key: f64, bloom_before_level: i32) {
         self.inner.filter_policy = esker::FilterPolicy::Ribbon {
             bits_per_key: bloom_equivalent_bits_per_key,
@@ -90,7 +92,7 @@ impl BlockBasedOptions {
         };
     }
 
-    /// How a table finds the block of a key. Default: by halving.
+    /// Sets the search for the block of a key. Default: binary search.
     pub fn set_index_type(&mut self, index_type: BlockBasedIndexType) {
         self.inner.index_type = match index_type {
             BlockBasedIndexType::BinarySearch => esker::IndexType::BinarySearch,
@@ -99,22 +101,22 @@ impl BlockBasedOptions {
         };
     }
 
-    /// The version of the format, 2 to 7. Default: 7.
+    /// Sets the format version, 2 to 7. Default: 7.
     pub fn set_format_version(&mut self, version: i32) {
         self.inner.format_version = narrow(version);
     }
 
-    /// Keys between two that are written in full. Default: 16.
+    /// Sets the number of keys from one whole key to the next. Default: 16.
     pub fn set_block_restart_interval(&mut self, interval: i32) {
         self.inner.block_restart_interval = interval.max(1);
     }
 
-    /// The same of indexes. Default: 1.
+    /// Same as above, for indexes. Default: 1.
     pub fn set_index_block_restart_interval(&mut self, interval: i32) {
         self.inner.index_block_restart_interval = interval.max(1);
     }
 
-    /// How a block finds a key. Default: by halving.
+    /// Sets the search for a key in a block. Default: binary search.
     pub fn set_data_block_index_type(&mut self, index_type: DataBlockIndexType) {
         self.inner.data_block_index_type = match index_type {
             DataBlockIndexType::BinarySearch => esker::DataBlockIndexType::BinarySearch,
@@ -122,7 +124,7 @@ impl BlockBasedOptions {
         };
     }
 
-    /// The checksum of blocks. Default: XXH3.
+    /// Sets the checksum of blocks. Default: XXH3.
     pub fn set_checksum_type(&mut self, checksum_type: ChecksumType) {
         self.inner.checksum = match checksum_type {
             ChecksumType::NoChecksum => esker::ChecksumType::None,
@@ -133,17 +135,17 @@ impl BlockBasedOptions {
         };
     }
 
-    /// The tables of which the top level of a divided index or filter stays in the cache.
+    /// Sets the tables of which the top level of a partitioned index or filter stays in the cache.
     pub fn set_top_level_index_pinning_tier(&mut self, tier: BlockBasedTablePinningTier) {
         self.inner.metadata_cache_options.top_level_index_pinning = pinning(tier);
     }
 
-    /// The tables of which partitions stay in the cache.
+    /// Sets the tables of which partitions stay in the cache.
     pub fn set_partition_pinning_tier(&mut self, tier: BlockBasedTablePinningTier) {
         self.inner.metadata_cache_options.partition_pinning = pinning(tier);
     }
 
-    /// The tables of which an index or filter in one block stays in the cache.
+    /// Sets the tables of which an unpartitioned index or filter stays in the cache.
     pub fn set_unpartitioned_pinning_tier(&mut self, tier: BlockBasedTablePinningTier) {
         self.inner.metadata_cache_options.unpartitioned_pinning = pinning(tier);
     }
@@ -163,18 +165,18 @@ fn pinning(tier: BlockBasedTablePinningTier) -> esker::PinningTier {
 pub struct CuckooTableOptions(());
 
 impl CuckooTableOptions {
-    /// The part of the hash table in use.
+    /// Sets the used part of the hash table.
     pub fn set_hash_ratio(&mut self, _ratio: f64) {}
 
-    /// Buckets that are looked at.
+    /// Sets the number of buckets that are searched.
     pub fn set_max_search_depth(&mut self, _depth: u32) {}
 
-    /// Buckets of a block.
+    /// Sets the number of buckets of a block.
     pub fn set_cuckoo_block_size(&mut self, _size: u32) {}
 
-    /// Whether keys are numbers, and their own hash.
+    /// Uses keys as numbers that are their own hash.
     pub fn set_identity_as_first_hash(&mut self, _flag: bool) {}
 
-    /// Whether the hash is taken by division.
+    /// Computes the hash by division.
     pub fn set_use_module_hash(&mut self, _flag: bool) {}
 }

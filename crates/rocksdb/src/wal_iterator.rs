@@ -2,10 +2,10 @@
 
 use crate::{Error, WriteBatch, WriteBatchWithTransaction};
 
-/// Batches in the order they were written, each with the sequence number of its first row.
+/// Batches in the order of their writes, each with the sequence number of its first row.
 pub struct DBWALIterator {
     inner: esker::TransactionLogIterator,
-    /// Batches that begin here or before are left out.
+    /// Batches that begin at this number or before are left out.
     behind: u64,
 }
 
@@ -14,7 +14,7 @@ impl DBWALIterator {
         DBWALIterator { inner, behind }
     }
 
-    /// Whether it stands on a batch.
+    /// True if it is at a batch.
     pub fn valid(&self) -> bool {
         self.inner.valid()
     }
@@ -22,7 +22,7 @@ impl DBWALIterator {
     /// The error of the iterator.
     ///
     /// # Errors
-    /// That.
+    /// The error that stopped the iterator.
     pub fn status(&self) -> Result<(), Error> {
         Ok(self.inner.status()?)
     }

@@ -7,7 +7,7 @@ use crate::{AsColumnFamilyRef, Error};
 /// A batch for [`DB`](crate::DB).
 pub type WriteBatch = WriteBatchWithTransaction<false>;
 
-/// Is told of puts and deletions of the default family.
+/// Receives the puts and deletions of the default family.
 pub trait WriteBatchIterator {
     /// A put.
     fn put(&mut self, key: &[u8], value: &[u8]);
@@ -15,7 +15,7 @@ pub trait WriteBatchIterator {
     fn delete(&mut self, key: &[u8]);
 }
 
-/// Is told of puts, deletions and merges of all families.
+/// Receives the puts, deletions and merges of all families.
 pub trait WriteBatchIteratorCf {
     /// A put.
     fn put_cf(&mut self, cf_id: u32, key: &[u8], value: &[u8]);
@@ -25,7 +25,7 @@ pub trait WriteBatchIteratorCf {
     fn merge_cf(&mut self, cf_id: u32, key: &[u8], value: &[u8]);
 }
 
-/// Writes that are applied together, all or none of them. A batch for transactions takes no range deletions.
+/// Writes that are applied together or not at all. A batch for transactions takes no range deletions.
 ///
 /// ```
 /// use esker_rocksdb::{DB, WriteBatch};
@@ -42,17 +42,17 @@ pub trait WriteBatchIteratorCf {
 #[derive(Default)]
 pub struct WriteBatchWithTransaction<const TRANSACTION: bool> {
     pub(crate) inner: esker::WriteBatch,
-    /// Bytes it was made of that are no batch, and why.
+    /// The reason why the bytes it was made from are no batch.
     damaged: Option<(Vec<u8>, Error)>,
 }
 
 impl<const TRANSACTION: bool> WriteBatchWithTransaction<TRANSACTION> {
-    /// An empty one.
+    /// Creates an empty batch.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// An empty one, with room for so many bytes.
+    /// Creates an empty batch, with room for so many bytes.
     pub fn with_capacity_bytes(capacity_bytes: usize) -> Self {
         Self {
             inner: esker::WriteBatch::with_capacity(capacity_bytes),
@@ -60,7 +60,7 @@ impl<const TRANSACTION: bool> WriteBatchWithTransaction<TRANSACTION> {
         }
     }
 
-    /// One of the bytes that [`data`](Self::data) gives. If they are none, the write of it fails.
+    /// Creates a batch from the bytes of [`data`](Self::data). If they are invalid, its write fails.
     pub fn from_data(data: &[u8]) -> Self {
         match esker::WriteBatch::from_data(data) {
             Ok(inner) => Self { inner, damaged: None },
@@ -83,7 +83,7 @@ impl<const TRANSACTION: bool> WriteBatchWithTransaction<TRANSACTION> {
         }
     }
 
-    /// The engine's batch, to be looked into.
+    /// The engine's batch, for reading.
     pub(crate) fn checked(&self) -> Result<&esker::WriteBatch, Error> {
         match &self.damaged {
             Some((_, error)) => Err(error.clone()),
@@ -91,17 +91,17 @@ impl<const TRANSACTION: bool> WriteBatchWithTransaction<TRANSACTION> {
         }
     }
 
-    /// Operations in it.
+    /// The number of operations.
     pub fn len(&self) -> usize {
         self.inner.count() as usize
     }
 
-    /// Bytes of it.
+    /// The size in bytes.
     pub fn size_in_bytes(&self) -> usize {
         self.data().len()
     }
 
-    /// Its bytes.
+    /// The bytes of the batch.
     pub fn data(&self) -> &[u8] {
         match &self.damaged {
             Some((bytes, _)) => bytes,
@@ -109,12 +109,13 @@ impl<const TRANSACTION: bool> WriteBatchWithTransaction<TRANSACTION> {
         }
     }
 
-    /// Whether there are no operations in it.
+    /// True if there are no operations.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Tells of the puts and deletions of the default family, up to the first operation of another family, or on a range.
+    /// Passes on the puts and deletions of the default family, up to the first operation on another family,
+    /// or on a range.
     pub fn iterate<T: WriteBatchIterator>(&self, callbacks: &mut T) {
         for operation in self.inner.operations() {
             match operation {
@@ -131,7 +132,7 @@ impl<const TRANSACTION: bool> WriteBatchWithTransaction<TRANSACTION> {
         }
     }
 
-    /// Tells of the puts, deletions and merges of all families.
+    /// Passes on the puts, deletions and merges of all families.
     pub fn iterate_cf<T: WriteBatchIteratorCf>(&self, callbacks: &mut T) {
         for operation in self.inner.operations() {
             match operation {
@@ -211,12 +212,12 @@ impl<const TRANSACTION: bool> WriteBatchWithTransaction<TRANSACTION> {
         self.inner.delete_at(cf.family(), key.as_ref(), ts.as_ref());
     }
 
-    /// Adds bytes that go into the WAL alone.
+    /// Adds bytes that go to the WAL alone.
     pub fn put_log_data<V: AsRef<[u8]>>(&mut self, log_data: V) {
         self.inner.put_log_data(log_data.as_ref());
     }
 
-    /// Empties it.
+    /// Removes all operations.
     pub fn clear(&mut self) {
         self.inner.clear();
         self.damaged = None;
@@ -224,12 +225,12 @@ impl<const TRANSACTION: bool> WriteBatchWithTransaction<TRANSACTION> {
 }
 
 impl WriteBatchWithTransaction<false> {
-    /// Deletes the keys of the default family from `from` up to `to`, exclusive.
+    /// Deletes the keys of the default family from `from` to before `to`.
     pub fn delete_range<K: AsRef<[u8]>>(&mut self, from: K, to: K) {
         self.inner.delete_range(from.as_ref(), to.as_ref());
     }
 
-    /// Deletes the keys from `from` up to `to`, exclusive.
+    /// Deletes the keys from `from` to before `to`.
     pub fn delete_range_cf<K: AsRef<[u8]>>(&mut self, cf: &impl AsColumnFamilyRef, from: K, to: K) {
         self.inner
             .delete_range_cf(cf.family(), from.as_ref(), to.as_ref());

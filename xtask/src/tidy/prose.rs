@@ -30,6 +30,7 @@ const DONE: &[&str] = &[
     "crates/memtable/",
     "crates/mvcc/",
     "crates/rangedel/",
+    "crates/rocksdb/",
     "crates/simulated/",
     "crates/sst/",
     "crates/testkit/",

@@ -1,10 +1,10 @@
-//! Reads of the engine's database, of the default family where none is given.
+//! Reads of the engine's database; of the default family if none is given.
 
 use esker::{ColumnFamily, Db, DbIterator, PinnedValue};
 
 use crate::{Error, ReadOptions};
 
-/// A value.
+/// The value of a key.
 pub(crate) fn get(
     db: &Db,
     family: Option<&ColumnFamily>,
@@ -31,7 +31,7 @@ pub(crate) fn iter(
     })
 }
 
-/// Values, in the order of the keys.
+/// The values of keys, in the order of the keys.
 pub(crate) fn multi_get(
     db: &Db,
     family: Option<&ColumnFamily>,

@@ -24,7 +24,7 @@ fn no_such(name: &str) -> Error {
 }
 
 impl SingleThreaded {
-    /// Takes up a family that `create` makes of its options.
+    /// Adds a family that `create` creates with its options.
     pub(crate) fn create(&mut self, name: &str, opts: &Options, create: impl Create) -> Result<(), Error> {
         opts.check()?;
         let inner = create(name, &opts.inner.column_family)?;
@@ -32,7 +32,7 @@ impl SingleThreaded {
         Ok(())
     }
 
-    /// Lets go of one that `drop` drops.
+    /// Removes a family that `drop` drops.
     pub(crate) fn drop(&mut self, name: &str, drop: impl Drop) -> Result<(), Error> {
         let family = self.families.get(name).ok_or_else(|| no_such(name))?;
         drop(&family.inner)?;
@@ -40,23 +40,23 @@ impl SingleThreaded {
         Ok(())
     }
 
-    /// The handle of one.
+    /// The handle of a family.
     pub(crate) fn handle(&self, name: &str) -> Option<&ColumnFamily> {
         self.families.get(name)
     }
 }
 
 impl MultiThreaded {
-    /// Takes up a family that `create` makes of its options.
+    /// Adds a family that `create` creates with its options.
     pub(crate) fn create(&self, name: &str, opts: &Options, create: impl Create) -> Result<(), Error> {
         opts.check()?;
-        // With the lock: of two that create the same, one finds it there.
+        // Under the lock: the second of two creations finds the family.
         let mut families = self.families.write();
         families.insert(name.to_owned(), create(name, &opts.inner.column_family)?);
         Ok(())
     }
 
-    /// Lets go of one that `drop` drops.
+    /// Removes a family that `drop` drops.
     pub(crate) fn drop(&self, name: &str, drop: impl Drop) -> Result<(), Error> {
         let mut families = self.families.write();
         let family = families.get(name).ok_or_else(|| no_such(name))?;
@@ -65,7 +65,7 @@ impl MultiThreaded {
         Ok(())
     }
 
-    /// A handle of one.
+    /// A handle of a family.
     pub(crate) fn handle(&self, name: &str) -> Option<Arc<BoundColumnFamily<'_>>> {
         let inner = self.families.read().get(name)?.clone();
         Some(Arc::new(BoundColumnFamily {
@@ -79,7 +79,7 @@ impl<D: DBInner> DBCommon<SingleThreaded, D> {
     /// Creates a column family.
     ///
     /// # Errors
-    /// There is one of that name; `Not implemented` with the name of an option that Esker has not.
+    /// A family of that name exists; `Not implemented` with the name of an option that Esker does not have.
     pub fn create_cf<N: AsRef<str>>(&mut self, name: N, opts: &Options) -> Result<(), Error> {
         let db = self.inner.engine();
         self.families.create(name.as_ref(), opts, |name, options| {
@@ -90,7 +90,7 @@ impl<D: DBInner> DBCommon<SingleThreaded, D> {
     /// Drops a column family and all its rows.
     ///
     /// # Errors
-    /// There is none of that name, or it is the default one.
+    /// There is no family of that name, or it is the default one.
     pub fn drop_cf(&mut self, name: &str) -> Result<(), Error> {
         let db = self.inner.engine();
         self.families.drop(name, |family| db.drop_column_family(family))
@@ -106,7 +106,7 @@ impl<D: DBInner> DBCommon<MultiThreaded, D> {
     /// Creates a column family.
     ///
     /// # Errors
-    /// There is one of that name; `Not implemented` with the name of an option that Esker has not.
+    /// A family of that name exists; `Not implemented` with the name of an option that Esker does not have.
     pub fn create_cf<N: AsRef<str>>(&self, name: N, opts: &Options) -> Result<(), Error> {
         let db = self.inner.engine();
         self.families.create(name.as_ref(), opts, |name, options| {
@@ -114,10 +114,10 @@ impl<D: DBInner> DBCommon<MultiThreaded, D> {
         })
     }
 
-    /// Drops a column family. Its rows stay readable through handles of it.
+    /// Drops a column family. Its rows stay readable through its handles.
     ///
     /// # Errors
-    /// There is none of that name, or it is the default one.
+    /// There is no family of that name, or it is the default one.
     pub fn drop_cf(&self, name: &str) -> Result<(), Error> {
         let db = self.inner.engine();
         self.families.drop(name, |family| db.drop_column_family(family))

@@ -8,10 +8,10 @@ use crate::{
 };
 
 impl<T: ThreadMode, D: DBInner> DBCommon<T, D> {
-    /// Hands the WAL to the kernel, or with `sync` to the disk.
+    /// Writes the WAL to the kernel, or with `sync` to the disk.
     ///
     /// # Errors
-    /// Those of the write.
+    /// The errors of the write.
     pub fn flush_wal(&self, sync: bool) -> Result<(), Error> {
         Ok(self.engine().flush_wal(sync)?)
     }
@@ -19,15 +19,15 @@ impl<T: ThreadMode, D: DBInner> DBCommon<T, D> {
     /// Writes the memtable of the default family to a table.
     ///
     /// # Errors
-    /// Those of the flush.
+    /// The errors of the flush.
     pub fn flush(&self) -> Result<(), Error> {
         self.flush_opt(&FlushOptions::default())
     }
 
-    /// The same with options.
+    /// Same as above, with options.
     ///
     /// # Errors
-    /// Those of the flush.
+    /// The errors of the flush.
     pub fn flush_opt(&self, flushopts: &FlushOptions) -> Result<(), Error> {
         Ok(self.engine().flush(&flushopts.inner)?)
     }
@@ -35,15 +35,15 @@ impl<T: ThreadMode, D: DBInner> DBCommon<T, D> {
     /// Writes the memtable of a family to a table.
     ///
     /// # Errors
-    /// Those of the flush.
+    /// The errors of the flush.
     pub fn flush_cf(&self, cf: &impl AsColumnFamilyRef) -> Result<(), Error> {
         self.flush_cf_opt(cf, &FlushOptions::default())
     }
 
-    /// The same with options.
+    /// Same as above, with options.
     ///
     /// # Errors
-    /// Those of the flush.
+    /// The errors of the flush.
     pub fn flush_cf_opt(&self, cf: &impl AsColumnFamilyRef, flushopts: &FlushOptions) -> Result<(), Error> {
         let families = [cf.family().clone()];
         Ok(self.engine().flush_cf(&flushopts.inner, &families)?)
@@ -52,18 +52,19 @@ impl<T: ThreadMode, D: DBInner> DBCommon<T, D> {
     /// Writes the memtables of several families to tables.
     ///
     /// # Errors
-    /// Those of the flush.
+    /// The errors of the flush.
     pub fn flush_cfs_opt(&self, cfs: &[&impl AsColumnFamilyRef], opts: &FlushOptions) -> Result<(), Error> {
         let families: Vec<_> = cfs.iter().map(|cf| cf.family().clone()).collect();
         Ok(self.engine().flush_cf(&opts.inner, &families)?)
     }
 
-    /// Compacts the keys of the default family from `start` to `end`. An error is one of the info log's, as in the `rocksdb` crate.
+    /// Compacts the keys of the default family from `start` to `end`. An error goes to the info log, as in
+    /// the `rocksdb` crate.
     pub fn compact_range<S: AsRef<[u8]>, E: AsRef<[u8]>>(&self, start: Option<S>, end: Option<E>) {
         self.compact_range_opt(start, end, &CompactOptions::default());
     }
 
-    /// The same with options.
+    /// Same as above, with options.
     pub fn compact_range_opt<S: AsRef<[u8]>, E: AsRef<[u8]>>(
         &self,
         start: Option<S>,
@@ -84,7 +85,7 @@ impl<T: ThreadMode, D: DBInner> DBCommon<T, D> {
         self.compact_range_cf_opt(cf, start, end, &CompactOptions::default());
     }
 
-    /// The same with options.
+    /// Same as above, with options.
     pub fn compact_range_cf_opt<S: AsRef<[u8]>, E: AsRef<[u8]>>(
         &self,
         cf: &impl AsColumnFamilyRef,
@@ -110,10 +111,11 @@ impl<T: ThreadMode, D: DBInner> DBCommon<T, D> {
         let _ = self.engine().compact_range(family, &opts.inner, start, end);
     }
 
-    /// Returns when no flush and no compaction is at work or due.
+    /// Returns when no flush and no compaction runs or is due.
     ///
     /// # Errors
-    /// Those of flushes and compactions; `Not implemented` for a timeout, and for an abort where work is paused.
+    /// The errors of flushes and compactions; `Not implemented` for a timeout, and for an abort if work is
+    /// paused.
     pub fn wait_for_compact(&self, opts: &WaitForCompactOptions) -> Result<(), Error> {
         if opts.timeout > 0 {
             return Err(Error::not_implemented("WaitForCompactOptions::set_timeout"));
@@ -134,7 +136,8 @@ impl<T: ThreadMode, D: DBInner> DBCommon<T, D> {
     /// Changes options of the default family while the database is open.
     ///
     /// # Errors
-    /// `Invalid argument` for an option that there is not, that cannot change, or whose value is not of its type.
+    /// `Invalid argument` for an option that does not exist, that cannot change, or whose value has another
+    /// type.
     pub fn set_options(&self, opts: &[(&str, &str)]) -> Result<(), Error> {
         self.change_options(&self.engine().default_column_family(), opts)
     }
@@ -142,7 +145,7 @@ impl<T: ThreadMode, D: DBInner> DBCommon<T, D> {
     /// Changes options of a family while the database is open.
     ///
     /// # Errors
-    /// As [`set_options`](Self::set_options).
+    /// The errors of [`set_options`](Self::set_options).
     pub fn set_options_cf(&self, cf: &impl AsColumnFamilyRef, opts: &[(&str, &str)]) -> Result<(), Error> {
         self.change_options(cf.family(), opts)
     }
@@ -174,24 +177,24 @@ impl<T: ThreadMode, D: DBInner> DBCommon<T, D> {
     /// Reads what the primary has written since.
     ///
     /// # Errors
-    /// `Not implemented` if this is no secondary.
+    /// `Not implemented` if the database is no secondary.
     pub fn try_catch_up_with_primary(&self) -> Result<(), Error> {
         self.engine().try_catch_up_with_primary()?;
         Ok(())
     }
 
-    /// Takes table files into the default family.
+    /// Ingests table files into the default family.
     ///
     /// # Errors
-    /// Those of the ingestion.
+    /// The errors of the ingestion.
     pub fn ingest_external_file<P: AsRef<Path>>(&self, paths: Vec<P>) -> Result<(), Error> {
         self.ingest_external_file_opts(&IngestExternalFileOptions::default(), paths)
     }
 
-    /// The same with options.
+    /// Same as above, with options.
     ///
     /// # Errors
-    /// Those of the ingestion.
+    /// The errors of the ingestion.
     pub fn ingest_external_file_opts<P: AsRef<Path>>(
         &self,
         opts: &IngestExternalFileOptions,
@@ -201,10 +204,10 @@ impl<T: ThreadMode, D: DBInner> DBCommon<T, D> {
         Ok(())
     }
 
-    /// Takes table files into a family.
+    /// Ingests table files into a family.
     ///
     /// # Errors
-    /// Those of the ingestion.
+    /// The errors of the ingestion.
     pub fn ingest_external_file_cf<P: AsRef<Path>>(
         &self,
         cf: &impl AsColumnFamilyRef,
@@ -213,10 +216,10 @@ impl<T: ThreadMode, D: DBInner> DBCommon<T, D> {
         self.ingest_external_file_cf_opts(cf, &IngestExternalFileOptions::default(), paths)
     }
 
-    /// The same with options.
+    /// Same as above, with options.
     ///
     /// # Errors
-    /// Those of the ingestion.
+    /// The errors of the ingestion.
     pub fn ingest_external_file_cf_opts<P: AsRef<Path>>(
         &self,
         cf: &impl AsColumnFamilyRef,
@@ -228,15 +231,15 @@ impl<T: ThreadMode, D: DBInner> DBCommon<T, D> {
         Ok(())
     }
 
-    /// Ends flushes and compactions, and waits for that if it is to.
+    /// Cancels flushes and compactions, and waits for their end if requested.
     pub fn cancel_all_background_work(&self, wait: bool) {
         let _ = self.engine().cancel_all_background_work(wait);
     }
 
-    /// Has compactions drop versions older than this timestamp. It never goes back.
+    /// Lets compactions drop versions older than this timestamp. It never decreases.
     ///
     /// # Errors
-    /// `Invalid argument` if the family has no timestamps, or it is older than before.
+    /// `Invalid argument` if the family has no timestamps, or the timestamp is older than the present one.
     pub fn increase_full_history_ts_low<S: AsRef<[u8]>>(
         &self,
         cf: &impl AsColumnFamilyRef,
@@ -247,7 +250,7 @@ impl<T: ThreadMode, D: DBInner> DBCommon<T, D> {
             .increase_full_history_ts_low(cf.family(), ts.as_ref())?)
     }
 
-    /// The timestamp below which compactions drop versions; empty if there was none.
+    /// The timestamp below which compactions drop versions; empty if there is none.
     ///
     /// # Errors
     /// `Invalid argument` if the family has no timestamps.

@@ -4,25 +4,25 @@ use super::{DBCommon, DBInner, Range, ThreadMode};
 use crate::wal_iterator::DBWALIterator;
 use crate::{AsColumnFamilyRef, Error};
 
-/// Size and files of a column family.
+/// The size and the files of a column family.
 #[derive(Clone, Debug)]
 pub struct ColumnFamilyMetaData {
-    /// Bytes of its tables.
+    /// The bytes of its tables.
     pub size: u64,
     /// Its name.
     pub name: String,
-    /// How many tables it has.
+    /// The number of its tables.
     pub file_count: usize,
 }
 
 /// A table of a database.
 #[derive(Clone, Debug)]
 pub struct LiveFile {
-    /// The family it is of.
+    /// The name of its family.
     pub column_family_name: String,
-    /// The name of the file, behind a slash.
+    /// The name of the file, after a slash.
     pub name: String,
-    /// Bytes.
+    /// The size in bytes.
     pub size: usize,
     /// Level.
     pub level: i32,
@@ -30,24 +30,24 @@ pub struct LiveFile {
     pub start_key: Option<Vec<u8>>,
     /// Largest key.
     pub end_key: Option<Vec<u8>>,
-    /// Rows, deletions among them.
+    /// The number of rows, with deletions.
     pub num_entries: u64,
-    /// Deletions.
+    /// The number of deletions.
     pub num_deletions: u64,
 }
 
 impl<T: ThreadMode, D: DBInner> DBCommon<T, D> {
-    /// Sequence number of the last write.
+    /// The sequence number of the last write.
     pub fn latest_sequence_number(&self) -> u64 {
         self.engine().latest_sequence_number()
     }
 
-    /// Bytes of tables of the default family in each range, about; 0 where they cannot be told.
+    /// The approximate bytes of tables of the default family in each range; 0 if unknown.
     pub fn get_approximate_sizes(&self, ranges: &[Range<'_>]) -> Vec<u64> {
         self.approximate_sizes(&self.engine().default_column_family(), ranges)
     }
 
-    /// Bytes of tables of a family in each range, about; 0 where they cannot be told.
+    /// The approximate bytes of tables of a family in each range; 0 if unknown.
     pub fn get_approximate_sizes_cf(&self, cf: &impl AsColumnFamilyRef, ranges: &[Range<'_>]) -> Vec<u64> {
         self.approximate_sizes(cf.family(), ranges)
     }
@@ -61,8 +61,8 @@ impl<T: ThreadMode, D: DBInner> DBCommon<T, D> {
         sizes.unwrap_or_else(|_| vec![0; ranges.len()])
     }
 
-    /// The batches written behind this sequence number, up to the last there is now, as far as WALs have them. Rows that were flushed go from
-    /// the WALs sooner or later: where the first batch begins behind the next number, some are missing.
+    /// The batches written after this sequence number, up to the present last one, as far as WALs have them.
+    /// WALs of flushed rows are deleted: if the first batch begins after the next number, some are missing.
     ///
     /// # Errors
     /// `NotFound` if no row has that number yet; `Not implemented` if the database is open for reading only.
@@ -71,12 +71,12 @@ impl<T: ThreadMode, D: DBInner> DBCommon<T, D> {
         Ok(DBWALIterator::new(inner, seq_number))
     }
 
-    /// Size and files of the default family.
+    /// The size and the files of the default family.
     pub fn get_column_family_metadata(&self) -> ColumnFamilyMetaData {
         self.metadata(&self.engine().default_column_family())
     }
 
-    /// Size and files of a family.
+    /// The size and the files of a family.
     pub fn get_column_family_metadata_cf(&self, cf: &impl AsColumnFamilyRef) -> ColumnFamilyMetaData {
         self.metadata(cf.family())
     }
@@ -93,25 +93,26 @@ impl<T: ThreadMode, D: DBInner> DBCommon<T, D> {
     /// The tables of all families.
     ///
     /// # Errors
-    /// None.
+    /// Never fails.
     pub fn live_files(&self) -> Result<Vec<LiveFile>, Error> {
         let files = self.engine().live_files().into_iter();
         Ok(files.map(live_file).collect())
     }
 
-    /// Drops tables of the default family below L0 that lie in a range, both ends inclusive. Rows of it that lie elsewhere stay.
+    /// Drops tables of the default family below L0 that are in a range, with its ends. Other rows of the
+    /// range stay.
     ///
     /// # Errors
-    /// Those of the MANIFEST.
+    /// The errors of the MANIFEST.
     pub fn delete_file_in_range<K: AsRef<[u8]>>(&self, from: K, to: K) -> Result<(), Error> {
         let family = self.engine().default_column_family();
         self.delete_files(&family, from.as_ref(), to.as_ref())
     }
 
-    /// Drops tables of a family below L0 that lie in a range, both ends inclusive.
+    /// Drops tables of a family below L0 that are in a range, with its ends.
     ///
     /// # Errors
-    /// Those of the MANIFEST.
+    /// The errors of the MANIFEST.
     pub fn delete_file_in_range_cf<K: AsRef<[u8]>>(
         &self,
         cf: &impl AsColumnFamilyRef,
@@ -127,7 +128,7 @@ impl<T: ThreadMode, D: DBInner> DBCommon<T, D> {
             .delete_files_in_range(family, Some(from), Some(to))?)
     }
 
-    /// The identity of the database, as its file `IDENTITY` has it.
+    /// The identity of the database, from its file `IDENTITY`.
     ///
     /// # Errors
     /// The file cannot be read.

@@ -25,24 +25,24 @@ pub struct Range<'a> {
 }
 
 impl<'a> Range<'a> {
-    /// From `start_key` up to `end_key`.
+    /// The range from `start_key` to before `end_key`.
     pub fn new(start_key: &'a [u8], end_key: &'a [u8]) -> Range<'a> {
         Range { start_key, end_key }
     }
 }
 
-/// The threads that may create and drop column families: [`SingleThreaded`] or [`MultiThreaded`].
+/// The mode of creating and dropping column families: [`SingleThreaded`] or [`MultiThreaded`].
 pub trait ThreadMode {
-    /// With these families.
+    /// Starts with these families.
     #[doc(hidden)]
     fn of_families(families: BTreeMap<String, esker::ColumnFamily>) -> Self;
 
-    /// Lets go of all families.
+    /// Releases all families.
     #[doc(hidden)]
     fn forget_families(&mut self);
 }
 
-/// Column families are created and dropped by the one who has the database alone, and handles are borrowed.
+/// Column families are created and dropped with exclusive access to the database, and handles are borrowed.
 pub struct SingleThreaded {
     pub(crate) families: BTreeMap<String, ColumnFamily>,
 }
@@ -77,7 +77,7 @@ impl ThreadMode for MultiThreaded {
     }
 }
 
-/// The database inside a [`DBCommon`].
+/// The database inside of a [`DBCommon`].
 pub trait DBInner {
     /// The engine's handle.
     #[doc(hidden)]
@@ -97,8 +97,8 @@ impl DBInner for DBWithThreadModeInner {
 
 /// An open database. It is closed when this is dropped.
 ///
-/// Nothing that is borrowed from it outlives it; a [`ReadOptions`] that was given a snapshot does, and what is read with it afterwards
-/// fails.
+/// Nothing that is borrowed from it outlives it, except a [`ReadOptions`] with a snapshot: later reads with
+/// it fail.
 pub struct DBCommon<T: ThreadMode, D: DBInner> {
     inner: D,
     pub(crate) families: T,
@@ -109,7 +109,8 @@ pub struct DBCommon<T: ThreadMode, D: DBInner> {
 /// A database without transactions.
 pub type DBWithThreadMode<T> = DBCommon<T, DBWithThreadModeInner>;
 
-/// A database whose column families one thread at a time creates and drops; with the feature `multi-threaded-cf`, any thread.
+/// A database whose column families one thread at a time creates and drops; with the feature
+/// `multi-threaded-cf`, any thread.
 ///
 /// ```
 /// use esker_rocksdb::{DB, Options};
@@ -170,7 +171,7 @@ impl<T: ThreadMode, D: DBInner> DBAccess for DBCommon<T, D> {
 impl<T: ThreadMode, D: DBInner> Drop for DBCommon<T, D> {
     fn drop(&mut self) {
         self.families.forget_families();
-        // An error here is one of the info log's: there is nothing that could be told of it.
+        // The error is in the info log: there is no caller for it.
         let _ = self.engine().close();
     }
 }

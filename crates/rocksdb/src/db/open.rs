@@ -7,22 +7,23 @@ use std::time::Duration;
 use super::{DBCommon, DBInner, DBWithThreadMode, DBWithThreadModeInner, ThreadMode};
 use crate::{ColumnFamilyDescriptor, ColumnFamilyTtl, DEFAULT_COLUMN_FAMILY_NAME, Error, Options};
 
-/// How a database is opened.
+/// The mode of an open.
 pub(crate) enum Access<'a> {
-    /// To be written.
+    /// For writing.
     ReadWrite,
-    /// To be written by transactions that lock.
+    /// For writing by transactions that lock.
     Transactions,
-    /// To be read as it is now.
+    /// For reading the present state.
     ReadOnly { error_if_log_file_exist: bool },
-    /// To be read as another process writes it; with a directory of its own.
+    /// For following another process that writes; with a directory of its own.
     Secondary(&'a Path),
 }
 
-/// A database that was opened, and the families that were asked for.
+/// An open database, and the requested families.
 pub(crate) type Opened = (esker::Db, BTreeMap<String, esker::ColumnFamily>);
 
-/// Opens the database in `path` with the families of `descriptors`, the default one among them whether it is named or not.
+/// Opens the database in `path` with the families of `descriptors`, and with the default one whether it is
+/// named or not.
 pub(crate) fn open(
     options: &Options,
     path: &Path,
@@ -70,7 +71,7 @@ fn engine_options(
     let mut engine = options.inner.clone();
     let mut kept = options.kept.clone();
     if !descriptors.is_empty() {
-        // As in the `rocksdb` crate: where families are named and the default one is not among them, it has default options.
+        // As in the `rocksdb` crate: if families are named without the default one, that has default options.
         engine.column_family = Options::default().inner.column_family;
     }
     for descriptor in descriptors {
@@ -91,7 +92,7 @@ fn engine_options(
 
 /// RocksDB opens a database for writing only with all its families.
 fn check_named(engine: &esker::Options, path: &Path, names: &[String]) -> Result<(), Error> {
-    // A database that cannot be listed says what is wrong with it when it is opened.
+    // If the database cannot be listed, the open reports the reason.
     let existing = esker::Db::list_column_families(engine, path).unwrap_or_default();
     let unnamed: Vec<&str> = existing
         .iter()
@@ -158,26 +159,27 @@ impl<T: ThreadMode> DBWithThreadMode<T> {
     /// Opens a database, and creates it if there is none.
     ///
     /// # Errors
-    /// Those of [`open`](Self::open).
+    /// The errors of [`open`](Self::open).
     pub fn open_default<P: AsRef<Path>>(path: P) -> Result<Self, Error> {
         let mut opts = Options::default();
         opts.create_if_missing(true);
         Self::open(&opts, path)
     }
 
-    /// Opens a database that has no families but the default one.
+    /// Opens a database that only has the default family.
     ///
     /// # Errors
-    /// `Invalid argument` if there is none and `create_if_missing` is off, or there are other families; `IO error` if it is open
-    /// elsewhere; `Corruption` if it is damaged; `Not implemented` with the name of an option that Esker has not.
+    /// `Invalid argument` if it does not exist and `create_if_missing` is off, or if it has other families;
+    /// `IO error` if it is open elsewhere; `Corruption` if it is damaged; `Not implemented` with the name of
+    /// an option that Esker does not have.
     pub fn open<P: AsRef<Path>>(opts: &Options, path: P) -> Result<Self, Error> {
         Self::open_descriptors(opts, path.as_ref(), Vec::new(), &Access::ReadWrite)
     }
 
-    /// Opens a database to be read as it is now.
+    /// Opens a database for reading its present state.
     ///
     /// # Errors
-    /// Those of [`open`](Self::open); with `error_if_log_file_exist`, `Corruption` if there is a WAL.
+    /// The errors of [`open`](Self::open); with `error_if_log_file_exist`, `Corruption` if there is a WAL.
     pub fn open_for_read_only<P: AsRef<Path>>(
         opts: &Options,
         path: P,
@@ -189,10 +191,10 @@ impl<T: ThreadMode> DBWithThreadMode<T> {
         Self::open_descriptors(opts, path.as_ref(), Vec::new(), &access)
     }
 
-    /// Opens a database that another process writes, to be read; `secondary_path` is a directory of one's own.
+    /// Opens a database that another process writes, for reading; `secondary_path` is its own directory.
     ///
     /// # Errors
-    /// Those of [`open`](Self::open).
+    /// The errors of [`open`](Self::open).
     pub fn open_as_secondary<P: AsRef<Path>>(
         opts: &Options,
         primary_path: P,
@@ -202,7 +204,7 @@ impl<T: ThreadMode> DBWithThreadMode<T> {
         Self::open_descriptors(opts, primary_path.as_ref(), Vec::new(), &access)
     }
 
-    /// Opens a database whose rows go after a time.
+    /// Opens a database whose rows expire.
     ///
     /// # Errors
     /// `Not implemented`.
@@ -210,7 +212,7 @@ impl<T: ThreadMode> DBWithThreadMode<T> {
         Self::open_cf_descriptors_with_ttl(opts, path, Vec::new(), ttl)
     }
 
-    /// Opens a database whose rows go after a time, with these families.
+    /// Opens a database whose rows expire, with these families.
     ///
     /// # Errors
     /// `Not implemented`.
@@ -227,7 +229,7 @@ impl<T: ThreadMode> DBWithThreadMode<T> {
         Self::open_cf_descriptors_with_ttl(opts, path, cfs, ttl)
     }
 
-    /// Opens a database whose rows go after a time, with these families.
+    /// Opens a database whose rows expire, with these families.
     ///
     /// # Errors
     /// `Not implemented`.
@@ -244,10 +246,11 @@ impl<T: ThreadMode> DBWithThreadMode<T> {
         Err(Error::not_implemented("DB::open_with_ttl"))
     }
 
-    /// Opens a database with these families, of default options.
+    /// Opens a database with these families, with default options.
     ///
     /// # Errors
-    /// Those of [`open`](Self::open); a family that is not there is created with `create_missing_column_families` only.
+    /// The errors of [`open`](Self::open); a missing family is created only with
+    /// `create_missing_column_families`.
     pub fn open_cf<P, I, N>(opts: &Options, path: P, cfs: I) -> Result<Self, Error>
     where
         P: AsRef<Path>,
@@ -260,7 +263,7 @@ impl<T: ThreadMode> DBWithThreadMode<T> {
     /// Opens a database with these families and their options.
     ///
     /// # Errors
-    /// Those of [`open_cf`](Self::open_cf).
+    /// The errors of [`open_cf`](Self::open_cf).
     pub fn open_cf_with_opts<P, I, N>(opts: &Options, path: P, cfs: I) -> Result<Self, Error>
     where
         P: AsRef<Path>,
@@ -271,10 +274,10 @@ impl<T: ThreadMode> DBWithThreadMode<T> {
         Self::open_descriptors(opts, path.as_ref(), cfs, &Access::ReadWrite)
     }
 
-    /// Opens a database with these families, to be read as it is now. Others are left out.
+    /// Opens a database with these families, for reading its present state. Other families are left out.
     ///
     /// # Errors
-    /// Those of [`open_for_read_only`](Self::open_for_read_only).
+    /// The errors of [`open_for_read_only`](Self::open_for_read_only).
     pub fn open_cf_for_read_only<P, I, N>(
         opts: &Options,
         path: P,
@@ -289,10 +292,10 @@ impl<T: ThreadMode> DBWithThreadMode<T> {
         Self::open_cf_descriptors_read_only(opts, path, named(cfs), error_if_log_file_exist)
     }
 
-    /// Opens a database with these families and their options, to be read as it is now.
+    /// Opens a database with these families and their options, for reading its present state.
     ///
     /// # Errors
-    /// Those of [`open_for_read_only`](Self::open_for_read_only).
+    /// The errors of [`open_for_read_only`](Self::open_for_read_only).
     pub fn open_cf_with_opts_for_read_only<P, I, N>(
         db_opts: &Options,
         path: P,
@@ -308,10 +311,10 @@ impl<T: ThreadMode> DBWithThreadMode<T> {
         Self::open_cf_descriptors_read_only(db_opts, path, cfs, error_if_log_file_exist)
     }
 
-    /// Opens a database with these families, to be read as it is now.
+    /// Opens a database with these families, for reading its present state.
     ///
     /// # Errors
-    /// Those of [`open_for_read_only`](Self::open_for_read_only).
+    /// The errors of [`open_for_read_only`](Self::open_for_read_only).
     pub fn open_cf_descriptors_read_only<P, I>(
         opts: &Options,
         path: P,
@@ -331,7 +334,7 @@ impl<T: ThreadMode> DBWithThreadMode<T> {
     /// Opens a database that another process writes, with these families.
     ///
     /// # Errors
-    /// Those of [`open`](Self::open).
+    /// The errors of [`open`](Self::open).
     pub fn open_cf_as_secondary<P, I, N>(
         opts: &Options,
         primary_path: P,
@@ -349,7 +352,7 @@ impl<T: ThreadMode> DBWithThreadMode<T> {
     /// Opens a database that another process writes, with these families and their options.
     ///
     /// # Errors
-    /// Those of [`open`](Self::open).
+    /// The errors of [`open`](Self::open).
     pub fn open_cf_descriptors_as_secondary<P, I>(
         opts: &Options,
         path: P,
@@ -367,7 +370,7 @@ impl<T: ThreadMode> DBWithThreadMode<T> {
     /// Opens a database with these families and their options.
     ///
     /// # Errors
-    /// Those of [`open_cf`](Self::open_cf).
+    /// The errors of [`open_cf`](Self::open_cf).
     pub fn open_cf_descriptors<P, I>(opts: &Options, path: P, cfs: I) -> Result<Self, Error>
     where
         P: AsRef<Path>,
@@ -387,22 +390,22 @@ pub(crate) fn destroy(opts: &Options, path: &Path) -> Result<(), Error> {
     Ok(esker::Db::destroy(&opts.inner, path)?)
 }
 
-/// Makes of the files in `path` a database again.
+/// Rebuilds a database from the files in `path`.
 pub(crate) fn repair(opts: &Options, path: &Path) -> Result<(), Error> {
     esker::Db::repair(&opts.inner, path)?;
     Ok(())
 }
 
 impl<T: ThreadMode, D: DBInner> DBCommon<T, D> {
-    /// The names of the families of the database in `path`, which is not opened.
+    /// The names of the families of the database in `path`, without opening it.
     ///
     /// # Errors
-    /// There is none, or its MANIFEST is damaged.
+    /// There is no database, or its MANIFEST is damaged.
     pub fn list_cf<P: AsRef<Path>>(opts: &Options, path: P) -> Result<Vec<String>, Error> {
         list_cf(opts, path.as_ref())
     }
 
-    /// Deletes the database in `path`. Nothing happens if there is none.
+    /// Deletes the database in `path`. Does nothing if there is none.
     ///
     /// # Errors
     /// `IO error` if it is open.
@@ -410,7 +413,7 @@ impl<T: ThreadMode, D: DBInner> DBCommon<T, D> {
         destroy(opts, path.as_ref())
     }
 
-    /// Makes of the files in `path` a database again, with what can be read of them.
+    /// Rebuilds a database from the readable data of the files in `path`.
     ///
     /// # Errors
     /// `IO error` if it is open.
@@ -418,7 +421,7 @@ impl<T: ThreadMode, D: DBInner> DBCommon<T, D> {
         repair(opts, path.as_ref())
     }
 
-    /// Where the database lies.
+    /// The directory of the database.
     pub fn path(&self) -> &Path {
         &self.path
     }

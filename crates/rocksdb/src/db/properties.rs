@@ -18,7 +18,7 @@ pub(crate) fn value(
     Ok(db.property(family, name))
 }
 
-/// The same as a number.
+/// The property as a number.
 pub(crate) fn number(
     db: &esker::Db,
     family: &esker::ColumnFamily,
@@ -54,7 +54,7 @@ impl<T: ThreadMode, D: DBInner> DBCommon<T, D> {
         value(self.engine(), cf.family(), name)
     }
 
-    /// A property of the default family or the database that is a number.
+    /// A numeric property of the default family or the database.
     ///
     /// # Errors
     /// A name that is no C string; a property that is no number.
@@ -62,10 +62,10 @@ impl<T: ThreadMode, D: DBInner> DBCommon<T, D> {
         number(self.engine(), &self.engine().default_column_family(), name)
     }
 
-    /// A property of a family that is a number.
+    /// A numeric property of a family.
     ///
     /// # Errors
-    /// As [`property_int_value`](Self::property_int_value).
+    /// The errors of [`property_int_value`](Self::property_int_value).
     pub fn property_int_value_cf(
         &self,
         cf: &impl AsColumnFamilyRef,

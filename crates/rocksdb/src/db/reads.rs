@@ -11,7 +11,8 @@ use crate::{
 impl<T: ThreadMode, D: DBInner> DBCommon<T, D> {
     read_methods!();
 
-    /// The values of keys of one family where they lie, in the order of the keys. Whether these are sorted makes no difference.
+    /// The pinned values of keys of one family, in the order of the keys. It makes no difference whether they
+    /// are sorted.
     pub fn batched_multi_get_cf<'a, K, I>(
         &self,
         cf: &impl AsColumnFamilyRef,
@@ -25,7 +26,7 @@ impl<T: ThreadMode, D: DBInner> DBCommon<T, D> {
         self.batched_multi_get_cf_opt(cf, keys, sorted_input, &self.read_options)
     }
 
-    /// The same with options.
+    /// Same as above, with options.
     pub fn batched_multi_get_cf_opt<'a, K, I>(
         &self,
         cf: &impl AsColumnFamilyRef,
@@ -45,23 +46,23 @@ impl<T: ThreadMode, D: DBInner> DBCommon<T, D> {
             .collect()
     }
 
-    /// False if memory tells that a key of the default family has no value.
+    /// False if memory shows that a key of the default family has no value.
     pub fn key_may_exist<K: AsRef<[u8]>>(&self, key: K) -> bool {
         self.key_may_exist_opt(key, &self.read_options)
     }
 
-    /// The same with options.
+    /// Same as above, with options.
     pub fn key_may_exist_opt<K: AsRef<[u8]>>(&self, key: K, readopts: &ReadOptions) -> bool {
         self.may_exist(&self.engine().default_column_family(), key.as_ref(), readopts)
             .0
     }
 
-    /// False if memory tells that a key has no value.
+    /// False if memory shows that a key has no value.
     pub fn key_may_exist_cf<K: AsRef<[u8]>>(&self, cf: &impl AsColumnFamilyRef, key: K) -> bool {
         self.key_may_exist_cf_opt(cf, key, &self.read_options)
     }
 
-    /// The same with options.
+    /// Same as above, with options.
     pub fn key_may_exist_cf_opt<K: AsRef<[u8]>>(
         &self,
         cf: &impl AsColumnFamilyRef,
@@ -71,7 +72,7 @@ impl<T: ThreadMode, D: DBInner> DBCommon<T, D> {
         self.may_exist(cf.family(), key.as_ref(), readopts).0
     }
 
-    /// The same, and the value if that is in memory.
+    /// Same as above, and the value if it is in memory.
     pub fn key_may_exist_cf_opt_value<K: AsRef<[u8]>>(
         &self,
         cf: &impl AsColumnFamilyRef,
@@ -81,7 +82,7 @@ impl<T: ThreadMode, D: DBInner> DBCommon<T, D> {
         self.may_exist(cf.family(), key.as_ref(), readopts)
     }
 
-    /// An error counts as "it may".
+    /// An error counts as true.
     fn may_exist(
         &self,
         family: &esker::ColumnFamily,

@@ -18,7 +18,7 @@ impl<T: ThreadMode, D: DBInner> DBCommon<T, D> {
         self.engine().default_column_family()
     }
 
-    /// Applies a batch of one operation, made by `add`.
+    /// Applies a batch of one operation, which `add` adds.
     fn write_one(
         &self,
         options: &WriteOptions,
@@ -32,7 +32,7 @@ impl<T: ThreadMode, D: DBInner> DBCommon<T, D> {
     /// Sets a key of the default family.
     ///
     /// # Errors
-    /// Those of the write.
+    /// The errors of the write.
     pub fn put<K: AsRef<[u8]>, V: AsRef<[u8]>>(&self, key: K, value: V) -> Result<(), Error> {
         self.put_opt(key, value, &WriteOptions::default())
     }
@@ -40,7 +40,7 @@ impl<T: ThreadMode, D: DBInner> DBCommon<T, D> {
     /// Sets a key of the default family, with options.
     ///
     /// # Errors
-    /// Those of the write.
+    /// The errors of the write.
     pub fn put_opt<K, V>(&self, key: K, value: V, writeopts: &WriteOptions) -> Result<(), Error>
     where
         K: AsRef<[u8]>,
@@ -52,7 +52,7 @@ impl<T: ThreadMode, D: DBInner> DBCommon<T, D> {
     /// Sets a key.
     ///
     /// # Errors
-    /// Those of the write.
+    /// The errors of the write.
     pub fn put_cf<K, V>(&self, cf: &impl AsColumnFamilyRef, key: K, value: V) -> Result<(), Error>
     where
         K: AsRef<[u8]>,
@@ -64,7 +64,7 @@ impl<T: ThreadMode, D: DBInner> DBCommon<T, D> {
     /// Sets a key, with options.
     ///
     /// # Errors
-    /// Those of the write.
+    /// The errors of the write.
     pub fn put_cf_opt<K, V>(
         &self,
         cf: &impl AsColumnFamilyRef,
@@ -82,7 +82,7 @@ impl<T: ThreadMode, D: DBInner> DBCommon<T, D> {
     /// Sets a key of the default family as of a timestamp.
     ///
     /// # Errors
-    /// Those of the write.
+    /// The errors of the write.
     pub fn put_with_ts<K, V, S>(&self, key: K, ts: S, value: V) -> Result<(), Error>
     where
         K: AsRef<[u8]>,
@@ -95,7 +95,7 @@ impl<T: ThreadMode, D: DBInner> DBCommon<T, D> {
     /// Sets a key of the default family as of a timestamp, with options.
     ///
     /// # Errors
-    /// Those of the write.
+    /// The errors of the write.
     pub fn put_with_ts_opt<K, V, S>(
         &self,
         key: K,
@@ -117,7 +117,7 @@ impl<T: ThreadMode, D: DBInner> DBCommon<T, D> {
     /// Sets a key as of a timestamp.
     ///
     /// # Errors
-    /// Those of the write.
+    /// The errors of the write.
     pub fn put_cf_with_ts<K, V, S>(
         &self,
         cf: &impl AsColumnFamilyRef,
@@ -136,7 +136,7 @@ impl<T: ThreadMode, D: DBInner> DBCommon<T, D> {
     /// Sets a key as of a timestamp, with options.
     ///
     /// # Errors
-    /// Those of the write.
+    /// The errors of the write.
     pub fn put_cf_with_ts_opt<K, V, S>(
         &self,
         cf: &impl AsColumnFamilyRef,
@@ -158,7 +158,7 @@ impl<T: ThreadMode, D: DBInner> DBCommon<T, D> {
     /// Adds a merge operand to a key of the default family.
     ///
     /// # Errors
-    /// Those of the write.
+    /// The errors of the write.
     pub fn merge<K: AsRef<[u8]>, V: AsRef<[u8]>>(&self, key: K, value: V) -> Result<(), Error> {
         self.merge_opt(key, value, &WriteOptions::default())
     }
@@ -166,7 +166,7 @@ impl<T: ThreadMode, D: DBInner> DBCommon<T, D> {
     /// Adds a merge operand to a key of the default family, with options.
     ///
     /// # Errors
-    /// Those of the write.
+    /// The errors of the write.
     pub fn merge_opt<K, V>(&self, key: K, value: V, writeopts: &WriteOptions) -> Result<(), Error>
     where
         K: AsRef<[u8]>,
@@ -181,7 +181,7 @@ impl<T: ThreadMode, D: DBInner> DBCommon<T, D> {
     /// Adds a merge operand to a key.
     ///
     /// # Errors
-    /// Those of the write.
+    /// The errors of the write.
     pub fn merge_cf<K, V>(&self, cf: &impl AsColumnFamilyRef, key: K, value: V) -> Result<(), Error>
     where
         K: AsRef<[u8]>,
@@ -193,7 +193,7 @@ impl<T: ThreadMode, D: DBInner> DBCommon<T, D> {
     /// Adds a merge operand to a key, with options.
     ///
     /// # Errors
-    /// Those of the write.
+    /// The errors of the write.
     pub fn merge_cf_opt<K, V>(
         &self,
         cf: &impl AsColumnFamilyRef,
@@ -214,7 +214,7 @@ impl<T: ThreadMode, D: DBInner> DBCommon<T, D> {
     /// Deletes a key of the default family.
     ///
     /// # Errors
-    /// Those of the write.
+    /// The errors of the write.
     pub fn delete<K: AsRef<[u8]>>(&self, key: K) -> Result<(), Error> {
         self.delete_opt(key, &WriteOptions::default())
     }
@@ -222,7 +222,7 @@ impl<T: ThreadMode, D: DBInner> DBCommon<T, D> {
     /// Deletes a key of the default family, with options.
     ///
     /// # Errors
-    /// Those of the write.
+    /// The errors of the write.
     pub fn delete_opt<K: AsRef<[u8]>>(&self, key: K, writeopts: &WriteOptions) -> Result<(), Error> {
         let family = self.default_family();
         Ok(self
@@ -233,7 +233,7 @@ impl<T: ThreadMode, D: DBInner> DBCommon<T, D> {
     /// Deletes a key.
     ///
     /// # Errors
-    /// Those of the write.
+    /// The errors of the write.
     pub fn delete_cf<K: AsRef<[u8]>>(&self, cf: &impl AsColumnFamilyRef, key: K) -> Result<(), Error> {
         self.delete_cf_opt(cf, key, &WriteOptions::default())
     }
@@ -241,7 +241,7 @@ impl<T: ThreadMode, D: DBInner> DBCommon<T, D> {
     /// Deletes a key, with options.
     ///
     /// # Errors
-    /// Those of the write.
+    /// The errors of the write.
     pub fn delete_cf_opt<K: AsRef<[u8]>>(
         &self,
         cf: &impl AsColumnFamilyRef,
@@ -255,7 +255,7 @@ impl<T: ThreadMode, D: DBInner> DBCommon<T, D> {
     /// Deletes a key of the default family as of a timestamp.
     ///
     /// # Errors
-    /// Those of the write.
+    /// The errors of the write.
     pub fn delete_with_ts<K: AsRef<[u8]>, S: AsRef<[u8]>>(&self, key: K, ts: S) -> Result<(), Error> {
         self.delete_with_ts_opt(key, ts, &WriteOptions::default())
     }
@@ -263,7 +263,7 @@ impl<T: ThreadMode, D: DBInner> DBCommon<T, D> {
     /// Deletes a key of the default family as of a timestamp, with options.
     ///
     /// # Errors
-    /// Those of the write.
+    /// The errors of the write.
     pub fn delete_with_ts_opt<K, S>(&self, key: K, ts: S, writeopts: &WriteOptions) -> Result<(), Error>
     where
         K: AsRef<[u8]>,
@@ -278,7 +278,7 @@ impl<T: ThreadMode, D: DBInner> DBCommon<T, D> {
     /// Deletes a key as of a timestamp.
     ///
     /// # Errors
-    /// Those of the write.
+    /// The errors of the write.
     pub fn delete_cf_with_ts<K: AsRef<[u8]>, S: AsRef<[u8]>>(
         &self,
         cf: &impl AsColumnFamilyRef,
@@ -291,7 +291,7 @@ impl<T: ThreadMode, D: DBInner> DBCommon<T, D> {
     /// Deletes a key as of a timestamp, with options.
     ///
     /// # Errors
-    /// Those of the write.
+    /// The errors of the write.
     pub fn delete_cf_with_ts_opt<K, S>(
         &self,
         cf: &impl AsColumnFamilyRef,
@@ -324,10 +324,10 @@ impl<T: ThreadMode, D: DBInner> DBCommon<T, D> {
 }
 
 impl<T: ThreadMode> DBWithThreadMode<T> {
-    /// Deletes the keys from `from` up to `to`, exclusive.
+    /// Deletes the keys from `from` to before `to`.
     ///
     /// # Errors
-    /// Those of the write.
+    /// The errors of the write.
     pub fn delete_range_cf<K: AsRef<[u8]>>(
         &self,
         cf: &impl AsColumnFamilyRef,
@@ -337,10 +337,10 @@ impl<T: ThreadMode> DBWithThreadMode<T> {
         self.delete_range_cf_opt(cf, from, to, &WriteOptions::default())
     }
 
-    /// Deletes the keys from `from` up to `to`, exclusive, with options.
+    /// Deletes the keys from `from` to before `to`, with options.
     ///
     /// # Errors
-    /// Those of the write.
+    /// The errors of the write.
     pub fn delete_range_cf_opt<K: AsRef<[u8]>>(
         &self,
         cf: &impl AsColumnFamilyRef,
@@ -354,7 +354,7 @@ impl<T: ThreadMode> DBWithThreadMode<T> {
     /// Applies a batch.
     ///
     /// # Errors
-    /// Those of the write; `Corruption` for a batch made of bytes that are none.
+    /// The errors of the write; `Corruption` for a batch made from invalid bytes.
     pub fn write(&self, batch: WriteBatch) -> Result<(), Error> {
         self.write_opt(batch, &WriteOptions::default())
     }
@@ -362,7 +362,7 @@ impl<T: ThreadMode> DBWithThreadMode<T> {
     /// Applies a batch, with options.
     ///
     /// # Errors
-    /// As [`write`](Self::write).
+    /// The errors of [`write`](Self::write).
     pub fn write_opt(&self, batch: WriteBatch, writeopts: &WriteOptions) -> Result<(), Error> {
         self.write_batch(batch.engine()?, writeopts)
     }
@@ -370,23 +370,23 @@ impl<T: ThreadMode> DBWithThreadMode<T> {
     /// Applies a batch without the WAL.
     ///
     /// # Errors
-    /// As [`write`](Self::write).
+    /// The errors of [`write`](Self::write).
     pub fn write_without_wal(&self, batch: WriteBatch) -> Result<(), Error> {
         let mut writeopts = WriteOptions::new();
         writeopts.disable_wal(true);
         self.write_opt(batch, &writeopts)
     }
 
-    /// Obsolete files stay from now on.
+    /// Keeps obsolete files from now on.
     ///
     /// # Errors
-    /// None.
+    /// Never fails.
     pub fn disable_file_deletions(&self) -> Result<(), Error> {
         self.engine().disable_file_deletions();
         Ok(())
     }
 
-    /// Obsolete files go again; those there are have gone when it returns.
+    /// Deletes obsolete files again, the present ones before it returns.
     ///
     /// # Errors
     /// `Invalid argument` if they were not disabled.

@@ -9,7 +9,7 @@ pub use self::histograms::Histogram;
 pub use self::tickers::Ticker;
 use crate::Options;
 
-/// A name that is none of RocksDB's.
+/// The error for a name that RocksDB does not have.
 #[derive(Clone, Debug)]
 pub struct NameParseError;
 
@@ -21,7 +21,7 @@ impl fmt::Display for NameParseError {
 
 impl std::error::Error for NameParseError {}
 
-/// An enum whose values have names of RocksDB.
+/// An enum whose values have RocksDB's names.
 macro_rules! named_enum {
     ($(#[doc = $doc:literal])+ $type:ident { $( $variant:ident => $name:literal, )+ }) => {
         $(#[doc = $doc])+
@@ -41,7 +41,7 @@ macro_rules! named_enum {
                 }
             }
 
-            /// All there are.
+            /// All values.
             pub fn iter() -> std::slice::Iter<'static, $type> {
                 $type::ALL.iter()
             }
@@ -67,7 +67,7 @@ macro_rules! named_enum {
 }
 pub(crate) use named_enum;
 
-/// How much is counted. Each level counts what those before it do, and more.
+/// The level of statistics. Each level includes those before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum StatsLevel {
@@ -75,13 +75,13 @@ pub enum StatsLevel {
     DisableAll = 0,
     /// Tickers.
     ExceptHistogramOrTimers = 2,
-    /// Histograms of what is no time.
+    /// Histograms that are not times.
     ExceptTimers,
-    /// Histograms of times, but those of each block.
+    /// Histograms of times, except those of each block.
     ExceptDetailedTimers,
-    /// Those too.
+    /// Histograms of times of each block.
     ExceptTimeForMutex,
-    /// All there is.
+    /// Everything.
     All,
 }
 
@@ -98,7 +98,7 @@ impl StatsLevel {
     }
 }
 
-/// A histogram in a few numbers, all 0 where nothing was counted.
+/// The figures of a histogram; all 0 if nothing was counted.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct HistogramData {
     inner: esker::HistogramData,
@@ -110,7 +110,7 @@ impl HistogramData {
         HistogramData::default()
     }
 
-    /// The value that half of the values do not exceed.
+    /// The median.
     pub fn median(&self) -> f64 {
         self.inner.median
     }
@@ -145,7 +145,7 @@ impl HistogramData {
         self.inner.sum
     }
 
-    /// How many there are.
+    /// The number of values.
     pub fn count(&self) -> u64 {
         self.inner.count
     }
@@ -157,31 +157,31 @@ impl HistogramData {
 }
 
 impl Options {
-    /// Databases opened with these options count.
+    /// Enables statistics for databases that are opened with these options.
     pub fn enable_statistics(&mut self) {
         self.inner.statistics = Some(esker::Statistics::new());
     }
 
-    /// The statistics as text; `None` where none are kept.
+    /// The statistics as text; `None` if they are off.
     pub fn get_statistics(&self) -> Option<String> {
         self.inner.statistics.as_ref().map(ToString::to_string)
     }
 
-    /// Changes how much is counted.
+    /// Changes the level.
     pub fn set_statistics_level(&self, level: StatsLevel) {
         if let Some(statistics) = &self.inner.statistics {
             statistics.set_stats_level(level.engine());
         }
     }
 
-    /// A count; 0 where nothing is counted, and for a ticker that Esker does not count.
+    /// A count; 0 if statistics are off, and for a ticker that Esker does not count.
     pub fn get_ticker_count(&self, ticker: Ticker) -> u64 {
         let known = esker::Ticker::of_name(ticker.name());
         let counted = self.inner.statistics.as_ref().zip(known);
         counted.map_or(0, |(statistics, ticker)| statistics.get_ticker_count(ticker))
     }
 
-    /// A distribution; empty where nothing is counted, and for a histogram that Esker does not take.
+    /// A distribution; empty if statistics are off, and for a histogram that Esker does not record.
     pub fn get_histogram_data(&self, histogram: Histogram) -> HistogramData {
         let known = esker::Histogram::of_name(histogram.name());
         let counted = self.inner.statistics.as_ref().zip(known);

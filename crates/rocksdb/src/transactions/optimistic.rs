@@ -1,4 +1,4 @@
-//! A database with transactions that find at their commit whether they may.
+//! A database with transactions that are validated at their commit.
 
 use std::path::Path;
 
@@ -8,11 +8,11 @@ use crate::{
     ThreadMode, Transaction, WriteBatchWithTransaction, WriteOptions,
 };
 
-/// A database with transactions that find at their commit whether others have written what they have read for update or written.
-/// With tables to look into, a commit never fails with `TryAgain`.
+/// A database with transactions whose commit fails if other writes have changed the keys that they read for
+/// update or wrote. Because tables are searched too, a commit never fails with `TryAgain`.
 pub type OptimisticTransactionDB<T = DefaultThreadMode> = DBCommon<T, OptimisticTransactionDBInner>;
 
-/// The database inside an [`OptimisticTransactionDB`].
+/// The database inside of an [`OptimisticTransactionDB`].
 pub struct OptimisticTransactionDBInner {
     inner: txn::OptimisticTransactionDB,
 }
@@ -27,25 +27,25 @@ impl<T: ThreadMode> OptimisticTransactionDB<T> {
     /// Opens a database, and creates it if there is none.
     ///
     /// # Errors
-    /// Those of [`DB::open_cf`](crate::DB::open_cf).
+    /// The errors of [`DB::open_cf`](crate::DB::open_cf).
     pub fn open_default<P: AsRef<Path>>(path: P) -> Result<Self, Error> {
         let mut opts = Options::default();
         opts.create_if_missing(true);
         Self::open(&opts, path)
     }
 
-    /// Opens a database that has no families but the default one.
+    /// Opens a database that only has the default family.
     ///
     /// # Errors
-    /// Those of [`DB::open_cf`](crate::DB::open_cf).
+    /// The errors of [`DB::open_cf`](crate::DB::open_cf).
     pub fn open<P: AsRef<Path>>(opts: &Options, path: P) -> Result<Self, Error> {
         Self::open_cf_descriptors(opts, path, Vec::new())
     }
 
-    /// Opens a database with these families, of default options.
+    /// Opens a database with these families, with default options.
     ///
     /// # Errors
-    /// Those of [`DB::open_cf`](crate::DB::open_cf).
+    /// The errors of [`DB::open_cf`](crate::DB::open_cf).
     pub fn open_cf<P, I, N>(opts: &Options, path: P, cfs: I) -> Result<Self, Error>
     where
         P: AsRef<Path>,
@@ -61,7 +61,7 @@ impl<T: ThreadMode> OptimisticTransactionDB<T> {
     /// Opens a database with these families and their options.
     ///
     /// # Errors
-    /// Those of [`DB::open_cf`](crate::DB::open_cf).
+    /// The errors of [`DB::open_cf`](crate::DB::open_cf).
     pub fn open_cf_descriptors<P, I>(opts: &Options, path: P, cfs: I) -> Result<Self, Error>
     where
         P: AsRef<Path>,
@@ -97,7 +97,7 @@ impl<T: ThreadMode> OptimisticTransactionDB<T> {
     /// Applies a batch.
     ///
     /// # Errors
-    /// Those of the write.
+    /// The errors of the write.
     pub fn write(&self, batch: WriteBatchWithTransaction<true>) -> Result<(), Error> {
         self.write_opt(batch, &WriteOptions::default())
     }
@@ -105,7 +105,7 @@ impl<T: ThreadMode> OptimisticTransactionDB<T> {
     /// Applies a batch, with options.
     ///
     /// # Errors
-    /// Those of the write.
+    /// The errors of the write.
     pub fn write_opt(
         &self,
         batch: WriteBatchWithTransaction<true>,
@@ -117,17 +117,17 @@ impl<T: ThreadMode> OptimisticTransactionDB<T> {
     /// Applies a batch without the WAL.
     ///
     /// # Errors
-    /// Those of the write.
+    /// The errors of the write.
     pub fn write_without_wal(&self, batch: WriteBatchWithTransaction<true>) -> Result<(), Error> {
         let mut writeopts = WriteOptions::new();
         writeopts.disable_wal(true);
         self.write_opt(batch, &writeopts)
     }
 
-    /// Deletes the keys from `from` up to `to`, exclusive.
+    /// Deletes the keys from `from` to before `to`.
     ///
     /// # Errors
-    /// Those of the write.
+    /// The errors of the write.
     pub fn delete_range_cf<K: AsRef<[u8]>>(
         &self,
         cf: &impl AsColumnFamilyRef,
@@ -137,10 +137,10 @@ impl<T: ThreadMode> OptimisticTransactionDB<T> {
         self.delete_range_cf_opt(cf, from, to, &WriteOptions::default())
     }
 
-    /// Deletes the keys from `from` up to `to`, exclusive, with options.
+    /// Deletes the keys from `from` to before `to`, with options.
     ///
     /// # Errors
-    /// Those of the write.
+    /// The errors of the write.
     pub fn delete_range_cf_opt<K: AsRef<[u8]>>(
         &self,
         cf: &impl AsColumnFamilyRef,

@@ -2,7 +2,7 @@
 
 use crate::option_types::narrow;
 
-/// How a transaction of a [`TransactionDB`](crate::TransactionDB) goes.
+/// The options of a transaction of a [`TransactionDB`](crate::TransactionDB).
 #[derive(Clone, Debug)]
 pub struct TransactionOptions {
     pub(super) skip_prepare: bool,
@@ -47,7 +47,7 @@ impl TransactionOptions {
         }
     }
 
-    /// May be committed without being prepared. Default: true.
+    /// Allows a commit without a prepare. Default: true.
     pub fn set_skip_prepare(&mut self, skip_prepare: bool) {
         self.skip_prepare = skip_prepare;
     }
@@ -62,28 +62,28 @@ impl TransactionOptions {
         self.deadlock_detect = deadlock_detect;
     }
 
-    /// Milliseconds that it waits for a lock; below 0: as the database says. Default: -1.
+    /// Sets the milliseconds that it waits for a lock; below 0: the database's. Default: -1.
     pub fn set_lock_timeout(&mut self, lock_timeout: i64) {
         self.lock_timeout = lock_timeout;
     }
 
-    /// Milliseconds after which others may take its locks; below 0: never. Default: -1.
+    /// Sets the milliseconds after which others may take its locks; below 0: never. Default: -1.
     pub fn set_expiration(&mut self, expiration: i64) {
         self.expiration = expiration;
     }
 
-    /// Steps that the look for deadlocks takes. Default: 50.
+    /// Sets the maximum number of steps of the search for deadlocks. Default: 50.
     pub fn set_deadlock_detect_depth(&mut self, depth: i64) {
         self.deadlock_detect_depth = depth;
     }
 
-    /// Bytes of its batch; 0: no limit. Default: 0.
+    /// Sets the maximum bytes of its batch; 0: no limit. Default: 0.
     pub fn set_max_write_batch_size(&mut self, size: usize) {
         self.max_write_batch_size = size;
     }
 }
 
-/// How a [`TransactionDB`](crate::TransactionDB) keeps its locks.
+/// The options of a [`TransactionDB`](crate::TransactionDB).
 #[derive(Clone, Debug)]
 pub struct TransactionDBOptions {
     pub(super) default_lock_timeout: i64,
@@ -119,28 +119,28 @@ impl TransactionDBOptions {
         }
     }
 
-    /// Milliseconds that a write outside of transactions waits for a lock. Default: 1000.
+    /// Sets the milliseconds that a write outside of transactions waits for a lock. Default: 1000.
     pub fn set_default_lock_timeout(&mut self, default_lock_timeout: i64) {
         self.default_lock_timeout = default_lock_timeout;
     }
 
-    /// Milliseconds that a transaction waits for a lock. Default: 1000.
+    /// Sets the milliseconds that a transaction waits for a lock. Default: 1000.
     pub fn set_txn_lock_timeout(&mut self, txn_lock_timeout: i64) {
         self.txn_lock_timeout = txn_lock_timeout;
     }
 
-    /// Locks of a family at most; -1: no limit. Default: -1.
+    /// Sets the maximum number of locks of a family; -1: no limit. Default: -1.
     pub fn set_max_num_locks(&mut self, max_num_locks: i64) {
         self.max_num_locks = max_num_locks;
     }
 
-    /// Parts of the table of locks. Default: 16.
+    /// Sets the number of stripes of locks. Default: 16.
     pub fn set_num_stripes(&mut self, num_stripes: usize) {
         self.num_stripes = num_stripes;
     }
 }
 
-/// How a transaction of an [`OptimisticTransactionDB`](crate::OptimisticTransactionDB) goes.
+/// The options of a transaction of an [`OptimisticTransactionDB`](crate::OptimisticTransactionDB).
 #[derive(Clone, Debug, Default)]
 pub struct OptimisticTransactionOptions {
     pub(super) snapshot: bool,

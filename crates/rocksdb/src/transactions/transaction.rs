@@ -10,8 +10,9 @@ use crate::{
     Direction, Error, IteratorMode, ReadOptions, SnapshotWithThreadMode, WriteBatchWithTransaction,
 };
 
-/// A transaction: what it writes is seen by itself, and by others once it is committed. Dropped before, it is as if it had not been; one that
-/// is prepared stays, and [`prepared_transactions`](crate::TransactionDB::prepared_transactions) finds it.
+/// A transaction: it sees its own writes, and others see them once it is committed. If it is dropped before,
+/// it has no effect, except that a prepared one stays, for
+/// [`prepared_transactions`](crate::TransactionDB::prepared_transactions).
 pub struct Transaction<'db, DB> {
     inner: Mutex<txn::Transaction>,
     default_family: esker::ColumnFamily,
@@ -70,66 +71,66 @@ impl<DB> DBAccess for Transaction<'_, DB> {
 impl<DB> Transaction<'_, DB> {
     read_methods!();
 
-    /// Applies it.
+    /// Commits the transaction.
     ///
     /// # Errors
-    /// Those of the lock, the read or the write.
+    /// The errors of the lock, the read or the write.
     pub fn commit(self) -> Result<(), Error> {
         Ok(self.inner.into_inner().commit()?)
     }
 
-    /// Gives it a name, which it needs to be prepared.
+    /// Names the transaction, which a prepare requires.
     ///
     /// # Errors
-    /// Those of the lock, the read or the write.
+    /// The errors of the lock, the read or the write.
     pub fn set_name(&self, name: &[u8]) -> Result<(), Error> {
         Ok(self.inner.lock().set_name(name)?)
     }
 
-    /// Its name.
+    /// The name of the transaction.
     pub fn get_name(&self) -> Option<Vec<u8>> {
         let inner = self.inner.lock();
         (!inner.name().is_empty()).then(|| inner.name().to_vec())
     }
 
-    /// Writes it to the WAL, so that it survives a crash, to be committed or rolled back afterwards.
+    /// Writes the transaction to the WAL, so that it survives a crash, and is committed or rolled back later.
     ///
     /// # Errors
-    /// Those of the lock, the read or the write.
+    /// The errors of the lock, the read or the write.
     pub fn prepare(&self) -> Result<(), Error> {
         Ok(self.inner.lock().prepare()?)
     }
 
-    /// Takes all back.
+    /// Rolls everything back.
     ///
     /// # Errors
-    /// Those of the lock, the read or the write.
+    /// The errors of the lock, the read or the write.
     pub fn rollback(&self) -> Result<(), Error> {
         Ok(self.inner.lock().rollback()?)
     }
 
-    /// Remembers where it stands.
+    /// Sets a save point.
     pub fn set_savepoint(&self) {
         self.inner.lock().set_save_point();
     }
 
-    /// Takes back what was done since the last such point.
+    /// Rolls back to the last save point.
     ///
     /// # Errors
-    /// Those of the lock, the read or the write.
+    /// The errors of the lock, the read or the write.
     pub fn rollback_to_savepoint(&self) -> Result<(), Error> {
         Ok(self.inner.lock().rollback_to_save_point()?)
     }
 
-    /// The rows it has written.
+    /// The rows that it has written.
     pub fn get_writebatch(&self) -> WriteBatchWithTransaction<true> {
         WriteBatchWithTransaction::of(self.inner.lock().write_batch().clone())
     }
 
-    /// Does what a batch says.
+    /// Adds the operations of a batch.
     ///
     /// # Errors
-    /// Those of the lock, the read or the write.
+    /// The errors of the lock, the read or the write.
     pub fn rebuild_from_writebatch(&self, writebatch: &WriteBatchWithTransaction<true>) -> Result<(), Error> {
         Ok(self
             .inner
@@ -140,7 +141,7 @@ impl<DB> Transaction<'_, DB> {
     /// The value of a key, which is locked.
     ///
     /// # Errors
-    /// Those of the lock, the read or the write.
+    /// The errors of the lock, the read or the write.
     pub fn get_for_update<K: AsRef<[u8]>>(&self, key: K, exclusive: bool) -> Result<Option<Vec<u8>>, Error> {
         let value = self.lock_and_read(
             &self.default_family,
@@ -151,10 +152,10 @@ impl<DB> Transaction<'_, DB> {
         Ok(value.map(esker::PinnedValue::into_vec))
     }
 
-    /// The value of a key where it lies; the key is locked.
+    /// The pinned value of a key, which is locked.
     ///
     /// # Errors
-    /// Those of the lock, the read or the write.
+    /// The errors of the lock, the read or the write.
     pub fn get_pinned_for_update<K: AsRef<[u8]>>(
         &self,
         key: K,
@@ -172,7 +173,7 @@ impl<DB> Transaction<'_, DB> {
     /// The value of a key, which is locked.
     ///
     /// # Errors
-    /// Those of the lock, the read or the write.
+    /// The errors of the lock, the read or the write.
     pub fn get_for_update_opt<K: AsRef<[u8]>>(
         &self,
         key: K,
@@ -183,10 +184,10 @@ impl<DB> Transaction<'_, DB> {
         Ok(value.map(esker::PinnedValue::into_vec))
     }
 
-    /// The value of a key where it lies; the key is locked.
+    /// The pinned value of a key, which is locked.
     ///
     /// # Errors
-    /// Those of the lock, the read or the write.
+    /// The errors of the lock, the read or the write.
     pub fn get_pinned_for_update_opt<K: AsRef<[u8]>>(
         &self,
         key: K,
@@ -200,7 +201,7 @@ impl<DB> Transaction<'_, DB> {
     /// Sets a key.
     ///
     /// # Errors
-    /// Those of the lock, the read or the write.
+    /// The errors of the lock, the read or the write.
     pub fn put<K: AsRef<[u8]>, V: AsRef<[u8]>>(&self, key: K, value: V) -> Result<(), Error> {
         Ok(self
             .inner
@@ -211,7 +212,7 @@ impl<DB> Transaction<'_, DB> {
     /// Adds a merge operand to a key.
     ///
     /// # Errors
-    /// Those of the lock, the read or the write.
+    /// The errors of the lock, the read or the write.
     pub fn merge<K: AsRef<[u8]>, V: AsRef<[u8]>>(&self, key: K, value: V) -> Result<(), Error> {
         Ok(self
             .inner
@@ -222,7 +223,7 @@ impl<DB> Transaction<'_, DB> {
     /// Deletes a key.
     ///
     /// # Errors
-    /// Those of the lock, the read or the write.
+    /// The errors of the lock, the read or the write.
     pub fn delete<K: AsRef<[u8]>>(&self, key: K) -> Result<(), Error> {
         Ok(self.inner.lock().delete(&self.default_family, key.as_ref())?)
     }
@@ -230,7 +231,7 @@ impl<DB> Transaction<'_, DB> {
     /// The value of a key, which is locked.
     ///
     /// # Errors
-    /// Those of the lock, the read or the write.
+    /// The errors of the lock, the read or the write.
     pub fn get_for_update_cf<K: AsRef<[u8]>>(
         &self,
         cf: &impl AsColumnFamilyRef,
@@ -241,10 +242,10 @@ impl<DB> Transaction<'_, DB> {
         Ok(value.map(esker::PinnedValue::into_vec))
     }
 
-    /// The value of a key where it lies; the key is locked.
+    /// The pinned value of a key, which is locked.
     ///
     /// # Errors
-    /// Those of the lock, the read or the write.
+    /// The errors of the lock, the read or the write.
     pub fn get_pinned_for_update_cf<K: AsRef<[u8]>>(
         &self,
         cf: &impl AsColumnFamilyRef,
@@ -258,7 +259,7 @@ impl<DB> Transaction<'_, DB> {
     /// The value of a key, which is locked.
     ///
     /// # Errors
-    /// Those of the lock, the read or the write.
+    /// The errors of the lock, the read or the write.
     pub fn get_for_update_cf_opt<K: AsRef<[u8]>>(
         &self,
         cf: &impl AsColumnFamilyRef,
@@ -270,10 +271,10 @@ impl<DB> Transaction<'_, DB> {
         Ok(value.map(esker::PinnedValue::into_vec))
     }
 
-    /// The value of a key where it lies; the key is locked.
+    /// The pinned value of a key, which is locked.
     ///
     /// # Errors
-    /// Those of the lock, the read or the write.
+    /// The errors of the lock, the read or the write.
     pub fn get_pinned_for_update_cf_opt<K: AsRef<[u8]>>(
         &self,
         cf: &impl AsColumnFamilyRef,
@@ -288,7 +289,7 @@ impl<DB> Transaction<'_, DB> {
     /// Sets a key.
     ///
     /// # Errors
-    /// Those of the lock, the read or the write.
+    /// The errors of the lock, the read or the write.
     pub fn put_cf<K: AsRef<[u8]>, V: AsRef<[u8]>>(
         &self,
         cf: &impl AsColumnFamilyRef,
@@ -301,7 +302,7 @@ impl<DB> Transaction<'_, DB> {
     /// Adds a merge operand to a key.
     ///
     /// # Errors
-    /// Those of the lock, the read or the write.
+    /// The errors of the lock, the read or the write.
     pub fn merge_cf<K: AsRef<[u8]>, V: AsRef<[u8]>>(
         &self,
         cf: &impl AsColumnFamilyRef,
@@ -317,7 +318,7 @@ impl<DB> Transaction<'_, DB> {
     /// Deletes a key.
     ///
     /// # Errors
-    /// Those of the lock, the read or the write.
+    /// The errors of the lock, the read or the write.
     pub fn delete_cf<K: AsRef<[u8]>>(&self, cf: &impl AsColumnFamilyRef, key: K) -> Result<(), Error> {
         Ok(self.inner.lock().delete(cf.family(), key.as_ref())?)
     }

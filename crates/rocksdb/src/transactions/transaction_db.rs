@@ -22,7 +22,7 @@ pub struct TransactionDB<T: ThreadMode = DefaultThreadMode> {
 impl<T: ThreadMode> Drop for TransactionDB<T> {
     fn drop(&mut self) {
         self.families.forget_families();
-        // An error here is one of the info log's.
+        // The error is in the info log.
         let _ = self.inner.db().close();
     }
 }
@@ -45,17 +45,17 @@ impl<T: ThreadMode> TransactionDB<T> {
     /// Opens a database, and creates it if there is none.
     ///
     /// # Errors
-    /// Those of [`DB::open_cf`](crate::DB::open_cf).
+    /// The errors of [`DB::open_cf`](crate::DB::open_cf).
     pub fn open_default<P: AsRef<Path>>(path: P) -> Result<Self, Error> {
         let mut opts = Options::default();
         opts.create_if_missing(true);
         Self::open(&opts, &TransactionDBOptions::default(), path)
     }
 
-    /// Opens a database that has no families but the default one.
+    /// Opens a database that only has the default family.
     ///
     /// # Errors
-    /// Those of [`DB::open_cf`](crate::DB::open_cf).
+    /// The errors of [`DB::open_cf`](crate::DB::open_cf).
     pub fn open<P: AsRef<Path>>(
         opts: &Options,
         txn_db_opts: &TransactionDBOptions,
@@ -64,10 +64,10 @@ impl<T: ThreadMode> TransactionDB<T> {
         Self::open_cf_descriptors(opts, txn_db_opts, path, Vec::new())
     }
 
-    /// Opens a database with these families, of default options.
+    /// Opens a database with these families, with default options.
     ///
     /// # Errors
-    /// Those of [`DB::open_cf`](crate::DB::open_cf).
+    /// The errors of [`DB::open_cf`](crate::DB::open_cf).
     pub fn open_cf<P, I, N>(
         opts: &Options,
         txn_db_opts: &TransactionDBOptions,
@@ -88,7 +88,7 @@ impl<T: ThreadMode> TransactionDB<T> {
     /// Opens a database with these families and their options.
     ///
     /// # Errors
-    /// Those of [`DB::open_cf`](crate::DB::open_cf).
+    /// The errors of [`DB::open_cf`](crate::DB::open_cf).
     pub fn open_cf_descriptors<P, I>(
         opts: &Options,
         txn_db_opts: &TransactionDBOptions,
@@ -111,7 +111,7 @@ impl<T: ThreadMode> TransactionDB<T> {
     /// The names of the families of the database in `path`.
     ///
     /// # Errors
-    /// There is none, or its MANIFEST is damaged.
+    /// There is no database, or its MANIFEST is damaged.
     pub fn list_cf<P: AsRef<Path>>(opts: &Options, path: P) -> Result<Vec<String>, Error> {
         open::list_cf(opts, path.as_ref())
     }
@@ -124,7 +124,7 @@ impl<T: ThreadMode> TransactionDB<T> {
         open::destroy(opts, path.as_ref())
     }
 
-    /// Makes of the files in `path` a database again.
+    /// Rebuilds a database from the files in `path`.
     ///
     /// # Errors
     /// `IO error` if it is open.
@@ -132,15 +132,15 @@ impl<T: ThreadMode> TransactionDB<T> {
         open::repair(opts, path.as_ref())
     }
 
-    /// Where it lies.
+    /// The directory of the database.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Hands the WAL to the kernel, or with `sync` to the disk.
+    /// Writes the WAL to the kernel, or with `sync` to the disk.
     ///
     /// # Errors
-    /// Those of the lock, the read or the write.
+    /// The errors of the lock, the read or the write.
     pub fn flush_wal(&self, sync: bool) -> Result<(), Error> {
         Ok(self.engine().flush_wal(sync)?)
     }
@@ -148,15 +148,15 @@ impl<T: ThreadMode> TransactionDB<T> {
     /// Writes the memtable of the default family to a table.
     ///
     /// # Errors
-    /// Those of the lock, the read or the write.
+    /// The errors of the lock, the read or the write.
     pub fn flush(&self) -> Result<(), Error> {
         self.flush_opt(&FlushOptions::default())
     }
 
-    /// The same with options.
+    /// Same as above, with options.
     ///
     /// # Errors
-    /// Those of the lock, the read or the write.
+    /// The errors of the lock, the read or the write.
     pub fn flush_opt(&self, flushopts: &FlushOptions) -> Result<(), Error> {
         Ok(self.engine().flush(&flushopts.inner)?)
     }
@@ -164,15 +164,15 @@ impl<T: ThreadMode> TransactionDB<T> {
     /// Writes the memtable of a family to a table.
     ///
     /// # Errors
-    /// Those of the lock, the read or the write.
+    /// The errors of the lock, the read or the write.
     pub fn flush_cf(&self, cf: &impl AsColumnFamilyRef) -> Result<(), Error> {
         self.flush_cf_opt(cf, &FlushOptions::default())
     }
 
-    /// The same with options.
+    /// Same as above, with options.
     ///
     /// # Errors
-    /// Those of the lock, the read or the write.
+    /// The errors of the lock, the read or the write.
     pub fn flush_cf_opt(&self, cf: &impl AsColumnFamilyRef, flushopts: &FlushOptions) -> Result<(), Error> {
         let families = [cf.family().clone()];
         Ok(self.engine().flush_cf(&flushopts.inner, &families)?)
@@ -181,7 +181,7 @@ impl<T: ThreadMode> TransactionDB<T> {
     /// Writes the memtables of several families to tables.
     ///
     /// # Errors
-    /// Those of the lock, the read or the write.
+    /// The errors of the lock, the read or the write.
     pub fn flush_cfs_opt(&self, cfs: &[&impl AsColumnFamilyRef], opts: &FlushOptions) -> Result<(), Error> {
         let families: Vec<_> = cfs.iter().map(|cf| cf.family().clone()).collect();
         Ok(self.engine().flush_cf(&opts.inner, &families)?)
@@ -204,7 +204,8 @@ impl<T: ThreadMode> TransactionDB<T> {
         Transaction::new(self.engine(), inner)
     }
 
-    /// The transactions that were prepared and neither committed nor rolled back, of this session and those before.
+    /// The transactions that were prepared and neither committed nor rolled back, of this session and earlier
+    /// ones.
     pub fn prepared_transactions(&self) -> Vec<Transaction<'_, Self>> {
         let prepared = self.inner.get_all_prepared_transactions();
         let transaction = |inner| Transaction::new(self.engine(), inner);
@@ -214,7 +215,7 @@ impl<T: ThreadMode> TransactionDB<T> {
     /// Sets a key.
     ///
     /// # Errors
-    /// Those of the lock, the read or the write.
+    /// The errors of the lock, the read or the write.
     pub fn put<K: AsRef<[u8]>, V: AsRef<[u8]>>(&self, key: K, value: V) -> Result<(), Error> {
         Ok(self.inner.put(
             &WriteOptions::default().inner,
@@ -227,7 +228,7 @@ impl<T: ThreadMode> TransactionDB<T> {
     /// Adds a merge operand to a key.
     ///
     /// # Errors
-    /// Those of the lock, the read or the write.
+    /// The errors of the lock, the read or the write.
     pub fn merge<K: AsRef<[u8]>, V: AsRef<[u8]>>(&self, key: K, value: V) -> Result<(), Error> {
         Ok(self.inner.merge(
             &WriteOptions::default().inner,
@@ -240,7 +241,7 @@ impl<T: ThreadMode> TransactionDB<T> {
     /// Deletes a key.
     ///
     /// # Errors
-    /// Those of the lock, the read or the write.
+    /// The errors of the lock, the read or the write.
     pub fn delete<K: AsRef<[u8]>>(&self, key: K) -> Result<(), Error> {
         Ok(self.inner.delete(
             &WriteOptions::default().inner,
@@ -252,7 +253,7 @@ impl<T: ThreadMode> TransactionDB<T> {
     /// Sets a key.
     ///
     /// # Errors
-    /// Those of the lock, the read or the write.
+    /// The errors of the lock, the read or the write.
     pub fn put_opt<K: AsRef<[u8]>, V: AsRef<[u8]>>(
         &self,
         key: K,
@@ -270,7 +271,7 @@ impl<T: ThreadMode> TransactionDB<T> {
     /// Adds a merge operand to a key.
     ///
     /// # Errors
-    /// Those of the lock, the read or the write.
+    /// The errors of the lock, the read or the write.
     pub fn merge_opt<K: AsRef<[u8]>, V: AsRef<[u8]>>(
         &self,
         key: K,
@@ -288,7 +289,7 @@ impl<T: ThreadMode> TransactionDB<T> {
     /// Deletes a key.
     ///
     /// # Errors
-    /// Those of the lock, the read or the write.
+    /// The errors of the lock, the read or the write.
     pub fn delete_opt<K: AsRef<[u8]>>(&self, key: K, writeopts: &WriteOptions) -> Result<(), Error> {
         Ok(self
             .inner
@@ -298,7 +299,7 @@ impl<T: ThreadMode> TransactionDB<T> {
     /// Sets a key.
     ///
     /// # Errors
-    /// Those of the lock, the read or the write.
+    /// The errors of the lock, the read or the write.
     pub fn put_cf<K: AsRef<[u8]>, V: AsRef<[u8]>>(
         &self,
         cf: &impl AsColumnFamilyRef,
@@ -316,7 +317,7 @@ impl<T: ThreadMode> TransactionDB<T> {
     /// Adds a merge operand to a key.
     ///
     /// # Errors
-    /// Those of the lock, the read or the write.
+    /// The errors of the lock, the read or the write.
     pub fn merge_cf<K: AsRef<[u8]>, V: AsRef<[u8]>>(
         &self,
         cf: &impl AsColumnFamilyRef,
@@ -334,7 +335,7 @@ impl<T: ThreadMode> TransactionDB<T> {
     /// Deletes a key.
     ///
     /// # Errors
-    /// Those of the lock, the read or the write.
+    /// The errors of the lock, the read or the write.
     pub fn delete_cf<K: AsRef<[u8]>>(&self, cf: &impl AsColumnFamilyRef, key: K) -> Result<(), Error> {
         Ok(self
             .inner
@@ -344,7 +345,7 @@ impl<T: ThreadMode> TransactionDB<T> {
     /// Sets a key.
     ///
     /// # Errors
-    /// Those of the lock, the read or the write.
+    /// The errors of the lock, the read or the write.
     pub fn put_cf_opt<K: AsRef<[u8]>, V: AsRef<[u8]>>(
         &self,
         cf: &impl AsColumnFamilyRef,
@@ -360,7 +361,7 @@ impl<T: ThreadMode> TransactionDB<T> {
     /// Adds a merge operand to a key.
     ///
     /// # Errors
-    /// Those of the lock, the read or the write.
+    /// The errors of the lock, the read or the write.
     pub fn merge_cf_opt<K: AsRef<[u8]>, V: AsRef<[u8]>>(
         &self,
         cf: &impl AsColumnFamilyRef,
@@ -376,7 +377,7 @@ impl<T: ThreadMode> TransactionDB<T> {
     /// Deletes a key.
     ///
     /// # Errors
-    /// Those of the lock, the read or the write.
+    /// The errors of the lock, the read or the write.
     pub fn delete_cf_opt<K: AsRef<[u8]>>(
         &self,
         cf: &impl AsColumnFamilyRef,
@@ -389,7 +390,7 @@ impl<T: ThreadMode> TransactionDB<T> {
     /// Applies a batch.
     ///
     /// # Errors
-    /// Those of the lock, the read or the write.
+    /// The errors of the lock, the read or the write.
     pub fn write(&self, batch: WriteBatchWithTransaction<true>) -> Result<(), Error> {
         self.write_opt(batch, &WriteOptions::default())
     }
@@ -397,7 +398,7 @@ impl<T: ThreadMode> TransactionDB<T> {
     /// Applies a batch, with options.
     ///
     /// # Errors
-    /// Those of the lock, the read or the write.
+    /// The errors of the lock, the read or the write.
     pub fn write_opt(
         &self,
         batch: WriteBatchWithTransaction<true>,
@@ -411,7 +412,7 @@ impl TransactionDB<SingleThreaded> {
     /// Creates a column family.
     ///
     /// # Errors
-    /// Those of the lock, the read or the write.
+    /// The errors of the lock, the read or the write.
     pub fn create_cf<N: AsRef<str>>(&mut self, name: N, opts: &Options) -> Result<(), Error> {
         let inner = &self.inner;
         self.families.create(name.as_ref(), opts, |name, options| {
@@ -422,7 +423,7 @@ impl TransactionDB<SingleThreaded> {
     /// Drops a column family.
     ///
     /// # Errors
-    /// Those of the lock, the read or the write.
+    /// The errors of the lock, the read or the write.
     pub fn drop_cf(&mut self, name: &str) -> Result<(), Error> {
         let inner = &self.inner;
         self.families
@@ -439,7 +440,7 @@ impl TransactionDB<MultiThreaded> {
     /// Creates a column family.
     ///
     /// # Errors
-    /// Those of the lock, the read or the write.
+    /// The errors of the lock, the read or the write.
     pub fn create_cf<N: AsRef<str>>(&self, name: N, opts: &Options) -> Result<(), Error> {
         let inner = &self.inner;
         self.families.create(name.as_ref(), opts, |name, options| {
@@ -450,7 +451,7 @@ impl TransactionDB<MultiThreaded> {
     /// Drops a column family.
     ///
     /// # Errors
-    /// Those of the lock, the read or the write.
+    /// The errors of the lock, the read or the write.
     pub fn drop_cf(&self, name: &str) -> Result<(), Error> {
         let inner = &self.inner;
         self.families
@@ -465,15 +466,15 @@ impl TransactionDB<MultiThreaded> {
     /// A property of the default family or the database.
     ///
     /// # Errors
-    /// Those of the lock, the read or the write.
+    /// The errors of the lock, the read or the write.
     pub fn property_value(&self, name: impl CStrLike) -> Result<Option<String>, Error> {
         properties::value(self.engine(), &self.default_family(), name)
     }
 
-    /// A property that is a number.
+    /// A numeric property.
     ///
     /// # Errors
-    /// Those of the lock, the read or the write.
+    /// The errors of the lock, the read or the write.
     pub fn property_int_value(&self, name: impl CStrLike) -> Result<Option<u64>, Error> {
         properties::number(self.engine(), &self.default_family(), name)
     }

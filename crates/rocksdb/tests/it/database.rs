@@ -79,7 +79,7 @@ fn a_snapshot_and_what_was_pinned_stay_as_they_were() {
     assert_eq!(db.get_opt("key", &options).unwrap().unwrap(), b"before");
     assert_eq!(snapshot.sequence_number(), 1);
     drop(snapshot);
-    // A snapshot that options still hold does not keep the database open.
+    // A snapshot in options does not keep the database open.
     drop(db);
     let again = DB::open_default(&path).unwrap();
     assert_eq!(again.get("key").unwrap().unwrap(), b"after");
