@@ -19,6 +19,9 @@ const SETTINGS: &str = "docs/book.toml";
 /// The source on the web, for links that leave the book.
 const REPOSITORY: &str = "https://github.com/esker-db/esker/blob/main/";
 
+/// The end of the name of a picture, which is copied with the pages.
+const PICTURE: &str = ".svg";
+
 /// A page of the book: its path, and its text with links that hold in the book.
 type Page = (String, String);
 
@@ -34,7 +37,7 @@ pub fn run() -> Outcome {
     let settings = root.join(SETTINGS);
     let settings = std::fs::read_to_string(&settings).map_err(|error| format!("{SETTINGS}: {error}"))?;
     write(&place.join("book.toml"), &settings)?;
-    eprintln!("wrote {} pages to {}", pages.len() - 1, place.display());
+    eprintln!("wrote {} files to {}", pages.len(), place.display());
     if shell::which("mdbook").is_none() {
         return Err("mdbook is not installed: cargo install mdbook --locked".into());
     }
@@ -57,7 +60,7 @@ fn write(path: &Path, text: &str) -> Outcome {
         .map_err(|error| format!("{}: {error}", path.display()))
 }
 
-/// The summary, at the front of the folder, and every page that it links to.
+/// The summary, at the front of the folder, every page that it links to, and the pictures.
 fn pages(tree: &Tree) -> Result<Vec<Page>, String> {
     let summary = tree
         .text(SUMMARY)
@@ -73,7 +76,7 @@ fn pages(tree: &Tree) -> Result<Vec<Page>, String> {
         let text = with_links(text, |target| {
             let (file, fragment) = target.split_once('#').unwrap_or((target, ""));
             let file_path = tidy::join(folder, file);
-            if listed.contains(&file_path) {
+            if listed.contains(&file_path) || file_path.ends_with(PICTURE) {
                 return target.to_owned();
             }
             // A fragment that names a function means nothing on the web.
@@ -83,6 +86,10 @@ fn pages(tree: &Tree) -> Result<Vec<Page>, String> {
         });
         pages.push((path.clone(), text));
     }
+    let pictures = tree
+        .with_extension("svg")
+        .filter(|(path, _)| path.starts_with("docs/"));
+    pages.extend(pictures.map(|(path, text)| (path.to_owned(), text.to_owned())));
     Ok(pages)
 }
 

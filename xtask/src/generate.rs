@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::shell::{self, Outcome};
-use crate::{capi, jni, judge, python};
+use crate::{capi, jni, judge, python, ratios};
 
 /// A generated part: the document, the name in its marks, and the function that returns its text.
 struct Part {
@@ -61,7 +61,11 @@ fn for_each(mut act: impl FnMut(&Path, &str, &str) -> Outcome) -> Outcome {
             .ok_or_else(|| format!("{} lacks the marks of {:?}", part.document, part.name))?;
         act(&path, &old, &new)?;
     }
-    let others = [judge::file(&root), python::options::file(&root)?];
+    let others = [
+        judge::file(&root),
+        python::options::file(&root)?,
+        ratios::file(&root)?,
+    ];
     for (path, new) in capi::files(&root)?
         .into_iter()
         .chain(jni::files(&root)?)

@@ -19,6 +19,7 @@ mod part;
 mod peer;
 mod published;
 mod python;
+mod ratios;
 mod repeat;
 mod sanitize;
 mod shell;

@@ -122,7 +122,7 @@ impl Tree {
             .collect()
     }
 
-    fn with_extension<'a>(&'a self, extension: &'a str) -> impl Iterator<Item = (&'a str, &'a str)> + 'a {
+    pub fn with_extension<'a>(&'a self, extension: &'a str) -> impl Iterator<Item = (&'a str, &'a str)> + 'a {
         self.texts
             .iter()
             .filter(move |(path, _)| path.rsplit_once('.').is_some_and(|(_, found)| found == extension))
