@@ -19,6 +19,15 @@ const FOLDERS: &[&str] = &[
     ".config/",
 ];
 
+/// Pages whose code of the form `Type::name` must be a function or a field of the crates.
+const CALLS: &[&str] = &[
+    "docs/backup.md",
+    "docs/how_do_i.md",
+    "docs/open.md",
+    "docs/performance.md",
+    "docs/repair.md",
+];
+
 pub fn check(tree: &Tree) -> Vec<Finding> {
     let mut found = Vec::new();
     let mut linked: BTreeSet<String> = BTreeSet::new();
@@ -46,6 +55,11 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
                 }
             }
             for named in line.split('`').skip(1).step_by(2) {
+                if CALLS.contains(&path)
+                    && let Some(missing) = missing_call(tree, named)
+                {
+                    found.push(Finding::new("link", path, at + 1, missing));
+                }
                 let is_path = FOLDERS.iter().any(|folder| named.starts_with(folder))
                     && !named.contains(|c: char| c.is_whitespace() || "*{}<>…".contains(c));
                 if is_path && !exists(tree, named) {
@@ -97,6 +111,28 @@ fn missing_function(tree: &Tree, target: &str, fragment: &str) -> Option<String>
     let (_, text) = tree.with_extension("rs").find(|(path, _)| *path == target)?;
     let there = text.contains(&format!("fn {fragment}("));
     (!there).then(|| format!("{target} has no function {fragment}"))
+}
+
+/// The fault of `Type::name` if the crates have no public function, field or row of an option of that name.
+fn missing_call(tree: &Tree, named: &str) -> Option<String> {
+    let (kind, name) = named.split_once("::")?;
+    let is_call = kind.starts_with(|c: char| c.is_ascii_uppercase())
+        && name.starts_with(|c: char| c.is_ascii_lowercase())
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    if !is_call {
+        return None;
+    }
+    let forms = [
+        format!("fn {name}("),
+        format!("fn {name}<"),
+        format!("pub {name}:"),
+        format!(" {name}: "),
+    ];
+    let is_there = tree
+        .with_extension("rs")
+        .filter(|(path, _)| path.starts_with("crates/"))
+        .any(|(_, text)| forms.iter().any(|form| text.contains(form)));
+    (!is_there).then(|| format!("the crates have no {named}"))
 }
 
 /// The fault of `page.md#heading` if the page has no such heading.
@@ -181,10 +217,14 @@ mod tests {
             ("docs/flow/one.md", "[up](../../README.md)"),
             (
                 "docs/flow/two.md",
-                "[test](../../crates/a/src/lib.rs#is_there) [gone](../../crates/a/src/lib.rs#is_not)",
+                "[test](../../crates/a/src/lib.rs#is_there) [gone](../../crates/a/src/lib.rs#is_not) [o](../open.md)",
             ),
             ("crates/a/src/lib.rs", "fn is_there() {}"),
-            ("docs/SUMMARY.md", "[one](flow/one.md) [map](../ARCHITECTURE.md)"),
+            (
+                "docs/SUMMARY.md",
+                "[one](flow/one.md) [map](../ARCHITECTURE.md) [open](open.md)",
+            ),
+            ("docs/open.md", "`Db::is_there` `Db::is_not` `Db` `Kind::Variant`"),
         ]);
         let found: Vec<String> = check(&tree)
             .iter()
@@ -197,6 +237,7 @@ mod tests {
                 "link README.md docs/gone.md does not exist",
                 "link README.md crates/b does not exist",
                 "link docs/flow/two.md crates/a/src/lib.rs has no function is_not",
+                "link docs/open.md the crates have no Db::is_not",
                 "book docs/flow/two.md docs/SUMMARY.md does not link here: the page is not in the book",
                 "unlinked docs/flow/two.md no other document links here: no reader will find it",
             ]
