@@ -131,7 +131,7 @@ fn missing_call(tree: &Tree, named: &str) -> Option<String> {
     let is_there = tree
         .with_extension("rs")
         .filter(|(path, _)| path.starts_with("crates/"))
-        .any(|(_, text)| forms.iter().any(|form| text.contains(form)));
+        .any(|(_, text)| text.contains(name) && forms.iter().any(|form| text.contains(form)));
     (!is_there).then(|| format!("the crates have no {named}"))
 }
 
