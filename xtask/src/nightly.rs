@@ -133,7 +133,7 @@ pub fn list() -> Outcome {
     Ok(())
 }
 
-/// The page, from the root.
+/// The path of the page, from the root.
 const PAGE: &str = "docs/lab/nightly.md";
 
 const BEGIN: &str = "<!-- nightly -->";

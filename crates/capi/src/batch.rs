@@ -440,7 +440,7 @@ api!(
     }
 );
 
-/// Same as above, with families.
+/// The caller's functions, which also get the families.
 struct FamilyVisitor {
     state: *mut c_void,
     put: PutCfFn,

@@ -67,7 +67,7 @@ impl CompressionFields {
         }
     }
 
-    /// Same as above for the last level, if its options are enabled.
+    /// The compression options of the last level, if they are enabled.
     pub fn bottommost(&self, zstd: &ZstdFields) -> CompressionOptions {
         CompressionOptions {
             enabled: true,

@@ -67,7 +67,7 @@ impl rocksdb_t {
         Ok(rocksdb_t::opened(Db::open(&whole, dir)?, &*options))
     }
 
-    /// Same as above, for a database with several families.
+    /// Opens a database with several families, after `change` has changed its options.
     ///
     /// # Safety
     /// As for `rocksdb_open_column_families`.

@@ -137,7 +137,7 @@ pub fn absent<R: Zero>(name: &str) -> R {
     R::zero()
 }
 
-/// Same as above, through `errptr`.
+/// Reports a function that is not implemented through its `errptr`.
 ///
 /// # Safety
 /// As for [`fallible`].

@@ -9,17 +9,17 @@ use crate::Error;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub enum LogLevel {
-    /// For debugging the engine.
+    /// Lines for debugging the engine.
     Debug = 0,
-    /// For normal events.
+    /// Lines about normal events.
     Info,
-    /// For events that slow the database down.
+    /// Lines about events that slow the database down.
     Warn,
-    /// For failures.
+    /// Lines about failures.
     Error,
-    /// For failures that end all work.
+    /// Lines about failures that end all work.
     Fatal,
-    /// For the header: the release, and the options.
+    /// Lines of the header: the release, and the options.
     Header,
 }
 

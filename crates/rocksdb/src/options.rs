@@ -234,7 +234,7 @@ setters! {
     set_max_open_files(i32) => max_open_files;
     /// Asks the kernel to write tables out each time so many bytes were appended; 0: never. Default: 0.
     set_bytes_per_sync(u64) => bytes_per_sync;
-    /// Same as above, for WALs. Default: 0.
+    /// Asks the kernel to write WALs out each time so many bytes were appended; 0: never. Default: 0.
     set_wal_bytes_per_sync(u64) => wal_bytes_per_sync;
     /// Several threads may insert into a memtable at the same time. Default: true.
     set_allow_concurrent_memtable_write(bool) => allow_concurrent_memtable_write;
@@ -395,7 +395,8 @@ impl Options {
         self.inner.column_family.min_write_buffer_number_to_merge = number.max(1);
     }
 
-    /// Same as above, under an older name.
+    /// The older name of
+    /// [`set_min_write_buffer_number_to_merge`](Self::set_min_write_buffer_number_to_merge).
     pub fn set_min_write_buffer_number(&mut self, number: i32) {
         self.set_min_write_buffer_number_to_merge(number);
     }

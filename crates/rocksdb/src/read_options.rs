@@ -120,7 +120,7 @@ impl ReadOptions {
         self.inner.readahead_size = v;
     }
 
-    /// Reads nothing ahead after the bounds. Default: true.
+    /// Reads nothing ahead beyond the bounds. Default: true.
     pub fn set_auto_readahead_size(&mut self, v: bool) {
         self.inner.auto_readahead_size = v;
     }

@@ -84,7 +84,7 @@ impl BlockBasedOptions {
         self.set_hybrid_ribbon_filter(bloom_equivalent_bits_per_key, 0);
     }
 
-    /// Same as above, with Bloom filters in levels above this one; -1: in none.
+    /// Sets Ribbon filters, with Bloom filters in levels above this one; -1: in none.
     pub fn set_hybrid_ribbon_filter(&mut self, bloom_equivalent_bits_per_key: f64, bloom_before_level: i32) {
         self.inner.filter_policy = esker::FilterPolicy::Ribbon {
             bits_per_key: bloom_equivalent_bits_per_key,
@@ -111,7 +111,7 @@ impl BlockBasedOptions {
         self.inner.block_restart_interval = interval.max(1);
     }
 
-    /// Same as above, for indexes. Default: 1.
+    /// Sets the number of keys from one whole key to the next in indexes. Default: 1.
     pub fn set_index_block_restart_interval(&mut self, interval: i32) {
         self.inner.index_block_restart_interval = interval.max(1);
     }

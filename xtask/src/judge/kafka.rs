@@ -7,7 +7,7 @@ use crate::shell;
 /// The number of records of each of the three topics.
 const RECORDS: &str = "5000";
 
-/// Runs it over each.
+/// Runs the topology over each library.
 pub fn run(words: &[&str]) -> Result<Count, Fault> {
     super::no_words(words)?;
     let library = jvm::library()?;

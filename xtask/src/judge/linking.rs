@@ -17,7 +17,7 @@ struct Linking {
     count: Count,
 }
 
-/// Runs them.
+/// Builds and runs the programs.
 pub fn run(words: &[&str]) -> Result<Count, Fault> {
     if !words.is_empty() {
         return Err(Fault::broken(format!("not understood: {}", words.join(" "))));

@@ -10,7 +10,7 @@ use crate::shell;
 /// The release of the package.
 const VERSION: &str = "0.2.0";
 
-/// Runs them.
+/// Runs the tests.
 pub fn run(words: &[&str]) -> Result<Count, Fault> {
     super::no_words(words)?;
     let scratch = shell::root().join(super::SCRATCH).join("rockstore");

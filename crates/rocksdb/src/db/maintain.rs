@@ -24,7 +24,7 @@ impl<T: ThreadMode, D: DBInner> DBCommon<T, D> {
         self.flush_opt(&FlushOptions::default())
     }
 
-    /// Same as above, with options.
+    /// Writes the memtable of the default family to a table, with options.
     ///
     /// # Errors
     /// The errors of the flush.
@@ -40,7 +40,7 @@ impl<T: ThreadMode, D: DBInner> DBCommon<T, D> {
         self.flush_cf_opt(cf, &FlushOptions::default())
     }
 
-    /// Same as above, with options.
+    /// Writes the memtable of a family to a table, with options.
     ///
     /// # Errors
     /// The errors of the flush.
@@ -64,7 +64,7 @@ impl<T: ThreadMode, D: DBInner> DBCommon<T, D> {
         self.compact_range_opt(start, end, &CompactOptions::default());
     }
 
-    /// Same as above, with options.
+    /// Compacts the keys of the default family from `start` to `end`, with options.
     pub fn compact_range_opt<S: AsRef<[u8]>, E: AsRef<[u8]>>(
         &self,
         start: Option<S>,
@@ -85,7 +85,7 @@ impl<T: ThreadMode, D: DBInner> DBCommon<T, D> {
         self.compact_range_cf_opt(cf, start, end, &CompactOptions::default());
     }
 
-    /// Same as above, with options.
+    /// Compacts the keys of a family from `start` to `end`, with options.
     pub fn compact_range_cf_opt<S: AsRef<[u8]>, E: AsRef<[u8]>>(
         &self,
         cf: &impl AsColumnFamilyRef,
@@ -191,7 +191,7 @@ impl<T: ThreadMode, D: DBInner> DBCommon<T, D> {
         self.ingest_external_file_opts(&IngestExternalFileOptions::default(), paths)
     }
 
-    /// Same as above, with options.
+    /// Ingests table files into the default family, with options.
     ///
     /// # Errors
     /// The errors of the ingestion.
@@ -216,7 +216,7 @@ impl<T: ThreadMode, D: DBInner> DBCommon<T, D> {
         self.ingest_external_file_cf_opts(cf, &IngestExternalFileOptions::default(), paths)
     }
 
-    /// Same as above, with options.
+    /// Ingests table files into a family, with options.
     ///
     /// # Errors
     /// The errors of the ingestion.

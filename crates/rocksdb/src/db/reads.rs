@@ -26,7 +26,7 @@ impl<T: ThreadMode, D: DBInner> DBCommon<T, D> {
         self.batched_multi_get_cf_opt(cf, keys, sorted_input, &self.read_options)
     }
 
-    /// Same as above, with options.
+    /// The pinned values of keys of one family, in the order of the keys, with options.
     pub fn batched_multi_get_cf_opt<'a, K, I>(
         &self,
         cf: &impl AsColumnFamilyRef,
@@ -51,7 +51,7 @@ impl<T: ThreadMode, D: DBInner> DBCommon<T, D> {
         self.key_may_exist_opt(key, &self.read_options)
     }
 
-    /// Same as above, with options.
+    /// False if memory shows that a key of the default family has no value, with options.
     pub fn key_may_exist_opt<K: AsRef<[u8]>>(&self, key: K, readopts: &ReadOptions) -> bool {
         self.may_exist(&self.engine().default_column_family(), key.as_ref(), readopts)
             .0
@@ -62,7 +62,7 @@ impl<T: ThreadMode, D: DBInner> DBCommon<T, D> {
         self.key_may_exist_cf_opt(cf, key, &self.read_options)
     }
 
-    /// Same as above, with options.
+    /// False if memory shows that a key has no value, with options.
     pub fn key_may_exist_cf_opt<K: AsRef<[u8]>>(
         &self,
         cf: &impl AsColumnFamilyRef,
@@ -72,7 +72,7 @@ impl<T: ThreadMode, D: DBInner> DBCommon<T, D> {
         self.may_exist(cf.family(), key.as_ref(), readopts).0
     }
 
-    /// Same as above, and the value if it is in memory.
+    /// False if memory shows that a key has no value; with the value if it is in memory.
     pub fn key_may_exist_cf_opt_value<K: AsRef<[u8]>>(
         &self,
         cf: &impl AsColumnFamilyRef,

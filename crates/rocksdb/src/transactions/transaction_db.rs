@@ -153,7 +153,7 @@ impl<T: ThreadMode> TransactionDB<T> {
         self.flush_opt(&FlushOptions::default())
     }
 
-    /// Same as above, with options.
+    /// Writes the memtable of the default family to a table, with options.
     ///
     /// # Errors
     /// The errors of the lock, the read or the write.
@@ -169,7 +169,7 @@ impl<T: ThreadMode> TransactionDB<T> {
         self.flush_cf_opt(cf, &FlushOptions::default())
     }
 
-    /// Same as above, with options.
+    /// Writes the memtable of a family to a table, with options.
     ///
     /// # Errors
     /// The errors of the lock, the read or the write.
