@@ -13,14 +13,17 @@ struct Crate<'a> {
     methods: BTreeMap<&'a str, BTreeSet<&'a [String]>>,
     /// The same, by type.
     of_type: BTreeMap<(&'a str, &'a str), BTreeSet<&'a [String]>>,
+    /// Methods whose receiver may well be another type: those of traits here, and of the crates that this
+    /// one uses.
+    others: BTreeSet<&'a str>,
 }
 
 /// The maximum number of re-exports of one path; a longer chain is a circle of `pub use`.
 const MAX_REEXPORTS: usize = 16;
 
-/// The graph of the modules in `files`.
-pub fn graph(files: &[File<'_>]) -> Graph {
-    let all = Crate::of(files);
+/// The graph of the modules in `files`, of a crate that uses those with the methods `foreign`.
+pub fn graph<'a>(files: &'a [File<'a>], foreign: &BTreeSet<&'a str>) -> Graph {
+    let all = Crate::of(files, foreign);
     let mut modules: Vec<String> = files.iter().map(|file| room(&file.module)).collect();
     modules.sort();
     modules.dedup();
@@ -46,15 +49,17 @@ fn room(module: &[String]) -> String {
 }
 
 impl<'a> Crate<'a> {
-    fn of(files: &'a [File<'a>]) -> Crate<'a> {
+    fn of(files: &'a [File<'a>], foreign: &BTreeSet<&'a str>) -> Crate<'a> {
         let mut all = Crate {
             files: BTreeMap::new(),
             methods: BTreeMap::new(),
             of_type: BTreeMap::new(),
+            others: foreign.clone(),
         };
         for file in files {
             let module = &file.module[..];
             all.files.insert(module, file);
+            all.others.extend(&file.of_traits);
             for (of, names) in &file.methods {
                 for name in names {
                     all.methods.entry(name).or_default().insert(module);
@@ -82,7 +87,7 @@ impl<'a> Crate<'a> {
             if token.text == "." && matches!(next(2), "(" | "::") {
                 let on_self = previous == "self";
                 let of = file.within[at].filter(|_| on_self);
-                if let Some(module) = self.method(next(1), of) {
+                if let Some(module) = self.method(file, next(1), of) {
                     found.push((token.line, format!(".{}()", next(1)), module.to_vec()));
                 }
                 at += 2;
@@ -97,7 +102,7 @@ impl<'a> Crate<'a> {
                 if path[0] == "Self"
                     && let (Some(of), Some(name)) = (file.within[at], path.get(1))
                 {
-                    if let Some(module) = self.method(name, Some(of)) {
+                    if let Some(module) = self.method(file, name, Some(of)) {
                         found.push((token.line, path.join("::"), module.to_vec()));
                     }
                 } else if let Some((module, _)) = self.resolve(file, &path, 0, None) {
@@ -111,11 +116,11 @@ impl<'a> Crate<'a> {
         found
     }
 
-    /// The only module that defines the method, of the type if it is known.
-    fn method(&self, name: &str, of: Option<&str>) -> Option<&'a [String]> {
+    /// The one module that defines the method, of the type if it is known.
+    fn method(&self, file: &File<'_>, name: &str, of: Option<&str>) -> Option<&'a [String]> {
         let candidates = match of.and_then(|of| self.of_type.get(&(of, name))) {
             Some(candidates) => candidates,
-            None if of_std(name) => return None,
+            None if of_std(name) || self.is_of_another(file, name) => return None,
             None => self.methods.get(name)?,
         };
         match candidates.len() {
@@ -124,8 +129,17 @@ impl<'a> Crate<'a> {
         }
     }
 
-    /// The module and the item of `path`, which is written in `file`. `within`: the import that contains the
-    /// path.
+    /// True if other types have a method of the name, and `file` names none of those here that do.
+    fn is_of_another(&self, file: &File<'_>, name: &str) -> bool {
+        self.others.contains(name)
+            && !self
+                .of_type
+                .keys()
+                .any(|(of, method)| *method == name && file.names(of))
+    }
+
+    /// The module that `path`, written in `file`, leads to, and the item there. `within`: the import that
+    /// the path is of.
     fn resolve(
         &self,
         file: &'a File<'a>,

@@ -33,6 +33,8 @@ pub struct File<'a> {
     pub items: Vec<&'a str>,
     /// Inherent methods, by type.
     pub methods: BTreeMap<&'a str, Vec<&'a str>>,
+    /// Functions of traits that are defined here.
+    pub of_traits: Vec<&'a str>,
     pub imports: Vec<Import>,
     /// Everything else, in order.
     pub tokens: Vec<Token<'a>>,
@@ -53,6 +55,17 @@ const ITEMS: &[&str] = &[
     "macro_rules",
 ];
 
+/// What a block with methods is.
+#[derive(Clone, Copy)]
+enum Block {
+    /// `impl T`.
+    Inherent,
+    /// `impl Trait for T`.
+    OfTrait,
+    /// `trait Trait`.
+    Trait,
+}
+
 impl<'a> File<'a> {
     pub fn read(root: &str, source: &'a Source) -> File<'a> {
         let below = source.path.strip_prefix(root).unwrap_or(&source.path);
@@ -67,6 +80,7 @@ impl<'a> File<'a> {
             module,
             items: Vec::new(),
             methods: BTreeMap::new(),
+            of_traits: Vec::new(),
             imports: Vec::new(),
             tokens: Vec::new(),
             within: Vec::new(),
@@ -77,8 +91,8 @@ impl<'a> File<'a> {
 
     fn parse(&mut self, tokens: &[Token<'a>]) {
         let mut depth = 0usize;
-        // The type of the block, and the depth of braces outside of it.
-        let mut block: Option<(&'a str, usize, bool)> = None;
+        // The type of the block, the depth of braces outside of it, and its kind.
+        let mut block: Option<(&'a str, usize, Block)> = None;
         let mut at = 0;
         while at < tokens.len() {
             let token = tokens[at];
@@ -100,7 +114,8 @@ impl<'a> File<'a> {
                 "impl" if block.is_none() && starts_item(&tokens[..at]) => {
                     let end = end_of(tokens, at, "{");
                     let (name, inherent) = subject(&tokens[at + 1..end]);
-                    block = name.map(|name| (name, depth, inherent));
+                    let kind = if inherent { Block::Inherent } else { Block::OfTrait };
+                    block = name.map(|name| (name, depth, kind));
                     for token in &tokens[at + 1..end] {
                         self.push(*token, None);
                     }
@@ -112,9 +127,20 @@ impl<'a> File<'a> {
                         .iter()
                         .find(|token| token.text != "!" && token.text != "unsafe");
                     match (name, block) {
-                        (Some(name), None) if depth == 0 => self.items.push(name.text),
-                        (Some(name), Some((of, outside, true))) if word == "fn" && depth == outside + 1 => {
-                            self.methods.entry(of).or_default().push(name.text);
+                        (Some(name), None) => {
+                            if depth == 0 {
+                                self.items.push(name.text);
+                            }
+                            if word == "trait" {
+                                block = Some((name.text, depth, Block::Trait));
+                            }
+                        }
+                        (Some(name), Some((of, outside, kind))) if word == "fn" && depth == outside + 1 => {
+                            match kind {
+                                Block::Inherent => self.methods.entry(of).or_default().push(name.text),
+                                Block::Trait => self.of_traits.push(name.text),
+                                Block::OfTrait => {}
+                            }
                         }
                         _ => {}
                     }
@@ -124,6 +150,15 @@ impl<'a> File<'a> {
             self.push(token, block.map(|(name, ..)| name));
             at += 1;
         }
+    }
+
+    /// True if the word stands in a path, a signature or an import here.
+    pub fn names(&self, word: &str) -> bool {
+        self.tokens.iter().any(|token| token.text == word)
+            || self
+                .imports
+                .iter()
+                .any(|import| import.path.iter().any(|segment| segment == word))
     }
 
     fn push(&mut self, token: Token<'a>, within: Option<&'a str>) {

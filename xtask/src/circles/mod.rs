@@ -1,17 +1,18 @@
 //! `circles`: the modules of each crate, their uses of each other, and the circles of these uses.
 //!
-//! A module is a file. `mod` and `pub use` lines are no edges, and tests are left out. Paths are edges, and
+//! A module is a file. `mod` and `pub use` lines are no edges and tests are left out; paths are edges, and
 //! so are calls of inherent methods that another file defines. `x.rs` and the folder `x/` are one module,
-//! except on a crate's first level. Receivers have no types here: a call `.name()` counts if exactly one file
-//! of the crate has an inherent method of that name, and a method that the standard library has too counts
-//! only if the receiver is `self`.
+//! except on a crate's first level. Receivers have no types here: a call `.name()` counts where one file of
+//! the crate alone has an inherent method of that name. Where a trait, or a crate that this one uses, has
+//! the name too, it counts only in a file that names the type, and a method of the standard library's name
+//! only where the receiver is `self`.
 
 mod edges;
 mod file;
 mod graph;
 mod names;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::shell::{self, Outcome};
 use crate::tidy::{Source, Tree};
@@ -56,14 +57,56 @@ pub fn graphs(tree: &Tree) -> BTreeMap<String, Graph> {
             crates.entry(root).or_default().push(source);
         }
     }
-    crates
+    let files: BTreeMap<&str, Vec<File>> = crates
         .into_iter()
-        .map(|(root, sources)| {
-            let root = format!("{root}/src");
-            let files: Vec<File> = sources.iter().map(|source| File::read(&root, source)).collect();
-            (root, edges::graph(&files))
+        .map(|(home, sources)| {
+            let root = format!("{home}/src");
+            (
+                home,
+                sources.iter().map(|source| File::read(&root, source)).collect(),
+            )
+        })
+        .collect();
+    files
+        .iter()
+        .map(|(home, own)| {
+            let foreign = used_crates(tree, home)
+                .into_iter()
+                .filter_map(|used| files.get(used))
+                .flatten()
+                .flat_map(|file| file.methods.values().flatten().chain(&file.of_traits).copied())
+                .collect();
+            (format!("{home}/src"), edges::graph(own, &foreign))
         })
         .collect()
+}
+
+/// The folders of those of our crates that the one in `home` uses, directly and through others.
+fn used_crates<'a>(tree: &'a Tree, home: &str) -> BTreeSet<&'a str> {
+    let root = tree.text("Cargo.toml").unwrap_or_default();
+    let mut found = BTreeSet::new();
+    let mut queue = vec![home];
+    while let Some(home) = queue.pop() {
+        let manifest = tree.text(&format!("{home}/Cargo.toml")).unwrap_or_default();
+        let names = manifest
+            .lines()
+            .filter_map(|line| line.strip_suffix(".workspace = true"));
+        for used in names.filter_map(|name| folder(root, name)) {
+            if found.insert(used) {
+                queue.push(used);
+            }
+        }
+    }
+    found
+}
+
+/// The folder of the crate that the workspace's manifest calls `name`, if it is ours.
+fn folder<'a>(root: &'a str, name: &str) -> Option<&'a str> {
+    let row = root
+        .lines()
+        .find_map(|line| line.strip_prefix(name)?.strip_prefix(" = {"))?;
+    let (_, path) = row.split_once("path = \"")?;
+    path.split_once('"').map(|(path, _)| path)
 }
 
 #[cfg(test)]
@@ -71,12 +114,17 @@ mod tests {
     use super::*;
 
     fn circles(files: &[(&str, &str)]) -> Vec<Vec<String>> {
+        circles_over(files, &[])
+    }
+
+    /// The circles of a crate over others with the methods `foreign`.
+    fn circles_over(files: &[(&str, &str)], foreign: &[&str]) -> Vec<Vec<String>> {
         let sources: Vec<Source> = files
             .iter()
             .map(|(path, text)| Source::new(&format!("a/src/{path}"), text, false))
             .collect();
         let files: Vec<File> = sources.iter().map(|source| File::read("a/src", source)).collect();
-        let graph = edges::graph(&files);
+        let graph = edges::graph(&files, &foreign.iter().copied().collect());
         graph
             .circles()
             .into_iter()
@@ -148,5 +196,40 @@ mod tests {
             ("x/y/z.rs", "use super::Y;\npub struct Z(Y);\n"),
         ]);
         assert_eq!(found, [[""; 0]; 0]);
+    }
+
+    #[test]
+    fn a_name_that_other_types_have_counts_where_the_type_is_named() {
+        let y = "pub struct Y;\nimpl Y { pub fn told(&self) { crate::x::f(); } }\n";
+        let crate_of = |x: &str, foreign: &[&str]| {
+            circles_over(
+                &[("lib.rs", "mod x;\nmod y;\n"), ("x.rs", x), ("y.rs", y)],
+                foreign,
+            )
+        };
+        let unnamed = "pub fn f() { there().told(); }\n";
+        let named = "use crate::y::Y;\npub fn f(y: &Y) { y.told(); }\n";
+        assert_eq!(crate_of(unnamed, &[]), [["x", "y"]]);
+        assert_eq!(crate_of(unnamed, &["told"]), [[""; 0]; 0]);
+        assert_eq!(crate_of(named, &["told"]), [["x", "y"]]);
+        let of_a_trait = "pub trait T { fn told(&self); }\npub fn f(t: &dyn T) { t.told(); }\n";
+        assert_eq!(crate_of(of_a_trait, &[]), [[""; 0]; 0]);
+    }
+
+    #[test]
+    fn crates_are_followed_through_those_they_use() {
+        let tree = Tree::of(&[
+            (
+                "Cargo.toml",
+                "[workspace.dependencies]\na = { package = \"x-a\", path = \"crates/a\" }\nb = { path = \"crates/b\" }\n",
+            ),
+            ("crates/a/Cargo.toml", "[dependencies]\nlibc.workspace = true\n"),
+            ("crates/b/Cargo.toml", "[dependencies]\na.workspace = true\n"),
+            ("tools/c/Cargo.toml", "[dependencies]\nb.workspace = true\n"),
+        ]);
+        assert_eq!(
+            used_crates(&tree, "tools/c").into_iter().collect::<Vec<_>>(),
+            ["crates/a", "crates/b"]
+        );
     }
 }

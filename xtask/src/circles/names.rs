@@ -125,6 +125,7 @@ const OF_STD: &[&str] = &[
     "seek",
     "send",
     "set",
+    "size",
     "skip",
     "sort",
     "source",

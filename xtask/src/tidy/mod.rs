@@ -111,7 +111,12 @@ impl Tree {
         }
     }
 
-    /// Every Rust file, split into code and comments.
+    /// The text of the file at `path`.
+    pub fn text(&self, path: &str) -> Option<&str> {
+        self.texts.get(path).map(String::as_str)
+    }
+
+    /// Every Rust file, taken apart.
     pub fn sources(&self) -> Vec<Source> {
         self.sources_by(&modules::resolve(self).0)
     }
