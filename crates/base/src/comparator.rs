@@ -6,7 +6,6 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::key_prefixes::shared_len;
 use crate::user_code;
 
 /// An order that a user supplies. It must be total, and must never change for a database: MANIFEST and SSTs
@@ -302,6 +301,22 @@ fn u64_ts(ts: &[u8]) -> u64 {
     let len = ts.len().min(U64_TS);
     bytes[..len].copy_from_slice(&ts[..len]);
     u64::from_le_bytes(bytes)
+}
+
+/// The number of leading bytes that `a` and `b` share.
+#[inline]
+pub fn shared_len(a: &[u8], b: &[u8]) -> usize {
+    let len = a.len().min(b.len());
+    let (words_a, tail_a) = a[..len].as_chunks::<8>();
+    let (words_b, tail_b) = b[..len].as_chunks::<8>();
+    for (i, (word_a, word_b)) in words_a.iter().zip(words_b).enumerate() {
+        let difference = u64::from_le_bytes(*word_a) ^ u64::from_le_bytes(*word_b);
+        if difference != 0 {
+            return i * 8 + difference.trailing_zeros() as usize / 8;
+        }
+    }
+    let tail = tail_a.iter().zip(tail_b).take_while(|(a, b)| a == b).count();
+    len - tail_a.len() + tail
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::ops::Range;
 
-use crate::comparator::UserComparator;
+use crate::comparator::{UserComparator, shared_len};
 
 /// Maps keys to numbers that sort as the keys do, except for ties: the eight bytes after the prefix that a
 /// set of keys shares.
@@ -106,22 +106,6 @@ pub fn begins_with(key: &[u8], prefix: &[u8]) -> bool {
         }
         _ => start == prefix,
     }
-}
-
-/// The number of leading bytes that `a` and `b` share.
-#[inline]
-pub fn shared_len(a: &[u8], b: &[u8]) -> usize {
-    let len = a.len().min(b.len());
-    let (words_a, tail_a) = a[..len].as_chunks::<8>();
-    let (words_b, tail_b) = b[..len].as_chunks::<8>();
-    for (i, (word_a, word_b)) in words_a.iter().zip(words_b).enumerate() {
-        let difference = u64::from_le_bytes(*word_a) ^ u64::from_le_bytes(*word_b);
-        if difference != 0 {
-            return i * 8 + difference.trailing_zeros() as usize / 8;
-        }
-    }
-    let tail = tail_a.iter().zip(tail_b).take_while(|(a, b)| a == b).count();
-    len - tail_a.len() + tail
 }
 
 impl KeyPrefixes {

@@ -43,11 +43,11 @@ pub mod sync;
 mod temperature;
 pub mod user_code;
 
-pub use comparator::{Comparator, UserComparator};
+pub use comparator::{Comparator, UserComparator, shared_len};
 pub use cursor::{BlockwiseCursor, Cursor};
 pub use error::{Error, ErrorKind, Result};
 pub use internal_key::{InternalComparator, Kind, MAX_SEQNO, ParsedInternalKey, SeqNo};
-pub use key_prefixes::{KeyPrefixes, KeyRank, shared_len};
+pub use key_prefixes::{KeyPrefixes, KeyRank};
 pub use progress::Progress;
 pub use protection::Protection;
 pub use row_limit::RowLimit;

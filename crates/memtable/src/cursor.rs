@@ -240,3 +240,11 @@ impl fmt::Debug for MemtableCursor {
             .finish()
     }
 }
+
+impl Memtable {
+    /// A cursor over the entries, without the range tombstones. It sees entries that are added during its
+    /// life.
+    pub fn cursor(self: &Arc<Self>) -> MemtableCursor {
+        MemtableCursor::new(self.clone())
+    }
+}

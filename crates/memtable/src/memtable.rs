@@ -16,7 +16,6 @@ use rangedel::{FragmentedTombstones, MemTombstones};
 
 use crate::arena::Arena;
 use crate::checks::{self, Checks};
-use crate::cursor::MemtableCursor;
 use crate::entry::{Entry, Target};
 use crate::filter::{Filter, FilterOptions};
 use crate::insert::Near;
@@ -477,12 +476,6 @@ impl Memtable {
             checks::end(rows.checks)?;
         }
         Ok(verified.snapshot_for(snapshots))
-    }
-
-    /// A cursor over the entries, without the range tombstones. It sees entries that are added during its
-    /// life.
-    pub fn cursor(self: &Arc<Self>) -> MemtableCursor {
-        MemtableCursor::new(self.clone())
     }
 
     /// Bytes in use by entries, range tombstones and the filter. They exclude the free bytes of the newest

@@ -4,7 +4,8 @@ use base::{SeqNo, UserComparator};
 
 use crate::bound::{stored, stored_timestamp_size};
 use crate::entries::Query;
-use crate::source::{Extent, Probe, TombstoneSource};
+use crate::probe::{Extent, Probe};
+use crate::source::TombstoneSource;
 
 /// Finds the tombstones over an iterator's keys. Owns its sources.
 ///

@@ -15,6 +15,7 @@ mod cursor;
 mod entries;
 mod fragments;
 mod mem;
+mod probe;
 mod source;
 
 pub use cursor::TombstoneCursor;

@@ -31,7 +31,7 @@ use crate::bound::{Bound, stored};
 use crate::build::{Builder, Item, fragment, merge_into};
 use crate::entries::Query;
 use crate::fragments::FragmentedTombstones;
-use crate::source::{Probe, TombstoneSource};
+use crate::probe::Probe;
 use tail::Tail;
 use touched::Touched;
 use tree::{Edit, Node};
@@ -221,7 +221,7 @@ impl MemTombstones {
         root.tree.newest(&self.cmp, key, query).max(in_tail)
     }
 
-    fn view(&self) -> MemView {
+    pub(crate) fn view(&self) -> MemView {
         let root = self.root.load_full();
         let tail_len = root.tail.len();
         MemView { root, tail_len }
@@ -252,12 +252,6 @@ impl MemTombstones {
     /// snapshots. In families with timestamps all are kept.
     pub fn snapshot_for(&self, snapshots: &[SeqNo]) -> Arc<FragmentedTombstones> {
         Arc::new(self.view().fragments(&self.cmp, Some(snapshots)))
-    }
-
-    /// The tombstones added so far, for a [`TombstoneCursor`](crate::TombstoneCursor). Nothing is copied, and
-    /// later additions are not included.
-    pub fn source(&self) -> TombstoneSource {
-        TombstoneSource::Memtable(self.view())
     }
 }
 

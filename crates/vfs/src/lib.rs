@@ -13,6 +13,7 @@
 //! * [`io_stats`]: the reads and writes of a thread
 //! * [`rate_limiter`]: a limit of bytes a second that several users share
 
+mod aligned_buffer;
 pub mod fault;
 pub mod file_system;
 pub mod io_stats;

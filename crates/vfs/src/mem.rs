@@ -2,39 +2,26 @@
 
 mod file;
 mod inode;
+mod state;
 mod tree;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::io;
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Weak};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use base::env::{Clock, ManualClock};
 use base::{Error, ErrorKind, Result};
 use fastrand::Rng;
-use parking_lot::{Mutex, RwLockReadGuard};
+use parking_lot::RwLockReadGuard;
 
 use self::file::{Reader, Writer};
+pub use self::inode::UnsyncedPolicy;
 use self::inode::{Data, Handle, Inode};
+use self::state::{Lock, Shared, State};
 use self::tree::{Node, Tree};
 use crate::{CreateOptions, FileLock, FileSystem, OpenOptions, RandomAccessFile, WritableFile};
-
-/// The unsynced data that a power loss leaves. Synced bytes and names are always kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum UnsyncedPolicy {
-    /// No unsynced data survives: the worst disk that keeps its guarantees.
-    Lose,
-    /// Everything the kernel had.
-    Keep,
-    /// A prefix of each file's unsynced bytes, torn anywhere, followed by zeros or the previous bytes (in a
-    /// file that is not a log: torn at the start of a sector, unless it ends there). Any subset of the
-    /// unsynced changes of names; a rename survives entirely or not at all. Files and names are independent.
-    Random,
-    /// As `Random`, but of each file any of the 4 KiB pages, also later ones without earlier ones: a possible
-    /// state of a file that was extended (or written, for [`reuse`](FileSystem::reuse)) before, as logs are.
-    RandomPages,
-}
 
 /// A file system in memory, for tests: deterministic, and fast. Clones are handles to the same one.
 ///
@@ -43,124 +30,6 @@ pub enum UnsyncedPolicy {
 /// paths begin at `/`.
 #[derive(Clone, Debug)]
 pub struct MemFs(Arc<Shared>);
-
-#[derive(Debug)]
-struct Shared {
-    state: Mutex<State>,
-    /// Bytes of the files that have a name.
-    used: AtomicU64,
-    budget: AtomicU64,
-    clock: Arc<dyn Clock>,
-}
-
-#[derive(Debug)]
-struct State {
-    tree: Tree,
-    next_inode: u64,
-    /// Normalized paths.
-    locks: BTreeSet<String>,
-    /// Files that were open when they lost their last name.
-    removed: Vec<Weak<Inode>>,
-}
-
-/// A held lock.
-#[derive(Debug)]
-struct Lock {
-    shared: Arc<Shared>,
-    key: String,
-    path: PathBuf,
-}
-
-impl Drop for Lock {
-    fn drop(&mut self) {
-        self.shared.state.lock().locks.remove(&self.key);
-    }
-}
-
-impl Shared {
-    fn new(tree: Tree, next_inode: u64, budget: u64, clock: Arc<dyn Clock>) -> Shared {
-        let mut used = 0;
-        for inode in tree.files() {
-            inode.data.write().links = 0;
-        }
-        for inode in tree.files() {
-            let mut data = inode.data.write();
-            data.links += 1;
-            if data.links == 1 {
-                used += data.live.len() as u64;
-            }
-        }
-        let state = State {
-            tree,
-            next_inode,
-            locks: BTreeSet::new(),
-            removed: Vec::new(),
-        };
-        Shared {
-            state: Mutex::new(state),
-            used: AtomicU64::new(used),
-            budget: AtomicU64::new(budget),
-            clock,
-        }
-    }
-
-    /// Claims the space for a file of `len` bytes. False, with nothing claimed, if there is not enough.
-    fn grow(&self, data: &Data, len: usize) -> bool {
-        let more = len.saturating_sub(data.live.len()) as u64;
-        if more == 0 || data.links == 0 {
-            return true;
-        }
-        let budget = self.budget.load(Ordering::Relaxed);
-        self.used
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |used| {
-                used.checked_add(more).filter(|&used| used <= budget)
-            })
-            .is_ok()
-    }
-
-    /// The length that a file may reach while no other file grows.
-    fn room_for(&self, data: &Data) -> usize {
-        let budget = self.budget.load(Ordering::Relaxed);
-        let left = budget.saturating_sub(self.used.load(Ordering::Relaxed));
-        let left = usize::try_from(left).unwrap_or(usize::MAX);
-        data.live.len().saturating_add(left)
-    }
-
-    /// Claims the remaining space for a file of at most `len` bytes, and returns the length it may have.
-    fn grow_to_limit(&self, data: &Data, len: usize) -> usize {
-        let target = self.room_for(data).min(len);
-        if self.grow(data, target) {
-            target
-        } else {
-            data.live.len().min(len)
-        }
-    }
-
-    /// Releases the space of `bytes` bytes of a file.
-    fn release(&self, data: &Data, bytes: usize) {
-        if data.links > 0 {
-            self.used.fetch_sub(bytes as u64, Ordering::Relaxed);
-        }
-    }
-}
-
-impl State {
-    fn unlink(&mut self, shared: &Shared, inode: &Arc<Inode>) {
-        let mut data = inode.data.write();
-        if data.links == 1 {
-            shared.release(&data, data.live.len());
-            self.forget_closed();
-            self.removed.push(Arc::downgrade(inode));
-        }
-        data.links -= 1;
-    }
-
-    /// A file without a name cannot be opened again.
-    fn forget_closed(&mut self) {
-        self.removed
-            .retain(|file| file.upgrade().is_some_and(|inode| inode.is_open()));
-    }
-}
 
 impl Default for MemFs {
     fn default() -> MemFs {
@@ -488,16 +357,5 @@ impl FileSystem for MemFs {
     fn free_space(&self, dir: &Path) -> Result<u64> {
         self.change("statvfs", dir, |state| state.tree.get(dir))?;
         Ok(self.0.budget.load(Ordering::Relaxed).saturating_sub(self.used()))
-    }
-}
-
-impl State {
-    /// Creates an empty file under a free name.
-    fn new_file(&mut self, dir: tree::DirId, name: String, modified: u64) -> Arc<Inode> {
-        let inode = Arc::new(Inode::new(self.next_inode, Data::created(modified)));
-        self.next_inode += 1;
-        self.tree
-            .commit(vec![(dir, name, Some(Node::File(inode.clone())))]);
-        inode
     }
 }

@@ -10,7 +10,7 @@ use std::ops::Deref;
 
 use base::{Error, Result};
 
-use crate::posix::sys::{AlignedBuffer, DIRECT_ALIGNMENT};
+use crate::aligned_buffer::{AlignedBuffer, DIRECT_ALIGNMENT};
 
 pub use crate::posix::together;
 

@@ -20,7 +20,7 @@ use crate::entries::{Entries, Query, append_union};
 use crate::fragments::FragmentedTombstones;
 use crate::mem::cover::Cover;
 use crate::mem::touched::Spans;
-use crate::source::Probe;
+use crate::probe::Probe;
 
 /// The maximum number of fragments in a leaf, and of entries in all of them: a change copies the leaf.
 const LEAF_FRAGMENTS: usize = 128;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use base::{Error, Result};
 
 use super::inode::{Data, Handle, Inode};
-use super::{Lock, Shared};
+use super::state::{Lock, Shared};
 use crate::{CreateOptions, FileLock, FileSync, RandomAccessFile, WritableFile};
 
 /// Bytes that a plain file buffers before they reach the simulated kernel.

@@ -7,8 +7,6 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use fastrand::Rng;
 use parking_lot::RwLock;
 
-use super::UnsyncedPolicy;
-
 /// Bytes that the kernel writes out together or not at all.
 const PAGE: usize = 4096;
 /// Bytes that a disk writes together or not at all.
@@ -263,4 +261,20 @@ pub(super) fn between(rng: &mut Rng, low: usize, high: usize) -> usize {
         1 => high,
         _ => rng.usize(low..=high),
     }
+}
+
+/// The unsynced data that a power loss leaves. Synced bytes and names are always kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UnsyncedPolicy {
+    /// No unsynced data survives: the worst disk that keeps its guarantees.
+    Lose,
+    /// Everything the kernel had.
+    Keep,
+    /// A prefix of each file's unsynced bytes, torn anywhere, followed by zeros or the previous bytes (in a
+    /// file that is not a log: torn at the start of a sector, unless it ends there). Any subset of the
+    /// unsynced changes of names; a rename survives entirely or not at all. Files and names are independent.
+    Random,
+    /// As `Random`, but of each file any of the 4 KiB pages, also later ones without earlier ones: a possible
+    /// state of a file that was extended (or written, for [`reuse`](FileSystem::reuse)) before, as logs are.
+    RandomPages,
 }

@@ -8,7 +8,8 @@ use base::Result;
 
 use super::buffered::{SyncHandle, closed};
 use super::io::{Preallocation, error, sync, write_full};
-use super::sys::{self, AlignedBuffer};
+use super::sys;
+use crate::aligned_buffer::AlignedBuffer;
 use crate::{CreateOptions, FileSync, WritableFile};
 
 /// Bytes per write: enough for a disk to run at full speed.

@@ -160,3 +160,20 @@ impl Writeback {
         Ok(())
     }
 }
+
+/// Reads aligned ranges into an aligned buffer. A count that is not a multiple of the alignment means the end
+/// of the file: the kernel accepts no offset that would continue there.
+pub(super) fn read_aligned(file: &File, alignment: usize, offset: u64, buf: &mut [u8]) -> io::Result<usize> {
+    let _timer = io_stats::time_read();
+    let mut done = 0;
+    while done < buf.len() && done.is_multiple_of(alignment) {
+        match file.read_at(&mut buf[done..], offset + done as u64) {
+            Ok(0) => break,
+            Ok(read) => done += read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    io_stats::count_read(done);
+    Ok(done)
+}

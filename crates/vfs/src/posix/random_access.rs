@@ -7,10 +7,12 @@ use std::sync::Arc;
 
 use base::Result;
 
+use super::io::read_aligned;
 use super::io::{error, read_full};
 use super::started::Request;
-use super::sys::{self, AlignedBuffer, DIRECT_ALIGNMENT, Mapping};
-use crate::{Access, PendingRead, RandomAccessFile, ReadBuffer, io_stats};
+use super::sys::{self, Mapping};
+use crate::aligned_buffer::{AlignedBuffer, DIRECT_ALIGNMENT};
+use crate::{Access, PendingRead, RandomAccessFile, ReadBuffer};
 
 /// Reads through the page cache.
 #[derive(Debug)]
@@ -154,29 +156,6 @@ pub(super) struct DirectFile {
     ring: bool,
     alignment: usize,
     path: PathBuf,
-}
-
-/// Reads aligned ranges into an aligned buffer. A count that is not a multiple of the alignment means the end
-/// of the file: the kernel accepts no offset that would continue there.
-pub(super) fn read_aligned(
-    file: &File,
-    alignment: usize,
-    offset: u64,
-    buf: &mut [u8],
-) -> std::io::Result<usize> {
-    use std::os::unix::fs::FileExt;
-    let _timer = io_stats::time_read();
-    let mut done = 0;
-    while done < buf.len() && done.is_multiple_of(alignment) {
-        match file.read_at(&mut buf[done..], offset + done as u64) {
-            Ok(0) => break,
-            Ok(read) => done += read,
-            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    io_stats::count_read(done);
-    Ok(done)
 }
 
 impl DirectFile {

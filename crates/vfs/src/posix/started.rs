@@ -7,10 +7,11 @@ use std::sync::Arc;
 
 use base::Result;
 
+use super::io::read_aligned;
 use super::io::{error, read_full};
-use super::random_access::read_aligned;
 use super::ring::{self, Ticket};
-use super::sys::{self, DIRECT_ALIGNMENT};
+use super::sys;
+use crate::aligned_buffer::DIRECT_ALIGNMENT;
 use crate::pending_read::InFlight;
 use crate::{PendingRead, ReadBuffer};
 
