@@ -9,35 +9,9 @@
 pub mod mutate;
 pub mod seeds;
 pub mod targets;
+mod vectors;
 
-/// A target's name and body.
-pub type Target = (&'static str, fn(&[u8]));
-
-/// Every target, each with a binary of its name.
-pub const TARGETS: &[Target] = &[
-    ("coding", targets::coding),
-    ("decompress", targets::decompress),
-    ("footer", targets::footer),
-    ("properties", targets::properties),
-    ("index_block", targets::index_block),
-    ("data_block", targets::data_block),
-    ("filter", targets::filter),
-    ("table", targets::table),
-    ("log", targets::log),
-    ("version_edit", targets::version_edit),
-    ("manifest", targets::manifest),
-    ("blob_file", targets::blob_file),
-    ("write_batch", targets::write_batch),
-    ("trace", targets::trace),
-    ("options_file", targets::options_file),
-    ("backup_meta", targets::backup_meta),
-    ("mvcc_key", targets::mvcc_key),
-    ("mvcc_value", targets::mvcc_value),
-    ("mvcc_record", targets::mvcc_record),
-    ("mvcc_ranges", targets::mvcc_ranges),
-    ("database", targets::database),
-    ("directory", targets::directory),
-];
+pub use targets::{TARGETS, Target};
 
 /// Makes a libFuzzer binary of a target.
 #[cfg(feature = "libfuzzer")]

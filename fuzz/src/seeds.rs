@@ -10,9 +10,9 @@ use mvcc::{MvccKey, Timestamp};
 use serde_json::Value;
 use vfs::{FileSystem, MemFs, OpenOptions};
 
-use crate::TARGETS;
 use crate::mutate::MOST_BYTES;
-use crate::targets::{BACKUP_META, DATABASE_FILES, STEPS, number_of_files};
+use crate::targets::{BACKUP_META, DATABASE_FILES, STEPS, TARGETS, number_of_files};
+use crate::vectors::{base64, minimal_database, testdata, vectors};
 
 /// The seeds of each target, by its name.
 pub type Seeds = BTreeMap<&'static str, Vec<Vec<u8>>>;
@@ -261,18 +261,6 @@ fn from_databases(seeds: &mut Seeds) {
     }
 }
 
-/// The files of a small database that RocksDB accepts.
-pub fn minimal_database() -> Vec<(String, Vec<u8>)> {
-    let vectors = vectors();
-    let files = vectors["minimal_db"]["files_b64"]
-        .as_object()
-        .expect("the files of a database");
-    files
-        .iter()
-        .map(|(name, bytes)| (name.clone(), base64(bytes)))
-        .collect()
-}
-
 /// The properties of a table in the form that the target takes.
 fn properties_of(table: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
@@ -298,17 +286,6 @@ fn sorted(dir: &Path) -> Vec<PathBuf> {
     paths
 }
 
-/// The root of the test data.
-pub fn testdata() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../testdata")
-}
-
-fn vectors() -> Value {
-    let path = testdata().join("format_vectors.json");
-    let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    serde_json::from_str(&text).expect("vectors in JSON")
-}
-
 fn list<'a>(vectors: &'a Value, name: &str) -> &'a [Value] {
     vectors[name]
         .as_array()
@@ -320,23 +297,4 @@ fn hex(value: &Value) -> Vec<u8> {
     let text = value.as_str().expect("hexadecimal digits").trim_end_matches('.');
     let digit = |at: usize| u8::from_str_radix(&text[at..at + 2], 16).expect("a hexadecimal digit");
     (0..text.len()).step_by(2).map(digit).collect()
-}
-
-fn base64(value: &Value) -> Vec<u8> {
-    const DIGITS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let text = value.as_str().expect("base64 digits");
-    let (mut out, mut bits, mut count) = (Vec::new(), 0u32, 0);
-    for byte in text.bytes().filter(|byte| *byte != b'=') {
-        let digit = DIGITS
-            .iter()
-            .position(|digit| *digit == byte)
-            .expect("a base64 digit");
-        bits = bits << 6 | digit as u32;
-        count += 6;
-        if count >= 8 {
-            count -= 8;
-            out.push((bits >> count) as u8);
-        }
-    }
-    out
 }

@@ -11,33 +11,10 @@ use sst::Table;
 use vfs::{FileSystem, OpenOptions};
 
 use crate::copy::{Copier, for_all};
+use crate::engine::shared_dir;
 use crate::meta::{Meta, MetaFile};
 use crate::names;
-use crate::{
-    BackupEngine, BackupEngineOptions, BackupId, CreateBackupOptions, MAX_APP_METADATA, ShareFilesNaming,
-};
-
-/// `InvalidArgument` for contradictory options.
-pub(crate) fn check(options: &BackupEngineOptions) -> Result<()> {
-    if !(1..=2).contains(&options.schema_version) {
-        return Err(Error::not_supported(format!(
-            "schema_version {} is neither 1 nor 2",
-            options.schema_version
-        )));
-    }
-    if options.backup_dir.as_os_str().is_empty() {
-        return Err(Error::invalid_argument("no backup directory is named"));
-    }
-    Ok(())
-}
-
-/// The directory of shared files.
-pub(crate) fn shared_dir(options: &BackupEngineOptions) -> &'static str {
-    match options.share_files_with_checksum {
-        true => names::SHARED_CHECKSUM,
-        false => names::SHARED,
-    }
-}
+use crate::{BackupEngine, BackupId, CreateBackupOptions, MAX_APP_METADATA, ShareFilesNaming};
 
 impl BackupEngine {
     /// Creates a backup of the current state of `db`, consistent over all column families, and returns its

@@ -7,7 +7,7 @@ use esker::{Db, Options, OptionsFile, ReadOptions, WriteBatch};
 use vfs::{FileSystem, MemFs};
 
 use super::{MOST_STEPS, put_file};
-use crate::seeds;
+use crate::vectors;
 
 /// A write batch: it decodes completely or not at all, and a batch made from it is the same.
 pub fn write_batch(data: &[u8]) {
@@ -45,7 +45,7 @@ pub fn database(data: &[u8]) {
         return;
     };
     static WHOLE: OnceLock<Vec<(String, Vec<u8>)>> = OnceLock::new();
-    let whole = WHOLE.get_or_init(seeds::minimal_database);
+    let whole = WHOLE.get_or_init(vectors::minimal_database);
     let fs = MemFs::new();
     let dir = Path::new("/db");
     fs.create_dir_all(dir).expect("a directory in memory");

@@ -154,3 +154,32 @@ pub fn decompress(data: &[u8]) {
 
 /// The largest expansion of one byte in any of the formats: a block of repeated bytes under ZSTD.
 const MOST_EXPANSION: usize = 256 << 10;
+
+/// A target's name and body.
+pub type Target = (&'static str, fn(&[u8]));
+
+/// Every target, each with a binary of its name.
+pub const TARGETS: &[Target] = &[
+    ("coding", coding),
+    ("decompress", decompress),
+    ("footer", footer),
+    ("properties", properties),
+    ("index_block", index_block),
+    ("data_block", data_block),
+    ("filter", filter),
+    ("table", table),
+    ("log", log),
+    ("version_edit", version_edit),
+    ("manifest", manifest),
+    ("blob_file", blob_file),
+    ("write_batch", write_batch),
+    ("trace", trace),
+    ("options_file", options_file),
+    ("backup_meta", backup_meta),
+    ("mvcc_key", mvcc_key),
+    ("mvcc_value", mvcc_value),
+    ("mvcc_record", mvcc_record),
+    ("mvcc_ranges", mvcc_ranges),
+    ("database", database),
+    ("directory", directory),
+];

@@ -9,64 +9,15 @@
 #![forbid(unsafe_code)]
 
 pub mod engine;
+mod flag_set;
 pub mod rocksdb;
 pub mod suggest;
 mod test_directory;
 pub mod value;
 
+use flag_set::same;
+pub use flag_set::{Flag, FlagSet, Rest};
 pub use test_directory::test_directory;
-use value::FlagValue;
-
-/// One flag of the flags `F`: its help and how it is set.
-pub struct Flag<F> {
-    /// The name without dashes.
-    pub name: &'static str,
-    /// The type of its value.
-    pub type_name: &'static str,
-    /// True if it can be used without a value.
-    pub is_bool: bool,
-    /// The value if the flag is not given.
-    pub default: fn() -> String,
-    /// The help text of the flag.
-    pub help: &'static str,
-    /// Sets the flag from the text after `=`; `None` if the text does not fit the type.
-    pub set: fn(&mut F, &str) -> Option<()>,
-    /// The value as text.
-    pub get: fn(&F) -> String,
-}
-
-/// The part of a command line that is not flags of the tool.
-#[derive(Clone, Debug, Default)]
-pub struct Rest {
-    /// Names and values of all flags of the command line, in its order.
-    pub given: Vec<(String, String)>,
-    /// Options of the engine, in the order of the command line.
-    pub engine: Vec<(String, String)>,
-    /// The flags and words that have no effect, and the reasons.
-    pub ignored: Vec<String>,
-    /// The flags that need a missing feature.
-    refused: Vec<String>,
-}
-
-/// The flags of one tool; [`flags!`] makes them.
-pub trait FlagSet: Default + 'static {
-    /// Every flag, in the order of the help.
-    const FLAGS: &'static [Flag<Self>];
-    /// RocksDB's flags that have no function here: see [`rocksdb`].
-    const ROCKSDB_ONLY: &'static str;
-    /// The rest of the command line.
-    fn rest(&mut self) -> &mut Rest;
-
-    /// The flags and values that `--name=value` is short for. Flags of the command line take precedence over
-    /// them, wherever they are.
-    ///
-    /// # Errors
-    ///
-    /// The reason if there is no such preset.
-    fn preset(_name: &str, _value: &str) -> Result<Vec<(&'static str, &'static str)>, String> {
-        Ok(Vec::new())
-    }
-}
 
 /// Declares the flags of a tool: a struct with a field for each, and its [`FlagSet`].
 ///
@@ -275,13 +226,6 @@ fn apply<F: FlagSet>(flags: &mut F, name: &str, value: &str) -> Result<(), Strin
         None => rest.engine.push((name.to_owned(), value.to_owned())),
     }
     Ok(())
-}
-
-/// True if two texts mean the same value.
-fn same(a: &str, b: &str) -> bool {
-    let bools = || Some(bool::parse(a)? == bool::parse(b)?);
-    let numbers = || Some(f64::parse(a)? == f64::parse(b)?);
-    a == b || numbers().or_else(bools) == Some(true)
 }
 
 fn unknown<F: FlagSet>(name: &str) -> String {

@@ -5,7 +5,8 @@
 
 use esker::Options;
 
-use crate::{FlagSet, engine, same};
+use crate::engine;
+use crate::flag_set::{FlagSet, same};
 
 /// A flag of RocksDB's that has no function here.
 #[derive(Clone, Copy, Debug)]

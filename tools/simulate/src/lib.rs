@@ -11,9 +11,11 @@
 pub mod explore;
 pub mod generate;
 pub mod history;
+mod log;
 pub mod model;
 pub mod run;
 pub mod shrink;
+mod trouble;
 mod worker;
 
 pub use explore::explore;

@@ -1,8 +1,7 @@
 //! Runs a history in a world of its own.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
-use std::hash::{DefaultHasher, Hasher};
+use std::hash::Hasher;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,12 +12,14 @@ use base::env::{Clock, Rng};
 use base::filename::{self, FileKind};
 use base::merge::StringAppend;
 use dbtest::crash::dump;
-use esker::{Db, Error, Event, EventListener, NullLogger, Options, StallCondition};
+use esker::{Db, Event, EventListener, NullLogger, Options, StallCondition};
 use simulated::{Settings, Strategy, Turn};
-use vfs::{Action, FaultFs, FileSystem, MemFs, Op, Rule, RuleId};
+use vfs::{Action, FaultFs, FileSystem, MemFs, Op, Rule};
 
 use crate::history::{End, Fault, History, Life};
+use crate::log::Log;
 use crate::model::{Loss, Model};
+use crate::trouble::Trouble;
 use crate::worker::{Shared, Worker, observe};
 
 /// The directory of the database.
@@ -62,24 +63,6 @@ impl Report {
     }
 }
 
-/// All events, in order: hashed, and as text if asked for.
-#[derive(Clone, Default)]
-pub(crate) struct Log(Arc<Mutex<(DefaultHasher, String)>>, bool);
-
-impl Log {
-    pub fn line(&self, line: impl FnOnce() -> String) {
-        let line = line();
-        let name = simulated::name().unwrap_or_default();
-        let mut log = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        log.0.write(name.as_bytes());
-        log.0.write(line.as_bytes());
-        if self.1 {
-            let at = simulated::now().unwrap_or_default().as_micros();
-            let _ = writeln!(log.1, "{at:9} {name:10} {line}");
-        }
-    }
-}
-
 /// The world's clock.
 #[derive(Debug)]
 struct SimulatedClock;
@@ -98,40 +81,6 @@ impl Clock for SimulatedClock {
 
     fn unix_micros(&self) -> u64 {
         EPOCH * 1_000_000 + self.now().as_micros() as u64
-    }
-}
-
-/// The reasons why an operation may fail in this life.
-pub(crate) struct Trouble {
-    fs: FaultFs,
-    rules: Mutex<Vec<(RuleId, Fault)>>,
-    mem: MemFs,
-    full: AtomicBool,
-}
-
-impl Trouble {
-    /// Sets the free space of the disk to `bytes`.
-    pub fn limit(&self, bytes: u64) {
-        self.full.store(true, Ordering::Relaxed);
-        self.mem.set_budget(self.mem.used().saturating_add(bytes));
-    }
-
-    fn fired(&self) -> Vec<Fault> {
-        let rules = self.rules.lock().unwrap_or_else(PoisonError::into_inner);
-        rules
-            .iter()
-            .filter(|(id, _)| self.fs.fired(*id) > 0)
-            .map(|(_, fault)| fault.clone())
-            .collect()
-    }
-
-    /// True if the faults of the disk explain the error.
-    pub fn explains(&self, error: &Error) -> bool {
-        let full = self.full.load(Ordering::Relaxed);
-        if error.kind() == ErrorKind::NoSpace {
-            return full || self.fired().iter().any(|fault| fault.what == "partial");
-        }
-        full || self.fs.is_crashed() || !self.fired().is_empty()
     }
 }
 

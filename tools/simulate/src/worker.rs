@@ -12,8 +12,9 @@ use esker::{
 };
 
 use crate::history::{Change, ChangeKind, Step, What};
+use crate::log::Log;
 use crate::model::{Effect, Effects, Model, Row, UNLOGGED, Versions, Walk};
-use crate::run::{Log, Trouble};
+use crate::trouble::Trouble;
 
 /// The state that the threads of a history share.
 pub(crate) struct Shared {
