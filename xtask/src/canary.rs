@@ -8,6 +8,7 @@ mod logs;
 mod options;
 mod panics;
 mod plant;
+mod planted;
 mod reads_and_files;
 mod resume;
 mod rows;
@@ -16,6 +17,7 @@ mod ttl;
 mod versions;
 
 pub use plant::{run, stale};
+pub use planted::{Canary, Catcher};
 
 use Catcher::{CrashTest, PowerLoss, Simulation, Stress, Tests};
 
@@ -49,6 +51,7 @@ pub enum Catcher {
 }
 
 /// A second with everything: several families, small files, snapshots, range deletions, reopens.
+/// A second of everything: several families, small files, snapshots, range deletions, reopenings.
 const EVERYTHING: &[&str] = &[
     "--threads=2",
     "--ops_per_thread=20000",
@@ -305,7 +308,7 @@ const CANARIES: &[Canary] = &[
     },
     Canary {
         name: "compactions drop deletions that still hide something below",
-        file: "crates/compact/src/cursor/rules.rs",
+        file: "crates/compact/src/cursor/show.rs",
         right: "!self.beyond.may_contain(&self.key[..self.key.len() - TRAILER_LEN])",
         wrong: "self.beyond.may_contain(&self.key[..self.key.len() - TRAILER_LEN]) || self.key.len() >= TRAILER_LEN",
         caught_by: Tests(&["-p", "esker-compact"]),
@@ -340,7 +343,7 @@ const CANARIES: &[Canary] = &[
     },
     Canary {
         name: "tables of L0 that meet in a key are moved side by side",
-        file: "crates/compact/src/picker.rs",
+        file: "crates/compact/src/picker/inputs.rs",
         right: "order::boundaries(order.user(), &pair[0].largest, &pair[1].smallest) == Ordering::Less",
         wrong: "order.compare(&pair[0].largest, &pair[1].smallest) == Ordering::Less",
         caught_by: Tests(&["-p", "esker-compact"]),
@@ -557,14 +560,14 @@ const CANARIES: &[Canary] = &[
     },
     Canary {
         name: "sequence numbers become 0 above older data",
-        file: "crates/compact/src/cursor.rs",
+        file: "crates/compact/src/cursor/state.rs",
         right: "zero_below: if rules.bottommost {",
         wrong: "zero_below: if rules.bottommost || stripes.latest() > 0 {",
         caught_by: Stress(5, EVERYTHING),
     },
     Canary {
         name: "sequence numbers become 0 that snapshots tell apart",
-        file: "crates/compact/src/cursor.rs",
+        file: "crates/compact/src/cursor/state.rs",
         right: "(stripes.earliest() + 1).min(",
         wrong: "(stripes.earliest().max(stripes.latest()) + 1).min(",
         caught_by: Stress(5, EVERYTHING),

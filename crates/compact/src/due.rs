@@ -5,7 +5,7 @@ use base::SeqNo;
 use manifest::{FileMetadata, Version};
 
 use crate::options::LeveledOptions;
-use crate::styles::Style;
+use crate::styles::{Style, newest_data};
 
 /// True if `time` (Unix seconds, 0 if unknown) is more than `seconds` before `now`.
 pub(crate) fn is_past(now: u64, time: u64, seconds: u64) -> bool {
@@ -25,11 +25,6 @@ pub(crate) fn is_past_period(file: &FileMetadata, options: &LeveledOptions, now:
 /// file when the file was written.
 pub(crate) fn is_past_ttl(file: &FileMetadata, options: &LeveledOptions, now: u64) -> bool {
     options.ttl > 0 && is_past(now, newest_data(file), options.ttl)
-}
-
-/// The time of the newest data of `file` in Unix seconds, as FIFO compaction sees it; 0 if unknown.
-pub(crate) fn newest_data(file: &FileMetadata) -> u64 {
-    file.file_creation_time.max(file.oldest_ancestor_time)
 }
 
 /// True if a picker may find a compaction although no level is too large. `oldest_snapshot`: as in

@@ -3,7 +3,6 @@
 use manifest::Version;
 
 use crate::blob_gc::BlobGarbageCollection;
-use crate::picker::universal::num_sorted_runs;
 use crate::styles::Style;
 
 /// The file of a level that is compacted first.
@@ -179,6 +178,12 @@ pub(crate) fn multiply(bytes: u64, factor: f64) -> u64 {
         return bytes;
     }
     (bytes as f64 * factor) as u64
+}
+
+/// The number of sorted runs of `version`: files of L0, and levels with files.
+pub fn num_sorted_runs(version: &Version) -> usize {
+    let levels = 1..version.num_levels();
+    version.files(0).len() + levels.filter(|&level| !version.files(level).is_empty()).count()
 }
 
 #[cfg(test)]

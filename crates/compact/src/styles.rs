@@ -4,8 +4,6 @@
 use base::Temperature;
 use manifest::FileMetadata;
 
-use crate::due::newest_data;
-
 /// The compaction style of a family, with its options.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Style {
@@ -131,4 +129,9 @@ impl CompactionOptionsFifo {
             limit => (limit, true),
         }
     }
+}
+
+/// The time of the newest data of `file` in Unix seconds, as FIFO compaction sees it; 0 if unknown.
+pub(crate) fn newest_data(file: &FileMetadata) -> u64 {
+    file.file_creation_time.max(file.oldest_ancestor_time)
 }

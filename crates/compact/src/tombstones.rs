@@ -12,8 +12,8 @@ use base::{Error, Result, SeqNo, UserComparator};
 use rangedel::{FragmentedTombstones, RangeTombstone, TombstoneCursor};
 
 use crate::beyond::BeyondOutput;
-use crate::cursor::TombstoneRules;
 use crate::order;
+use crate::stripes::Stripes;
 
 /// The range tombstones of all inputs of one compaction, fragmented together. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -203,4 +203,11 @@ pub(crate) fn partition(len: usize, mut before: impl FnMut(usize) -> bool) -> us
         }
     }
     low
+}
+
+/// The rules that [`CompactionTombstones::output`] takes from a cursor.
+pub(crate) struct TombstoneRules<'a> {
+    pub(crate) full_history_ts_low: Option<&'a [u8]>,
+    pub(crate) stripes: &'a mut Stripes,
+    pub(crate) dropped: &'a mut u64,
 }

@@ -7,11 +7,11 @@ use esker::{UnchangedKey, UnchangedRange, WriteBatch, WriteBatchWithIndex};
 
 use crate::key_range::KeyRange;
 use crate::lock::tracker::LockTracker;
-use crate::ranges::TrackedRange;
 use crate::read_set::ReadSet;
 use crate::state::TransactionState;
+use crate::tracked_range::TrackedRange;
+use crate::tracking::Tracking;
 use crate::transaction::{Control, Transaction};
-use crate::writes::Tracking;
 
 impl Transaction {
     /// Makes its writes visible, all of them at once, and ends it.

@@ -37,7 +37,10 @@ mod ranges;
 mod read_set;
 mod reads;
 mod save_points;
+mod shared;
 mod state;
+mod tracked_range;
+mod tracking;
 mod transaction;
 mod transaction_db;
 mod writes;
@@ -46,13 +49,13 @@ pub use iterator::TransactionIterator;
 pub use key_range::KeyRange;
 pub use lock::TransactionId;
 pub use lock::deadlock::{DeadlockInfo, DeadlockPath};
+pub use lock::held_ranges::RangeLockInfo;
 pub use lock::manager::KeyLockInfo;
-pub use lock::range::RangeLockInfo;
 pub use optimistic::OptimisticTransactionDB;
 pub use options::{
     IsolationLevel, OptimisticTransactionOptions, TransactionDBOptions, TransactionOptions, TxnDBWritePolicy,
 };
 pub use state::TransactionState;
+pub use tracking::Tracking;
 pub use transaction::{Transaction, TransactionNotifier};
 pub use transaction_db::TransactionDB;
-pub use writes::Tracking;

@@ -6,8 +6,8 @@ use crate::commit::{expired, not_in_state};
 use crate::key_range::KeyRange;
 use crate::read_set::ReadSet;
 use crate::state::TransactionState;
+use crate::tracking::Tracking;
 use crate::transaction::{Control, Locking, Transaction};
-use crate::writes::Tracking;
 
 /// The size of the longest name in bytes.
 const LONGEST_NAME: usize = 512;

@@ -4,34 +4,11 @@ use base::{Error, ErrorKind, Result, SeqNo, UserComparator};
 use esker::{ColumnFamily, UnchangedRange};
 
 use crate::key_range::{KeyRange, compare_begins};
-use crate::lock::range::{RangeLockId, WantedRange};
+use crate::lock::held_ranges::RangeLockId;
+use crate::lock::range::WantedRange;
+use crate::tracked_range::TrackedRange;
+use crate::tracking::Tracking;
 use crate::transaction::{Control, Transaction};
-use crate::writes::Tracking;
-
-/// A range that a transaction has locked, or that its commit validates.
-#[derive(Clone, Debug)]
-pub(crate) struct TrackedRange {
-    pub family: u32,
-    pub range: KeyRange,
-    /// No other transaction has written a key of the range since this sequence number.
-    pub seqno: SeqNo,
-    /// True if the lock is exclusive.
-    pub exclusive: bool,
-    /// The number of its lock, if the transaction takes locks.
-    pub lock: RangeLockId,
-}
-
-impl TrackedRange {
-    /// The range, for validation.
-    pub fn unchanged(&self) -> UnchangedRange<'_> {
-        UnchangedRange {
-            family: self.family,
-            begin: self.range.begin.as_deref(),
-            end: self.range.end(),
-            since: self.seqno,
-        }
-    }
-}
 
 impl Transaction {
     /// Locks the keys of `family` from `begin` to `end`, exclusive; `None`: no bound. The lock covers keys
@@ -196,19 +173,6 @@ impl Transaction {
     fn release_range(&self, family: u32, lock: Option<RangeLockId>) {
         if let (Control::Locks(locking), Some(lock)) = (&self.control, lock) {
             locking.shared.locks.unlock_ranges(family, &[lock]);
-        }
-    }
-
-    /// Releases the ranges that were first tracked since there were `kept`.
-    pub(crate) fn release_ranges_from(&mut self, kept: usize) {
-        let mut gone = self.ranges.split_off(kept.min(self.ranges.len()));
-        let Control::Locks(locking) = &self.control else {
-            return;
-        };
-        gone.sort_by_key(|tracked| tracked.family);
-        for of_family in gone.chunk_by(|a, b| a.family == b.family) {
-            let locks: Vec<RangeLockId> = of_family.iter().map(|tracked| tracked.lock).collect();
-            locking.shared.locks.unlock_ranges(of_family[0].family, &locks);
         }
     }
 }

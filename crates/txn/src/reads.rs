@@ -5,8 +5,8 @@ use esker::{ColumnFamily, DbIterator, PinnedValue, ReadOptions, Snapshot};
 
 use crate::iterator::{Recorder, TransactionIterator};
 use crate::key_range::KeyRange;
+use crate::tracking::Tracking;
 use crate::transaction::Transaction;
-use crate::writes::Tracking;
 
 impl Transaction {
     /// The value of `key` in `family` as if the transaction were committed over the state that `options`

@@ -1,20 +1,9 @@
 //! Save points: states of a transaction to return to.
 
 use base::{Error, ErrorKind, Result};
-use esker::Snapshot;
 
 use crate::lock::tracker::LockTracker;
-use crate::transaction::{Control, Counts, SnapshotNeeded, Transaction};
-
-/// The state of a transaction at a save point, and the keys that it has locked since.
-pub(crate) struct SavePoint {
-    snapshot: Option<Snapshot>,
-    snapshot_needed: SnapshotNeeded,
-    counts: Counts,
-    pub new_locks: LockTracker,
-    /// The number of its ranges.
-    ranges: usize,
-}
+use crate::transaction::{Control, SavePoint, Transaction};
 
 impl Transaction {
     /// Records the current state of the transaction, to return to it. Save points nest.

@@ -5,18 +5,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use base::Result;
+use base::{Error, ErrorKind, Result, SeqNo};
 use esker::{ColumnFamily, Db, Snapshot, WriteBatch, WriteBatchWithIndex, WriteOptions};
 
 use crate::lock::TransactionId;
+use crate::lock::held_ranges::RangeLockId;
 use crate::lock::manager::LockRequest;
 use crate::lock::tracker::LockTracker;
 use crate::options::{IsolationLevel, OptimisticTransactionOptions, TransactionOptions, limit};
-use crate::ranges::TrackedRange;
 use crate::read_set::ReadSet;
-use crate::save_points::SavePoint;
+use crate::shared::TransactionDbShared;
 use crate::state::{SharedState, TransactionState};
-use crate::transaction_db::TransactionDbShared;
+use crate::tracked_range::TrackedRange;
 
 /// Notified of a snapshot that
 /// [`set_snapshot_on_next_operation`](Transaction::set_snapshot_on_next_operation) asked for.
@@ -57,6 +57,16 @@ pub(crate) struct Counts {
 
 /// A snapshot to be taken with the next operation, and the notifier to call.
 pub(crate) type SnapshotNeeded = Option<Option<Arc<dyn TransactionNotifier>>>;
+
+/// The state of a transaction at a save point, and the keys that it has locked since.
+pub(crate) struct SavePoint {
+    pub snapshot: Option<Snapshot>,
+    pub snapshot_needed: SnapshotNeeded,
+    pub counts: Counts,
+    pub new_locks: LockTracker,
+    /// The number of its ranges.
+    pub ranges: usize,
+}
 
 /// Writes that take effect together or not at all, and reads that see them. Made by
 /// [`TransactionDB`](crate::TransactionDB) or [`OptimisticTransactionDB`](crate::OptimisticTransactionDB).
@@ -323,6 +333,66 @@ impl Transaction {
             Control::Validation { boundary } => *boundary = None,
         }
         self.tracked.clear();
+    }
+
+    /// Releases the ranges that were first tracked since there were `kept`.
+    pub(crate) fn release_ranges_from(&mut self, kept: usize) {
+        let mut gone = self.ranges.split_off(kept.min(self.ranges.len()));
+        let Control::Locks(locking) = &self.control else {
+            return;
+        };
+        gone.sort_by_key(|tracked| tracked.family);
+        for of_family in gone.chunk_by(|a, b| a.family == b.family) {
+            let locks: Vec<RangeLockId> = of_family.iter().map(|tracked| tracked.lock).collect();
+            locking.shared.locks.unlock_ranges(of_family[0].family, &locks);
+        }
+    }
+
+    /// `Aborted` if the batch has no room for a row of `bytes` bytes.
+    pub(crate) fn check_batch_size(&self, bytes: usize) -> Result<()> {
+        if self.max_write_batch_size == 0
+            || self.batch.write_batch().data_size() + bytes + 3 <= self.max_write_batch_size
+        {
+            return Ok(());
+        }
+        Err(Error::new(ErrorKind::Aborted, "Memory limit reached"))
+    }
+
+    /// `InvalidArgument` for a family of another database, `NotSupported` for one with timestamps.
+    pub(crate) fn check_family(&self, family: &ColumnFamily) -> Result<()> {
+        self.db.check_column_family(family)?;
+        if family.comparator().timestamp_size() == 0 {
+            return Ok(());
+        }
+        Err(Error::not_supported(format!(
+            "transactions in column family {}, which has timestamps",
+            family.name()
+        )))
+    }
+
+    /// The sequence number by which an optimistic transaction validates the next key.
+    pub(crate) fn note_optimistic(&mut self, validate: bool) -> Option<SeqNo> {
+        if !validate {
+            return None;
+        }
+        self.take_snapshot_if_needed();
+        let snapshot = self.snapshot.clone();
+        let Control::Validation { boundary } = &mut self.control else {
+            return None;
+        };
+        let Some(snapshot) = snapshot else {
+            let held = boundary.get_or_insert_with(|| self.db.snapshot());
+            // Read after the snapshot was taken, so that it is not older.
+            return Some(self.db.latest_sequence_number().max(held.sequence_number()));
+        };
+        let seqno = snapshot.sequence_number();
+        if boundary
+            .as_ref()
+            .is_none_or(|held| held.sequence_number() > seqno)
+        {
+            *boundary = Some(snapshot);
+        }
+        Some(seqno)
     }
 }
 

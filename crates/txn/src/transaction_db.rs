@@ -1,6 +1,5 @@
 //! A database whose transactions lock the keys that they write.
 
-use std::collections::HashMap;
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
@@ -10,28 +9,13 @@ use base::{Error, Result};
 use esker::{ColumnFamily, ColumnFamilyOptions, Db, Options, WriteBatch, WriteBatchWithIndex, WriteOptions};
 
 use crate::lock::deadlock::DeadlockPath;
+use crate::lock::held_ranges::RangeLockInfo;
 use crate::lock::manager::{KeyLockInfo, LockManager};
-use crate::lock::range::RangeLockInfo;
 use crate::options::{TransactionDBOptions, TransactionOptions, TxnDBWritePolicy};
+use crate::shared::{Named, TransactionDbShared};
 use crate::state::TransactionState;
+use crate::tracking::Tracking;
 use crate::transaction::Transaction;
-use crate::writes::Tracking;
-
-/// State that a database and its transactions share.
-pub(crate) struct TransactionDbShared {
-    pub db: Db,
-    pub options: TransactionDBOptions,
-    pub locks: LockManager,
-    names: Mutex<HashMap<Vec<u8>, Named>>,
-}
-
-/// The owner of a name.
-enum Named {
-    /// A live transaction.
-    Live,
-    /// A prepared transaction without a [`Transaction`], and its rows.
-    Prepared(Arc<WriteBatch>),
-}
 
 /// A database with [transactions](Transaction) that lock keys as they write them, and with two-phase commit:
 /// RocksDB's `TransactionDB` with the policy write-committed. Cheap to clone; all clones are the same
@@ -265,38 +249,6 @@ impl TransactionDB {
     /// Sets the number of deadlocks that are kept.
     pub fn set_deadlock_info_buffer_size(&self, max_num_deadlocks: u32) {
         self.shared.locks.set_max_deadlocks(max_num_deadlocks);
-    }
-}
-
-impl TransactionDbShared {
-    /// Adds locks for a family that was created in the underlying database.
-    pub fn know_family(&self, id: u32) {
-        if self.locks.has_family(id) {
-            return;
-        }
-        if self.db.column_family_by_id(id).is_some() {
-            self.locks.add_family(id);
-        }
-    }
-
-    /// Registers the name of a transaction. `InvalidArgument` if it is in use.
-    pub fn register(&self, name: &[u8]) -> Result<()> {
-        let mut names = self.names.lock();
-        if names.contains_key(name) {
-            return Err(Error::invalid_argument("Transaction name must be unique."));
-        }
-        names.insert(name.to_vec(), Named::Live);
-        Ok(())
-    }
-
-    /// Releases the name of a transaction that has ended.
-    pub fn unregister(&self, name: &[u8]) {
-        self.names.lock().remove(name);
-    }
-
-    /// Keeps a prepared transaction whose `Transaction` was dropped.
-    pub fn park(&self, name: &[u8], batch: Arc<WriteBatch>) {
-        self.names.lock().insert(name.to_vec(), Named::Prepared(batch));
     }
 }
 

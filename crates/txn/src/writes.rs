@@ -5,22 +5,8 @@ use base::{Error, ErrorKind, Result, SeqNo};
 use esker::{ColumnFamily, Operation, WriteBatch};
 
 use crate::lock::tracker::{Request, Untracked};
+use crate::tracking::Tracking;
 use crate::transaction::{Control, Transaction};
-
-/// The way in which a write ensures that no other transaction writes the key.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Tracking {
-    /// Locks the key, and checks whether it was written since the snapshot, if one is set. An optimistic
-    /// transaction does so at its commit.
-    #[default]
-    Validate,
-    /// Locks the key without a check: RocksDB's `PutUntracked` and the like. An optimistic transaction then
-    /// does nothing.
-    Untracked,
-    /// The key was locked, or read for update, before: `InvalidArgument` if it was not. RocksDB's
-    /// `assume_tracked`.
-    AssumeTracked,
-}
 
 /// A write of a transaction.
 #[derive(Clone, Copy)]
@@ -173,28 +159,6 @@ impl Transaction {
         Ok(())
     }
 
-    /// `Aborted` if the batch has no room for a row of `bytes` bytes.
-    pub(crate) fn check_batch_size(&self, bytes: usize) -> Result<()> {
-        if self.max_write_batch_size == 0
-            || self.batch.write_batch().data_size() + bytes + 3 <= self.max_write_batch_size
-        {
-            return Ok(());
-        }
-        Err(Error::new(ErrorKind::Aborted, "Memory limit reached"))
-    }
-
-    /// `InvalidArgument` for a family of another database, `NotSupported` for one with timestamps.
-    pub(crate) fn check_family(&self, family: &ColumnFamily) -> Result<()> {
-        self.db.check_column_family(family)?;
-        if family.comparator().timestamp_size() == 0 {
-            return Ok(());
-        }
-        Err(Error::not_supported(format!(
-            "transactions in column family {}, which has timestamps",
-            family.name()
-        )))
-    }
-
     /// Locks `key`, or has it validated. Returns the sequence number since which it was not written; `None`
     /// if the key is not to be tracked.
     pub(crate) fn try_lock(
@@ -213,31 +177,6 @@ impl Transaction {
                 .lock_key(family, key, exclusive, validate, tracking)
                 .map(Some),
         }
-    }
-
-    /// The sequence number by which an optimistic transaction validates the next key.
-    pub(crate) fn note_optimistic(&mut self, validate: bool) -> Option<SeqNo> {
-        if !validate {
-            return None;
-        }
-        self.take_snapshot_if_needed();
-        let snapshot = self.snapshot.clone();
-        let Control::Validation { boundary } = &mut self.control else {
-            return None;
-        };
-        let Some(snapshot) = snapshot else {
-            let held = boundary.get_or_insert_with(|| self.db.snapshot());
-            // Read after the snapshot was taken, so that it is not older.
-            return Some(self.db.latest_sequence_number().max(held.sequence_number()));
-        };
-        let seqno = snapshot.sequence_number();
-        if boundary
-            .as_ref()
-            .is_none_or(|held| held.sequence_number() > seqno)
-        {
-            *boundary = Some(snapshot);
-        }
-        Some(seqno)
     }
 
     fn lock_key(

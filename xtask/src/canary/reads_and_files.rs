@@ -50,7 +50,7 @@ pub const CANARIES: &[Canary] = &[
     },
     Canary {
         name: "files that nothing changes are compacted without end",
-        file: "crates/compact/src/picker/settled.rs",
+        file: "crates/compact/src/picker/repeated.rs",
         right: "        let settled = self.files.get(&file.number)?;",
         wrong: "        let settled = self.files.get(&file.number).filter(|_| context.now == 0)?;",
         caught_by: Tests(&[

@@ -102,7 +102,7 @@ pub(super) const CANARIES: &[Canary] = &[
     },
     Canary {
         name: "a compaction combines operands to more than a row may hold",
-        file: "crates/compact/src/cursor/merge.rs",
+        file: "crates/compact/src/cursor/operands.rs",
         right: "combined.filter(|combined| limit.allows(0, combined.len()))",
         wrong: "combined.filter(|_| limit.bytes() > 0)",
         caught_by: Tests(LOWERED),

@@ -34,7 +34,7 @@ pub(super) const CANARIES: &[Canary] = &[
     },
     Canary {
         name: "compactions make a key look older than a transaction that has read it",
-        file: "crates/txn/src/writes.rs",
+        file: "crates/txn/src/transaction.rs",
         right: "            let held = boundary.get_or_insert_with(|| self.db.snapshot());\n",
         wrong: "            let held = self.db.snapshot();\n",
         caught_by: Tests(&["-p", "esker-txn", "the_beginning_of_a_transaction"]),

@@ -1,12 +1,15 @@
-use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering as Atomically};
+use std::sync::{Arc, Mutex};
 
 use base::internal_key::{encode, pack_trailer};
-use base::{BlockwiseCursor, InternalComparator, Result};
+use base::merge::MergeOperator;
+use base::{BlockwiseCursor, ErrorKind, InternalComparator, Result, UserComparator};
 use testkit::VecCursor;
 use testkit::keys::{entries, print_entry};
 
 use super::*;
-use crate::filter::{Decision, Relocation, ValueType};
+use crate::beyond::BeyondOutput;
+use crate::filter::{BlobHook, CompactionFilter, Decision, Relocation, ValueType};
 
 fn over(text: &str, rules: CompactionRules) -> CompactionCursor<VecCursor> {
     over_entries(entries(text), rules)

@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 use base::internal_key::{self, TRAILER_LEN};
 use base::{BlockwiseCursor, Kind, SeqNo};
 
-use super::{CompactionCursor, NO_STRIPE, ValueAt};
+use super::state::{CompactionCursor, NO_STRIPE, ValueAt};
 use crate::order;
 
 /// A summary of the entries of a block that survives whole.

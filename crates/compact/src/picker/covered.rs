@@ -8,7 +8,8 @@ use base::SeqNo;
 use manifest::FileMetadata;
 use rangedel::FragmentedTombstones;
 
-use super::{Files, PickContext};
+use super::context::PickContext;
+use super::inputs::Files;
 use crate::order;
 use crate::plan::{CompactionReason, LevelFiles, Parts, Plan};
 

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use manifest::FileMetadata;
 
-use super::{PickContext, cheap_level0};
+use super::context::PickContext;
+use super::inputs::{cheap_level0, total_bytes};
 use crate::due::is_past_ttl;
 use crate::options::multiply;
 use crate::plan::{CompactionReason, LevelFiles, Parts, Plan};
@@ -43,7 +44,7 @@ impl Picker<'_> {
             return None;
         }
         let (limit, with_blobs) = self.options.limit();
-        let bytes = super::total_bytes(&dropped);
+        let bytes = total_bytes(&dropped);
         let left = match with_blobs {
             // Blobs are dropped with the tables that refer to them: each table counts with its share.
             true => {
@@ -51,7 +52,7 @@ impl Picker<'_> {
                 let all = fifo_bytes(context.version, true) as f64;
                 (all * tables.saturating_sub(bytes) as f64 / tables as f64) as u64
             }
-            false => super::total_bytes(context.version.files(0)).saturating_sub(bytes),
+            false => total_bytes(context.version.files(0)).saturating_sub(bytes),
         };
         (left <= limit).then(|| self.drop_files(0, dropped, CompactionReason::FIFOTtl))
     }

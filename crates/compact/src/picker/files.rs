@@ -5,7 +5,8 @@ use std::sync::Arc;
 use base::{Error, ErrorKind, Result};
 use manifest::FileMetadata;
 
-use super::{Files, PickContext, any_being_compacted, conflicts, grandparents, is_trivial_move};
+use super::context::PickContext;
+use super::inputs::{Files, any_being_compacted, conflicts, grandparents, is_trivial_move};
 use crate::levels::LevelTargets;
 use crate::plan::{CompactionReason, LevelFiles, Parts, Plan};
 

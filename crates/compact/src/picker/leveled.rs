@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use manifest::{BlobFileMetadata, FileMetadata, Version};
 
-use super::{
-    Files, PickContext, any_busy, cheap_level0, conflicts, grandparents, is_trivial_move, level_inputs,
-    setup_other_inputs,
+use super::context::PickContext;
+use super::inputs::{
+    Files, any_busy, cheap_level0, conflicts, grandparents, is_trivial_move, level_inputs, setup_other_inputs,
 };
 use crate::due::{is_past, is_past_period};
 use crate::options::CompactionPri;

@@ -6,11 +6,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use base::{Error, ErrorKind, Result};
 
-use super::universal::{Busy, pick_all};
-use super::{
-    Files, PickContext, any_being_compacted, conflicts, do_not_overlap, grandparents, is_trivial_move,
-    level_inputs, setup_other_inputs, total_bytes,
+use super::context::PickContext;
+use super::inputs::{
+    Files, any_being_compacted, conflicts, do_not_overlap, grandparents, is_trivial_move, level_inputs,
+    setup_other_inputs, total_bytes,
 };
+use super::universal::{Busy, pick_all};
 use crate::blob_gc::{BlobGarbageCollectionPolicy, BlobGarbageRequest};
 use crate::levels::LevelTargets;
 use crate::plan::{CompactionReason, Parts, Plan};

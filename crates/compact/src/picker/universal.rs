@@ -10,9 +10,10 @@ use std::sync::Arc;
 
 use manifest::{FileMetadata, Version};
 
-use super::{
-    Files, PickContext, any_being_compacted, any_busy, conflicts, do_not_overlap, grandparents,
-    setup_other_inputs, total_bytes,
+use super::context::PickContext;
+use super::inputs::{
+    Files, any_being_compacted, any_busy, conflicts, do_not_overlap, grandparents, setup_other_inputs,
+    total_bytes,
 };
 use crate::due::is_past_period;
 use crate::options::LeveledOptions;
@@ -34,12 +35,6 @@ pub fn pick_universal(context: &PickContext<'_>, options: &CompactionOptionsUniv
     };
     let plan = picker.pick()?;
     Some(picker.moved_if_possible(plan))
-}
-
-/// The number of sorted runs of `version`: files of L0, and levels with files.
-pub fn num_sorted_runs(version: &Version) -> usize {
-    let levels = 1..version.num_levels();
-    version.files(0).len() + levels.filter(|&level| !version.files(level).is_empty()).count()
 }
 
 /// The compaction of all files at once into the last level, as a manual compaction does it. `None` without

@@ -24,7 +24,7 @@ use esker::Clock;
 
 use super::TransactionId;
 use super::deadlock::{DeadlockInfo, DeadlockPath, WaitGraph};
-use super::range::Ranges;
+use super::held_ranges::{Conflict, HeldRange, Ranges};
 use super::stripe::{self, Attempt, LockInfo, Refusal, Stripe};
 use crate::state::SharedState;
 
@@ -257,6 +257,41 @@ impl LockManager {
             Attempt::Shared => Ok(()),
             Attempt::Refused(refusal) => Err(refusal),
         }
+    }
+
+    /// The range of another transaction that conflicts with a key. The caller holds the mutex of the key's
+    /// stripe.
+    #[cold]
+    pub(super) fn refused_by_range(
+        &self,
+        map: &LockMap,
+        request: &LockRequest,
+        key: &[u8],
+        exclusive: bool,
+    ) -> Option<Refusal> {
+        let mut conflict = Conflict::default();
+        for held in map.ranges.held.read().iter() {
+            if (held.info.exclusive || exclusive)
+                && held.info.id != request.id
+                && held.info.range.contains(&held.comparator, key)
+                && !self.is_given_up(held)
+            {
+                conflict.add([held.info.id].into_iter(), self.may_expire(held.expires), 0);
+            }
+        }
+        let Conflict { by, expires, .. } = conflict;
+        (!by.is_empty()).then_some(Refusal::Held { by, expires })
+    }
+
+    /// True if its holder has expired and is not being committed: it has then lost its locks.
+    pub(super) fn is_given_up(&self, held: &HeldRange) -> bool {
+        let is_over = held.expires.is_some_and(|expires| expires <= self.clock().now());
+        is_over && self.steal(held.info.id)
+    }
+
+    /// The time at which a lock expires, unless that is past.
+    pub(super) fn may_expire(&self, expires: Option<Duration>) -> Option<Duration> {
+        expires.filter(|&expires| expires > self.clock().now())
     }
 
     /// True unless the limit of the family's locks is reached.

@@ -2,6 +2,7 @@
 //! tracks.
 
 pub(crate) mod deadlock;
+pub(crate) mod held_ranges;
 pub(crate) mod manager;
 pub(crate) mod range;
 pub(crate) mod stripe;

@@ -10,50 +10,16 @@
 //! pays for that with the read of one number. A range lock costs a look at every locked key of the family; a
 //! key lock, while there are ranges, costs a look at each range.
 
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::time::Duration;
+use std::sync::atomic::Ordering;
 
-use base::sync::RwLock;
 use base::{Result, UserComparator};
 
 use super::TransactionId;
 use super::deadlock::DeadlockInfo;
+use super::held_ranges::{Conflict, HeldRange, RangeLockId, RangeLockInfo};
 use super::manager::{LockManager, LockMap, LockRequest, lock_limit};
-use super::stripe::{LockInfo, Refusal};
+use super::stripe::LockInfo;
 use crate::key_range::KeyRange;
-
-/// A held lock on a range: for [`TransactionDB::range_lock_status`](crate::TransactionDB::range_lock_status).
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RangeLockInfo {
-    /// The range.
-    pub range: KeyRange,
-    /// The transaction that holds it.
-    pub id: TransactionId,
-    /// True if the lock excludes other readers, too.
-    pub exclusive: bool,
-}
-
-/// The number of a lock on a range, unique in its family.
-pub(crate) type RangeLockId = u64;
-
-/// A lock on a range.
-struct HeldRange {
-    id: RangeLockId,
-    info: RangeLockInfo,
-    comparator: UserComparator,
-    /// The time, by the clock of the options, after which it no longer counts, unless its holder is being
-    /// committed.
-    expires: Option<Duration>,
-}
-
-/// The ranges of one family that are locked.
-#[derive(Default)]
-pub(super) struct Ranges {
-    held: RwLock<Vec<HeldRange>>,
-    /// The number of ranges. Raised with the mutexes of all stripes held.
-    len: AtomicUsize,
-    last_id: AtomicU64,
-}
 
 /// A request for a range.
 pub(crate) struct WantedRange<'a> {
@@ -61,36 +27,6 @@ pub(crate) struct WantedRange<'a> {
     pub comparator: &'a UserComparator,
     pub range: &'a KeyRange,
     pub exclusive: bool,
-}
-
-/// Other transactions that hold locks in the requested range.
-#[derive(Default)]
-struct Conflict {
-    by: Vec<TransactionId>,
-    /// The time at which the first of them may lose its lock.
-    expires: Option<Duration>,
-    /// The stripe whose condition signals the release of one of these locks.
-    stripe: Option<usize>,
-}
-
-impl Conflict {
-    fn add(&mut self, by: impl Iterator<Item = TransactionId>, expires: Option<Duration>, stripe: usize) {
-        for id in by {
-            if !self.by.contains(&id) {
-                self.by.push(id);
-            }
-        }
-        self.expires = [self.expires, expires].into_iter().flatten().min();
-        self.stripe = self.stripe.or(Some(stripe));
-    }
-}
-
-impl Ranges {
-    /// True if there are no ranges. Exact while the mutex of a stripe is held.
-    #[inline]
-    pub fn is_empty(&self) -> bool {
-        self.len.load(Ordering::Relaxed) == 0
-    }
 }
 
 impl LockManager {
@@ -199,41 +135,6 @@ impl LockManager {
         }
         conflict.add(&mut others, lock.expires.filter(|_| !is_over), stripe);
         true
-    }
-
-    /// The range of another transaction that conflicts with a key. The caller holds the mutex of the key's
-    /// stripe.
-    #[cold]
-    pub(super) fn refused_by_range(
-        &self,
-        map: &LockMap,
-        request: &LockRequest,
-        key: &[u8],
-        exclusive: bool,
-    ) -> Option<Refusal> {
-        let mut conflict = Conflict::default();
-        for held in map.ranges.held.read().iter() {
-            if (held.info.exclusive || exclusive)
-                && held.info.id != request.id
-                && held.info.range.contains(&held.comparator, key)
-                && !self.is_given_up(held)
-            {
-                conflict.add([held.info.id].into_iter(), self.may_expire(held.expires), 0);
-            }
-        }
-        let Conflict { by, expires, .. } = conflict;
-        (!by.is_empty()).then_some(Refusal::Held { by, expires })
-    }
-
-    /// True if its holder has expired and is not being committed: it has then lost its locks.
-    fn is_given_up(&self, held: &HeldRange) -> bool {
-        let is_over = held.expires.is_some_and(|expires| expires <= self.clock().now());
-        is_over && self.steal(held.info.id)
-    }
-
-    /// The time at which a lock expires, unless that is past.
-    fn may_expire(&self, expires: Option<Duration>) -> Option<Duration> {
-        expires.filter(|&expires| expires > self.clock().now())
     }
 
     /// Releases locks on ranges; `ids` are ascending.

@@ -5,7 +5,8 @@ use esker::ManualClock;
 
 use super::*;
 use crate::key_range::KeyRange;
-use crate::lock::range::{RangeLockId, WantedRange};
+use crate::lock::held_ranges::RangeLockId;
+use crate::lock::range::WantedRange;
 use crate::state::TransactionState;
 
 fn manager(max_num_locks: i64) -> (LockManager, Arc<ManualClock>) {
