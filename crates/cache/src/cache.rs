@@ -7,20 +7,16 @@ use std::sync::Arc;
 
 use crate::asked::AskedLately;
 use crate::clock::Clock;
+use crate::entry_info::{EntryInfo, RoleUsage};
 use crate::frame::Frame;
-use crate::lru::Lru;
+use crate::lru::{Lru, Stats};
 use crate::memory::BlockMemory;
 use crate::options::{
     CacheKey, CacheOptions, CacheType, EntryRole, Insertion, MetadataChargePolicy, Priority, Standing,
 };
-use crate::secondary::{
-    AdmissionPolicy, CompressedSecondaryCacheOptions, Demote, Secondary, SecondaryTally, SecondaryUsage,
-    TieredCacheOptions,
-};
+use crate::secondary_cache::{AdmissionPolicy, SecondaryCache, SecondaryTally, SecondaryUsage};
 use crate::shard::Shard;
 use crate::sync::{AtomicU64, Ordering};
-
-pub use crate::lru::Stats;
 
 /// A sharded cache of values of type `V`.
 ///
@@ -35,7 +31,7 @@ pub struct Cache<V> {
     metadata_charge: usize,
     name: &'static str,
     /// The secondary cache, which takes evicted entries.
-    secondary: Option<Arc<Secondary<V>>>,
+    secondary: Option<Arc<dyn SecondaryCache<V>>>,
     asked: AskedLately,
     last_id: AtomicU64,
     last_owner: AtomicU64,
@@ -101,65 +97,17 @@ enum Found<V> {
     Nothing,
 }
 
-/// An entry, as [`Cache::entries`] reports it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct EntryInfo {
-    /// The entry's key.
-    pub key: CacheKey,
-    /// The entry's part of the usage, in bytes.
-    pub charge: usize,
-    /// The priority the entry was inserted with.
-    pub priority: Priority,
-    /// The role the entry was inserted with.
-    pub role: EntryRole,
-    /// The number of guards and handles that pin the entry.
-    pub pins: u64,
-    /// True if the entry is not, or no longer, in the table: its last pin frees it.
-    pub erased: bool,
-}
-
-/// The entries of one role: their number and usage.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct RoleUsage {
-    /// The role.
-    pub role: EntryRole,
-    /// The number of entries, including erased ones that are still pinned.
-    pub entries: usize,
-    /// The sum of the entries' charges, in bytes.
-    pub usage: usize,
-}
-
 impl<V> Cache<V> {
     /// An empty cache of the kind that [`CacheOptions::cache_type`] names.
     pub fn new(options: CacheOptions) -> Arc<Cache<V>> {
         Cache::over(options, None)
     }
 
-    /// An empty cache over a secondary cache. The secondary cache takes evicted values, compressed, and
-    /// [`lookup_or_restore`](Self::lookup_or_restore) brings them back. Values are admitted to it by
-    /// [`AdmissionPolicy::Placeholder`].
-    pub fn with_secondary(options: CacheOptions, secondary: CompressedSecondaryCacheOptions) -> Arc<Cache<V>>
-    where
-        V: Demote,
-    {
-        let secondary = Secondary::new(secondary, AdmissionPolicy::default());
-        Cache::over(options, Some(secondary))
-    }
-
-    /// An empty cache that shares one budget with the secondary cache below it: RocksDB's `NewTieredCache`.
-    /// [`set_capacity`](Self::set_capacity) changes the budget.
-    pub fn tiered(options: CacheOptions, tiered: TieredCacheOptions) -> Arc<Cache<V>>
-    where
-        V: Demote,
-    {
-        let total = tiered.total_capacity;
-        let secondary = Secondary::tiered(tiered);
-        let capacity = total - secondary.capacity();
-        Cache::over(CacheOptions { capacity, ..options }, Some(secondary))
-    }
-
-    fn over(options: CacheOptions, secondary: Option<Secondary<V>>) -> Arc<Cache<V>> {
-        let secondary = secondary.map(Arc::new);
+    /// An empty cache over `secondary`.
+    pub(crate) fn over(
+        options: CacheOptions,
+        secondary: Option<Arc<dyn SecondaryCache<V>>>,
+    ) -> Arc<Cache<V>> {
         let shard_bits = options.shard_bits();
         let shards = 1usize << shard_bits;
         let per_shard = options.capacity.div_ceil(shards);
@@ -324,7 +272,10 @@ impl<V> Cache<V> {
             Found::Nothing => false,
         };
         let secondary = self.secondary.as_ref()?;
-        let (value, charge) = secondary.find(key, role, wanted_before, tally, restore)?;
+        let mut restore = Some(restore);
+        let (value, charge) = secondary.find(key, role, wanted_before, tally, &mut |bytes| {
+            restore.take().and_then(|restore| restore(bytes))
+        })?;
         let insertion =
             |value, charge, role, standing| self.insertion(key, value, charge, priority, role, standing);
         if wanted_before {
@@ -404,7 +355,7 @@ impl<V> Cache<V> {
     pub fn set_compressed_secondary_ratio(&self, ratio: f64) -> bool {
         self.secondary
             .as_ref()
-            .is_some_and(|secondary| secondary.set_budget(None, Some(ratio), |own| self.resize(own)))
+            .is_some_and(|secondary| secondary.set_budget(None, Some(ratio), &mut |own| self.resize(own)))
     }
 
     /// Inserts a value with the role [`Misc`](EntryRole::Misc); see [`insert_as`](Self::insert_as).
@@ -521,7 +472,7 @@ impl<V> Cache<V> {
         let shared = self
             .secondary
             .as_ref()
-            .is_some_and(|secondary| secondary.set_budget(Some(capacity), None, |own| self.resize(own)));
+            .is_some_and(|secondary| secondary.set_budget(Some(capacity), None, &mut |own| self.resize(own)));
         if !shared {
             self.resize(capacity);
         }

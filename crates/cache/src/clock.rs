@@ -28,8 +28,8 @@
 
 use std::ptr;
 
-use crate::cache::Stats;
 use crate::frame::{Slab, Zeroed};
+use crate::lru::Stats;
 use crate::options::{CacheKey, EntryRole, Insertion, Priority};
 use crate::sync::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Mutex, Ordering, yield_now};
 

@@ -5,12 +5,12 @@
 //! that thread also removes the entry from the table. A frame becomes empty by another such exchange; the
 //! thread that makes it discharges the entry and frees the frame.
 
-use crate::cache::EntryInfo;
 use crate::clock::{Clock, Count};
+use crate::entry_info::EntryInfo;
+use crate::evicted::Evicted;
 use crate::frame::{Frame, LAST_GENERATION, Slab, State};
 use crate::options::{CacheKey, Insertion, Standing};
-use crate::secondary::Secondary;
-use crate::shard::{Demoted, Evicted};
+use crate::secondary_cache::{Demoted, SecondaryCache};
 
 /// Rounds of the hand after which every untouched entry has been evicted: the countdown, and one.
 const ROUNDS: u64 = 5;
@@ -19,7 +19,7 @@ pub(crate) struct ClockShard<'a, V> {
     pub(crate) frames: &'a Slab<Frame<V>>,
     pub(crate) clock: &'a Clock,
     /// The secondary cache, which takes evicted entries.
-    pub(crate) secondary: Option<&'a Secondary<V>>,
+    pub(crate) secondary: Option<&'a dyn SecondaryCache<V>>,
 }
 
 /// Why an entry is removed.

@@ -78,6 +78,8 @@ mod asked;
 mod cache;
 mod clock;
 mod clock_shard;
+mod entry_info;
+mod evicted;
 mod frame;
 mod lru;
 mod lru_shard;
@@ -85,14 +87,17 @@ mod memory;
 mod options;
 mod prefetch;
 mod secondary;
+mod secondary_cache;
 mod shard;
 mod sync;
 
-pub use cache::{Cache, EntryInfo, Guard, Handle, RoleUsage, Slot, Stats};
+pub use cache::{Cache, Guard, Handle, Slot};
+pub use entry_info::{EntryInfo, RoleUsage};
+pub use lru::Stats;
 pub use memory::{BlockMemory, Buffer};
 pub use options::{CacheKey, CacheOptions, CacheType, EntryRole, MetadataChargePolicy, Priority};
 pub use prefetch::prefetch;
-pub use secondary::{
+pub use secondary_cache::{
     AdmissionPolicy, CompressedSecondaryCacheOptions, Demote, SecondaryTally, SecondaryUsage,
     TieredCacheOptions,
 };

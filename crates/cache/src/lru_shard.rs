@@ -2,12 +2,12 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::cache::EntryInfo;
+use crate::entry_info::EntryInfo;
+use crate::evicted::Evicted;
 use crate::frame::{Frame, LAST_GENERATION, Slab, State};
 use crate::lru::{Entry, Lru};
 use crate::options::{CacheKey, Insertion, Standing};
-use crate::secondary::Secondary;
-use crate::shard::{Demoted, Evicted};
+use crate::secondary_cache::{Demoted, SecondaryCache};
 use crate::sync::{Mutex, MutexGuard};
 
 /// The number of second chances that one insertion grants. When every entry is touched, the bits carry no
@@ -23,7 +23,7 @@ pub(crate) struct LruShard<'a, V> {
     /// The number of frames that this shard can name.
     pub(crate) max_frames: u64,
     /// The secondary cache, which takes evicted entries.
-    pub(crate) secondary: Option<&'a Secondary<V>>,
+    pub(crate) secondary: Option<&'a dyn SecondaryCache<V>>,
 }
 
 /// The description of an evicted entry in state `seen`.

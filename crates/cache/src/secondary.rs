@@ -20,206 +20,19 @@
 
 use std::borrow::Cow;
 use std::cell::Cell;
-use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use codec::{CompressionOptions, CompressionType, Compressor, Decompressor};
+use codec::{CompressionType, Compressor, Decompressor};
 
-use crate::cache::{Cache, RoleUsage, Stats};
+use crate::cache::Cache;
 use crate::memory::Buffer;
-use crate::options::{CacheKey, CacheOptions, CacheType, EntryRole, MetadataChargePolicy, Priority};
-use crate::shard::Demoted;
+use crate::options::{CacheKey, CacheOptions, CacheType, EntryRole, Priority};
+use crate::secondary_cache::{
+    AdmissionPolicy, CompressedSecondaryCacheOptions, Demote, Demoted, Restore, SecondaryCache,
+    SecondaryTally, SecondaryUsage, TieredCacheOptions,
+};
 use crate::sync::Mutex;
-
-/// A value that can go to a secondary cache.
-pub trait Demote: Sized {
-    /// The bytes the value can be rebuilt from; `None` for a value that is not worth keeping in the secondary
-    /// cache.
-    fn saved(&self) -> Option<Cow<'_, [u8]>>;
-
-    /// The value that stands in the primary cache for one that came back from the secondary cache once. It
-    /// has next to no memory of its own.
-    fn placeholder() -> Self;
-
-    /// True only of a [`placeholder`](Demote::placeholder).
-    fn is_placeholder(&self) -> bool;
-}
-
-/// When evicted entries are admitted to the secondary cache: RocksDB's `TieredAdmissionPolicy`. There is no
-/// `three_queue`, which is for a third tier.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum AdmissionPolicy {
-    /// At the second eviction: the first one leaves a placeholder. RocksDB's `placeholder`, and its `auto`.
-    /// Default.
-    #[default]
-    Placeholder,
-    /// At the first eviction, if the entry was hit since its insertion: `allow_cache_hits`.
-    AllowCacheHits,
-    /// At the first eviction: `allow_all`.
-    AllowAll,
-}
-
-impl AdmissionPolicy {
-    /// The policy of RocksDB's name: auto, placeholder, allow_cache_hits or allow_all.
-    pub fn of_name(name: &str) -> Option<AdmissionPolicy> {
-        match name {
-            "auto" | "placeholder" => Some(AdmissionPolicy::Placeholder),
-            "allow_cache_hits" => Some(AdmissionPolicy::AllowCacheHits),
-            "allow_all" => Some(AdmissionPolicy::AllowAll),
-            _ => None,
-        }
-    }
-}
-
-/// The options of a secondary cache. Names and defaults are those of RocksDB's
-/// `CompressedSecondaryCacheOptions`. There is no `enable_custom_split_merge` (chunks that fit jemalloc's
-/// sizes).
-#[derive(Clone, Debug, PartialEq)]
-pub struct CompressedSecondaryCacheOptions {
-    /// The capacity in compressed bytes; with 0, nothing is admitted. Default: 32 MiB.
-    pub capacity: usize,
-    /// As [`CacheOptions::num_shard_bits`]. Default: -1.
-    pub num_shard_bits: i32,
-    /// Whether an entry that does not fit besides pinned entries is discarded. Default: false.
-    pub strict_capacity_limit: bool,
-    /// As [`CacheOptions::high_pri_pool_ratio`]. Default: 0.5.
-    pub high_pri_pool_ratio: f64,
-    /// As [`CacheOptions::low_pri_pool_ratio`]. Default: 0.
-    pub low_pri_pool_ratio: f64,
-    /// As [`CacheOptions::metadata_charge_policy`]. Default: in full.
-    pub metadata_charge_policy: MetadataChargePolicy,
-    /// The compression of entries; an entry that compression does not shrink is kept uncompressed. Default:
-    /// LZ4.
-    pub compression_type: CompressionType,
-    /// The compression level and its parameters.
-    pub compression_opts: CompressionOptions,
-    /// Roles whose entries are kept uncompressed. Default: filters, which hardly shrink.
-    pub do_not_compress_roles: Vec<EntryRole>,
-}
-
-impl Default for CompressedSecondaryCacheOptions {
-    fn default() -> CompressedSecondaryCacheOptions {
-        let lru = CacheOptions::default();
-        CompressedSecondaryCacheOptions {
-            capacity: lru.capacity,
-            num_shard_bits: lru.num_shard_bits,
-            strict_capacity_limit: lru.strict_capacity_limit,
-            high_pri_pool_ratio: lru.high_pri_pool_ratio,
-            low_pri_pool_ratio: lru.low_pri_pool_ratio,
-            metadata_charge_policy: lru.metadata_charge_policy,
-            compression_type: CompressionType::Lz4,
-            compression_opts: CompressionOptions::default(),
-            do_not_compress_roles: vec![EntryRole::FilterBlock],
-        }
-    }
-}
-
-/// The options of a primary and a secondary cache that share one budget: RocksDB's `TieredCacheOptions`.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct TieredCacheOptions {
-    /// The budget of both caches together, in bytes. The capacities in the options of either are ignored.
-    pub total_capacity: usize,
-    /// The secondary cache's part of the budget, 0 to 1. Default: 0.
-    pub compressed_secondary_ratio: f64,
-    /// When evicted entries are admitted to the secondary cache.
-    pub adm_policy: AdmissionPolicy,
-    /// The options of the secondary cache.
-    pub comp_cache_opts: CompressedSecondaryCacheOptions,
-}
-
-/// The number of values that came back from secondary caches for one user, as RocksDB's tickers count them.
-#[derive(Default)]
-pub struct SecondaryTally {
-    tell: Option<Box<dyn Fn(Option<EntryRole>) + Send + Sync>>,
-    hits: AtomicU64,
-    filter_hits: AtomicU64,
-    index_hits: AtomicU64,
-    data_hits: AtomicU64,
-    dummy_hits: AtomicU64,
-}
-
-impl fmt::Debug for SecondaryTally {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "SecondaryTally({} hits, {} dummy hits)",
-            self.hits(),
-            self.dummy_hits()
-        )
-    }
-}
-
-impl SecondaryTally {
-    /// A tally that also calls `tell` for each lookup: with the role of the value that came back, or `None`
-    /// for a lookup that found a placeholder. The call holds no lock except those of the caller of the
-    /// lookup.
-    pub fn telling(tell: impl Fn(Option<EntryRole>) + Send + Sync + 'static) -> SecondaryTally {
-        SecondaryTally {
-            tell: Some(Box::new(tell)),
-            ..SecondaryTally::default()
-        }
-    }
-
-    /// Values that came back: `secondary.cache.hits`, and `compressed.secondary.cache.hits`.
-    pub fn hits(&self) -> u64 {
-        self.hits.load(Ordering::Relaxed)
-    }
-
-    /// The filters and partitions of filters among the hits: `secondary.cache.filter.hits`.
-    pub fn filter_hits(&self) -> u64 {
-        self.filter_hits.load(Ordering::Relaxed)
-    }
-
-    /// The indexes among the hits: `secondary.cache.index.hits`.
-    pub fn index_hits(&self) -> u64 {
-        self.index_hits.load(Ordering::Relaxed)
-    }
-
-    /// The data blocks among the hits: `secondary.cache.data.hits`.
-    pub fn data_hits(&self) -> u64 {
-        self.data_hits.load(Ordering::Relaxed)
-    }
-
-    /// Lookups that found a placeholder: `compressed.secondary.cache.dummy.hits`.
-    pub fn dummy_hits(&self) -> u64 {
-        self.dummy_hits.load(Ordering::Relaxed)
-    }
-
-    fn count_dummy(&self) {
-        self.dummy_hits.fetch_add(1, Ordering::Relaxed);
-        if let Some(tell) = &self.tell {
-            tell(None);
-        }
-    }
-
-    fn count(&self, role: EntryRole) {
-        if let Some(tell) = &self.tell {
-            tell(Some(role));
-        }
-        self.hits.fetch_add(1, Ordering::Relaxed);
-        let of_role = match role {
-            EntryRole::FilterBlock => &self.filter_hits,
-            EntryRole::IndexBlock => &self.index_hits,
-            EntryRole::DataBlock => &self.data_hits,
-            _ => return,
-        };
-        of_role.fetch_add(1, Ordering::Relaxed);
-    }
-}
-
-/// The contents of a secondary cache.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct SecondaryUsage {
-    /// The capacity, in bytes.
-    pub capacity: usize,
-    /// The usage in bytes, compressed.
-    pub usage: usize,
-    /// The entries by role; placeholders count under the role of their value.
-    pub roles: Vec<RoleUsage>,
-    /// Lookups, insertions, insertions of placeholders, and evictions.
-    pub stats: Stats,
-}
 
 /// An entry of the secondary cache.
 enum Saved {
@@ -325,27 +138,6 @@ impl Tier {
 }
 
 impl<V> Secondary<V> {
-    /// Takes a value that the primary cache evicted, if the policy admits it.
-    pub(crate) fn take(&self, value: &V, demoted: &Demoted) {
-        if self.capacity() == 0 || (self.is_placeholder)(value) {
-            return;
-        }
-        let Some(bytes) = (self.saved)(value) else { return };
-        let policy = *self.policy.lock();
-        let at_once = match policy {
-            AdmissionPolicy::Placeholder => false,
-            AdmissionPolicy::AllowCacheHits => demoted.hit,
-            AdmissionPolicy::AllowAll => true,
-        };
-        if !at_once && self.entries.lookup(demoted.key).is_none() {
-            self.put(demoted.key, demoted.role, Saved::Placeholder);
-            return;
-        }
-        if let Some(saved) = self.save(&bytes, demoted.role) {
-            self.put(demoted.key, demoted.role, saved);
-        }
-    }
-
     fn put(&self, key: CacheKey, role: EntryRole, saved: Saved) {
         let charge = match &saved {
             Saved::Placeholder => 0,
@@ -404,17 +196,37 @@ impl<V> Secondary<V> {
         put_back(out);
         kept
     }
+}
 
-    /// The result of `restore` for the bytes of `key`, if they are in this cache. With `takes`, a placeholder
-    /// replaces the bytes.
-    pub(crate) fn find<T>(
+impl<V> SecondaryCache<V> for Secondary<V> {
+    fn take(&self, value: &V, demoted: &Demoted) {
+        if self.capacity() == 0 || (self.is_placeholder)(value) {
+            return;
+        }
+        let Some(bytes) = (self.saved)(value) else { return };
+        let policy = *self.policy.lock();
+        let at_once = match policy {
+            AdmissionPolicy::Placeholder => false,
+            AdmissionPolicy::AllowCacheHits => demoted.hit,
+            AdmissionPolicy::AllowAll => true,
+        };
+        if !at_once && self.entries.lookup(demoted.key).is_none() {
+            self.put(demoted.key, demoted.role, Saved::Placeholder);
+            return;
+        }
+        if let Some(saved) = self.save(&bytes, demoted.role) {
+            self.put(demoted.key, demoted.role, saved);
+        }
+    }
+
+    fn find(
         &self,
         key: CacheKey,
         role: EntryRole,
         takes: bool,
         tally: &SecondaryTally,
-        restore: impl FnOnce(&[u8]) -> Option<T>,
-    ) -> Option<T> {
+        restore: &mut Restore<'_, V>,
+    ) -> Option<(V, usize)> {
         if self.capacity() == 0 {
             return None;
         }
@@ -454,8 +266,7 @@ impl<V> Secondary<V> {
         restored
     }
 
-    /// True if this cache has the bytes of `key`.
-    pub(crate) fn holds(&self, key: CacheKey) -> bool {
+    fn holds(&self, key: CacheKey) -> bool {
         self.capacity() > 0
             && self
                 .entries
@@ -463,16 +274,15 @@ impl<V> Secondary<V> {
                 .is_some_and(|found| matches!(*found, Saved::Bytes { .. }))
     }
 
-    pub(crate) fn erase(&self, key: CacheKey) -> bool {
+    fn erase(&self, key: CacheKey) -> bool {
         self.entries.erase(key)
     }
 
-    pub(crate) fn placeholder(&self) -> V {
+    fn placeholder(&self) -> V {
         (self.placeholder)()
     }
 
-    /// Whether `value`, which a lookup in the primary cache found, is a placeholder. Counts it if so.
-    pub(crate) fn found_placeholder(&self, value: &V) -> bool {
+    fn found_placeholder(&self, value: &V) -> bool {
         let is_placeholder = (self.is_placeholder)(value);
         if is_placeholder {
             self.placeholders_found.fetch_add(1, Ordering::Relaxed);
@@ -480,33 +290,24 @@ impl<V> Secondary<V> {
         is_placeholder
     }
 
-    /// The number of lookups that found a placeholder.
-    pub(crate) fn placeholders_found(&self) -> u64 {
+    fn placeholders_found(&self) -> u64 {
         self.placeholders_found.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn capacity(&self) -> usize {
+    fn capacity(&self) -> usize {
         self.capacity.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn set_capacity(&self, capacity: usize) {
+    fn set_capacity(&self, capacity: usize) {
         self.capacity.store(capacity, Ordering::Relaxed);
         self.entries.set_capacity(capacity);
     }
 
-    pub(crate) fn is_tiered(&self) -> bool {
+    fn is_tiered(&self) -> bool {
         self.tier.is_some()
     }
 
-    /// Changes the budget shared with the primary cache: its bytes, and the secondary cache's part. `resize`
-    /// gets the capacity that is left for the primary cache. Returns false and does nothing if there is no
-    /// shared budget.
-    pub(crate) fn set_budget(
-        &self,
-        total: Option<usize>,
-        ratio: Option<f64>,
-        resize: impl FnOnce(usize),
-    ) -> bool {
+    fn set_budget(&self, total: Option<usize>, ratio: Option<f64>, resize: &mut dyn FnMut(usize)) -> bool {
         let Some(tier) = &self.tier else { return false };
         let mut tier = tier.lock();
         tier.total = total.unwrap_or(tier.total);
@@ -524,11 +325,11 @@ impl<V> Secondary<V> {
         true
     }
 
-    pub(crate) fn set_policy(&self, policy: AdmissionPolicy) {
+    fn set_policy(&self, policy: AdmissionPolicy) {
         *self.policy.lock() = policy;
     }
 
-    pub(crate) fn usage(&self) -> SecondaryUsage {
+    fn usage(&self) -> SecondaryUsage {
         SecondaryUsage {
             capacity: self.capacity(),
             usage: self.entries.usage(),
@@ -540,3 +341,28 @@ impl<V> Secondary<V> {
 
 #[cfg(all(not(loom), test))]
 mod tests;
+
+impl<V> Cache<V> {
+    /// An empty cache over a secondary cache. The secondary cache takes evicted values, compressed, and
+    /// [`lookup_or_restore`](Self::lookup_or_restore) brings them back. Values are admitted to it by
+    /// [`AdmissionPolicy::Placeholder`].
+    pub fn with_secondary(options: CacheOptions, secondary: CompressedSecondaryCacheOptions) -> Arc<Cache<V>>
+    where
+        V: Demote,
+    {
+        let secondary = Secondary::new(secondary, AdmissionPolicy::default());
+        Cache::over(options, Some(Arc::new(secondary)))
+    }
+
+    /// An empty cache that shares one budget with the secondary cache below it: RocksDB's `NewTieredCache`.
+    /// [`set_capacity`](Self::set_capacity) changes the budget.
+    pub fn tiered(options: CacheOptions, tiered: TieredCacheOptions) -> Arc<Cache<V>>
+    where
+        V: Demote,
+    {
+        let total = tiered.total_capacity;
+        let secondary = Secondary::tiered(tiered);
+        let capacity = total - secondary.capacity();
+        Cache::over(CacheOptions { capacity, ..options }, Some(Arc::new(secondary)))
+    }
+}

@@ -4,14 +4,15 @@ use std::sync::Arc;
 // `room` and `absent` are not loom's atomics: no decision depends on their exact values.
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use crate::cache::{EntryInfo, Stats};
 use crate::clock::Clock;
 use crate::clock_shard::ClockShard;
+use crate::entry_info::EntryInfo;
 use crate::frame::{Frame, Slab};
 use crate::lru::Lru;
+use crate::lru::Stats;
 use crate::lru_shard::LruShard;
-use crate::options::{CacheKey, EntryRole, Insertion};
-use crate::secondary::Secondary;
+use crate::options::{CacheKey, Insertion};
+use crate::secondary_cache::SecondaryCache;
 use crate::sync::Mutex;
 
 /// The frames are read without a lock, so they do not share a cache line with data that is written under one.
@@ -27,7 +28,7 @@ pub(crate) struct Shard<V> {
     /// The number of misses that were counted without a lookup.
     absent: Padded<AtomicU64>,
     /// The secondary cache, which takes evicted entries.
-    secondary: Option<Arc<Secondary<V>>>,
+    secondary: Option<Arc<dyn SecondaryCache<V>>>,
 }
 
 enum Body {
@@ -38,62 +39,6 @@ enum Body {
         max_frames: u64,
     },
     Clock(Clock),
-}
-
-/// The description of an entry that was evicted.
-#[derive(Clone, Copy)]
-pub(crate) struct Demoted {
-    pub(crate) key: CacheKey,
-    pub(crate) role: EntryRole,
-    /// The entry was hit since its insertion.
-    pub(crate) hit: bool,
-}
-
-/// Values to drop. Evicted ones go to the secondary cache first, where there is one. Declared before the
-/// guard of the lock, so that both happen after the lock is released. An insertion usually evicts one value,
-/// which needs no allocation.
-pub(crate) struct Evicted<'a, V> {
-    secondary: Option<&'a Secondary<V>>,
-    first: Option<(V, Option<Demoted>)>,
-    more: Vec<(V, Option<Demoted>)>,
-}
-
-impl<'a, V> Evicted<'a, V> {
-    pub(crate) fn new(secondary: Option<&'a Secondary<V>>) -> Evicted<'a, V> {
-        Evicted {
-            secondary,
-            first: None,
-            more: Vec::new(),
-        }
-    }
-
-    /// Adds a value that was erased or replaced.
-    pub(crate) fn push(&mut self, value: V) {
-        self.add(value, None);
-    }
-
-    /// Adds a value that was evicted.
-    pub(crate) fn push_demoted(&mut self, value: V, demoted: Demoted) {
-        self.add(value, Some(demoted));
-    }
-
-    fn add(&mut self, value: V, demoted: Option<Demoted>) {
-        match self.first {
-            None => self.first = Some((value, demoted)),
-            Some(_) => self.more.push((value, demoted)),
-        }
-    }
-}
-
-impl<V> Drop for Evicted<'_, V> {
-    fn drop(&mut self) {
-        let Some(secondary) = self.secondary else { return };
-        for (value, demoted) in self.first.iter().chain(&self.more) {
-            if let Some(demoted) = demoted {
-                secondary.take(value, demoted);
-            }
-        }
-    }
 }
 
 /// Makes one call on either body.
@@ -132,7 +77,7 @@ impl<V> Shard<V> {
         bits: u32,
         lru: Lru,
         max_frames: u64,
-        secondary: Option<Arc<Secondary<V>>>,
+        secondary: Option<Arc<dyn SecondaryCache<V>>>,
     ) -> Shard<V> {
         Shard {
             bits,
@@ -147,7 +92,7 @@ impl<V> Shard<V> {
         }
     }
 
-    pub(crate) fn clock(bits: u32, clock: Clock, secondary: Option<Arc<Secondary<V>>>) -> Shard<V> {
+    pub(crate) fn clock(bits: u32, clock: Clock, secondary: Option<Arc<dyn SecondaryCache<V>>>) -> Shard<V> {
         Shard {
             bits,
             frames: Padded(Slab::new()),

@@ -1,0 +1,264 @@
+//! The interface of a secondary cache, its options and its counters.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use codec::{CompressionOptions, CompressionType};
+
+use crate::entry_info::RoleUsage;
+use crate::lru::Stats;
+use crate::options::{CacheKey, CacheOptions, EntryRole, MetadataChargePolicy};
+
+/// A value that can go to a secondary cache.
+pub trait Demote: Sized + 'static {
+    /// The bytes the value can be rebuilt from; `None` for a value that is not worth keeping in the secondary
+    /// cache.
+    fn saved(&self) -> Option<Cow<'_, [u8]>>;
+
+    /// The value that stands in the primary cache for one that came back from the secondary cache once. It
+    /// has next to no memory of its own.
+    fn placeholder() -> Self;
+
+    /// True only of a [`placeholder`](Demote::placeholder).
+    fn is_placeholder(&self) -> bool;
+}
+
+/// When evicted entries are admitted to the secondary cache: RocksDB's `TieredAdmissionPolicy`. There is no
+/// `three_queue`, which is for a third tier.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AdmissionPolicy {
+    /// At the second eviction: the first one leaves a placeholder. RocksDB's `placeholder`, and its `auto`.
+    /// Default.
+    #[default]
+    Placeholder,
+    /// At the first eviction, if the entry was hit since its insertion: `allow_cache_hits`.
+    AllowCacheHits,
+    /// At the first eviction: `allow_all`.
+    AllowAll,
+}
+
+impl AdmissionPolicy {
+    /// The policy of RocksDB's name: auto, placeholder, allow_cache_hits or allow_all.
+    pub fn of_name(name: &str) -> Option<AdmissionPolicy> {
+        match name {
+            "auto" | "placeholder" => Some(AdmissionPolicy::Placeholder),
+            "allow_cache_hits" => Some(AdmissionPolicy::AllowCacheHits),
+            "allow_all" => Some(AdmissionPolicy::AllowAll),
+            _ => None,
+        }
+    }
+}
+
+/// The options of a secondary cache. Names and defaults are those of RocksDB's
+/// `CompressedSecondaryCacheOptions`. There is no `enable_custom_split_merge` (chunks that fit jemalloc's
+/// sizes).
+#[derive(Clone, Debug, PartialEq)]
+pub struct CompressedSecondaryCacheOptions {
+    /// The capacity in compressed bytes; with 0, nothing is admitted. Default: 32 MiB.
+    pub capacity: usize,
+    /// As [`CacheOptions::num_shard_bits`]. Default: -1.
+    pub num_shard_bits: i32,
+    /// Whether an entry that does not fit besides pinned entries is discarded. Default: false.
+    pub strict_capacity_limit: bool,
+    /// As [`CacheOptions::high_pri_pool_ratio`]. Default: 0.5.
+    pub high_pri_pool_ratio: f64,
+    /// As [`CacheOptions::low_pri_pool_ratio`]. Default: 0.
+    pub low_pri_pool_ratio: f64,
+    /// As [`CacheOptions::metadata_charge_policy`]. Default: in full.
+    pub metadata_charge_policy: MetadataChargePolicy,
+    /// The compression of entries; an entry that compression does not shrink is kept uncompressed. Default:
+    /// LZ4.
+    pub compression_type: CompressionType,
+    /// The compression level and its parameters.
+    pub compression_opts: CompressionOptions,
+    /// Roles whose entries are kept uncompressed. Default: filters, which hardly shrink.
+    pub do_not_compress_roles: Vec<EntryRole>,
+}
+
+impl Default for CompressedSecondaryCacheOptions {
+    fn default() -> CompressedSecondaryCacheOptions {
+        let lru = CacheOptions::default();
+        CompressedSecondaryCacheOptions {
+            capacity: lru.capacity,
+            num_shard_bits: lru.num_shard_bits,
+            strict_capacity_limit: lru.strict_capacity_limit,
+            high_pri_pool_ratio: lru.high_pri_pool_ratio,
+            low_pri_pool_ratio: lru.low_pri_pool_ratio,
+            metadata_charge_policy: lru.metadata_charge_policy,
+            compression_type: CompressionType::Lz4,
+            compression_opts: CompressionOptions::default(),
+            do_not_compress_roles: vec![EntryRole::FilterBlock],
+        }
+    }
+}
+
+/// The options of a primary and a secondary cache that share one budget: RocksDB's `TieredCacheOptions`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TieredCacheOptions {
+    /// The budget of both caches together, in bytes. The capacities in the options of either are ignored.
+    pub total_capacity: usize,
+    /// The secondary cache's part of the budget, 0 to 1. Default: 0.
+    pub compressed_secondary_ratio: f64,
+    /// When evicted entries are admitted to the secondary cache.
+    pub adm_policy: AdmissionPolicy,
+    /// The options of the secondary cache.
+    pub comp_cache_opts: CompressedSecondaryCacheOptions,
+}
+
+/// The number of values that came back from secondary caches for one user, as RocksDB's tickers count them.
+#[derive(Default)]
+pub struct SecondaryTally {
+    tell: Option<Box<dyn Fn(Option<EntryRole>) + Send + Sync>>,
+    hits: AtomicU64,
+    filter_hits: AtomicU64,
+    index_hits: AtomicU64,
+    data_hits: AtomicU64,
+    dummy_hits: AtomicU64,
+}
+
+impl fmt::Debug for SecondaryTally {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "SecondaryTally({} hits, {} dummy hits)",
+            self.hits(),
+            self.dummy_hits()
+        )
+    }
+}
+
+impl SecondaryTally {
+    /// A tally that also calls `tell` for each lookup: with the role of the value that came back, or `None`
+    /// for a lookup that found a placeholder. The call holds no lock except those of the caller of the
+    /// lookup.
+    pub fn telling(tell: impl Fn(Option<EntryRole>) + Send + Sync + 'static) -> SecondaryTally {
+        SecondaryTally {
+            tell: Some(Box::new(tell)),
+            ..SecondaryTally::default()
+        }
+    }
+
+    /// Values that came back: `secondary.cache.hits`, and `compressed.secondary.cache.hits`.
+    pub fn hits(&self) -> u64 {
+        self.hits.load(Ordering::Relaxed)
+    }
+
+    /// The filters and partitions of filters among the hits: `secondary.cache.filter.hits`.
+    pub fn filter_hits(&self) -> u64 {
+        self.filter_hits.load(Ordering::Relaxed)
+    }
+
+    /// The indexes among the hits: `secondary.cache.index.hits`.
+    pub fn index_hits(&self) -> u64 {
+        self.index_hits.load(Ordering::Relaxed)
+    }
+
+    /// The data blocks among the hits: `secondary.cache.data.hits`.
+    pub fn data_hits(&self) -> u64 {
+        self.data_hits.load(Ordering::Relaxed)
+    }
+
+    /// Lookups that found a placeholder: `compressed.secondary.cache.dummy.hits`.
+    pub fn dummy_hits(&self) -> u64 {
+        self.dummy_hits.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn count_dummy(&self) {
+        self.dummy_hits.fetch_add(1, Ordering::Relaxed);
+        if let Some(tell) = &self.tell {
+            tell(None);
+        }
+    }
+
+    pub(crate) fn count(&self, role: EntryRole) {
+        if let Some(tell) = &self.tell {
+            tell(Some(role));
+        }
+        self.hits.fetch_add(1, Ordering::Relaxed);
+        let of_role = match role {
+            EntryRole::FilterBlock => &self.filter_hits,
+            EntryRole::IndexBlock => &self.index_hits,
+            EntryRole::DataBlock => &self.data_hits,
+            _ => return,
+        };
+        of_role.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// The contents of a secondary cache.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SecondaryUsage {
+    /// The capacity, in bytes.
+    pub capacity: usize,
+    /// The usage in bytes, compressed.
+    pub usage: usize,
+    /// The entries by role; placeholders count under the role of their value.
+    pub roles: Vec<RoleUsage>,
+    /// Lookups, insertions, insertions of placeholders, and evictions.
+    pub stats: Stats,
+}
+
+/// The description of an entry that was evicted.
+#[derive(Clone, Copy)]
+pub(crate) struct Demoted {
+    pub(crate) key: CacheKey,
+    pub(crate) role: EntryRole,
+    /// The entry was hit since its insertion.
+    pub(crate) hit: bool,
+}
+
+/// Makes a value and its charge of the bytes found.
+pub(crate) type Restore<'a, V> = dyn FnMut(&[u8]) -> Option<(V, usize)> + 'a;
+
+/// A secondary cache below a primary cache of values of type `V`.
+pub(crate) trait SecondaryCache<V>: Send + Sync {
+    /// Takes a value that the primary cache evicted, if the policy admits it.
+    fn take(&self, value: &V, demoted: &Demoted);
+
+    /// The value and charge that `restore` makes of the bytes of `key`, if they are in this cache. With
+    /// `takes`, a placeholder replaces the bytes.
+    fn find(
+        &self,
+        key: CacheKey,
+        role: EntryRole,
+        takes: bool,
+        tally: &SecondaryTally,
+        restore: &mut Restore<'_, V>,
+    ) -> Option<(V, usize)>;
+
+    /// True if this cache has the bytes of `key`.
+    fn holds(&self, key: CacheKey) -> bool;
+
+    /// Forgets `key`. True if this cache had it.
+    fn erase(&self, key: CacheKey) -> bool;
+
+    /// The value that stands in the primary cache for one that came back once.
+    fn placeholder(&self) -> V;
+
+    /// Whether `value`, which a lookup in the primary cache found, is a placeholder. Counts it if so.
+    fn found_placeholder(&self, value: &V) -> bool;
+
+    /// The number of lookups that found a placeholder.
+    fn placeholders_found(&self) -> u64;
+
+    /// The capacity in bytes.
+    fn capacity(&self) -> usize;
+
+    /// Changes the capacity. Entries that no longer fit are evicted.
+    fn set_capacity(&self, capacity: usize);
+
+    /// True if this cache shares its budget with the primary cache.
+    fn is_tiered(&self) -> bool;
+
+    /// Changes the budget shared with the primary cache: its bytes, and the secondary cache's part. `resize`
+    /// gets the capacity that is left for the primary cache. Returns false and does nothing if there is no
+    /// shared budget.
+    fn set_budget(&self, total: Option<usize>, ratio: Option<f64>, resize: &mut dyn FnMut(usize)) -> bool;
+
+    /// Changes the policy that admits evicted entries.
+    fn set_policy(&self, policy: AdmissionPolicy);
+
+    /// The contents.
+    fn usage(&self) -> SecondaryUsage;
+}
