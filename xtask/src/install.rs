@@ -3,39 +3,15 @@
 
 mod debian;
 mod files;
+mod layout;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::library::{self, GENERATIONS, Library, NEWEST};
+use layout::{Layout, PACKAGE, put};
+
+use crate::library::{GENERATIONS, NEWEST};
 use crate::shell::{self, Outcome};
-
-/// The name of the package. It replaces RocksDB's packages and is named differently.
-const PACKAGE: &str = "esker-librocksdb";
-
-/// The places under a prefix.
-pub struct Layout {
-    /// The root of the installed files.
-    pub root: PathBuf,
-    /// The directory of libraries, from the prefix.
-    pub lib: &'static str,
-    /// The prefix, from the root.
-    pub prefix: &'static str,
-    /// The other generations that the library has a name for.
-    pub names: &'static [&'static str],
-}
-
-impl Layout {
-    fn dir(&self, inside: &str) -> PathBuf {
-        self.root.join(self.prefix).join(inside)
-    }
-
-    /// The path to the prefix from a directory that is so many levels below the directory of libraries.
-    fn up(&self, levels: usize) -> String {
-        let levels = levels + self.lib.split('/').count();
-        vec![".."; levels].join("/")
-    }
-}
 
 /// `--prefix DIR [--generation G] [--debug]`.
 pub fn run(words: &[&str]) -> Outcome {
@@ -62,91 +38,7 @@ pub fn run(words: &[&str]) -> Outcome {
     Ok(())
 }
 
-/// Builds the library and copies all files.
-pub fn put(layout: &Layout, generation: &str, args: &[&str]) -> Outcome {
-    let library = Library::of_generation(generation, args)?;
-    let lib = layout.dir(layout.lib);
-    fs::create_dir_all(&lib).map_err(|error| format!("{}: {error}", lib.display()))?;
-    shared(layout, &library, generation)?;
-    let scratch = shell::root().join("target/dist/scratch");
-    library::relink(&library.archive, &lib.join("librocksdb.a"), &scratch)?;
-
-    let version = full(generation);
-    let write = |path: PathBuf, text: String| {
-        let dir = path.parent().unwrap_or(Path::new("."));
-        fs::create_dir_all(dir).map_err(|error| format!("{}: {error}", dir.display()))?;
-        fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))
-    };
-    let doc = layout.dir(&format!("share/doc/{PACKAGE}"));
-    let root = shell::root();
-    let read =
-        |path: PathBuf| fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()));
-    let header = read(root.join("crates/capi/include/rocksdb/c.h"))?;
-    write(
-        layout.dir("include/rocksdb/c.h"),
-        files::header(&header, generation)?,
-    )?;
-    write(
-        lib.join("pkgconfig/rocksdb.pc"),
-        files::pkg_config(&layout.up(1), version),
-    )?;
-    write(
-        lib.join("cmake/rocksdb/RocksDBConfig.cmake"),
-        files::cmake(&layout.up(2), generation),
-    )?;
-    write(
-        lib.join("cmake/rocksdb/RocksDBConfigVersion.cmake"),
-        files::cmake_version(version),
-    )?;
-    write(doc.join("NOTICE"), files::notice()?)?;
-    for licence in ["LICENSE-APACHE", "LICENSE-MIT"] {
-        write(doc.join(licence), read(root.join(licence))?)?;
-    }
-    Ok(())
-}
-
-/// Installs the shared library and its names: for programs built with RocksDB's Makefile, for those built
-/// with CMake, and for the linker.
-fn shared(layout: &Layout, library: &Library, generation: &str) -> Outcome {
-    let lib = layout.dir(layout.lib);
-    let file = format!("librocksdb.so.{}", full(generation));
-    shell::run(
-        shell::command("objcopy")
-            .arg("--strip-debug")
-            .arg(&library.shared)
-            .arg(lib.join(&file)),
-    )?;
-    let major = generation.split('.').next().unwrap_or(generation);
-    let mut names = vec!["librocksdb.so".to_owned()];
-    names.extend([generation, major].map(|number| format!("librocksdb.so.{number}")));
-    names.extend(
-        layout
-            .names
-            .iter()
-            .map(|number| format!("librocksdb.so.{number}")),
-    );
-    names.sort();
-    names.dedup();
-    for name in names {
-        let link = lib.join(name);
-        let _ = fs::remove_file(&link);
-        std::os::unix::fs::symlink(&file, &link).map_err(|error| format!("{}: {error}", link.display()))?;
-    }
-    Ok(())
-}
-
-/// The release of RocksDB that has the interface of a generation.
-fn full(generation: &str) -> &'static str {
-    match generation {
-        "7.8" => "7.8.3",
-        "10.4" => "10.4.2",
-        "10.9" => "10.9.1",
-        _ => "11.8.1",
-    }
-}
-
-/// Builds the Debian package without optimisation and installs it under `root`, by dpkg; returns the
-/// directory of its libraries.
+/// Makes the package of Debian's without optimising and installs it under `root`, by dpkg; the directory of its libraries.
 pub fn debian_into(root: &Path) -> Result<PathBuf, String> {
     let package = debian::package(&root.join("dist"), env!("CARGO_PKG_VERSION"), &[])?;
     let target = root.join("root");

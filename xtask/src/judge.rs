@@ -3,6 +3,7 @@
 //! `target/judge`.
 
 mod c_test;
+mod count;
 mod flink;
 mod grocksdb;
 mod jvm;
@@ -19,87 +20,16 @@ mod turns;
 
 use std::path::{Path, PathBuf};
 
+use count::SCRATCH;
+pub use count::{Count, Fault, no_words, not_understood};
+
 use crate::python;
 use crate::shell::Outcome;
-
-/// The directory of unpacked packages and built programs, from the root.
-const SCRATCH: &str = "target/judge";
 
 /// The page of judges, from the root.
 const PAGE: &str = "docs/judges.md";
 
-/// The results of a judge's tests.
-#[derive(Default)]
-pub struct Count {
-    /// The number of tests that passed.
-    pub passed: usize,
-    /// The names of the failed tests.
-    pub failed: Vec<String>,
-    /// The number of tests that the judge itself leaves out.
-    pub ignored: usize,
-    /// The number of tests that were not built, or not reached.
-    pub not_built: usize,
-}
-
-/// The reason why there is no count.
-pub enum Fault {
-    /// A registry, or a tool, that this machine does not have.
-    Unreachable(String),
-    /// Anything else.
-    Broken(String),
-}
-
-impl Fault {
-    /// An error that is no unreachable registry.
-    pub fn broken(what: impl Into<String>) -> Fault {
-        Fault::Broken(what.into())
-    }
-
-    /// The error of a program that asked a registry: unreachable if its output says so.
-    pub fn of_registry(said: String) -> Fault {
-        const OUT_OF_REACH: &[&str] = &[
-            "resolve host",
-            "name resolution",
-            "no such host",
-            "Unknown host",
-            "UnknownHostException",
-            "Could not connect",
-            "Couldn't connect",
-            "Connection refused",
-            "Network is unreachable",
-            "network is unreachable",
-            "timed out",
-            "i/o timeout",
-            "Temporary failure",
-            "offline",
-        ];
-        match OUT_OF_REACH.iter().any(|words| said.contains(words)) {
-            true => Fault::Unreachable(said),
-            false => Fault::Broken(said),
-        }
-    }
-}
-
-impl From<String> for Fault {
-    fn from(message: String) -> Fault {
-        Fault::Broken(message)
-    }
-}
-
-/// The error for arguments that a judge does not take.
-pub fn not_understood(words: &[&str]) -> Fault {
-    Fault::broken(format!("not understood: {}", words.join(" ")))
-}
-
-/// An error if there are arguments, for judges that take none.
-pub fn no_words(words: &[&str]) -> Result<(), Fault> {
-    match words {
-        [] => Ok(()),
-        _ => Err(not_understood(words)),
-    }
-}
-
-/// The time at which a judge runs.
+/// When a judge runs.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Tier {
     /// Before each change.

@@ -16,17 +16,10 @@ use crate::oracle;
 use crate::shell::{self, Outcome};
 
 mod page;
+mod ran;
 
 use page::Page;
-
-/// The rounds of tests that take less than a CPU second.
-const ROUNDS: u64 = 200;
-
-/// The rounds of the other tests.
-const ROUNDS_OF_SLOW: u64 = 20;
-
-/// The CPU time from which on a test is slow.
-const SLOW: Duration = Duration::from_secs(1);
+use ran::{CPU, ROUNDS, ROUNDS_OF_SLOW, Ran, SLOW};
 
 /// The number of tests at a time.
 const AT_ONCE: usize = 3;
@@ -133,58 +126,6 @@ fn one_round(
         page.end_round();
     }
     outcome.and_then(|()| page.write(path))
-}
-
-/// The outcome of a run.
-struct Ran {
-    cpu: Duration,
-    /// The seed and the last lines of a failed test.
-    failure: Option<String>,
-}
-
-impl Ran {
-    fn of(command: &mut Command) -> Ran {
-        let output = match command.output() {
-            Ok(output) => output,
-            Err(error) => {
-                return Ran {
-                    cpu: Duration::ZERO,
-                    failure: Some(error.to_string()),
-                };
-            }
-        };
-        let errors = String::from_utf8_lossy(&output.stderr);
-        let said = format!("{}\n{errors}", String::from_utf8_lossy(&output.stdout));
-        Ran {
-            cpu: errors.lines().rev().find_map(cpu_time).unwrap_or_default(),
-            failure: (!output.status.success()).then(|| why(&output.status.to_string(), &said)),
-        }
-    }
-}
-
-/// The prefix of the line in which the shell reports the time of a command.
-const CPU: &str = "cpu time: ";
-
-/// The user and system time of `cpu time: 0.25 0.01`, in seconds.
-fn cpu_time(line: &str) -> Option<Duration> {
-    let (user, system) = line.strip_prefix(CPU)?.split_once(' ')?;
-    let seconds = user.parse::<f64>().ok()? + system.parse::<f64>().ok()?;
-    Some(Duration::from_secs_f64(seconds))
-}
-
-/// The seed that a failed test has printed, and the place of its panic.
-fn why(status: &str, said: &str) -> String {
-    let seed = said.split_once("ESKER_SEED=").map(|(_, rest)| {
-        &rest[..rest
-            .find(|c: char| !c.is_ascii_alphanumeric())
-            .unwrap_or(rest.len())]
-    });
-    let seed = seed.map_or(String::new(), |seed| format!("ESKER_SEED={seed}, "));
-    let mut lines = said.lines().skip_while(|line| !line.contains(" panicked at "));
-    let place = lines.next().and_then(|line| line.split_once(" panicked at "));
-    let place = place.map_or(status, |(_, place)| place.trim_end_matches(':'));
-    let message = lines.next().unwrap_or("");
-    format!("{seed}{place}: {message}").replace('|', "/")
 }
 
 fn command(binary: &Binary, test: &str) -> Command {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Origin, Tables, object};
+use super::tables::{Origin, Tables, object};
 
 const HEAD: &str = "\
 # The C library

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Function, Tables, object};
+use super::tables::{Function, Tables, object};
 
 const HEAD: &str = "\
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */

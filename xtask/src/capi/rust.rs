@@ -1,6 +1,6 @@
 //! The Rust code that is written from the tables.
 
-use super::{Field, Function, Origin, Parameter, Tables, object};
+use super::tables::{Field, Function, Origin, Parameter, Tables, object};
 
 const NOTE: &str = "// Written by `cargo xtask gen` from crates/capi/fields.tsv and crates/capi/functions.tsv; do not edit.\n";
 

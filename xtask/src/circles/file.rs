@@ -122,7 +122,10 @@ impl<'a> File<'a> {
                     at = end;
                     continue;
                 }
-                word if ITEMS.contains(&word) => {
+                // `'static` is a lifetime.
+                word if ITEMS.contains(&word)
+                    && tokens[..at].last().is_none_or(|before| before.text != "'") =>
+                {
                     let name = tokens[at + 1..]
                         .iter()
                         .find(|token| token.text != "!" && token.text != "unsafe");

@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::shell::{self, Outcome};
 use crate::tidy::{Source, Tree};
 use file::File;
-use graph::Graph;
+pub use graph::Graph;
 
 /// Prints, for each crate or for `only`, its circles and the uses inside them.
 pub fn run(only: Option<&str>) -> Outcome {
@@ -166,6 +166,23 @@ mod tests {
             ("y.rs", "use crate::x::Part;\npub fn g() -> Part { Part }\n"),
         ]);
         assert_eq!(found, [["x/part", "y"]]);
+    }
+
+    #[test]
+    fn the_lifetime_static_begins_no_item() {
+        let found = circles(&[
+            ("lib.rs", "mod x;\n"),
+            (
+                "x/mod.rs",
+                "mod part;\nmod other;\npub use part::Part;\nfn f() -> &'static Part { other::g() }\n",
+            ),
+            ("x/part.rs", "pub struct Part;\n"),
+            (
+                "x/other.rs",
+                "use super::Part;\npub fn g() -> &'static Part { &Part }\n",
+            ),
+        ]);
+        assert_eq!(found, [[""; 0]; 0]);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::{Layout, PACKAGE, put};
+use super::layout::{Layout, PACKAGE, put};
 use crate::library::{GENERATIONS, NEWEST};
 use crate::shell;
 

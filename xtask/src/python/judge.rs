@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-use super::Environment;
+use super::environment::Environment;
 use crate::judge::{Count, Fault, no_words, not_understood};
 use crate::shell;
 

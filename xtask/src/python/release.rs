@@ -1,6 +1,6 @@
 //! The published wheel: linked against an old C library, and checked by auditwheel and abi3audit.
 
-use super::Environment;
+use super::environment::Environment;
 use crate::shell::{self, Outcome};
 
 /// The oldest C library that the wheel supports: glibc 2.17.
@@ -29,7 +29,7 @@ pub fn wheel(environment: &Environment) -> Outcome {
     tool(&["-m", "auditwheel", "show"])?;
     tool(&["-m", "abi3audit", "--strict", "--summary"])?;
 
-    let place = shell::root().join(super::PLACE).join("fresh");
+    let place = shell::root().join(super::environment::PLACE).join("fresh");
     // An earlier run may have left one.
     let _ = std::fs::remove_dir_all(&place);
     shell::run(shell::command("python3").args(["-m", "venv"]).arg(&place))?;

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::{Finding, Tree};
-use crate::book;
+use super::finding::Finding;
+use super::tree::Tree;
 
 /// The folders with which a path in the text may begin; other code is not taken for a path.
 const FOLDERS: &[&str] = &[

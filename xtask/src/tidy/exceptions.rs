@@ -1,6 +1,6 @@
 //! Exceptions from the rules, each with its reason.
 
-use super::Finding;
+use super::finding::Finding;
 
 /// A rule that does not apply to a file, or to everything under a folder (a path that ends in `/`).
 pub struct Exception {

@@ -1,7 +1,8 @@
 //! Rules about files and crates as a whole.
 
+use super::finding::Finding;
 use super::source::Source;
-use super::{Finding, Tree};
+use super::tree::Tree;
 
 /// The maximum number of lines of a file, without tests.
 const MOST_LINES: usize = 1_000;

@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::finding::Finding;
 use super::source::{Line, Source, is_word};
-use super::{Finding, Tree};
+use super::tree::Tree;
 
 /// The files found.
 pub struct Modules {
@@ -185,6 +186,19 @@ fn mod_item(line: &Line) -> Option<(&str, bool)> {
         ';' => Some((name, false)),
         '{' => Some((name, true)),
         _ => None,
+    }
+}
+
+impl Tree {
+    /// Every Rust file, taken apart.
+    pub fn sources(&self) -> Vec<Source> {
+        self.sources_by(&resolve(self).0)
+    }
+
+    pub fn sources_by(&self, modules: &Modules) -> Vec<Source> {
+        self.with_extension("rs")
+            .map(|(path, text)| Source::new(path, text, modules.is_test(path)))
+            .collect()
     }
 }
 

@@ -1,6 +1,6 @@
 //! Rules for the English of comments, in the folders whose comments follow CONTRIBUTING.md, "Prose".
 
-use super::Finding;
+use super::finding::Finding;
 use super::source::{Source, word_at};
 
 /// The folders that are done. A folder is added when every comment in it has been read and rewritten.

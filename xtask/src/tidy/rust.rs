@@ -1,6 +1,6 @@
 //! Rules for lines of Rust.
 
-use super::Finding;
+use super::finding::Finding;
 use super::source::{Line, Source, is_word, word_at};
 
 /// A call that has a better replacement.

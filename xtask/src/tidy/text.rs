@@ -1,6 +1,7 @@
 //! Rules for every text in the tree, in any language.
 
-use super::{Finding, Tree};
+use super::finding::Finding;
+use super::tree::Tree;
 
 /// Words that mark unfinished work. They are split here, because this file has to follow its own rule.
 const UNFINISHED: &[&str] = &[

@@ -1,0 +1,349 @@
+//! The tables of the C interface: functions, fields, origins, and what is written by hand.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+/// A function of the interface.
+pub struct Function {
+    /// Its name.
+    pub name: String,
+    /// The type it returns, as C writes it.
+    pub returns: String,
+    /// Its parameters, as C writes them.
+    pub parameters: Vec<Parameter>,
+}
+
+/// A parameter.
+pub struct Parameter {
+    /// The whole declaration.
+    pub text: String,
+    /// Its type without a name; of a function pointer the whole declaration.
+    pub kind: String,
+    /// Its name, where it has one.
+    pub name: String,
+}
+
+/// A field of an object.
+pub struct Field {
+    /// The object, without `rocksdb_` and `_t`.
+    pub object: String,
+    /// The field.
+    pub name: String,
+    /// Its type in Rust, or `bytes`.
+    pub kind: String,
+    /// RocksDB's default.
+    pub default: String,
+    /// Its treatment: see the head of the table.
+    pub engine: String,
+    /// The function that sets it.
+    pub setter: Option<String>,
+    /// The function that gets it, and the form it gets it in.
+    pub getter: Option<(String, String)>,
+}
+
+/// A function that RocksDB has no more, or that had other parameters.
+pub struct Legacy {
+    /// The last generation that has it: `7.8`.
+    pub last: String,
+    /// The function.
+    pub function: Function,
+}
+
+/// The tables, and the functions that hand-written modules have.
+pub struct Tables {
+    /// Functions, in the order of the header.
+    pub functions: Vec<Function>,
+    /// Functions of older generations.
+    pub legacy: Vec<Legacy>,
+    /// Fields, in the order of the header.
+    pub fields: Vec<Field>,
+    /// Functions written by hand.
+    pub written: BTreeSet<String>,
+    /// Those of them that only keep what they are given.
+    pub kept: BTreeSet<String>,
+    /// Types declared by hand.
+    pub types: BTreeSet<String>,
+}
+
+/// Where a function comes from.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Origin {
+    /// A module of the crate.
+    Written,
+    /// A field that the engine, or a module, reads.
+    Field,
+    /// A field that is kept and read back.
+    Kept,
+    /// Makes or frees an object of fields.
+    Object,
+    /// Not there.
+    Stub,
+}
+
+/// Modules whose functions keep what they are given and read it back, and do no more.
+const KEEPING: &[&str] = &[
+    "compaction_service_options.rs",
+    "kept_options.rs",
+    "sst_file_manager.rs",
+];
+
+impl Tables {
+    pub fn read(root: &Path) -> Result<Tables, String> {
+        let crate_dir = root.join("crates/capi");
+        let functions = rows(&read(&crate_dir.join("functions.tsv"))?)
+            .map(|row| function(&row).ok_or_else(|| format!("functions.tsv: {}", row.join(" "))))
+            .collect::<Result<Vec<_>, _>>()?;
+        let legacy = rows(&read(&crate_dir.join("legacy.tsv"))?)
+            .map(|row| {
+                let (last, rest) = row.split_first()?;
+                let (last, function) = ((*last).to_owned(), function(rest)?);
+                Some(Legacy { last, function })
+            })
+            .collect::<Option<Vec<_>>>()
+            .ok_or("legacy.tsv: a row of other columns")?;
+        let optional = |text: &str| (text != "-").then(|| text.to_owned());
+        let fields = rows(&read(&crate_dir.join("fields.tsv"))?)
+            .map(|row| match &row[..] {
+                [object, name, kind, default, engine, setter, getter, form] => Ok(Field {
+                    object: (*object).to_owned(),
+                    name: (*name).to_owned(),
+                    kind: (*kind).to_owned(),
+                    default: (*default).to_owned(),
+                    engine: (*engine).to_owned(),
+                    setter: optional(setter),
+                    getter: optional(getter).map(|getter| (getter, (*form).to_owned())),
+                }),
+                _ => Err(format!("fields.tsv: {}", row.join(" "))),
+            })
+            .collect::<Result<Vec<_>, _>>()?;
+        let (mut written, mut types) = (BTreeSet::new(), BTreeSet::new());
+        scan(&crate_dir.join("src"), &mut written, &mut types)?;
+        let mut kept = BTreeSet::new();
+        for module in KEEPING {
+            declared(
+                &read(&crate_dir.join("src").join(module))?,
+                &mut kept,
+                &mut BTreeSet::new(),
+            );
+        }
+        Ok(Tables {
+            functions,
+            legacy,
+            fields,
+            written,
+            kept,
+            types,
+        })
+    }
+
+    /// Fields by object.
+    pub fn objects(&self) -> BTreeMap<&str, Vec<&Field>> {
+        let mut objects: BTreeMap<&str, Vec<&Field>> = BTreeMap::new();
+        for field in &self.fields {
+            objects.entry(&field.object).or_default().push(field);
+        }
+        objects
+    }
+
+    /// True if the type of `object` is made of its fields alone, and so declared by the generator.
+    pub fn is_generated(&self, object: &str) -> bool {
+        !self.types.contains(&format!("rocksdb_{object}_t"))
+            && self.fields.iter().any(|field| field.object == object)
+    }
+
+    /// Each function's origin.
+    pub fn origins(&self) -> BTreeMap<&str, Origin> {
+        let mut by_field = BTreeMap::new();
+        for field in &self.fields {
+            let origin = if field.engine == "kept" {
+                Origin::Kept
+            } else {
+                Origin::Field
+            };
+            let names = field
+                .setter
+                .iter()
+                .chain(field.getter.iter().map(|getter| &getter.0));
+            for name in names {
+                by_field.insert(name.as_str(), origin);
+            }
+        }
+        self.functions
+            .iter()
+            .map(|function| {
+                let name = function.name.as_str();
+                let origin = if self.kept.contains(name) {
+                    Origin::Kept
+                } else if self.written.contains(name) {
+                    Origin::Written
+                } else if let Some(origin) = by_field.get(name) {
+                    *origin
+                } else if self.object_made(function).is_some() || self.object_freed(function).is_some() {
+                    Origin::Object
+                } else {
+                    Origin::Stub
+                };
+                (name, origin)
+            })
+            .collect()
+    }
+
+    /// The object that a constructor without parameters makes.
+    pub fn object_made<'a>(&self, function: &'a Function) -> Option<&'a str> {
+        let object = object(&function.returns)?;
+        (function.name.ends_with("_create") && function.parameters.is_empty() && self.is_generated(object))
+            .then_some(object)
+    }
+
+    /// The object that a destructor frees.
+    pub fn object_freed<'a>(&self, function: &'a Function) -> Option<&'a str> {
+        let [parameter] = &function.parameters[..] else {
+            return None;
+        };
+        let object = object(&parameter.kind)?;
+        let is_known = self.is_generated(object) || self.types.contains(&format!("rocksdb_{object}_t"));
+        (function.name.ends_with("_destroy") && function.returns == "void" && is_known).then_some(object)
+    }
+}
+
+/// `options` of `const rocksdb_options_t*`.
+pub fn object(kind: &str) -> Option<&str> {
+    kind.strip_prefix("const ")
+        .unwrap_or(kind)
+        .strip_prefix("rocksdb_")?
+        .strip_suffix("_t*")
+}
+
+/// A row of name, result and parameters.
+fn function(row: &[&str]) -> Option<Function> {
+    let [name, returns, parameters] = row else {
+        return None;
+    };
+    Some(Function {
+        name: (*name).to_owned(),
+        returns: (*returns).to_owned(),
+        parameters: parameters_of(parameters),
+    })
+}
+
+fn rows(text: &str) -> impl Iterator<Item = Vec<&str>> {
+    text.lines()
+        .filter(|line| !line.starts_with('#') && !line.is_empty())
+        .map(|line| line.split('\t').collect())
+}
+
+/// The functions and types that the modules of `dir` declare, what is generated apart.
+fn scan(dir: &Path, written: &mut BTreeSet<String>, types: &mut BTreeSet<String>) -> Result<(), String> {
+    let entries = std::fs::read_dir(dir).map_err(|error| format!("{}: {error}", dir.display()))?;
+    for entry in entries {
+        let path = entry.map_err(|error| error.to_string())?.path();
+        if path.is_dir() {
+            if !path.ends_with("generated") {
+                scan(&path, written, types)?;
+            }
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            declared(&read(&path)?, written, types);
+        }
+    }
+    Ok(())
+}
+
+/// The functions and types that a module's `text` declares.
+fn declared(text: &str, written: &mut BTreeSet<String>, types: &mut BTreeSet<String>) {
+    let words = text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
+    let mut before = "";
+    for word in words.filter(|word| !word.is_empty()) {
+        if word.starts_with("rocksdb_") {
+            match before {
+                "fn" => {
+                    written.insert(word.to_owned());
+                }
+                "struct" | "type" => {
+                    types.insert(word.to_owned());
+                }
+                _ => {}
+            }
+        }
+        before = word;
+    }
+}
+
+/// The parameters of a list of declarations, divided by the commas that stand in no parentheses.
+fn parameters_of(text: &str) -> Vec<Parameter> {
+    if text == "void" {
+        return Vec::new();
+    }
+    let mut depth = 0usize;
+    text.split(move |c| {
+        match c {
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        c == ',' && depth == 0
+    })
+    .map(|part| parameter(part.trim()))
+    .collect()
+}
+
+fn parameter(text: &str) -> Parameter {
+    let whole = |kind: &str, name: &str| Parameter {
+        text: text.to_owned(),
+        kind: kind.to_owned(),
+        name: name.to_owned(),
+    };
+    if text.contains('(') {
+        let name = text.split_once("(*").map_or("", |(_, rest)| rest);
+        return whole(text, &name[..name.find(')').unwrap_or(0)]);
+    }
+    let (base, is_array) = match text.strip_suffix("[]") {
+        Some(base) => (base, true),
+        None => (text, false),
+    };
+    let at = base
+        .rfind(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
+        .map_or(0, |at| at + 1);
+    let (kind, name) = base.split_at(at);
+    let is_type = name.ends_with("_t") || ["char", "int", "double", "void", "bool"].contains(&name);
+    let (kind, name) = if is_type || kind.is_empty() {
+        (base, "")
+    } else {
+        (kind, name)
+    };
+    let mut kind = kind.trim().replace(" *", "*");
+    if is_array {
+        kind.push('*');
+    }
+    whole(&kind, name)
+}
+
+pub fn read(path: &Path) -> Result<String, String> {
+    std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parameters_are_taken_apart() {
+        let list =
+            "rocksdb_t* db, const char* const* keys, void (*put)(void*, int), unsigned char, size_t sizes[]";
+        let found: Vec<(String, String)> = parameters_of(list)
+            .into_iter()
+            .map(|parameter| (parameter.kind, parameter.name))
+            .collect();
+        let expected = [
+            ("rocksdb_t*", "db"),
+            ("const char* const*", "keys"),
+            ("void (*put)(void*, int)", "put"),
+            ("unsigned char", ""),
+            ("size_t*", "sizes"),
+        ];
+        assert_eq!(
+            found,
+            expected.map(|(kind, name)| (kind.to_owned(), name.to_owned()))
+        );
+        assert_eq!(object("const rocksdb_options_t*"), Some("options"));
+    }
+}

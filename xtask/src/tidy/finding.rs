@@ -1,0 +1,34 @@
+//! Something that should not be as it is.
+
+use std::fmt;
+
+/// Something that should not be as it is.
+#[derive(Debug, PartialEq)]
+pub struct Finding {
+    pub rule: &'static str,
+    pub path: String,
+    /// Counted from 1; 0 for the file as a whole.
+    pub line: usize,
+    pub message: String,
+}
+
+impl Finding {
+    pub fn new(rule: &'static str, path: &str, line: usize, message: impl Into<String>) -> Finding {
+        Finding {
+            rule,
+            path: path.to_owned(),
+            line,
+            message: message.into(),
+        }
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.path)?;
+        if self.line > 0 {
+            write!(f, ":{}", self.line)?;
+        }
+        write!(f, ": [{}] {}", self.rule, self.message)
+    }
+}
