@@ -50,20 +50,23 @@
 //! [structure of the code](https://github.com/esker-db/esker/blob/main/ARCHITECTURE.md).
 #![forbid(unsafe_code)]
 
+mod batch;
 mod db;
 mod events;
+mod files;
 mod ingest;
 mod jobs;
-mod level_stats;
+mod lifecycle;
 mod log;
 mod options;
 mod read;
+mod report;
+mod state;
 mod stats;
 mod table_properties_collector;
 mod timed_hooks;
 mod trace;
 mod ttl;
-mod version_set;
 mod write;
 
 /// The file systems that a database can be in, and the interface of others: see [`Options::fs`].
@@ -124,24 +127,9 @@ pub use sst::{
 };
 pub use wal::RecoveryMode;
 
+pub use batch::write_batch::{Operation, Operations, WriteBatch};
 pub use db::Db;
-pub use db::approximate_sizes::SizeApproximationOptions;
-pub use db::checkpoint::CheckpointOptions;
-pub use db::column_family::{ColumnFamily, DEFAULT_COLUMN_FAMILY};
-pub use db::file_deletions::NothingIsDeleted;
-pub use db::get::KeyMayExist;
-pub use db::live_files::{LiveFileStorageInfo, LiveFilesStorageInfo, LiveFilesStorageInfoOptions};
-pub use db::memory::{CacheMemory, MemoryLedger};
-pub use db::pins::{FileDeletionsHold, PinnedSnapshot, PinnedSuperVersion, PinningIterator, Pins};
-pub use db::property::{BlobMetaData, LevelMetadata, LiveFile};
-pub use db::repair::{LostFile, RepairReport, RepairedTable};
-pub use db::secondary::CatchUpStatus;
-pub use db::snapshot::Snapshot;
-pub use db::stats_history::{StatsHistoryEntry, StatsHistoryIterator};
-pub use db::wal_dir::WalDir;
-pub use db::wal_filter::{WalFilter, WalProcessingOption};
-pub use db::wal_iterator::{TransactionLogIterator, WalFile};
-pub use db::wide_columns::AttributeGroup;
+pub use db::trace_replay::{ReplayOptions, Replayed, Replayer};
 pub use events::{Event, EventListener, FlushReason, IngestedFile, RowTooLargeOutcome};
 pub use ingest::export::{ExportImportFilesMetaData, LiveFileMetaData};
 pub use ingest::import::ImportColumnFamilyOptions;
@@ -153,11 +141,19 @@ pub use jobs::compaction_service::{
     CompactionService, CompactionServiceJobInfo, CompactionServiceJobStatus,
     CompactionServiceScheduleResponse,
 };
-pub use jobs::thread_pool::{ThreadPool, ThreadPriority};
 pub use jobs::verifier::VerifyProgress;
+pub use lifecycle::checkpoint::CheckpointOptions;
+pub use lifecycle::file_deletions::NothingIsDeleted;
+pub use lifecycle::repair::{LostFile, RepairReport, RepairedTable};
+pub use lifecycle::secondary::CatchUpStatus;
+pub use lifecycle::wal_dir::WalDir;
+pub use lifecycle::wal_filter::{WalFilter, WalProcessingOption};
+pub use lifecycle::wal_iterator::{TransactionLogIterator, WalFile};
 pub use log::header::GIT_SHA;
 pub use log::{InfoLogLevel, Logger, NullLogger};
 pub use options::file::{OptionsFile, ROCKSDB_VERSION};
+pub use options::thread_pool::{ThreadPool, ThreadPriority};
+pub use options::write_buffer_manager::WriteBufferManager;
 pub use options::{
     BlobGarbageCollectionPolicy, BlockBasedOptions, BottommostLevelCompaction, ColumnFamilyOptions,
     CompactFilesOptions, CompactRangeOptions, CompactionOptionsFifo, CompactionOptionsUniversal,
@@ -168,28 +164,33 @@ pub use options::{
 };
 pub use read::db_iterator::{DbIterator, PrefixMove, UnpreparedValue};
 pub use read::filters::TableFilter;
+pub use read::get::KeyMayExist;
 pub use read::multi_cf_iterator::MultiCfIterator;
 pub use read::multi_scan::{MultiScan, MultiScanArgs};
 pub use read::rows::Rows;
-pub use read::value::{Columns, PinnedValue};
 pub use read::versions_iterator::VersionsIterator;
+pub use read::wide_columns::AttributeGroup;
+pub use report::approximate_sizes::SizeApproximationOptions;
+pub use report::live_files::{LiveFileStorageInfo, LiveFilesStorageInfo, LiveFilesStorageInfoOptions};
+pub use report::memory::{CacheMemory, MemoryLedger};
+pub use report::pins::{FileDeletionsHold, PinnedSnapshot, PinnedSuperVersion, PinningIterator, Pins};
+pub use report::property::{BlobMetaData, LevelMetadata, LiveFile};
+pub use report::stats_history::{StatsHistoryEntry, StatsHistoryIterator};
+pub use state::column_family::{ColumnFamily, DEFAULT_COLUMN_FAMILY};
+pub use state::snapshot::Snapshot;
+pub use state::value::{Columns, PinnedValue};
 pub use stats::{StallTotal, Stats};
 pub use table_properties_collector::{
     CollectorContext, CompactOnDeletionCollectorFactory, TablePropertiesCollector,
     TablePropertiesCollectorFactory,
 };
-pub use trace::{
-    FileTraceReader, FileTraceWriter, ReplayOptions, Replayed, Replayer, TraceOptions, TraceRecord,
-    TraceWriter, TracedQuery,
-};
+pub use trace::{FileTraceReader, FileTraceWriter, TraceOptions, TraceRecord, TraceWriter, TracedQuery};
 pub use ttl::{DbWithTtl, FamilyTtl, TtlIterator, TtlOptions};
 pub use vfs::io_stats::{self, IoStats};
 pub use vfs::rate_limiter::{IoPriority, OpType, RateLimiter, RateLimiterMode, RateLimiterOptions};
 pub use vfs::{FileOperation, Op as FileOperationType};
-pub use write::batch::{Operation, Operations, WriteBatch};
 pub use write::batch_index::{BatchValue, WriteBatchWithIndex};
 pub use write::predecessor::wal_before;
 pub use write::two_phase::RecoveredTransaction;
 pub use write::unchanged::UnchangedKey;
 pub use write::unchanged_range::UnchangedRange;
-pub use write::write_buffer_manager::WriteBufferManager;

@@ -13,7 +13,7 @@ pub(super) const CANARIES: &[Canary] = &[
     },
     Canary {
         name: "the drop of a family does not say which WALs are left",
-        file: "crates/engine/src/db/families.rs",
+        file: "crates/engine/src/jobs/families.rs",
         right: "recorded.min_log_number_to_keep = recorded.min_log_number_to_keep.max(needed);",
         wrong: "recorded.min_log_number_to_keep = recorded.min_log_number_to_keep.max(needed.min(0));",
         caught_by: Tests(&["-p", "esker-dbtest", "open_files::no_wal_of_dropped"]),
@@ -62,7 +62,7 @@ pub(super) const CANARIES: &[Canary] = &[
     },
     Canary {
         name: "CURRENT names a MANIFEST whose own name may be lost",
-        file: "crates/engine/src/version_set.rs",
+        file: "crates/engine/src/state/version_set.rs",
         right: "    fs.sync_dir(dir)?;\n    let name = format!",
         wrong: "    let name = format!",
         caught_by: Tests(&["-p", "esker-dbtest", "crash::power_lost"]),

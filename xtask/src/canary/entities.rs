@@ -12,7 +12,7 @@ const SCRIPTS: &[&str] = &["-p", "esker-dbtest", "--test", "it", "behaviour::"];
 pub(super) const CANARIES: &[Canary] = &[
     Canary {
         name: "a merge operator is not given the value of an entity without a default column",
-        file: "crates/engine/src/read/value.rs",
+        file: "crates/engine/src/state/value.rs",
         right: "let merged = self.merge(user_key, Some(existing), operands)?;",
         wrong: "let merged = self.merge(user_key, Some(existing).filter(|value| !value.is_empty()), operands)?;",
         caught_by: Tests(TESTS),
@@ -40,14 +40,14 @@ pub(super) const CANARIES: &[Canary] = &[
     },
     Canary {
         name: "a plain value has no columns",
-        file: "crates/engine/src/read/value.rs",
+        file: "crates/engine/src/state/value.rs",
         right: "            None => Ok(vec![(Vec::new(), found.into_vec())]),\n",
         wrong: "            None => Ok(Vec::new()),\n",
         caught_by: Tests(TESTS),
     },
     Canary {
         name: "merge operands come without the value under them",
-        file: "crates/engine/src/db/get.rs",
+        file: "crates/engine/src/read/get.rs",
         right: "            self.operands.push(plain);\n        }\n        Ok(())\n",
         wrong: "        }\n        Ok(())\n",
         caught_by: Tests(SCRIPTS),
@@ -75,7 +75,7 @@ pub(super) const CANARIES: &[Canary] = &[
     },
     Canary {
         name: "a MultiGet reads all of a batch, whatever its limit",
-        file: "crates/engine/src/db/multi_get.rs",
+        file: "crates/engine/src/read/multi_get.rs",
         right: "                    _ if bytes > limit => Err(over_limit()),\n",
         wrong: "",
         caught_by: Tests(LIMITS),

@@ -13,7 +13,7 @@ const ATOMIC_FLUSH: &[&str] = &["-p", "esker-dbtest", "--test", "it", "atomic_fl
 pub(super) const CANARIES: &[Canary] = &[
     Canary {
         name: "with atomic_flush each family is flushed by a job of its own",
-        file: "crates/engine/src/db/state.rs",
+        file: "crates/engine/src/state/db_state.rs",
         right: "return due.then(|| unflushed.map(|(&id, _)| id).collect());",
         wrong: "return due.then(|| unflushed.map(|(&id, _)| id).take(1).collect());",
         caught_by: Tests(ATOMIC_FLUSH),
@@ -27,7 +27,7 @@ pub(super) const CANARIES: &[Canary] = &[
     },
     Canary {
         name: "a family that is to be flushed with others is flushed alone",
-        file: "crates/engine/src/db/state.rs",
+        file: "crates/engine/src/state/db_state.rs",
         right: "            .filter(|own| !is_grouped(own.family.id))\n",
         wrong: "            .filter(|own| !is_grouped(own.family.id) || own.family.id > 0)\n",
         caught_by: Tests(ATOMIC_FLUSH),
@@ -41,7 +41,7 @@ pub(super) const CANARIES: &[Canary] = &[
     },
     Canary {
         name: "a table that is obsolete is looked for in the first directory",
-        file: "crates/engine/src/read/table_cache.rs",
+        file: "crates/engine/src/files/table_cache.rs",
         right: "filename::table(self.paths.dir(self.path_id), self.number)",
         wrong: "filename::table(self.paths.dir(self.path_id * 0), self.number)",
         caught_by: Tests(DB_PATHS),
@@ -69,21 +69,21 @@ pub(super) const CANARIES: &[Canary] = &[
     },
     Canary {
         name: "repair takes every table for one of the first directory",
-        file: "crates/engine/src/db/repair.rs",
+        file: "crates/engine/src/lifecycle/repair.rs",
         right: "table.file.path_id = number.ok_or_else(|| elsewhere(&table.path))?;",
         wrong: "table.file.path_id = number.ok_or_else(|| elsewhere(&table.path))? * 0;",
         caught_by: Tests(DB_PATHS),
     },
     Canary {
         name: "a database that has more to do stays at the head of the line",
-        file: "crates/engine/src/jobs/thread_pool.rs",
+        file: "crates/engine/src/options/thread_pool.rs",
         right: "lanes.push_back(id);",
         wrong: "lanes.push_front(id);",
         caught_by: Tests(THREAD_POOL),
     },
     Canary {
         name: "a pool that is made smaller keeps its threads",
-        file: "crates/engine/src/jobs/thread_pool.rs",
+        file: "crates/engine/src/options/thread_pool.rs",
         right: "            if line.threads > line.most {\n",
         wrong: "            if line.threads > line.most + 40 {\n",
         caught_by: Tests(THREAD_POOL),

@@ -8,7 +8,7 @@ const LINES: &[&str] = &["-p", "esker-dbtest", "--test", "it", "info_log::"];
 pub(super) const CANARIES: &[Canary] = &[
     Canary {
         name: "LOG names the release of the options alone, and not that of the OPTIONS file",
-        file: "crates/engine/src/db/open.rs",
+        file: "crates/engine/src/lifecycle/open.rs",
         right: "options.release(stored.map(|(_, file)| file))",
         wrong: "options.release(None)",
         caught_by: Tests(LINES),
@@ -22,14 +22,14 @@ pub(super) const CANARIES: &[Canary] = &[
     },
     Canary {
         name: "the interval of a dump begins when the database was opened",
-        file: "crates/engine/src/level_stats.rs",
+        file: "crates/engine/src/state/level_stats.rs",
         right: "let interval = up.saturating_sub(before.up);",
         wrong: "let interval = up;",
         caught_by: Tests(&["-p", "esker", "--lib", "level_stats::"]),
     },
     Canary {
         name: "a WAL of which a filter left records out is read again at the next open",
-        file: "crates/engine/src/db/recover.rs",
+        file: "crates/engine/src/lifecycle/recover.rs",
         right: "            replayed.damaged |= changed.is_some();\n",
         wrong: "",
         caught_by: Tests(&[
@@ -42,7 +42,7 @@ pub(super) const CANARIES: &[Canary] = &[
     },
     Canary {
         name: "rows that a filter left out leave their numbers to others",
-        file: "crates/engine/src/db/wal_filter.rs",
+        file: "crates/engine/src/lifecycle/wal_filter.rs",
         right: "        next: applied.next.max(behind),\n",
         wrong: "        next: applied.next.min(behind),\n",
         caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "wal_filter::"]),
@@ -63,7 +63,7 @@ pub(super) const CANARIES: &[Canary] = &[
     },
     Canary {
         name: "a database closes without the end of its trace of queries",
-        file: "crates/engine/src/db/close.rs",
+        file: "crates/engine/src/lifecycle/close.rs",
         right: "        drop(catch(|| self.query_trace.end()));\n",
         wrong: "",
         caught_by: Tests(&["-p", "esker", "--test", "it", "query_trace"]),

@@ -6,7 +6,7 @@ use super::Catcher::Tests;
 pub(super) const CANARIES: &[Canary] = &[
     Canary {
         name: "a flush does not wait for its listeners",
-        file: "crates/engine/src/db/maintain.rs",
+        file: "crates/engine/src/jobs/maintain.rs",
         right: "if options.listener_wait {",
         wrong: "if options.listener_wait && families.is_empty() {",
         caught_by: Tests(&[
@@ -19,7 +19,7 @@ pub(super) const CANARIES: &[Canary] = &[
     },
     Canary {
         name: "strict options let an option pass that Esker does not have",
-        file: "crates/engine/src/db/stored_options.rs",
+        file: "crates/engine/src/lifecycle/stored_options.rs",
         right: "        if strict && lost.loss.is_refused() {",
         wrong: "        if strict && lost.loss.is_refused() && lost.column_family.is_none() {",
         caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "options_file::"]),
@@ -33,7 +33,7 @@ pub(super) const CANARIES: &[Canary] = &[
     },
     Canary {
         name: "tables that an iterator holds are not in the total size",
-        file: "crates/engine/src/db/property_int.rs",
+        file: "crates/engine/src/report/property_int.rs",
         right: "own?.version.total_bytes() + family.tables.zombie_bytes(),",
         wrong: "own?.version.total_bytes(),",
         caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "properties::"]),

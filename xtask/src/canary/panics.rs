@@ -13,7 +13,7 @@ pub(super) const CANARIES: &[Canary] = &[
     },
     Canary {
         name: "an open whose comparator panics does not say at which record of a WAL",
-        file: "crates/engine/src/db/recover.rs",
+        file: "crates/engine/src/lifecycle/recover.rs",
         right: "catch_or_fail(|| self.replay_batch(&mut state, number, operations, replayed))\n",
         wrong: "self.replay_batch(&mut state, number, operations, replayed)\n",
         caught_by: Tests(&["-p", "esker-dbtest", "panics_in_writes"]),
@@ -55,7 +55,7 @@ pub(super) const CANARIES: &[Canary] = &[
     },
     Canary {
         name: "a panic of the file system ends a close half way",
-        file: "crates/engine/src/db/close.rs",
+        file: "crates/engine/src/lifecycle/close.rs",
         right: "        let closed_manifest = catch_or_fail(|| self.versions.close());\n",
         wrong: "        let closed_manifest = self.versions.close();\n",
         caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "closed::a_panic"]),

@@ -35,7 +35,7 @@ pub const CANARIES: &[Canary] = &[
     },
     Canary {
         name: "a MultiGet takes its sequence number after an ingestion that its super version does not show",
-        file: "crates/engine/src/db/multi_get.rs",
+        file: "crates/engine/src/read/multi_get.rs",
         right: "if options.snapshot.is_some() || Arc::ptr_eq(&super_version, &family.super_version.load()) {",
         wrong: "if options.snapshot.is_some() || seqno <= family.published.load(std::sync::atomic::Ordering::Acquire) {",
         caught_by: Tests(&[
@@ -76,21 +76,21 @@ pub const CANARIES: &[Canary] = &[
     },
     Canary {
         name: "numbers of orphan tables are used again after a crash",
-        file: "crates/engine/src/db/recover.rs",
+        file: "crates/engine/src/lifecycle/recover.rs",
         right: "                        FileKind::Table(number)\n                        | FileKind::Blob(number)",
         wrong: "                        FileKind::Blob(number)",
         caught_by: Tests(&["-p", "esker", "--test", "it", "numbers::"]),
     },
     Canary {
         name: "a new MANIFEST forgets full_history_ts_low",
-        file: "crates/engine/src/version_set.rs",
+        file: "crates/engine/src/state/version_set.rs",
         right: "                full_history_ts_low: family.full_history_ts_low.clone(),",
         wrong: "                full_history_ts_low: Box::default(),",
         caught_by: Tests(&["-p", "esker", "--test", "it", "numbers::"]),
     },
     Canary {
         name: "a new MANIFEST forgets the highest family id",
-        file: "crates/engine/src/version_set.rs",
+        file: "crates/engine/src/state/version_set.rs",
         right: "        max_column_family: state.max_family,",
         wrong: "        max_column_family: state.families.keys().max().copied().unwrap_or(0),",
         caught_by: Tests(&["-p", "esker", "--test", "it", "numbers::"]),
@@ -104,14 +104,14 @@ pub const CANARIES: &[Canary] = &[
     },
     Canary {
         name: "tables in other directories are looked for in the database's own",
-        file: "crates/engine/src/db/secondary/manifest_tail.rs",
+        file: "crates/engine/src/lifecycle/secondary/manifest_tail.rs",
         right: "file.path_id as usize >= paths.len()",
         wrong: "file.path_id as usize >= paths.len() + 3",
         caught_by: Tests(&["-p", "esker", "--test", "it", "numbers::"]),
     },
     Canary {
         name: "a covering range tombstone does not end the search of older memtables",
-        file: "crates/engine/src/db/get.rs",
+        file: "crates/engine/src/read/get.rs",
         right: "context.done() || context.covering > 0",
         wrong: "context.done()",
         caught_by: Tests(&["-p", "esker-dbtest", "memtable_filter::a_covering"]),

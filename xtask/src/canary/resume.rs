@@ -6,7 +6,7 @@ use super::Catcher::Tests;
 pub(super) const CANARIES: &[Canary] = &[
     Canary {
         name: "a WAL that had no room to begin leaves the database read-only",
-        file: "crates/engine/src/db/state.rs",
+        file: "crates/engine/src/state/db_state.rs",
         right: "FLUSH | COMPACTION | SWITCH_WAL | WRITE_MANIFEST",
         wrong: "FLUSH | COMPACTION | WRITE_MANIFEST",
         caught_by: Tests(&["-p", "esker-dbtest", "resume::each_step"]),
@@ -20,28 +20,28 @@ pub(super) const CANARIES: &[Canary] = &[
     },
     Canary {
         name: "files of a change that came too late are never deleted",
-        file: "crates/engine/src/db/error_handler.rs",
+        file: "crates/engine/src/jobs/error_handler.rs",
         right: "            self.delete_files_in_doubt(&mut state);\n",
         wrong: "",
         caught_by: Tests(&["-p", "esker-dbtest", "resume::"]),
     },
     Canary {
         name: "the database resumes by itself whatever has failed",
-        file: "crates/engine/src/db/error_handler.rs",
+        file: "crates/engine/src/jobs/error_handler.rs",
         right: "            Automatic::Due if resumable && is_of_the_disk => Automatic::Due,",
         wrong: "            Automatic::Due => Automatic::Due,",
         caught_by: Tests(&["-p", "esker-dbtest", "auto_resume::a_worse_failure"]),
     },
     Canary {
         name: "nothing asks for free space before it tries again",
-        file: "crates/engine/src/db/error_handler.rs",
+        file: "crates/engine/src/jobs/error_handler.rs",
         right: "if error.kind() == ErrorKind::NoSpace && !self.has_room() {",
         wrong: "if error.kind() == ErrorKind::NoSpace && !self.has_room() && false {",
         caught_by: Tests(&["-p", "esker-dbtest", "auto_resume::a_disk_with_room"]),
     },
     Canary {
         name: "a Get reads a closed database",
-        file: "crates/engine/src/db/get.rs",
+        file: "crates/engine/src/read/get.rs",
         right: "        sync::point(\"super version\");\n        if super_version.is_closed() {\n            return Err(closing());\n        }\n        let seqno",
         wrong: "        sync::point(\"super version\");\n        let seqno",
         caught_by: Tests(&["-p", "esker-dbtest", "closed::each_call"]),
@@ -55,7 +55,7 @@ pub(super) const CANARIES: &[Canary] = &[
     },
     Canary {
         name: "a second close does not wait for the first",
-        file: "crates/engine/src/db/close.rs",
+        file: "crates/engine/src/lifecycle/close.rs",
         right: "                    Close::Begun => self.changed.wait(&mut state),",
         wrong: "                    Close::Begun => return Ok(()),",
         caught_by: Tests(&["-p", "esker-dbtest", "closed::a_second"]),
@@ -69,7 +69,7 @@ pub(super) const CANARIES: &[Canary] = &[
     },
     Canary {
         name: "timestamps whose versions may be gone are read",
-        file: "crates/engine/src/db/scan.rs",
+        file: "crates/engine/src/read/scan.rs",
         right: "            match !low.is_empty() && user.compare_timestamp",
         wrong: "            match low.is_empty() && user.compare_timestamp",
         caught_by: Tests(&["-p", "esker", "--test", "it", "full_history"]),
@@ -83,7 +83,7 @@ pub(super) const CANARIES: &[Canary] = &[
     },
     Canary {
         name: "a write waits for a compaction that does not come",
-        file: "crates/engine/src/db/error_handler.rs",
+        file: "crates/engine/src/jobs/error_handler.rs",
         right: "            Some(error) if self.recovery.automatic == Automatic::Never && self.running_compactions == 0 => {\n",
         wrong: "            Some(error) if self.closing && self.running_compactions == 0 => {\n",
         caught_by: Tests(&["-p", "esker-dbtest", "auto_resume::writes_wait"]),

@@ -13,19 +13,7 @@ const DONE: &[&str] = &[
     "crates/capi/",
     "crates/codec/",
     "crates/compact/",
-    "crates/dbtest/",
-    "crates/engine/benches/",
-    "crates/engine/examples/",
-    "crates/engine/src/db/",
-    "crates/engine/src/ingest/",
-    "crates/engine/src/jobs/",
-    "crates/engine/src/level_stats/",
-    "crates/engine/src/log/",
-    "crates/engine/src/options/",
-    "crates/engine/src/read/",
-    "crates/engine/src/ttl/",
-    "crates/engine/src/write/",
-    "crates/engine/tests/",
+    "crates/engine/",
     "crates/manifest/",
     "crates/memtable/",
     "crates/mvcc/",
@@ -69,7 +57,8 @@ struct Paragraph {
 }
 
 pub fn check(source: &Source) -> Vec<Finding> {
-    if !DONE.iter().any(|folder| source.path.starts_with(folder)) {
+    let is_done = DONE.iter().any(|folder| source.path.starts_with(folder));
+    if !is_done {
         return Vec::new();
     }
     let mut found = Vec::new();

@@ -5,9 +5,9 @@ use std::ops::RangeBounds;
 use base::Error;
 
 use super::Db;
-use super::column_family::ColumnFamily;
 use crate::options::ReadOptions;
 use crate::read::rows::{OpenCursor, Rows, prefix_bounds};
+use crate::state::column_family::ColumnFamily;
 
 impl Db {
     /// The rows of the default family whose keys are in `range`, as an iterator from both ends; see [`Rows`].

@@ -14,12 +14,12 @@ use super::levels::Place;
 use super::prepare::{PreparedFamily, PreparedFile};
 use super::replace::{deletions, without};
 use crate::db::DbInner;
-use crate::db::state::{DbState, INGESTION};
 use crate::events::{Event, IngestedFile};
-use crate::level_stats::IngestedStats;
+use crate::files::table_cache::file_stats;
 use crate::log::log_line;
-use crate::read::table_cache::file_stats;
-use crate::write::queue::Settled;
+use crate::state::db_state::{DbState, INGESTION};
+use crate::state::level_stats::IngestedStats;
+use crate::state::write_queue::Settled;
 
 impl DbInner {
     /// Makes prepared files part of their families, or removes them from the directory after an error.

@@ -17,8 +17,8 @@ use super::export::LiveFileMetaData;
 use super::import::told_bounds;
 use super::{IngestExternalFileOptions, PreparedFileInfo};
 use crate::db::DbInner;
-use crate::db::column_family::Family;
 use crate::events::shown_key;
+use crate::state::column_family::Family;
 
 /// An external file that may be ingested.
 pub(crate) struct ExternalFile {

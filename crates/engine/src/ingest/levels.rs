@@ -9,10 +9,10 @@ use memtable::Memtable;
 
 use super::inspect::ExternalFile;
 use super::prepare::PreparedFamily;
-use crate::db::column_family::Family;
 use crate::options::CompactionStyle;
 use crate::read::overlap::{has_entry, table_overlaps};
-use crate::read::super_version::SuperVersion;
+use crate::state::column_family::Family;
+use crate::state::super_version::SuperVersion;
 
 /// The placement of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -11,10 +11,10 @@ use memtable::Memtable;
 use super::inspect::ExternalFile;
 use super::prepare::PreparedFamily;
 use crate::db::DbInner;
-use crate::db::column_family::Family;
-use crate::db::removals::KeyRange;
 use crate::read::merging_cursor::before_key;
-use crate::read::super_version::SuperVersion;
+use crate::state::column_family::Family;
+use crate::state::removals::KeyRange;
+use crate::state::super_version::SuperVersion;
 
 /// A range of user keys from `start` (inclusive) to `limit` (exclusive); `None`: unbounded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -9,11 +9,11 @@ use sst::writer::{TableWriter, TableWriterOptions};
 use vfs::{CreateOptions, FileSystem};
 
 use super::PreparedFileInfo;
-use crate::db::column_family::ColumnFamily;
-use crate::db::open::new_session_id;
-use crate::jobs::file_checksum::FileSum;
+use crate::files::file_checksum::FileSum;
 use crate::jobs::output::table_format;
+use crate::lifecycle::open::new_session_id;
 use crate::options::{ColumnFamilyOptions, FileChecksumGenFactory, Options};
+use crate::state::column_family::ColumnFamily;
 
 /// RocksDB's version number of external files with room for a global sequence number.
 const VERSION: i32 = 2;

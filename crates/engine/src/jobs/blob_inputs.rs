@@ -12,7 +12,7 @@ use blob::{BlobFile, BlobIndex};
 use vfs::{FileSystem, OpenOptions, RandomAccessFile};
 
 use crate::db::DbInner;
-use crate::db::column_family::Family;
+use crate::state::column_family::Family;
 use crate::stats::Stats;
 
 /// The blob files that one thread of a compaction has read values from.

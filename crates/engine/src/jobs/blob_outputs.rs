@@ -17,15 +17,15 @@ use manifest::BlobFileAddition;
 use vfs::{CreateOptions, FileSystem};
 
 use super::blob_inputs::BlobInputs;
-use super::file_checksum::FileSum;
 use super::output::{BlobGarbage, creation_reason};
 use crate::db::DbInner;
-use crate::db::column_family::Family;
 use crate::events::{Event, Listeners};
+use crate::files::blob_cache::BlobFileCache;
+use crate::files::file_checksum::FileSum;
 use crate::options::{BlobSizes, FileChecksumGenFactory, PrepopulateBlobCache};
-use crate::read::blob_cache::BlobFileCache;
+use crate::state::column_family::Family;
+use crate::state::version_set::FileNumbers;
 use crate::stats::Stats;
-use crate::version_set::FileNumbers;
 
 /// Writes blob files one after the other.
 pub(crate) struct BlobOutputs {

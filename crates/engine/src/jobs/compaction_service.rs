@@ -8,7 +8,7 @@ use base::{Error, ErrorKind, Result};
 use compact::{CompactionReason, Plan};
 
 use crate::db::DbInner;
-use crate::db::column_family::Family;
+use crate::state::column_family::Family;
 
 /// The answer of a service about a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -21,9 +21,9 @@ use super::output::{Destination, TableOutputs};
 use super::rewrite::FILTER_FACTORY;
 use super::streams::PlacedStream;
 use crate::db::DbInner;
-use crate::db::column_family::Family;
-use crate::db::recover::RECOVERY_JOB;
+use crate::lifecycle::recover::RECOVERY_JOB;
 use crate::read::merging_cursor::{MergingCursor, Source};
+use crate::state::column_family::Family;
 use crate::timed_hooks;
 
 /// The files written from some memtables.

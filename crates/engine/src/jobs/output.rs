@@ -24,20 +24,20 @@ use sst::{Table, TableProperties};
 use vfs::CreateOptions;
 
 use crate::db::DbInner;
-use crate::db::column_family::Family;
-use crate::db::property::approximate_size;
-use crate::db::recover::RECOVERY_JOB;
 use crate::events::Event;
+use crate::files::file_checksum::FileSum;
 use crate::jobs::blob_outputs::BlobOutputs;
-use crate::jobs::file_checksum::FileSum;
 use crate::jobs::large_rows::RefusedRow;
 use crate::jobs::output_check::OutputCheck;
 use crate::jobs::output_file::OutputFile;
+use crate::lifecycle::recover::RECOVERY_JOB;
 use crate::options::{
     ColumnFamilyOptions, CompactionStyle, DataBlockIndexType, FilterPolicy, PrepopulateBlockCache,
 };
 use crate::read::merging_cursor::MergingCursor;
-use crate::read::value::Merger;
+use crate::report::property::approximate_size;
+use crate::state::column_family::Family;
+use crate::state::value::Merger;
 use crate::table_properties_collector::{CollectorContext, TablePropertiesCollector};
 
 /// The reason for files that job `job` writes, which is a flush if `flushes`, else a compaction.

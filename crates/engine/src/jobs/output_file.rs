@@ -10,7 +10,7 @@ use vfs::rate_limiter::{IoPriority, OpType};
 use vfs::{FileSync, RateLimiter, WritableFile};
 
 use crate::db::DbInner;
-use crate::db::column_family::Family;
+use crate::state::column_family::Family;
 use crate::stats::Stats;
 
 /// A table that a job writes.

@@ -1,5 +1,5 @@
 //! The background work of one database, one turn at a time: flush, compact, housekeeping. The threads belong
-//! to the pool ([`thread_pool`](super::thread_pool)).
+//! to the pool ([`thread_pool`](crate::options::thread_pool)).
 
 use std::io;
 use std::sync::atomic::Ordering;
@@ -12,12 +12,12 @@ use base::sync::{Condvar, MutexGuard, WaitTimeoutResult};
 use compact::Style;
 use compact::stall::StallCondition;
 
-use super::thread_pool::{Kind, Lane, Next, ThreadPool};
 use crate::db::DbInner;
-use crate::db::error_handler::AutoRecovery;
-use crate::db::open::compacts;
-use crate::db::state::{COMPACTION, DbState, FLUSH, FamilyState, HOUSEKEEPING, closing};
 use crate::events::Event;
+use crate::jobs::error_handler::AutoRecovery;
+use crate::lifecycle::open::compacts;
+use crate::options::thread_pool::{Kind, Lane, Next, ThreadPool};
+use crate::state::db_state::{COMPACTION, DbState, FLUSH, FamilyState, HOUSEKEEPING, closing};
 
 /// Notifies threads that there may be background work.
 #[derive(Default)]

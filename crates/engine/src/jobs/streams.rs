@@ -11,11 +11,11 @@ use manifest::{FileMetadata, Version};
 use memtable::Memtable;
 
 use crate::db::DbInner;
-use crate::db::column_family::Family;
-use crate::db::state::DbState;
 use crate::options::CompactionStyle;
 use crate::read::merging_cursor::{MergingCursor, Source};
 use crate::read::overlap::table_overlaps;
+use crate::state::column_family::Family;
+use crate::state::db_state::DbState;
 
 /// The minimum size of a stream to be worth a table: this fraction of `target_file_size_base`, and this many
 /// data blocks.

@@ -17,8 +17,8 @@ use vfs::rate_limiter::{IoPriority, OpType, RateLimiterMode, RateLimiterOptions}
 use vfs::{Access, OpenOptions, RandomAccessFile, RateLimiter};
 
 use crate::db::DbInner;
-use crate::db::verify::{Live, What};
 use crate::events::Event;
+use crate::jobs::verify::{Live, What};
 
 /// The number of bytes read at a time.
 const STEP: usize = 64 << 10;

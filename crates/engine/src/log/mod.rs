@@ -10,12 +10,10 @@
 //! messages that cannot be written are lost.
 
 mod auto_roll_logger;
-pub(crate) mod dump_stats;
 mod event_logger;
 pub(crate) mod header;
 mod json;
 pub(crate) mod level_summary;
-mod write_cost;
 
 use std::fmt;
 use std::path::{Path, PathBuf};

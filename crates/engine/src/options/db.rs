@@ -11,14 +11,14 @@ use codec::compression::CompressionType;
 use vfs::{Access, FileSystem, OpenOptions, PosixFs, RateLimiter};
 use wal::RecoveryMode;
 
-use crate::db::wal_filter::WalFilter;
 use crate::events::EventListener;
 use crate::jobs::compaction_service::CompactionService;
-use crate::jobs::thread_pool::ThreadPool;
+use crate::lifecycle::wal_filter::WalFilter;
 use crate::log::{InfoLogLevel, Logger};
 use crate::options::table::{OptionValue, enum_option, option_table};
+use crate::options::thread_pool::ThreadPool;
+use crate::options::write_buffer_manager::WriteBufferManager;
 use crate::options::{ColumnFamilyOptions, DbPath, TablePaths};
-use crate::write::write_buffer_manager::WriteBufferManager;
 
 /// The value of `bytes_per_sync` if that is 0 and there is a rate limiter.
 const PACED_BYTES_PER_SYNC: u64 = 1 << 20;

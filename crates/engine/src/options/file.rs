@@ -14,10 +14,10 @@ use vfs::{FileSystem, OpenOptions};
 use super::table::{OptionRow, OptionTable};
 use super::{BlockBasedOptions, ColumnFamilyOptions, Options};
 use crate::db::DbInner;
-use crate::db::column_family::{DEFAULT_COLUMN_FAMILY, Family};
-use crate::db::families::stored_merger;
-use crate::read::value::Merger;
-use crate::version_set::replace_file;
+use crate::jobs::families::stored_merger;
+use crate::state::column_family::{DEFAULT_COLUMN_FAMILY, Family};
+use crate::state::value::Merger;
+use crate::state::version_set::replace_file;
 
 /// The release of RocksDB that OPTIONS files name if no earlier file named another and no option needs a
 /// later one: the oldest release whose options are written.

@@ -12,6 +12,8 @@ mod memtable_factory;
 pub(crate) mod metadata_cache;
 pub(crate) mod operation;
 pub mod table;
+pub(crate) mod thread_pool;
+pub mod write_buffer_manager;
 pub(crate) mod wrong;
 
 pub(crate) use cf::BlobSizes;

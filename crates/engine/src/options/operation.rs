@@ -6,8 +6,8 @@ use std::time::Duration;
 use sst::BlockPropertyFilter;
 use vfs::rate_limiter::IoPriority;
 
-use crate::db::snapshot::Snapshot;
 use crate::read::filters::TableFilter;
+use crate::state::snapshot::Snapshot;
 
 /// The storage that a read may use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

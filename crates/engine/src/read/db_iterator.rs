@@ -23,19 +23,19 @@ use base::steps::{MAX_STEPS_BEFORE_SEEK, StepsBeforeSeek};
 use base::{Cursor, Error, ErrorKind, Kind, MAX_SEQNO, Result, SeqNo, UserComparator};
 use sst::ScanBounds;
 
-use super::blob_cache::BlobRead;
-use super::charged_reads::{Charge, charge_of};
 use super::merging_cursor::{MergingCursor, SeekKind, after_key, before_key};
-use super::open_iterators::Listed;
 use super::sources::{self, SourceOptions};
 use super::spare::Spare;
-use super::super_version::SuperVersion;
-use super::value::{Base, Columns, PinnedValue};
-use crate::db::column_family::{CLOSED, Family};
-use crate::db::snapshot::Snapshot;
-use crate::db::state::closing;
 use crate::db::{Db, Handle};
+use crate::files::blob_cache::BlobRead;
+use crate::files::charged_reads::{Charge, charge_of};
 use crate::options::{ReadOptions, ReadTier};
+use crate::state::column_family::{CLOSED, Family};
+use crate::state::db_state::closing;
+use crate::state::open_iterators::Listed;
+use crate::state::snapshot::Snapshot;
+use crate::state::super_version::SuperVersion;
+use crate::state::value::{Base, Columns, PinnedValue};
 use crate::write::batch_index::{BatchView, UNWRITTEN};
 
 pub use next_prefix::PrefixMove;

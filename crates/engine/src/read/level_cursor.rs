@@ -10,7 +10,7 @@ use rangedel::FragmentedTombstones;
 use sst::{BlockReadOptions, PinnedBytes, Prepared, ScanBounds, TableCursor};
 
 use super::filters::Filters;
-use super::table_cache::TableCache;
+use crate::files::table_cache::TableCache;
 use vfs::OpenOptions;
 
 /// The position of a [`LevelCursor`].

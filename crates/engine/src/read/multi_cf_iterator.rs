@@ -7,8 +7,8 @@
 use base::{Result, UserComparator};
 
 use super::db_iterator::DbIterator;
-use super::value::Columns;
-use crate::db::column_family::ColumnFamily;
+use crate::state::column_family::ColumnFamily;
+use crate::state::value::Columns;
 
 /// Iterates over the keys of several families in order, in either direction. Each key appears once, with the
 /// columns that the families have for it.

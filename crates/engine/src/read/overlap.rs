@@ -8,7 +8,7 @@ use manifest::FileMetadata;
 use sst::BlockReadOptions;
 
 use super::merging_cursor::before_key;
-use crate::db::column_family::Family;
+use crate::state::column_family::Family;
 
 /// True if the table of `file` has an entry or a range tombstone for a user key from `start` to `limit`, both
 /// inclusive. Reads one or two blocks.

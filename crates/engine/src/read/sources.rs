@@ -8,9 +8,9 @@ use sst::BlockReadOptions;
 use super::filters::Filters;
 use super::level_cursor::LevelCursor;
 use super::merging_cursor::{MergingCursor, Source};
-use super::super_version::SuperVersion;
-use crate::db::column_family::Family;
 use crate::options::{ReadOptions, ReadTier};
+use crate::state::column_family::Family;
+use crate::state::super_version::SuperVersion;
 use crate::write::batch_index::BatchView;
 
 /// How an iterator reads its sources.

@@ -8,13 +8,13 @@ use std::sync::Arc;
 use base::internal_key::{self, ParsedInternalKey};
 use base::{Cursor, Error, Kind, Result, SeqNo};
 
-use super::blob_cache::BlobRead;
 use super::merging_cursor::{MergingCursor, after_key, before_key};
 use super::sources::{self, SourceOptions};
-use super::super_version::SuperVersion;
 use crate::db::Handle;
-use crate::db::column_family::Family;
+use crate::files::blob_cache::BlobRead;
 use crate::options::ReadOptions;
+use crate::state::column_family::Family;
+use crate::state::super_version::SuperVersion;
 
 /// One version of a key.
 struct Version {
@@ -211,7 +211,7 @@ impl VersionsIterator {
         self.versions.clear();
         self.at = 0;
         self.error = match self.family.is_closed() {
-            true => Some(crate::db::state::closing()),
+            true => Some(crate::state::db_state::closing()),
             false => self.broken.clone(),
         };
         self.error.is_none()

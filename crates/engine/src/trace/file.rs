@@ -107,12 +107,12 @@ impl FileTraceReader {
     }
 
     /// Where the record begins that is read next.
-    pub(super) fn offset(&self) -> u64 {
+    pub(crate) fn offset(&self) -> u64 {
         self.offset
     }
 
     /// `error`, of a record at `offset`, with the place in the file.
-    pub(super) fn place(&self, error: Error, offset: u64) -> Error {
+    pub(crate) fn place(&self, error: Error, offset: u64) -> Error {
         match &self.file {
             Some(file) => error.offset_by(offset).in_file(file.path()),
             None => error.offset_by(offset),

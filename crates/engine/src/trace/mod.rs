@@ -5,15 +5,13 @@
 //! record = microseconds since 1970 (8 bytes) | type (1) | length of the payload (4) | payload
 //! ```
 
-mod file;
+pub(crate) mod file;
 mod query;
-mod record;
-mod replay;
+pub(crate) mod record;
 
 pub use file::{FileTraceReader, FileTraceWriter, TraceWriter};
 pub(crate) use query::QueryTrace;
 pub use record::{TraceRecord, TracedQuery};
-pub use replay::{ReplayOptions, Replayed, Replayer};
 
 use base::coding;
 

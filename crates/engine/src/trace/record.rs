@@ -65,18 +65,18 @@ pub enum TracedQuery {
 
 impl TracedQuery {
     /// The record of a write of a batch's bytes.
-    pub(super) fn encode_write(out: &mut Vec<u8>, batch: &[u8]) {
+    pub(crate) fn encode_write(out: &mut Vec<u8>, batch: &[u8]) {
         coding::put_u64(out, 1 << field::WRITE_BATCH);
         coding::put_length_prefixed(out, batch);
     }
 
-    pub(super) fn encode_get(out: &mut Vec<u8>, family: u32, key: &[u8]) {
+    pub(crate) fn encode_get(out: &mut Vec<u8>, family: u32, key: &[u8]) {
         coding::put_u64(out, 1 << field::GET_FAMILY | 1 << field::GET_KEY);
         coding::put_u32(out, family);
         coding::put_length_prefixed(out, key);
     }
 
-    pub(super) fn encode_seek(out: &mut Vec<u8>, family: u32, key: &[u8], bounds: [&[u8]; 2]) {
+    pub(crate) fn encode_seek(out: &mut Vec<u8>, family: u32, key: &[u8], bounds: [&[u8]; 2]) {
         let mut map = 1 << field::ITER_FAMILY | 1 << field::ITER_KEY;
         for (bound, bit) in bounds.iter().zip([field::ITER_LOWER, field::ITER_UPPER]) {
             map |= u64::from(!bound.is_empty()) << bit;
@@ -89,7 +89,7 @@ impl TracedQuery {
         }
     }
 
-    pub(super) fn encode_multi_get<'a>(out: &mut Vec<u8>, keys: impl Iterator<Item = (u32, &'a [u8])>) {
+    pub(crate) fn encode_multi_get<'a>(out: &mut Vec<u8>, keys: impl Iterator<Item = (u32, &'a [u8])>) {
         let (mut count, mut families, mut bytes) = (0, Vec::new(), Vec::new());
         for (family, key) in keys {
             count += 1;
@@ -109,7 +109,7 @@ impl TracedQuery {
 }
 
 /// The first record of a trace.
-pub(super) fn encode_header(out: &mut Vec<u8>, timestamp: u64) {
+pub(crate) fn encode_header(out: &mut Vec<u8>, timestamp: u64) {
     let (major, minor) = ROCKSDB_RELEASE;
     let text = format!(
         "{MAGIC}\tTrace Version: {}.{}\tRocksDB Version: {major}.{minor}\tFormat: Timestamp OpType Payload\n",
@@ -119,7 +119,7 @@ pub(super) fn encode_header(out: &mut Vec<u8>, timestamp: u64) {
 }
 
 /// When a trace was begun, and the version of its format, both digits in a row.
-pub(super) fn decode_header(record: &[u8]) -> Result<(u64, u32)> {
+pub(crate) fn decode_header(record: &[u8]) -> Result<(u64, u32)> {
     let (timestamp, kind, payload) = split(record)?;
     if kind != kind::BEGIN {
         return Err(Error::corruption("Corrupted trace file. Incorrect header.").at(8));
@@ -150,7 +150,7 @@ pub(super) fn decode_header(record: &[u8]) -> Result<(u64, u32)> {
 ///
 /// # Errors
 /// `Corruption` with the offset within the record; `NotSupported` for a type that is no query.
-pub(super) fn decode(record: &[u8], version: u32) -> Result<Option<TraceRecord>> {
+pub(crate) fn decode(record: &[u8], version: u32) -> Result<Option<TraceRecord>> {
     let (timestamp, kind, payload) = split(record)?;
     if kind == kind::END {
         return Ok(None);

@@ -22,12 +22,12 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use base::{Error, Result, merge};
 
+use crate::batch::write_batch::{Operation, WriteBatch};
 use crate::db::Db;
-use crate::db::column_family::{ColumnFamily, DEFAULT_COLUMN_FAMILY};
-use crate::db::stats_history::STATS_COLUMN_FAMILY;
 use crate::options::file::OptionsFile;
 use crate::options::{ColumnFamilyOptions, Options, ReadOptions, WriteOptions};
-use crate::write::batch::{Operation, WriteBatch};
+use crate::report::stats_history::STATS_COLUMN_FAMILY;
+use crate::state::column_family::{ColumnFamily, DEFAULT_COLUMN_FAMILY};
 
 pub use iterator::TtlIterator;
 use rules::Rules;

@@ -23,15 +23,15 @@ use base::merge::MergeOperator;
 use base::{Error, ErrorKind, Kind, MAX_SEQNO, Result, SeqNo, UserComparator};
 use memtable::{Memtable, MemtableOptions};
 
-use super::batch::{HEADER_LEN, WriteBatch};
 use super::pipeline::{check_row, deletion_kind};
+use crate::batch::write_batch::{HEADER_LEN, WriteBatch};
 use crate::db::Db;
-use crate::db::column_family::{ColumnFamily, Family};
-use crate::db::get::Answer;
+use crate::files::blob_cache::BlobRead;
 use crate::options::{ReadOptions, WriteOptions};
-use crate::read::blob_cache::BlobRead;
 use crate::read::db_iterator::DbIterator;
-use crate::read::value::{Columns, PinnedValue};
+use crate::read::get::Answer;
+use crate::state::column_family::{ColumnFamily, Family};
+use crate::state::value::{Columns, PinnedValue};
 
 /// The first sequence number of rows that are not written yet. No database gets this far.
 pub(crate) const UNWRITTEN: SeqNo = 1 << 55;

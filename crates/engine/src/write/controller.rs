@@ -8,12 +8,12 @@ use base::sync::MutexGuard;
 use base::{Error, ErrorKind, Result};
 use compact::stall::StallCondition;
 
-use super::queue::Settled;
-use super::write_buffer_manager::WriteBufferManager;
 use crate::db::DbInner;
-use crate::db::state::{DbState, MEMORY_LIMIT, StallReason};
 use crate::events::Event;
 use crate::options::WriteOptions;
+use crate::options::write_buffer_manager::WriteBufferManager;
+use crate::state::db_state::{DbState, MEMORY_LIMIT, StallReason};
+use crate::state::write_queue::Settled;
 use crate::stats::StallTotal;
 
 /// The shortest wait: shorter ones cost more than they slow. Idle writers accrue at most this much credit.

@@ -37,20 +37,20 @@ use base::user_code::{catch, catch_or_fail};
 use base::{Error, ErrorKind, Kind, Protection, Result, SeqNo, filename};
 use memtable::Memtable;
 
-use super::batch::{self, Operation, Operations, SingleKind, SingleOperation, WriteBatch};
-use super::batch_protection;
 use super::controller::{Paid, check_may_wait};
 use super::predecessor::Predecessor;
-use super::queue::{Settled, WriteSize};
 use super::unchanged::Guard;
+use crate::batch::protection;
+use crate::batch::write_batch::{self, Operation, Operations, SingleKind, SingleOperation, WriteBatch};
 use crate::db::DbInner;
-use crate::db::column_family::Family;
-use crate::db::state::{
-    APPEND_TO_WAL, DbState, FamilyState, Immutable, LiveWal, MEMORY_LIMIT, MEMTABLE_LIMIT, Memory, SWITCH_WAL,
-};
 use crate::events::{Event, FlushReason};
 use crate::log::log_line;
 use crate::options::WriteOptions;
+use crate::state::column_family::Family;
+use crate::state::db_state::{
+    APPEND_TO_WAL, DbState, FamilyState, Immutable, LiveWal, MEMORY_LIMIT, MEMTABLE_LIMIT, Memory, SWITCH_WAL,
+};
+use crate::state::write_queue::{Settled, WriteSize};
 
 /// The state guarded by the write queue's lock.
 pub(crate) struct Writer {
@@ -70,21 +70,21 @@ pub(crate) struct Writer {
     /// The encoded batch of the current write, if that is no [`WriteBatch`].
     scratch: Vec<u8>,
     /// The number of bytes written since writers were last stalled.
-    pub(super) delayed_bytes: u64,
+    pub(crate) delayed_bytes: u64,
     /// The time until which the writes are paid for, while writes are delayed.
-    pub(super) paid: Paid,
+    pub(crate) paid: Paid,
     /// The first stalled writer waits, and this lock is free meanwhile.
-    pub(super) held_back: bool,
+    pub(crate) held_back: bool,
     /// The number of writes in a row that found this lock free, since a write last waited for it or the queue
     /// last checked for waiters.
-    pub(super) in_a_row: u32,
+    pub(crate) in_a_row: u32,
 }
 
 /// The name of a failed insertion in errors.
-pub(super) const INSERT: &str = "insert into the memtable";
+pub(crate) const INSERT: &str = "insert into the memtable";
 
 /// The names, in errors, of the other steps that a write may include.
-pub(super) const MAKE_ROOM: &str = "make room for a write";
+pub(crate) const MAKE_ROOM: &str = "make room for a write";
 const SWITCH: &str = "switch the memtables";
 
 /// The progress of a write while it holds the write queue's lock.
@@ -135,7 +135,7 @@ impl DbInner {
 
     /// Same as [`commit`](Self::commit), if `guard` [confirms](Guard::confirm) that its keys have not
     /// changed.
-    pub(super) fn commit_guarded(
+    pub(crate) fn commit_guarded(
         &self,
         options: &WriteOptions,
         commit: Commit<'_>,
@@ -237,15 +237,15 @@ impl DbInner {
         } = writer;
         let rep = match commit {
             Commit::Single(_, operation) => {
-                batch::encode_single(scratch, operation);
-                batch::set_sequence(scratch, first);
+                write_batch::encode_single(scratch, operation);
+                write_batch::set_sequence(scratch, first);
                 if let Some(single) = single {
-                    batch_protection::verify_single(single, scratch, first)?;
+                    protection::verify_single(single, scratch, first)?;
                 }
                 &scratch[..]
             }
             Commit::Batch(batch) => {
-                batch::set_sequence(batch.data_mut(), first);
+                write_batch::set_sequence(batch.data_mut(), first);
                 if let Some(protection) = batch.protection() {
                     protection.verify(batch.data(), Some(first))?;
                 }
@@ -289,7 +289,7 @@ impl DbInner {
     }
 
     /// Appends a record whose last row, if it has rows, has sequence number `last`.
-    pub(super) fn append_marked(
+    pub(crate) fn append_marked(
         &self,
         writer: &mut Writer,
         options: &WriteOptions,
@@ -333,7 +333,7 @@ impl DbInner {
     /// The sequence numbers of rows that may be in the WAL are not used again.
     #[cold]
     #[inline(never)]
-    pub(super) fn give_up(
+    pub(crate) fn give_up(
         &self,
         writer: &mut Writer,
         action: Option<&'static str>,
@@ -351,7 +351,7 @@ impl DbInner {
     }
 
     /// Checks a batch before it is written. True if it deletes a range.
-    pub(super) fn check_batch(&self, options: &WriteOptions, batch: &WriteBatch) -> Result<bool> {
+    pub(crate) fn check_batch(&self, options: &WriteOptions, batch: &WriteBatch) -> Result<bool> {
         batch.status()?;
         let mut deletes_range = false;
         for operation in batch.operations() {
@@ -383,7 +383,7 @@ impl DbInner {
     /// Releases the write queue, inserts, and returns when the rows, numbered from the given sequence number,
     /// are visible. Later tickets wait for this one, so the ticket is finished even if user code panics.
     #[inline(never)]
-    pub(super) fn insert_beside_others(
+    pub(crate) fn insert_beside_others(
         &self,
         writer: MutexGuard<'_, Writer>,
         commit: &Commit<'_>,
@@ -422,7 +422,7 @@ impl DbInner {
     /// Inserts the rows of a write, numbered from `first`, into memtables. `single` is the checksum of a
     /// single operation.
     #[inline(always)]
-    pub(super) fn insert(&self, commit: &Commit<'_>, single: Option<Protection>, first: SeqNo) -> Result<()> {
+    pub(crate) fn insert(&self, commit: &Commit<'_>, single: Option<Protection>, first: SeqNo) -> Result<()> {
         let _timer = perf::time(|cells| &cells.write_memtable_time);
         match (commit, single) {
             (Commit::Single(family, operation), None) => {
@@ -515,7 +515,7 @@ impl DbInner {
     /// full memtable, a stall, too much WAL, a lock on the WAL. Waits if necessary, as
     /// [`hold_back`](Self::hold_back) does: with the write queue's lock released.
     #[cold]
-    pub(super) fn make_room(&self, writer: &mut Settled<'_>, options: &WriteOptions) -> Result<()> {
+    pub(crate) fn make_room(&self, writer: &mut Settled<'_>, options: &WriteOptions) -> Result<()> {
         let mut place = None;
         let mut was_delayed = false;
         loop {
@@ -608,7 +608,7 @@ impl DbInner {
     }
 
     /// Switches memtables that are not full, and schedules their flush.
-    pub(super) fn flush_early(
+    pub(crate) fn flush_early(
         &self,
         writer: &mut Settled<'_>,
         families: &[u32],
@@ -804,7 +804,7 @@ impl DbInner {
 /// of a single operation is returned.
 #[cold]
 fn protect(options: &WriteOptions, commit: &mut Commit<'_>) -> Result<Option<Protection>> {
-    batch_protection::check_width(options.protection_bytes_per_key)?;
+    protection::check_width(options.protection_bytes_per_key)?;
     match commit {
         Commit::Single(family, operation) => {
             // A row that is too large is refused before it is hashed.

@@ -11,7 +11,7 @@
 use base::coding;
 use base::{Result, SeqNo};
 
-use super::batch::{self, Operation, Operations, WriteBatch};
+use crate::batch::write_batch::{self, Operation, Operations, WriteBatch};
 
 /// The prefix of the log data.
 const NAME: &[u8] = b"esker.predecessor-wal ";
@@ -57,7 +57,7 @@ impl Predecessor {
         text.extend(self.kept.then_some(KEPT));
         let mut record = WriteBatch::new();
         record.put_log_data(&text);
-        batch::set_sequence(record.data_mut(), sequence);
+        write_batch::set_sequence(record.data_mut(), sequence);
         record
     }
 

@@ -8,12 +8,12 @@ use base::statistics::Histogram;
 use base::{Error, ErrorKind, Result, perf};
 use vfs::rate_limiter::{IoPriority, OpType, RateLimiter, RateLimiterOptions};
 
-use super::batch;
 use super::controller::LEAST_WAIT;
 use super::pipeline::Commit;
+use crate::batch::write_batch;
 use crate::db::DbInner;
-use crate::db::state::LOW_PRIORITY;
 use crate::options::{Options, WriteOptions};
+use crate::state::db_state::LOW_PRIORITY;
 
 /// The rate in bytes per second of all low-priority writes together while compactions are behind: RocksDB's.
 const LOW_PRI_RATE: u64 = 1 << 20;
@@ -36,7 +36,7 @@ impl DbInner {
             Commit::Batch(batch) => batch.data().len(),
             Commit::Single(_, operation) => {
                 let mut rep = Vec::new();
-                batch::encode_single(&mut rep, operation);
+                write_batch::encode_single(&mut rep, operation);
                 rep.len()
             }
         } as u64;
@@ -104,7 +104,7 @@ impl DbInner {
             let part = left.min(limiter.single_burst_bytes()).max(1);
             let goes_on = || !self.cancelled.load(std::sync::atomic::Ordering::Relaxed);
             if !limiter.request_while(part, IoPriority::User, OpType::Write, goes_on) {
-                return Err(crate::db::state::closing());
+                return Err(crate::state::db_state::closing());
             }
             left -= part;
         }

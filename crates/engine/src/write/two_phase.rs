@@ -26,13 +26,13 @@ use base::user_code::{catch, catch_or_fail};
 use base::{Error, Result, SeqNo};
 use manifest::VersionEdit;
 
-use super::batch::{self, HEADER_LEN, WriteBatch, tag};
 use super::pipeline::{Commit, INSERT, MAKE_ROOM, Writer};
-use super::queue::WriteSize;
-use crate::db::state::{APPEND_TO_WAL, DbState};
+use crate::batch::write_batch::{self, HEADER_LEN, WriteBatch, tag};
 use crate::db::{Db, DbInner};
 use crate::log::log_line;
 use crate::options::WriteOptions;
+use crate::state::db_state::{APPEND_TO_WAL, DbState};
+use crate::state::write_queue::WriteSize;
 
 /// A section of a WAL that was prepared and neither committed nor rolled back.
 pub(crate) struct PreparedSection {
@@ -185,8 +185,8 @@ impl DbInner {
         let mut writer = settled.into_writer();
         let first = writer.last_seqno + 1;
         let last = writer.last_seqno + u64::from(rows.count());
-        batch::set_sequence(&mut record, first);
-        batch::set_sequence(rows.data_mut(), first);
+        write_batch::set_sequence(&mut record, first);
+        write_batch::set_sequence(rows.data_mut(), first);
         let action = Cell::new(None);
         let logged = catch(|| self.log_marked(&mut writer, options, name, mark, &record, last, &action));
         if let Err(error) = logged.and_then(|logged| logged) {

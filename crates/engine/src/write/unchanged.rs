@@ -23,14 +23,14 @@ use base::{Error, ErrorKind, MAX_SEQNO, Result, SeqNo};
 use memtable::Memtable;
 use sst::{BlockReadOptions, LookupKey};
 
-use super::batch::WriteBatch;
 use super::pipeline::{Commit, Writer};
 use super::unchanged_range::UnchangedRange;
-use crate::db::column_family::{ColumnFamily, Family};
-use crate::db::state::closing;
+use crate::batch::write_batch::WriteBatch;
 use crate::db::{Db, DbInner};
 use crate::options::WriteOptions;
-use crate::read::super_version::SuperVersion;
+use crate::state::column_family::{ColumnFamily, Family};
+use crate::state::db_state::closing;
+use crate::state::super_version::SuperVersion;
 
 /// A key that must be unchanged: see [`Db::write_if_unchanged`].
 #[derive(Clone, Copy, Debug)]
@@ -53,7 +53,7 @@ struct Looked<'a> {
 }
 
 /// Keys that were found unchanged by the first check.
-pub(super) struct Guard<'a> {
+pub(crate) struct Guard<'a> {
     looked: Vec<Looked<'a>>,
     /// The first check covers every row up to this sequence number.
     seen: SeqNo,

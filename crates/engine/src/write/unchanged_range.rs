@@ -12,11 +12,11 @@ use sst::BlockReadOptions;
 
 use super::unchanged::check_no_timestamps;
 use crate::db::Db;
-use crate::db::column_family::{ColumnFamily, Family};
-use crate::db::removals::is_within;
-use crate::db::state::closing;
 use crate::read::merging_cursor::before_key;
-use crate::read::super_version::SuperVersion;
+use crate::state::column_family::{ColumnFamily, Family};
+use crate::state::db_state::closing;
+use crate::state::removals::is_within;
+use crate::state::super_version::SuperVersion;
 
 /// A range of keys all of which must be unchanged, absent keys included: see [`Db::write_if_unchanged`].
 #[derive(Clone, Copy, Debug)]

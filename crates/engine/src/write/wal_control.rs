@@ -8,10 +8,10 @@ use base::{Error, ErrorKind, Result};
 use compact::stall::StallCondition;
 
 use super::pipeline::Writer;
-use super::queue::Settled;
-use crate::db::state::{APPEND_TO_WAL, DbState, WAL_LOCKED};
 use crate::db::{Db, DbInner};
 use crate::events::Event;
+use crate::state::db_state::{APPEND_TO_WAL, DbState, WAL_LOCKED};
+use crate::state::write_queue::Settled;
 use crate::stats::StallTotal;
 
 impl Db {

@@ -1,7 +1,7 @@
 //! The data that an open iterator reports: its age, its super version, the memory it holds.
 
 use super::DbIterator;
-use crate::read::open_iterators::OpenIterator;
+use crate::state::open_iterators::OpenIterator;
 
 impl DbIterator {
     /// The memory that the iterator holds itself, in bytes: without blocks and memtables, and without buffers

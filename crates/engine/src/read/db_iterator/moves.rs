@@ -8,9 +8,9 @@ use base::statistics::{Histogram, Ticker};
 use base::{Error, ErrorKind};
 
 use super::{DbIterator, Place};
-use crate::db::get::check_deadline;
-use crate::db::state::closing;
-use crate::read::charged_reads::ChargedReads;
+use crate::files::charged_reads::ChargedReads;
+use crate::read::get::check_deadline;
+use crate::state::db_state::closing;
 
 /// A guard for a move in progress: if the move panics, the iterator is not valid afterwards.
 struct Moving<'a>(&'a mut DbIterator);

@@ -6,8 +6,8 @@ use blob::BlobIndex;
 use codec::compression::CompressionType;
 
 use super::{DbIterator, Place};
-use crate::read::blob_cache::BlobRead;
-use crate::read::charged_reads::ChargedReads;
+use crate::files::blob_cache::BlobRead;
+use crate::files::charged_reads::ChargedReads;
 
 /// The size of a value that was not read, as stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

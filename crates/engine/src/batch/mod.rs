@@ -1,0 +1,5 @@
+//! Write batches: the encoding of rows that are written together.
+
+pub(crate) mod entities;
+pub(crate) mod protection;
+pub mod write_batch;

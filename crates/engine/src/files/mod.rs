@@ -1,0 +1,12 @@
+//! Files: the caches of open ones, the deletion of obsolete ones, their checksums and their copies.
+
+pub(crate) mod blob_cache;
+pub(crate) mod charged_reads;
+pub(crate) mod file_checksum;
+pub(crate) mod lost;
+pub(crate) mod obsolete_files;
+pub(crate) mod open_limit;
+pub(crate) mod read_latency;
+pub(crate) mod table_cache;
+pub(crate) mod table_place;
+pub(crate) mod timed_file;

@@ -1,0 +1,259 @@
+//! Deletes files that are not needed. A file that no version refers to, or a WAL older than every memtable,
+//! is queued by the thread that finds it, and deleted by a background thread. After a crash the next open
+//! deletes the remaining files.
+
+use std::path::PathBuf;
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use base::sync::{Condvar, Mutex, MutexGuard};
+use base::user_code::catch;
+use sst::Table;
+use vfs::{FileSync, FileSystem};
+
+use crate::events::{Event, Listeners};
+use crate::options::thread_pool::Lane;
+
+/// The queue of files to delete.
+pub(crate) struct ObsoleteFiles {
+    fs: Arc<dyn FileSystem>,
+    listeners: Listeners,
+    queue: Mutex<Queue>,
+    changed: Condvar,
+    /// The lane whose turns delete files, once the database is open.
+    lane: OnceLock<Lane>,
+    /// The bytes of obsolete tables, which no later version refers to, that a reader still holds.
+    pub zombie_bytes: AtomicU64,
+    /// The bytes of obsolete blob files, which no later version refers to, that a reader still holds.
+    pub zombie_blob_bytes: AtomicU64,
+}
+
+#[derive(Default)]
+struct Queue {
+    files: Vec<PathBuf>,
+    /// The bytes of the tables among the queued files.
+    table_bytes: u64,
+    /// Handles to be dropped: the last handle of a file closes it.
+    to_close: Vec<Arc<dyn FileSync>>,
+    /// Obsolete tables with blocks in the block cache, and the aggressiveness of erasing these.
+    uncached: Vec<(Arc<Table>, u32)>,
+    /// The requests that nothing be deleted which are still in force, oldest first.
+    holds: Vec<Hold>,
+    /// The id of the next hold.
+    next_hold: u64,
+    /// The background thread is deleting files or closing handles that it took from the queue.
+    deleting: bool,
+    /// The background thread must call `idle` again.
+    woken: bool,
+    closed: bool,
+}
+
+/// A request that nothing be deleted.
+#[derive(Clone, Debug)]
+pub(crate) struct Hold {
+    id: u64,
+    /// The description of the requester, for people.
+    pub holder: Arc<str>,
+    /// The time of the request.
+    pub since: Duration,
+}
+
+impl ObsoleteFiles {
+    /// An empty queue.
+    pub fn new(fs: Arc<dyn FileSystem>, listeners: Listeners) -> ObsoleteFiles {
+        ObsoleteFiles {
+            fs,
+            listeners,
+            queue: Mutex::default(),
+            changed: Condvar::new(),
+            lane: OnceLock::new(),
+            zombie_bytes: AtomicU64::new(0),
+            zombie_blob_bytes: AtomicU64::new(0),
+        }
+    }
+
+    /// From now on turns of `lane` delete files.
+    pub fn begin(&self, lane: Lane) {
+        // A database is opened once.
+        let _ = self.lane.set(lane);
+    }
+
+    /// Notifies the waiters for a change, and the thread that deletes.
+    fn notify(&self) {
+        self.changed.notify_all();
+        if let Some(lane) = self.lane.get() {
+            lane.notify();
+        }
+    }
+
+    /// Queues the table at `path` of `bytes` bytes; 0 for a table that was in no version.
+    pub fn add_table(&self, path: PathBuf, bytes: u64) {
+        let mut queue = self.queue.lock();
+        queue.files.push(path);
+        queue.table_bytes += bytes;
+        drop(queue);
+        self.notify();
+    }
+
+    /// The bytes of queued tables whose deletion has not begun.
+    pub fn table_bytes(&self) -> u64 {
+        self.queue.lock().table_bytes
+    }
+
+    /// Erases the blocks of an obsolete table from the block cache, with this aggressiveness, even while
+    /// deletions are held.
+    pub fn uncache(&self, table: Arc<Table>, aggressiveness: u32) {
+        self.queue.lock().uncached.push((table, aggressiveness));
+        self.notify();
+    }
+
+    /// Wakes the thread that deletes, to check its other duties again.
+    pub fn wake(&self) {
+        self.queue.lock().woken = true;
+        self.notify();
+    }
+
+    /// Queues file handles to be closed that are no longer synced. They are closed before the files queued
+    /// later are deleted, even while deletions are held.
+    pub fn close_files(&self, handles: Vec<Arc<dyn FileSync>>) {
+        if !handles.is_empty() {
+            self.queue.lock().to_close.extend(handles);
+            self.notify();
+        }
+    }
+
+    /// Queues a file.
+    pub fn add(&self, path: PathBuf) {
+        self.queue.lock().files.push(path);
+        self.notify();
+    }
+
+    /// Deletes nothing until the hold is [released](Self::release). Returns when no deletion is in progress.
+    pub fn hold(&self, holder: &str, now: Duration) -> u64 {
+        let mut queue = self.queue.lock();
+        let id = queue.next_hold;
+        queue.next_hold += 1;
+        queue.holds.push(Hold {
+            id,
+            holder: holder.into(),
+            since: now,
+        });
+        while queue.deleting {
+            self.changed.wait(&mut queue);
+        }
+        id
+    }
+
+    /// Releases a [`hold`](Self::hold).
+    pub fn release(&self, id: u64) {
+        self.queue.lock().holds.retain(|hold| hold.id != id);
+        self.notify();
+    }
+
+    /// Releases the last hold of that holder. False if there is none.
+    pub fn release_one_of(&self, holder: &str) -> bool {
+        let mut queue = self.queue.lock();
+        let Some(last) = queue.holds.iter().rposition(|hold| *hold.holder == *holder) else {
+            return false;
+        };
+        queue.holds.remove(last);
+        self.notify();
+        true
+    }
+
+    /// True if deletions are held.
+    pub fn is_held(&self) -> bool {
+        !self.queue.lock().holds.is_empty()
+    }
+
+    /// The holds, oldest first, and the number of files that wait for them.
+    pub fn held(&self) -> (Vec<Hold>, usize) {
+        let queue = self.queue.lock();
+        match queue.holds.is_empty() {
+            true => (Vec::new(), 0),
+            false => (queue.holds.clone(), queue.files.len()),
+        }
+    }
+
+    /// Deletes the queued files. With nothing to delete it calls `idle`, which returns the time after which
+    /// it wants to be called again; `None`: never. Linux takes milliseconds to free a large file's blocks, so
+    /// a thread does nothing else than this.
+    pub fn work_off(&self, idle: &mut dyn FnMut() -> Option<Duration>) -> Option<Duration> {
+        let mut queue = self.queue.lock();
+        let mut wait = None;
+        let mut called = false;
+        loop {
+            let uncached = std::mem::take(&mut queue.uncached);
+            let to_close = std::mem::take(&mut queue.to_close);
+            if !to_close.is_empty() {
+                queue.deleting = true;
+                MutexGuard::unlocked(&mut queue, || drop(to_close));
+                queue.deleting = false;
+                self.changed.notify_all();
+            }
+            if !uncached.is_empty() {
+                MutexGuard::unlocked(&mut queue, || {
+                    for (table, aggressiveness) in uncached {
+                        self.outlive(|| table.uncache(aggressiveness));
+                    }
+                });
+                continue;
+            }
+            if queue.files.is_empty() || !queue.holds.is_empty() {
+                if queue.closed || called && !queue.woken {
+                    return wait;
+                }
+                // Files may be queued meanwhile, so the queue is checked again.
+                called = true;
+                queue.woken = false;
+                wait = MutexGuard::unlocked(&mut queue, &mut *idle);
+                continue;
+            }
+            let files = std::mem::take(&mut queue.files);
+            queue.table_bytes = 0;
+            queue.deleting = true;
+            MutexGuard::unlocked(&mut queue, || {
+                files
+                    .into_iter()
+                    .for_each(|file| self.outlive(|| self.delete(file)))
+            });
+            queue.deleting = false;
+            self.changed.notify_all();
+        }
+    }
+
+    /// Continues after a panic in `work`. The database is notified of it when there is nothing to delete.
+    fn outlive(&self, work: impl FnOnce()) {
+        if let Err(error) = catch(work) {
+            self.listeners.note_panic(error);
+        }
+    }
+
+    /// A failed deletion is not an error: the next open deletes the file.
+    fn delete(&self, path: PathBuf) {
+        if self.fs.remove(&path).is_ok() {
+            self.listeners.notify(&Event::FileDeleted {
+                path: path.display().to_string(),
+            });
+        }
+    }
+
+    /// Returns when the queue has neither files that may be deleted nor handles to be closed.
+    pub fn wait_for_purge(&self) {
+        let mut queue = self.queue.lock();
+        let is_due = |queue: &Queue| !queue.files.is_empty() && queue.holds.is_empty();
+        while queue.deleting || !queue.to_close.is_empty() || is_due(&queue) {
+            self.changed.wait(&mut queue);
+        }
+    }
+
+    /// Ends the turns of the background thread. From now on only [`work_off`](Self::work_off) deletes files.
+    pub fn close(&self) {
+        self.queue.lock().closed = true;
+        self.changed.notify_all();
+        if let Some(lane) = self.lane.get() {
+            lane.close();
+        }
+    }
+}

@@ -1,0 +1,566 @@
+//! Recovery from a background error: `Db::resume`, and automatic recovery.
+//!
+//! ```text
+//! latch | a listener may veto | wait, by the clock of the options | enough free space? | repeat the failed work | writes continue
+//! ```
+//!
+//! A compaction without disk space is a soft error, as in RocksDB: writes and flushes continue. Compactions
+//! that need space start again automatically when there is some.
+//!
+//! The database recovers automatically from a disk error that leaves every file in a known state, as RocksDB
+//! does. After a lack of space, the free space of the file system is checked each [`SPACE_INTERVAL`], and the
+//! database resumes when it suffices. After other I/O errors, the recovery runs after
+//! `bgerror_resume_retry_interval`, at most `max_bgerror_resume_count` times. There is no automatic recovery
+//! after a failed sync of a WAL, corruption, or a panic.
+//!
+//! After any other error the database accepts no writes until a recovery has succeeded: the background error
+//! stays set, and only flushes may run ([`DbState::check_job`]). One recovery runs at a time. The thread that
+//! deletes files also drives the automatic recovery, so it needs no thread of its own. A close ends the
+//! recovery, and waits only for the running flush.
+
+use std::time::Duration;
+
+use base::statistics::{Histogram, Ticker};
+use base::sync::{MutexGuard, SIMULATED};
+use base::user_code::catch_or_fail;
+use base::{Error, ErrorKind, Result, filename};
+
+use crate::db::{Db, DbInner};
+use crate::events::{Event, FlushReason};
+use crate::log::log_line;
+use crate::state::db_state::{DbState, closing};
+
+/// The time between two checks of the free space, as in RocksDB.
+const SPACE_INTERVAL: Duration = Duration::from_secs(5);
+
+/// The interval at which the clock of the options is checked. A test may advance that clock, which wakes no
+/// thread.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// The state of the recovery from a background error. Guarded by the database mutex.
+#[derive(Default)]
+pub(crate) struct Recovery {
+    /// True while a thread repeats the failed work.
+    pub busy: bool,
+    /// The first failure during the current recovery.
+    pub error: Option<Error>,
+    /// The state of the automatic recovery.
+    pub automatic: Automatic,
+    /// Set if a compaction had no disk space. Other compactions that need space do not begin while it is set;
+    /// writes continue.
+    pub soft_error: Option<Error>,
+    /// The disk space in bytes needed by the largest of the compactions that had none.
+    pub room: u64,
+    /// Complete WALs that could not be truncated at their end: number and length.
+    pub uncut_wals: Vec<(u64, u64)>,
+    /// True if the last OPTIONS file could not be written.
+    pub options_unwritten: bool,
+    /// The number of successful recoveries.
+    resumed: u64,
+}
+
+/// The state of the automatic recovery.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Automatic {
+    /// No recovery is needed, because nothing has failed.
+    #[default]
+    Idle,
+    /// A recovery begins automatically, because all failures so far permit it.
+    Due,
+    /// No recovery begins automatically: a failure or a listener forbids it, or the attempts are used up.
+    /// `Db::resume` may still succeed.
+    Never,
+}
+
+impl Recovery {
+    /// Called before the first failure that latches the database: the end of the attempts for a soft error
+    /// does not forbid the recovery from that failure.
+    pub fn forget_soft_outcome(&mut self) {
+        if self.automatic == Automatic::Never {
+            self.automatic = Automatic::Idle;
+        }
+    }
+
+    /// Records a failure of `action` that latches the database.
+    pub fn note(&mut self, action: &str, error: &Error, resumable: bool) {
+        if self.busy {
+            self.error.get_or_insert_with(|| error.clone().context(action));
+        }
+        let is_of_the_disk = matches!(error.kind(), ErrorKind::Io | ErrorKind::NoSpace);
+        self.automatic = match self.automatic {
+            Automatic::Idle if resumable && is_of_the_disk => Automatic::Due,
+            Automatic::Due if resumable && is_of_the_disk => Automatic::Due,
+            _ => Automatic::Never,
+        };
+    }
+}
+
+/// An automatic recovery in progress. It belongs to the thread that drives it.
+pub(crate) struct AutoRecovery {
+    background_error: Error,
+    /// The time of the next attempt to recover, by the clock of the options.
+    due: Duration,
+    /// The number of failed attempts in this recovery.
+    failed: u64,
+    /// The value of [`Recovery::resumed`] when this recovery began.
+    resumed: u64,
+}
+
+/// An attempt to recover. It ends even if a listener panics, because other threads wait for it.
+struct Attempt<'a> {
+    db: &'a DbInner,
+    ended: bool,
+}
+
+impl Drop for Attempt<'_> {
+    fn drop(&mut self) {
+        if !self.ended {
+            self.db.state.lock().recovery.busy = false;
+            self.db.changed.notify_all();
+        }
+    }
+}
+
+impl Db {
+    /// Resumes writes after a failure that stopped them (the event `BackgroundError`, the property
+    /// `rocksdb.background-errors`), or compactions after a lack of disk space, once the cause is removed.
+    /// The failed work is repeated: every full memtable, and every one that was to be flushed, is flushed,
+    /// and the call returns when their rows are in tables. Without a failure it does nothing. It may be
+    /// called any number of times, and also during an automatic recovery.
+    ///
+    /// The database can resume after a failed flush, compaction, begin of a WAL or change of the MANIFEST,
+    /// and after a write for which the WAL had no space. A MANIFEST that may or may not hold the last change
+    /// is replaced by a new one with the current contents of the database. After a failed sync of the WAL, or
+    /// a corruption, the contents of the disk are unknown: the database must be reopened.
+    ///
+    /// # Errors
+    /// The failure, as `ReadOnly`, if the database cannot resume from it; `ShutdownInProgress` if the
+    /// database is closing; otherwise the error of the repeated work, which leaves the database stopped.
+    pub fn resume(&self) -> Result<()> {
+        self.inner().check_open()?;
+        let inner = self.inner();
+        inner.recover_from_error(false)?;
+        // A failed OPTIONS file does not stop writes, so it is not part of the recovery.
+        match inner.state.lock().recovery.options_unwritten {
+            false => return Ok(()),
+            true if inner.read_only => return Ok(()),
+            true => {}
+        }
+        inner.write_options_file()
+    }
+}
+
+impl DbState {
+    /// Records that a compaction had no space and needs `room` bytes. Returns false if the database has
+    /// stopped writes already: then the failure is not a soft error.
+    pub fn note_soft_error(&mut self, action: &str, error: &Error, room: u64) -> bool {
+        // The compaction would fail again with less free space than this.
+        self.recovery.room = self.recovery.room.max(room);
+        if self.background_error.is_some() {
+            return false;
+        }
+        let recovery = &mut self.recovery;
+        recovery
+            .soft_error
+            .get_or_insert_with(|| error.clone().context(action));
+        if recovery.automatic == Automatic::Idle {
+            recovery.automatic = Automatic::Due;
+        }
+        true
+    }
+
+    /// `NoSpace` if a compaction had no space, so that no other begins automatically.
+    pub fn check_no_soft_error(&self) -> Result<()> {
+        self.recovery.soft_error.clone().map_or(Ok(()), Err)
+    }
+
+    /// `Incomplete` if compactions had no space and there is no automatic recovery: waiting for compactions
+    /// would not end.
+    pub fn check_compactions_go_on(&self) -> Result<()> {
+        match &self.recovery.soft_error {
+            Some(error) if self.recovery.automatic == Automatic::Never && self.running_compactions == 0 => {
+                Err(error.clone().with_kind(ErrorKind::Incomplete))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The failure that a recovery must end.
+    fn error_to_recover(&self) -> Option<&Error> {
+        let soft = self.recovery.soft_error.as_ref();
+        self.background_error.as_ref().or(soft)
+    }
+
+    /// Clears the failure: nothing is left to recover from.
+    fn end_recovery(&mut self) {
+        self.background_error = None;
+        self.recovery.soft_error = None;
+        self.recovery.automatic = Automatic::Idle;
+        self.recovery.room = 0;
+        self.recovery.resumed += 1;
+        self.families.values_mut().for_each(|own| own.update_stall());
+    }
+
+    /// Same as [`check_no_error`](Self::check_no_error), for flushes and MANIFEST changes, which continue
+    /// during a recovery.
+    pub fn check_job(&self) -> Result<()> {
+        match &self.recovery.error {
+            _ if !self.recovery.busy || self.manifest_in_doubt => self.check_no_error(),
+            Some(error) => Err(error.clone().with_kind(ErrorKind::ReadOnly)),
+            None => Ok(()),
+        }
+    }
+
+    /// An error if the recovery must stop.
+    fn check_recovery(&self, automatic: bool) -> Result<()> {
+        if self.shutting_down {
+            return Err(closing());
+        }
+        if automatic && self.background_paused > 0 {
+            return Err(Error::new(ErrorKind::Busy, "background work is paused"));
+        }
+        self.check_job()
+    }
+}
+
+impl DbInner {
+    /// Repeats the failed work, if possible, and resumes writes. If another thread is recovering, waits for
+    /// it first.
+    fn recover_from_error(&self, automatic: bool) -> Result<()> {
+        let mut state = self.state.lock();
+        let background_error = loop {
+            let Some(error) = state.background_error.clone() else {
+                self.end_soft_error(state, automatic);
+                return Ok(());
+            };
+            if state.shutting_down {
+                return Err(closing());
+            }
+            // Jobs that ran at the time of the failure report failures of their own: wait until all have
+            // ended.
+            if state.recovery.busy || state.running_flushes > 0 || state.running_compactions > 0 {
+                self.changed.wait(&mut state);
+                continue;
+            }
+            if !state.resumable {
+                drop(state);
+                log_line!(
+                    self.log,
+                    Info,
+                    "DB resume requested but failed due to Fatal/Unrecoverable error"
+                );
+                return Err(error.with_kind(ErrorKind::ReadOnly));
+            }
+            break error;
+        };
+        state.recovery.busy = true;
+        state.recovery.error = None;
+        drop(state);
+        let mut attempt = Attempt {
+            db: self,
+            ended: false,
+        };
+        if !automatic {
+            self.notify(&Event::ErrorRecoveryBegun {
+                background_error: background_error.clone(),
+                automatic,
+            });
+        }
+        log_line!(self.log, Info, "Resuming DB");
+        let attempted = catch_or_fail(|| self.resume_impl(automatic));
+        attempt.ended = true;
+        let outcome = self.end_attempt(attempted);
+        match &outcome {
+            Ok(()) => log_line!(self.log, Info, "Successfully resumed DB"),
+            Err(error) => log_line!(self.log, Info, "Failed to resume DB [{error}]"),
+        }
+        if !automatic {
+            self.notify(&Event::ErrorRecoveryEnded {
+                background_error,
+                new_error: outcome.as_ref().err().cloned(),
+                automatic,
+            });
+        }
+        outcome
+    }
+
+    /// Repeats the failed work and flushes every memtable: a WAL without space may end within a record.
+    fn resume_impl(&self, automatic: bool) -> Result<()> {
+        let may = |state: &DbState| state.check_recovery(automatic);
+        {
+            let mut state = self.state.lock();
+            if state.manifest_in_doubt {
+                self.replace_manifest(&mut state)?;
+            }
+            self.delete_files_in_doubt(&mut state);
+        }
+        self.cut_wals()?;
+        let families: Vec<u32> = self.state.lock().families.keys().copied().collect();
+        // Immutable memtables are flushed first, which makes room for the others. Stalls are ignored, because
+        // only this flush ends them.
+        let pending = self.request_flush(&families, FlushReason::ErrorRecovery);
+        self.wait_for_flush(&pending, may)?;
+        let mut writer = self.writer.lock();
+        may(&self.state.lock())?;
+        self.switch_memtables(&mut writer, &families)?;
+        let pending = self.request_flush(&families, FlushReason::ErrorRecovery);
+        drop(writer);
+        self.wait_for_flush(&pending, may)
+    }
+
+    /// Lets compactions that had no space begin again. No work is repeated here: they begin by themselves.
+    fn end_soft_error(&self, mut state: MutexGuard<'_, DbState>, automatic: bool) {
+        let Some(background_error) = state.recovery.soft_error.clone() else {
+            return;
+        };
+        state.end_recovery();
+        self.look_again(&mut state);
+        drop(state);
+        // A soft error also ends the automatic recovery in progress, if there is one.
+        self.obsolete.wake();
+        log_line!(self.log, Info, "Successfully resumed DB");
+        if !automatic {
+            self.notify(&Event::ErrorRecoveryBegun {
+                background_error: background_error.clone(),
+                automatic,
+            });
+            self.notify(&Event::ErrorRecoveryEnded {
+                background_error,
+                new_error: None,
+                automatic,
+            });
+        }
+    }
+
+    /// Truncates WALs at their end that could not be truncated when they were closed.
+    fn cut_wals(&self) -> Result<()> {
+        let uncut = self.state.lock().recovery.uncut_wals.clone();
+        for (number, len) in uncut {
+            match self
+                .options
+                .fs
+                .truncate(&filename::wal(&self.wal_dir, number), len)
+            {
+                // A WAL that no longer exists is not needed either.
+                Err(error) if error.kind() == ErrorKind::NotFound => {}
+                cut => cut?,
+            }
+            let mut state = self.state.lock();
+            state.recovery.uncut_wals.retain(|(other, _)| *other != number);
+        }
+        Ok(())
+    }
+
+    /// Resumes writes if the attempt succeeded; otherwise returns its failure. The newest failure stays the
+    /// reason.
+    fn end_attempt(&self, attempted: Result<()>) -> Result<()> {
+        let mut state = self.state.lock();
+        state.recovery.busy = false;
+        self.changed.notify_all();
+        if let Some(error) = state.recovery.error.take() {
+            state.background_error = Some(error.clone());
+            return Err(error);
+        }
+        attempted?;
+        state.end_recovery();
+        self.look_again(&mut state);
+        drop(state);
+        // The success also ends the automatic recovery in progress, if there is one.
+        self.obsolete.wake();
+        Ok(())
+    }
+}
+
+impl DbInner {
+    /// Drives the automatic recovery. Returns the time until the next call; `None` if the next call comes
+    /// when the thread is woken.
+    pub(crate) fn recover_when_due(&self, under_way: &mut Option<AutoRecovery>) -> Option<Duration> {
+        if under_way.is_none() {
+            *under_way = self.begin_auto_recovery();
+        }
+        let recovery = under_way.as_mut()?;
+        let now = self.options.clock.now();
+        match self.continue_auto_recovery(recovery, now) {
+            Some(new_error) => {
+                self.end_auto_recovery(under_way, new_error);
+                // Another failure may have occurred meanwhile.
+                Some(Duration::ZERO)
+            }
+            None => {
+                let wait = recovery.due.saturating_sub(now);
+                Some(if SIMULATED { wait } else { wait.min(LOOK) })
+            }
+        }
+    }
+
+    /// Begins an automatic recovery if one is due and nothing forbids it.
+    fn begin_auto_recovery(&self) -> Option<AutoRecovery> {
+        let (background_error, stop, resumed) = {
+            let state = self.state.lock();
+            if state.recovery.automatic != Automatic::Due || state.shutting_down {
+                return None;
+            }
+            let error = state.error_to_recover()?.clone();
+            let stop = u8::from(state.background_error.is_some());
+            (error, stop, state.recovery.resumed)
+        };
+        let lacks_room = background_error.kind() == ErrorKind::NoSpace;
+        let fs = &self.options.fs;
+        let may = match lacks_room {
+            true => {
+                !matches!(fs.free_space(&self.dir), Err(error) if error.kind() == ErrorKind::NotSupported)
+            }
+            false => self.options.max_bgerror_resume_count > 0,
+        };
+        if !may || !self.listeners.allow_recovery(&background_error) {
+            self.state.lock().recovery.automatic = Automatic::Never;
+            // Threads that wait for compactions must get the error now, because none will begin.
+            self.changed.notify_all();
+            log_line!(
+                self.log,
+                Info,
+                "ErrorHandler: Set regular background error, auto_recovery=0, stop={stop}"
+            );
+            return None;
+        }
+        if lacks_room {
+            log_line!(
+                self.log,
+                Info,
+                "ErrorHandler: Set regular background error, auto_recovery=1, stop={stop}"
+            );
+        } else {
+            self.stats.count(Ticker::BgRetryableIoErrorCount, 1);
+            log_line!(self.log, Info, "ErrorHandler: Set background retryable IO error");
+            log_line!(
+                self.log,
+                Info,
+                "ErrorHandler: Call StartRecoverFromRetryableBGIOError to resume"
+            );
+        }
+        self.stats.count(Ticker::AutoresumeCount, 1);
+        self.notify(&Event::ErrorRecoveryBegun {
+            background_error: background_error.clone(),
+            automatic: true,
+        });
+        Some(AutoRecovery {
+            due: self.options.clock.now() + self.interval(&background_error),
+            background_error,
+            failed: 0,
+            resumed,
+        })
+    }
+
+    /// The time until the work that failed with `error` is repeated.
+    fn interval(&self, error: &Error) -> Duration {
+        match error.kind() {
+            ErrorKind::NoSpace => SPACE_INTERVAL,
+            _ => Duration::from_micros(self.options.bgerror_resume_retry_interval),
+        }
+    }
+
+    /// Makes an attempt if it is due. `Some` if the recovery has ended: with the error that ended it, or
+    /// `None` after a success.
+    fn continue_auto_recovery(&self, recovery: &mut AutoRecovery, now: Duration) -> Option<Option<Error>> {
+        let (error, is_soft) = {
+            let state = self.state.lock();
+            if state.shutting_down {
+                return Some(Some(closing()));
+            }
+            let error = match state.error_to_recover() {
+                Some(error) if state.recovery.resumed == recovery.resumed => error.clone(),
+                // `Db::resume` has succeeded meanwhile.
+                _ => return Some(None),
+            };
+            if state.recovery.automatic == Automatic::Never {
+                return Some(Some(error));
+            }
+            (error, state.background_error.is_none())
+        };
+        if now < recovery.due {
+            return None;
+        }
+        // The recovery from a soft error does nothing that waits for jobs.
+        if !is_soft && self.is_occupied() {
+            recovery.due = now + LOOK;
+            return None;
+        }
+        recovery.due = now + self.interval(&error);
+        if error.kind() == ErrorKind::NoSpace && !self.has_room() {
+            return None;
+        }
+        self.stats.count(Ticker::AutoresumeRetryTotalCount, 1);
+        match self.recover_from_error(true) {
+            Ok(()) => {
+                self.stats.count(Ticker::AutoresumeSuccessCount, 1);
+                Some(None)
+            }
+            Err(error) if error.kind() == ErrorKind::ShutdownInProgress => Some(Some(error)),
+            Err(_) => self.note_failed_attempt(recovery, &error),
+        }
+    }
+
+    /// True if an attempt would have to wait. It is postponed, because its thread also deletes files, which
+    /// frees space.
+    fn is_occupied(&self) -> bool {
+        let state = self.state.lock();
+        let jobs = state.running_flushes + state.running_compactions;
+        jobs > 0 || state.recovery.busy || state.background_paused > 0
+    }
+
+    /// Records a failed attempt to recover from `error`. The result is that of
+    /// [`continue_auto_recovery`](Self::continue_auto_recovery).
+    fn note_failed_attempt(&self, recovery: &mut AutoRecovery, error: &Error) -> Option<Option<Error>> {
+        recovery.failed += 1;
+        let tries = u64::try_from(self.options.max_bgerror_resume_count).unwrap_or(0);
+        if error.kind() == ErrorKind::NoSpace || recovery.failed < tries {
+            return None;
+        }
+        self.state.lock().recovery.automatic = Automatic::Never;
+        Some(Some(Error::new(
+            ErrorKind::Aborted,
+            "Exceeded resume retry count",
+        )))
+    }
+
+    /// True if the file system has space for the output of a recovery: the memtables, and the outputs of the
+    /// compactions that had no space.
+    fn has_room(&self) -> bool {
+        let needed = {
+            let state = self.state.lock();
+            let memory = state.families.values().flat_map(|own| {
+                let immutable = own.immutable.iter().map(|immutable| &immutable.memory);
+                let written = std::iter::once(&own.mem).chain(immutable);
+                written.filter(|memory| !memory.table.is_empty())
+            });
+            let bytes: u64 = memory.map(|memory| memory.table.memory_usage() as u64).sum();
+            bytes.saturating_add(state.recovery.room).max(1)
+        };
+        let has = |dir: &std::path::Path, needed: u64| {
+            let free = self.options.fs.free_space(dir).unwrap_or(0);
+            if free < needed {
+                log_line!(
+                    self.log,
+                    Warn,
+                    "free space [{free} bytes] is less than reserved disk buffer [{needed} bytes]"
+                );
+            }
+            free >= needed
+        };
+        has(&self.dir, needed) && (self.wal_dir == self.dir || has(&self.wal_dir, 1))
+    }
+
+    /// Ends the automatic recovery, if one is in progress.
+    pub(crate) fn end_auto_recovery(&self, under_way: &mut Option<AutoRecovery>, new_error: Option<Error>) {
+        let Some(recovery) = under_way.take() else {
+            return;
+        };
+        self.stats
+            .record(Histogram::AutoresumeRetryCount, recovery.failed + 1);
+        self.notify(&Event::ErrorRecoveryEnded {
+            background_error: recovery.background_error,
+            new_error,
+            automatic: true,
+        });
+    }
+}

@@ -1,0 +1,335 @@
+//! Background work on request: flush now, compact a range, wait until no work is left.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use base::sync::MutexGuard;
+use base::{Error, ErrorKind, Result};
+use compact::stall::StallCondition;
+use memtable::Memtable;
+
+use crate::db::{Db, DbInner};
+use crate::events::FlushReason;
+use crate::options::{CompactFilesOptions, CompactRangeOptions, FlushOptions};
+use crate::state::column_family::{ColumnFamily, Family};
+use crate::state::db_state::{DbState, FamilyState, FlushGroup};
+use crate::state::write_queue::Settled;
+
+impl Db {
+    /// Flushes the default family's memtable to a table; see [`flush_cf`](Db::flush_cf).
+    pub fn flush(&self, options: &FlushOptions) -> Result<()> {
+        self.inner().check_open()?;
+        self.inner()
+            .flush(options, &[self.inner().default_family.clone()])
+    }
+
+    /// Flushes the memtables of `families` to tables, so that no WAL is needed for their rows. With
+    /// [`atomic_flush`](crate::Options::atomic_flush) or
+    /// [`force_atomic_flush`](FlushOptions::force_atomic_flush) the tables are installed in one step: after a
+    /// crash the database has those of all these families or of none. Other families are not flushed, except
+    /// with `atomic_flush`.
+    pub fn flush_cf(&self, options: &FlushOptions, families: &[ColumnFamily]) -> Result<()> {
+        self.inner().check_open()?;
+        let families: Vec<_> = families.iter().map(|family| family.0.clone()).collect();
+        self.inner().flush(options, &families)
+    }
+
+    /// Compacts the keys of `family` from `begin` to `end` (both inclusive; `None` for the first and the last
+    /// key): flushes, then merges level by level down to the last level with such keys. Returns when the
+    /// compaction is complete.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for impossible options, each by its name. `Incomplete` if the compaction is
+    /// cancelled by [`canceled`](CompactRangeOptions::canceled) or
+    /// [`disable_manual_compaction`](Db::disable_manual_compaction).
+    pub fn compact_range(
+        &self,
+        family: &ColumnFamily,
+        options: &CompactRangeOptions,
+        begin: Option<&[u8]>,
+        end: Option<&[u8]>,
+    ) -> Result<()> {
+        self.inner().check_open()?;
+        self.inner().compact_range(&family.0, options, begin, end)
+    }
+
+    /// Compacts the files of these [numbers](super::property::LiveFile::number) to `output_level`, on the
+    /// caller's thread. Other files are included if newer data would otherwise come below older data:
+    /// overlapping older files of L0, and the files in the key range in every level down to the output.
+    /// Returns the numbers of the output files.
+    ///
+    /// # Errors
+    /// `InvalidArgument` if a file or the level does not exist, or the output level is above a file.
+    /// `Aborted` if another compaction has one of the files.
+    pub fn compact_files(
+        &self,
+        family: &ColumnFamily,
+        options: &CompactFilesOptions,
+        numbers: &[u64],
+        output_level: usize,
+    ) -> Result<Vec<u64>> {
+        let inner = self.inner();
+        inner.check_open()?;
+        inner.check_owns(&family.0)?;
+        family.0.check_writable()?;
+        check_path_id(&family.0, options.output_path_id)?;
+        inner.compact_named_files(&family.0, options, numbers, output_level)
+    }
+
+    /// Waits until no flush or compaction is running or due because of earlier writes and released snapshots.
+    /// Returns an error if a failure stops writes, or if compactions have no disk space.
+    pub fn wait_for_compact(&self) -> Result<()> {
+        self.inner().check_open()?;
+        self.inner().wait_for_compact()
+    }
+
+    /// Waits until every obsolete file is closed, and deleted unless a [hold](Db::hold_file_deletions) keeps
+    /// it. This is the part that RocksDB's `WaitForCompactOptions::wait_for_purge` adds to a wait for
+    /// compactions.
+    pub fn wait_for_purge(&self) -> Result<()> {
+        let inner = self.inner();
+        inner.check_open()?;
+        inner.obsolete.wait_for_purge();
+        Ok(())
+    }
+}
+
+/// `InvalidArgument` if the family has no directory of that number.
+fn check_path_id(family: &Family, path_id: Option<u32>) -> Result<()> {
+    match path_id {
+        Some(id) if id as usize >= family.paths.len() => {
+            Err(Error::invalid_argument("Invalid target path ID"))
+        }
+        _ => Ok(()),
+    }
+}
+
+impl DbInner {
+    pub(crate) fn flush(&self, options: &FlushOptions, families: &[Arc<Family>]) -> Result<()> {
+        if self.read_only {
+            return Err(Error::not_supported("the database is open for reading only"));
+        }
+        for family in families {
+            self.check_owns(family)?;
+            family.check_writable()?;
+        }
+        let ids: Vec<u32> = families.iter().map(|family| family.id).collect();
+        if !options.allow_write_stall {
+            self.wait_for_mild_flush(&ids)?;
+        }
+        {
+            let mut writer = self.writer.lock();
+            self.wait_to_switch(&mut writer, &ids)?;
+            match options.force_atomic_flush && !self.options.atomic_flush && ids.len() > 1 {
+                true => self.switch_together(&mut writer, &ids)?,
+                false => self.switch_memtables(&mut writer, &ids)?,
+            }
+        }
+        let pending = self.request_flush(&ids, FlushReason::ManualFlush);
+        if !options.wait {
+            return Ok(());
+        }
+        self.wait_for_flush(&pending, DbState::check_writable)?;
+        if options.listener_wait {
+            self.wait_for_flush_reports(&ids)?;
+        }
+        // A flush cancelled by the drop of its family has made no row durable.
+        families.iter().try_for_each(|family| family.check_writable())
+    }
+
+    /// Waits until, for each of `families`, a flush would neither delay nor stop writes, the memtable has
+    /// been replaced, or no running or due job would reduce the stall.
+    fn wait_for_mild_flush(&self, families: &[u32]) -> Result<()> {
+        let mut state = self.state.lock();
+        let of = |state: &DbState, id: &u32| Some(state.families.get(id)?.mem.table.clone());
+        let before: Vec<_> = families.iter().map(|id| of(&state, id)).collect();
+        let helps = |state: &DbState, own: &FamilyState| {
+            let flushes = own.wants_flush() || own.flushing;
+            let begins = state.recovery.soft_error.is_none() && self.wants_compaction(state, own);
+            let compacts = begins || !own.running.is_empty();
+            state.background_paused == 0 && (flushes || compacts)
+        };
+        self.wait_until(&mut state, DbState::check_writable, |state| {
+            families.iter().zip(&before).all(|(id, before)| {
+                let own = state.families.get(id).zip(before.as_ref());
+                own.is_none_or(|(own, before)| {
+                    let is_same = Arc::ptr_eq(&own.mem.table, before);
+                    !is_same || !own.flush_would_stall() || !helps(state, own)
+                })
+            })
+        })
+    }
+
+    /// Makes the current memtables of `families` immutable. The caller holds the write queue's lock, which is
+    /// released while this waits for room. Like a writer, it waits while writes are stopped, but it is not
+    /// delayed. True if it has waited.
+    pub(crate) fn switch_to_flush(&self, writer: &mut Settled<'_>, families: &[u32]) -> Result<bool> {
+        let waited = self.wait_to_switch(writer, families)?;
+        self.switch_memtables(writer, families)?;
+        Ok(waited)
+    }
+
+    /// Waits until the memtables of `families` may become immutable; see
+    /// [`switch_to_flush`](Self::switch_to_flush).
+    fn wait_to_switch(&self, writer: &mut Settled<'_>, families: &[u32]) -> Result<bool> {
+        let mut waited = false;
+        loop {
+            let mut state = self.state.lock();
+            state.check_writable()?;
+            let is_stopped = matches!(state.stall(), StallCondition::Stopped { .. });
+            if state.may_switch(families) && !is_stopped {
+                return Ok(waited);
+            }
+            if is_stopped {
+                state.check_compactions_go_on()?;
+            }
+            waited = true;
+            writer.unlocked(move || {
+                self.work.notify_all();
+                self.changed.wait(&mut state);
+            });
+        }
+    }
+
+    /// Makes the memtables of `families` immutable so that one flush takes them all. The group exists before
+    /// they are immutable, so that no flush takes one of them alone.
+    fn switch_together(&self, writer: &mut Settled<'_>, families: &[u32]) -> Result<()> {
+        self.state.lock().flush_groups.push(FlushGroup {
+            families: families.to_vec(),
+            switched: false,
+        });
+        let switched = self.switch_memtables(writer, families);
+        let mut state = self.state.lock();
+        // Under the write queue's lock no other thread forms a group.
+        match switched {
+            Ok(()) => state
+                .flush_groups
+                .iter_mut()
+                .for_each(|group| group.switched = true),
+            Err(_) => state.flush_groups.retain(|group| group.switched),
+        }
+        switched
+    }
+
+    /// Flushes `family` on behalf of another operation; with `atomic_flush` all families are flushed with it.
+    pub(crate) fn flush_for(&self, options: &FlushOptions, family: &Arc<Family>) -> Result<()> {
+        match self.options.atomic_flush {
+            true => self.flush_all(options),
+            false => self.flush(options, std::slice::from_ref(family)),
+        }
+    }
+
+    /// Flushes every family, including those created meanwhile.
+    pub(crate) fn flush_all(&self, options: &FlushOptions) -> Result<()> {
+        loop {
+            let mut families: Vec<_> = self.index.load().by_id.values().cloned().collect();
+            families.retain(|family| !family.dropped.load(Ordering::Acquire));
+            match self.flush(options, &families) {
+                // A family was dropped meanwhile; the others must be flushed nevertheless.
+                Err(error) if error.kind() == ErrorKind::ColumnFamilyDropped => {}
+                outcome => return outcome,
+            }
+        }
+    }
+
+    /// Flushes the immutable memtables of `families`.
+    pub(crate) fn finish_flush(&self, families: &[u32]) -> Result<()> {
+        let pending = self.request_flush(families, FlushReason::ManualFlush);
+        self.wait_for_flush(&pending, DbState::check_writable)
+    }
+
+    /// Requests a flush of the immutable memtables of `families`, and returns the newest memtable of each.
+    /// Memtables switched later are not part of it.
+    pub(crate) fn request_flush(&self, families: &[u32], reason: FlushReason) -> Vec<(u32, Arc<Memtable>)> {
+        let mut state = self.state.lock();
+        let mut pending = Vec::new();
+        for &id in families {
+            if let Some(family) = state.families.get_mut(&id)
+                && let Some(newest) = family.immutable.back()
+            {
+                pending.push((id, newest.memory.table.clone()));
+                family.flush_requested = Some(reason);
+            }
+        }
+        self.work.notify_all();
+        pending
+    }
+
+    /// Waits until the memtables of `pending` are in tables, while `may` returns no error.
+    pub(crate) fn wait_for_flush(
+        &self,
+        pending: &[(u32, Arc<Memtable>)],
+        may: impl Fn(&DbState) -> Result<()>,
+    ) -> Result<()> {
+        self.wait_until(&mut self.state.lock(), may, |state| {
+            pending.iter().all(|(id, newest)| {
+                state.families.get(id).is_none_or(|family| {
+                    !family
+                        .immutable
+                        .iter()
+                        .any(|immutable| Arc::ptr_eq(&immutable.memory.table, newest))
+                })
+            })
+        })
+    }
+
+    /// Waits until listeners have been notified of the flushes of `families`.
+    fn wait_for_flush_reports(&self, families: &[u32]) -> Result<()> {
+        let all_reported = |state: &DbState| {
+            let own = families.iter().filter_map(|id| state.families.get(id));
+            own.map(|own| own.unreported_flushes).sum::<u32>() == 0
+        };
+        self.wait_until(&mut self.state.lock(), |_| Ok(()), all_reported)
+    }
+
+    /// Waits until `done` is true, while `may` returns no error.
+    pub(crate) fn wait_until(
+        &self,
+        state: &mut MutexGuard<'_, DbState>,
+        may: impl Fn(&DbState) -> Result<()>,
+        done: impl Fn(&DbState) -> bool,
+    ) -> Result<()> {
+        while !done(state) {
+            may(state)?;
+            self.work.notify_all();
+            self.changed.wait(state);
+        }
+        Ok(())
+    }
+
+    fn compact_range(
+        &self,
+        family: &Arc<Family>,
+        options: &CompactRangeOptions,
+        begin: Option<&[u8]>,
+        end: Option<&[u8]>,
+    ) -> Result<()> {
+        family.check_writable()?;
+        options.check()?;
+        check_path_id(family, options.target_path_id)?;
+        let flush = FlushOptions {
+            allow_write_stall: options.allow_write_stall,
+            ..FlushOptions::default()
+        };
+        self.flush_for(&flush, family)?;
+        self.compact_range_steps(family, options, begin, end)
+    }
+
+    pub(crate) fn wait_for_compact(&self) -> Result<()> {
+        let mut state = self.state.lock();
+        // Snapshots released before the call count as well, even if no job has noticed them yet.
+        self.note_released(&mut state);
+        let may = |state: &DbState| {
+            state.check_writable()?;
+            state.check_no_soft_error()
+        };
+        self.wait_until(&mut state, may, |state| {
+            let idle = state.running_flushes == 0 && state.running_compactions == 0;
+            idle && state
+                .families
+                .values()
+                .all(|family| !family.wants_flush() && !self.wants_compaction(state, family))
+        })?;
+        may(&state)
+    }
+}

@@ -1,0 +1,215 @@
+//! Checkpoints: a second database with the contents of this one at one moment, made of the same files.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use base::filename::{self, FileKind};
+use base::{Error, ErrorKind, Progress, Result, SeqNo};
+use codec::checksum::crc32c_extend;
+use vfs::{Access, CreateOptions, FileSystem, OpenOptions, RandomAccessFile};
+
+use crate::db::{Db, DbInner};
+use crate::lifecycle::file_deletions::NothingIsDeleted;
+use crate::report::live_files::{LiveFileStorageInfo, LiveFilesStorageInfo};
+
+/// Options of [`Db::create_checkpoint`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CheckpointOptions {
+    /// If the WALs have at least this many bytes, memtables are flushed first; otherwise the WALs are copied.
+    /// 0 always flushes. Rows without a WAL are flushed in any case. Default: 0.
+    pub log_size_for_flush: u64,
+}
+
+impl Db {
+    /// Creates a database in `dir`, which must not exist, with the current contents of this one, consistent
+    /// over all column families. Returns the sequence number of its last row.
+    ///
+    /// Tables and blob files are hard-linked if possible, and copied if `dir` is on another file system; WALs
+    /// are copied. Writers wait only while a new WAL is begun. Everything is durable when the call returns. A
+    /// crash before that leaves at most `dir.tmp`, which the next checkpoint of that name reuses.
+    ///
+    /// # Errors
+    /// `InvalidArgument` if `dir` exists; those of the file system.
+    pub fn create_checkpoint(&self, dir: impl AsRef<Path>, options: &CheckpointOptions) -> Result<SeqNo> {
+        self.create_checkpoint_with_progress(dir, options, &Progress::new())
+    }
+
+    /// Same as [`create_checkpoint`](Db::create_checkpoint), and reports its progress. If `progress` asks it
+    /// to stop, it fails with `Aborted` and leaves `dir.tmp`; the next checkpoint of that name does not copy
+    /// a table again if the copy there is complete and equal.
+    pub fn create_checkpoint_with_progress(
+        &self,
+        dir: impl AsRef<Path>,
+        options: &CheckpointOptions,
+        progress: &Progress,
+    ) -> Result<SeqNo> {
+        self.inner().check_open()?;
+        self.inner()
+            .create_checkpoint(dir.as_ref(), options.log_size_for_flush, progress)
+    }
+}
+
+impl DbInner {
+    fn create_checkpoint(&self, dir: &Path, log_size_for_flush: u64, progress: &Progress) -> Result<SeqNo> {
+        let fs = &*self.options.fs;
+        if fs.exists(dir)? {
+            return Err(Error::invalid_argument("Directory exists").in_file(dir));
+        }
+        let _held = NothingIsDeleted::for_holder(self, &format!("checkpoint {}", dir.display()));
+        let contents = self.live_files_storage_info(log_size_for_flush)?;
+        let mut temporary = dir.as_os_str().to_owned();
+        temporary.push(".tmp");
+        let temporary = PathBuf::from(temporary);
+        let written = self
+            .write_checkpoint(&temporary, &contents, progress)
+            .and_then(|()| publish(fs, &temporary, dir));
+        match written {
+            Ok(()) => Ok(contents.sequence_number),
+            Err(error) if error.kind() == ErrorKind::Aborted => Err(error),
+            Err(error) => {
+                // The caller gets the first failure, not that of the cleanup.
+                let _ = remove_dir(fs, &temporary);
+                Err(error)
+            }
+        }
+    }
+
+    fn write_checkpoint(
+        &self,
+        to: &Path,
+        contents: &LiveFilesStorageInfo,
+        progress: &Progress,
+    ) -> Result<()> {
+        let fs = &*self.options.fs;
+        fs.create_dir_all(to)?;
+        keep_tables(fs, to, &contents.files)?;
+        progress.expect(contents.files.iter().map(|file| file.size).sum());
+        for file in &contents.files {
+            let from = file.path();
+            let path = to.join(&file.relative_filename);
+            match &file.replacement_contents {
+                Some(bytes) => {
+                    fs.write_file(&path, bytes)?;
+                    progress.advance(file.size)?;
+                }
+                None if is_shared(file) => link_or_copy(fs, &from, &path, progress)?,
+                None => copy(fs, &from, &path, progress)?,
+            }
+        }
+        let has_same_id = self.options.write_dbid_to_manifest && self.options.write_identity_file;
+        if has_same_id {
+            fs.write_file(&filename::identity(to), self.db_id.as_bytes())?;
+        }
+        Ok(())
+    }
+}
+
+/// True if the file may have two names: tables and blob files are never written to again.
+fn is_shared(file: &LiveFileStorageInfo) -> bool {
+    matches!(
+        filename::parse(&file.relative_filename),
+        Some(FileKind::Table(_) | FileKind::Blob(_))
+    )
+}
+
+/// Removes the remains of an interrupted checkpoint, except tables and blob files of the right name and size.
+fn keep_tables(fs: &dyn FileSystem, dir: &Path, files: &[LiveFileStorageInfo]) -> Result<()> {
+    let shared = files.iter().filter(|file| is_shared(file));
+    let wanted: BTreeSet<(&str, u64)> = shared.map(|file| (&*file.relative_filename, file.size)).collect();
+    for name in fs.list(dir)? {
+        let path = dir.join(&name);
+        if !wanted.contains(&(&*name, fs.size(&path)?)) {
+            fs.remove(&path)?;
+        }
+    }
+    Ok(())
+}
+
+/// Makes a finished directory durable and renames it to its final name.
+pub(crate) fn publish(fs: &dyn FileSystem, temporary: &Path, dir: &Path) -> Result<()> {
+    fs.sync_dir(temporary)?;
+    fs.rename(temporary, dir)?;
+    match dir.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+        Some(parent) => fs.sync_dir(parent),
+        None => fs.sync_dir(Path::new(".")),
+    }
+}
+
+/// Removes a directory of files, if it exists.
+pub(crate) fn remove_dir(fs: &dyn FileSystem, dir: &Path) -> Result<()> {
+    if !fs.exists(dir)? {
+        return Ok(());
+    }
+    for name in fs.list(dir)? {
+        fs.remove(&dir.join(name))?;
+    }
+    fs.remove_dir(dir)
+}
+
+/// Gives a file that no longer changes a second name, or copies it where linking fails. An existing copy of
+/// the same size is kept if its bytes are equal.
+pub(crate) fn link_or_copy(fs: &dyn FileSystem, from: &Path, to: &Path, progress: &Progress) -> Result<()> {
+    let linked = to.with_extension("link");
+    match fs.link(from, &linked) {
+        Ok(()) => {
+            // A rename between two names of one file does nothing, so the old name is removed first.
+            if fs.exists(to)? {
+                fs.remove(to)?;
+            }
+            fs.rename(&linked, to)?;
+            progress.advance(fs.size(to)?)
+        }
+        Err(error) if error.kind() == ErrorKind::NoSpace => Err(error),
+        Err(_) => {
+            // Linking has failed: the directory is on another file system. If the link exists nevertheless,
+            // it is removed.
+            if fs.exists(&linked)? {
+                fs.remove(&linked)?;
+            }
+            if !fs.exists(to)? || !same_bytes(fs, from, to)? {
+                return copy(fs, from, to, progress);
+            }
+            // An interrupted checkpoint may not have synced this copy.
+            fs.sync_file(to)?;
+            progress.advance(fs.size(to)?)
+        }
+    }
+}
+
+fn same_bytes(fs: &dyn FileSystem, a: &Path, b: &Path) -> Result<bool> {
+    let checksum = |path: &Path| -> Result<(u64, u32)> {
+        let file = open(fs, path)?;
+        let mut crc = 0;
+        file.for_each_piece(&mut |bytes| {
+            crc = crc32c_extend(crc, bytes);
+            Ok(())
+        })?;
+        Ok((file.len(), crc))
+    };
+    Ok(checksum(a)? == checksum(b)?)
+}
+
+fn open(fs: &dyn FileSystem, path: &Path) -> Result<Arc<dyn RandomAccessFile>> {
+    let options = OpenOptions {
+        access: Access::Sequential,
+        ..OpenOptions::default()
+    };
+    fs.open_random(path, &options)
+}
+
+/// Copies a file to a new file and syncs it. An existing `to` is removed rather than overwritten: a link that
+/// reported an error may have been made, and `to` is then a second name of `from`.
+pub(crate) fn copy(fs: &dyn FileSystem, from: &Path, to: &Path, progress: &Progress) -> Result<()> {
+    let reader = open(fs, from)?;
+    if fs.exists(to)? {
+        fs.remove(to)?;
+    }
+    let mut writer = fs.create(to, &CreateOptions::default())?;
+    reader.for_each_piece(&mut |bytes| {
+        writer.append(bytes)?;
+        progress.advance(bytes.len() as u64)
+    })?;
+    writer.sync()?;
+    writer.close()
+}

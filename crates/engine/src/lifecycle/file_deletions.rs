@@ -1,0 +1,76 @@
+//! Holds that keep obsolete files while a backup or a user copies or links the live files.
+
+use std::fmt;
+
+use base::{Error, Result};
+
+use crate::db::{Db, DbInner};
+
+/// The holder's name for calls of [`Db::disable_file_deletions`].
+const APPLICATION: &str = "disable_file_deletions";
+
+impl Db {
+    /// Stops the deletion of files until [`enable_file_deletions`](Db::enable_file_deletions) has been called
+    /// as often as this, so that the files in [`live_files`](Db::live_files) can be copied or linked. Files
+    /// that become obsolete meanwhile occupy space; after a close, the next open deletes them. Returns when
+    /// no deletion is running.
+    pub fn disable_file_deletions(&self) {
+        let inner = self.inner();
+        inner.obsolete.hold(APPLICATION, inner.options.clock.now());
+    }
+
+    /// Takes back one [`disable_file_deletions`](Db::disable_file_deletions). After the last one, obsolete
+    /// files are deleted in the background, unless another holder keeps them. `InvalidArgument` if file
+    /// deletions are not disabled.
+    pub fn enable_file_deletions(&self) -> Result<()> {
+        self.inner().check_open()?;
+        match self.inner().obsolete.release_one_of(APPLICATION) {
+            true => Ok(()),
+            false => Err(Error::invalid_argument("file deletions are not disabled")),
+        }
+    }
+
+    /// Stops the deletion of files, as [`disable_file_deletions`](Db::disable_file_deletions) does, until the
+    /// returned guard is dropped. [`Db::pins`] shows `holder`. Backups, checkpoints and exports call it
+    /// themselves.
+    ///
+    /// ```
+    /// # fn main() -> esker::Result<()> {
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// let db = esker::Db::open(&esker::Options { create_if_missing: true, ..Default::default() }, dir.path())?;
+    /// let held = db.hold_file_deletions("nightly copy");
+    /// assert_eq!(db.pins().file_deletions[0].holder, "nightly copy");
+    /// drop(held);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn hold_file_deletions(&self, holder: &str) -> NothingIsDeleted<'_> {
+        NothingIsDeleted::for_holder(self.inner(), holder)
+    }
+}
+
+/// While this guard lives, no file of the database is deleted: see [`Db::hold_file_deletions`].
+#[must_use = "files are deleted again once it is dropped"]
+pub struct NothingIsDeleted<'a> {
+    db: &'a DbInner,
+    hold: u64,
+}
+
+impl<'a> NothingIsDeleted<'a> {
+    pub(crate) fn for_holder(db: &'a DbInner, holder: &str) -> NothingIsDeleted<'a> {
+        let hold = db.obsolete.hold(holder, db.options.clock.now());
+        NothingIsDeleted { db, hold }
+    }
+}
+
+impl fmt::Debug for NothingIsDeleted<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "NothingIsDeleted({:?})", self.db.dir)
+    }
+}
+
+impl Drop for NothingIsDeleted<'_> {
+    fn drop(&mut self) {
+        self.db.obsolete.release(self.hold);
+    }
+}

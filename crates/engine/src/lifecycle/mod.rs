@@ -1,0 +1,15 @@
+//! The life of a database: open, recovery and close, repair, secondaries, checkpoints.
+
+pub mod checkpoint;
+pub(crate) mod close;
+pub mod file_deletions;
+pub(crate) mod open;
+pub(crate) mod recover;
+pub(crate) mod repair;
+pub(crate) mod secondary;
+pub(crate) mod set_aside;
+pub mod set_options;
+pub(crate) mod stored_options;
+pub mod wal_dir;
+pub mod wal_filter;
+pub mod wal_iterator;

@@ -1,0 +1,894 @@
+//! Opening, creating and destroying databases.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+
+use arc_swap::ArcSwap;
+use base::filename::{self, FileKind};
+use base::sync::{Condvar, Mutex};
+use base::user_code::catch_or_fail;
+use base::{Error, ErrorKind, Result, UserComparator, env, protection};
+use cache::{Cache, CacheOptions};
+use codec::checksum::crc32c;
+use codec::compression::{CompressionOptions, CompressionType};
+use manifest::{ManifestState, VersionEdit};
+use sst::BlockCache;
+use sst::format::IndexType;
+use vfs::{FileLock, FileSystem, OpenOptions, RandomAccessFile};
+
+use crate::db::{Db, DbInner, FamilyIndex, Handle};
+use crate::events::{Listeners, with_file_listeners};
+use crate::files::obsolete_files::ObsoleteFiles;
+use crate::files::open_limit::OpenLimit;
+use crate::jobs::error_handler::Recovery;
+use crate::jobs::families::{Shared, assemble, fresh_state};
+use crate::jobs::scheduler::Work;
+use crate::jobs::verifier::Verifier;
+use crate::lifecycle::recover::RECOVERY_JOB;
+use crate::lifecycle::secondary::ManifestTail;
+use crate::lifecycle::stored_options::{find_options, stored_options, tell_without_effect};
+use crate::lifecycle::wal_dir::{self, WalDir};
+use crate::log::{self, InfoLog, log_line};
+use crate::options::table::{OptionTable, OptionValue};
+use crate::options::write_buffer_manager::WriteBufferManager;
+use crate::options::wrong::Wrong;
+use crate::options::{ColumnFamilyOptions, CompactionStyle, Options};
+use crate::report::stats_history::{self, STATS_COLUMN_FAMILY};
+use crate::state::column_family::{DEFAULT_COLUMN_FAMILY, Family};
+use crate::state::db_state::{Close, DbState, Recorded, Waiting};
+use crate::state::snapshot::SnapshotList;
+use crate::state::sync_group::{SyncGroup, WalTail};
+use crate::state::version_set::{VersionSet, manifest_state, replace_file, set_current};
+use crate::state::write_queue::WriteQueue;
+use crate::stats::Stats;
+use crate::trace::QueryTrace;
+use crate::write::pipeline::Writer;
+use crate::write::throttle::low_pri_limiter;
+
+/// The capacity in bytes of the default block cache of a database.
+const DEFAULT_BLOCK_CACHE: usize = 32 << 20;
+
+/// The number of attempts to open read-only while another process writes.
+pub(crate) const READ_ONLY_ATTEMPTS: usize = 100;
+
+/// The number of the first MANIFEST of a new database.
+const FIRST_MANIFEST: u64 = 1;
+
+impl Db {
+    /// Opens the database in `path`, written by RocksDB or Esker, with all its column families, and recovers
+    /// the rows in its WALs. Creates it if it does not exist and [`Options::create_if_missing`] is set.
+    ///
+    /// `LockHeld`, with the holder and the path, if it is open elsewhere; `Corruption`, with file and offset,
+    /// if its files are damaged; `InvalidArgument` if it does not exist, or an option or a comparator does
+    /// not match.
+    pub fn open(options: &Options, path: impl AsRef<Path>) -> Result<Db> {
+        open(options, path.as_ref(), false)
+    }
+
+    /// Opens the database in `path` in its current state, for reading only: nothing in the directory changes,
+    /// no lock is taken, and concurrent or later writes of other processes are not visible. Rows in WALs are
+    /// kept in memory. With [`Options::max_open_files`] at -1, every table is held open, so that it stays
+    /// readable after its writer has deleted it.
+    ///
+    /// `TryAgain` if the database changes faster than it can be opened.
+    pub fn open_read_only(options: &Options, path: impl AsRef<Path>) -> Result<Db> {
+        let path = path.as_ref();
+        let mut changed = None;
+        for _ in 0..READ_ONLY_ATTEMPTS {
+            let before = Moment::of(options, path)?;
+            match open(options, path, true) {
+                // An error about a missing file is retried if the MANIFEST has changed: its writer has
+                // replaced the file meanwhile.
+                Err(error) if error.kind() == ErrorKind::TryAgain || before != Moment::of(options, path)? => {
+                    changed = Some(error);
+                }
+                result => return result,
+            }
+        }
+        let reason = changed.map_or(String::new(), |error| format!(": {error}"));
+        Err(Error::new(
+            ErrorKind::TryAgain,
+            format!("the database changes while it is opened{reason}"),
+        ))
+    }
+
+    /// Returns the names of the column families of the database in `path`, without opening it.
+    pub fn list_column_families(options: &Options, path: impl AsRef<Path>) -> Result<Vec<String>> {
+        let (_, state) = read_manifest(options, path.as_ref())?;
+        Ok(state.families.into_values().map(|family| family.name).collect())
+    }
+
+    /// Deletes the database in `path`: its files, and the directories if they contain nothing else.
+    /// `LockHeld` if it is open, `InvalidArgument` if [`wal_dir`](Options::wal_dir) belongs to another
+    /// database. Nothing happens if it does not exist.
+    pub fn destroy(options: &Options, path: impl AsRef<Path>) -> Result<()> {
+        let (fs, dir) = (&*options.fs, path.as_ref());
+        if !fs.exists(dir)? {
+            return Ok(());
+        }
+        let lock = fs.lock(&filename::lock(dir))?;
+        let id = wal_dir::id_of(options, dir);
+        let mut claimed = WalDir::claim(options, dir, id.as_deref())?;
+        let wal_dir = claimed.path().to_path_buf();
+        let others = options.other_table_directories(dir);
+        for directory in others.iter().map(PathBuf::as_path).chain([&*wal_dir, dir]) {
+            let names = match fs.list(directory) {
+                Err(error) if error.kind() == ErrorKind::NotFound => continue,
+                other => other?,
+            };
+            let has_tables = directory == dir || others.contains(directory);
+            for name in names {
+                match filename::parse(&name) {
+                    Some(FileKind::Lock) | None => {}
+                    Some(FileKind::Wal(_)) if directory == dir || directory == wal_dir => {
+                        fs.remove(&directory.join(&name))?;
+                    }
+                    Some(FileKind::Table(_) | FileKind::Blob(_)) if has_tables => {
+                        fs.remove(&directory.join(&name))?;
+                    }
+                    // In the directories of WALs and tables, other files do not belong to the database.
+                    Some(_) if directory == dir => fs.remove(&directory.join(&name))?,
+                    Some(_) => {}
+                }
+            }
+        }
+        log::destroy(options, dir)?;
+        claimed.unmark(fs)?;
+        claimed.remove_lock(fs)?;
+        drop(lock);
+        fs.remove(&filename::lock(dir))?;
+        for directory in others.iter().map(PathBuf::as_path).chain([&*wal_dir, dir]) {
+            if fs.exists(directory)? && fs.list(directory)?.is_empty() {
+                fs.remove_dir(directory)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// `InvalidArgument` for impossible options of a family, by themselves or in this database, or `NotSupported`
+/// for unsupported ones. The error names each of them.
+pub(crate) fn check_family_options(
+    options: &Options,
+    name: &str,
+    family: &ColumnFamilyOptions,
+) -> Result<()> {
+    let mut wrong = Wrong::default();
+    wrong.take_all(wrong_with(family), &of_family(name));
+    wrong.take(check_memtables(options, name, family));
+    wrong.take(check_paths(options, family));
+    wrong.result()
+}
+
+/// The name of a family's options in an error.
+pub(crate) fn of_family(name: &str) -> String {
+    format!("options of column family {name}")
+}
+
+/// The impossible or unsupported options of a family, each with its reason.
+pub(crate) fn wrong_with(options: &ColumnFamilyOptions) -> Wrong {
+    let mut wrong = Wrong::default();
+    wrong.take(options.check());
+    wrong.take(options.check_compaction());
+    wrong.take(options.table.check());
+    wrong.take(protection::check_width(
+        "Memtable",
+        options.memtable_protection_bytes_per_key,
+    ));
+    wrong.take(protection::check_width(
+        "Block",
+        options.block_protection_bytes_per_key,
+    ));
+    if options.table.cache_index_and_filter_blocks && options.table.no_block_cache {
+        wrong.invalid("Enable cache_index_and_filter_blocks, but block cache is disabled (no_block_cache)");
+    }
+    if options.comparator.timestamp_size() > 0 && options.merge_operator.is_some() {
+        wrong.unsupported("merges (merge_operator) in families with timestamps (comparator)");
+    }
+    if options.table.index_type == IndexType::HashSearch && options.prefix_extractor.is_none() {
+        wrong.invalid(
+            "Hash index (index_type) is specified for block-based table, but prefix_extractor is not given",
+        );
+    }
+    let compressions = options
+        .compression_per_level
+        .iter()
+        .chain(&options.bottommost_compression);
+    for compression in compressions.chain([&options.compression]) {
+        if options.table.block_align && *compression != CompressionType::None {
+            wrong.invalid("Enable block_align, but compression enabled");
+        }
+        for opts in [&options.compression_opts, &options.bottommost_compression_opts] {
+            wrong.take(codec::compression::Compressor::new(*compression, opts, None).map(drop));
+        }
+    }
+    let of_blobs = codec::compression::Compressor::new(
+        options.blob_compression_type,
+        &CompressionOptions::default(),
+        None,
+    );
+    wrong.take(of_blobs.map(drop));
+    for opts in [&options.compression_opts, &options.bottommost_compression_opts] {
+        if opts.zstd_max_train_bytes > 0 && opts.max_dict_bytes == 0 {
+            wrong.invalid(
+                "The dictionary size limit (`CompressionOptions::max_dict_bytes`) should be nonzero if we're using zstd's dictionary \
+                 generator (zstd_max_train_bytes).",
+            );
+        }
+        if opts.zstd_max_train_bytes > 0 && !opts.use_zstd_dict_trainer {
+            wrong.unsupported(
+                "use_zstd_dict_trainer=false: a dictionary is trained, or is made of the samples as they are",
+            );
+        }
+    }
+    wrong
+}
+
+/// `InvalidArgument` if the database's options do not allow this kind of memtable.
+fn check_memtables(options: &Options, name: &str, family: &ColumnFamilyOptions) -> Result<()> {
+    if options.allow_concurrent_memtable_write && !family.memtable_factory.is_insert_concurrently_supported()
+    {
+        return Err(Error::invalid_argument(format!(
+            "Memtable doesn't concurrent writes (allow_concurrent_memtable_write): memtable_factory={} of column family {name}",
+            family.memtable_factory.text()
+        )));
+    }
+    Ok(())
+}
+
+/// `NotSupported` if there are too many directories of tables.
+fn check_paths(options: &Options, family: &ColumnFamilyOptions) -> Result<()> {
+    let (which, paths) = match family.cf_paths.is_empty() {
+        true => ("DB", &options.db_paths),
+        false => ("CF", &family.cf_paths),
+    };
+    if paths.len() > MOST_PATHS {
+        return Err(Error::not_supported(format!(
+            "More than four {which} paths are not supported yet. "
+        )));
+    }
+    let has_use = matches!(
+        family.compaction_style,
+        CompactionStyle::Level | CompactionStyle::Universal
+    );
+    if paths.len() > 1 && !has_use {
+        return Err(Error::not_supported(format!(
+            "More than one {which} paths are only supported in universal and level compaction styles. "
+        )));
+    }
+    Ok(())
+}
+
+/// The maximum number of directories of tables: a MANIFEST cannot distinguish more.
+const MOST_PATHS: usize = 4;
+
+/// Same as [`check_family_options`], for the options of a database and all its families.
+pub(crate) fn check_options(options: &Options) -> Result<()> {
+    let mut wrong = Wrong::default();
+    wrong.take(options.check());
+    if !matches!(
+        options.wal_compression,
+        CompressionType::None | CompressionType::Zstd
+    ) {
+        wrong.unsupported("wal_compression other than kNoCompression and kZSTD");
+    }
+    if !options.write_dbid_to_manifest && !options.write_identity_file {
+        wrong.invalid("write_dbid_to_manifest and write_identity_file cannot both be false");
+    }
+    let pipelined = options.kept_options.get("enable_pipelined_write");
+    if options.atomic_flush && pipelined.is_some_and(|value| value == "1" || value == "true") {
+        wrong.invalid("atomic_flush is incompatible with enable_pipelined_write");
+    }
+    if options.db_paths.len() > MOST_PATHS {
+        wrong.unsupported("More than four DB paths are not supported yet. ");
+    }
+    if options.allow_mmap_reads && options.use_direct_reads {
+        wrong.invalid("Enable allow_mmap_reads, but reads are direct (use_direct_reads)");
+    }
+    let others = options
+        .column_families
+        .iter()
+        .map(|(name, family)| (&**name, family));
+    for (name, family) in std::iter::once((DEFAULT_COLUMN_FAMILY, &options.column_family)).chain(others) {
+        wrong.take(check_family_options(options, name, family));
+    }
+    wrong.result()
+}
+
+fn open(options: &Options, dir: &Path, read_only: bool) -> Result<Db> {
+    check_options(options)?;
+    let fs = &*options.fs;
+    let current = filename::current(dir);
+    let mut lock = None;
+    if !read_only {
+        if options.create_if_missing {
+            create_dir(fs, dir)?;
+            create_dir(fs, &options.wal_directory(dir))?;
+        } else if !fs.exists(&current)? {
+            // No LOCK file is created in a directory without a database.
+            return Err(does_not_exist(&current));
+        }
+        lock = Some(fs.lock(&filename::lock(dir))?);
+        for other in options.other_table_directories(dir) {
+            create_dir(fs, &other)?;
+        }
+    }
+    let exists = fs.exists(&current)?;
+    let mut claimed = None;
+    if exists && options.error_if_exists {
+        return Err(Error::invalid_argument("exists (error_if_exists is true)").in_file(dir));
+    }
+    if !exists {
+        if read_only || !options.create_if_missing {
+            return Err(does_not_exist(&current));
+        }
+        // A directory of WALs that belongs to another database is refused before any file is created.
+        claimed = Some(WalDir::claim(options, dir, None)?);
+        create(options, dir)?;
+    }
+    // The holder of the lock is the only writer of the log.
+    let log = Arc::new(match read_only {
+        true => InfoLog::given(options),
+        false => InfoLog::open(options, dir),
+    });
+    let opened = catch_or_fail(|| open_existing(&with_file_listeners(options), dir, lock, claimed, &log));
+    opened.inspect_err(|error| {
+        log_line!(log, Error, "Open failed: {error}");
+        log.close();
+    })
+}
+
+/// Opens an existing database; without a lock, for reading only. `claimed` is the directory of its WALs if it
+/// was just created.
+fn open_existing(
+    options: &Options,
+    dir: &Path,
+    lock: Option<Box<dyn FileLock>>,
+    claimed: Option<WalDir>,
+    log: &Arc<InfoLog>,
+) -> Result<Db> {
+    let read_only = lock.is_none();
+    let moment = Moment::of(options, dir)?;
+    let mut manifest = ManifestTail::default();
+    let recorded = manifest.read(options, dir)?;
+    check_live_files(options, dir, &recorded)?;
+    let id = match &recorded.db_id {
+        Some(id) => Some(id.clone()),
+        None => read_identity(&*options.fs, dir)?,
+    };
+    let mut inner = assemble_db(options, dir, read_only, lock, recorded, log.clone())?;
+    if read_only {
+        inner.wal_dir = WalDir::look(options, dir, Some(&inner.db_id))?;
+    } else {
+        let claimed = claimed.map_or_else(|| WalDir::claim(options, dir, id.as_deref()), Ok);
+        inner.take_wal_dir(claimed?)?;
+    }
+    let db = Db(Arc::new(Handle {
+        inner: Arc::new(inner),
+    }));
+    let inner = &db.0.inner;
+    // The database object exists at this point, so that an error closes it as usual.
+    catch_or_fail(|| {
+        if read_only {
+            inner.recover_read_only(&moment)?;
+            inner.begin_samples();
+        } else {
+            inner.recover(&manifest)?;
+            inner.begin_samples();
+            inner.create_missing_families()?;
+            inner.open_stats_history()?;
+            inner.write_options_file()?;
+            inner.start_threads();
+            if options.verify_rate_bytes_per_sec > 0 {
+                inner.start_verifier()?;
+            }
+        }
+        inner.finish_open()
+    })?;
+    Ok(db)
+}
+
+/// The state of CURRENT and the MANIFEST, to detect writes of another process: while they are unchanged, no
+/// file that the database needs is deleted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Moment {
+    /// The contents of CURRENT; `None` if it does not exist.
+    current: Option<Vec<u8>>,
+    /// The size of the MANIFEST that CURRENT names, and a checksum of its first and last bytes: a database
+    /// created in place of another may have the same names and sizes. `None` if it does not exist.
+    manifest: Option<(u64, u32)>,
+}
+
+/// The number of bytes at each end of a MANIFEST that distinguish it from others.
+const TELLING: u64 = 1024;
+
+impl Moment {
+    /// Reads CURRENT and the ends of the MANIFEST.
+    ///
+    /// # Errors
+    /// Those of the file system: if the files cannot be read, a change cannot be excluded.
+    pub fn of(options: &Options, dir: &Path) -> Result<Moment> {
+        let fs = &*options.fs;
+        let current = if_there(fs.read_file(&filename::current(dir)))?;
+        let manifest = match &current {
+            Some(current) => {
+                let named = parse_current(current).map_err(|error| error.in_file(&filename::current(dir)))?;
+                let path = dir.join(named);
+                if_there(fs.open_random(&path, &OpenOptions::default()))?
+            }
+            None => None,
+        };
+        let look = |file: Arc<dyn RandomAccessFile>| -> Result<(u64, u32)> {
+            let mut ends = vec![0; 2 * TELLING as usize];
+            let (first, last) = ends.split_at_mut(TELLING as usize);
+            file.read_at(0, first)?;
+            file.read_at(file.len().saturating_sub(TELLING), last)?;
+            Ok((file.len(), crc32c(&ends)))
+        };
+        Ok(Moment {
+            current,
+            manifest: manifest.map(look).transpose()?,
+        })
+    }
+}
+
+/// The result, or `None` if the file does not exist.
+fn if_there<T>(result: Result<T>) -> Result<Option<T>> {
+    match result {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        result => result.map(Some),
+    }
+}
+
+/// Creates a directory and its missing parents, and makes their names durable: after a crash, a durable
+/// database must still be found under its path.
+pub(crate) fn create_dir(fs: &dyn FileSystem, dir: &Path) -> Result<()> {
+    let above = |dir: &Path| match dir.parent() {
+        Some(above) if !above.as_os_str().is_empty() => above.to_path_buf(),
+        _ => Path::new(".").to_path_buf(),
+    };
+    let mut missing = Vec::new();
+    for dir in dir.ancestors().filter(|dir| !dir.as_os_str().is_empty()) {
+        if fs.exists(dir)? {
+            break;
+        }
+        missing.push(above(dir));
+    }
+    fs.create_dir_all(dir)?;
+    // The directory exists, but the process that created it may have crashed before it synced the parent.
+    if missing.is_empty() && !fs.exists(&filename::current(dir))? {
+        missing.extend(dir.parent().map(|_| above(dir)));
+    }
+    missing.iter().try_for_each(|above| match fs.sync_dir(above) {
+        // A parent directory may permit access to its files and not to its list of names: then it cannot be
+        // opened for a sync.
+        Err(error) if is_denied(&error) => Ok(()),
+        result => result,
+    })
+}
+
+fn is_denied(error: &Error) -> bool {
+    let source = std::error::Error::source(error).and_then(|source| source.downcast_ref::<std::io::Error>());
+    source.is_some_and(|source| source.kind() == std::io::ErrorKind::PermissionDenied)
+}
+
+fn does_not_exist(current: &Path) -> Error {
+    Error::invalid_argument("does not exist (create_if_missing is false)").in_file(current)
+}
+
+/// `Corruption` unless every file of every version exists with the size in the MANIFEST: an incomplete
+/// database must not be written to, and no file of it deleted.
+fn check_live_files(options: &Options, dir: &Path, recorded: &ManifestState) -> Result<()> {
+    let check = |path: &Path, recorded: u64| match options.fs.size(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            Err(Error::corruption("a file that the MANIFEST names does not exist").in_file(path))
+        }
+        Ok(size) if size != recorded => {
+            let message = format!("file size mismatch: {size} bytes, the MANIFEST recorded {recorded}");
+            Err(Error::corruption(message).in_file(path).at(size.min(recorded)))
+        }
+        other => other.map(drop),
+    };
+    for family in recorded.families.values() {
+        let paths = options.table_paths(options.family(&family.name), dir);
+        for (_, file) in family.version.all_files() {
+            check(&paths.table(file), file.size)?;
+        }
+        for blob in family.version.blob_files().values() {
+            check(&filename::blob(paths.dir(0), blob.number()), blob.file_size())?;
+        }
+    }
+    Ok(())
+}
+
+/// Writes the files of an empty database. CURRENT comes last: without it, the database does not exist.
+fn create(options: &Options, dir: &Path) -> Result<()> {
+    let fs = &*options.fs;
+    let wal_dir = options.wal_directory(dir);
+    if fs
+        .list(&wal_dir)?
+        .iter()
+        .any(|name| matches!(filename::parse(name), Some(FileKind::Wal(_))))
+    {
+        return Err(Error::corruption(
+            "While creating a new Db, wal_dir contains existing log file: a database was here, and its CURRENT is gone",
+        )
+        .in_file(&wal_dir));
+    }
+    let db_id = new_db_id();
+    if options.write_identity_file {
+        write_identity(fs, dir, &db_id)?;
+    }
+    let edit = VersionEdit {
+        db_id: options.write_dbid_to_manifest.then_some(db_id),
+        comparator: Some(options.column_family.comparator.name().to_owned()),
+        persist_user_defined_timestamps: Some(true),
+        log_number: Some(0),
+        next_file_number: Some(FIRST_MANIFEST + 1),
+        last_sequence: Some(0),
+        ..VersionEdit::default()
+    };
+    let mut record = Vec::new();
+    edit.encode(&mut record);
+    let file = fs.create(&filename::manifest(dir, FIRST_MANIFEST), &Default::default())?;
+    let mut log = wal::Writer::new(file, Default::default())?;
+    log.add_record(&record)?;
+    log.sync()?;
+    log.close()?;
+    set_current(fs, dir, FIRST_MANIFEST)
+}
+
+pub(crate) fn write_identity(fs: &dyn FileSystem, dir: &Path, db_id: &str) -> Result<()> {
+    replace_file(
+        fs,
+        dir,
+        &filename::temp(dir, 0),
+        &filename::identity(dir),
+        db_id.as_bytes(),
+    )
+}
+
+/// The contents of IDENTITY, if it exists.
+pub(crate) fn read_identity(fs: &dyn FileSystem, dir: &Path) -> Result<Option<String>> {
+    let path = filename::identity(dir);
+    if !fs.exists(&path)? {
+        return Ok(None);
+    }
+    let file = fs.open_random(&path, &OpenOptions::default())?;
+    let mut text = vec![0; file.len().min(4096) as usize];
+    file.read_exact_at(0, &mut text)?;
+    Ok(Some(String::from_utf8_lossy(&text).trim_end().to_owned()).filter(|id| !id.is_empty()))
+}
+
+/// Creates a database id in the form of a random UUID.
+fn new_db_id() -> String {
+    let mut rng = env::Rng::with_seed(env::fresh_seed());
+    let mut bytes = rng.u128(..).to_be_bytes();
+    bytes[6] = bytes[6] & 0x0f | 0x40;
+    bytes[8] = bytes[8] & 0x3f | 0x80;
+    let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    format!(
+        "{}-{}-{}-{}-{}",
+        &hex[..8],
+        &hex[8..12],
+        &hex[12..16],
+        &hex[16..20],
+        &hex[20..]
+    )
+}
+
+/// Creates the id of a session: 20 characters of base 36.
+pub(crate) fn new_session_id() -> String {
+    let mut rng = env::Rng::with_seed(env::fresh_seed());
+    (0..20)
+        .map(|_| char::from(b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"[rng.usize(..36)]))
+        .collect()
+}
+
+/// The MANIFEST that CURRENT names: its number and its state.
+pub(crate) fn read_manifest(options: &Options, dir: &Path) -> Result<(u64, ManifestState)> {
+    let mut manifest = ManifestTail::default();
+    let state = manifest.read(options, dir)?;
+    Ok((manifest.number(), state))
+}
+
+/// The file name in CURRENT, by RocksDB's rules.
+pub(crate) fn parse_current(text: &[u8]) -> Result<String> {
+    let text = std::str::from_utf8(text).map_err(|_| Error::corruption("CURRENT file is not text"))?;
+    let name = text
+        .strip_suffix('\n')
+        .ok_or_else(|| Error::corruption("CURRENT file does not end with newline"))?;
+    let name = name.strip_prefix('/').unwrap_or(name);
+    let digits = name.strip_prefix("MANIFEST-").filter(|digits| !digits.is_empty());
+    match digits {
+        Some(digits) if digits.bytes().all(|byte| byte.is_ascii_digit()) => Ok(name.to_owned()),
+        _ => Err(Error::corruption("CURRENT file corrupted")),
+    }
+}
+
+/// The comparator of a family: the built-in one it was written with, or the one in the options if it has the
+/// recorded name.
+pub(crate) fn comparator_for(
+    options: &Options,
+    family: &str,
+    recorded: Option<&str>,
+) -> Result<UserComparator> {
+    let named = options
+        .column_families
+        .get(family)
+        .or((family == DEFAULT_COLUMN_FAMILY).then_some(&options.column_family));
+    let given = &options.family(family).comparator;
+    match recorded {
+        None => Ok(given.clone()),
+        Some(recorded) if recorded == given.name() => Ok(given.clone()),
+        // Options without a comparator have the bytewise one, so a built-in comparator recorded in the
+        // MANIFEST takes precedence over it.
+        Some(recorded) if named.is_none_or(|named| named.comparator == UserComparator::Bytewise) => {
+            UserComparator::builtin(recorded).ok_or_else(|| mismatch(family, recorded, given))
+        }
+        Some(recorded) => Err(mismatch(family, recorded, given)),
+    }
+}
+
+fn mismatch(family: &str, recorded: &str, given: &UserComparator) -> Error {
+    let of_family = match family {
+        DEFAULT_COLUMN_FAMILY => String::new(),
+        family => format!(" of column family {family}"),
+    };
+    Error::invalid_argument(format!(
+        "{}: does not match existing comparator {recorded}{of_family}",
+        given.name()
+    ))
+}
+
+pub(crate) fn assemble_db(
+    options: &Options,
+    dir: &Path,
+    read_only: bool,
+    lock: Option<Box<dyn FileLock>>,
+    recorded: ManifestState,
+    log: Arc<InfoLog>,
+) -> Result<DbInner> {
+    let mut options = options.clone();
+    let sanitized = options.sanitize();
+    let options = &options;
+    let fs = options.fs.clone();
+    let session_id = new_session_id();
+    let found = find_options(options, dir);
+    let stored = found.as_ref().ok().and_then(Option::as_ref);
+    let release = options.release(stored.map(|(_, file)| file));
+    log.write_header(options, dir, &session_id, &release);
+    for said in sanitized {
+        log_line!(log, Warn, "{said}");
+    }
+    let listeners = Listeners::new(log.clone(), options);
+    let obsolete = Arc::new(ObsoleteFiles::new(fs.clone(), listeners.clone()));
+    let open_limit = Arc::new(OpenLimit::new(options.max_open_files));
+    let block_cache: Arc<BlockCache> = Cache::lru(CacheOptions {
+        capacity: DEFAULT_BLOCK_CACHE,
+        ..CacheOptions::default()
+    });
+    // Components that the options leave open are those of the last open.
+    let stored = stored_options(found, options, &listeners)?;
+    let published = Arc::new(AtomicU64::new(recorded.last_sequence));
+    let query_trace = Arc::new(QueryTrace::new(options.clock.clone()));
+    let stats = Arc::new(Stats::new(options.statistics.clone(), options.clock.clone()));
+    let shared = Shared {
+        options,
+        dir,
+        block_cache: &block_cache,
+        open_limit: &open_limit,
+        obsolete: &obsolete,
+        published: &published,
+        query_trace: &query_trace,
+        stats: &stats,
+    };
+    let mut state = DbState {
+        families: BTreeMap::new(),
+        max_family: recorded.max_column_family,
+        recorded: Recorded {
+            db_id: recorded.db_id.clone(),
+            min_log_number_to_keep: recorded.min_log_number_to_keep,
+            unknown_fields: recorded.unknown_fields.clone(),
+        },
+        wals: VecDeque::new(),
+        recyclable_wals: VecDeque::new(),
+        first_own_wal: u64::MAX,
+        background_error: None,
+        resumable: false,
+        recovery: Recovery::default(),
+        manifest_in_doubt: false,
+        files_in_doubt: Vec::new(),
+        manifest_busy: false,
+        running_flushes: 0,
+        running_compactions: 0,
+        shutting_down: false,
+        closing: false,
+        close: Close::default(),
+        dropped_families: Vec::new(),
+        background_paused: 0,
+        manual_alone: false,
+        wal_locks: 0,
+        manual_disabled: 0,
+        running_manual: 0,
+        stall_events: Vec::new(),
+        memory_stall: Waiting::default(),
+        wal_lock_stall: Waiting::default(),
+        low_pri_stall: None,
+        sections: BTreeMap::new(),
+        marked: false,
+        atomic_flush: options.atomic_flush,
+        flush_groups: Vec::new(),
+        two_phase: options.allow_2pc,
+    };
+    let stats_options = stats_history::family_options();
+    let mut default_family: Option<Arc<Family>> = None;
+    for (id, family) in recorded.families {
+        let family_options = match family.name == STATS_COLUMN_FAMILY {
+            true => &stats_options,
+            false => options.family(&family.name),
+        };
+        let stored = stored.as_ref().map(|stored| stored.stored(&family.name));
+        let levels = family_options.num_levels as usize;
+        if family.version.num_non_empty_levels() > levels {
+            return Err(Error::invalid_argument(format!(
+                "column family {} has files in {} levels, more than num_levels {levels}",
+                family.name,
+                family.version.num_non_empty_levels()
+            )));
+        }
+        let version = Arc::new(family.version.with_num_levels(levels));
+        let assembled = assemble(
+            &shared,
+            id,
+            &family.name,
+            family_options,
+            stored.as_ref(),
+            &version,
+        );
+        if id == 0 {
+            default_family = Some(assembled.clone());
+        }
+        tell_without_effect(&family.name, family_options, None, &listeners);
+        let mut own = fresh_state(assembled, version, family.log_number, family.log_number);
+        own.persist_user_defined_timestamps = family.persist_user_defined_timestamps;
+        own.full_history_ts_low = family.full_history_ts_low;
+        state.families.insert(id, own);
+    }
+    let default_family = default_family
+        .ok_or_else(|| Error::corruption("the MANIFEST knows no default column family").in_file(dir))?;
+    let max_total_wal_size = wal_limit(options, &state);
+    let db_id = match recorded.db_id {
+        Some(db_id) => db_id,
+        None => read_identity(&*fs, dir)?.unwrap_or_else(new_db_id),
+    };
+    // A read-only database has no share of a write buffer manager, because it flushes nothing.
+    let manager = match (&options.write_buffer_manager, options.db_write_buffer_size) {
+        _ if read_only => None,
+        (Some(manager), _) => Some(manager.clone()),
+        (None, 0) => None,
+        (None, bytes) => Some(WriteBufferManager::new(bytes, None, false)),
+    };
+    let inner = DbInner {
+        dir: dir.to_path_buf(),
+        share: manager.map(|manager| manager.join()),
+        opened: options.clock.now(),
+        verifier: Arc::new(Verifier::new(
+            options.verify_rate_bytes_per_sec,
+            options.clock.clone(),
+        )?),
+        wal_dir: options.wal_directory(dir),
+        versions: VersionSet::new(fs, dir, recorded.next_file_number, options.max_manifest_file_size),
+        current: ArcSwap::from_pointee(options.clone()),
+        options_file: Mutex::default(),
+        options: options.clone(),
+        work: Work::default(),
+        housekeeping: Mutex::default(),
+        changed: Condvar::new(),
+        line: Mutex::default(),
+        writer: WriteQueue::new(Writer::new(recorded.last_sequence)),
+        wal_tail: WalTail::default(),
+        sync_group: Mutex::new(SyncGroup::default()),
+        low_pri_limiter: low_pri_limiter(options)?,
+        published,
+        query_trace,
+        attention: AtomicBool::new(false),
+        older_wal_bytes: AtomicU64::new(0),
+        max_total_wal_size: AtomicU64::new(max_total_wal_size),
+        snapshots: Arc::new(SnapshotList::new(options.clock.clone())),
+        seqno_to_time: Mutex::default(),
+        stats_history: Mutex::default(),
+        obsolete,
+        index: ArcSwap::from_pointee(FamilyIndex {
+            by_id: HashMap::new(),
+            by_name: HashMap::new(),
+        }),
+        default_family,
+        log,
+        listeners,
+        telling: Mutex::default(),
+        samples: Mutex::default(),
+        next_job: AtomicU64::new(RECOVERY_JOB + 1),
+        stats,
+        open_limit,
+        block_cache,
+        read_only,
+        secondary: None,
+        cancelled: Arc::default(),
+        manual_cancelled: Arc::default(),
+        db_id,
+        session_id,
+        threads: Mutex::new(Vec::new()),
+        lock: Mutex::new(lock),
+        wal_dir_lock: Mutex::default(),
+        state: Mutex::new(state),
+    };
+    inner.reindex(&inner.state.lock());
+    Ok(inner)
+}
+
+/// The limit for the bytes of WALs beyond which memtables are flushed: from the options, or derived from the
+/// families of `state`.
+pub(crate) fn wal_limit(options: &Options, state: &DbState) -> u64 {
+    let of = |family: &crate::state::db_state::FamilyState| {
+        let options = family.family.current();
+        options
+            .write_buffer_size
+            .saturating_mul(options.max_write_buffer_number as u64)
+    };
+    match options.max_total_wal_size {
+        0 => {
+            let buffers = state.families.values().map(of).fold(0, u64::saturating_add);
+            buffers.saturating_mul(4)
+        }
+        limit => limit,
+    }
+}
+
+impl DbInner {
+    /// Makes `claimed` the directory of the WALs, and this database its owner.
+    pub(crate) fn take_wal_dir(&mut self, mut claimed: WalDir) -> Result<()> {
+        claimed.mark(&*self.options.fs, &self.dir, &self.db_id)?;
+        self.wal_dir = claimed.path().to_path_buf();
+        self.wal_dir_lock = Mutex::new(claimed.into_lock());
+        Ok(())
+    }
+
+    /// Creates the families that the options name and the database does not have, if the options permit it.
+    fn create_missing_families(&self) -> Result<()> {
+        let missing = self
+            .options
+            .column_families
+            .iter()
+            .filter(|(name, _)| self.family_by_name(name).is_none());
+        for (name, options) in missing {
+            if !self.options.create_missing_column_families {
+                return Err(Error::invalid_argument(format!(
+                    "Column family not found: {name}"
+                )));
+            }
+            self.add_column_family(name, options)?;
+        }
+        Ok(())
+    }
+
+    /// Begins the MANIFEST of this session with the recovered state.
+    pub(crate) fn begin_session_manifest(&self) -> Result<()> {
+        let state = self.state.lock();
+        let last_sequence = self.published.load(std::sync::atomic::Ordering::Acquire);
+        let mut snapshot = manifest_state(&state, last_sequence);
+        drop(state);
+        self.versions.begin_manifest(|next_file_number| {
+            snapshot.next_file_number = next_file_number;
+            snapshot
+        })?;
+        Ok(())
+    }
+}
+
+/// True if compactions of a family run automatically.
+pub(crate) fn compacts(options: &ColumnFamilyOptions) -> bool {
+    !options.disable_auto_compactions && options.compaction_style != CompactionStyle::None
+}

@@ -1,0 +1,160 @@
+//! A user's filter that sees each record of a WAL before recovery applies it: RocksDB's `WalFilter`.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use base::user_code::{call, catch_or_fail};
+use base::{Error, Result, SeqNo};
+
+use crate::batch::write_batch::{Operation, Operations, WriteBatch, set_sequence};
+use crate::db::DbInner;
+use crate::state::sections::Applied;
+use crate::write::predecessor::Predecessor;
+
+/// The decision of a filter about a record of a WAL.
+#[derive(Debug)]
+pub enum WalProcessingOption {
+    /// Apply the record.
+    ContinueProcessing,
+    /// Apply this batch instead, which must not have more rows.
+    ChangeBatch(WriteBatch),
+    /// Skip the record, and continue with the next one.
+    IgnoreCurrentRecord,
+    /// Skip the record and all later ones, in this WAL and in later WALs, which are then deleted.
+    StopReplay,
+    /// Treat the record as corrupt: the consequence depends on
+    /// [`wal_recovery_mode`](crate::Options::wal_recovery_mode).
+    CorruptedRecord,
+}
+
+/// Sees each record of the WALs that a recovery reads, and decides its use. Set by
+/// [`Options::wal_filter`](crate::Options::wal_filter).
+///
+/// Called by the thread that opens the database, also for reading only, in the order in which the rows were
+/// written; the database cannot be used meanwhile. Secondaries that catch up, and repairs, do not call it. A
+/// panic in it is an error of the open, and then nothing has changed.
+pub trait WalFilter: Send + Sync {
+    /// The name of the filter, for errors and LOG.
+    fn name(&self) -> &str;
+
+    /// Called once, before any record is read. `log_numbers` has, by the id of a family, the number of the
+    /// oldest WAL that it needs; rows of older WALs are in its tables. `ids` has the ids of families by their
+    /// names.
+    fn column_family_log_number_map(&self, _log_numbers: &BTreeMap<u32, u64>, _ids: &BTreeMap<String, u32>) {}
+
+    /// Called once for each record. `batch` has the rows that were written together, possibly by several
+    /// callers. Records that Esker writes for internal use are not shown.
+    ///
+    /// # Errors
+    /// An error becomes the error of the open.
+    fn log_record_found(
+        &self,
+        log_number: u64,
+        log_file_name: &str,
+        batch: &WriteBatch,
+    ) -> Result<WalProcessingOption>;
+}
+
+/// The decision of a replay about a record that a filter has seen.
+pub(crate) enum Filtered {
+    /// Apply the record.
+    AsItIs,
+    /// Apply this batch instead.
+    Changed(WriteBatch),
+    /// Stop the replay before the record.
+    Stop,
+    /// Report the record as corrupt, for this reason.
+    Corrupted(String),
+}
+
+impl DbInner {
+    /// Passes the families to the filter, if there is one.
+    pub(crate) fn tell_wal_filter_of_families(&self) -> Result<()> {
+        let Some(filter) = &self.options.wal_filter else {
+            return Ok(());
+        };
+        let (mut log_numbers, mut ids) = (BTreeMap::new(), BTreeMap::new());
+        for own in self.state.lock().families.values() {
+            log_numbers.insert(own.family.id, own.log_number);
+            ids.insert(own.family.name.clone(), own.family.id);
+        }
+        catch_or_fail(|| {
+            call(
+                "WAL filter",
+                || filter.name(),
+                || {
+                    filter.column_family_log_number_map(&log_numbers, &ids);
+                    Ok(())
+                },
+            )
+        })
+    }
+
+    /// Returns the decision of the filter, if there is one, about `record` of WAL `number` in `path`.
+    pub(crate) fn filter_record(&self, number: u64, path: &Path, record: &[u8]) -> Result<Filtered> {
+        let Some(filter) = &self.options.wal_filter else {
+            return Ok(Filtered::AsItIs);
+        };
+        let operations = Operations::new(record)?;
+        let (sequence, count) = (operations.sequence(), operations.promised());
+        // A record that does not decode is reported by the replay.
+        if Predecessor::is_record(operations).unwrap_or(true) {
+            return Ok(Filtered::AsItIs);
+        }
+        let Ok(batch) = WriteBatch::from_data(record) else {
+            return Ok(Filtered::AsItIs);
+        };
+        let file = path.to_string_lossy();
+        let decided = catch_or_fail(|| {
+            call(
+                "WAL filter",
+                || filter.name(),
+                || filter.log_record_found(number, &file, &batch),
+            )
+        })?;
+        let mut changed = match decided {
+            WalProcessingOption::ContinueProcessing => return Ok(Filtered::AsItIs),
+            WalProcessingOption::ChangeBatch(batch) => batch,
+            WalProcessingOption::IgnoreCurrentRecord => WriteBatch::new(),
+            WalProcessingOption::StopReplay => return Ok(Filtered::Stop),
+            WalProcessingOption::CorruptedRecord => {
+                return Ok(Filtered::Corrupted(format!(
+                    "Corruption reported by Wal Filter : {}",
+                    filter.name()
+                )));
+            }
+        };
+        if changed.count() > count {
+            return Err(Error::not_supported(format!(
+                "More than original # of records returned by Wal Filter : {}",
+                filter.name()
+            )));
+        }
+        changed.status()?;
+        set_sequence(changed.data_mut(), sequence);
+        Ok(Filtered::Changed(changed))
+    }
+}
+
+/// The outcome of a record that was replaced by a filter's batch: the rows of the original record use up
+/// their sequence numbers nevertheless. If the original has a marker, the number of rows that it would have
+/// committed is unknown.
+pub(crate) fn applied_in_place_of(record: &[u8], applied: Applied) -> Result<Applied> {
+    let operations = Operations::new(record)?;
+    let behind: SeqNo = operations.sequence() + u64::from(operations.promised());
+    for operation in operations {
+        let operation = operation?;
+        let is_mark =
+            operation.row().is_none() && !matches!(operation, Operation::LogData(_) | Operation::Noop);
+        if is_mark {
+            return Ok(Applied {
+                ends_open: true,
+                ..applied
+            });
+        }
+    }
+    Ok(Applied {
+        next: applied.next.max(behind),
+        ..applied
+    })
+}

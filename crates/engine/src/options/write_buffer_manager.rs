@@ -1,0 +1,353 @@
+//! One memory limit for the memtables of several databases.
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use base::sync::{Condvar, Mutex, lock_soon};
+use cache::{CacheKey, EntryRole, Handle, Priority};
+use sst::BlockCache;
+use sst::block::Block;
+
+use crate::db::DbInner;
+use crate::events::FlushReason;
+
+/// Limits the memory of memtables over all databases that share it: RocksDB's `WriteBufferManager`.
+///
+/// The largest memtable, of whichever database, is flushed when mutable memtables take seven eighths of the
+/// limit, or all memtables together take the limit. A database whose write queue is locked by a writer
+/// flushes it by itself. Flushed memtables that an iterator still holds do not count. With a cache, the
+/// memory is charged to it, so that memtables and blocks share its capacity.
+///
+/// With a manager each written row costs a look at the memtables of its database's families.
+pub struct WriteBufferManager {
+    limit: AtomicU64,
+    allow_stall: AtomicBool,
+    members: ArcSwap<Vec<Weak<Share>>>,
+    /// Held while a member is added.
+    joining: Mutex<()>,
+    charge: Option<Charge>,
+    /// Taken briefly by writers that wait for memory.
+    waiting: Mutex<()>,
+    freed: Condvar,
+}
+
+/// The memory that is charged to a cache.
+struct Charge {
+    cache: Arc<BlockCache>,
+    id: u64,
+    entries: Mutex<Vec<Handle<Block>>>,
+    charged: AtomicU64,
+}
+
+/// The size in bytes of one dummy entry that charges memtables to the cache, as in RocksDB.
+const ENTRY: u64 = 256 << 10;
+
+/// The stored form of a block without entries: one restart point, at 0.
+const NO_ENTRIES: [u8; 8] = [0, 0, 0, 0, 1, 0, 0, 0];
+
+/// The longest time between two checks of the other databases' flushes, while writers wait for memory.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// The share of one database in the memory.
+pub(crate) struct Share {
+    pub manager: Arc<WriteBufferManager>,
+    /// Bytes of mutable memtables.
+    mutable: AtomicU64,
+    /// Bytes of memtables that wait for their flush.
+    immutable: AtomicU64,
+    owner: OnceLock<Weak<DbInner>>,
+    /// Held from the measurement of the memtables to its report, so that the last measurement is the last
+    /// report.
+    noting: Mutex<()>,
+}
+
+impl WriteBufferManager {
+    /// A manager with a limit of `buffer_size` bytes for all databases; 0 sets no limit and only charges.
+    /// `cache`: the cache that the memory is charged to. `allow_stall`: writers of all databases wait while
+    /// the memtables take more than the limit and a flush is in progress; without it they may exceed the
+    /// limit.
+    pub fn new(
+        buffer_size: u64,
+        cache: Option<Arc<BlockCache>>,
+        allow_stall: bool,
+    ) -> Arc<WriteBufferManager> {
+        Arc::new(WriteBufferManager {
+            limit: AtomicU64::new(buffer_size),
+            allow_stall: AtomicBool::new(allow_stall),
+            members: ArcSwap::default(),
+            joining: Mutex::new(()),
+            charge: cache.map(|cache| Charge {
+                id: cache.new_id(),
+                cache,
+                entries: Mutex::default(),
+                charged: AtomicU64::new(0),
+            }),
+            waiting: Mutex::new(()),
+            freed: Condvar::new(),
+        })
+    }
+
+    /// The limit in bytes; 0: none.
+    pub fn buffer_size(&self) -> u64 {
+        self.limit.load(Ordering::Relaxed)
+    }
+
+    /// Changes the limit. Databases notice it at their next write.
+    pub fn set_buffer_size(&self, bytes: u64) {
+        self.limit.store(bytes, Ordering::Relaxed);
+        self.wake();
+    }
+
+    /// Sets whether writers wait while memtables take more than the limit: RocksDB's `SetAllowStall`. If that
+    /// is switched off, waiting writers continue.
+    pub fn set_allow_stall(&self, allow_stall: bool) {
+        self.allow_stall.store(allow_stall, Ordering::Relaxed);
+        // Under the lock, so that no writer is between its check and its wait.
+        let _waiting = self.waiting.lock();
+        self.freed.notify_all();
+    }
+
+    /// Bytes of memtables of all databases: mutable ones, and those that wait for their flush.
+    pub fn memory_usage(&self) -> u64 {
+        let (mutable, immutable) = self.usage();
+        mutable + immutable
+    }
+
+    /// Bytes of mutable memtables of all databases.
+    pub fn mutable_memtable_memory_usage(&self) -> u64 {
+        self.usage().0
+    }
+
+    /// Bytes of the dummy cache entries that charge memtables to the cache; 0 without a cache.
+    pub fn dummy_entries_in_cache_usage(&self) -> u64 {
+        let charge = self.charge.as_ref();
+        charge.map_or(0, |charge| charge.charged.load(Ordering::Relaxed) * ENTRY)
+    }
+
+    fn usage(&self) -> (u64, u64) {
+        let members = self.members.load();
+        let members = members.iter().filter_map(Weak::upgrade);
+        members.fold((0, 0), |(mutable, immutable), share| {
+            (
+                mutable + share.mutable.load(Ordering::Relaxed),
+                immutable + share.immutable.load(Ordering::Relaxed),
+            )
+        })
+    }
+
+    /// Adds a share for one more database.
+    pub(crate) fn join(self: &Arc<Self>) -> Arc<Share> {
+        let share = Arc::new(Share {
+            manager: self.clone(),
+            mutable: AtomicU64::new(0),
+            immutable: AtomicU64::new(0),
+            owner: OnceLock::new(),
+            noting: Mutex::new(()),
+        });
+        let _joining = self.joining.lock();
+        let mut members: Vec<Weak<Share>> = (**self.members.load()).clone();
+        members.retain(|member| member.strong_count() > 0);
+        members.push(Arc::downgrade(&share));
+        self.members.store(Arc::new(members));
+        share
+    }
+
+    /// True if a memtable should be flushed.
+    pub(crate) fn should_flush(&self) -> bool {
+        let limit = self.buffer_size();
+        if limit == 0 {
+            return false;
+        }
+        let (mutable, immutable) = self.usage();
+        mutable > limit / 8 * 7 || mutable + immutable >= limit && mutable >= limit / 2
+    }
+
+    /// True if writers should wait: the limit is exceeded, and a flush is in progress.
+    pub(crate) fn should_stall(&self) -> bool {
+        let limit = self.buffer_size();
+        if limit == 0 || !self.allow_stall.load(Ordering::Relaxed) {
+            return false;
+        }
+        let (mutable, immutable) = self.usage();
+        immutable > 0 && mutable + immutable >= limit
+    }
+
+    /// Waits until memory is freed, or for a short time.
+    pub(crate) fn wait(&self) {
+        let mut waiting = self.waiting.lock();
+        if self.should_stall() {
+            self.freed.wait_for(&mut waiting, LOOK);
+        }
+    }
+
+    /// Makes all databases flush memtables that wait to be merged with later ones: writers wait for their
+    /// memory.
+    pub(crate) fn flush_immutable(&self) {
+        for share in self.members.load().iter().filter_map(Weak::upgrade) {
+            if let Some(owner) = share.owner.get().and_then(Weak::upgrade) {
+                owner.flush_immutable();
+            }
+        }
+    }
+
+    fn wake(&self) {
+        if self.allow_stall.load(Ordering::Relaxed) {
+            // Under the lock, so that no writer is between its check and its wait.
+            let _waiting = self.waiting.lock();
+            self.freed.notify_all();
+        }
+    }
+
+    /// The database with the largest memory in mutable memtables, if that is not the database of `own`.
+    fn largest_other(&self, own: &Share) -> Option<Arc<DbInner>> {
+        let members = self.members.load();
+        let members = members.iter().filter_map(Weak::upgrade);
+        let largest = members.max_by_key(|share| share.mutable.load(Ordering::Relaxed))?;
+        match std::ptr::eq(&*largest, own) {
+            true => None,
+            false => largest.owner.get()?.upgrade(),
+        }
+    }
+}
+
+impl fmt::Debug for WriteBufferManager {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (usage, limit) = (self.memory_usage(), self.buffer_size());
+        write!(f, "WriteBufferManager({usage} of {limit} bytes)")
+    }
+}
+
+impl Charge {
+    /// Adjusts the number of dummy entries in the cache to `bytes`.
+    fn set(&self, bytes: u64) {
+        let wanted = bytes.div_ceil(ENTRY);
+        if self.charged.load(Ordering::Relaxed) == wanted {
+            return;
+        }
+        let mut entries = self.entries.lock();
+        while entries.len() as u64 > wanted {
+            entries.pop();
+            let key = self.key(entries.len());
+            self.cache.erase(key);
+        }
+        while (entries.len() as u64) < wanted {
+            let Ok(block) = Block::parse(NO_ENTRIES.to_vec()) else {
+                break;
+            };
+            let key = self.key(entries.len());
+            let inserted = self
+                .cache
+                .insert_as(key, block, ENTRY as usize, Priority::Low, EntryRole::Misc);
+            match inserted {
+                Ok(entry) => entries.push(entry),
+                // The cache is full of blocks in use, with a strict limit: memtables are not refused for
+                // that.
+                Err(_) => break,
+            }
+        }
+        self.charged.store(entries.len() as u64, Ordering::Relaxed);
+    }
+
+    fn key(&self, number: usize) -> CacheKey {
+        CacheKey {
+            id: self.id,
+            offset: number as u64,
+        }
+    }
+}
+
+impl Share {
+    /// Sets the database of this share.
+    pub fn belongs_to(&self, owner: &Arc<DbInner>) {
+        // A database starts its threads once.
+        let _ = self.owner.set(Arc::downgrade(owner));
+    }
+
+    /// The database will flush nothing more: writers must not wait for it.
+    pub fn give_up(&self) {
+        self.immutable.store(0, Ordering::Relaxed);
+        self.manager.wake();
+    }
+
+    /// Reports the size of the database's memtables. True if writers should take action.
+    pub fn set(&self, mutable: u64, immutable: u64) -> bool {
+        self.mutable.store(mutable, Ordering::Relaxed);
+        let before = self.immutable.swap(immutable, Ordering::Relaxed);
+        if let Some(charge) = &self.manager.charge {
+            charge.set(self.manager.memory_usage());
+        }
+        if immutable < before {
+            self.manager.wake();
+        }
+        self.manager.should_flush() || self.manager.should_stall()
+    }
+}
+
+impl DbInner {
+    /// Reports the size of the memtables to the write buffer manager, if there is one. True if writers should
+    /// take action.
+    pub(crate) fn note_share(&self) -> bool {
+        self.share.as_ref().is_some_and(|share| {
+            let _noting = lock_soon(&share.noting);
+            let index = self.index.load();
+            let (mut mutable, mut immutable) = (0, 0);
+            for family in index.by_id.values() {
+                let super_version = family.super_version.load();
+                if !super_version.mem.is_empty() {
+                    mutable += super_version.mem.memory_allocated() as u64;
+                }
+                let waiting = super_version.immutable.iter();
+                immutable += waiting.map(|mem| mem.memory_allocated() as u64).sum::<u64>();
+            }
+            share.set(mutable, immutable)
+        })
+    }
+
+    /// Makes another database flush its largest memtable, if that is the largest of all. True if it does.
+    pub(crate) fn flush_largest_elsewhere(&self) -> bool {
+        let share = self.share.as_ref();
+        let other = share.and_then(|share| share.manager.largest_other(share));
+        other.is_some_and(|other| other.flush_for_manager())
+    }
+
+    /// Begins the flush of immutable memtables, however few there are; those of dropped families no longer
+    /// count.
+    fn flush_immutable(&self) {
+        let mut state = self.state.lock();
+        let waiting = state
+            .families
+            .values_mut()
+            .filter(|family| family.unflushed() > 0 && family.flush_requested.is_none());
+        waiting.for_each(|family| family.flush_requested = Some(FlushReason::WriteBufferManager));
+        self.work.notify_all();
+        drop(state);
+        self.note_share();
+    }
+
+    /// Begins the flush of the largest memtable on behalf of another database, unless a write is in progress:
+    /// that write then takes care of it.
+    fn flush_for_manager(&self) -> bool {
+        let Some(mut writer) = self.writer.try_lock() else {
+            return false;
+        };
+        let families = {
+            let state = self.state.lock();
+            let largest = state
+                .largest_memtable()
+                .filter(|_| state.check_writable().is_ok());
+            let mut families = state.switched_with(largest.into_iter().collect());
+            if !state.may_switch(&families) {
+                families.clear();
+            }
+            families
+        };
+        // An error here stops this database's writes; the database that asked continues.
+        !families.is_empty()
+            && self
+                .flush_early(&mut writer, &families, FlushReason::WriteBufferManager)
+                .is_ok()
+    }
+}

@@ -1,0 +1,170 @@
+//! Wide-column entities: keys whose value is a set of named columns.
+//!
+//! An entity and a plain value are two forms of one row: a plain value read as an entity is its unnamed
+//! column, and an entity read as a plain value is the value of its unnamed column, or empty without one.
+//! Writing one replaces the other.
+
+use base::Result;
+
+use crate::batch::write_batch::WriteBatch;
+use crate::db::Db;
+use crate::files::blob_cache::BlobRead;
+use crate::options::{ReadOptions, WriteOptions};
+use crate::read::get::{Answer, GetContext};
+use crate::state::column_family::ColumnFamily;
+use crate::state::db_state::closing;
+use crate::state::value::Columns;
+
+/// The columns of an entity that are in one family: RocksDB's attribute group.
+#[derive(Clone, Copy, Debug)]
+pub struct AttributeGroup<'a> {
+    /// The family of the columns.
+    pub family: &'a ColumnFamily,
+    /// The name and value of each column, in any order.
+    pub columns: &'a [(&'a [u8], &'a [u8])],
+}
+
+impl Db {
+    /// Sets `key` to an entity with these columns, given in any order. A former value or entity is replaced.
+    ///
+    /// # Errors
+    /// Those of [`put`](Db::put), for the size of the whole entity. As in RocksDB, `Corruption` if two
+    /// columns have one name, and `InvalidArgument` in a family with timestamps.
+    pub fn put_entity(
+        &self,
+        options: &WriteOptions,
+        family: &ColumnFamily,
+        key: &[u8],
+        columns: &[(&[u8], &[u8])],
+    ) -> Result<()> {
+        self.inner().check_owns(&family.0)?;
+        let mut batch = WriteBatch::new();
+        batch.put_entity_cf(family, key, columns)?;
+        self.write(options, batch)
+    }
+
+    /// Sets `key` to an entity in each family of `groups`, in one atomic write.
+    ///
+    /// # Errors
+    /// `InvalidArgument` if there is no group; those of [`put_entity`](Db::put_entity).
+    pub fn put_attribute_groups(
+        &self,
+        options: &WriteOptions,
+        key: &[u8],
+        groups: &[AttributeGroup<'_>],
+    ) -> Result<()> {
+        for group in groups {
+            self.inner().check_owns(&group.family.0)?;
+        }
+        let mut batch = WriteBatch::new();
+        batch.put_attribute_groups(key, groups)?;
+        self.write(options, batch)
+    }
+
+    /// Returns the columns of `key` in the order of their names, or `None`. A plain value is an unnamed
+    /// column.
+    ///
+    /// # Errors
+    /// Those of [`get_pinned`](Db::get_pinned).
+    pub fn get_entity(
+        &self,
+        options: &ReadOptions,
+        family: &ColumnFamily,
+        key: &[u8],
+    ) -> Result<Option<Columns>> {
+        let inner = self.inner();
+        inner.check_owns(&family.0)?;
+        let _charged = inner.charged_reads(options);
+        let (super_version, seqno) = family.0.view(options.snapshot.as_ref());
+        if super_version.is_closed() {
+            return Err(closing());
+        }
+        let family = &family.0;
+        if inner.query_trace.is_on() {
+            inner.query_trace.get(family.id, key);
+        }
+        if family.cmp.user().timestamp_size() > 0 || options.timestamp.is_some() {
+            let found = inner.iterator_at(&super_version, seqno, None, options, family, key)?;
+            return found.map(|iter| iter.columns_or_value()).transpose();
+        }
+        let read = BlobRead::from(options);
+        let found = inner.observed_get(|| {
+            let mut context = GetContext::new(family, key, read)
+                .reading(options)
+                .answering(Answer::Columns);
+            inner.search(&super_version, seqno, options, &mut context)?;
+            inner.conclude(context)
+        })?;
+        found
+            .map(|found| family.values.columns_of(key, found, read))
+            .transpose()
+    }
+
+    /// Returns the columns of many keys of one family, all as of one moment, in the order of `keys`:
+    /// RocksDB's `MultiGetEntity`. Each result is that of [`get_entity`](Db::get_entity); the keys are looked
+    /// up concurrently.
+    pub fn multi_get_entity<K: AsRef<[u8]>>(
+        &self,
+        options: &ReadOptions,
+        family: &ColumnFamily,
+        keys: &[K],
+    ) -> Vec<Result<Option<Columns>>> {
+        let keys: Vec<(&ColumnFamily, &[u8])> = keys.iter().map(|key| (family, key.as_ref())).collect();
+        self.multi_get_entity_families(options, &keys)
+    }
+
+    /// Same as [`multi_get_entity`](Db::multi_get_entity), for keys of several families, all as of one
+    /// moment.
+    pub fn multi_get_entity_families<K: AsRef<[u8]>>(
+        &self,
+        options: &ReadOptions,
+        keys: &[(&ColumnFamily, K)],
+    ) -> Vec<Result<Option<Columns>>> {
+        let families: Vec<_> = keys.iter().map(|(family, _)| *family).collect();
+        let bytes: Vec<&[u8]> = keys.iter().map(|(_, key)| key.as_ref()).collect();
+        let found = self
+            .inner()
+            .multi_get_over(options, &families, &bytes, Answer::Columns);
+        let columns = |((family, key), found): ((&ColumnFamily, &[u8]), Result<Option<_>>)| {
+            found?
+                .map(|found| family.0.values.columns_of(key, found, BlobRead::from(options)))
+                .transpose()
+        };
+        families.into_iter().zip(bytes).zip(found).map(columns).collect()
+    }
+
+    /// Returns the columns of `key` in each of `families`, in their order and as of one moment: RocksDB's
+    /// `GetEntity` with attribute groups.
+    pub fn get_attribute_groups(
+        &self,
+        options: &ReadOptions,
+        key: &[u8],
+        families: &[&ColumnFamily],
+    ) -> Vec<Result<Option<Columns>>> {
+        let keys: Vec<(&ColumnFamily, &[u8])> = families.iter().map(|&family| (family, key)).collect();
+        self.multi_get_entity_families(options, &keys)
+    }
+
+    /// Returns the columns of many keys in each of `families`, by key and then by family, as of one moment:
+    /// RocksDB's `MultiGetEntity` with attribute groups.
+    pub fn multi_get_attribute_groups<K: AsRef<[u8]>>(
+        &self,
+        options: &ReadOptions,
+        keys: &[K],
+        families: &[&ColumnFamily],
+    ) -> Vec<Vec<Result<Option<Columns>>>> {
+        if families.is_empty() {
+            return keys.iter().map(|_| Vec::new()).collect();
+        }
+        let of_key = |key: &'_ K| -> Vec<(ColumnFamily, Vec<u8>)> {
+            let with = |&family: &&ColumnFamily| (family.clone(), key.as_ref().to_vec());
+            families.iter().map(with).collect()
+        };
+        let all: Vec<(ColumnFamily, Vec<u8>)> = keys.iter().flat_map(of_key).collect();
+        let borrowed: Vec<(&ColumnFamily, &[u8])> =
+            all.iter().map(|(family, key)| (family, &key[..])).collect();
+        let mut found = self.multi_get_entity_families(options, &borrowed).into_iter();
+        let groups = |_| found.by_ref().take(families.len()).collect();
+        keys.iter().map(groups).collect()
+    }
+}

@@ -1,0 +1,12 @@
+//! What the database says of itself: properties, statistics, memory, and the holders of old states.
+
+pub mod approximate_sizes;
+pub(crate) mod dump_stats;
+pub mod live_files;
+pub(crate) mod memory;
+pub mod pins;
+pub(crate) mod property;
+pub(crate) mod property_int;
+pub(crate) mod stats_history;
+pub(crate) mod table_properties;
+pub(crate) mod write_cost;

@@ -1,0 +1,235 @@
+//! Column families: keyspaces with options and files of their own that share the WAL.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use arc_swap::{ArcSwap, Guard};
+use base::env::Clock;
+use base::prefix::PrefixExtractor;
+use base::{Error, ErrorKind, InternalComparator, Result, SeqNo, UserComparator, sync};
+use compact::{Plan, SstPartitionerFactory};
+use manifest::Version;
+use memtable::Memtable;
+
+use crate::files::table_cache::TableCache;
+use crate::options::{ColumnFamilyOptions, CompactionStyle, TablePaths};
+use crate::report::pins::Replaced;
+use crate::state::db_state::closing;
+use crate::state::open_iterators::OpenIterators;
+use crate::state::removals::Removals;
+use crate::state::snapshot::Snapshot;
+use crate::state::super_version::SuperVersion;
+use crate::state::value::ValueResolver;
+use crate::trace::QueryTrace;
+
+/// The name of the family that every database has.
+pub const DEFAULT_COLUMN_FAMILY: &str = "default";
+
+/// The parts of a family that do not change while the database is open, and its current super version.
+pub(crate) struct Family {
+    pub id: u32,
+    pub name: String,
+    /// The first directory of the family: it holds blob files, and tables that no compaction has written.
+    pub dir: PathBuf,
+    /// The directories of its tables.
+    pub paths: TablePaths,
+    /// The options of the open. The options in force are in [`current`](Self::current).
+    pub options: ColumnFamilyOptions,
+    /// True if the last level is reserved for files that are ingested behind all others; see
+    /// [`cf_allow_ingest_behind`](ColumnFamilyOptions::cf_allow_ingest_behind).
+    pub reserves_last_level: bool,
+    pub current: ArcSwap<ColumnFamilyOptions>,
+    /// The current `write_buffer_size` in bytes, which every write reads.
+    pub write_buffer_size: AtomicU64,
+    pub cmp: InternalComparator,
+    pub prefix_extractor: Option<Arc<dyn PrefixExtractor>>,
+    pub sst_partitioner_factory: Option<Arc<dyn SstPartitionerFactory>>,
+    pub values: ValueResolver,
+    pub tables: Arc<TableCache>,
+    pub super_version: ArcSwap<SuperVersion>,
+    /// The number of the newest super version, set after it was installed, or [`CLOSED`] once the database is
+    /// closed. Iterators read it at each step.
+    pub super_version_number: AtomicU64,
+    pub replaced: Replaced,
+    pub clock: Arc<dyn Clock>,
+    /// The database's published sequence number: all rows up to it are in their memtables.
+    pub published: Arc<AtomicU64>,
+    /// The database's trace, in which iterators record their seeks.
+    pub query_trace: Arc<QueryTrace>,
+    pub dropped: AtomicBool,
+    /// True while writes to the family are delayed or stopped: then its jobs come first at a rate limiter.
+    pub pressing: Arc<AtomicBool>,
+    pub iterators: OpenIterators,
+    /// Removals without a row of their own (dropped tables, say), for transactions that have read the removed
+    /// keys.
+    pub removals: Removals,
+}
+
+/// The number of the super version of a closed database, higher than all others.
+pub(crate) const CLOSED: u64 = u64::MAX;
+
+impl Family {
+    /// The number of the directory for tables of `level`, in styles in which a level has one.
+    pub fn path_of_level(&self, level: usize) -> u32 {
+        match self.paths.len() {
+            1 => 0,
+            _ => compact::path::leveled(self.paths.targets(), &self.current().leveled(), level),
+        }
+    }
+
+    /// The number of the directory for the output of `plan`.
+    pub fn path_of(&self, plan: &Plan) -> u32 {
+        if let Some(asked) = plan.output_path_id {
+            return asked;
+        }
+        let options = self.current();
+        match options.compaction_style {
+            CompactionStyle::Universal => {
+                let bytes = plan.files().map(|(_, file)| file.size).sum();
+                let size_ratio = options.compaction_options_universal.size_ratio;
+                compact::path::universal(self.paths.targets(), size_ratio, bytes)
+            }
+            _ => self.path_of_level(plan.output_level),
+        }
+    }
+
+    /// A super version with everything visible at the sequence number that is returned with it: that of
+    /// `snapshot`, or the newest.
+    pub fn view(&self, snapshot: Option<&Snapshot>) -> (Arc<SuperVersion>, SeqNo) {
+        loop {
+            let super_version = Guard::into_inner(self.super_version_of(snapshot));
+            sync::point("super version");
+            if let Some(snapshot) = snapshot {
+                return (super_version, snapshot.sequence_number());
+            }
+            let seqno = self.published.load(Ordering::Acquire).min(super_version.visible);
+            sync::point("read");
+            // If a memtable was switched after the super version was loaded, rows up to `seqno` may be in
+            // memtables that it does not have.
+            if Arc::ptr_eq(&super_version, &self.super_version.load()) {
+                return (super_version, seqno);
+            }
+        }
+    }
+
+    /// The super version to read: the one that a secondary's snapshot holds, or the newest.
+    #[inline]
+    pub fn super_version_of(&self, snapshot: Option<&Snapshot>) -> Guard<Arc<SuperVersion>> {
+        let held = snapshot.and_then(|snapshot| snapshot.super_version_of(self));
+        let held = held.filter(|_| !self.is_closed());
+        held.map_or_else(|| self.super_version.load(), Guard::from_inner)
+    }
+
+    /// The options in force.
+    pub fn current(&self) -> Guard<Arc<ColumnFamilyOptions>> {
+        self.current.load()
+    }
+
+    /// Replaces the options in force. Called under the database mutex; the next super version has them.
+    pub fn set_current(&self, options: ColumnFamilyOptions) {
+        self.write_buffer_size
+            .store(options.write_buffer_size, Ordering::Relaxed);
+        self.current.store(Arc::new(options));
+    }
+
+    /// True once the database is closed.
+    #[inline]
+    pub fn is_closed(&self) -> bool {
+        self.super_version_number.load(Ordering::Relaxed) == CLOSED
+    }
+
+    /// Makes the family unreadable except through super versions that are held. Called under the database
+    /// mutex; no super version is installed afterwards.
+    pub fn close(&self) {
+        let old = self.super_version.swap(Arc::new(SuperVersion::closed(&self.cmp)));
+        self.super_version_number.store(CLOSED, Ordering::Release);
+        self.replaced.add(&old, self.clock.now());
+    }
+
+    /// Installs the super version of these parts, which shows rows up to `visible`. Called under the database
+    /// mutex.
+    pub fn install(
+        &self,
+        mem: Arc<Memtable>,
+        immutable: Vec<Arc<Memtable>>,
+        version: Arc<Version>,
+        visible: SeqNo,
+        full_history_ts_low: &[u8],
+    ) -> Arc<SuperVersion> {
+        if self.is_closed() {
+            return self.super_version.load_full();
+        }
+        let number = self.super_version_number.load(Ordering::Relaxed) + 1;
+        let super_version = Arc::new(SuperVersion {
+            mem,
+            immutable,
+            version,
+            number,
+            visible,
+            options: self.current.load_full(),
+            full_history_ts_low: full_history_ts_low.into(),
+        });
+        sync::point("install");
+        let old = self.super_version.swap(super_version.clone());
+        sync::point("installed");
+        self.super_version_number.store(number, Ordering::Release);
+        self.replaced.add(&old, self.clock.now());
+        super_version
+    }
+
+    /// Adds the family's name to an error about rows in memory.
+    #[cold]
+    pub fn in_memory(&self, error: Error) -> Error {
+        error.context(&format!("column family {}", self.name))
+    }
+
+    /// `ColumnFamilyDropped` if the family was dropped: its handles can still read, but not write.
+    pub fn check_writable(&self) -> Result<()> {
+        match self.dropped.load(Ordering::Acquire) {
+            true if self.is_closed() => Err(closing()),
+            true => Err(Error::new(ErrorKind::ColumnFamilyDropped, self.name.clone())),
+            false => Ok(()),
+        }
+    }
+}
+
+/// A handle of a column family. Cheap to clone. The family stays readable through it after it was dropped.
+#[derive(Clone)]
+pub struct ColumnFamily(pub(crate) Arc<Family>);
+
+impl ColumnFamily {
+    /// The id in WAL and MANIFEST; 0 is `default`. An id is never reused within a database.
+    pub fn id(&self) -> u32 {
+        self.0.id
+    }
+
+    /// The name of the family.
+    pub fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    /// The options in force: those of the open, with later changes by
+    /// [`Db::set_options`](crate::Db::set_options).
+    pub fn current_options(&self) -> ColumnFamilyOptions {
+        ColumnFamilyOptions::clone(&self.0.current())
+    }
+
+    /// The options of the open.
+    pub fn options(&self) -> &ColumnFamilyOptions {
+        &self.0.options
+    }
+
+    /// The order of the keys: the comparator in the options, or the built-in one that the family was created
+    /// with.
+    pub fn comparator(&self) -> &UserComparator {
+        self.0.cmp.user()
+    }
+}
+
+impl fmt::Debug for ColumnFamily {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ColumnFamily({} {:?})", self.id(), self.name())
+    }
+}

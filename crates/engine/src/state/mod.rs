@@ -1,0 +1,15 @@
+//! The state of an open database, and the parts that it consists of.
+
+pub mod column_family;
+pub(crate) mod db_state;
+pub(crate) mod inserts;
+pub(crate) mod level_stats;
+pub(crate) mod open_iterators;
+pub(crate) mod removals;
+pub(crate) mod sections;
+pub(crate) mod snapshot;
+pub(crate) mod super_version;
+pub(crate) mod sync_group;
+pub(crate) mod value;
+pub(crate) mod version_set;
+pub(crate) mod write_queue;
