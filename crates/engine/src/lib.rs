@@ -128,7 +128,6 @@ pub use sst::{
 pub use wal::RecoveryMode;
 
 pub use batch::write_batch::{Operation, Operations, WriteBatch};
-pub use db::Db;
 pub use db::trace_replay::{ReplayOptions, Replayed, Replayer};
 pub use events::{Event, EventListener, FlushReason, IngestedFile, RowTooLargeOutcome};
 pub use ingest::export::{ExportImportFilesMetaData, LiveFileMetaData};
@@ -145,7 +144,6 @@ pub use jobs::verifier::VerifyProgress;
 pub use lifecycle::checkpoint::CheckpointOptions;
 pub use lifecycle::file_deletions::NothingIsDeleted;
 pub use lifecycle::repair::{LostFile, RepairReport, RepairedTable};
-pub use lifecycle::secondary::CatchUpStatus;
 pub use lifecycle::wal_dir::WalDir;
 pub use lifecycle::wal_filter::{WalFilter, WalProcessingOption};
 pub use lifecycle::wal_iterator::{TransactionLogIterator, WalFile};
@@ -173,11 +171,13 @@ pub use read::wide_columns::AttributeGroup;
 pub use report::approximate_sizes::SizeApproximationOptions;
 pub use report::live_files::{LiveFileStorageInfo, LiveFilesStorageInfo, LiveFilesStorageInfoOptions};
 pub use report::memory::{CacheMemory, MemoryLedger};
-pub use report::pins::{FileDeletionsHold, PinnedSnapshot, PinnedSuperVersion, PinningIterator, Pins};
+pub use report::pins::{FileDeletionsHold, PinnedSuperVersion, PinningIterator, Pins};
 pub use report::property::{BlobMetaData, LevelMetadata, LiveFile};
 pub use report::stats_history::{StatsHistoryEntry, StatsHistoryIterator};
 pub use state::column_family::{ColumnFamily, DEFAULT_COLUMN_FAMILY};
-pub use state::snapshot::Snapshot;
+pub use state::handle::Db;
+pub use state::secondary::CatchUpStatus;
+pub use state::snapshot::{PinnedSnapshot, Snapshot};
 pub use state::value::{Columns, PinnedValue};
 pub use stats::{StallTotal, Stats};
 pub use table_properties_collector::{

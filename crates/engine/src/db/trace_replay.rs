@@ -9,9 +9,9 @@ use base::sync::{Condvar, Mutex, thread};
 use base::{Error, ErrorKind, Result};
 
 use crate::batch::write_batch::WriteBatch;
-use crate::db::Db;
 use crate::options::{ReadOptions, WriteOptions};
 use crate::state::column_family::ColumnFamily;
+use crate::state::handle::Db;
 use crate::state::value::PinnedValue;
 use crate::trace::file::FileTraceReader;
 use crate::trace::record::{self, TraceRecord, TracedQuery};

@@ -13,9 +13,10 @@ use super::export::{ExportImportFilesMetaData, LiveFileMetaData};
 use super::inspect::{ExternalFile, inspect_exported};
 use super::levels::Place;
 use super::prepare::{PreparedFamily, PreparedFile};
-use crate::db::{Db, DbInner};
 use crate::options::ColumnFamilyOptions;
 use crate::state::column_family::{ColumnFamily, Family};
+use crate::state::db_inner::DbInner;
+use crate::state::handle::Db;
 
 /// The options of an import of a column family.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -16,9 +16,9 @@ use vfs::{Access, OpenOptions};
 use super::export::LiveFileMetaData;
 use super::import::told_bounds;
 use super::{IngestExternalFileOptions, PreparedFileInfo};
-use crate::db::DbInner;
 use crate::events::shown_key;
 use crate::state::column_family::Family;
+use crate::state::db_inner::DbInner;
 
 /// An external file that may be ingested.
 pub(crate) struct ExternalFile {

@@ -23,8 +23,8 @@ use base::user_code::catch_or_fail;
 use base::{Error, Result, SeqNo, Temperature};
 use sst::properties::TableProperties;
 
-use crate::db::{Db, Handle};
 use crate::state::column_family::ColumnFamily;
+use crate::state::handle::{Db, Handle};
 use prepare::PreparedFamily;
 pub use replace::RangeOpt;
 

@@ -10,12 +10,12 @@ use manifest::FileChecksum;
 
 use super::inspect::{ExternalFile, believe, inspect};
 use super::{IngestExternalFileArg, IngestExternalFileOptions, RangeOpt};
-use crate::db::DbInner;
 use crate::files::file_checksum;
 use crate::lifecycle::checkpoint::copy;
 use crate::log::log_line;
 use crate::options::FileChecksumGenFactory;
 use crate::state::column_family::Family;
+use crate::state::db_inner::DbInner;
 
 /// The prepared files of one family.
 pub(crate) struct PreparedFamily {

@@ -10,9 +10,9 @@ use memtable::Memtable;
 
 use super::inspect::ExternalFile;
 use super::prepare::PreparedFamily;
-use crate::db::DbInner;
 use crate::read::merging_cursor::before_key;
 use crate::state::column_family::Family;
+use crate::state::db_inner::DbInner;
 use crate::state::removals::KeyRange;
 use crate::state::super_version::SuperVersion;
 

@@ -11,8 +11,8 @@ use base::{Result, filename};
 use blob::{BlobFile, BlobIndex};
 use vfs::{FileSystem, OpenOptions, RandomAccessFile};
 
-use crate::db::DbInner;
 use crate::state::column_family::Family;
+use crate::state::db_inner::DbInner;
 use crate::stats::Stats;
 
 /// The blob files that one thread of a compaction has read values from.

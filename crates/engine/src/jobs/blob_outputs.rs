@@ -18,12 +18,12 @@ use vfs::{CreateOptions, FileSystem};
 
 use super::blob_inputs::BlobInputs;
 use super::output::{BlobGarbage, creation_reason};
-use crate::db::DbInner;
 use crate::events::{Event, Listeners};
 use crate::files::blob_cache::BlobFileCache;
 use crate::files::file_checksum::FileSum;
 use crate::options::{BlobSizes, FileChecksumGenFactory, PrepopulateBlobCache};
 use crate::state::column_family::Family;
+use crate::state::db_inner::DbInner;
 use crate::state::version_set::FileNumbers;
 use crate::stats::Stats;
 

@@ -25,12 +25,12 @@ use rangedel::FragmentedTombstones;
 
 use super::large_rows::RefusedRow;
 use super::rewrite::{PARTITIONER, Rewrite};
-use crate::db::DbInner;
 use crate::events::Event;
 use crate::jobs::control::manual_paused;
 use crate::log::level_summary::level_summary;
 use crate::options::CompactionStyle;
 use crate::state::column_family::Family;
+use crate::state::db_inner::DbInner;
 use crate::state::db_state::{COMPACTION, DbState, FamilyState};
 use crate::state::level_stats::entries;
 

@@ -7,8 +7,8 @@ use base::user_code::call;
 use base::{Error, ErrorKind, Result};
 use compact::{CompactionReason, Plan};
 
-use crate::db::DbInner;
 use crate::state::column_family::Family;
+use crate::state::db_inner::DbInner;
 
 /// The answer of a service about a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,10 +6,11 @@ use base::sync::MutexGuard;
 use base::{Error, ErrorKind, Result};
 use compact::picker::range::{RangeStep, promote_level0};
 
-use crate::db::{Db, DbInner};
 use crate::events::FlushReason;
 use crate::state::column_family::ColumnFamily;
+use crate::state::db_inner::DbInner;
 use crate::state::db_state::{COMPACTION, DbState, closing};
+use crate::state::handle::Db;
 
 impl Db {
     /// Pauses flushes and compactions until [`continue_background_work`](Self::continue_background_work) has

@@ -7,8 +7,9 @@ use std::sync::atomic::Ordering;
 use base::{Error, Result, SeqNo, internal_key};
 use manifest::{FileMetadata, RANGE_TOMBSTONE_SENTINEL, Version, VersionEdit};
 
-use crate::db::{Db, DbInner};
 use crate::state::column_family::ColumnFamily;
+use crate::state::db_inner::DbInner;
+use crate::state::handle::Db;
 use crate::state::removals::KeyRange;
 
 impl Db {

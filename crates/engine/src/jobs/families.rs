@@ -14,7 +14,6 @@ use manifest::{Version, VersionEdit};
 use memtable::{FilterOptions, Memtable, MemtableOptions};
 use sst::BlockCache;
 
-use crate::db::{Db, DbInner};
 use crate::files::blob_cache::BlobFileCache;
 use crate::files::obsolete_files::ObsoleteFiles;
 use crate::files::open_limit::OpenLimit;
@@ -23,12 +22,14 @@ use crate::lifecycle::stored_options::tell_without_effect;
 use crate::log::log_line;
 use crate::options::file::StoredFamily;
 use crate::options::{ColumnFamilyOptions, MemtableFactory, Options};
-use crate::report::pins::Replaced;
 use crate::report::stats_history::STATS_COLUMN_FAMILY;
 use crate::state::column_family::{ColumnFamily, DEFAULT_COLUMN_FAMILY, Family};
+use crate::state::db_inner::DbInner;
 use crate::state::db_state::{FamilyState, Memory};
+use crate::state::handle::Db;
 use crate::state::open_iterators::OpenIterators;
 use crate::state::removals::Removals;
+use crate::state::replaced::Replaced;
 use crate::state::super_version::SuperVersion;
 use crate::state::value::{Merger, ValueResolver};
 use crate::stats::Stats;
@@ -463,7 +464,7 @@ impl DbInner {
 
     /// Updates the lookups by id and name to the families in `state`.
     pub(crate) fn reindex(&self, state: &crate::state::db_state::DbState) {
-        let mut index = crate::db::FamilyIndex::default();
+        let mut index = crate::state::db_inner::FamilyIndex::default();
         for family in state.families.values() {
             index.by_id.insert(family.family.id, family.family.clone());
             index

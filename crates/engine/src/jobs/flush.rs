@@ -16,9 +16,9 @@ use memtable::Memtable;
 
 use super::memtable_tables::{Flushed, FlushedTable};
 use super::streams::PlacedStream;
-use crate::db::DbInner;
 use crate::events::{Event, FlushReason};
 use crate::state::column_family::Family;
+use crate::state::db_inner::DbInner;
 use crate::state::db_state::{DbState, FLUSH};
 
 /// A flush in progress: of one family, or of several whose tables are installed in one step.

@@ -3,8 +3,8 @@
 use base::{Error, Result};
 use manifest::VersionEdit;
 
-use crate::db::Db;
 use crate::state::column_family::ColumnFamily;
+use crate::state::handle::Db;
 
 impl Db {
     /// Allows compactions of `family` to drop versions older than `timestamp` that are hidden by newer

@@ -7,9 +7,9 @@
 use base::{Error, SeqNo};
 use compact::Plan;
 
-use crate::db::DbInner;
 use crate::events::{Event, RowTooLargeOutcome, shown_key};
 use crate::state::column_family::Family;
+use crate::state::db_inner::DbInner;
 use crate::state::db_state::FamilyState;
 
 /// The first row that a compaction could not write.

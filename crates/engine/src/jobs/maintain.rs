@@ -8,11 +8,12 @@ use base::{Error, ErrorKind, Result};
 use compact::stall::StallCondition;
 use memtable::Memtable;
 
-use crate::db::{Db, DbInner};
 use crate::events::FlushReason;
 use crate::options::{CompactFilesOptions, CompactRangeOptions, FlushOptions};
 use crate::state::column_family::{ColumnFamily, Family};
+use crate::state::db_inner::DbInner;
 use crate::state::db_state::{DbState, FamilyState, FlushGroup};
+use crate::state::handle::Db;
 use crate::state::write_queue::Settled;
 
 impl Db {

@@ -23,7 +23,6 @@ use sst::writer::{TableWriter, TableWriterOptions};
 use sst::{Table, TableProperties};
 use vfs::CreateOptions;
 
-use crate::db::DbInner;
 use crate::events::Event;
 use crate::files::file_checksum::FileSum;
 use crate::jobs::blob_outputs::BlobOutputs;
@@ -37,6 +36,7 @@ use crate::options::{
 use crate::read::merging_cursor::MergingCursor;
 use crate::report::property::approximate_size;
 use crate::state::column_family::Family;
+use crate::state::db_inner::DbInner;
 use crate::state::value::Merger;
 use crate::table_properties_collector::{CollectorContext, TablePropertiesCollector};
 

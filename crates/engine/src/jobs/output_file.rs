@@ -9,8 +9,8 @@ use base::{Error, ErrorKind, Result};
 use vfs::rate_limiter::{IoPriority, OpType};
 use vfs::{FileSync, RateLimiter, WritableFile};
 
-use crate::db::DbInner;
 use crate::state::column_family::Family;
+use crate::state::db_inner::DbInner;
 use crate::stats::Stats;
 
 /// A table that a job writes.

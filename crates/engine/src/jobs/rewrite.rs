@@ -23,11 +23,11 @@ use super::blob_inputs::BlobInputs;
 use super::blob_outputs::{BlobOutputs, Blobs};
 use super::large_rows::RefusedRow;
 use super::output::{BlobGarbage, Destination, TableOutputs};
-use crate::db::DbInner;
 use crate::events::Event;
 use crate::read::level_cursor::LevelCursor;
 use crate::read::merging_cursor::{MergingCursor, Source};
 use crate::state::column_family::Family;
+use crate::state::db_inner::DbInner;
 use crate::timed_hooks;
 
 /// The number of keys of each input file among which the boundaries of subcompactions are chosen, as in

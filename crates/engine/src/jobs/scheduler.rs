@@ -1,163 +1,31 @@
 //! The background work of one database, one turn at a time: flush, compact, housekeeping. The threads belong
 //! to the pool ([`thread_pool`](crate::options::thread_pool)).
 
-use std::io;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use base::SeqNo;
-use base::sync::{Condvar, MutexGuard, WaitTimeoutResult};
+use base::sync::MutexGuard;
 
 use compact::Style;
 use compact::stall::StallCondition;
 
-use crate::db::DbInner;
 use crate::events::Event;
-use crate::jobs::error_handler::AutoRecovery;
 use crate::lifecycle::open::compacts;
-use crate::options::thread_pool::{Kind, Lane, Next, ThreadPool};
-use crate::state::db_state::{COMPACTION, DbState, FLUSH, FamilyState, HOUSEKEEPING, closing};
-
-/// Notifies threads that there may be background work.
-#[derive(Default)]
-pub(crate) struct Work {
-    /// The thread of a follower waits here, with the database mutex.
-    follower: Condvar,
-    lanes: OnceLock<(Lane, Lane)>,
-}
-
-impl Work {
-    fn begin(&self, flushes: Lane, compactions: Lane) {
-        // A database is opened once.
-        let _ = self.lanes.set((flushes, compactions));
-    }
-
-    /// There may be a flush or a compaction to run.
-    pub fn notify_all(&self) {
-        self.follower.notify_all();
-        if let Some((flushes, compactions)) = self.lanes.get() {
-            flushes.notify();
-            compactions.notify();
-        }
-    }
-
-    /// Waits on behalf of a follower, for at most `time`.
-    pub fn wait_for(&self, state: &mut MutexGuard<'_, DbState>, time: Duration) -> WaitTimeoutResult {
-        self.follower.wait_for(state, time)
-    }
-
-    fn set_most(&self, flushers: usize, compactors: usize) {
-        if let Some((flushes, compactions)) = self.lanes.get() {
-            flushes.set_most(flushers);
-            compactions.set_most(compactors);
-        }
-    }
-
-    /// Returns when no thread works for the database, and none can begin.
-    pub fn close(&self) {
-        if let Some((flushes, compactions)) = self.lanes.get() {
-            flushes.close();
-            compactions.close();
-        }
-    }
-}
-
-/// The due times of periodic work, by the clock of the options.
-pub(crate) struct Housekeeping {
-    dump: Duration,
-    aged: Duration,
-    timed: Duration,
-    persisted: Duration,
-    recovery: Option<AutoRecovery>,
-}
+use crate::options::thread_pool::Next;
+use crate::state::db_inner::DbInner;
+use crate::state::db_state::{COMPACTION, DbState, FLUSH, FamilyState};
 
 impl DbInner {
-    /// Starts the pool's work for a database that is open for writing.
-    pub(crate) fn start_threads(self: &Arc<Self>) {
-        if let Some(share) = &self.share {
-            share.belongs_to(self);
-        }
-        self.begin_stats_history();
-        *self.housekeeping.lock() = Some(self.begin_housekeeping());
-        if let Err(error) = self.join_pool() {
-            // Without a thread the database still serves reads; operations that need the thread return this
-            // error.
-            self.latch(
-                "start a background thread",
-                base::Error::io("start thread", &self.dir, error),
-            );
-        }
-        self.work.notify_all();
-        self.obsolete.wake();
-    }
-
-    fn join_pool(self: &Arc<Self>) -> io::Result<()> {
-        let pool = self.options.thread_pool.clone();
-        let pool = pool.unwrap_or_else(|| ThreadPool::default_of(&self.options.clock));
-        let turn = |take: fn(&DbInner) -> Next| {
-            let inner = Arc::downgrade(self);
-            move || inner.upgrade().map_or(Next::Nothing, |inner| take(&inner))
-        };
-        let (flushers, compactors) = workers(self.options.max_background_jobs as usize);
-        let flushes = pool.add(Kind::Flush, flushers, turn(DbInner::flush_due))?;
-        let compactions = pool.add(Kind::Compaction, compactors, turn(DbInner::compact_due))?;
-        self.work.begin(flushes, compactions);
-        let housekeeping = pool.add(Kind::Housekeeping, 1, turn(DbInner::keep_house))?;
-        self.obsolete.begin(housekeeping);
-        Ok(())
-    }
-
     /// Sets the numbers of flush and compaction threads from `jobs`, the value of `max_background_jobs`.
     pub(crate) fn set_workers(&self, jobs: usize) {
         let (flushers, compactors) = workers(jobs);
         self.work.set_most(flushers, compactors);
     }
 
-    fn begin_housekeeping(&self) -> Housekeeping {
-        let now = self.options.clock.now();
-        let current = self.current.load();
-        Housekeeping {
-            dump: self.opened + Duration::from_secs(current.stats_dump_period_sec),
-            aged: now,
-            timed: now,
-            persisted: self.opened + Duration::from_secs(current.stats_persist_period_sec),
-            recovery: None,
-        }
-    }
-
-    /// A turn of the thread that deletes files; it checks the periodic work when there are none.
-    fn keep_house(&self) -> Next {
-        let wait = self.obsolete.work_off(&mut || {
-            let mut house = self.housekeeping.lock();
-            let house = house.as_mut()?;
-            self.latch_listener();
-            let looked = self.guarded(HOUSEKEEPING, || {
-                let dump = self.dump_stats_when_due(&mut house.dump);
-                let age = self.note_ages_when_due(&mut house.aged);
-                let time = self.note_seqno_time_when_due(&mut house.timed);
-                let stats = self.persist_stats_when_due(&mut house.persisted);
-                let recovers = self.recover_when_due(&mut house.recovery);
-                let others = dump.into_iter().chain(age).chain(time).chain(stats);
-                Ok(others.chain(recovers).min())
-            });
-            looked.unwrap_or_default()
-        });
-        wait.map_or(Next::Nothing, Next::After)
-    }
-
-    /// Ends the periodic work for the database. The remaining files are deleted on this thread.
-    pub(crate) fn end_housekeeping(&self) {
-        self.obsolete.close();
-        self.obsolete.work_off(&mut || None);
-        if let Some(mut house) = self.housekeeping.lock().take() {
-            self.end_auto_recovery(&mut house.recovery, Some(closing()));
-        }
-    }
-
     /// If `due` has passed, checks which files need a compaction because of their age, and returns the time
     /// until the next check: a sixtieth of the shortest age among the options. `None`: no option sets an age.
-    fn note_ages_when_due(&self, due: &mut Duration) -> Option<Duration> {
+    pub(crate) fn note_ages_when_due(&self, due: &mut Duration) -> Option<Duration> {
         let now = self.options.clock.now();
         let mut state = self.state.lock();
         self.note_released(&mut state);
@@ -211,7 +79,7 @@ impl DbInner {
     }
 
     /// Runs a flush, if one is due.
-    fn flush_due(&self) -> Next {
+    pub(crate) fn flush_due(&self) -> Next {
         let mut state = self.state.lock();
         let may = state.check_job().is_ok() && (state.background_paused == 0 || state.shutting_down);
         let due = state.due_flush().filter(|_| may && !state.closing);
@@ -224,7 +92,7 @@ impl DbInner {
     }
 
     /// Runs a compaction, if one is due.
-    fn compact_due(&self) -> Next {
+    pub(crate) fn compact_due(&self) -> Next {
         let mut state = self.state.lock();
         if state.closing {
             return Next::Nothing;
@@ -281,7 +149,7 @@ impl DbInner {
 }
 
 /// The numbers of flush and compaction threads for `jobs` background jobs.
-fn workers(jobs: usize) -> (usize, usize) {
+pub(crate) fn workers(jobs: usize) -> (usize, usize) {
     let flushers = (jobs / 4).max(1);
     (flushers, jobs.saturating_sub(flushers).max(1))
 }

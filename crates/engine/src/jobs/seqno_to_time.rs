@@ -9,8 +9,9 @@ use base::{Result, SeqNo};
 use compact::SeqnoToTimeMapping;
 use manifest::FileMetadata;
 
-use crate::db::{Db, DbInner};
 use crate::state::column_family::Family;
+use crate::state::db_inner::DbInner;
+use crate::state::handle::Db;
 
 /// The number of samples within the shortest time that a family preserves.
 const PAIRS: u64 = 100;

@@ -10,11 +10,11 @@ use compact::{LevelTargets, Stream, StreamFinder, any_in_order, files_around, lo
 use manifest::{FileMetadata, Version};
 use memtable::Memtable;
 
-use crate::db::DbInner;
 use crate::options::CompactionStyle;
 use crate::read::merging_cursor::{MergingCursor, Source};
 use crate::read::overlap::table_overlaps;
 use crate::state::column_family::Family;
+use crate::state::db_inner::DbInner;
 use crate::state::db_state::DbState;
 
 /// The minimum size of a stream to be worth a table: this fraction of `target_file_size_base`, and this many

@@ -1,24 +1,23 @@
 //! Searches live files for corruption while the database runs: one file after the other, the one verified
 //! longest ago first, at a limited rate and bypassing all caches.
 
-use std::collections::HashSet;
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use base::env::Clock;
-use base::sync::thread::{self, JoinHandle};
-use base::sync::{Condvar, Mutex};
+use base::sync::thread::{self};
 use base::user_code::catch;
 use base::{Error, ErrorKind, Result};
-use vfs::rate_limiter::{IoPriority, OpType, RateLimiterMode, RateLimiterOptions};
-use vfs::{Access, OpenOptions, RandomAccessFile, RateLimiter};
+use vfs::rate_limiter::{IoPriority, OpType};
+use vfs::{Access, OpenOptions, RandomAccessFile};
 
-use crate::db::DbInner;
 use crate::events::Event;
 use crate::jobs::verify::{Live, What};
+use crate::state::db_inner::DbInner;
+use crate::state::verifier::Verifier;
 
 /// The number of bytes read at a time.
 const STEP: usize = 64 << 10;
@@ -63,60 +62,6 @@ impl fmt::Display for VerifyProgress {
             self.bytes_read,
             self.faults
         )
-    }
-}
-
-/// The database's state of the verification.
-#[derive(Debug)]
-pub(crate) struct Verifier {
-    /// The rate in bytes per second; 0 pauses the verification. Changed under the lock of `state`.
-    rate: AtomicU64,
-    /// Limits the thread to the rate. Its lock comes before that of `state`.
-    limiter: RateLimiter,
-    bytes_read: AtomicU64,
-    state: Mutex<State>,
-    /// Notified when the rate has changed, or the thread must end.
-    changed: Condvar,
-}
-
-#[derive(Debug, Default)]
-struct State {
-    thread: Option<JoinHandle<()>>,
-    closing: bool,
-    /// The numbers of the files verified in this pass.
-    done: HashSet<u64>,
-    passes: u64,
-    faults: u64,
-}
-
-impl Verifier {
-    /// A verifier with `rate` bytes per second, which [`DbInner::start_verifier`] starts.
-    pub fn new(rate: u64, clock: Arc<dyn Clock>) -> Result<Verifier> {
-        let limiter = RateLimiterOptions {
-            rate_bytes_per_sec: rate.max(1),
-            mode: RateLimiterMode::ReadsOnly,
-            ..RateLimiterOptions::default()
-        };
-        Ok(Verifier {
-            rate: AtomicU64::new(rate),
-            limiter: RateLimiter::with_options(limiter, clock)?,
-            bytes_read: AtomicU64::new(0),
-            state: Mutex::default(),
-            changed: Condvar::new(),
-        })
-    }
-
-    /// Waits until the rate is not 0. False if the thread must end.
-    fn wait(&self) -> bool {
-        let mut state = self.state.lock();
-        while !state.closing && self.rate.load(Ordering::Relaxed) == 0 {
-            self.changed.wait(&mut state);
-        }
-        !state.closing
-    }
-
-    fn goes_on(&self) -> bool {
-        self.rate.load(Ordering::Relaxed) > 0 && !self.state.lock().closing
     }
 }
 

@@ -9,9 +9,10 @@ use base::{Error, ErrorKind, Progress, Result, SeqNo};
 use codec::checksum::crc32c_extend;
 use vfs::{Access, CreateOptions, FileSystem, OpenOptions, RandomAccessFile};
 
-use crate::db::{Db, DbInner};
 use crate::lifecycle::file_deletions::NothingIsDeleted;
 use crate::report::live_files::{LiveFileStorageInfo, LiveFilesStorageInfo};
+use crate::state::db_inner::DbInner;
+use crate::state::handle::Db;
 
 /// Options of [`Db::create_checkpoint`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -6,10 +6,11 @@ use std::sync::{Arc, Weak};
 use base::user_code::{catch, catch_or_fail};
 use base::{Error, ErrorKind, Result, filename};
 
-use crate::db::{Db, DbInner};
 use crate::log::log_line;
 use crate::state::column_family::Family;
-use crate::state::db_state::{Close, closing};
+use crate::state::db_inner::DbInner;
+use crate::state::db_state::Close;
+use crate::state::handle::Db;
 
 impl Db {
     /// Closes the database for all its handles and returns the outcome: flushes rows without a WAL (unless
@@ -51,21 +52,6 @@ impl Drop for Closing<'_> {
 }
 
 impl DbInner {
-    /// True if the database is closed.
-    #[inline]
-    pub(crate) fn is_closed(&self) -> bool {
-        self.default_family.is_closed()
-    }
-
-    /// `ShutdownInProgress` if the database is closed.
-    #[inline]
-    pub(crate) fn check_open(&self) -> Result<()> {
-        match self.is_closed() {
-            true => Err(closing()),
-            false => Ok(()),
-        }
-    }
-
     pub(crate) fn close(&self) -> Result<()> {
         {
             let mut state = self.state.lock();

@@ -4,7 +4,8 @@ use std::fmt;
 
 use base::{Error, Result};
 
-use crate::db::{Db, DbInner};
+use crate::state::db_inner::DbInner;
+use crate::state::handle::Db;
 
 /// The holder's name for calls of [`Db::disable_file_deletions`].
 const APPLICATION: &str = "disable_file_deletions";

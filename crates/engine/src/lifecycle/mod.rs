@@ -1,5 +1,6 @@
 //! The life of a database: open, recovery and close, repair, secondaries, checkpoints.
 
+mod background;
 pub mod checkpoint;
 pub(crate) mod close;
 pub mod file_deletions;

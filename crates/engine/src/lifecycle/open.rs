@@ -18,14 +18,10 @@ use sst::BlockCache;
 use sst::format::IndexType;
 use vfs::{FileLock, FileSystem, OpenOptions, RandomAccessFile};
 
-use crate::db::{Db, DbInner, FamilyIndex, Handle};
 use crate::events::{Listeners, with_file_listeners};
 use crate::files::obsolete_files::ObsoleteFiles;
 use crate::files::open_limit::OpenLimit;
-use crate::jobs::error_handler::Recovery;
 use crate::jobs::families::{Shared, assemble, fresh_state};
-use crate::jobs::scheduler::Work;
-use crate::jobs::verifier::Verifier;
 use crate::lifecycle::recover::RECOVERY_JOB;
 use crate::lifecycle::secondary::ManifestTail;
 use crate::lifecycle::stored_options::{find_options, stored_options, tell_without_effect};
@@ -36,15 +32,20 @@ use crate::options::write_buffer_manager::WriteBufferManager;
 use crate::options::wrong::Wrong;
 use crate::options::{ColumnFamilyOptions, CompactionStyle, Options};
 use crate::report::stats_history::{self, STATS_COLUMN_FAMILY};
+use crate::state::background::Work;
 use crate::state::column_family::{DEFAULT_COLUMN_FAMILY, Family};
+use crate::state::db_inner::{DbInner, FamilyIndex};
 use crate::state::db_state::{Close, DbState, Recorded, Waiting};
+use crate::state::error_state::Recovery;
+use crate::state::handle::{Db, Handle};
 use crate::state::snapshot::SnapshotList;
 use crate::state::sync_group::{SyncGroup, WalTail};
+use crate::state::verifier::Verifier;
 use crate::state::version_set::{VersionSet, manifest_state, replace_file, set_current};
 use crate::state::write_queue::WriteQueue;
+use crate::state::writer::Writer;
 use crate::stats::Stats;
 use crate::trace::QueryTrace;
-use crate::write::pipeline::Writer;
 use crate::write::throttle::low_pri_limiter;
 
 /// The capacity in bytes of the default block cache of a database.
@@ -367,6 +368,7 @@ fn open_existing(
     }
     let db = Db(Arc::new(Handle {
         inner: Arc::new(inner),
+        close: DbInner::close,
     }));
     let inner = &db.0.inner;
     // The database object exists at this point, so that an error closes it as usual.

@@ -28,7 +28,6 @@ use vfs::{Access, OpenOptions, RandomAccessFile};
 use wal::{ReaderOptions, RecoveryMode};
 
 use crate::batch::write_batch::{Operations, set_sequence};
-use crate::db::DbInner;
 use crate::events::{Event, RowTooLargeOutcome};
 use crate::files::lost::Lost;
 use crate::lifecycle::open::{Moment, read_manifest, write_identity};
@@ -37,11 +36,13 @@ use crate::lifecycle::set_aside::LargeRows;
 use crate::lifecycle::wal_dir;
 use crate::lifecycle::wal_filter::{Filtered, applied_in_place_of};
 use crate::state::column_family::Family;
+use crate::state::db_inner::DbInner;
+use crate::state::db_state::PreparedSection;
 use crate::state::db_state::{DbState, LiveWal};
 use crate::state::sections::{Applied, Sections};
 use crate::write::pipeline::deletion_kind;
 use crate::write::predecessor::Predecessor;
-use crate::write::two_phase::{PreparedSection, encode_section};
+use crate::write::two_phase::encode_section;
 
 /// Padding at the end of a block is shorter than the longest header; a longer run of zeros between two
 /// records is a hole.

@@ -25,7 +25,6 @@ use base::{Error, InternalComparator, Progress, Result, SeqNo, UserComparator};
 use manifest::{FileMetadata, ManifestState, Version, VersionBuilder, VersionEdit};
 use vfs::FileSystem;
 
-use crate::db::{Db, DbInner};
 use crate::files::lost::Lost;
 use crate::lifecycle::open::{assemble_db, check_options, comparator_for, read_identity, write_identity};
 use crate::lifecycle::wal_dir::{self, WalDir};
@@ -33,6 +32,8 @@ use crate::log::InfoLog;
 use crate::options::Options;
 use crate::options::file::OptionsFile;
 use crate::state::column_family::DEFAULT_COLUMN_FAMILY;
+use crate::state::db_inner::DbInner;
+use crate::state::handle::Db;
 use note::Note;
 use recorded::Recorded;
 use scan::ScannedTable;

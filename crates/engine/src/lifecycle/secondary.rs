@@ -25,8 +25,7 @@ mod followed_wals;
 mod manifest_tail;
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
-use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -40,7 +39,6 @@ use manifest::{ManifestState, Version};
 
 use self::followed_wals::{FollowedWals, Read};
 pub(crate) use self::manifest_tail::{ManifestTail, TornTail};
-use crate::db::{Db, DbInner, Handle};
 use crate::events::with_file_listeners;
 use crate::jobs::families::{assemble, fresh_state, new_memtable};
 use crate::lifecycle::open::{Moment, assemble_db, check_options, read_identity};
@@ -49,22 +47,14 @@ use crate::lifecycle::wal_dir::WalDir;
 use crate::log::{InfoLog, log_line};
 use crate::options::Options;
 use crate::state::column_family::Family;
+use crate::state::db_inner::DbInner;
 use crate::state::db_state::{Immutable, LiveWal, Memory};
+use crate::state::handle::{Db, Handle};
+use crate::state::secondary::{CatchUpStatus, Primary, Secondary};
 use crate::state::snapshot::View;
 
 /// The number of times a catch-up begins again because the primary changes its MANIFEST.
 const ATTEMPTS: usize = 100;
-
-/// The state of a secondary.
-pub(crate) struct Secondary {
-    /// The secondary's own directory. Nothing is written anywhere else.
-    own_dir: PathBuf,
-    /// The contents of the primary's files read so far. Locked by the thread that catches up.
-    reading: Mutex<Reading>,
-    /// The view that was installed last, for snapshots.
-    view: ArcSwap<View>,
-    status: Mutex<CatchUpStatus>,
-}
 
 /// The contents of the primary's files read so far.
 #[derive(Default)]
@@ -78,47 +68,6 @@ struct Reading {
     wals: FollowedWals,
     /// True if everything that was read so far is installed for readers.
     installed: bool,
-}
-
-/// The progress of a secondary or follower.
-#[derive(Clone, Debug, Default)]
-pub struct CatchUpStatus {
-    /// The sequence number of the last visible row, as in [`Db::latest_sequence_number`].
-    pub sequence_number: SeqNo,
-    /// The time at which the last successful catch-up began, by the clock of the options: everything the
-    /// primary had written by then is visible.
-    pub caught_up_at: Duration,
-    /// The number of successful catch-ups, including the one at the open.
-    pub catch_ups: u64,
-    /// The number of failed catch-ups.
-    pub failures: u64,
-    /// The error of the last catch-up if it failed.
-    pub last_error: Option<Error>,
-}
-
-impl CatchUpStatus {
-    /// The maximum age of the visible data at `now`, by the clock of the options: the time since the last
-    /// successful catch-up began.
-    pub fn age(&self, now: Duration) -> Duration {
-        now.saturating_sub(self.caught_up_at)
-    }
-}
-
-impl fmt::Display for CatchUpStatus {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "sequence number {}, caught up at {:.6} s, {} catch-ups, {} failed",
-            self.sequence_number,
-            self.caught_up_at.as_secs_f64(),
-            self.catch_ups,
-            self.failures
-        )?;
-        match &self.last_error {
-            Some(error) => write!(f, "; the last one: {error}"),
-            None => Ok(()),
-        }
-    }
 }
 
 /// The outcome of one attempt to catch up.
@@ -218,15 +167,16 @@ fn open(options: &Options, dir: &Path, own_dir: &Path) -> Result<Db> {
     inner.wal_dir = WalDir::look(options, dir, Some(&inner.db_id))?;
     inner.secondary = Some(Secondary {
         own_dir: own_dir.to_path_buf(),
-        reading: Mutex::new(Reading {
+        primary: Box::new(Mutex::new(Reading {
             wals: FollowedWals::new(options.allow_2pc),
             ..Reading::default()
-        }),
+        })),
         view: ArcSwap::default(),
         status: Mutex::default(),
     });
     let db = Db(Arc::new(Handle {
         inner: Arc::new(inner),
+        close: DbInner::close,
     }));
     db.0.inner.check_unread_wals()?;
     db.0.inner.catch_up()?;
@@ -259,15 +209,9 @@ fn changes_too_fast(last: Option<Error>) -> Error {
     )
 }
 
-impl Secondary {
-    /// The view that was installed last.
-    pub fn view(&self) -> Arc<View> {
-        self.view.load_full()
-    }
-
-    /// The progress of the secondary.
-    pub fn status(&self) -> CatchUpStatus {
-        self.status.lock().clone()
+impl Primary for Mutex<Reading> {
+    fn catch_up(&self, db: &DbInner, secondary: &Secondary) -> Result<()> {
+        db.catch_up_with(secondary, &mut self.lock())
     }
 }
 
@@ -277,9 +221,12 @@ impl DbInner {
         let Some(secondary) = &self.secondary else {
             return Err(Error::not_supported("the database is not a secondary"));
         };
-        let mut reading = secondary.reading.lock();
+        secondary.primary.catch_up(self, secondary)
+    }
+
+    fn catch_up_with(&self, secondary: &Secondary, reading: &mut Reading) -> Result<()> {
         let begun = self.options.clock.now();
-        let result = self.catch_up_in_attempts(secondary, &mut reading);
+        let result = self.catch_up_in_attempts(secondary, reading);
         let mut status = secondary.status.lock();
         match &result {
             Ok(()) => {
@@ -293,7 +240,7 @@ impl DbInner {
                 status.last_error = Some(error.clone());
             }
         }
-        drop((status, reading));
+        drop(status);
         if let Err(error) = &result {
             log_line!(self.log, Warn, "Catch-up failed: {error}");
         }

@@ -10,9 +10,9 @@ use std::collections::BTreeSet;
 use base::{Error, Kind, Result, RowLimit, SeqNo, filename};
 
 use crate::batch::write_batch::Operations;
-use crate::db::DbInner;
 use crate::events::{Event, RowTooLargeOutcome, shown_key};
 use crate::files::lost::{LOST, keep_in};
+use crate::state::db_inner::DbInner;
 
 /// The length in bytes of rows that no WAL of RocksDB contains, since lengths have 32 bits there. Earlier
 /// releases of this engine wrote such rows and failed before they acknowledged them.

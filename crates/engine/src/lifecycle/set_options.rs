@@ -5,7 +5,6 @@ use std::sync::atomic::Ordering;
 use base::sync::MutexGuard;
 use base::{Error, Result};
 
-use crate::db::{Db, DbInner};
 use crate::lifecycle::open::{check_options, of_family, wal_limit, wrong_with};
 use crate::lifecycle::stored_options::tell_without_effect;
 use crate::log::log_line;
@@ -13,7 +12,9 @@ use crate::options::table::{OptionRow, OptionTable};
 use crate::options::wrong::Wrong;
 use crate::options::{BlockBasedOptions, ColumnFamilyOptions, Options};
 use crate::state::column_family::ColumnFamily;
+use crate::state::db_inner::DbInner;
 use crate::state::db_state::DbState;
+use crate::state::handle::Db;
 
 impl Db {
     /// Changes options of `family` and of its tables, each by RocksDB's name and text, as in an OPTIONS file.

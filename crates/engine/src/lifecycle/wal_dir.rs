@@ -17,11 +17,11 @@ use vfs::{Access, CreateOptions, FileLock, FileSystem, OpenOptions};
 use wal::{ReaderOptions, RecoveryMode};
 
 use crate::batch::write_batch::{HEADER_LEN, Operations};
-use crate::db::DbInner;
 use crate::lifecycle::open::{Moment, READ_ONLY_ATTEMPTS, new_session_id, read_identity, read_manifest};
 use crate::log::log_line;
 use crate::options::Options;
 use crate::options::file::OptionsFile;
+use crate::state::db_inner::DbInner;
 
 /// The name of the file that identifies the database with WALs in a directory.
 const OWNER: &str = "OWNER";

@@ -7,7 +7,7 @@ use base::user_code::{call, catch_or_fail};
 use base::{Error, Result, SeqNo};
 
 use crate::batch::write_batch::{Operation, Operations, WriteBatch, set_sequence};
-use crate::db::DbInner;
+use crate::state::db_inner::DbInner;
 use crate::state::sections::Applied;
 use crate::write::predecessor::Predecessor;
 

@@ -6,7 +6,8 @@ use base::{Error, ErrorKind, Result, SeqNo, filename};
 use wal::{Reader, ReaderOptions, RecoveryMode};
 
 use crate::batch::write_batch::{Operations, WriteBatch};
-use crate::db::{Db, DbInner};
+use crate::state::db_inner::DbInner;
+use crate::state::handle::Db;
 use crate::write::predecessor::Predecessor;
 
 /// A WAL of the database.

@@ -13,9 +13,9 @@ use vfs::{FileSystem, OpenOptions};
 
 use super::table::{OptionRow, OptionTable};
 use super::{BlockBasedOptions, ColumnFamilyOptions, Options};
-use crate::db::DbInner;
 use crate::jobs::families::stored_merger;
 use crate::state::column_family::{DEFAULT_COLUMN_FAMILY, Family};
+use crate::state::db_inner::DbInner;
 use crate::state::value::Merger;
 use crate::state::version_set::replace_file;
 

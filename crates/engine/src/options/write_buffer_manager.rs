@@ -11,8 +11,8 @@ use cache::{CacheKey, EntryRole, Handle, Priority};
 use sst::BlockCache;
 use sst::block::Block;
 
-use crate::db::DbInner;
 use crate::events::FlushReason;
+use crate::state::db_inner::DbInner;
 
 /// Limits the memory of memtables over all databases that share it: RocksDB's `WriteBufferManager`.
 ///

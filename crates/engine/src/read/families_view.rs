@@ -5,14 +5,15 @@ use std::sync::atomic::Ordering;
 
 use base::{Error, Result, SeqNo, sync};
 
-use crate::db::{Db, DbInner};
 use crate::options::ReadOptions;
 use crate::read::db_iterator::DbIterator;
 use crate::read::get::Answer;
 use crate::read::multi_cf_iterator::MultiCfIterator;
 use crate::read::multi_get::Found;
 use crate::state::column_family::{ColumnFamily, Family};
+use crate::state::db_inner::DbInner;
 use crate::state::db_state::closing;
+use crate::state::handle::Db;
 use crate::state::snapshot::Snapshot;
 use crate::state::super_version::SuperVersion;
 use crate::state::value::PinnedValue;

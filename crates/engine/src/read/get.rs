@@ -19,7 +19,6 @@ use sst::{
     Approached, BlockReadOptions, HeldBlocks, HeldLookups, Located, LookupKey, PinnedBytes, Table, Value,
 };
 
-use crate::db::{Db, DbInner};
 use crate::files::blob_cache::BlobRead;
 use crate::files::charged_reads::{ChargedReads, charge_of};
 use crate::files::table_cache::TableCache;
@@ -27,7 +26,9 @@ use crate::files::table_place::OpenTable;
 use crate::options::{ReadOptions, ReadTier};
 use crate::read::db_iterator::DbIterator;
 use crate::state::column_family::{ColumnFamily, Family};
+use crate::state::db_inner::DbInner;
 use crate::state::db_state::closing;
+use crate::state::handle::Db;
 use crate::state::super_version::SuperVersion;
 use crate::state::value::{Base, PinnedValue};
 use crate::stats::Stats;

@@ -20,14 +20,15 @@ use sst::{
     LookupsInFlight, Table,
 };
 
-use crate::db::{Db, DbInner};
 use crate::files::blob_cache::BlobRead;
 use crate::files::table_cache::TableCache;
 use crate::files::table_place::OpenTable;
 use crate::options::ReadOptions;
 use crate::read::get::{self, Answer, GetContext, NO_RUN, RUNS_AHEAD, Run};
 use crate::state::column_family::{ColumnFamily, Family};
+use crate::state::db_inner::DbInner;
 use crate::state::db_state::closing;
+use crate::state::handle::Db;
 use crate::state::super_version::SuperVersion;
 use crate::state::value::PinnedValue;
 

@@ -5,8 +5,8 @@ use base::perf;
 use base::statistics::{Histogram, Ticker};
 use vfs::io_stats;
 
-use crate::db::DbInner;
 use crate::read::multi_get::Found;
+use crate::state::db_inner::DbInner;
 use crate::state::value::PinnedValue;
 
 impl DbInner {

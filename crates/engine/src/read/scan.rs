@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use base::{Error, SeqNo};
 
-use crate::db::{Db, DbInner};
 use crate::options::ReadOptions;
 use crate::read::db_iterator::{DbIterator, TAILING_WITH_SNAPSHOT};
 use crate::read::multi_scan::{MultiScan, MultiScanArgs};
 use crate::read::versions_iterator::VersionsIterator;
 use crate::state::column_family::{ColumnFamily, Family};
+use crate::state::db_inner::DbInner;
 use crate::state::db_state::closing;
+use crate::state::handle::Db;
 use crate::state::super_version::SuperVersion;
 use crate::write::batch_index::BatchView;
 

@@ -7,12 +7,12 @@
 use base::Result;
 
 use crate::batch::write_batch::WriteBatch;
-use crate::db::Db;
 use crate::files::blob_cache::BlobRead;
 use crate::options::{ReadOptions, WriteOptions};
 use crate::read::get::{Answer, GetContext};
 use crate::state::column_family::ColumnFamily;
 use crate::state::db_state::closing;
+use crate::state::handle::Db;
 use crate::state::value::Columns;
 
 /// The columns of an entity that are in one family: RocksDB's attribute group.

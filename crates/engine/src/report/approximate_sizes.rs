@@ -7,9 +7,9 @@ use base::internal_key::{KIND_FOR_SEEK, pack_trailer};
 use base::{Error, MAX_SEQNO, Result};
 use memtable::Memtable;
 
-use crate::db::Db;
 use crate::report::property::approximate_size;
 use crate::state::column_family::{ColumnFamily, Family};
+use crate::state::handle::Db;
 
 /// Selects the parts that [`Db::approximate_sizes_with`] counts. These are RocksDB's options of that name,
 /// without `files_size_error_margin`: the estimate is as exact as it is without a margin.

@@ -12,29 +12,16 @@ use compact::stall::StallCause;
 use manifest::Version;
 use sst::BlockCache;
 
-use crate::db::DbInner;
 use crate::log::log_line;
 use crate::report::property::file_histogram;
 use crate::state::column_family::Family;
+use crate::state::db_inner::DbInner;
 use crate::state::level_stats::{FamilyStats, count, size};
+use crate::state::samples::Sample;
+use crate::state::samples::Samples;
 
 const GIB: f64 = (1u64 << 30) as f64;
 const MIB: f64 = (1u64 << 20) as f64;
-
-/// The counters of a whole database at one moment.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Sample {
-    /// The time since the database was opened.
-    at: Duration,
-    /// The sequence number of the last row.
-    sequence: u64,
-    writes: u64,
-    bytes: u64,
-    wal_writes: u64,
-    wal_syncs: u64,
-    wal_bytes: u64,
-    stall_micros: u64,
-}
 
 /// The writes in an interval.
 pub(crate) struct Traffic {
@@ -43,13 +30,6 @@ pub(crate) struct Traffic {
     pub bytes: u64,
     /// The total waiting time of all writers.
     pub stalled_seconds: f64,
-}
-
-/// The samples that later ones are compared with.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Samples {
-    opened: Sample,
-    dumped: Sample,
 }
 
 impl DbInner {

@@ -8,9 +8,10 @@ use base::{Error, Result, SeqNo, filename};
 use manifest::ManifestState;
 use vfs::{FileSystem, MemFs};
 
-use crate::db::{Db, DbInner};
 use crate::options::FlushOptions;
 use crate::options::file::OptionsFile;
+use crate::state::db_inner::DbInner;
+use crate::state::handle::Db;
 use crate::state::version_set::{VersionSet, manifest_state};
 
 /// Options of [`Db::live_files_storage_info`].

@@ -7,8 +7,9 @@ use std::sync::Arc;
 use cache::{RoleUsage, SecondaryUsage};
 use sst::{BlockCache, TableMemory};
 
-use crate::db::{Db, DbInner};
 use crate::state::column_family::Family;
+use crate::state::db_inner::DbInner;
+use crate::state::handle::Db;
 
 /// The memory of a database in bytes; see [`Db::memory`]. Not included: buffers of running jobs, the
 /// readahead of iterators, and the overhead of the allocator.

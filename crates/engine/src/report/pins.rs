@@ -4,44 +4,15 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 use std::time::Duration;
 
-use base::SeqNo;
-use base::sync::Mutex;
 use memtable::Memtable;
 
-use crate::db::{Db, DbInner};
+use crate::state::db_inner::DbInner;
+use crate::state::handle::Db;
+use crate::state::snapshot::PinnedSnapshot;
 use crate::state::super_version::SuperVersion;
-
-/// Replaced super versions of a family that readers may still hold, with the time at which each was replaced.
-#[derive(Default)]
-pub(crate) struct Replaced(Mutex<Vec<(Weak<SuperVersion>, Duration)>>);
-
-impl Replaced {
-    /// Records that `old` was replaced at `now`.
-    pub fn add(&self, old: &Arc<SuperVersion>, now: Duration) {
-        let mut replaced = self.0.lock();
-        replaced.retain(|(held, _)| held.strong_count() > 0);
-        replaced.push((Arc::downgrade(old), now));
-    }
-
-    /// The replaced super versions that are still held, oldest first.
-    pub fn alive(&self) -> impl Iterator<Item = Arc<SuperVersion>> {
-        self.held().into_iter().map(|(held, _, _)| held)
-    }
-
-    /// The replaced super versions that are still held: each with its number of holders and the time at which
-    /// it was replaced. Oldest first.
-    fn held(&self) -> Vec<(Arc<SuperVersion>, usize, Duration)> {
-        let replaced = self.0.lock();
-        let held = replaced.iter().filter_map(|(held, at)| {
-            let holders = held.strong_count();
-            Some((held.upgrade()?, holders, *at))
-        });
-        held.collect()
-    }
-}
 
 /// The data that is kept because it may still be read: see [`Db::pins`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -104,17 +75,6 @@ pub struct FileDeletionsHold {
     /// The name of the holder: `backup 3`, `checkpoint DIR`, `export DIR`, `disable_file_deletions`, or the
     /// argument of [`Db::hold_file_deletions`].
     pub holder: String,
-    /// The time since the hold began.
-    pub age: Duration,
-}
-
-/// The snapshots of one sequence number.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct PinnedSnapshot {
-    /// The sequence number that they read.
-    pub sequence_number: SeqNo,
-    /// The number of snapshots.
-    pub holders: usize,
     /// The age of the oldest of them.
     pub age: Duration,
 }

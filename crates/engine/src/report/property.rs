@@ -10,10 +10,10 @@ use base::{Result, SeqNo, Temperature, filename};
 use manifest::{BlobFileMetadata, FileMetadata, Version};
 use sst::BlockCache;
 
-use crate::db::Db;
 use crate::report::dump_stats::cache_stats;
 use crate::report::table_properties;
 use crate::state::column_family::{ColumnFamily, Family};
+use crate::state::handle::Db;
 
 /// A live table file.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -7,9 +7,9 @@ use std::sync::atomic::Ordering;
 use compact::stall::StallCondition;
 use manifest::Version;
 
-use crate::db::DbInner;
 use crate::report::property::BlobStats;
 use crate::state::column_family::Family;
+use crate::state::db_inner::DbInner;
 use crate::state::db_state::FamilyState;
 
 impl DbInner {

@@ -16,12 +16,13 @@ use base::{Error, Result};
 use codec::CompressionType;
 
 use crate::batch::write_batch::WriteBatch;
-use crate::db::{Db, DbInner};
 use crate::log::log_line;
 use crate::options::{ColumnFamilyOptions, ReadOptions, WriteOptions};
 use crate::read::db_iterator::DbIterator;
 use crate::state::column_family::{ColumnFamily, Family};
+use crate::state::db_inner::DbInner;
 use crate::state::db_state::closing;
+use crate::state::handle::Db;
 use crate::write::pipeline::Commit;
 
 /// The name of the family of statistics, which is RocksDB's.
@@ -113,44 +114,6 @@ fn parse_key(key: &[u8]) -> Result<(u64, &str)> {
         Some((time.parse().ok()?, name))
     };
     parse().ok_or_else(|| Error::corruption(format!("no key of statistics: {}", key.escape_ascii())))
-}
-
-/// The state of the history: the last sample, and the entries in memory.
-#[derive(Default)]
-pub(crate) struct StatsHistory {
-    /// The values of all tickers at the last sample.
-    last: Option<Vec<u64>>,
-    /// The increases of the tickers by the time of their sample, if they are kept in memory.
-    rises: BTreeMap<u64, Vec<u64>>,
-}
-
-impl StatsHistory {
-    /// Samples the tickers and returns their increases since the last sample; `None` for the first.
-    fn look(&mut self, statistics: &Statistics) -> Option<Vec<u64>> {
-        let now: Vec<u64> = Ticker::ALL
-            .iter()
-            .map(|&ticker| statistics.get_ticker_count(ticker))
-            .collect();
-        let last = self.last.replace(now.clone())?;
-        // A reset sets tickers back to 0.
-        Some(
-            now.iter()
-                .zip(last)
-                .map(|(now, last)| now.saturating_sub(last))
-                .collect(),
-        )
-    }
-
-    /// The approximate memory of one sample in bytes.
-    const ENTRY: usize = Ticker::ALL.len() * size_of::<u64>() + 64;
-
-    /// Adds an entry in memory, and drops the oldest entries beyond `limit` bytes.
-    fn keep(&mut self, time: u64, rises: Vec<u64>, limit: usize) {
-        self.rises.insert(time, rises);
-        while self.rises.len() * StatsHistory::ENTRY > limit {
-            self.rises.pop_first();
-        }
-    }
 }
 
 /// The options of the family of statistics: it holds little data, and its reads are not urgent.

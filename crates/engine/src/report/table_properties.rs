@@ -10,8 +10,8 @@ use base::Result;
 use manifest::Version;
 use sst::TableProperties;
 
-use crate::db::Db;
 use crate::state::column_family::{ColumnFamily, Family};
+use crate::state::handle::Db;
 
 impl Db {
     /// Returns the properties of each table of `family`, by its path: RocksDB's `GetPropertiesOfAllTables`.

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use manifest::Version;
 
-use crate::db::DbInner;
 use crate::options::table::OptionValue;
 use crate::state::column_family::Family;
+use crate::state::db_inner::DbInner;
 
 const GIB: f64 = (1u64 << 30) as f64;
 

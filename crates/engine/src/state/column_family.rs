@@ -15,10 +15,10 @@ use memtable::Memtable;
 
 use crate::files::table_cache::TableCache;
 use crate::options::{ColumnFamilyOptions, CompactionStyle, TablePaths};
-use crate::report::pins::Replaced;
 use crate::state::db_state::closing;
 use crate::state::open_iterators::OpenIterators;
 use crate::state::removals::Removals;
+use crate::state::replaced::Replaced;
 use crate::state::snapshot::Snapshot;
 use crate::state::super_version::SuperVersion;
 use crate::state::value::ValueResolver;

@@ -14,13 +14,13 @@ use compact::stall::{StallCause, StallCondition, StallInputs, WriteBufferLimits}
 use manifest::Version;
 use memtable::Memtable;
 
+use crate::batch::write_batch::WriteBatch;
 use crate::events::{Event, FlushReason};
-use crate::jobs::error_handler::Recovery;
 use crate::state::column_family::Family;
+use crate::state::error_state::Recovery;
 use crate::state::level_stats::FamilyStats;
 use crate::state::super_version::SuperVersion;
 use crate::stats::StallTotal;
-use crate::write::two_phase::PreparedSection;
 
 /// The state of the database.
 pub(crate) struct DbState {
@@ -138,6 +138,14 @@ pub(crate) struct Recorded {
     pub min_log_number_to_keep: u64,
     /// Unknown fields, written by later RocksDB releases.
     pub unknown_fields: BTreeMap<u32, Box<[u8]>>,
+}
+
+/// A section of a WAL that was prepared and neither committed nor rolled back.
+pub(crate) struct PreparedSection {
+    /// The number of the WAL that holds the section.
+    pub wal: u64,
+    /// The rows of the section, if recovery found it. Otherwise the transaction has them.
+    pub recovered: Option<Arc<WriteBatch>>,
 }
 
 /// A WAL on disk.
@@ -554,6 +562,11 @@ impl DbState {
     pub fn may_switch(&self, families: &[u32]) -> bool {
         let mut concerned = families.iter().filter_map(|id| self.families.get(id));
         concerned.all(|own| own.mem.table.is_empty() || own.has_room_for_immutable())
+    }
+
+    /// The oldest WAL with an outstanding section.
+    pub fn oldest_section(&self) -> Option<u64> {
+        self.sections.values().map(|section| section.wal).min()
     }
 
     /// The oldest WAL that any family needs.

@@ -11,7 +11,7 @@ use base::{Error, Kind, Result, SeqNo};
 use wal::{ReaderOptions, RecoveryMode};
 
 use crate::batch::write_batch::{Operation, Operations, WriteBatch};
-use crate::db::DbInner;
+use crate::state::db_inner::DbInner;
 
 /// The outcome of applying a record.
 #[derive(Clone, Copy, Debug)]

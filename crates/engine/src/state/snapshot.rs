@@ -11,9 +11,8 @@ use base::env::Clock;
 use base::per_thread::PerThread;
 use base::sync::{Condvar, Mutex};
 
-use crate::db::Handle;
-use crate::report::pins::PinnedSnapshot;
 use crate::state::column_family::Family;
+use crate::state::handle::Handle;
 use crate::state::super_version::SuperVersion;
 
 /// The open snapshots. Each thread registers those it takes in a part of its own, so that threads do not
@@ -242,6 +241,17 @@ impl SnapshotList {
         });
         pinned.collect()
     }
+}
+
+/// The snapshots of one sequence number.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PinnedSnapshot {
+    /// The sequence number that they read.
+    pub sequence_number: SeqNo,
+    /// The number of snapshots.
+    pub holders: usize,
+    /// The age of the oldest of them.
+    pub age: Duration,
 }
 
 fn held(part: &Arc<Part>, seqno: SeqNo, view: Option<Arc<View>>, handle: Option<&Arc<Handle>>) -> Snapshot {

@@ -13,7 +13,7 @@ use base::user_code::catch_or_fail;
 use base::{Error, ErrorKind, Result, perf};
 use vfs::FileSync;
 
-use crate::db::DbInner;
+use crate::state::db_inner::DbInner;
 
 /// A WAL that may have to be synced.
 #[derive(Clone)]

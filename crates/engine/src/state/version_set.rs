@@ -18,10 +18,10 @@ use manifest::{ManifestState, Version, VersionBuilder, VersionEdit, snapshot_edi
 use vfs::{CreateOptions, FileSystem};
 use wal::WriterOptions;
 
-use crate::db::DbInner;
 use crate::events::Event;
 use crate::options::TablePaths;
 use crate::state::column_family::Family;
+use crate::state::db_inner::DbInner;
 use crate::state::db_state::{BEGIN_MANIFEST, DbState, FamilyState, WRITE_MANIFEST};
 
 /// Numbers files and writes the MANIFEST.

@@ -3,7 +3,7 @@
 //! Writers take it to number their rows and append them to the WAL, and may release it before the rows are in
 //! memtables (`inserts.rs`). All other holders require that no write is half done. Therefore
 //! [`WriteQueue::lock`] waits for the inserts in progress, and only
-//! [`DbInner::commit`](crate::db::DbInner::commit) does without that.
+//! [`DbInner::commit`](crate::state::db_inner::DbInner::commit) does without that.
 //!
 //! Waiters spin first, and may lose their CPU to a flush meanwhile. A thread on another CPU could then write
 //! alone for as long as the flush takes. If a thread waits and has not had the lock for [`IN_A_ROW`] writes,
@@ -18,7 +18,7 @@ use crossbeam_utils::CachePadded;
 use base::sync::{self, Condvar, Mutex, MutexGuard, SIMULATED};
 
 use crate::state::inserts::Inserts;
-use crate::write::pipeline::Writer;
+use crate::state::writer::Writer;
 
 /// The number of writes in a row that find the queue free before waiters take precedence: half a
 /// millisecond's worth.

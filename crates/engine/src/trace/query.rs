@@ -7,11 +7,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use base::env::Clock;
 use base::sync::Mutex;
 use base::user_code::catch_or_fail;
-use base::{Error, ErrorKind, Result};
+use base::{Error, Result};
 
 use super::record::{self, TracedQuery};
 use super::{TraceOptions, TraceWriter, encode_record, kind};
-use crate::db::Db;
 
 /// Where queries are recorded while a trace is on. Queries look at one flag where none is.
 pub(crate) struct QueryTrace {
@@ -56,7 +55,7 @@ impl QueryTrace {
         self.on.load(Ordering::Relaxed)
     }
 
-    fn start(&self, options: TraceOptions, writer: Box<dyn TraceWriter>) -> Result<()> {
+    pub fn start(&self, options: TraceOptions, writer: Box<dyn TraceWriter>) -> Result<()> {
         let mut running = Running {
             options,
             writer,
@@ -171,26 +170,5 @@ impl Running {
         encode_record(&mut self.record, timestamp, kind, &self.payload);
         // A panic of the user's writer ends the trace, and no query.
         self.error = catch_or_fail(|| self.writer.write(&self.record)).err();
-    }
-}
-
-impl Db {
-    /// Records queries until [`end_trace`](Self::end_trace), in RocksDB's format: writes that were done, Gets, MultiGets and seeks of iterators. A trace
-    /// that is under way is ended first. Where the trace cannot be written queries go on, and `end_trace` has the error.
-    ///
-    /// # Errors
-    /// If the first record cannot be written, or that which ends the trace before; `ShutdownInProgress` once the database is closed.
-    pub fn start_trace(&self, options: &TraceOptions, writer: Box<dyn TraceWriter>) -> Result<()> {
-        self.inner().check_open()?;
-        self.inner().query_trace.start(options.clone(), writer)
-    }
-
-    /// Ends the trace of queries, and closes its writer. Closing the database does the same.
-    ///
-    /// # Errors
-    /// `Io` if there is none; that of the first record that could not be written.
-    pub fn end_trace(&self) -> Result<()> {
-        let ended = self.inner().query_trace.end();
-        ended.unwrap_or_else(|| Err(Error::new(ErrorKind::Io, "No trace file to close")))
     }
 }

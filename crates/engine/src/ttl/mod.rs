@@ -23,11 +23,11 @@ use arc_swap::ArcSwap;
 use base::{Error, Result, merge};
 
 use crate::batch::write_batch::{Operation, WriteBatch};
-use crate::db::Db;
 use crate::options::file::OptionsFile;
 use crate::options::{ColumnFamilyOptions, Options, ReadOptions, WriteOptions};
 use crate::report::stats_history::STATS_COLUMN_FAMILY;
 use crate::state::column_family::{ColumnFamily, DEFAULT_COLUMN_FAMILY};
+use crate::state::handle::Db;
 
 pub use iterator::TtlIterator;
 use rules::Rules;

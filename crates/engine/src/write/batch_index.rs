@@ -25,12 +25,12 @@ use memtable::{Memtable, MemtableOptions};
 
 use super::pipeline::{check_row, deletion_kind};
 use crate::batch::write_batch::{HEADER_LEN, WriteBatch};
-use crate::db::Db;
 use crate::files::blob_cache::BlobRead;
 use crate::options::{ReadOptions, WriteOptions};
 use crate::read::db_iterator::DbIterator;
 use crate::read::get::Answer;
 use crate::state::column_family::{ColumnFamily, Family};
+use crate::state::handle::Db;
 use crate::state::value::{Columns, PinnedValue};
 
 /// The first sequence number of rows that are not written yet. No database gets this far.

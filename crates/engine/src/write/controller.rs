@@ -8,35 +8,14 @@ use base::sync::MutexGuard;
 use base::{Error, ErrorKind, Result};
 use compact::stall::StallCondition;
 
-use crate::db::DbInner;
 use crate::events::Event;
 use crate::options::WriteOptions;
 use crate::options::write_buffer_manager::WriteBufferManager;
+use crate::state::db_inner::DbInner;
 use crate::state::db_state::{DbState, MEMORY_LIMIT, StallReason};
 use crate::state::write_queue::Settled;
+use crate::state::writer::LEAST_WAIT;
 use crate::stats::StallTotal;
-
-/// The shortest wait: shorter ones cost more than they slow. Idle writers accrue at most this much credit.
-pub(super) const LEAST_WAIT: Duration = Duration::from_millis(1);
-
-/// The time that the bytes written while writes are delayed should have taken.
-#[derive(Debug, Default)]
-pub(crate) struct Paid {
-    until: Duration,
-}
-
-impl Paid {
-    /// Charges `bytes` at `rate` bytes per second. Returns the time to wait for it: zero, or at least
-    /// [`LEAST_WAIT`].
-    pub fn charge(&mut self, now: Duration, bytes: u64, rate: u64) -> Duration {
-        let from = self.until.max(now.saturating_sub(LEAST_WAIT));
-        self.until = from + Duration::from_secs_f64(bytes as f64 / rate.max(1) as f64);
-        match self.until.saturating_sub(now) {
-            due if due >= LEAST_WAIT => due,
-            _ => Duration::ZERO,
-        }
-    }
-}
 
 impl DbInner {
     /// Waits in the line of stalled writers until this one is first. The write queue's lock is released

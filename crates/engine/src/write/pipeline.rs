@@ -37,48 +37,21 @@ use base::user_code::{catch, catch_or_fail};
 use base::{Error, ErrorKind, Kind, Protection, Result, SeqNo, filename};
 use memtable::Memtable;
 
-use super::controller::{Paid, check_may_wait};
+use super::controller::check_may_wait;
 use super::predecessor::Predecessor;
 use super::unchanged::Guard;
 use crate::batch::protection;
 use crate::batch::write_batch::{self, Operation, Operations, SingleKind, SingleOperation, WriteBatch};
-use crate::db::DbInner;
 use crate::events::{Event, FlushReason};
 use crate::log::log_line;
 use crate::options::WriteOptions;
 use crate::state::column_family::Family;
+use crate::state::db_inner::DbInner;
 use crate::state::db_state::{
     APPEND_TO_WAL, DbState, FamilyState, Immutable, LiveWal, MEMORY_LIMIT, MEMTABLE_LIMIT, Memory, SWITCH_WAL,
 };
 use crate::state::write_queue::{Settled, WriteSize};
-
-/// The state guarded by the write queue's lock.
-pub(crate) struct Writer {
-    /// The WAL that is written to; `None` in a read-only database.
-    pub wal: Option<wal::Writer>,
-    /// The length of that WAL in bytes when it held no row yet.
-    wal_head: u64,
-    /// The number of the next WAL, once an attempt to create it has failed.
-    next_wal: Option<u64>,
-    /// The sequence number after the last record of the WALs; lower than that of the next row if rows were
-    /// written without WAL.
-    logged_next: SeqNo,
-    /// The sequence number of the last row.
-    pub last_seqno: SeqNo,
-    /// Rows were written without WAL since the last flush of all memtables: a close must flush them.
-    pub unlogged: bool,
-    /// The encoded batch of the current write, if that is no [`WriteBatch`].
-    scratch: Vec<u8>,
-    /// The number of bytes written since writers were last stalled.
-    pub(crate) delayed_bytes: u64,
-    /// The time until which the writes are paid for, while writes are delayed.
-    pub(crate) paid: Paid,
-    /// The first stalled writer waits, and this lock is free meanwhile.
-    pub(crate) held_back: bool,
-    /// The number of writes in a row that found this lock free, since a write last waited for it or the queue
-    /// last checked for waiters.
-    pub(crate) in_a_row: u32,
-}
+use crate::state::writer::Writer;
 
 /// The name of a failed insertion in errors.
 pub(crate) const INSERT: &str = "insert into the memtable";
@@ -99,31 +72,6 @@ enum Stage {
 pub(crate) enum Commit<'a> {
     Single(&'a Arc<Family>, SingleOperation<'a>),
     Batch(&'a mut WriteBatch),
-}
-
-impl Writer {
-    pub fn new(last_seqno: SeqNo) -> Writer {
-        Writer {
-            wal: None,
-            wal_head: 0,
-            next_wal: None,
-            logged_next: 0,
-            last_seqno,
-            unlogged: false,
-            scratch: Vec::new(),
-            delayed_bytes: 0,
-            paid: Paid::default(),
-            held_back: false,
-            in_a_row: 0,
-        }
-    }
-
-    /// Makes `wal`, which holds no row yet, the WAL that is written to, and returns the previous one.
-    pub fn begin(&mut self, wal: wal::Writer) -> Option<wal::Writer> {
-        self.wal_head = wal.len();
-        self.logged_next = self.last_seqno + 1;
-        self.wal.replace(wal)
-    }
 }
 
 impl DbInner {

@@ -8,12 +8,12 @@ use base::statistics::Histogram;
 use base::{Error, ErrorKind, Result, perf};
 use vfs::rate_limiter::{IoPriority, OpType, RateLimiter, RateLimiterOptions};
 
-use super::controller::LEAST_WAIT;
 use super::pipeline::Commit;
 use crate::batch::write_batch;
-use crate::db::DbInner;
 use crate::options::{Options, WriteOptions};
+use crate::state::db_inner::DbInner;
 use crate::state::db_state::LOW_PRIORITY;
+use crate::state::writer::LEAST_WAIT;
 
 /// The rate in bytes per second of all low-priority writes together while compactions are behind: RocksDB's.
 const LOW_PRI_RATE: u64 = 1 << 20;

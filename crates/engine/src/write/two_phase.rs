@@ -26,21 +26,16 @@ use base::user_code::{catch, catch_or_fail};
 use base::{Error, Result, SeqNo};
 use manifest::VersionEdit;
 
-use super::pipeline::{Commit, INSERT, MAKE_ROOM, Writer};
+use super::pipeline::{Commit, INSERT, MAKE_ROOM};
 use crate::batch::write_batch::{self, HEADER_LEN, WriteBatch, tag};
-use crate::db::{Db, DbInner};
 use crate::log::log_line;
 use crate::options::WriteOptions;
+use crate::state::db_inner::DbInner;
+use crate::state::db_state::PreparedSection;
 use crate::state::db_state::{APPEND_TO_WAL, DbState};
+use crate::state::handle::Db;
 use crate::state::write_queue::WriteSize;
-
-/// A section of a WAL that was prepared and neither committed nor rolled back.
-pub(crate) struct PreparedSection {
-    /// The number of the WAL that holds the section.
-    pub wal: u64,
-    /// The rows of the section, if recovery found it. Otherwise the transaction has them.
-    pub recovered: Option<Arc<WriteBatch>>,
-}
+use crate::state::writer::Writer;
 
 /// A transaction that was prepared in an earlier session: see [`Db::recovered_transactions`].
 #[derive(Clone, Debug)]
@@ -338,11 +333,6 @@ impl DbState {
                 *oldest = Some(oldest.map_or(wal, |oldest| oldest.min(wal)));
             }
         }
-    }
-
-    /// The oldest WAL with an outstanding section.
-    pub fn oldest_section(&self) -> Option<u64> {
-        self.sections.values().map(|section| section.wal).min()
     }
 }
 

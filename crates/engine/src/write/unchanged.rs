@@ -23,14 +23,16 @@ use base::{Error, ErrorKind, MAX_SEQNO, Result, SeqNo};
 use memtable::Memtable;
 use sst::{BlockReadOptions, LookupKey};
 
-use super::pipeline::{Commit, Writer};
+use super::pipeline::Commit;
 use super::unchanged_range::UnchangedRange;
 use crate::batch::write_batch::WriteBatch;
-use crate::db::{Db, DbInner};
 use crate::options::WriteOptions;
 use crate::state::column_family::{ColumnFamily, Family};
+use crate::state::db_inner::DbInner;
 use crate::state::db_state::closing;
+use crate::state::handle::Db;
 use crate::state::super_version::SuperVersion;
+use crate::state::writer::Writer;
 
 /// A key that must be unchanged: see [`Db::write_if_unchanged`].
 #[derive(Clone, Copy, Debug)]

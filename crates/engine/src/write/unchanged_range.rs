@@ -11,10 +11,10 @@ use rangedel::FragmentedTombstones;
 use sst::BlockReadOptions;
 
 use super::unchanged::check_no_timestamps;
-use crate::db::Db;
 use crate::read::merging_cursor::before_key;
 use crate::state::column_family::{ColumnFamily, Family};
 use crate::state::db_state::closing;
+use crate::state::handle::Db;
 use crate::state::removals::is_within;
 use crate::state::super_version::SuperVersion;
 

@@ -7,11 +7,12 @@ use base::user_code::catch_or_fail;
 use base::{Error, ErrorKind, Result};
 use compact::stall::StallCondition;
 
-use super::pipeline::Writer;
-use crate::db::{Db, DbInner};
 use crate::events::Event;
+use crate::state::db_inner::DbInner;
 use crate::state::db_state::{APPEND_TO_WAL, DbState, WAL_LOCKED};
+use crate::state::handle::Db;
 use crate::state::write_queue::Settled;
+use crate::state::writer::Writer;
 use crate::stats::StallTotal;
 
 impl Db {

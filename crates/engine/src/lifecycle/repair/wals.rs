@@ -10,10 +10,10 @@ use vfs::{Access, OpenOptions};
 use wal::{ReaderOptions, RecoveryMode};
 
 use crate::batch::write_batch::Operations;
-use crate::db::DbInner;
 use crate::lifecycle::repair::{FoundFamily, Listing, Repair, is_damage};
 use crate::lifecycle::set_aside::LargeRows;
 use crate::options::Options;
+use crate::state::db_inner::DbInner;
 use crate::state::sections::Sections;
 
 /// The maximum number of tables that are open for lookups of merge operands.

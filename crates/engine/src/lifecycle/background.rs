@@ -1,0 +1,89 @@
+//! The background work of an open database: its start in the pool of threads, its periodic part, its end.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::jobs::scheduler::workers;
+use crate::options::thread_pool::{Kind, Next, ThreadPool};
+use crate::state::background::Housekeeping;
+use crate::state::db_inner::DbInner;
+use crate::state::db_state::{HOUSEKEEPING, closing};
+
+impl DbInner {
+    /// Starts the pool's work for a database that is open for writing.
+    pub(crate) fn start_threads(self: &Arc<Self>) {
+        if let Some(share) = &self.share {
+            share.belongs_to(self);
+        }
+        self.begin_stats_history();
+        *self.housekeeping.lock() = Some(self.begin_housekeeping());
+        if let Err(error) = self.join_pool() {
+            // Without a thread the database still serves reads; operations that need the thread return this
+            // error.
+            self.latch(
+                "start a background thread",
+                base::Error::io("start thread", &self.dir, error),
+            );
+        }
+        self.work.notify_all();
+        self.obsolete.wake();
+    }
+
+    fn join_pool(self: &Arc<Self>) -> io::Result<()> {
+        let pool = self.options.thread_pool.clone();
+        let pool = pool.unwrap_or_else(|| ThreadPool::default_of(&self.options.clock));
+        let turn = |take: fn(&DbInner) -> Next| {
+            let inner = Arc::downgrade(self);
+            move || inner.upgrade().map_or(Next::Nothing, |inner| take(&inner))
+        };
+        let (flushers, compactors) = workers(self.options.max_background_jobs as usize);
+        let flushes = pool.add(Kind::Flush, flushers, turn(DbInner::flush_due))?;
+        let compactions = pool.add(Kind::Compaction, compactors, turn(DbInner::compact_due))?;
+        self.work.begin(flushes, compactions);
+        let housekeeping = pool.add(Kind::Housekeeping, 1, turn(DbInner::keep_house))?;
+        self.obsolete.begin(housekeeping);
+        Ok(())
+    }
+
+    fn begin_housekeeping(&self) -> Housekeeping {
+        let now = self.options.clock.now();
+        let current = self.current.load();
+        Housekeeping {
+            dump: self.opened + Duration::from_secs(current.stats_dump_period_sec),
+            aged: now,
+            timed: now,
+            persisted: self.opened + Duration::from_secs(current.stats_persist_period_sec),
+            recovery: None,
+        }
+    }
+
+    /// A turn of the thread that deletes files; it checks the periodic work when there are none.
+    fn keep_house(&self) -> Next {
+        let wait = self.obsolete.work_off(&mut || {
+            let mut house = self.housekeeping.lock();
+            let house = house.as_mut()?;
+            self.latch_listener();
+            let looked = self.guarded(HOUSEKEEPING, || {
+                let dump = self.dump_stats_when_due(&mut house.dump);
+                let age = self.note_ages_when_due(&mut house.aged);
+                let time = self.note_seqno_time_when_due(&mut house.timed);
+                let stats = self.persist_stats_when_due(&mut house.persisted);
+                let recovers = self.recover_when_due(&mut house.recovery);
+                let others = dump.into_iter().chain(age).chain(time).chain(stats);
+                Ok(others.chain(recovers).min())
+            });
+            looked.unwrap_or_default()
+        });
+        wait.map_or(Next::Nothing, Next::After)
+    }
+
+    /// Ends the periodic work for the database. The remaining files are deleted on this thread.
+    pub(crate) fn end_housekeeping(&self) {
+        self.obsolete.close();
+        self.obsolete.work_off(&mut || None);
+        if let Some(mut house) = self.housekeeping.lock().take() {
+            self.end_auto_recovery(&mut house.recovery, Some(closing()));
+        }
+    }
+}

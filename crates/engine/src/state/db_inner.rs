@@ -1,0 +1,331 @@
+//! The parts of an open database, shared by its handles and its threads.
+
+use base::sync::thread::JoinHandle;
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use base::sync::{Condvar, Mutex, MutexGuard};
+use base::{Error, Result, SeqNo, user_code};
+use compact::SeqnoToTimeMapping;
+use sst::BlockCache;
+use vfs::{FileLock, RateLimiter};
+
+use crate::events::{Event, Listeners};
+use crate::files::obsolete_files::ObsoleteFiles;
+use crate::files::open_limit::OpenLimit;
+use crate::log::InfoLog;
+use crate::options::Options;
+use crate::options::write_buffer_manager::Share;
+use crate::state::background::{Housekeeping, Work};
+use crate::state::column_family::{DEFAULT_COLUMN_FAMILY, Family};
+use crate::state::db_state::closing;
+use crate::state::db_state::{DbState, LISTENER};
+use crate::state::error_state::Automatic;
+use crate::state::samples::Samples;
+use crate::state::samples::StatsHistory;
+use crate::state::secondary::Secondary;
+use crate::state::snapshot::SnapshotList;
+use crate::state::sync_group::{SyncGroup, WalTail};
+use crate::state::verifier::Verifier;
+use crate::state::version_set::VersionSet;
+use crate::state::write_queue::WriteQueue;
+use crate::stats::Stats;
+use crate::trace::QueryTrace;
+
+/// The state shared by all handles of a database. Mutable fields name their lock; `ARCHITECTURE.md` has the
+/// lock order.
+pub(crate) struct DbInner {
+    /// The directory of the database.
+    pub dir: PathBuf,
+    /// The directory of its WALs.
+    pub wal_dir: PathBuf,
+    /// The options of the open. Mutable ones are read from [`current`](Self::current).
+    pub options: Options,
+    /// The options in force, except those of families. Replaced under the database mutex.
+    pub current: ArcSwap<Options>,
+    /// Held while an OPTIONS file is written, so that the newest file has the last change. Taken before the
+    /// database mutex.
+    pub options_file: Mutex<()>,
+    /// The state guarded by the database mutex.
+    pub state: Mutex<DbState>,
+    /// Notifies background threads that there may be work.
+    pub work: Work,
+    /// The periodic work of a database that is open for writing. The thread that deletes files holds the lock
+    /// while it checks.
+    pub housekeeping: Mutex<Option<Housekeeping>>,
+    /// All other threads wait here, with the database mutex, for the end of a job.
+    pub changed: Condvar,
+    /// The line of stalled writers; the first of them holds the lock. Taken before the write queue's lock.
+    pub line: Mutex<()>,
+    /// The write queue.
+    pub writer: WriteQueue,
+    /// The progress of the WALs.
+    pub wal_tail: WalTail,
+    /// The state shared by syncs of the WAL. The write queue's lock is not taken under it: its holder may
+    /// wait for a flush, which syncs.
+    pub sync_group: Mutex<SyncGroup>,
+    /// Limits the rate of low-priority writes while compactions are behind.
+    pub low_pri_limiter: RateLimiter,
+    /// The sequence number of the last row that readers see. Written under the write queue's lock, or in the
+    /// order of tickets by writers that have released it.
+    pub published: Arc<AtomicU64>,
+    /// Records queries while a trace is on.
+    pub query_trace: Arc<QueryTrace>,
+    /// Checked by writers before each write: set when something needs attention first.
+    pub attention: AtomicBool,
+    /// The bytes of WALs older than the current one.
+    pub older_wal_bytes: AtomicU64,
+    /// The bytes of WAL beyond which memtables are flushed so that the oldest WAL can be deleted. Written
+    /// under the database mutex.
+    pub max_total_wal_size: AtomicU64,
+    /// The open snapshots.
+    pub snapshots: Arc<SnapshotList>,
+    /// The times at which rows were written, for families that preserve them.
+    pub seqno_to_time: Mutex<SeqnoToTimeMapping>,
+    /// The recorded history of the tickers.
+    pub stats_history: Mutex<StatsHistory>,
+    /// Writes the MANIFEST and numbers files.
+    pub versions: VersionSet,
+    /// Deletes obsolete files.
+    pub obsolete: Arc<ObsoleteFiles>,
+    /// The existing families, for lookups by id or name.
+    pub index: ArcSwap<FamilyIndex>,
+    /// The default family, which is never dropped.
+    pub default_family: Arc<Family>,
+    /// The info log.
+    pub log: Arc<InfoLog>,
+    /// The receivers of events, the info log first.
+    pub listeners: Listeners,
+    /// Held while listeners are notified of stalls, so that the events arrive in order.
+    pub telling: Mutex<()>,
+    /// The samples that statistics are compared with.
+    pub samples: Mutex<Samples>,
+    /// The number of the next job in events.
+    pub next_job: AtomicU64,
+    /// The counters of the database.
+    pub stats: Arc<Stats>,
+    /// The database's share of the memory of a write buffer manager.
+    pub share: Option<Arc<Share>>,
+    /// Verifies files in the background.
+    pub verifier: Arc<Verifier>,
+    /// The time of the open, by the clock of the options.
+    pub opened: Duration,
+    /// `max_open_files`.
+    pub open_limit: Arc<OpenLimit>,
+    /// The block cache of families without one of their own.
+    pub block_cache: Arc<BlockCache>,
+    /// The database's id, which is written to tables.
+    pub db_id: String,
+    /// The session's id, which is written to tables.
+    pub session_id: String,
+    /// Set to make compactions stop.
+    pub cancelled: Arc<AtomicBool>,
+    /// Set to make manual compactions stop.
+    pub manual_cancelled: Arc<AtomicBool>,
+    /// True in a read-only database.
+    pub read_only: bool,
+    /// Follows the primary, in a secondary or a follower.
+    pub secondary: Option<Secondary>,
+    /// The thread of a follower.
+    pub threads: Mutex<Vec<JoinHandle<()>>>,
+    /// Held while the database is open for writing.
+    pub lock: Mutex<Option<Box<dyn FileLock>>>,
+    /// The lock of a separate `wal_dir`, held while the database is open for writing. Taken after
+    /// [`lock`](Self::lock) and released before it.
+    pub wal_dir_lock: Mutex<Option<Box<dyn FileLock>>>,
+}
+
+/// Families by id and by name.
+#[derive(Default, Clone)]
+pub(crate) struct FamilyIndex {
+    pub by_id: HashMap<u32, Arc<Family>>,
+    pub by_name: HashMap<String, Arc<Family>>,
+}
+
+impl DbInner {
+    /// True if the database is closed.
+    #[inline]
+    pub(crate) fn is_closed(&self) -> bool {
+        self.default_family.is_closed()
+    }
+
+    /// `ShutdownInProgress` if the database is closed.
+    #[inline]
+    pub(crate) fn check_open(&self) -> Result<()> {
+        match self.is_closed() {
+            true => Err(closing()),
+            false => Ok(()),
+        }
+    }
+
+    /// An error unless `family` belongs to this database: a family's obsolete files are queued in its own
+    /// database. Sequence numbers of another database would have no meaning for its rows.
+    #[inline]
+    pub(crate) fn check_owns(&self, family: &Family) -> Result<()> {
+        if family.tables.belongs_to(&self.obsolete) {
+            return Ok(());
+        }
+        Err(not_owned(family))
+    }
+
+    /// The sequence number of the last write that readers see.
+    pub(crate) fn latest_sequence_number(&self) -> SeqNo {
+        match &self.secondary {
+            // The number visible in every family, and not the one being installed.
+            Some(secondary) => secondary.view().seqno,
+            None => self.published.load(std::sync::atomic::Ordering::Acquire),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn family_by_id(&self, id: u32) -> Option<Arc<Family>> {
+        if id == 0 {
+            return Some(self.default_family.clone());
+        }
+        self.index.load().by_id.get(&id).cloned()
+    }
+
+    pub(crate) fn family_by_name(&self, name: &str) -> Option<Arc<Family>> {
+        if name == DEFAULT_COLUMN_FAMILY {
+            return Some(self.default_family.clone());
+        }
+        self.index.load().by_name.get(name).cloned()
+    }
+
+    /// Notifies the listeners. Called without locks. A panic of a listener stops the database; the operation
+    /// of `event` continues.
+    pub(crate) fn notify(&self, event: &Event) {
+        self.listeners.notify(event);
+        if !self.listeners.has_panicked() {
+            return;
+        }
+        match event {
+            // The report of why the database has stopped does not stop it again.
+            Event::BackgroundError {
+                stops_writes: true, ..
+            } => drop(self.listeners.take_panic()),
+            _ => self.latch_listener(),
+        }
+    }
+
+    /// If a listener has panicked, stops writes. During the open the database mutex may be held: then the
+    /// open fails.
+    #[cold]
+    pub(crate) fn latch_listener(&self) {
+        if self.listeners.is_open()
+            && let Some(error) = self.listeners.take_panic()
+        {
+            self.latch(LISTENER, error);
+        }
+    }
+
+    /// Ends the open: an error if a listener has panicked.
+    pub(crate) fn finish_open(&self) -> Result<()> {
+        self.listeners.set_open();
+        self.listeners.take_panic().map_or(Ok(()), Err)
+    }
+
+    /// Sends the pending stall events. Called without the database mutex.
+    pub(crate) fn tell_stalls(&self) {
+        let _telling = self.telling.lock();
+        let events = {
+            let mut state = self.state.lock();
+            state.note_caught_up();
+            std::mem::take(&mut state.stall_events)
+        };
+        events.iter().for_each(|event| self.notify(event));
+    }
+
+    /// The number of a new job.
+    pub(crate) fn new_job(&self) -> u64 {
+        self.next_job.fetch_add(1, std::sync::atomic::Ordering::Relaxed)
+    }
+
+    /// Stops writes, because `action` failed. The first failure stays the reason.
+    pub(crate) fn latch(&self, action: &'static str, error: Error) {
+        // A caller that gets the error must find writes stopped.
+        self.latch_in(&mut self.state.lock(), action, &error);
+        self.tell_failure(action, error);
+    }
+
+    /// Runs `body`, which changes the contents of the database. A panic in it may leave a change incomplete,
+    /// so the database latches. Called without the database mutex.
+    #[inline]
+    pub(crate) fn guarded<T>(&self, action: &'static str, body: impl FnOnce() -> Result<T>) -> Result<T> {
+        user_code::catch(body).unwrap_or_else(|error| {
+            self.latch(action, error.clone());
+            Err(error)
+        })
+    }
+
+    /// Same as [`guarded`](Self::guarded), with the database mutex, which is released while listeners are
+    /// notified of a panic.
+    pub(crate) fn guarded_in<T>(
+        &self,
+        state: &mut MutexGuard<'_, DbState>,
+        action: &'static str,
+        body: impl FnOnce(&mut MutexGuard<'_, DbState>) -> Result<T>,
+    ) -> Result<T> {
+        user_code::catch(|| body(state)).unwrap_or_else(|error| {
+            self.latch_in(state, action, &error);
+            MutexGuard::unlocked(state, || self.tell_failure(action, error.clone()));
+            Err(error)
+        })
+    }
+
+    /// Same as `latch`, with the database mutex; [`tell_failure`](Self::tell_failure) must follow without it.
+    pub(crate) fn latch_in(&self, state: &mut DbState, action: &'static str, error: &Error) {
+        if is_told(error) {
+            return;
+        }
+        state.latch(action, error);
+        if state.recovery.automatic == Automatic::Due {
+            self.obsolete.wake();
+        }
+        self.attention.store(true, std::sync::atomic::Ordering::Relaxed);
+        self.changed.notify_all();
+    }
+
+    /// Reports a failure that has latched the database.
+    pub(crate) fn tell_failure(&self, action: &'static str, error: Error) {
+        if let Some(share) = &self.share {
+            share.give_up();
+        }
+        if !is_told(&error) {
+            self.stats.failed(&error);
+            self.notify(&Event::BackgroundError {
+                action,
+                error,
+                stops_writes: true,
+            });
+        }
+    }
+
+    /// Reports a failure after which writes continue.
+    pub(crate) fn tell_soft_failure(&self, action: &'static str, error: Error) {
+        self.stats.failed(&error);
+        self.notify(&Event::BackgroundError {
+            action,
+            error,
+            stops_writes: false,
+        });
+    }
+}
+
+/// True for the error that the latch itself returns after a failure. It is no failure of its own, and may
+/// arrive after the first one has been resumed from.
+fn is_told(error: &Error) -> bool {
+    error.kind() == base::ErrorKind::ReadOnly
+}
+
+#[cold]
+fn not_owned(family: &Family) -> Error {
+    Error::invalid_argument(format!(
+        "the column family {:?} is one of another database",
+        family.name
+    ))
+}

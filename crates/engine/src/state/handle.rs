@@ -1,0 +1,86 @@
+//! The handle of an open database. Each part of the engine gives it its methods.
+
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+
+use base::{Result, SeqNo};
+use vfs::FileLock;
+
+use crate::options::Options;
+use crate::state::db_inner::DbInner;
+use crate::state::snapshot::Snapshot;
+use crate::stats::Stats;
+
+/// An open database. Cheap to clone; all clones are the same database, which closes when its last clone,
+/// iterator and snapshot are dropped.
+///
+/// Every method may be called from any thread. Snapshots, iterators, pinned values and column families may
+/// outlive the handle; snapshots and iterators keep the database open and its directory locked.
+/// [`close`](Db::close) does not wait for them.
+#[derive(Clone)]
+pub struct Db(pub(crate) Arc<Handle>);
+
+/// Closes the database when dropped. Background threads hold only [`DbInner`], so they do not keep it open.
+pub(crate) struct Handle {
+    pub inner: Arc<DbInner>,
+    /// Closes the database.
+    pub close: fn(&DbInner) -> Result<()>,
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        // Callers that need the error of a close call `close`.
+        let _ = (self.close)(&self.inner);
+    }
+}
+
+impl fmt::Debug for Db {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Db({})", self.path().display())
+    }
+}
+
+impl Db {
+    #[inline]
+    pub(crate) fn inner(&self) -> &DbInner {
+        &self.0.inner
+    }
+
+    /// The directory of the database.
+    pub fn path(&self) -> &Path {
+        &self.inner().dir
+    }
+
+    /// The database's id, 36 characters: from the MANIFEST, or from the file IDENTITY. Copies have the same
+    /// id if the MANIFEST [records it](Options::write_dbid_to_manifest).
+    pub fn identity(&self) -> &str {
+        &self.inner().db_id
+    }
+
+    /// The options of the open.
+    pub fn options(&self) -> &Options {
+        &self.inner().options
+    }
+
+    /// The counters of this database since the open, which are always counted; see [`Options::statistics`]
+    /// for all others.
+    pub fn statistics(&self) -> &Stats {
+        &self.inner().stats
+    }
+
+    /// The sequence number of the last write.
+    pub fn latest_sequence_number(&self) -> SeqNo {
+        self.inner().latest_sequence_number()
+    }
+
+    /// Takes a snapshot. While it is held, the current state stays readable, and the database stays open.
+    /// After a [close](Self::close) it cannot be read.
+    pub fn snapshot(&self) -> Snapshot {
+        let inner = self.inner();
+        match &inner.secondary {
+            Some(secondary) => inner.snapshots.take_view(secondary.view(), Some(&self.0)),
+            None => inner.snapshots.take(&inner.published, Some(&self.0)),
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! The state of the search for corruption in live files.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use base::Result;
+use base::env::Clock;
+use base::sync::thread::JoinHandle;
+use base::sync::{Condvar, Mutex};
+use vfs::RateLimiter;
+use vfs::rate_limiter::{RateLimiterMode, RateLimiterOptions};
+
+/// The database's state of the verification.
+#[derive(Debug)]
+pub(crate) struct Verifier {
+    /// The rate in bytes per second; 0 pauses the verification. Changed under the lock of `state`.
+    pub rate: AtomicU64,
+    /// Limits the thread to the rate. Its lock comes before that of `state`.
+    pub limiter: RateLimiter,
+    pub bytes_read: AtomicU64,
+    pub state: Mutex<VerifierState>,
+    /// Notified when the rate has changed, or the thread must end.
+    pub changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct VerifierState {
+    pub thread: Option<JoinHandle<()>>,
+    pub closing: bool,
+    /// The numbers of the files verified in this pass.
+    pub done: HashSet<u64>,
+    pub passes: u64,
+    pub faults: u64,
+}
+
+impl Verifier {
+    /// A verifier with `rate` bytes per second, which [`DbInner::start_verifier`] starts.
+    pub fn new(rate: u64, clock: Arc<dyn Clock>) -> Result<Verifier> {
+        let limiter = RateLimiterOptions {
+            rate_bytes_per_sec: rate.max(1),
+            mode: RateLimiterMode::ReadsOnly,
+            ..RateLimiterOptions::default()
+        };
+        Ok(Verifier {
+            rate: AtomicU64::new(rate),
+            limiter: RateLimiter::with_options(limiter, clock)?,
+            bytes_read: AtomicU64::new(0),
+            state: Mutex::default(),
+            changed: Condvar::new(),
+        })
+    }
+
+    /// Waits until the rate is not 0. False if the thread must end.
+    pub fn wait(&self) -> bool {
+        let mut state = self.state.lock();
+        while !state.closing && self.rate.load(Ordering::Relaxed) == 0 {
+            self.changed.wait(&mut state);
+        }
+        !state.closing
+    }
+
+    pub fn goes_on(&self) -> bool {
+        self.rate.load(Ordering::Relaxed) > 0 && !self.state.lock().closing
+    }
+}

@@ -1,0 +1,80 @@
+//! The state of the thread that writes.
+
+use std::time::Duration;
+
+use base::SeqNo;
+
+/// The state guarded by the write queue's lock.
+pub(crate) struct Writer {
+    /// The WAL that is written to; `None` in a read-only database.
+    pub wal: Option<wal::Writer>,
+    /// The length of that WAL in bytes when it held no row yet.
+    pub wal_head: u64,
+    /// The number of the next WAL, once an attempt to create it has failed.
+    pub next_wal: Option<u64>,
+    /// The sequence number after the last record of the WALs; lower than that of the next row if rows were
+    /// written without WAL.
+    pub logged_next: SeqNo,
+    /// The sequence number of the last row.
+    pub last_seqno: SeqNo,
+    /// Rows were written without WAL since the last flush of all memtables: a close must flush them.
+    pub unlogged: bool,
+    /// The encoded batch of the current write, if that is no [`WriteBatch`].
+    pub scratch: Vec<u8>,
+    /// The number of bytes written since writers were last stalled.
+    pub delayed_bytes: u64,
+    /// The time until which the writes are paid for, while writes are delayed.
+    pub paid: Paid,
+    /// The first stalled writer waits, and this lock is free meanwhile.
+    pub held_back: bool,
+    /// The number of writes in a row that found this lock free, since a write last waited for it or the queue
+    /// last checked for waiters.
+    pub in_a_row: u32,
+}
+
+impl Writer {
+    pub fn new(last_seqno: SeqNo) -> Writer {
+        Writer {
+            wal: None,
+            wal_head: 0,
+            next_wal: None,
+            logged_next: 0,
+            last_seqno,
+            unlogged: false,
+            scratch: Vec::new(),
+            delayed_bytes: 0,
+            paid: Paid::default(),
+            held_back: false,
+            in_a_row: 0,
+        }
+    }
+
+    /// Makes `wal`, which holds no row yet, the WAL that is written to, and returns the previous one.
+    pub fn begin(&mut self, wal: wal::Writer) -> Option<wal::Writer> {
+        self.wal_head = wal.len();
+        self.logged_next = self.last_seqno + 1;
+        self.wal.replace(wal)
+    }
+}
+
+/// The shortest wait: shorter ones cost more than they slow. Idle writers accrue at most this much credit.
+pub(crate) const LEAST_WAIT: Duration = Duration::from_millis(1);
+
+/// The time that the bytes written while writes are delayed should have taken.
+#[derive(Debug, Default)]
+pub(crate) struct Paid {
+    until: Duration,
+}
+
+impl Paid {
+    /// Charges `bytes` at `rate` bytes per second. Returns the time to wait for it: zero, or at least
+    /// [`LEAST_WAIT`].
+    pub fn charge(&mut self, now: Duration, bytes: u64, rate: u64) -> Duration {
+        let from = self.until.max(now.saturating_sub(LEAST_WAIT));
+        self.until = from + Duration::from_secs_f64(bytes as f64 / rate.max(1) as f64);
+        match self.until.saturating_sub(now) {
+            due if due >= LEAST_WAIT => due,
+            _ => Duration::ZERO,
+        }
+    }
+}
