@@ -294,7 +294,7 @@ const CANARIES: &[Canary] = &[
     },
     Canary {
         name: "delayed writers save up the time in which nobody wrote",
-        file: "crates/engine/src/write/controller.rs",
+        file: "crates/engine/src/state/writer.rs",
         right: "let from = self.until.max(now.saturating_sub(LEAST_WAIT));",
         wrong: "let from = self.until.max(now.saturating_sub(LEAST_WAIT * 1000));",
         caught_by: Tests(&["-p", "esker", "--lib", "controller"]),
@@ -483,7 +483,7 @@ const CANARIES: &[Canary] = &[
     },
     Canary {
         name: "a WAL is deleted that a family still needs",
-        file: "crates/engine/src/jobs/flush.rs",
+        file: "crates/engine/src/write/wals.rs",
         right: "wal.number < needed)",
         wrong: "wal.number <= needed)",
         caught_by: CrashTest(3),

@@ -1,23 +1,17 @@
 //! Events of the background work, reported as they happen.
 
-use std::borrow::Cow;
 use std::fmt;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
-use base::sync::Mutex;
-use base::user_code::{call, catch};
 use base::{Error, SeqNo};
 use codec::compression::CompressionType;
 use compact::stall::{StallCause, StallCondition};
 use compact::{CompactionReason, TableFileCreationReason};
 use memtable::Memtable;
 use sst::properties::TableProperties;
-use vfs::{FileObserver, FileOperation, ObservedFs};
+use vfs::FileOperation;
 
-use crate::log::InfoLog;
-use crate::options::{LostOption, Options};
-use crate::stats::{Counter, StallTotal};
+use crate::options::LostOption;
+use crate::stats::StallTotal;
 
 /// The reason for a flush.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -683,131 +677,4 @@ pub trait EventListener: Send + Sync {
     /// writers may wait for it. A panic in it is a panic of the operation. Reads of memory maps and
     /// operations on the info log are not reported.
     fn on_file_operation(&self, _operation: &FileOperation<'_>) {}
-}
-
-/// The listeners of a database that want notifications of file operations.
-struct FileListeners(Vec<Arc<dyn EventListener>>);
-
-impl fmt::Debug for FileListeners {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} listeners", self.0.len())
-    }
-}
-
-impl FileObserver for FileListeners {
-    fn finished(&self, operation: &FileOperation<'_>) {
-        for listener in &self.0 {
-            call("event listener", || "", || listener.on_file_operation(operation));
-        }
-    }
-}
-
-/// Returns `options` with a file system that notifies listeners of file operations, if any listener wants
-/// that.
-pub(crate) fn with_file_listeners(options: &Options) -> Cow<'_, Options> {
-    let mut listeners = options.listeners.clone();
-    listeners.retain(|listener| listener.should_be_notified_on_file_io());
-    if listeners.is_empty() {
-        return Cow::Borrowed(options);
-    }
-    let fs = ObservedFs::new(
-        options.fs.clone(),
-        Arc::new(FileListeners(listeners)),
-        options.clock.clone(),
-    );
-    Cow::Owned(Options {
-        fs: Arc::new(fs),
-        ..options.clone()
-    })
-}
-
-/// The receivers of a database's events: its info log, and the listeners of its user.
-#[derive(Clone)]
-pub(crate) struct Listeners {
-    all: Arc<[Arc<dyn EventListener>]>,
-    panics: Arc<ListenerPanics>,
-}
-
-/// Panics of listeners, until the database handles them.
-#[derive(Default)]
-struct ListenerPanics {
-    /// The database is open. Before that, the open itself handles panics.
-    open: AtomicBool,
-    any: AtomicBool,
-    first: Mutex<Option<Error>>,
-}
-
-impl Listeners {
-    pub fn new(log: Arc<InfoLog>, options: &Options) -> Listeners {
-        let log: Arc<dyn EventListener> = log;
-        let counter = options.statistics.as_ref().map(|statistics| {
-            let counter: Arc<dyn EventListener> = Arc::new(Counter(statistics.clone()));
-            counter
-        });
-        let listeners = std::iter::once(log).chain(counter);
-        Listeners {
-            all: listeners.chain(options.listeners.iter().cloned()).collect(),
-            panics: Arc::default(),
-        }
-    }
-
-    /// No listeners.
-    #[cfg(test)]
-    pub fn none() -> Listeners {
-        Listeners {
-            all: Arc::new([]),
-            panics: Arc::default(),
-        }
-    }
-
-    /// True if no listener forbids an automatic recovery. All are asked; one that panics forbids it.
-    pub fn allow_recovery(&self, background_error: &Error) -> bool {
-        let answers = self.all.iter().map(|listener| {
-            let ask = || listener.on_error_recovery_begin(background_error);
-            catch(|| call("event listener", || "", ask)).unwrap_or_else(|error| {
-                self.note_panic(error);
-                false
-            })
-        });
-        answers.fold(true, |all, allows| all & allows)
-    }
-
-    /// Notifies every listener, even if one panics. Called without locks; see [`EventListener`].
-    pub fn notify(&self, event: &Event) {
-        for listener in &*self.all {
-            let told = catch(|| call("event listener", || "", || listener.on_event(event)));
-            if let Err(error) = told {
-                self.note_panic(error);
-            }
-        }
-    }
-
-    /// Records a panic in an operation whose caller cannot be notified.
-    #[cold]
-    pub fn note_panic(&self, error: Error) {
-        self.panics.first.lock().get_or_insert(error);
-        self.panics.any.store(true, Ordering::Release);
-    }
-
-    /// True if a panic was recorded and not taken.
-    #[inline]
-    pub fn has_panicked(&self) -> bool {
-        self.panics.any.load(Ordering::Acquire)
-    }
-
-    /// Takes the first panic since the last call.
-    pub fn take_panic(&self) -> Option<Error> {
-        self.panics.any.store(false, Ordering::Release);
-        self.panics.first.lock().take()
-    }
-
-    /// Records that the database is open.
-    pub fn set_open(&self) {
-        self.panics.open.store(true, Ordering::Release);
-    }
-
-    /// True if the database is open.
-    pub fn is_open(&self) -> bool {
-        self.panics.open.load(Ordering::Acquire)
-    }
 }

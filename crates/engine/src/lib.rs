@@ -130,55 +130,58 @@ pub use wal::RecoveryMode;
 pub use batch::write_batch::{Operation, Operations, WriteBatch};
 pub use db::trace_replay::{ReplayOptions, Replayed, Replayer};
 pub use events::{Event, EventListener, FlushReason, IngestedFile, RowTooLargeOutcome};
+pub use files::pinned_value::PinnedValue;
 pub use ingest::export::{ExportImportFilesMetaData, LiveFileMetaData};
 pub use ingest::import::ImportColumnFamilyOptions;
 pub use ingest::sst_file_writer::{ExternalSstFileInfo, SstFileWriter};
 pub use ingest::{
     FileIngestionHandle, IngestExternalFileArg, IngestExternalFileOptions, PreparedFileInfo, RangeOpt,
 };
-pub use jobs::compaction_service::{
+pub use jobs::verifier::VerifyProgress;
+pub use lifecycle::checkpoint::CheckpointOptions;
+pub use lifecycle::repair::{LostFile, RepairReport, RepairedTable};
+pub use lifecycle::wal_dir::WalDir;
+pub use lifecycle::wal_iterator::{TransactionLogIterator, WalFile};
+pub use log::header::GIT_SHA;
+pub use options::compaction_service::{
     CompactionService, CompactionServiceJobInfo, CompactionServiceJobStatus,
     CompactionServiceScheduleResponse,
 };
-pub use jobs::verifier::VerifyProgress;
-pub use lifecycle::checkpoint::CheckpointOptions;
-pub use lifecycle::file_deletions::NothingIsDeleted;
-pub use lifecycle::repair::{LostFile, RepairReport, RepairedTable};
-pub use lifecycle::wal_dir::WalDir;
-pub use lifecycle::wal_filter::{WalFilter, WalProcessingOption};
-pub use lifecycle::wal_iterator::{TransactionLogIterator, WalFile};
-pub use log::header::GIT_SHA;
-pub use log::{InfoLogLevel, Logger, NullLogger};
 pub use options::file::{OptionsFile, ROCKSDB_VERSION};
+pub use options::logger::{InfoLogLevel, Logger, NullLogger};
+pub use options::names::DEFAULT_COLUMN_FAMILY;
 pub use options::thread_pool::{ThreadPool, ThreadPriority};
+pub use options::wal_filter::{WalFilter, WalProcessingOption};
 pub use options::write_buffer_manager::WriteBufferManager;
 pub use options::{
     BlobGarbageCollectionPolicy, BlockBasedOptions, BottommostLevelCompaction, ColumnFamilyOptions,
     CompactFilesOptions, CompactRangeOptions, CompactionOptionsFifo, CompactionOptionsUniversal,
     CompactionPri, CompactionStopStyle, CompactionStyle, DataBlockIndexType, DbPath, FileChecksumGenFactory,
     FileTemperatureAge, FilterPolicy, FlushOptions, LostOption, MemtableFactory, MetadataCacheOptions,
-    OptionLoss, Options, PinningTier, PrepopulateBlobCache, PrepopulateBlockCache, ReadOptions, ReadTier,
-    WriteOptions, table as option_table,
+    OptionLoss, Options, PinningTier, PrepopulateBlobCache, PrepopulateBlockCache, ReadTier, WriteOptions,
+    table as option_table,
 };
+pub use read::blob_files::BlobMetaData;
 pub use read::db_iterator::{DbIterator, PrefixMove, UnpreparedValue};
-pub use read::filters::TableFilter;
 pub use read::get::KeyMayExist;
 pub use read::multi_cf_iterator::MultiCfIterator;
 pub use read::multi_scan::{MultiScan, MultiScanArgs};
 pub use read::rows::Rows;
 pub use read::versions_iterator::VersionsIterator;
-pub use read::wide_columns::AttributeGroup;
 pub use report::approximate_sizes::SizeApproximationOptions;
 pub use report::live_files::{LiveFileStorageInfo, LiveFilesStorageInfo, LiveFilesStorageInfoOptions};
 pub use report::memory::{CacheMemory, MemoryLedger};
 pub use report::pins::{FileDeletionsHold, PinnedSuperVersion, PinningIterator, Pins};
-pub use report::property::{BlobMetaData, LevelMetadata, LiveFile};
+pub use report::property::{LevelMetadata, LiveFile};
 pub use report::stats_history::{StatsHistoryEntry, StatsHistoryIterator};
-pub use state::column_family::{ColumnFamily, DEFAULT_COLUMN_FAMILY};
+pub use state::column_family::ColumnFamily;
+pub use state::family_batch::AttributeGroup;
+pub use state::file_deletions::NothingIsDeleted;
 pub use state::handle::Db;
+pub use state::read_options::{ReadOptions, TableFilter};
 pub use state::secondary::CatchUpStatus;
 pub use state::snapshot::{PinnedSnapshot, Snapshot};
-pub use state::value::{Columns, PinnedValue};
+pub use state::value::Columns;
 pub use stats::{StallTotal, Stats};
 pub use table_properties_collector::{
     CollectorContext, CompactOnDeletionCollectorFactory, TablePropertiesCollector,

@@ -83,7 +83,7 @@ pub(super) const CANARIES: &[Canary] = &[
     },
     Canary {
         name: "a copy is written through a link that was made although it failed",
-        file: "crates/engine/src/lifecycle/checkpoint.rs",
+        file: "crates/engine/src/files/copy.rs",
         right: "    let reader = open(fs, from)?;\n    if fs.exists(to)? {\n        fs.remove(to)?;\n    }\n",
         wrong: "    let reader = open(fs, from)?;\n",
         caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "torn_manifest"]),

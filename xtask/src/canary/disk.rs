@@ -6,7 +6,7 @@ use super::Catcher::Tests;
 pub(super) const CANARIES: &[Canary] = &[
     Canary {
         name: "a WAL that was flushed stays open until the next sync",
-        file: "crates/engine/src/jobs/flush.rs",
+        file: "crates/engine/src/write/wals.rs",
         right: "self.wal_tail.forget_older(needed)",
         wrong: "self.wal_tail.forget_older(needed.min(0))",
         caught_by: Tests(&["-p", "esker-dbtest", "open_files::no_deleted_file"]),

@@ -54,7 +54,7 @@ pub(super) const CANARIES: &[Canary] = &[
     },
     Canary {
         name: "the OPTIONS file names a merge operator without its delimiter",
-        file: "crates/engine/src/options/file.rs",
+        file: "crates/engine/src/jobs/options_file.rs",
         right: "kept.map_or_else(|| escape(&text), str::to_owned)",
         wrong: "kept.map_or_else(|| operator.name().to_owned(), str::to_owned)",
         caught_by: Tests(OPERATORS),

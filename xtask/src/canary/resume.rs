@@ -27,7 +27,7 @@ pub(super) const CANARIES: &[Canary] = &[
     },
     Canary {
         name: "the database resumes by itself whatever has failed",
-        file: "crates/engine/src/jobs/error_handler.rs",
+        file: "crates/engine/src/state/error_state.rs",
         right: "            Automatic::Due if resumable && is_of_the_disk => Automatic::Due,",
         wrong: "            Automatic::Due => Automatic::Due,",
         caught_by: Tests(&["-p", "esker-dbtest", "auto_resume::a_worse_failure"]),
@@ -83,7 +83,7 @@ pub(super) const CANARIES: &[Canary] = &[
     },
     Canary {
         name: "a write waits for a compaction that does not come",
-        file: "crates/engine/src/jobs/error_handler.rs",
+        file: "crates/engine/src/state/error_state.rs",
         right: "            Some(error) if self.recovery.automatic == Automatic::Never && self.running_compactions == 0 => {\n",
         wrong: "            Some(error) if self.closing && self.running_compactions == 0 => {\n",
         caught_by: Tests(&["-p", "esker-dbtest", "auto_resume::writes_wait"]),

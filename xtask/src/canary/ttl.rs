@@ -36,7 +36,7 @@ pub(super) const CANARIES: &[Canary] = &[
     },
     Canary {
         name: "a database with a time to live does not say so in its OPTIONS file",
-        file: "crates/engine/src/options/file.rs",
+        file: "crates/engine/src/jobs/options_file.rs",
         right: "let components: Vec<(&str, String)> = components.into_iter().chain(filter).collect();",
         wrong: "let components: Vec<(&str, String)> = components.into_iter().chain(filter.filter(|_| false)).collect();",
         caught_by: Tests(TESTS),

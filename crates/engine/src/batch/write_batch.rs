@@ -10,7 +10,6 @@ use base::coding::{self, Reader};
 use base::{Error, ErrorKind, Kind, Protection, Result, RowLimit, SeqNo};
 
 use crate::batch::protection::{self, BatchProtection, ProtectionMark};
-use crate::state::column_family::ColumnFamily;
 
 /// The size of the header, sequence number and count, in bytes.
 pub const HEADER_LEN: usize = 12;
@@ -243,29 +242,9 @@ impl WriteBatch {
         self.counted(tag::PUT, 0, &[key], Some(value));
     }
 
-    /// Sets `key` of `family`.
-    pub fn put_cf(&mut self, family: &ColumnFamily, key: &[u8], value: &[u8]) {
-        self.counted(tag::PUT, family.id(), &[key], Some(value));
-    }
-
-    /// Sets `key` at `timestamp`, in a family with timestamps.
-    pub fn put_at(&mut self, family: &ColumnFamily, key: &[u8], timestamp: &[u8], value: &[u8]) {
-        self.counted(tag::PUT, family.id(), &[key, timestamp], Some(value));
-    }
-
     /// Deletes `key` of the default family.
     pub fn delete(&mut self, key: &[u8]) {
         self.counted(tag::DELETE, 0, &[key], None);
-    }
-
-    /// Deletes `key` of `family`.
-    pub fn delete_cf(&mut self, family: &ColumnFamily, key: &[u8]) {
-        self.counted(tag::DELETE, family.id(), &[key], None);
-    }
-
-    /// Deletes `key` as of `timestamp`.
-    pub fn delete_at(&mut self, family: &ColumnFamily, key: &[u8], timestamp: &[u8]) {
-        self.counted(tag::DELETE, family.id(), &[key, timestamp], None);
     }
 
     /// Deletes `key` of the default family. The key must have been put exactly once since it was absent last.
@@ -273,43 +252,14 @@ impl WriteBatch {
         self.counted(tag::SINGLE_DELETE, 0, &[key], None);
     }
 
-    /// Same as [`single_delete`](WriteBatch::single_delete), in `family`.
-    pub fn single_delete_cf(&mut self, family: &ColumnFamily, key: &[u8]) {
-        self.counted(tag::SINGLE_DELETE, family.id(), &[key], None);
-    }
-
     /// Adds a merge operand to `key` of the default family.
     pub fn merge(&mut self, key: &[u8], operand: &[u8]) {
         self.counted(tag::MERGE, 0, &[key], Some(operand));
     }
 
-    /// Adds a merge operand to `key` of `family`.
-    pub fn merge_cf(&mut self, family: &ColumnFamily, key: &[u8], operand: &[u8]) {
-        self.counted(tag::MERGE, family.id(), &[key], Some(operand));
-    }
-
     /// Deletes the keys of the default family from `begin` (inclusive) to `end` (exclusive).
     pub fn delete_range(&mut self, begin: &[u8], end: &[u8]) {
         self.counted(tag::DELETE_RANGE, 0, &[begin], Some(end));
-    }
-
-    /// Deletes the keys of `family` from `begin` (inclusive) to `end` (exclusive).
-    pub fn delete_range_cf(&mut self, family: &ColumnFamily, begin: &[u8], end: &[u8]) {
-        self.counted(tag::DELETE_RANGE, family.id(), &[begin], Some(end));
-    }
-
-    /// Deletes the keys from `begin` (inclusive) to `end` (exclusive), as of `timestamp`.
-    pub fn delete_range_at(&mut self, family: &ColumnFamily, begin: &[u8], end: &[u8], timestamp: &[u8]) {
-        let end_len = end.len().saturating_add(timestamp.len());
-        if !RowLimit::MAX.allows(end_len, 0) {
-            return self.refuse(RowLimit::MAX.error(end_len, 0));
-        }
-        self.counted(
-            tag::DELETE_RANGE,
-            family.id(),
-            &[begin, timestamp],
-            Some(&[end, timestamp].concat()),
-        );
     }
 
     /// Sets `key` of the family with id `family`.
@@ -397,7 +347,7 @@ impl WriteBatch {
     /// Marks the batch as not writable, because an operation is too large.
     #[cold]
     #[inline(never)]
-    fn refuse(&mut self, error: Error) {
+    pub(crate) fn refuse(&mut self, error: Error) {
         self.refused.get_or_insert(error);
     }
 

@@ -7,7 +7,6 @@ use base::statistics::{Histogram, Ticker};
 use std::sync::Arc;
 
 use base::{Result, SeqNo};
-use vfs::FileLock;
 
 use crate::batch::write_batch::{SingleKind, SingleOperation, WriteBatch};
 use crate::options::WriteOptions;
@@ -106,16 +105,7 @@ impl Db {
     /// Same as [`write_sequenced`](Db::write_sequenced), for a batch that stays with the caller, who may
     /// write it again or extend it: its operations are unchanged.
     pub fn write_in_place(&self, options: &WriteOptions, batch: &mut WriteBatch) -> Result<SeqNo> {
-        if batch.is_empty() {
-            self.inner().check_open()?;
-            return Ok(self.latest_sequence_number());
-        }
-        let inner = self.inner();
-        inner.stats.count(Ticker::KeysWritten, u64::from(batch.count()));
-        let started = inner.stats.start();
-        let written = inner.commit(options, Commit::Batch(batch));
-        inner.stats.stop(started, Histogram::DbWrite);
-        written
+        self.inner().write_batch(options, batch)
     }
 
     #[inline]

@@ -9,10 +9,11 @@ use base::sync::{Condvar, Mutex, thread};
 use base::{Error, ErrorKind, Result};
 
 use crate::batch::write_batch::WriteBatch;
-use crate::options::{ReadOptions, WriteOptions};
+use crate::files::pinned_value::PinnedValue;
+use crate::options::WriteOptions;
 use crate::state::column_family::ColumnFamily;
 use crate::state::handle::Db;
-use crate::state::value::PinnedValue;
+use crate::state::read_options::ReadOptions;
 use crate::trace::file::FileTraceReader;
 use crate::trace::record::{self, TraceRecord, TracedQuery};
 

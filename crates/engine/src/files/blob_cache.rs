@@ -18,9 +18,8 @@ use vfs::{Access, FileSystem, OpenOptions};
 use crate::files::charged_reads;
 use crate::files::obsolete_files::ObsoleteFiles;
 use crate::files::open_limit::{Closable, OpenLimit};
+use crate::files::pinned_value::PinnedValue;
 use crate::files::table_cache::access;
-use crate::options::{ReadOptions, ReadTier};
-use crate::state::value::PinnedValue;
 use crate::stats::Stats;
 
 /// An open blob file.
@@ -79,15 +78,6 @@ pub(crate) struct BlobRead {
     pub fill_cache: bool,
     /// No file is read: a value outside the cache is `Incomplete`.
     pub cache_only: bool,
-}
-
-impl From<&ReadOptions> for BlobRead {
-    fn from(options: &ReadOptions) -> BlobRead {
-        BlobRead {
-            fill_cache: options.fill_cache,
-            cache_only: options.read_tier != ReadTier::All,
-        }
-    }
 }
 
 impl From<&BlockReadOptions> for BlobRead {

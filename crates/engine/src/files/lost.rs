@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use base::{ErrorKind, Progress, Result};
 use vfs::FileSystem;
 
-use crate::lifecycle::checkpoint::copy;
+use crate::files::copy::copy;
 
 /// The name of the directory `lost`.
 pub(crate) const LOST: &str = "lost";

@@ -2,11 +2,14 @@
 
 pub(crate) mod blob_cache;
 pub(crate) mod charged_reads;
+pub(crate) mod copy;
 pub(crate) mod file_checksum;
 pub(crate) mod lost;
 pub(crate) mod obsolete_files;
 pub(crate) mod open_limit;
+pub(crate) mod pinned_value;
 pub(crate) mod read_latency;
+pub(crate) mod session_id;
 pub(crate) mod table_cache;
 pub(crate) mod table_place;
 pub(crate) mod timed_file;

@@ -12,7 +12,8 @@ use base::user_code::catch;
 use sst::Table;
 use vfs::{FileSync, FileSystem};
 
-use crate::events::{Event, Listeners};
+use crate::events::Event;
+use crate::log::listeners::Listeners;
 use crate::options::thread_pool::Lane;
 
 /// The queue of files to delete.

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use base::{Error, Progress, Result, SeqNo, filename};
 use manifest::Version;
 
-use crate::lifecycle::checkpoint::{link_or_copy, publish, remove_dir};
-use crate::lifecycle::file_deletions::NothingIsDeleted;
+use crate::files::copy::{link_or_copy, publish, remove_dir};
 use crate::options::FlushOptions;
 use crate::state::column_family::{ColumnFamily, Family};
 use crate::state::db_inner::DbInner;
+use crate::state::file_deletions::NothingIsDeleted;
 use crate::state::handle::Db;
 
 /// A table that was exported by [`Db::export_column_family`].

@@ -10,8 +10,8 @@ use manifest::FileChecksum;
 
 use super::inspect::{ExternalFile, believe, inspect};
 use super::{IngestExternalFileArg, IngestExternalFileOptions, RangeOpt};
+use crate::files::copy::copy;
 use crate::files::file_checksum;
-use crate::lifecycle::checkpoint::copy;
 use crate::log::log_line;
 use crate::options::FileChecksumGenFactory;
 use crate::state::column_family::Family;

@@ -10,8 +10,8 @@ use vfs::{CreateOptions, FileSystem};
 
 use super::PreparedFileInfo;
 use crate::files::file_checksum::FileSum;
+use crate::files::session_id::new_session_id;
 use crate::jobs::output::table_format;
-use crate::lifecycle::open::new_session_id;
 use crate::options::{ColumnFamilyOptions, FileChecksumGenFactory, Options};
 use crate::state::column_family::ColumnFamily;
 

@@ -18,9 +18,10 @@ use vfs::{CreateOptions, FileSystem};
 
 use super::blob_inputs::BlobInputs;
 use super::output::{BlobGarbage, creation_reason};
-use crate::events::{Event, Listeners};
+use crate::events::Event;
 use crate::files::blob_cache::BlobFileCache;
 use crate::files::file_checksum::FileSum;
+use crate::log::listeners::Listeners;
 use crate::options::{BlobSizes, FileChecksumGenFactory, PrepopulateBlobCache};
 use crate::state::column_family::Family;
 use crate::state::db_inner::DbInner;

@@ -6,32 +6,34 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use arc_swap::ArcSwap;
-use base::merge;
 use base::prefix;
 use base::{Error, InternalComparator, MAX_SEQNO, Result};
 use compact::stall::StallCondition;
 use manifest::{Version, VersionEdit};
-use memtable::{FilterOptions, Memtable, MemtableOptions};
 use sst::BlockCache;
 
 use crate::files::blob_cache::BlobFileCache;
 use crate::files::obsolete_files::ObsoleteFiles;
 use crate::files::open_limit::OpenLimit;
 use crate::files::table_cache::{TableCache, TableCacheOptions};
-use crate::lifecycle::stored_options::tell_without_effect;
+use crate::log::listeners::tell_without_effect;
 use crate::log::log_line;
 use crate::options::file::StoredFamily;
-use crate::options::{ColumnFamilyOptions, MemtableFactory, Options};
-use crate::report::stats_history::STATS_COLUMN_FAMILY;
-use crate::state::column_family::{ColumnFamily, DEFAULT_COLUMN_FAMILY, Family};
+use crate::options::names::DEFAULT_COLUMN_FAMILY;
+use crate::options::names::Merger;
+use crate::options::names::STATS_COLUMN_FAMILY;
+use crate::options::names::stored_merger;
+use crate::options::{ColumnFamilyOptions, Options};
+use crate::state::column_family::{ColumnFamily, Family};
 use crate::state::db_inner::DbInner;
 use crate::state::db_state::{FamilyState, Memory};
 use crate::state::handle::Db;
+use crate::state::memtables::new_memtable;
 use crate::state::open_iterators::OpenIterators;
 use crate::state::removals::Removals;
 use crate::state::replaced::Replaced;
 use crate::state::super_version::SuperVersion;
-use crate::state::value::{Merger, ValueResolver};
+use crate::state::value::ValueResolver;
 use crate::stats::Stats;
 use crate::timed_hooks;
 use crate::trace::QueryTrace;
@@ -230,44 +232,6 @@ pub(crate) fn assemble(
     })
 }
 
-/// The merge operator named in an OPTIONS file: `StringAppendOperator`, or
-/// `{id=StringAppendOperator;delimiter=,;}`.
-pub(crate) fn stored_merger(text: &str) -> Merger {
-    match merge::from_text(text) {
-        Ok(operator) => Merger::Operator(operator),
-        Err("nullptr") => Merger::Unknown(String::new()),
-        Err(name) => Merger::Unknown(name.to_owned()),
-    }
-}
-
-/// An empty memtable with this comparator and these options.
-pub(crate) fn new_memtable(cmp: &InternalComparator, options: &ColumnFamilyOptions) -> Arc<Memtable> {
-    let options = MemtableOptions {
-        protection_bytes_per_key: options.memtable_protection_bytes_per_key as u8,
-        verify_on_seek: options.memtable_verify_per_key_checksum_on_seek,
-        check_order: options.paranoid_memory_checks,
-        filter: memtable_filter(options),
-        vector: match options.memtable_factory {
-            MemtableFactory::SkipList { .. } => None,
-            MemtableFactory::Vector { count } => Some(count),
-        },
-        ..MemtableOptions::default()
-    };
-    Arc::new(Memtable::new(cmp.clone(), options))
-}
-
-/// The filter of each memtable, by `memtable_prefix_bloom_size_ratio`.
-fn memtable_filter(options: &ColumnFamilyOptions) -> Option<FilterOptions> {
-    let bytes = (options.write_buffer_size as f64 * options.memtable_prefix_bloom_size_ratio) as usize;
-    let filter = FilterOptions {
-        bytes,
-        whole_keys: options.memtable_whole_key_filtering,
-        prefix_extractor: options.prefix_extractor.clone(),
-    };
-    let holds_something = filter.whole_keys || filter.prefix_extractor.is_some();
-    (bytes > 0 && holds_something).then_some(filter)
-}
-
 /// The state of a family at its open, without rows in memory.
 pub(crate) fn fresh_state(
     family: Arc<Family>,
@@ -315,10 +279,6 @@ pub(crate) fn fresh_state(
 }
 
 impl DbInner {
-    pub(crate) fn new_memtable(&self, family: &Family) -> Arc<Memtable> {
-        new_memtable(&family.cmp, &family.current())
-    }
-
     pub(crate) fn shared(&self) -> Shared<'_> {
         Shared {
             options: &self.options,
@@ -363,14 +323,14 @@ impl DbInner {
 
     /// Creates a family without writing the OPTIONS file.
     pub(crate) fn add_column_family(&self, name: &str, options: &ColumnFamilyOptions) -> Result<Arc<Family>> {
-        crate::lifecycle::open::check_family_options(&self.options, name, options)?;
+        crate::options::check::check_family_options(&self.options, name, options)?;
         let mut options = options.clone();
         for said in options.sanitize(self.options.atomic_flush, &self.options.db_paths) {
             log_line!(self.log, Warn, "column family {name}: {said}");
         }
         let options = &options;
         for own in &options.cf_paths {
-            crate::lifecycle::open::create_dir(&*self.options.fs, &own.path)?;
+            crate::files::copy::create_dir(&*self.options.fs, &own.path)?;
         }
         // Under the write queue's lock, no other family is created or dropped, and no WAL begins.
         let writer = self.writer.lock();

@@ -396,31 +396,4 @@ impl DbInner {
             .into_iter()
             .for_each(|number| self.obsolete.add(base::filename::blob(&family.dir, number)));
     }
-
-    /// Releases the WALs that no family needs according to the MANIFEST: recycles or deletes them. The next
-    /// recovery would consider a WAL lost that is missing although the MANIFEST needs it. Syncs no longer
-    /// include these WALs.
-    pub(crate) fn drop_unneeded_wals(&self, state: &mut DbState) {
-        let needed = state.oldest_needed_wal().min(state.oldest_recorded_wal());
-        self.obsolete.close_files(self.wal_tail.forget_older(needed));
-        while state.wals.len() > 1 && state.wals.front().is_some_and(|wal| wal.number < needed) {
-            if let Some(wal) = state.wals.pop_front() {
-                self.older_wal_bytes.fetch_sub(wal.size, Ordering::Relaxed);
-                if self.may_recycle(state, wal.number) {
-                    state.recyclable_wals.push_back(wal.number);
-                } else {
-                    self.obsolete.add(base::filename::wal(&self.wal_dir, wal.number));
-                }
-            }
-        }
-    }
-
-    /// True if WAL `number`, which is not needed, may be recycled. Not while a checkpoint or backup may be
-    /// copying it, and not before the MANIFEST says that no recovery replays it: after a power loss it may
-    /// have its old name and a part of its new bytes.
-    fn may_recycle(&self, state: &DbState, number: u64) -> bool {
-        state.recyclable_wals.len() < self.options.recycled_wals()
-            && (state.first_own_wal..state.oldest_recorded_wal()).contains(&number)
-            && !self.obsolete.is_held()
-    }
 }

@@ -20,10 +20,10 @@ use super::blob_outputs::{BlobOutputs, Blobs};
 use super::output::{Destination, TableOutputs};
 use super::rewrite::FILTER_FACTORY;
 use super::streams::PlacedStream;
-use crate::lifecycle::recover::RECOVERY_JOB;
 use crate::read::merging_cursor::{MergingCursor, Source};
 use crate::state::column_family::Family;
 use crate::state::db_inner::DbInner;
+use crate::state::db_inner::RECOVERY_JOB;
 use crate::timed_hooks;
 
 /// The files written from some memtables.

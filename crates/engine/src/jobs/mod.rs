@@ -13,6 +13,7 @@ pub(crate) mod full_history;
 pub(crate) mod large_rows;
 pub(crate) mod maintain;
 pub(crate) mod memtable_tables;
+pub(crate) mod options_file;
 pub(crate) mod output;
 pub(crate) mod output_check;
 pub(crate) mod output_file;

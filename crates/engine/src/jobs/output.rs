@@ -29,15 +29,15 @@ use crate::jobs::blob_outputs::BlobOutputs;
 use crate::jobs::large_rows::RefusedRow;
 use crate::jobs::output_check::OutputCheck;
 use crate::jobs::output_file::OutputFile;
-use crate::lifecycle::recover::RECOVERY_JOB;
+use crate::options::names::Merger;
 use crate::options::{
     ColumnFamilyOptions, CompactionStyle, DataBlockIndexType, FilterPolicy, PrepopulateBlockCache,
 };
+use crate::read::approximate_size::approximate_size;
 use crate::read::merging_cursor::MergingCursor;
-use crate::report::property::approximate_size;
 use crate::state::column_family::Family;
 use crate::state::db_inner::DbInner;
-use crate::state::value::Merger;
+use crate::state::db_inner::RECOVERY_JOB;
 use crate::table_properties_collector::{CollectorContext, TablePropertiesCollector};
 
 /// The reason for files that job `job` writes, which is a flush if `flushes`, else a compaction.

@@ -1,17 +1,15 @@
 //! The background work of one database, one turn at a time: flush, compact, housekeeping. The threads belong
 //! to the pool ([`thread_pool`](crate::options::thread_pool)).
 
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use base::SeqNo;
 use base::sync::MutexGuard;
 
 use compact::Style;
-use compact::stall::StallCondition;
 
-use crate::events::Event;
-use crate::lifecycle::open::compacts;
+use crate::options::ColumnFamilyOptions;
+use crate::options::compaction::CompactionStyle;
 use crate::options::thread_pool::Next;
 use crate::state::db_inner::DbInner;
 use crate::state::db_state::{COMPACTION, DbState, FLUSH, FamilyState};
@@ -133,19 +131,11 @@ impl DbInner {
     pub(crate) fn wants_compaction(&self, _state: &DbState, family: &FamilyState) -> bool {
         compacts(&family.family.current()) && family.compaction_due
     }
+}
 
-    /// Called after the files of a family changed: updates its stall and whether a compaction is due. Returns
-    /// the event for listeners, to be sent with [`DbState::stall_events`].
-    pub(crate) fn note_stall(&self, family: &mut FamilyState) -> Option<Event> {
-        self.note_share();
-        let before = family.stall_of_all();
-        family.update_stall();
-        family.memtables_stall &= !family.has_room_for_immutable();
-        if family.stall != StallCondition::Normal {
-            self.attention.store(true, Ordering::Relaxed);
-        }
-        family.stall_event(before, self.current.load().delayed_write_rate)
-    }
+/// True if compactions of a family run automatically.
+pub(crate) fn compacts(options: &ColumnFamilyOptions) -> bool {
+    !options.disable_auto_compactions && options.compaction_style != CompactionStyle::None
 }
 
 /// The numbers of flush and compaction threads for `jobs` background jobs.

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use base::env::Clock;
 use base::sync::thread::{self};
 use base::user_code::catch;
 use base::{Error, ErrorKind, Result};

@@ -14,10 +14,11 @@ use crate::files::file_checksum::compare;
 use crate::files::table_cache::check_unique_id;
 use crate::files::timed_file::TimedFile;
 use crate::jobs::verifier::VerifyProgress;
-use crate::options::{FileChecksumGenFactory, ReadOptions};
+use crate::options::FileChecksumGenFactory;
 use crate::state::column_family::Family;
 use crate::state::db_inner::DbInner;
 use crate::state::handle::Db;
+use crate::state::read_options::ReadOptions;
 
 impl Db {
     /// Reads every live table and blob file from disk and verifies the checksum of each block and each blob.

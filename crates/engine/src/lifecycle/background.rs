@@ -1,7 +1,7 @@
 //! The background work of an open database: its start in the pool of threads, its periodic part, its end.
 
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use crate::jobs::scheduler::workers;
@@ -14,7 +14,8 @@ impl DbInner {
     /// Starts the pool's work for a database that is open for writing.
     pub(crate) fn start_threads(self: &Arc<Self>) {
         if let Some(share) = &self.share {
-            share.belongs_to(self);
+            let owner: Weak<DbInner> = Arc::downgrade(self);
+            share.belongs_to(owner);
         }
         self.begin_stats_history();
         *self.housekeeping.lock() = Some(self.begin_housekeeping());

@@ -2,16 +2,18 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use base::filename::{self, FileKind};
 use base::{Error, ErrorKind, Progress, Result, SeqNo};
-use codec::checksum::crc32c_extend;
-use vfs::{Access, CreateOptions, FileSystem, OpenOptions, RandomAccessFile};
+use vfs::FileSystem;
 
-use crate::lifecycle::file_deletions::NothingIsDeleted;
+use crate::files::copy::copy;
+use crate::files::copy::link_or_copy;
+use crate::files::copy::publish;
+use crate::files::copy::remove_dir;
 use crate::report::live_files::{LiveFileStorageInfo, LiveFilesStorageInfo};
 use crate::state::db_inner::DbInner;
+use crate::state::file_deletions::NothingIsDeleted;
 use crate::state::handle::Db;
 
 /// Options of [`Db::create_checkpoint`].
@@ -125,92 +127,4 @@ fn keep_tables(fs: &dyn FileSystem, dir: &Path, files: &[LiveFileStorageInfo]) -
         }
     }
     Ok(())
-}
-
-/// Makes a finished directory durable and renames it to its final name.
-pub(crate) fn publish(fs: &dyn FileSystem, temporary: &Path, dir: &Path) -> Result<()> {
-    fs.sync_dir(temporary)?;
-    fs.rename(temporary, dir)?;
-    match dir.parent().filter(|parent| !parent.as_os_str().is_empty()) {
-        Some(parent) => fs.sync_dir(parent),
-        None => fs.sync_dir(Path::new(".")),
-    }
-}
-
-/// Removes a directory of files, if it exists.
-pub(crate) fn remove_dir(fs: &dyn FileSystem, dir: &Path) -> Result<()> {
-    if !fs.exists(dir)? {
-        return Ok(());
-    }
-    for name in fs.list(dir)? {
-        fs.remove(&dir.join(name))?;
-    }
-    fs.remove_dir(dir)
-}
-
-/// Gives a file that no longer changes a second name, or copies it where linking fails. An existing copy of
-/// the same size is kept if its bytes are equal.
-pub(crate) fn link_or_copy(fs: &dyn FileSystem, from: &Path, to: &Path, progress: &Progress) -> Result<()> {
-    let linked = to.with_extension("link");
-    match fs.link(from, &linked) {
-        Ok(()) => {
-            // A rename between two names of one file does nothing, so the old name is removed first.
-            if fs.exists(to)? {
-                fs.remove(to)?;
-            }
-            fs.rename(&linked, to)?;
-            progress.advance(fs.size(to)?)
-        }
-        Err(error) if error.kind() == ErrorKind::NoSpace => Err(error),
-        Err(_) => {
-            // Linking has failed: the directory is on another file system. If the link exists nevertheless,
-            // it is removed.
-            if fs.exists(&linked)? {
-                fs.remove(&linked)?;
-            }
-            if !fs.exists(to)? || !same_bytes(fs, from, to)? {
-                return copy(fs, from, to, progress);
-            }
-            // An interrupted checkpoint may not have synced this copy.
-            fs.sync_file(to)?;
-            progress.advance(fs.size(to)?)
-        }
-    }
-}
-
-fn same_bytes(fs: &dyn FileSystem, a: &Path, b: &Path) -> Result<bool> {
-    let checksum = |path: &Path| -> Result<(u64, u32)> {
-        let file = open(fs, path)?;
-        let mut crc = 0;
-        file.for_each_piece(&mut |bytes| {
-            crc = crc32c_extend(crc, bytes);
-            Ok(())
-        })?;
-        Ok((file.len(), crc))
-    };
-    Ok(checksum(a)? == checksum(b)?)
-}
-
-fn open(fs: &dyn FileSystem, path: &Path) -> Result<Arc<dyn RandomAccessFile>> {
-    let options = OpenOptions {
-        access: Access::Sequential,
-        ..OpenOptions::default()
-    };
-    fs.open_random(path, &options)
-}
-
-/// Copies a file to a new file and syncs it. An existing `to` is removed rather than overwritten: a link that
-/// reported an error may have been made, and `to` is then a second name of `from`.
-pub(crate) fn copy(fs: &dyn FileSystem, from: &Path, to: &Path, progress: &Progress) -> Result<()> {
-    let reader = open(fs, from)?;
-    if fs.exists(to)? {
-        fs.remove(to)?;
-    }
-    let mut writer = fs.create(to, &CreateOptions::default())?;
-    reader.for_each_piece(&mut |bytes| {
-        writer.append(bytes)?;
-        progress.advance(bytes.len() as u64)
-    })?;
-    writer.sync()?;
-    writer.close()
 }

@@ -1,10 +1,8 @@
 //! Holds that keep obsolete files while a backup or a user copies or links the live files.
 
-use std::fmt;
-
 use base::{Error, Result};
 
-use crate::state::db_inner::DbInner;
+use crate::state::file_deletions::NothingIsDeleted;
 use crate::state::handle::Db;
 
 /// The holder's name for calls of [`Db::disable_file_deletions`].
@@ -47,31 +45,5 @@ impl Db {
     /// ```
     pub fn hold_file_deletions(&self, holder: &str) -> NothingIsDeleted<'_> {
         NothingIsDeleted::for_holder(self.inner(), holder)
-    }
-}
-
-/// While this guard lives, no file of the database is deleted: see [`Db::hold_file_deletions`].
-#[must_use = "files are deleted again once it is dropped"]
-pub struct NothingIsDeleted<'a> {
-    db: &'a DbInner,
-    hold: u64,
-}
-
-impl<'a> NothingIsDeleted<'a> {
-    pub(crate) fn for_holder(db: &'a DbInner, holder: &str) -> NothingIsDeleted<'a> {
-        let hold = db.obsolete.hold(holder, db.options.clock.now());
-        NothingIsDeleted { db, hold }
-    }
-}
-
-impl fmt::Debug for NothingIsDeleted<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "NothingIsDeleted({:?})", self.db.dir)
-    }
-}
-
-impl Drop for NothingIsDeleted<'_> {
-    fn drop(&mut self) {
-        self.db.obsolete.release(self.hold);
     }
 }

@@ -11,6 +11,7 @@ pub(crate) mod secondary;
 pub(crate) mod set_aside;
 pub mod set_options;
 pub(crate) mod stored_options;
+pub(crate) mod unread_sections;
 pub mod wal_dir;
 pub mod wal_filter;
 pub mod wal_iterator;

@@ -9,36 +9,40 @@ use arc_swap::ArcSwap;
 use base::filename::{self, FileKind};
 use base::sync::{Condvar, Mutex};
 use base::user_code::catch_or_fail;
-use base::{Error, ErrorKind, Result, UserComparator, env, protection};
+use base::{Error, ErrorKind, Result, UserComparator, env};
 use cache::{Cache, CacheOptions};
 use codec::checksum::crc32c;
-use codec::compression::{CompressionOptions, CompressionType};
 use manifest::{ManifestState, VersionEdit};
 use sst::BlockCache;
-use sst::format::IndexType;
 use vfs::{FileLock, FileSystem, OpenOptions, RandomAccessFile};
 
-use crate::events::{Listeners, with_file_listeners};
+use crate::files::copy::create_dir;
 use crate::files::obsolete_files::ObsoleteFiles;
 use crate::files::open_limit::OpenLimit;
+use crate::files::session_id::new_session_id;
 use crate::jobs::families::{Shared, assemble, fresh_state};
-use crate::lifecycle::recover::RECOVERY_JOB;
 use crate::lifecycle::secondary::ManifestTail;
-use crate::lifecycle::stored_options::{find_options, stored_options, tell_without_effect};
+use crate::lifecycle::stored_options::{find_options, stored_options};
 use crate::lifecycle::wal_dir::{self, WalDir};
+use crate::log::listeners::Listeners;
+use crate::log::listeners::tell_without_effect;
+use crate::log::listeners::with_file_listeners;
 use crate::log::{self, InfoLog, log_line};
-use crate::options::table::{OptionTable, OptionValue};
+use crate::options::Options;
+use crate::options::check::check_options;
+use crate::options::names::DEFAULT_COLUMN_FAMILY;
+use crate::options::names::STATS_COLUMN_FAMILY;
 use crate::options::write_buffer_manager::WriteBufferManager;
-use crate::options::wrong::Wrong;
-use crate::options::{ColumnFamilyOptions, CompactionStyle, Options};
-use crate::report::stats_history::{self, STATS_COLUMN_FAMILY};
+use crate::report::stats_history;
 use crate::state::background::Work;
-use crate::state::column_family::{DEFAULT_COLUMN_FAMILY, Family};
+use crate::state::column_family::Family;
+use crate::state::db_inner::RECOVERY_JOB;
 use crate::state::db_inner::{DbInner, FamilyIndex};
 use crate::state::db_state::{Close, DbState, Recorded, Waiting};
 use crate::state::error_state::Recovery;
 use crate::state::handle::{Db, Handle};
 use crate::state::snapshot::SnapshotList;
+use crate::state::stalls::wal_limit;
 use crate::state::sync_group::{SyncGroup, WalTail};
 use crate::state::verifier::Verifier;
 use crate::state::version_set::{VersionSet, manifest_state, replace_file, set_current};
@@ -147,155 +151,6 @@ impl Db {
         }
         Ok(())
     }
-}
-
-/// `InvalidArgument` for impossible options of a family, by themselves or in this database, or `NotSupported`
-/// for unsupported ones. The error names each of them.
-pub(crate) fn check_family_options(
-    options: &Options,
-    name: &str,
-    family: &ColumnFamilyOptions,
-) -> Result<()> {
-    let mut wrong = Wrong::default();
-    wrong.take_all(wrong_with(family), &of_family(name));
-    wrong.take(check_memtables(options, name, family));
-    wrong.take(check_paths(options, family));
-    wrong.result()
-}
-
-/// The name of a family's options in an error.
-pub(crate) fn of_family(name: &str) -> String {
-    format!("options of column family {name}")
-}
-
-/// The impossible or unsupported options of a family, each with its reason.
-pub(crate) fn wrong_with(options: &ColumnFamilyOptions) -> Wrong {
-    let mut wrong = Wrong::default();
-    wrong.take(options.check());
-    wrong.take(options.check_compaction());
-    wrong.take(options.table.check());
-    wrong.take(protection::check_width(
-        "Memtable",
-        options.memtable_protection_bytes_per_key,
-    ));
-    wrong.take(protection::check_width(
-        "Block",
-        options.block_protection_bytes_per_key,
-    ));
-    if options.table.cache_index_and_filter_blocks && options.table.no_block_cache {
-        wrong.invalid("Enable cache_index_and_filter_blocks, but block cache is disabled (no_block_cache)");
-    }
-    if options.comparator.timestamp_size() > 0 && options.merge_operator.is_some() {
-        wrong.unsupported("merges (merge_operator) in families with timestamps (comparator)");
-    }
-    if options.table.index_type == IndexType::HashSearch && options.prefix_extractor.is_none() {
-        wrong.invalid(
-            "Hash index (index_type) is specified for block-based table, but prefix_extractor is not given",
-        );
-    }
-    let compressions = options
-        .compression_per_level
-        .iter()
-        .chain(&options.bottommost_compression);
-    for compression in compressions.chain([&options.compression]) {
-        if options.table.block_align && *compression != CompressionType::None {
-            wrong.invalid("Enable block_align, but compression enabled");
-        }
-        for opts in [&options.compression_opts, &options.bottommost_compression_opts] {
-            wrong.take(codec::compression::Compressor::new(*compression, opts, None).map(drop));
-        }
-    }
-    let of_blobs = codec::compression::Compressor::new(
-        options.blob_compression_type,
-        &CompressionOptions::default(),
-        None,
-    );
-    wrong.take(of_blobs.map(drop));
-    for opts in [&options.compression_opts, &options.bottommost_compression_opts] {
-        if opts.zstd_max_train_bytes > 0 && opts.max_dict_bytes == 0 {
-            wrong.invalid(
-                "The dictionary size limit (`CompressionOptions::max_dict_bytes`) should be nonzero if we're using zstd's dictionary \
-                 generator (zstd_max_train_bytes).",
-            );
-        }
-        if opts.zstd_max_train_bytes > 0 && !opts.use_zstd_dict_trainer {
-            wrong.unsupported(
-                "use_zstd_dict_trainer=false: a dictionary is trained, or is made of the samples as they are",
-            );
-        }
-    }
-    wrong
-}
-
-/// `InvalidArgument` if the database's options do not allow this kind of memtable.
-fn check_memtables(options: &Options, name: &str, family: &ColumnFamilyOptions) -> Result<()> {
-    if options.allow_concurrent_memtable_write && !family.memtable_factory.is_insert_concurrently_supported()
-    {
-        return Err(Error::invalid_argument(format!(
-            "Memtable doesn't concurrent writes (allow_concurrent_memtable_write): memtable_factory={} of column family {name}",
-            family.memtable_factory.text()
-        )));
-    }
-    Ok(())
-}
-
-/// `NotSupported` if there are too many directories of tables.
-fn check_paths(options: &Options, family: &ColumnFamilyOptions) -> Result<()> {
-    let (which, paths) = match family.cf_paths.is_empty() {
-        true => ("DB", &options.db_paths),
-        false => ("CF", &family.cf_paths),
-    };
-    if paths.len() > MOST_PATHS {
-        return Err(Error::not_supported(format!(
-            "More than four {which} paths are not supported yet. "
-        )));
-    }
-    let has_use = matches!(
-        family.compaction_style,
-        CompactionStyle::Level | CompactionStyle::Universal
-    );
-    if paths.len() > 1 && !has_use {
-        return Err(Error::not_supported(format!(
-            "More than one {which} paths are only supported in universal and level compaction styles. "
-        )));
-    }
-    Ok(())
-}
-
-/// The maximum number of directories of tables: a MANIFEST cannot distinguish more.
-const MOST_PATHS: usize = 4;
-
-/// Same as [`check_family_options`], for the options of a database and all its families.
-pub(crate) fn check_options(options: &Options) -> Result<()> {
-    let mut wrong = Wrong::default();
-    wrong.take(options.check());
-    if !matches!(
-        options.wal_compression,
-        CompressionType::None | CompressionType::Zstd
-    ) {
-        wrong.unsupported("wal_compression other than kNoCompression and kZSTD");
-    }
-    if !options.write_dbid_to_manifest && !options.write_identity_file {
-        wrong.invalid("write_dbid_to_manifest and write_identity_file cannot both be false");
-    }
-    let pipelined = options.kept_options.get("enable_pipelined_write");
-    if options.atomic_flush && pipelined.is_some_and(|value| value == "1" || value == "true") {
-        wrong.invalid("atomic_flush is incompatible with enable_pipelined_write");
-    }
-    if options.db_paths.len() > MOST_PATHS {
-        wrong.unsupported("More than four DB paths are not supported yet. ");
-    }
-    if options.allow_mmap_reads && options.use_direct_reads {
-        wrong.invalid("Enable allow_mmap_reads, but reads are direct (use_direct_reads)");
-    }
-    let others = options
-        .column_families
-        .iter()
-        .map(|(name, family)| (&**name, family));
-    for (name, family) in std::iter::once((DEFAULT_COLUMN_FAMILY, &options.column_family)).chain(others) {
-        wrong.take(check_family_options(options, name, family));
-    }
-    wrong.result()
 }
 
 fn open(options: &Options, dir: &Path, read_only: bool) -> Result<Db> {
@@ -444,38 +299,6 @@ fn if_there<T>(result: Result<T>) -> Result<Option<T>> {
     }
 }
 
-/// Creates a directory and its missing parents, and makes their names durable: after a crash, a durable
-/// database must still be found under its path.
-pub(crate) fn create_dir(fs: &dyn FileSystem, dir: &Path) -> Result<()> {
-    let above = |dir: &Path| match dir.parent() {
-        Some(above) if !above.as_os_str().is_empty() => above.to_path_buf(),
-        _ => Path::new(".").to_path_buf(),
-    };
-    let mut missing = Vec::new();
-    for dir in dir.ancestors().filter(|dir| !dir.as_os_str().is_empty()) {
-        if fs.exists(dir)? {
-            break;
-        }
-        missing.push(above(dir));
-    }
-    fs.create_dir_all(dir)?;
-    // The directory exists, but the process that created it may have crashed before it synced the parent.
-    if missing.is_empty() && !fs.exists(&filename::current(dir))? {
-        missing.extend(dir.parent().map(|_| above(dir)));
-    }
-    missing.iter().try_for_each(|above| match fs.sync_dir(above) {
-        // A parent directory may permit access to its files and not to its list of names: then it cannot be
-        // opened for a sync.
-        Err(error) if is_denied(&error) => Ok(()),
-        result => result,
-    })
-}
-
-fn is_denied(error: &Error) -> bool {
-    let source = std::error::Error::source(error).and_then(|source| source.downcast_ref::<std::io::Error>());
-    source.is_some_and(|source| source.kind() == std::io::ErrorKind::PermissionDenied)
-}
-
 fn does_not_exist(current: &Path) -> Error {
     Error::invalid_argument("does not exist (create_if_missing is false)").in_file(current)
 }
@@ -579,14 +402,6 @@ fn new_db_id() -> String {
         &hex[16..20],
         &hex[20..]
     )
-}
-
-/// Creates the id of a session: 20 characters of base 36.
-pub(crate) fn new_session_id() -> String {
-    let mut rng = env::Rng::with_seed(env::fresh_seed());
-    (0..20)
-        .map(|_| char::from(b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"[rng.usize(..36)]))
-        .collect()
 }
 
 /// The MANIFEST that CURRENT names: its number and its state.
@@ -833,22 +648,6 @@ pub(crate) fn assemble_db(
 
 /// The limit for the bytes of WALs beyond which memtables are flushed: from the options, or derived from the
 /// families of `state`.
-pub(crate) fn wal_limit(options: &Options, state: &DbState) -> u64 {
-    let of = |family: &crate::state::db_state::FamilyState| {
-        let options = family.family.current();
-        options
-            .write_buffer_size
-            .saturating_mul(options.max_write_buffer_number as u64)
-    };
-    match options.max_total_wal_size {
-        0 => {
-            let buffers = state.families.values().map(of).fold(0, u64::saturating_add);
-            buffers.saturating_mul(4)
-        }
-        limit => limit,
-    }
-}
-
 impl DbInner {
     /// Makes `claimed` the directory of the WALs, and this database its owner.
     pub(crate) fn take_wal_dir(&mut self, mut claimed: WalDir) -> Result<()> {
@@ -888,9 +687,4 @@ impl DbInner {
         })?;
         Ok(())
     }
-}
-
-/// True if compactions of a family run automatically.
-pub(crate) fn compacts(options: &ColumnFamilyOptions) -> bool {
-    !options.disable_auto_compactions && options.compaction_style != CompactionStyle::None
 }

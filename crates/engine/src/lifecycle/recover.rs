@@ -37,6 +37,7 @@ use crate::lifecycle::wal_dir;
 use crate::lifecycle::wal_filter::{Filtered, applied_in_place_of};
 use crate::state::column_family::Family;
 use crate::state::db_inner::DbInner;
+use crate::state::db_inner::RECOVERY_JOB;
 use crate::state::db_state::PreparedSection;
 use crate::state::db_state::{DbState, LiveWal};
 use crate::state::sections::{Applied, Sections};
@@ -50,9 +51,6 @@ pub(crate) const LONGEST_FILL: u64 = 11;
 
 /// The length in bytes from which on a record's buffer is freed at once.
 const LONG_RECORD: usize = 1 << 20;
-
-/// The job number of recoveries in events.
-pub(crate) const RECOVERY_JOB: u64 = 1;
 
 /// The progress of a replay.
 struct Replayed {
@@ -690,44 +688,6 @@ impl DbInner {
             write_identity(&*self.options.fs, &self.dir, &self.db_id)?;
         }
         Ok(())
-    }
-
-    /// Creates a WAL for appending, or recycles the WAL `recycled`, which is no longer needed. Its first row
-    /// will have sequence number `sequence`.
-    pub(crate) fn create_wal(
-        &self,
-        number: u64,
-        recycled: Option<u64>,
-        predecessor: Predecessor,
-        sequence: SeqNo,
-    ) -> Result<wal::Writer> {
-        let path = filename::wal(&self.wal_dir, number);
-        let create = vfs::CreateOptions {
-            log: true,
-            bytes_per_sync: self.current.load().wal_bytes_per_sync,
-            strict_bytes_per_sync: self.options.strict_bytes_per_sync,
-            ..vfs::CreateOptions::default()
-        };
-        let fs = &*self.options.fs;
-        let file = match recycled {
-            Some(old) => fs.reuse(&filename::wal(&self.wal_dir, old), &path, &create)?,
-            None => fs.create(&path, &create)?,
-        };
-        let options = wal::WriterOptions {
-            log_number: number,
-            recyclable: self.options.recycled_wals() > 0,
-            compression: self.options.wal_compression,
-            manual_flush: self.options.manual_wal_flush,
-        };
-        let mut wal = wal::Writer::new(file, options)?;
-        let sizes = |family: &crate::state::db_state::FamilyState| {
-            let size = family.family.cmp.user().timestamp_size();
-            (size > 0).then_some((family.family.id, size as u16))
-        };
-        let sizes: Vec<(u32, u16)> = self.state.lock().families.values().filter_map(sizes).collect();
-        wal.add_timestamp_sizes(&sizes)?;
-        wal.add_record(predecessor.encode(sequence).data())?;
-        Ok(wal)
     }
 
     /// Moves files to `lost/` that the next open would delete although they may hold missing data: after a

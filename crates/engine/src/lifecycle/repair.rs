@@ -26,12 +26,13 @@ use manifest::{FileMetadata, ManifestState, Version, VersionBuilder, VersionEdit
 use vfs::FileSystem;
 
 use crate::files::lost::Lost;
-use crate::lifecycle::open::{assemble_db, check_options, comparator_for, read_identity, write_identity};
+use crate::lifecycle::open::{assemble_db, comparator_for, read_identity, write_identity};
 use crate::lifecycle::wal_dir::{self, WalDir};
 use crate::log::InfoLog;
 use crate::options::Options;
+use crate::options::check::check_options;
 use crate::options::file::OptionsFile;
-use crate::state::column_family::DEFAULT_COLUMN_FAMILY;
+use crate::options::names::DEFAULT_COLUMN_FAMILY;
 use crate::state::db_inner::DbInner;
 use crate::state::handle::Db;
 use note::Note;

@@ -39,17 +39,19 @@ use manifest::{ManifestState, Version};
 
 use self::followed_wals::{FollowedWals, Read};
 pub(crate) use self::manifest_tail::{ManifestTail, TornTail};
-use crate::events::with_file_listeners;
-use crate::jobs::families::{assemble, fresh_state, new_memtable};
-use crate::lifecycle::open::{Moment, assemble_db, check_options, read_identity};
+use crate::jobs::families::{assemble, fresh_state};
+use crate::lifecycle::open::{Moment, assemble_db, read_identity};
 use crate::lifecycle::stored_options::newest_options;
 use crate::lifecycle::wal_dir::WalDir;
+use crate::log::listeners::with_file_listeners;
 use crate::log::{InfoLog, log_line};
 use crate::options::Options;
+use crate::options::check::check_options;
 use crate::state::column_family::Family;
 use crate::state::db_inner::DbInner;
 use crate::state::db_state::{Immutable, LiveWal, Memory};
 use crate::state::handle::{Db, Handle};
+use crate::state::memtables::new_memtable;
 use crate::state::secondary::{CatchUpStatus, Primary, Secondary};
 use crate::state::snapshot::View;
 

@@ -1,19 +1,17 @@
 //! Changes of options while the database is open.
 
-use std::sync::atomic::Ordering;
-
-use base::sync::MutexGuard;
 use base::{Error, Result};
 
-use crate::lifecycle::open::{check_options, of_family, wal_limit, wrong_with};
-use crate::lifecycle::stored_options::tell_without_effect;
+use crate::log::listeners::tell_without_effect;
 use crate::log::log_line;
+use crate::options::check::check_options;
+use crate::options::check::of_family;
+use crate::options::check::wrong_with;
 use crate::options::table::{OptionRow, OptionTable};
 use crate::options::wrong::Wrong;
 use crate::options::{BlockBasedOptions, ColumnFamilyOptions, Options};
 use crate::state::column_family::ColumnFamily;
 use crate::state::db_inner::DbInner;
-use crate::state::db_state::DbState;
 use crate::state::handle::Db;
 
 impl Db {
@@ -210,14 +208,6 @@ impl DbInner {
     }
 
     /// Makes all background threads and waiting writers check again whether there is work or a stall.
-    pub(crate) fn look_again(&self, state: &mut MutexGuard<'_, DbState>) {
-        let limit = wal_limit(&self.current.load(), state);
-        self.max_total_wal_size.store(limit, Ordering::Relaxed);
-        self.attention.store(true, Ordering::Relaxed);
-        self.work.notify_all();
-        self.changed.notify_all();
-    }
-
     fn tell_changes<T>(&self, what: &str, changes: &[(&str, &str)], result: &Result<T>) {
         let changes: Vec<String> = changes
             .iter()

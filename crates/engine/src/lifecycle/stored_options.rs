@@ -4,11 +4,12 @@ use std::path::{Path, PathBuf};
 
 use base::{Error, ErrorKind, Result};
 
-use crate::events::{Event, Listeners};
+use crate::events::Event;
 use crate::lifecycle::open::READ_ONLY_ATTEMPTS;
+use crate::log::listeners::Listeners;
 use crate::options::file::OptionsFile;
 use crate::options::wrong::Wrong;
-use crate::options::{ColumnFamilyOptions, OptionLoss, Options};
+use crate::options::{OptionLoss, Options};
 
 /// The newest OPTIONS file, if it exists and is readable. If it is unreadable, the listeners get the error.
 pub(crate) fn newest_options(options: &Options, dir: &Path, listeners: &Listeners) -> Option<OptionsFile> {
@@ -41,20 +42,6 @@ fn tell_unreadable(error: &Error, listeners: &Listeners) {
         section: "file".to_owned(),
         name: error.to_string(),
     });
-}
-
-/// Reports the options of a family that have no effect, except those reported for the options `before`.
-pub(crate) fn tell_without_effect(
-    name: &str,
-    given: &ColumnFamilyOptions,
-    before: Option<&ColumnFamilyOptions>,
-    listeners: &Listeners,
-) {
-    let told = before.map_or_else(Vec::new, |before| before.without_effect(name));
-    let mut now = given.without_effect(name);
-    now.retain(|lost| !told.contains(lost));
-    now.into_iter()
-        .for_each(|lost| listeners.notify(&Event::OptionLost(lost)));
 }
 
 /// Same as [`newest_options`] for the file that was `found`. Reports the options in it that Esker does not

@@ -17,7 +17,8 @@ use vfs::{Access, CreateOptions, FileLock, FileSystem, OpenOptions};
 use wal::{ReaderOptions, RecoveryMode};
 
 use crate::batch::write_batch::{HEADER_LEN, Operations};
-use crate::lifecycle::open::{Moment, READ_ONLY_ATTEMPTS, new_session_id, read_identity, read_manifest};
+use crate::files::session_id::new_session_id;
+use crate::lifecycle::open::{Moment, READ_ONLY_ATTEMPTS, read_identity, read_manifest};
 use crate::log::log_line;
 use crate::options::Options;
 use crate::options::file::OptionsFile;

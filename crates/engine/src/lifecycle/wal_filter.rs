@@ -7,53 +7,10 @@ use base::user_code::{call, catch_or_fail};
 use base::{Error, Result, SeqNo};
 
 use crate::batch::write_batch::{Operation, Operations, WriteBatch, set_sequence};
+use crate::options::wal_filter::WalProcessingOption;
 use crate::state::db_inner::DbInner;
 use crate::state::sections::Applied;
 use crate::write::predecessor::Predecessor;
-
-/// The decision of a filter about a record of a WAL.
-#[derive(Debug)]
-pub enum WalProcessingOption {
-    /// Apply the record.
-    ContinueProcessing,
-    /// Apply this batch instead, which must not have more rows.
-    ChangeBatch(WriteBatch),
-    /// Skip the record, and continue with the next one.
-    IgnoreCurrentRecord,
-    /// Skip the record and all later ones, in this WAL and in later WALs, which are then deleted.
-    StopReplay,
-    /// Treat the record as corrupt: the consequence depends on
-    /// [`wal_recovery_mode`](crate::Options::wal_recovery_mode).
-    CorruptedRecord,
-}
-
-/// Sees each record of the WALs that a recovery reads, and decides its use. Set by
-/// [`Options::wal_filter`](crate::Options::wal_filter).
-///
-/// Called by the thread that opens the database, also for reading only, in the order in which the rows were
-/// written; the database cannot be used meanwhile. Secondaries that catch up, and repairs, do not call it. A
-/// panic in it is an error of the open, and then nothing has changed.
-pub trait WalFilter: Send + Sync {
-    /// The name of the filter, for errors and LOG.
-    fn name(&self) -> &str;
-
-    /// Called once, before any record is read. `log_numbers` has, by the id of a family, the number of the
-    /// oldest WAL that it needs; rows of older WALs are in its tables. `ids` has the ids of families by their
-    /// names.
-    fn column_family_log_number_map(&self, _log_numbers: &BTreeMap<u32, u64>, _ids: &BTreeMap<String, u32>) {}
-
-    /// Called once for each record. `batch` has the rows that were written together, possibly by several
-    /// callers. Records that Esker writes for internal use are not shown.
-    ///
-    /// # Errors
-    /// An error becomes the error of the open.
-    fn log_record_found(
-        &self,
-        log_number: u64,
-        log_file_name: &str,
-        batch: &WriteBatch,
-    ) -> Result<WalProcessingOption>;
-}
 
 /// The decision of a replay about a record that a filter has seen.
 pub(crate) enum Filtered {

@@ -11,8 +11,9 @@ use base::sync::Mutex;
 use base::{Result, filename};
 use vfs::{CreateOptions, FileSystem, WritableFile};
 
-use super::{InfoLogLevel, Logger};
+use super::Logger;
 use crate::options::Options;
+use crate::options::logger::InfoLogLevel;
 
 /// Writes each message to a file at once: logged messages survive the death of the process.
 ///

@@ -9,9 +9,10 @@ use compact::stall::{StallCause, StallCondition};
 use sst::properties::TableProperties;
 
 use super::json::Json;
-use super::{InfoLog, InfoLogLevel, log_line};
+use super::{InfoLog, log_line};
 use crate::events::{Event, EventListener, IngestedFile};
 use crate::options::LostOption;
+use crate::options::logger::InfoLogLevel;
 
 impl InfoLog {
     /// Writes an event line: `fields` after those that every event has.

@@ -5,10 +5,11 @@ use std::path::Path;
 
 use base::filename::{self, FileKind};
 
-use super::{InfoLog, InfoLogLevel, log_line};
+use super::{InfoLog, log_line};
+use crate::options::logger::InfoLogLevel;
+use crate::options::names::DEFAULT_COLUMN_FAMILY;
 use crate::options::table::{OptionTable, OptionValue};
 use crate::options::{ColumnFamilyOptions, Options};
-use crate::state::column_family::DEFAULT_COLUMN_FAMILY;
 
 /// The commit that this library was built from, in a release build: a hash of 40 digits, or `unknown`. The
 /// environment variable `ESKER_GIT_SHA` overrides it at build time. LOG's header has it in the line `Git

@@ -14,6 +14,7 @@ mod event_logger;
 pub(crate) mod header;
 mod json;
 pub(crate) mod level_summary;
+pub(crate) mod listeners;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -24,63 +25,8 @@ use base::{Result, filename};
 
 use self::auto_roll_logger::AutoRollLogger;
 use crate::options::Options;
-use crate::options::table::{OptionValue, enum_option};
-
-/// The level of a log message.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum InfoLogLevel {
-    /// For debugging the engine.
-    Debug,
-    /// Normal operation.
-    Info,
-    /// Conditions that slow the database.
-    Warn,
-    /// Errors.
-    Error,
-    /// Errors after which nothing continues.
-    Fatal,
-    /// The version and the options. Always logged.
-    Header,
-}
-
-enum_option!(InfoLogLevel, "info log level",
-    "DEBUG_LEVEL" => InfoLogLevel::Debug,
-    "INFO_LEVEL" => InfoLogLevel::Info,
-    "WARN_LEVEL" => InfoLogLevel::Warn,
-    "ERROR_LEVEL" => InfoLogLevel::Error,
-    "FATAL_LEVEL" => InfoLogLevel::Fatal,
-    "HEADER_LEVEL" => InfoLogLevel::Header,
-);
-
-impl InfoLogLevel {
-    /// The prefix of lines of this level; empty for most.
-    fn tag(self) -> &'static str {
-        match self {
-            InfoLogLevel::Debug => "[DEBUG] ",
-            InfoLogLevel::Info | InfoLogLevel::Header => "",
-            InfoLogLevel::Warn => "[WARN] ",
-            InfoLogLevel::Error => "[ERROR] ",
-            InfoLogLevel::Fatal => "[FATAL] ",
-        }
-    }
-}
-
-/// Receives the lines of an info log in place of the file `LOG`: see [`Options::info_log`].
-pub trait Logger: Send + Sync {
-    /// Receives one message, without time and thread. A message may have several lines: the lines of a header
-    /// are independent, those of other messages belong together. Called from any thread, rarely, and never by
-    /// a read or write of a row. It must return soon and must not call the database. A panic in it loses only
-    /// the message.
-    fn log(&self, level: InfoLogLevel, message: &str);
-}
-
-/// A logger that writes nothing.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct NullLogger;
-
-impl Logger for NullLogger {
-    fn log(&self, _level: InfoLogLevel, _message: &str) {}
-}
+use crate::options::logger::InfoLogLevel;
+use crate::options::logger::Logger;
 
 /// The info log of one database.
 pub(crate) struct InfoLog {
@@ -186,7 +132,7 @@ impl fmt::Debug for InfoLog {
 /// Otherwise nothing is formatted.
 macro_rules! log_line {
     ($log:expr, $level:ident, $($message:tt)+) => {{
-        let level = $crate::log::InfoLogLevel::$level;
+        let level = $crate::options::logger::InfoLogLevel::$level;
         if $log.takes(level) {
             $log.write_from(level, file!(), line!(), format_args!($($message)+));
         }

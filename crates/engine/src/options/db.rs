@@ -12,11 +12,11 @@ use vfs::{Access, FileSystem, OpenOptions, PosixFs, RateLimiter};
 use wal::RecoveryMode;
 
 use crate::events::EventListener;
-use crate::jobs::compaction_service::CompactionService;
-use crate::lifecycle::wal_filter::WalFilter;
-use crate::log::{InfoLogLevel, Logger};
+use crate::options::compaction_service::CompactionService;
+use crate::options::logger::{InfoLogLevel, Logger};
 use crate::options::table::{OptionValue, enum_option, option_table};
 use crate::options::thread_pool::ThreadPool;
+use crate::options::wal_filter::WalFilter;
 use crate::options::write_buffer_manager::WriteBufferManager;
 use crate::options::{ColumnFamilyOptions, DbPath, TablePaths};
 

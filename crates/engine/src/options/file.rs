@@ -4,20 +4,17 @@
 //! losses from those that are not at RocksDB's default ([`lost`](super::lost)); they prevent an open only
 //! with strict options.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use base::filename::{self, FileKind};
-use base::{Error, Result, merge};
+use base::{Error, Result};
 use vfs::{FileSystem, OpenOptions};
 
 use super::table::{OptionRow, OptionTable};
-use super::{BlockBasedOptions, ColumnFamilyOptions, Options};
-use crate::jobs::families::stored_merger;
-use crate::state::column_family::{DEFAULT_COLUMN_FAMILY, Family};
-use crate::state::db_inner::DbInner;
-use crate::state::value::Merger;
-use crate::state::version_set::replace_file;
+use super::{ColumnFamilyOptions, Options};
+use crate::options::names::DEFAULT_COLUMN_FAMILY;
+use crate::options::names::Merger;
+use crate::options::names::stored_merger;
 
 /// The release of RocksDB that OPTIONS files name if no earlier file named another and no option needs a
 /// later one: the oldest release whose options are written.
@@ -86,11 +83,11 @@ pub(super) const COMPONENTS: &[&str] = &[
 /// A parsed OPTIONS file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OptionsFile {
-    pub(super) sections: Vec<Section>,
+    pub(crate) sections: Vec<Section>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Section {
+pub(crate) struct Section {
     /// The title: `DBOptions`, `CFOptions`, ...
     pub title: String,
     /// The name in quotes after the title.
@@ -185,13 +182,13 @@ impl OptionsFile {
         Ok(Some((path, parsed)))
     }
 
-    fn section(&self, title: &str, argument: Option<&str>) -> Option<&Section> {
+    pub(crate) fn section(&self, title: &str, argument: Option<&str>) -> Option<&Section> {
         self.sections
             .iter()
             .find(|section| section.title == title && section.argument.as_deref() == argument)
     }
 
-    fn table_section(&self, family: &str) -> Option<&Section> {
+    pub(crate) fn table_section(&self, family: &str) -> Option<&Section> {
         self.section("TableOptions/BlockBasedTable", Some(family))
     }
 
@@ -325,7 +322,7 @@ impl Section {
         }
     }
 
-    fn get(&self, name: &str) -> Option<&str> {
+    pub(crate) fn get(&self, name: &str) -> Option<&str> {
         self.entries
             .iter()
             .find(|(entry, _)| entry == name)
@@ -342,7 +339,7 @@ impl Section {
     }
 
     /// A section of our options, followed by the options of `before` that are not ours.
-    fn of<S: OptionTable>(
+    pub(crate) fn of<S: OptionTable>(
         title: &str,
         argument: Option<&str>,
         options: &S,
@@ -401,7 +398,7 @@ fn without_comment(line: &str) -> &str {
     line
 }
 
-fn unescape(text: &str) -> String {
+pub(crate) fn unescape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut chars = text.chars();
     while let Some(char) = chars.next() {
@@ -418,7 +415,7 @@ fn unescape(text: &str) -> String {
     out
 }
 
-fn escape(text: &str) -> String {
+pub(crate) fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for char in text.chars() {
         match char {
@@ -431,86 +428,8 @@ fn escape(text: &str) -> String {
     out
 }
 
-/// The OPTIONS file of a database opened with `options`; `before` is its previous file.
-fn describe(
-    options: &Options,
-    families: &[std::sync::Arc<Family>],
-    before: Option<&OptionsFile>,
-) -> OptionsFile {
-    let of = |title: &str, argument: Option<&str>| before.and_then(|before| before.section(title, argument));
-    let version = of("Version", None).cloned().unwrap_or_else(|| Section {
-        title: "Version".to_owned(),
-        argument: None,
-        entries: vec![
-            (RELEASE.to_owned(), ROCKSDB_VERSION.to_owned()),
-            ("options_file_version".to_owned(), "1.1".to_owned()),
-        ],
-    });
-    let mut sections = vec![
-        version,
-        Section::of("DBOptions", None, options, &[], of("DBOptions", None)),
-    ];
-    for family in families {
-        let name = Some(&family.name[..]);
-        let merge_operator = match &family.values.merger {
-            Merger::Operator(operator) => {
-                // The stored text may include settings that the current operator does not report.
-                let stored = of("CFOptions", name).and_then(|section| section.get("merge_operator"));
-                let text = operator.text();
-                let another = |stored: &str| {
-                    merge::from_text(&unescape(stored)).is_ok_and(|builtin| builtin.text() != text)
-                };
-                let kept = stored.filter(|stored| stored.contains(operator.name()) && !another(stored));
-                kept.map_or_else(|| escape(&text), str::to_owned)
-            }
-            Merger::Unknown(name) if name.is_empty() => "nullptr".to_owned(),
-            Merger::Unknown(name) => name.clone(),
-        };
-        let components = [
-            ("comparator", family.cmp.user().name().to_owned()),
-            ("merge_operator", merge_operator),
-            (
-                "prefix_extractor",
-                family
-                    .prefix_extractor
-                    .as_ref()
-                    .map_or("nullptr".to_owned(), |e| e.name().to_owned()),
-            ),
-            (
-                "sst_partitioner_factory",
-                family
-                    .sst_partitioner_factory
-                    .as_ref()
-                    .map_or("nullptr".to_owned(), |factory| factory.text()),
-            ),
-            ("table_factory", "BlockBasedTable".to_owned()),
-        ];
-        let filter = family.options.compaction_filter_factory.as_ref();
-        let filter = filter.and_then(|factory| Some(("compaction_filter_factory", factory.text()?)));
-        let components: Vec<(&str, String)> = components.into_iter().chain(filter).collect();
-        sections.push(Section::of(
-            "CFOptions",
-            name,
-            &**family.current(),
-            &components,
-            of("CFOptions", name),
-        ));
-        let title = "TableOptions/BlockBasedTable";
-        sections.push(Section::of::<BlockBasedOptions>(
-            title,
-            name,
-            &family.current().table,
-            &[],
-            of(title, name),
-        ));
-    }
-    let mut file = OptionsFile { sections };
-    file.name_release();
-    file
-}
-
 /// The entry that names the release.
-const RELEASE: &str = "rocksdb_version";
+pub(crate) const RELEASE: &str = "rocksdb_version";
 
 fn release_number(release: &str) -> Vec<u32> {
     release.split('.').map_while(|part| part.parse().ok()).collect()
@@ -522,7 +441,7 @@ impl Options {
     pub(crate) fn release(&self, before: Option<&OptionsFile>) -> String {
         let of =
             |title: &str, argument: Option<&str>| before.and_then(|before| before.section(title, argument));
-        let mut file = describe(self, &[], before);
+        let mut file = OptionsFile::begin(self, before);
         let others = self.column_families.keys().map(String::as_str);
         for name in others.chain([DEFAULT_COLUMN_FAMILY]) {
             let (family, name) = (self.family(name), Some(name));
@@ -540,8 +459,27 @@ impl Options {
 }
 
 impl OptionsFile {
+    /// The sections of an OPTIONS file that concern the whole database; `before` is its previous file.
+    pub(crate) fn begin(options: &Options, before: Option<&OptionsFile>) -> OptionsFile {
+        let of =
+            |title: &str, argument: Option<&str>| before.and_then(|before| before.section(title, argument));
+        let version = of("Version", None).cloned().unwrap_or_else(|| Section {
+            title: "Version".to_owned(),
+            argument: None,
+            entries: vec![
+                (RELEASE.to_owned(), ROCKSDB_VERSION.to_owned()),
+                ("options_file_version".to_owned(), "1.1".to_owned()),
+            ],
+        });
+        let sections = vec![
+            version,
+            Section::of("DBOptions", None, options, &[], of("DBOptions", None)),
+        ];
+        OptionsFile { sections }
+    }
+
     /// Makes the file name a release that knows all its options.
-    fn name_release(&mut self) {
+    pub(crate) fn name_release(&mut self) {
         let named = self.sections.iter().flat_map(|section| &section.entries);
         let needed = named.flat_map(|(name, value)| {
             let later = LATER_THAN_OURS.iter().filter(move |(later, _)| later == name);
@@ -563,52 +501,6 @@ impl OptionsFile {
                 }
             }
         }
-    }
-}
-
-impl DbInner {
-    /// Writes a new OPTIONS file and deletes all but the two newest. If it fails, `Db::resume` tries again.
-    pub(crate) fn write_options_file(&self) -> Result<()> {
-        let _one_at_a_time = self.options_file.lock();
-        self.check_open()?;
-        let written = self.replace_options_file();
-        self.state.lock().recovery.options_unwritten = written.is_err();
-        written
-    }
-
-    fn replace_options_file(&self) -> Result<()> {
-        let fs = &*self.options.fs;
-        // An unreadable previous file does not prevent writing a new one.
-        let before = OptionsFile::newest(fs, &self.dir)
-            .ok()
-            .flatten()
-            .map(|(_, file)| file);
-        let families: Vec<_> = self
-            .state
-            .lock()
-            .families
-            .values()
-            .map(|family| family.family.clone())
-            .collect();
-        let text = describe(&self.current.load(), &families, before.as_ref()).text();
-        let path = filename::options(&self.dir, self.versions.new_file_number());
-        replace_file(
-            fs,
-            &self.dir,
-            &path.with_extension("dbtmp"),
-            &path,
-            text.as_bytes(),
-        )?;
-        let mut numbers: BTreeMap<u64, String> = BTreeMap::new();
-        for name in fs.list(&self.dir)? {
-            if let Some(FileKind::Options(number)) = filename::parse(&name) {
-                numbers.insert(number, name);
-            }
-        }
-        for name in numbers.values().rev().skip(2) {
-            self.obsolete.add(self.dir.join(name));
-        }
-        Ok(())
     }
 }
 

@@ -1,18 +1,23 @@
 //! The options of a database, a column family, its tables, one read, one write.
 
 pub(crate) mod cf;
+pub(crate) mod check;
 pub(crate) mod compaction;
+pub(crate) mod compaction_service;
 mod compression;
 pub(crate) mod db;
 mod db_path;
 mod fields;
 pub(crate) mod file;
+pub(crate) mod logger;
 pub(crate) mod lost;
 mod memtable_factory;
 pub(crate) mod metadata_cache;
+pub(crate) mod names;
 pub(crate) mod operation;
 pub mod table;
 pub(crate) mod thread_pool;
+pub(crate) mod wal_filter;
 pub mod write_buffer_manager;
 pub(crate) mod wrong;
 
@@ -34,4 +39,4 @@ pub(crate) use db_path::TablePaths;
 pub use lost::{LostOption, OptionLoss};
 pub use memtable_factory::MemtableFactory;
 pub use metadata_cache::{MetadataCacheOptions, PinningTier};
-pub use operation::{FlushOptions, ReadOptions, ReadTier, WriteOptions};
+pub use operation::{FlushOptions, ReadTier, WriteOptions};

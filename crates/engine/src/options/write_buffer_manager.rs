@@ -6,13 +6,10 @@ use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use base::sync::{Condvar, Mutex, lock_soon};
+use base::sync::{Condvar, Mutex};
 use cache::{CacheKey, EntryRole, Handle, Priority};
 use sst::BlockCache;
 use sst::block::Block;
-
-use crate::events::FlushReason;
-use crate::state::db_inner::DbInner;
 
 /// Limits the memory of memtables over all databases that share it: RocksDB's `WriteBufferManager`.
 ///
@@ -51,6 +48,17 @@ const NO_ENTRIES: [u8; 8] = [0, 0, 0, 0, 1, 0, 0, 0];
 /// The longest time between two checks of the other databases' flushes, while writers wait for memory.
 const LOOK: Duration = Duration::from_millis(100);
 
+/// A database that has a share of the memory.
+pub(crate) trait Member: Send + Sync {
+    /// Begins the flush of immutable memtables, however few there are; those of dropped families no longer
+    /// count.
+    fn flush_immutable(&self);
+
+    /// Begins the flush of the largest memtable on behalf of another database, unless a write is in progress:
+    /// that write then takes care of it.
+    fn flush_for_manager(&self) -> bool;
+}
+
 /// The share of one database in the memory.
 pub(crate) struct Share {
     pub manager: Arc<WriteBufferManager>,
@@ -58,10 +66,10 @@ pub(crate) struct Share {
     mutable: AtomicU64,
     /// Bytes of memtables that wait for their flush.
     immutable: AtomicU64,
-    owner: OnceLock<Weak<DbInner>>,
+    owner: OnceLock<Weak<dyn Member>>,
     /// Held from the measurement of the memtables to its report, so that the last measurement is the last
     /// report.
-    noting: Mutex<()>,
+    pub noting: Mutex<()>,
 }
 
 impl WriteBufferManager {
@@ -202,7 +210,7 @@ impl WriteBufferManager {
     }
 
     /// The database with the largest memory in mutable memtables, if that is not the database of `own`.
-    fn largest_other(&self, own: &Share) -> Option<Arc<DbInner>> {
+    pub(crate) fn largest_other(&self, own: &Share) -> Option<Arc<dyn Member>> {
         let members = self.members.load();
         let members = members.iter().filter_map(Weak::upgrade);
         let largest = members.max_by_key(|share| share.mutable.load(Ordering::Relaxed))?;
@@ -261,9 +269,9 @@ impl Charge {
 
 impl Share {
     /// Sets the database of this share.
-    pub fn belongs_to(&self, owner: &Arc<DbInner>) {
+    pub fn belongs_to(&self, owner: Weak<dyn Member>) {
         // A database starts its threads once.
-        let _ = self.owner.set(Arc::downgrade(owner));
+        let _ = self.owner.set(owner);
     }
 
     /// The database will flush nothing more: writers must not wait for it.
@@ -283,71 +291,5 @@ impl Share {
             self.manager.wake();
         }
         self.manager.should_flush() || self.manager.should_stall()
-    }
-}
-
-impl DbInner {
-    /// Reports the size of the memtables to the write buffer manager, if there is one. True if writers should
-    /// take action.
-    pub(crate) fn note_share(&self) -> bool {
-        self.share.as_ref().is_some_and(|share| {
-            let _noting = lock_soon(&share.noting);
-            let index = self.index.load();
-            let (mut mutable, mut immutable) = (0, 0);
-            for family in index.by_id.values() {
-                let super_version = family.super_version.load();
-                if !super_version.mem.is_empty() {
-                    mutable += super_version.mem.memory_allocated() as u64;
-                }
-                let waiting = super_version.immutable.iter();
-                immutable += waiting.map(|mem| mem.memory_allocated() as u64).sum::<u64>();
-            }
-            share.set(mutable, immutable)
-        })
-    }
-
-    /// Makes another database flush its largest memtable, if that is the largest of all. True if it does.
-    pub(crate) fn flush_largest_elsewhere(&self) -> bool {
-        let share = self.share.as_ref();
-        let other = share.and_then(|share| share.manager.largest_other(share));
-        other.is_some_and(|other| other.flush_for_manager())
-    }
-
-    /// Begins the flush of immutable memtables, however few there are; those of dropped families no longer
-    /// count.
-    fn flush_immutable(&self) {
-        let mut state = self.state.lock();
-        let waiting = state
-            .families
-            .values_mut()
-            .filter(|family| family.unflushed() > 0 && family.flush_requested.is_none());
-        waiting.for_each(|family| family.flush_requested = Some(FlushReason::WriteBufferManager));
-        self.work.notify_all();
-        drop(state);
-        self.note_share();
-    }
-
-    /// Begins the flush of the largest memtable on behalf of another database, unless a write is in progress:
-    /// that write then takes care of it.
-    fn flush_for_manager(&self) -> bool {
-        let Some(mut writer) = self.writer.try_lock() else {
-            return false;
-        };
-        let families = {
-            let state = self.state.lock();
-            let largest = state
-                .largest_memtable()
-                .filter(|_| state.check_writable().is_ok());
-            let mut families = state.switched_with(largest.into_iter().collect());
-            if !state.may_switch(&families) {
-                families.clear();
-            }
-            families
-        };
-        // An error here stops this database's writes; the database that asked continues.
-        !families.is_empty()
-            && self
-                .flush_early(&mut writer, &families, FlushReason::WriteBufferManager)
-                .is_ok()
     }
 }

@@ -28,21 +28,21 @@ use super::sources::{self, SourceOptions};
 use super::spare::Spare;
 use crate::files::blob_cache::BlobRead;
 use crate::files::charged_reads::{Charge, charge_of};
-use crate::options::{ReadOptions, ReadTier};
+use crate::files::pinned_value::PinnedValue;
+use crate::options::ReadTier;
+use crate::state::batch_view::{BatchView, UNWRITTEN};
 use crate::state::column_family::{CLOSED, Family};
 use crate::state::db_state::closing;
 use crate::state::handle::{Db, Handle};
 use crate::state::open_iterators::Listed;
+use crate::state::read_options::ReadOptions;
+use crate::state::read_options::TAILING_WITH_SNAPSHOT;
 use crate::state::snapshot::Snapshot;
 use crate::state::super_version::SuperVersion;
-use crate::state::value::{Base, Columns, PinnedValue};
-use crate::write::batch_index::{BatchView, UNWRITTEN};
+use crate::state::value::{Base, Columns};
 
 pub use next_prefix::PrefixMove;
 pub use unprepared::UnpreparedValue;
-
-pub(crate) const TAILING_WITH_SNAPSHOT: &str =
-    "a tailing iterator reads what is newest, and takes no snapshot";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Direction {

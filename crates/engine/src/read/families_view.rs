@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use base::{Error, Result, SeqNo, sync};
 
-use crate::options::ReadOptions;
+use crate::files::pinned_value::PinnedValue;
 use crate::read::db_iterator::DbIterator;
 use crate::read::get::Answer;
 use crate::read::multi_cf_iterator::MultiCfIterator;
@@ -14,9 +14,9 @@ use crate::state::column_family::{ColumnFamily, Family};
 use crate::state::db_inner::DbInner;
 use crate::state::db_state::closing;
 use crate::state::handle::Db;
+use crate::state::read_options::ReadOptions;
 use crate::state::snapshot::Snapshot;
 use crate::state::super_version::SuperVersion;
-use crate::state::value::PinnedValue;
 
 /// The number of attempts to get unchanged super versions before the database mutex is taken.
 const ATTEMPTS: usize = 3;

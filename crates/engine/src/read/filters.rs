@@ -1,29 +1,12 @@
 //! The filters by which an iterator skips tables, and blocks of tables.
 
-use std::fmt;
 use std::sync::Arc;
 
 use base::Result;
-use sst::{BlockPropertyFilter, Table, TableCursor, TableProperties};
+use sst::{BlockPropertyFilter, Table, TableCursor};
 
-use crate::options::ReadOptions;
-
-/// A predicate over a table's properties: true if an iterator reads the table. RocksDB's `table_filter`.
-#[derive(Clone)]
-pub struct TableFilter(Arc<dyn Fn(&TableProperties) -> bool + Send + Sync>);
-
-impl TableFilter {
-    /// A filter that skips the tables for which `wanted` is false.
-    pub fn new(wanted: impl Fn(&TableProperties) -> bool + Send + Sync + 'static) -> TableFilter {
-        TableFilter(Arc::new(wanted))
-    }
-}
-
-impl fmt::Debug for TableFilter {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("TableFilter")
-    }
-}
+use crate::state::read_options::ReadOptions;
+use crate::state::read_options::TableFilter;
 
 /// The filters of one iterator.
 pub(crate) struct Filters {

@@ -21,18 +21,20 @@ use sst::{
 
 use crate::files::blob_cache::BlobRead;
 use crate::files::charged_reads::{ChargedReads, charge_of};
+use crate::files::pinned_value::PinnedValue;
 use crate::files::table_cache::TableCache;
 use crate::files::table_place::OpenTable;
-use crate::options::{ReadOptions, ReadTier};
+use crate::options::ReadTier;
 use crate::read::db_iterator::DbIterator;
+use crate::state::batch_view::BatchView;
 use crate::state::column_family::{ColumnFamily, Family};
 use crate::state::db_inner::DbInner;
 use crate::state::db_state::closing;
 use crate::state::handle::Db;
+use crate::state::read_options::ReadOptions;
 use crate::state::super_version::SuperVersion;
-use crate::state::value::{Base, PinnedValue};
+use crate::state::value::Base;
 use crate::stats::Stats;
-use crate::write::batch_index::BatchView;
 
 impl Db {
     /// The value of `key` in the default family, or `None`.

@@ -3,11 +3,11 @@
 use base::{Error, ErrorKind, Result};
 
 use crate::files::blob_cache::BlobRead;
-use crate::options::ReadOptions;
 use crate::read::get::{Answer, GetContext};
 use crate::state::column_family::ColumnFamily;
 use crate::state::db_state::closing;
 use crate::state::handle::Db;
+use crate::state::read_options::ReadOptions;
 
 impl Db {
     /// Returns the base value of `key`, if it has one, followed by its merge operands from the oldest on:

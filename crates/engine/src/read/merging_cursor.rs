@@ -36,7 +36,7 @@ use sst::{BlockReadOptions, ScanBounds, TableCursor};
 
 use super::level_cursor::LevelCursor;
 use super::spare::Spare;
-use crate::state::value::PinnedValue;
+use crate::files::pinned_value::PinnedValue;
 
 /// The number of covered entries that are stepped over before the covered lanes seek to the end of the span:
 /// a seek costs as much as some tens of steps.

@@ -1,5 +1,7 @@
 //! The path from files and memtables to the user: cursors, the iterator, open tables, resolved values.
 
+pub(crate) mod approximate_size;
+pub(crate) mod blob_files;
 pub(crate) mod db_iterator;
 pub(crate) mod families_view;
 pub(crate) mod filters;

@@ -21,16 +21,16 @@ use sst::{
 };
 
 use crate::files::blob_cache::BlobRead;
+use crate::files::pinned_value::PinnedValue;
 use crate::files::table_cache::TableCache;
 use crate::files::table_place::OpenTable;
-use crate::options::ReadOptions;
 use crate::read::get::{self, Answer, GetContext, NO_RUN, RUNS_AHEAD, Run};
 use crate::state::column_family::{ColumnFamily, Family};
 use crate::state::db_inner::DbInner;
 use crate::state::db_state::closing;
 use crate::state::handle::Db;
+use crate::state::read_options::ReadOptions;
 use crate::state::super_version::SuperVersion;
-use crate::state::value::PinnedValue;
 
 /// The number of keys processed concurrently: enough to keep the memory busy, and few enough that their state
 /// stays in the CPU cache.

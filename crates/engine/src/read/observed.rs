@@ -5,9 +5,9 @@ use base::perf;
 use base::statistics::{Histogram, Ticker};
 use vfs::io_stats;
 
+use crate::files::pinned_value::PinnedValue;
 use crate::read::multi_get::Found;
 use crate::state::db_inner::DbInner;
-use crate::state::value::PinnedValue;
 
 impl DbInner {
     /// Runs a Get, and counts it if statistics or the perf level ask for that.

@@ -5,16 +5,17 @@ use std::sync::Arc;
 
 use base::{Error, SeqNo};
 
-use crate::options::ReadOptions;
-use crate::read::db_iterator::{DbIterator, TAILING_WITH_SNAPSHOT};
+use crate::read::db_iterator::DbIterator;
 use crate::read::multi_scan::{MultiScan, MultiScanArgs};
 use crate::read::versions_iterator::VersionsIterator;
+use crate::state::batch_view::BatchView;
 use crate::state::column_family::{ColumnFamily, Family};
 use crate::state::db_inner::DbInner;
 use crate::state::db_state::closing;
 use crate::state::handle::Db;
+use crate::state::read_options::ReadOptions;
+use crate::state::read_options::TAILING_WITH_SNAPSHOT;
 use crate::state::super_version::SuperVersion;
-use crate::write::batch_index::BatchView;
 
 impl Db {
     /// Returns an iterator over the default family, without a position. An error during its creation is in

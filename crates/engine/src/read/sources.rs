@@ -8,10 +8,11 @@ use sst::BlockReadOptions;
 use super::filters::Filters;
 use super::level_cursor::LevelCursor;
 use super::merging_cursor::{MergingCursor, Source};
-use crate::options::{ReadOptions, ReadTier};
+use crate::options::ReadTier;
+use crate::state::batch_view::BatchView;
 use crate::state::column_family::Family;
+use crate::state::read_options::ReadOptions;
 use crate::state::super_version::SuperVersion;
-use crate::write::batch_index::BatchView;
 
 /// How an iterator reads its sources.
 pub(crate) struct SourceOptions {

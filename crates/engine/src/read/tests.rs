@@ -16,10 +16,10 @@ use vfs::{FileSystem, MemFs, OpenOptions};
 
 use super::level_cursor::LevelCursor;
 use super::merging_cursor::{MergingCursor, Source};
-use crate::events::Listeners;
 use crate::files::obsolete_files::ObsoleteFiles;
 use crate::files::open_limit::OpenLimit;
 use crate::files::table_cache::{TableCache, TableCacheOptions};
+use crate::log::listeners::Listeners;
 use crate::options::TablePaths;
 
 const KEYS: usize = 120;

@@ -11,9 +11,9 @@ use base::{Cursor, Error, Kind, Result, SeqNo};
 use super::merging_cursor::{MergingCursor, after_key, before_key};
 use super::sources::{self, SourceOptions};
 use crate::files::blob_cache::BlobRead;
-use crate::options::ReadOptions;
 use crate::state::column_family::Family;
 use crate::state::handle::Handle;
+use crate::state::read_options::ReadOptions;
 use crate::state::super_version::SuperVersion;
 
 /// One version of a key.

@@ -6,61 +6,15 @@
 
 use base::Result;
 
-use crate::batch::write_batch::WriteBatch;
 use crate::files::blob_cache::BlobRead;
-use crate::options::{ReadOptions, WriteOptions};
 use crate::read::get::{Answer, GetContext};
 use crate::state::column_family::ColumnFamily;
 use crate::state::db_state::closing;
 use crate::state::handle::Db;
+use crate::state::read_options::ReadOptions;
 use crate::state::value::Columns;
 
-/// The columns of an entity that are in one family: RocksDB's attribute group.
-#[derive(Clone, Copy, Debug)]
-pub struct AttributeGroup<'a> {
-    /// The family of the columns.
-    pub family: &'a ColumnFamily,
-    /// The name and value of each column, in any order.
-    pub columns: &'a [(&'a [u8], &'a [u8])],
-}
-
 impl Db {
-    /// Sets `key` to an entity with these columns, given in any order. A former value or entity is replaced.
-    ///
-    /// # Errors
-    /// Those of [`put`](Db::put), for the size of the whole entity. As in RocksDB, `Corruption` if two
-    /// columns have one name, and `InvalidArgument` in a family with timestamps.
-    pub fn put_entity(
-        &self,
-        options: &WriteOptions,
-        family: &ColumnFamily,
-        key: &[u8],
-        columns: &[(&[u8], &[u8])],
-    ) -> Result<()> {
-        self.inner().check_owns(&family.0)?;
-        let mut batch = WriteBatch::new();
-        batch.put_entity_cf(family, key, columns)?;
-        self.write(options, batch)
-    }
-
-    /// Sets `key` to an entity in each family of `groups`, in one atomic write.
-    ///
-    /// # Errors
-    /// `InvalidArgument` if there is no group; those of [`put_entity`](Db::put_entity).
-    pub fn put_attribute_groups(
-        &self,
-        options: &WriteOptions,
-        key: &[u8],
-        groups: &[AttributeGroup<'_>],
-    ) -> Result<()> {
-        for group in groups {
-            self.inner().check_owns(&group.family.0)?;
-        }
-        let mut batch = WriteBatch::new();
-        batch.put_attribute_groups(key, groups)?;
-        self.write(options, batch)
-    }
-
     /// Returns the columns of `key` in the order of their names, or `None`. A plain value is an unnamed
     /// column.
     ///

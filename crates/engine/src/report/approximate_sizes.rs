@@ -7,7 +7,7 @@ use base::internal_key::{KIND_FOR_SEEK, pack_trailer};
 use base::{Error, MAX_SEQNO, Result};
 use memtable::Memtable;
 
-use crate::report::property::approximate_size;
+use crate::read::approximate_size::approximate_size;
 use crate::state::column_family::{ColumnFamily, Family};
 use crate::state::handle::Db;
 

@@ -71,7 +71,7 @@ impl DbInner {
     /// will be none.
     pub(crate) fn dump_stats_when_due(&self, due: &mut Duration) -> Option<Duration> {
         let period = Duration::from_secs(self.current.load().stats_dump_period_sec);
-        if period.is_zero() || !self.log.takes(crate::log::InfoLogLevel::Info) {
+        if period.is_zero() || !self.log.takes(crate::options::logger::InfoLogLevel::Info) {
             return None;
         }
         let now = self.options.clock.now();

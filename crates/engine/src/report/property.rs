@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use base::internal_key::{KIND_FOR_SEEK, MAX_SEQNO, pack_trailer};
-use base::{Result, SeqNo, Temperature, filename};
-use manifest::{BlobFileMetadata, FileMetadata, Version};
+use base::{Result, SeqNo, Temperature};
+use manifest::{FileMetadata, Version};
 use sst::BlockCache;
 
+use crate::read::approximate_size::approximate_size;
 use crate::report::dump_stats::cache_stats;
 use crate::report::table_properties;
 use crate::state::column_family::{ColumnFamily, Family};
@@ -50,31 +50,6 @@ pub struct LiveFile {
     pub file_checksum: Vec<u8>,
 }
 
-/// A live blob file.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BlobMetaData {
-    /// The file number.
-    pub number: u64,
-    /// The path of the file.
-    pub path: PathBuf,
-    /// The size of the file in bytes.
-    pub size: u64,
-    /// The number of values in the file.
-    pub total_blob_count: u64,
-    /// The bytes of the records of all values.
-    pub total_blob_bytes: u64,
-    /// The number of values that no table refers to any more.
-    pub garbage_blob_count: u64,
-    /// The bytes of the records of those values.
-    pub garbage_blob_bytes: u64,
-    /// The numbers of the tables whose oldest blob file this is.
-    pub linked_ssts: Vec<u64>,
-    /// The name of the checksum function of the whole file; empty if the MANIFEST has none.
-    pub checksum_method: String,
-    /// The checksum of the whole file; empty if the MANIFEST has none.
-    pub checksum_value: Vec<u8>,
-}
-
 /// A level of a column family.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LevelMetadata {
@@ -107,27 +82,6 @@ impl Db {
                 size: version.level_bytes(level),
             })
             .collect()
-    }
-
-    /// Returns the blob files of `family` in the order of their numbers, oldest first. Takes no lock.
-    pub fn blob_files(&self, family: &ColumnFamily) -> Vec<BlobMetaData> {
-        let version = family.0.super_version.load().version.clone();
-        let blob_file = |blob: &Arc<BlobFileMetadata>| {
-            let addition = &blob.shared.addition;
-            BlobMetaData {
-                number: blob.number(),
-                path: filename::blob(&family.0.dir, blob.number()),
-                size: blob.file_size(),
-                total_blob_count: blob.total_blob_count(),
-                total_blob_bytes: blob.total_blob_bytes(),
-                garbage_blob_count: blob.garbage_blob_count,
-                garbage_blob_bytes: blob.garbage_blob_bytes,
-                linked_ssts: blob.linked_ssts.iter().copied().collect(),
-                checksum_method: addition.checksum_method.clone(),
-                checksum_value: addition.checksum_value.to_vec(),
-            }
-        };
-        version.blob_files().values().map(blob_file).collect()
     }
 
     /// Returns a property of `family` or of the database as text, by its name; `None` if the property does
@@ -376,44 +330,4 @@ fn sstables(version: &Version) -> String {
         }
     }
     out
-}
-
-/// An estimate, by the indexes, of the bytes in tables from `first_level` down with user keys from `begin`
-/// (inclusive) to `end` (exclusive). Opens tables that are not open.
-pub(crate) fn approximate_size(
-    family: &Family,
-    version: &Version,
-    first_level: usize,
-    begin: &[u8],
-    end: &[u8],
-) -> Result<u64> {
-    let user = family.cmp.user();
-    let (first, behind) = (user.stamped(begin), user.stamped(end));
-    if user.compare_without_timestamp(&first, &behind).is_ge() {
-        return Ok(0);
-    }
-    let target = |key: &[u8]| {
-        let mut target = key.to_vec();
-        target.resize(key.len() + user.timestamp_size(), 0xff);
-        target.extend_from_slice(&pack_trailer(MAX_SEQNO, KIND_FOR_SEEK).to_le_bytes());
-        target
-    };
-    let (from, to) = (target(begin), target(end));
-    let mut total = 0;
-    for level in first_level..version.num_levels() {
-        for file in version.overlapping(level, Some(&first), Some(&behind)) {
-            let inside = family.cmp.compare(&file.smallest, &from).is_ge()
-                && family.cmp.compare(&file.largest, &to).is_lt();
-            total += if inside {
-                file.size
-            } else {
-                family.tables.with_table(&file, |table| {
-                    Ok(table
-                        .approximate_offset_of(&to)?
-                        .saturating_sub(table.approximate_offset_of(&from)?))
-                })?
-            };
-        }
-    }
-    Ok(total)
 }

@@ -17,17 +17,17 @@ use codec::CompressionType;
 
 use crate::batch::write_batch::WriteBatch;
 use crate::log::log_line;
-use crate::options::{ColumnFamilyOptions, ReadOptions, WriteOptions};
+use crate::options::names::STATS_COLUMN_FAMILY;
+use crate::options::{ColumnFamilyOptions, WriteOptions};
 use crate::read::db_iterator::DbIterator;
 use crate::state::column_family::{ColumnFamily, Family};
 use crate::state::db_inner::DbInner;
 use crate::state::db_state::closing;
 use crate::state::handle::Db;
+use crate::state::read_options::ReadOptions;
 use crate::write::pipeline::Commit;
 
 /// The name of the family of statistics, which is RocksDB's.
-pub(crate) const STATS_COLUMN_FAMILY: &str = "___rocksdb_stats_history___";
-
 const FORMAT_VERSION_KEY: &str = "__persistent_stats_format_version__";
 const COMPATIBLE_VERSION_KEY: &str = "__persistent_stats_compatible_version__";
 

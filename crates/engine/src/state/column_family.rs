@@ -24,9 +24,6 @@ use crate::state::super_version::SuperVersion;
 use crate::state::value::ValueResolver;
 use crate::trace::QueryTrace;
 
-/// The name of the family that every database has.
-pub const DEFAULT_COLUMN_FAMILY: &str = "default";
-
 /// The parts of a family that do not change while the database is open, and its current super version.
 pub(crate) struct Family {
     pub id: u32,

@@ -14,14 +14,16 @@ use compact::SeqnoToTimeMapping;
 use sst::BlockCache;
 use vfs::{FileLock, RateLimiter};
 
-use crate::events::{Event, Listeners};
+use crate::events::Event;
 use crate::files::obsolete_files::ObsoleteFiles;
 use crate::files::open_limit::OpenLimit;
 use crate::log::InfoLog;
+use crate::log::listeners::Listeners;
 use crate::options::Options;
+use crate::options::names::DEFAULT_COLUMN_FAMILY;
 use crate::options::write_buffer_manager::Share;
 use crate::state::background::{Housekeeping, Work};
-use crate::state::column_family::{DEFAULT_COLUMN_FAMILY, Family};
+use crate::state::column_family::Family;
 use crate::state::db_state::closing;
 use crate::state::db_state::{DbState, LISTENER};
 use crate::state::error_state::Automatic;
@@ -138,6 +140,9 @@ pub(crate) struct DbInner {
     /// [`lock`](Self::lock) and released before it.
     pub wal_dir_lock: Mutex<Option<Box<dyn FileLock>>>,
 }
+
+/// The job number of recoveries in events.
+pub(crate) const RECOVERY_JOB: u64 = 1;
 
 /// Families by id and by name.
 #[derive(Default, Clone)]

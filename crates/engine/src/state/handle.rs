@@ -5,7 +5,6 @@ use std::path::Path;
 use std::sync::Arc;
 
 use base::{Result, SeqNo};
-use vfs::FileLock;
 
 use crate::options::Options;
 use crate::state::db_inner::DbInner;

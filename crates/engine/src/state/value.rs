@@ -1,7 +1,6 @@
 //! The conversion from stored entries to values for readers: blob values fetched, entities opened, merges
 //! resolved.
 
-use std::ops::Deref;
 use std::sync::Arc;
 
 use base::entity::{self, ColumnValue, Entity};
@@ -9,96 +8,10 @@ use base::merge::MergeOperator;
 use base::perf;
 use base::{Error, ErrorKind, Kind, Result, RowLimit};
 use blob::BlobIndex;
-use cache::Handle;
-use sst::{Block, PinnedBytes};
 
 use crate::files::blob_cache::{BlobFileCache, BlobRead};
-
-/// A value that was read. It refers to a block of a table, to a memtable or to a cached blob, and keeps that
-/// alive; a value that was merged or assembled is an owned copy.
-pub struct PinnedValue(Repr);
-
-enum Repr {
-    Block(PinnedBytes),
-    Memtable(memtable::PinnedValue),
-    Owned(Vec<u8>),
-    /// The bytes of a wide-column entity, for readers that asked for its columns.
-    Entity(Vec<u8>),
-    /// A value of a blob file, in the block cache.
-    Cached(Handle<Block>),
-}
-
-impl PinnedValue {
-    pub(crate) fn in_memtable(value: memtable::PinnedValue) -> PinnedValue {
-        PinnedValue(Repr::Memtable(value))
-    }
-
-    pub(crate) fn cached(blob: Handle<Block>) -> PinnedValue {
-        PinnedValue(Repr::Cached(blob))
-    }
-
-    pub(crate) fn of_entity(bytes: Vec<u8>) -> PinnedValue {
-        PinnedValue(Repr::Entity(bytes))
-    }
-
-    /// The bytes of the value if it is a wide-column entity.
-    pub(crate) fn entity(&self) -> Option<&[u8]> {
-        match &self.0 {
-            Repr::Entity(bytes) => Some(bytes),
-            _ => None,
-        }
-    }
-
-    pub(crate) fn owned(bytes: Vec<u8>) -> PinnedValue {
-        PinnedValue(Repr::Owned(bytes))
-    }
-
-    pub(crate) fn pinned(bytes: PinnedBytes) -> PinnedValue {
-        PinnedValue(Repr::Block(bytes))
-    }
-
-    /// The bytes as a vector; copied unless the value is owned.
-    pub fn into_vec(self) -> Vec<u8> {
-        match self.0 {
-            Repr::Block(bytes) => bytes.to_vec(),
-            Repr::Memtable(bytes) => bytes.to_vec(),
-            Repr::Owned(bytes) | Repr::Entity(bytes) => bytes,
-            Repr::Cached(blob) => blob.data().to_vec(),
-        }
-    }
-}
-
-impl Deref for PinnedValue {
-    type Target = [u8];
-    fn deref(&self) -> &[u8] {
-        match &self.0 {
-            Repr::Block(bytes) => bytes,
-            Repr::Memtable(bytes) => bytes,
-            Repr::Owned(bytes) | Repr::Entity(bytes) => bytes,
-            Repr::Cached(blob) => blob.data(),
-        }
-    }
-}
-
-impl std::fmt::Debug for PinnedValue {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        (**self).fmt(f)
-    }
-}
-
-impl<T: AsRef<[u8]>> PartialEq<T> for PinnedValue {
-    fn eq(&self, other: &T) -> bool {
-        **self == *other.as_ref()
-    }
-}
-
-/// A merge operator, or the name of an operator that was not supplied. The latter is an error only when a
-/// merge must be resolved.
-#[derive(Clone)]
-pub(crate) enum Merger {
-    Operator(Arc<dyn MergeOperator>),
-    Unknown(String),
-}
+use crate::files::pinned_value::PinnedValue;
+use crate::options::names::Merger;
 
 /// Columns of a wide-column entity: name and value, in the order of the names.
 pub type Columns = Vec<(Vec<u8>, Vec<u8>)>;

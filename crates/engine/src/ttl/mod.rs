@@ -24,10 +24,12 @@ use base::{Error, Result, merge};
 
 use crate::batch::write_batch::{Operation, WriteBatch};
 use crate::options::file::OptionsFile;
-use crate::options::{ColumnFamilyOptions, Options, ReadOptions, WriteOptions};
-use crate::report::stats_history::STATS_COLUMN_FAMILY;
-use crate::state::column_family::{ColumnFamily, DEFAULT_COLUMN_FAMILY};
+use crate::options::names::DEFAULT_COLUMN_FAMILY;
+use crate::options::names::STATS_COLUMN_FAMILY;
+use crate::options::{ColumnFamilyOptions, Options, WriteOptions};
+use crate::state::column_family::ColumnFamily;
 use crate::state::handle::Db;
+use crate::state::read_options::ReadOptions;
 
 pub use iterator::TtlIterator;
 use rules::Rules;

@@ -26,26 +26,19 @@ use memtable::{Memtable, MemtableOptions};
 use super::pipeline::{check_row, deletion_kind};
 use crate::batch::write_batch::{HEADER_LEN, WriteBatch};
 use crate::files::blob_cache::BlobRead;
-use crate::options::{ReadOptions, WriteOptions};
+use crate::files::pinned_value::PinnedValue;
+use crate::options::WriteOptions;
 use crate::read::db_iterator::DbIterator;
 use crate::read::get::Answer;
+use crate::state::batch_view::BatchView;
+use crate::state::batch_view::UNWRITTEN;
 use crate::state::column_family::{ColumnFamily, Family};
 use crate::state::handle::Db;
-use crate::state::value::{Columns, PinnedValue};
-
-/// The first sequence number of rows that are not written yet. No database gets this far.
-pub(crate) const UNWRITTEN: SeqNo = 1 << 55;
+use crate::state::read_options::ReadOptions;
+use crate::state::value::Columns;
 
 /// The id of the default family.
 const DEFAULT_FAMILY_ID: u32 = 0;
-
-/// The rows of a batch for a family at one moment, read before those of the database.
-#[derive(Clone)]
-pub(crate) struct BatchView {
-    pub table: Arc<Memtable>,
-    /// The sequence number of the last row at that moment.
-    pub limit: SeqNo,
-}
 
 /// The state of a key in a batch alone: see [`WriteBatchWithIndex::get_from_batch`].
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -126,7 +119,7 @@ impl WriteBatchWithIndex {
 
     /// Writes the operations to `db`, as [`Db::write_in_place`] does, and keeps them.
     pub fn write_to(&mut self, db: &Db, options: &WriteOptions) -> Result<SeqNo> {
-        db.write_in_place(options, &mut self.batch)
+        db.inner().write_batch(options, &mut self.batch)
     }
 
     /// Returns the operations as a plain batch.

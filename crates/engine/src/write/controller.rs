@@ -134,6 +134,7 @@ pub(super) fn check_may_wait(options: &WriteOptions, why: impl fmt::Display) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::state::writer::Paid;
 
     #[test]
     fn time_that_passes_pays() {

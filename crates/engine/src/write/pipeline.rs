@@ -75,6 +75,19 @@ pub(crate) enum Commit<'a> {
 }
 
 impl DbInner {
+    /// Writes `batch`, and returns the sequence number of its first row.
+    pub(crate) fn write_batch(&self, options: &WriteOptions, batch: &mut WriteBatch) -> Result<SeqNo> {
+        if batch.is_empty() {
+            self.check_open()?;
+            return Ok(self.latest_sequence_number());
+        }
+        self.stats.count(Ticker::KeysWritten, u64::from(batch.count()));
+        let started = self.stats.start();
+        let written = self.commit(options, Commit::Batch(batch));
+        self.stats.stop(started, Histogram::DbWrite);
+        written
+    }
+
     /// Writes `commit` and returns its first sequence number. See the module documentation. A panic of user
     /// code becomes an error.
     pub(crate) fn commit(&self, options: &WriteOptions, commit: Commit<'_>) -> Result<SeqNo> {

@@ -15,7 +15,7 @@ use vfs::{Access, OpenOptions};
 
 use crate::files::file_checksum;
 use crate::options::Options;
-use crate::state::column_family::DEFAULT_COLUMN_FAMILY;
+use crate::options::names::DEFAULT_COLUMN_FAMILY;
 
 /// The names of the comparators that RocksDB and Esker have built in.
 const BUILTIN: [&str; 4] = [

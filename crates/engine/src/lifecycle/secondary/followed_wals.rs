@@ -10,12 +10,12 @@ use wal::{Reader, ReaderOptions, RecoveryMode};
 
 use crate::batch::write_batch::{HEADER_LEN, Operations};
 use crate::events::RowTooLargeOutcome;
-use crate::jobs::families::new_memtable;
 use crate::lifecycle::recover::{LONGEST_FILL, check_timestamp_size, missing_wal};
 use crate::lifecycle::set_aside::LargeRows;
 use crate::state::column_family::Family;
 use crate::state::db_inner::DbInner;
 use crate::state::db_state::Memory;
+use crate::state::memtables::new_memtable;
 use crate::state::sections::{Applied, Sections};
 use crate::write::pipeline::deletion_kind;
 use crate::write::predecessor::Predecessor;

@@ -1,0 +1,84 @@
+//! A value that was read, where it lies.
+
+use std::ops::Deref;
+
+use cache::Handle;
+use sst::{Block, PinnedBytes};
+
+/// A value that was read. It refers to a block of a table, to a memtable or to a cached blob, and keeps that
+/// alive; a value that was merged or assembled is an owned copy.
+pub struct PinnedValue(Repr);
+
+enum Repr {
+    Block(PinnedBytes),
+    Memtable(memtable::PinnedValue),
+    Owned(Vec<u8>),
+    /// The bytes of a wide-column entity, for readers that asked for its columns.
+    Entity(Vec<u8>),
+    /// A value of a blob file, in the block cache.
+    Cached(Handle<Block>),
+}
+
+impl PinnedValue {
+    pub(crate) fn in_memtable(value: memtable::PinnedValue) -> PinnedValue {
+        PinnedValue(Repr::Memtable(value))
+    }
+
+    pub(crate) fn cached(blob: Handle<Block>) -> PinnedValue {
+        PinnedValue(Repr::Cached(blob))
+    }
+
+    pub(crate) fn of_entity(bytes: Vec<u8>) -> PinnedValue {
+        PinnedValue(Repr::Entity(bytes))
+    }
+
+    /// The bytes of the value if it is a wide-column entity.
+    pub(crate) fn entity(&self) -> Option<&[u8]> {
+        match &self.0 {
+            Repr::Entity(bytes) => Some(bytes),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn owned(bytes: Vec<u8>) -> PinnedValue {
+        PinnedValue(Repr::Owned(bytes))
+    }
+
+    pub(crate) fn pinned(bytes: PinnedBytes) -> PinnedValue {
+        PinnedValue(Repr::Block(bytes))
+    }
+
+    /// The bytes as a vector; copied unless the value is owned.
+    pub fn into_vec(self) -> Vec<u8> {
+        match self.0 {
+            Repr::Block(bytes) => bytes.to_vec(),
+            Repr::Memtable(bytes) => bytes.to_vec(),
+            Repr::Owned(bytes) | Repr::Entity(bytes) => bytes,
+            Repr::Cached(blob) => blob.data().to_vec(),
+        }
+    }
+}
+
+impl Deref for PinnedValue {
+    type Target = [u8];
+    fn deref(&self) -> &[u8] {
+        match &self.0 {
+            Repr::Block(bytes) => bytes,
+            Repr::Memtable(bytes) => bytes,
+            Repr::Owned(bytes) | Repr::Entity(bytes) => bytes,
+            Repr::Cached(blob) => blob.data(),
+        }
+    }
+}
+
+impl std::fmt::Debug for PinnedValue {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        (**self).fmt(f)
+    }
+}
+
+impl<T: AsRef<[u8]>> PartialEq<T> for PinnedValue {
+    fn eq(&self, other: &T) -> bool {
+        **self == *other.as_ref()
+    }
+}

@@ -1,0 +1,31 @@
+//! The guard while which no file is deleted.
+
+use std::fmt;
+
+use crate::state::db_inner::DbInner;
+
+/// While this guard lives, no file of the database is deleted: see [`Db::hold_file_deletions`].
+#[must_use = "files are deleted again once it is dropped"]
+pub struct NothingIsDeleted<'a> {
+    db: &'a DbInner,
+    hold: u64,
+}
+
+impl<'a> NothingIsDeleted<'a> {
+    pub(crate) fn for_holder(db: &'a DbInner, holder: &str) -> NothingIsDeleted<'a> {
+        let hold = db.obsolete.hold(holder, db.options.clock.now());
+        NothingIsDeleted { db, hold }
+    }
+}
+
+impl fmt::Debug for NothingIsDeleted<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "NothingIsDeleted({:?})", self.db.dir)
+    }
+}
+
+impl Drop for NothingIsDeleted<'_> {
+    fn drop(&mut self) {
+        self.db.obsolete.release(self.hold);
+    }
+}

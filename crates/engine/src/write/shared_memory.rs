@@ -1,0 +1,50 @@
+//! Memory for memtables that several databases share: flushes for another database, and by another.
+
+use crate::events::FlushReason;
+use crate::options::write_buffer_manager::Member;
+use crate::state::db_inner::DbInner;
+
+impl DbInner {
+    /// Makes another database flush its largest memtable, if that is the largest of all. True if it does.
+    pub(crate) fn flush_largest_elsewhere(&self) -> bool {
+        let share = self.share.as_ref();
+        let other = share.and_then(|share| share.manager.largest_other(share));
+        other.is_some_and(|other| other.flush_for_manager())
+    }
+}
+
+impl Member for DbInner {
+    fn flush_immutable(&self) {
+        let mut state = self.state.lock();
+        let waiting = state
+            .families
+            .values_mut()
+            .filter(|family| family.unflushed() > 0 && family.flush_requested.is_none());
+        waiting.for_each(|family| family.flush_requested = Some(FlushReason::WriteBufferManager));
+        self.work.notify_all();
+        drop(state);
+        self.note_share();
+    }
+
+    fn flush_for_manager(&self) -> bool {
+        let Some(mut writer) = self.writer.try_lock() else {
+            return false;
+        };
+        let families = {
+            let state = self.state.lock();
+            let largest = state
+                .largest_memtable()
+                .filter(|_| state.check_writable().is_ok());
+            let mut families = state.switched_with(largest.into_iter().collect());
+            if !state.may_switch(&families) {
+                families.clear();
+            }
+            families
+        };
+        // An error here stops this database's writes; the database that asked continues.
+        !families.is_empty()
+            && self
+                .flush_early(&mut writer, &families, FlushReason::WriteBufferManager)
+                .is_ok()
+    }
+}
