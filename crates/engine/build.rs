@@ -1,6 +1,7 @@
 //! Names the commit a release build is made of: `ESKER_GIT_SHA`, for the header of each info log.
 //!
-//! A build with debug assertions is of `unknown`, so that a commit is no reason to build the engine again while one works on it.
+//! A build with debug assertions is of `unknown`, so that a commit is no reason to build the engine again
+//! while one works on it.
 
 use std::process::Command;
 

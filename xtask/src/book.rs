@@ -8,10 +8,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use crate::shell::{self, Outcome};
-use crate::tidy::{self, Tree};
-
-/// The contents of the book.
-pub const SUMMARY: &str = "docs/SUMMARY.md";
+use crate::tidy::{self, SUMMARY, Tree};
 
 /// The settings of mdBook.
 const SETTINGS: &str = "docs/book.toml";

@@ -38,7 +38,8 @@ pub fn run(words: &[&str]) -> Outcome {
     Ok(())
 }
 
-/// Makes the package of Debian's without optimising and installs it under `root`, by dpkg; the directory of its libraries.
+/// Makes the package of Debian's without optimising and installs it under `root`, by dpkg; the directory of
+/// its libraries.
 pub fn debian_into(root: &Path) -> Result<PathBuf, String> {
     let package = debian::package(&root.join("dist"), env!("CARGO_PKG_VERSION"), &[])?;
     let target = root.join("root");

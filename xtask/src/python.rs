@@ -10,8 +10,8 @@ use environment::{Environment, PLACE};
 
 use crate::shell::{self, Outcome};
 
-/// Builds the wheel and runs every test of the package; `args` go to pytest, or begin with another thing to do. A machine without Python skips it
-/// by name, CI does not.
+/// Builds the wheel and runs every test of the package; `args` go to pytest, or begin with another thing to
+/// do. A machine without Python skips it by name, CI does not.
 pub fn run(args: &[String]) -> Outcome {
     let Some(environment) = Environment::set_up()? else {
         eprintln!("skipped: the Python package needs Python 3.11 or later with venv");

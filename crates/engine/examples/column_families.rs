@@ -13,7 +13,8 @@ fn main() -> esker::Result<()> {
         create_missing_column_families: true,
         ..Options::default()
     };
-    // A family that `column_families` names is created if it is missing; all others are opened with `column_family`.
+    // A family that `column_families` names is created if it is missing; all others are opened with
+    // `column_family`.
     let small = ColumnFamilyOptions {
         write_buffer_size: 4 << 20,
         ..ColumnFamilyOptions::default()

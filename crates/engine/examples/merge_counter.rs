@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use esker::{Db, MergeOperator, Options, WriteOptions};
 
-/// Adds little-endian numbers. (RocksDB's own `uint64add` does the same, and is known by name to RocksDB's tools.)
+/// Adds little-endian numbers. (RocksDB's own `uint64add` does the same, and is known by name to RocksDB's
+/// tools.)
 struct Add;
 
 fn number(bytes: &[u8]) -> Option<u64> {

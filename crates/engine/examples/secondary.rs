@@ -1,4 +1,5 @@
-//! A secondary: another process, or another part of this one, reads a database that its primary goes on writing.
+//! A secondary: another process, or another part of this one, reads a database that its primary goes on
+//! writing.
 //!
 //! `cargo run --example secondary -p esker -- DIR`
 
@@ -18,7 +19,8 @@ fn main() -> esker::Result<()> {
     primary.put(b"key", b"value")?;
     assert_eq!(secondary.get(b"key")?, None);
 
-    // It reads what it had found when it last caught up. A follower, `Db::open_as_follower`, does so by itself.
+    // It reads what it had found when it last caught up. A follower, `Db::open_as_follower`, does so by
+    // itself.
     secondary.try_catch_up_with_primary()?;
     assert_eq!(secondary.get(b"key")?.as_deref(), Some(&b"value"[..]));
     println!(

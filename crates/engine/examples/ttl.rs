@@ -19,8 +19,8 @@ fn main() -> esker::Result<()> {
         clock: clock.clone(),
         ..Options::default()
     };
-    // Rows live for an hour unless they say otherwise. `DbWithTtl::open` with seconds makes RocksDB's kind instead, whose expired
-    // rows are visible until a compaction drops them.
+    // Rows live for an hour unless they say otherwise. `DbWithTtl::open` with seconds makes RocksDB's kind
+    // instead, whose expired rows are visible until a compaction drops them.
     let ttl = TtlOptions {
         default: FamilyTtl::PerKey(Some(Duration::from_secs(3600))),
         families: BTreeMap::new(),

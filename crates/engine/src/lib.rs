@@ -21,24 +21,33 @@
 //!
 //! | task | start with |
 //! |---|---|
-//! | open and close | [`Db::open`], [`Options`], [`Db::open_read_only`], [`Db::open_as_secondary`], [`Db::close`] |
-//! | write | [`Db::put`], [`Db::delete`], [`Db::merge`], [`Db::delete_range`], [`WriteBatch`] with [`Db::write`], [`WriteOptions`] |
+//! | open and close | [`Db::open`], [`Options`], [`Db::open_read_only`], [`Db::open_as_secondary`],
+//! [`Db::close`] |
+//! | write | [`Db::put`], [`Db::delete`], [`Db::merge`], [`Db::delete_range`], [`WriteBatch`] with
+//! [`Db::write`], [`WriteOptions`] |
 //! | read | [`Db::get`], [`Db::get_pinned`], [`Db::multi_get`], [`ReadOptions`] |
-//! | scan | [`Db::range`], [`Db::prefix`], [`Db::iter`] and [`DbIterator`], [`Db::multi_scan`], [`MultiCfIterator`] |
+//! | scan | [`Db::range`], [`Db::prefix`], [`Db::iter`] and [`DbIterator`], [`Db::multi_scan`],
+//! [`MultiCfIterator`] |
 //! | read an earlier state | [`Db::snapshot`], [`Snapshot`] |
 //! | use column families | [`Db::create_column_family`], [`ColumnFamily`], [`ColumnFamilyOptions`] |
-//! | change behaviour by code | [`MergeOperator`], [`CompactionFilter`], [`Comparator`], [`PrefixExtractor`], [`SstPartitioner`] |
+//! | change behaviour by code | [`MergeOperator`], [`CompactionFilter`], [`Comparator`],
+//! [`PrefixExtractor`], [`SstPartitioner`] |
 //! | load files | [`SstFileWriter`], [`Db::ingest_external_files`], [`Db::export_column_family`] |
 //! | let rows expire | [`DbWithTtl`] |
-//! | flush and compact | [`Db::flush`], [`Db::compact_range`], [`Db::wait_for_compact`], [`Db::set_options`] |
-//! | limit memory and I/O | [`Cache`], [`WriteBufferManager`], [`RateLimiter`], [`ThreadPool`], [`Db::memory`] |
-//! | watch | [`Event`] and [`EventListener`], [`Statistics`], [`Db::property`], [`Db::pins`], [`perf`], [`io_stats`] |
-//! | copy | [`Db::create_checkpoint`], [`Db::hold_file_deletions`], [`Db::get_updates_since`]; the crate `esker-backup` |
+//! | flush and compact | [`Db::flush`], [`Db::compact_range`], [`Db::wait_for_compact`],
+//! [`Db::set_options`] |
+//! | limit memory and I/O | [`Cache`], [`WriteBufferManager`], [`RateLimiter`], [`ThreadPool`],
+//! [`Db::memory`] |
+//! | watch | [`Event`] and [`EventListener`], [`Statistics`], [`Db::property`], [`Db::pins`], [`perf`],
+//! [`io_stats`] |
+//! | copy | [`Db::create_checkpoint`], [`Db::hold_file_deletions`], [`Db::get_updates_since`]; the crate
+//! `esker-backup` |
 //! | trace and replay | [`Db::start_trace`], [`Replayer`] |
 //! | verify and repair | [`Db::verify_checksum`], [`Db::set_verify_rate`], [`Db::resume`], [`Db::repair`] |
 //!
-//! Transactions are in the crate `esker-txn`, versions of keys in `esker-mvcc`. The examples `column_families`, `merge_counter`,
-//! `ttl`, `change_options`, `errors`, `bulk_load` and `secondary`, and `backup` of `esker-backup`, are whole programs.
+//! Transactions are in the crate `esker-txn`, versions of keys in `esker-mvcc`. The examples
+//! `column_families`, `merge_counter`, `ttl`, `change_options`, `errors`, `bulk_load` and `secondary`, and
+//! `backup` of `esker-backup`, are whole programs.
 //!
 //! Names, option names and units are RocksDB's. More pages:
 //! [how do I ...](https://github.com/esker-db/esker/blob/main/docs/how_do_i.md),

@@ -1,30 +1,30 @@
-//! A planted bug, and what must find it.
+//! A planted bug, and the test that must find it.
 
 /// A bug, as the replacement of one piece of one file.
 pub struct Canary {
-    /// What breaks.
+    /// The effect of the bug.
     pub name: &'static str,
     /// The file, from the root.
     pub file: &'static str,
-    /// What stands there, exactly once.
+    /// The original code, which the file has exactly once.
     pub right: &'static str,
-    /// What is put in its place.
+    /// The replacement.
     pub wrong: &'static str,
-    /// What must find it.
+    /// The test that must find it.
     pub caught_by: Catcher,
 }
 
-/// What finds a bug.
+/// The kinds of tests that find bugs.
 #[derive(Clone, Copy, PartialEq)]
 pub enum Catcher {
     /// `cargo test` with these arguments, in one run, on the fixed seeds of the tests.
     Tests(&'static [&'static str]),
-    /// `db_stress`, within so many runs, each of its own seed and about a second.
+    /// `db_stress`, within this number of runs, each with its own seed and about a second long.
     Stress(u32, &'static [&'static str]),
-    /// `db_crashtest`, within so many runs of twelve seconds.
+    /// `db_crashtest`, within this number of runs of twelve seconds.
     CrashTest(u32),
-    /// `simulate`, within so many histories.
+    /// `simulate`, within this number of histories.
     Simulation(u32),
-    /// `db_crashtest --simulate`, within so many runs of twelve seconds.
+    /// `db_crashtest --simulate`, within this number of runs of twelve seconds.
     PowerLoss(u32),
 }

@@ -55,7 +55,7 @@ const ITEMS: &[&str] = &[
     "macro_rules",
 ];
 
-/// What a block with methods is.
+/// The kind of a block with methods.
 #[derive(Clone, Copy)]
 enum Block {
     /// `impl T`.

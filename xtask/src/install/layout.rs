@@ -77,7 +77,8 @@ pub fn put(layout: &Layout, generation: &str, args: &[&str]) -> Outcome {
     Ok(())
 }
 
-/// The shared library and its names: that of programs built with RocksDB's Makefile, that of those built with CMake, and that of the linker.
+/// The shared library and its names: that of programs built with RocksDB's Makefile, that of those built
+/// with CMake, and that of the linker.
 fn shared(layout: &Layout, library: &Library, generation: &str) -> Outcome {
     let lib = layout.dir(layout.lib);
     let file = format!("librocksdb.so.{}", full(generation));

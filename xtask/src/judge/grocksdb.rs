@@ -16,8 +16,8 @@ const VERSION: &str = "v1.10.7";
 /// The time limit of a test, with databases on a busy disk.
 const PATIENCE: &str = "5m";
 
-/// Runs the tests, each in a process of its own, because a test that dies ends its process. A word is the name of
-/// a test.
+/// Runs the tests, each in a process of its own, because a test that dies ends its process. A word is the
+/// name of a test.
 pub fn run(words: &[&str]) -> Result<Count, Fault> {
     if shell::which("go").is_none() {
         return Err(Fault::Unreachable("go is not installed".to_owned()));

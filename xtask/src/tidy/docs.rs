@@ -5,6 +5,9 @@ use std::collections::BTreeSet;
 use super::finding::Finding;
 use super::tree::Tree;
 
+/// The contents of the book.
+pub const SUMMARY: &str = "docs/SUMMARY.md";
+
 /// The folders with which a path in the text may begin; other code is not taken for a path.
 const FOLDERS: &[&str] = &[
     "crates/",
@@ -42,7 +45,7 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
                 }
                 if exists(tree, &target) {
                     // The book links to every page, which does not show that readers find a page from others.
-                    if path != book::SUMMARY {
+                    if path != SUMMARY {
                         linked.insert(target);
                     }
                 } else {
@@ -74,21 +77,18 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
         }
     }
     let in_book: Option<BTreeSet<String>> = tree
-        .text(book::SUMMARY)
-        .map(|text| linked_pages(book::SUMMARY, text).collect());
+        .text(SUMMARY)
+        .map(|text| linked_pages(SUMMARY, text).collect());
     for (path, _) in tree
         .with_extension("md")
-        .filter(|(path, _)| path.starts_with("docs/") && *path != book::SUMMARY)
+        .filter(|(path, _)| path.starts_with("docs/") && *path != SUMMARY)
     {
         if in_book.as_ref().is_some_and(|pages| !pages.contains(path)) {
             found.push(Finding::new(
                 "book",
                 path,
                 0,
-                format!(
-                    "{} does not link here: the page is not in the book",
-                    book::SUMMARY
-                ),
+                format!("{} does not link here: the page is not in the book", SUMMARY),
             ));
         }
         if !linked.contains(path) {

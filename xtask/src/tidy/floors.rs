@@ -4,12 +4,13 @@ use super::finding::Finding;
 use super::tree::Tree;
 use crate::circles::{self, Graph};
 
-/// Crates whose modules use each other in circles, each with the number of modules in them, which may only fall. Add none.
+/// Crates whose modules use each other in circles, each with the number of modules in them, which may only
+/// fall. Add none.
 const RATCHET: &[(&str, usize)] = &[
     ("bench-compare/src", 13),
     ("bindings/python/src", 10),
     ("crates/capi/src", 28),
-    ("crates/engine/src", 106),
+    ("crates/engine/src", 62),
     ("crates/jni/src", 5),
     ("crates/mvcc/src", 19),
     ("crates/rocksdb/src", 8),

@@ -19,6 +19,7 @@ use std::path::{Path, PathBuf};
 
 use crate::canary;
 use crate::shell::{self, Outcome};
+pub use docs::{SUMMARY, join, linked_pages};
 use finding::Finding;
 pub use source::{Source, is_word};
 pub use tree::Tree;

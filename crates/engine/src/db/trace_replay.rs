@@ -23,7 +23,8 @@ const AHEAD: usize = 16;
 /// How a trace is replayed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReplayOptions {
-    /// Threads that run queries. With more than one their order is not that of the trace. Default: 1; 0 means the same.
+    /// Threads that run queries. With more than one their order is not that of the trace. Default: 1; 0
+    /// means the same.
     pub num_threads: u32,
     /// How many times as fast as they were made queries are run. Must be above 0. Default: 1.0, as fast.
     pub fast_forward: f64,
@@ -85,7 +86,8 @@ pub struct Replayer {
 }
 
 impl Replayer {
-    /// Runs over `db` what `reader` has. Queries find families by their id among `families`; writes reach all families of the database.
+    /// Runs over `db` what `reader` has. Queries find families by their id among `families`; writes reach
+    /// all families of the database.
     pub fn new(db: &Db, families: &[ColumnFamily], reader: FileTraceReader) -> Replayer {
         Replayer {
             db: db.clone(),
@@ -99,7 +101,8 @@ impl Replayer {
         }
     }
 
-    /// Reads the header. Must come first, and once more before the trace is replayed from its beginning again.
+    /// Reads the header. Must come first, and once more before the trace is replayed from its beginning
+    /// again.
     ///
     /// # Errors
     /// `Corruption` with the offset if it is none, or of no version; `Incomplete` for an empty file.
@@ -121,8 +124,9 @@ impl Replayer {
     /// The next query, or `None` at the end of the trace.
     ///
     /// # Errors
-    /// `Incomplete` before it is prepared; `Corruption` with the offset for a damaged record; `NotSupported` for a record that is no query. After the
-    /// latter, and after one that is damaged within its bounds, the next call goes on behind it.
+    /// `Incomplete` before it is prepared; `Corruption` with the offset for a damaged record;
+    /// `NotSupported` for a record that is no query. After the latter, and after one that is damaged within
+    /// its bounds, the next call goes on behind it.
     pub fn next_record(&mut self) -> Result<Option<TraceRecord>> {
         let (_, version) = self.prepared()?;
         if self.ended {
@@ -146,12 +150,14 @@ impl Replayer {
         execute(&self.db, &self.families, query)
     }
 
-    /// Runs the rest of the trace. Records that are no queries are passed over. The result of each query, and `NotSupported` for each record passed over, goes to
-    /// `each`, from the threads that run them. A trace that ends without its last record has ended all the same.
+    /// Runs the rest of the trace. Records that are no queries are passed over. The result of each query,
+    /// and `NotSupported` for each record passed over, goes to `each`, from the threads that run them. A
+    /// trace that ends without its last record has ended all the same.
     ///
     /// # Errors
-    /// `InvalidArgument` for a speed that is not above 0; `Incomplete` before it is prepared, and once the trace has ended; those of
-    /// [`next_record`](Self::next_record); that of a query, after which nothing more is run: with several threads that of the query first made among those that failed.
+    /// `InvalidArgument` for a speed that is not above 0; `Incomplete` before it is prepared, and once the
+    /// trace has ended; those of [`next_record`](Self::next_record); that of a query, after which nothing
+    /// more is run: with several threads that of the query first made among those that failed.
     pub fn replay(
         &mut self,
         options: &ReplayOptions,

@@ -14,6 +14,7 @@ pub(crate) mod multi_get;
 pub(crate) mod multi_scan;
 pub(crate) mod observed;
 pub(crate) mod overlap;
+mod range;
 pub(crate) mod rows;
 pub(crate) mod scan;
 pub(crate) mod sources;

@@ -1,4 +1,4 @@
-//! What the database says of itself: properties, statistics, memory, and the holders of old states.
+//! Reports: properties, statistics, memory, and the holders of old states.
 
 pub mod approximate_sizes;
 pub(crate) mod dump_stats;

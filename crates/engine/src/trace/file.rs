@@ -8,11 +8,12 @@ use vfs::{CreateOptions, FileSystem, OpenOptions, RandomAccessFile, WritableFile
 
 use super::RECORD_HEADER_LEN;
 
-/// Bytes of a payload read at a time: a length that a damaged file claims allocates no more than the file has.
+/// Bytes of a payload read at a time: a length that a damaged file claims allocates no more than the file
+/// has.
 const PIECE: usize = 64 << 10;
 
-/// Takes the records of a trace: a file, or what a user has instead. Called by one thread at a time, under locks of the database: it must
-/// not call the database.
+/// Takes the records of a trace: a file, or what a user has instead. Called by one thread at a time, under
+/// locks of the database: it must not call the database.
 pub trait TraceWriter: Send {
     /// Takes one record, whole.
     fn write(&mut self, record: &[u8]) -> Result<()>;
@@ -24,7 +25,8 @@ pub trait TraceWriter: Send {
     fn close(&mut self) -> Result<()>;
 }
 
-/// Writes a trace to a file. The end of the trace may be in memory until the writer is closed; a process that dies before loses it.
+/// Writes a trace to a file. The end of the trace may be in memory until the writer is closed; a process
+/// that dies before loses it.
 #[derive(Debug)]
 pub struct FileTraceWriter(Box<dyn WritableFile>);
 
@@ -69,7 +71,8 @@ impl FileTraceReader {
     /// The next record as it stands in the file, or `None` at its end.
     ///
     /// # Errors
-    /// `Corruption` with the offset if the file ends within a record; the next call finds the same. `Io` once it is closed.
+    /// `Corruption` with the offset if the file ends within a record; the next call finds the same. `Io`
+    /// once it is closed.
     pub fn read(&mut self) -> Result<Option<Vec<u8>>> {
         let file = self.file()?;
         let mut record = vec![0; RECORD_HEADER_LEN];

@@ -40,12 +40,14 @@ mod kind {
 pub struct TraceOptions {
     /// Bytes of the file beyond which nothing is added but its last record. Default: 64 GiB.
     pub max_trace_file_size: u64,
-    /// One in so many queries is recorded, of those that pass [`filter`](Self::filter). Default: 1; 0 means the same.
+    /// One in so many queries is recorded, of those that pass [`filter`](Self::filter). Default: 1; 0 means
+    /// the same.
     pub sampling_frequency: u64,
-    /// The kinds of queries that are not recorded: a sum of the constants [`FILTER_GET`](Self::FILTER_GET) and so on. Bits without a meaning are ignored.
-    /// Default: 0, everything is recorded.
+    /// The kinds of queries that are not recorded: a sum of the constants [`FILTER_GET`](Self::FILTER_GET)
+    /// and so on. Bits without a meaning are ignored. Default: 0, everything is recorded.
     pub filter: u64,
-    /// Records of writes stand in the order in which the rows became visible. They always do here. Default: false.
+    /// Records of writes stand in the order in which the rows became visible. They always do here. Default:
+    /// false.
     pub preserve_write_order: bool,
 }
 

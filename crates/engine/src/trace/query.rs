@@ -94,7 +94,8 @@ impl QueryTrace {
         running.writer.close()
     }
 
-    /// Records a write, by the bytes of its batch. Called with the write queue's lock: records stand in the order of sequence numbers.
+    /// Records a write, by the bytes of its batch. Called with the write queue's lock: records stand in the
+    /// order of sequence numbers.
     #[cold]
     pub fn write(&self, batch: &[u8]) {
         let filter = TraceOptions::FILTER_WRITE;

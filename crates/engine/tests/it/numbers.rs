@@ -151,7 +151,8 @@ fn a_new_manifest_knows_the_numbers_of_dropped_families() {
     let before = current(&fs);
     db.put(b"key", b"value").unwrap();
     db.flush(&FlushOptions::default()).unwrap();
-    // A flush returns when its table is installed; only the close waits for the MANIFEST that the job begins after it.
+    // A flush returns when its table is installed; only the close waits for the MANIFEST that the job
+    // begins after it.
     db.close().unwrap();
     drop(db);
     assert_ne!(current(&fs), before, "another MANIFEST");

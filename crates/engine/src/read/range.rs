@@ -4,10 +4,10 @@ use std::ops::RangeBounds;
 
 use base::Error;
 
-use super::Db;
-use crate::options::ReadOptions;
-use crate::read::rows::{OpenCursor, Rows, prefix_bounds};
+use super::rows::{OpenCursor, Rows, prefix_bounds};
 use crate::state::column_family::ColumnFamily;
+use crate::state::handle::Db;
+use crate::state::read_options::ReadOptions;
 
 impl Db {
     /// The rows of the default family whose keys are in `range`, as an iterator from both ends; see [`Rows`].
