@@ -9,6 +9,7 @@ mod finding;
 mod floors;
 mod layout;
 mod modules;
+mod order;
 mod prose;
 mod rust;
 mod source;
@@ -34,6 +35,7 @@ fn findings(tree: &Tree, root: &Path) -> Vec<Finding> {
     }
     found.extend(layout::check(tree, &sources));
     found.extend(floors::check(tree));
+    found.extend(order::check(tree));
     found.extend(docs::check(tree));
     found.extend(text::check(tree));
     for canary in canary::canaries() {

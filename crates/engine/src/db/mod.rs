@@ -1,4 +1,4 @@
-//! The database: the users' handle, and the state behind it.
+//! The rest of the users' handle: writes of single rows, traces of queries and their replay.
 
 mod query_trace;
 pub(crate) mod trace_replay;

@@ -1,4 +1,4 @@
-//! The options of a database, a column family, its tables, one read, one write.
+//! The options of a database, a column family, its tables, one write.
 
 pub(crate) mod cf;
 pub(crate) mod check;

@@ -1,4 +1,4 @@
-//! The path from files and memtables to the user: cursors, the iterator, open tables, resolved values.
+//! The path from files and memtables to the user: Gets, cursors, iterators.
 
 pub(crate) mod approximate_size;
 pub(crate) mod blob_files;
