@@ -38,6 +38,28 @@ pub enum StallCondition {
     },
 }
 
+impl StallCondition {
+    /// The option whose limit was reached: a name of RocksDB's, or `write_buffer_manager`, `low_pri` and
+    /// `lock_wal` for what is no option of the database. Empty if writes proceed.
+    pub fn option(self) -> &'static str {
+        let (cause, stopped) = match self {
+            StallCondition::Normal => return "",
+            StallCondition::Delayed { cause } => (cause, false),
+            StallCondition::Stopped { cause } => (cause, true),
+        };
+        match (cause, stopped) {
+            (StallCause::MemtableLimit, _) => "max_write_buffer_number",
+            (StallCause::L0FileCountLimit, false) => "level0_slowdown_writes_trigger",
+            (StallCause::L0FileCountLimit, true) => "level0_stop_writes_trigger",
+            (StallCause::PendingCompactionBytes, false) => "soft_pending_compaction_bytes_limit",
+            (StallCause::PendingCompactionBytes, true) => "hard_pending_compaction_bytes_limit",
+            (StallCause::WriteBufferManagerLimit, _) => "write_buffer_manager",
+            (StallCause::LowPriority, _) => "low_pri",
+            (StallCause::WalLocked, _) => "lock_wal",
+        }
+    }
+}
+
 impl StallCause {
     /// All causes of a stall.
     pub const ALL: [StallCause; 6] = [

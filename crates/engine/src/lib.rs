@@ -115,7 +115,7 @@ pub use base::env::{Clock, ManualClock, SystemClock};
 pub use base::merge::MergeOperator;
 pub use base::perf::{self, PerfContext, PerfLevel};
 pub use base::prefix::PrefixExtractor;
-pub use base::statistics::{Histogram, HistogramData, Statistics, StatsLevel, Ticker};
+pub use base::statistics::{Histogram, HistogramData, Statistics, StatsLevel, Ticker, bucket_limits};
 pub use base::{Error, ErrorKind, Progress, Result, RowLimit, SeqNo, Temperature};
 pub use blob::{BlobIndex, BlobLocation};
 pub use cache::{

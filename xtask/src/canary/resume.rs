@@ -14,8 +14,8 @@ pub(super) const CANARIES: &[Canary] = &[
     Canary {
         name: "a WAL is not among the live ones when the one before cannot be closed",
         file: "crates/engine/src/write/pipeline.rs",
-        right: "        state.wals.push_back(LiveWal { number, size: 0 });\n        drop(state);\n        self.notify(&Event::WalCreated { wal: number });\n        let closed = old.map_or(Ok(()), |mut old| old.close());\n",
-        wrong: "        drop(state);\n        let closed = old.map_or(Ok(()), |mut old| old.close());\n        if closed.is_ok() {\n            self.state.lock().wals.push_back(LiveWal { number, size: 0 });\n        }\n        self.notify(&Event::WalCreated { wal: number });\n",
+        right: "        state.wals.push_back(LiveWal {\n            number,\n            size: 0,\n            begun,\n        });\n        drop(state);\n        self.notify(&Event::WalCreated { wal: number });\n        let closed = old.map_or(Ok(()), |mut old| old.close());\n",
+        wrong: "        drop(state);\n        let closed = old.map_or(Ok(()), |mut old| old.close());\n        if closed.is_ok() {\n            self.state.lock().wals.push_back(LiveWal { number, size: 0, begun });\n        }\n        self.notify(&Event::WalCreated { wal: number });\n",
         caught_by: Tests(&["-p", "esker-dbtest", "resume::each_step"]),
     },
     Canary {

@@ -31,6 +31,9 @@ const HOSTS: &[&str] = &[
     "www.apache.org",
     // the name of the SVG format, in pictures that are drawn
     "www.w3.org",
+    // servers of this machine, in examples and tests
+    "127.0.0.1",
+    "localhost",
     "rocksdb.org",
     "doc.rust-lang.org",
     "llvm.org",

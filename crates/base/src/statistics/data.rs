@@ -192,6 +192,14 @@ impl Merged {
         self.sum_squares += f64::from_bits(cells.sum_squares.load(Ordering::Relaxed));
     }
 
+    pub fn buckets(&self) -> &[u64] {
+        &self.buckets
+    }
+
+    pub fn sum(&self) -> u64 {
+        self.sum
+    }
+
     fn count(&self) -> u64 {
         self.buckets.iter().sum()
     }

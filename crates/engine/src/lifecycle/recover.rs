@@ -126,19 +126,25 @@ impl DbInner {
         } else {
             self.sync_wals(&wals)?;
             predecessor = replayed.end;
+            let begun = self.options.clock.now();
             let sizes = wals.iter().map(|&number| {
                 let size = self
                     .options
                     .fs
                     .size(&filename::wal(&self.wal_dir, number))
                     .unwrap_or(0);
-                LiveWal { number, size }
+                LiveWal { number, size, begun }
             });
             state.wals = sizes.collect();
             self.older_wal_bytes
                 .store(state.wals.iter().map(|wal| wal.size).sum(), Ordering::Relaxed);
         }
-        state.wals.push_back(LiveWal { number: wal, size: 0 });
+        let begun = self.options.clock.now();
+        state.wals.push_back(LiveWal {
+            number: wal,
+            size: 0,
+            begun,
+        });
         state.first_own_wal = wal;
         self.check_identity(&mut state)?;
         state.families.values_mut().for_each(|family| {

@@ -471,10 +471,11 @@ impl DbInner {
             view.super_versions.insert(id, super_version);
         }
         state.max_family = recorded.max_column_family;
+        let begun = self.options.clock.now();
         state.wals = reading
             .wals
             .sizes()
-            .map(|(number, size)| LiveWal { number, size })
+            .map(|(number, size)| LiveWal { number, size, begun })
             .collect();
         self.reindex(&state);
         secondary.view.store(Arc::new(view));

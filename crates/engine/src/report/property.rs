@@ -99,6 +99,9 @@ impl Db {
     ///   is the same, since counting is cheap), `esker.memory` (see [`Db::memory`]), `esker.pins` (see
     ///   [`Db::pins`]), and as a number `esker.block-cache-usage-of-family` (the bytes of the block cache
     ///   that `family` uses, if several families share it)
+    /// * about WALs, as numbers: `esker.oldest-wal-number` and `esker.oldest-wal-age-micros`, the oldest WAL
+    ///   with rows of `family` that are in no table, and the time since its creation or since recovery found
+    ///   it; 0 without such a WAL
     /// * the progress of a secondary or follower: `esker.secondary`, and as numbers
     ///   `esker.secondary-sequence-number` and `esker.secondary-age-micros` (the time since its data was up
     ///   to date)

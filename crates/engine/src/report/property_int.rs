@@ -27,6 +27,9 @@ impl DbInner {
             let roles = family.tables.usage_by_role()?;
             return Some(roles.iter().map(|of_role| of_role.usage as u64).sum());
         }
+        if let Some(name) = name.strip_prefix("esker.oldest-wal-") {
+            return self.oldest_wal(family, name);
+        }
         let name = name.strip_prefix("rocksdb.")?;
         let state = self.state.lock();
         let memtables = |family: &FamilyState| {
@@ -142,6 +145,23 @@ impl DbInner {
             "blob-cache-pinned-usage" => family.values.blobs.cache()?.pinned_usage() as u64,
             _ => return None,
         })
+    }
+
+    /// The oldest WAL with rows of `family` that are in no table: its `number`, or its `age-micros`, the time
+    /// since its creation or since recovery found it. 0 if every row of the family is in a table.
+    fn oldest_wal(&self, family: &Family, name: &str) -> Option<u64> {
+        let state = self.state.lock();
+        // No WAL has this number.
+        const NONE: u64 = u64::MAX;
+        let number = state.families.get(&family.id)?.oldest_wal(NONE);
+        let wal = state.wals.iter().find(|wal| wal.number >= number);
+        match name {
+            "number" => Some(wal.map_or(0, |wal| wal.number)),
+            "age-micros" => Some(wal.map_or(0, |wal| {
+                self.options.clock.now().saturating_sub(wal.begun).as_micros() as u64
+            })),
+            _ => None,
+        }
     }
 
     /// The number of entries in memtables and tables, less twice the number of deletions: on average, a

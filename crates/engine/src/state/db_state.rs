@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use base::{Error, ErrorKind, MAX_SEQNO, Result, SeqNo};
 use compact::Border;
@@ -154,6 +155,8 @@ pub(crate) struct LiveWal {
     pub number: u64,
     /// The size of the WAL in bytes, set once it is no longer written to.
     pub size: u64,
+    /// The time of the clock at which it was begun, or at which recovery found it.
+    pub begun: Duration,
 }
 
 /// The mutable state of a family.

@@ -735,7 +735,12 @@ impl DbInner {
         if let Some(last) = state.wals.back_mut() {
             last.size = size;
         }
-        state.wals.push_back(LiveWal { number, size: 0 });
+        let begun = self.options.clock.now();
+        state.wals.push_back(LiveWal {
+            number,
+            size: 0,
+            begun,
+        });
         drop(state);
         self.notify(&Event::WalCreated { wal: number });
         let closed = old.map_or(Ok(()), |mut old| old.close());
