@@ -1,7 +1,9 @@
 //! `org.rocksdb.WriteBatch` and `WriteBatchWithIndex`.
 
 use base::sync::Mutex;
-use esker::{ColumnFamily, Error, ErrorKind, Operation, WriteBatch, WriteBatchWithIndex};
+use esker::{
+    BatchValue, ColumnFamily, Error, ErrorKind, Operation, UserComparator, WriteBatch, WriteBatchWithIndex,
+};
 use jni_sys::{jlong, jvalue};
 
 use crate::env::{Env, JBuffer, JByteArray, JObject};
@@ -10,6 +12,7 @@ use crate::frame::native;
 use crate::handles;
 use crate::iterator::IteratorObject;
 use crate::objects::{Family, FamilyObject, database, read_options};
+use crate::settings::Settings;
 
 /// The methods that both kinds of batches have.
 pub trait Operations {
@@ -91,6 +94,16 @@ struct Limited<B> {
     max_bytes: u64,
     /// Where what goes into the WAL ends: bytes, operations, kinds of operations.
     wal_end: Option<(usize, u32, i64)>,
+    index: Index,
+}
+
+/// The order of a batch's index.
+#[derive(Clone)]
+pub struct Index {
+    /// It keeps the last operation on a key alone.
+    pub overwrites: bool,
+    /// The order of the keys of operations that name no family.
+    pub comparator: UserComparator,
 }
 
 /// A batch of either kind, by one thread at a time.
@@ -105,11 +118,28 @@ pub type IndexedBatch = BatchOf<WriteBatchWithIndex>;
 impl<B: Operations> BatchOf<B> {
     /// Over a batch.
     pub fn new(batch: B) -> BatchOf<B> {
+        BatchOf::with_index(
+            batch,
+            Index {
+                overwrites: false,
+                comparator: UserComparator::Bytewise,
+            },
+        )
+    }
+
+    /// Over a batch with an index in that order.
+    fn with_index(batch: B, index: Index) -> BatchOf<B> {
         BatchOf(Mutex::new(Limited {
             batch,
             max_bytes: 0,
             wal_end: None,
+            index,
         }))
+    }
+
+    /// The order of its index.
+    pub fn index(&self) -> Index {
+        self.0.lock().index.clone()
     }
 
     /// Works with the batch.
@@ -153,11 +183,12 @@ fn plain(handle: jlong) -> Result<handles::Held<BatchObject>> {
     handles::get(handle)
 }
 
-fn indexed(handle: jlong) -> Result<handles::Held<IndexedBatch>> {
+/// The batch of a handle.
+pub fn indexed(handle: jlong) -> Result<handles::Held<IndexedBatch>> {
     handles::get(handle)
 }
 
-fn family(handle: jlong) -> Result<Option<handles::Held<FamilyObject>>> {
+fn family_object(handle: jlong) -> Result<Option<handles::Held<FamilyObject>>> {
     handles::optional(handle)
 }
 
@@ -181,7 +212,7 @@ macro_rules! batch_methods {
             env, batch: i64, key: JByteArray, length: i32, value: JByteArray, value_length: i32, family_handle: i64
         ) {
             let (key, value) = (env.head(key, length)?, env.head(value, value_length)?);
-            let family = family(family_handle)?;
+            let family = family_object(family_handle)?;
             $held(batch)?.add(|batch| Operations::put(batch, of(&family), &key, &value))
         });
         native!($put_direct "JLjava_nio_ByteBuffer_2IILjava_nio_ByteBuffer_2IIJ" fn(
@@ -189,7 +220,7 @@ macro_rules! batch_methods {
             family_handle: i64
         ) {
             let (key, value) = (env.direct(key, at, length)?, env.direct(value, value_at, value_length)?);
-            let family = family(family_handle)?;
+            let family = family_object(family_handle)?;
             $held(batch)?.add(|batch| Operations::put(batch, of(&family), key, value))
         });
         native!($merge "J_3BI_3BI" fn(
@@ -202,7 +233,7 @@ macro_rules! batch_methods {
             env, batch: i64, key: JByteArray, length: i32, value: JByteArray, value_length: i32, family_handle: i64
         ) {
             let (key, value) = (env.head(key, length)?, env.head(value, value_length)?);
-            let family = family(family_handle)?;
+            let family = family_object(family_handle)?;
             $held(batch)?.add(|batch| Operations::merge(batch, of(&family), &key, &value))
         });
         native!($delete "J_3BI" fn(env, batch: i64, key: JByteArray, length: i32) {
@@ -211,14 +242,14 @@ macro_rules! batch_methods {
         });
         native!($delete "J_3BIJ" fn(env, batch: i64, key: JByteArray, length: i32, family_handle: i64) {
             let key = env.head(key, length)?;
-            let family = family(family_handle)?;
+            let family = family_object(family_handle)?;
             $held(batch)?.add(|batch| Operations::delete(batch, of(&family), &key))
         });
         native!($delete_direct "JLjava_nio_ByteBuffer_2IIJ" fn(
             env, batch: i64, key: JBuffer, at: i32, length: i32, family_handle: i64
         ) {
             let key = env.direct(key, at, length)?;
-            let family = family(family_handle)?;
+            let family = family_object(family_handle)?;
             $held(batch)?.add(|batch| Operations::delete(batch, of(&family), key))
         });
         native!($single_delete "J_3BI" fn(env, batch: i64, key: JByteArray, length: i32) {
@@ -227,7 +258,7 @@ macro_rules! batch_methods {
         });
         native!($single_delete "J_3BIJ" fn(env, batch: i64, key: JByteArray, length: i32, family_handle: i64) {
             let key = env.head(key, length)?;
-            let family = family(family_handle)?;
+            let family = family_object(family_handle)?;
             $held(batch)?.add(|batch| Operations::single_delete(batch, of(&family), &key))
         });
         native!($delete_range "J_3BI_3BI" fn(
@@ -240,7 +271,7 @@ macro_rules! batch_methods {
             env, batch: i64, key: JByteArray, length: i32, value: JByteArray, value_length: i32, family_handle: i64
         ) {
             let (key, value) = (env.head(key, length)?, env.head(value, value_length)?);
-            let family = family(family_handle)?;
+            let family = family_object(family_handle)?;
             $held(batch)?.add(|batch| Operations::delete_range(batch, of(&family), &key, &value))
         });
         native!($log_data "J_3BI" fn(env, batch: i64, blob: JByteArray, length: i32) {
@@ -437,20 +468,60 @@ impl<'e> Visitor<'e> {
     }
 }
 
-fn new_indexed() -> Result<jlong> {
-    Ok(handles::insert(BatchOf::new(WriteBatchWithIndex::new())))
+fn new_indexed(overwrites: bool, comparator: UserComparator) -> Result<jlong> {
+    let batch = WriteBatchWithIndex::with_comparator(comparator.clone());
+    Ok(handles::insert(BatchOf::with_index(
+        batch,
+        Index {
+            overwrites,
+            comparator,
+        },
+    )))
 }
 
-native!("WriteBatchWithIndex_newWriteBatchWithIndex" "" fn(env) -> i64 { new_indexed() });
+native!("WriteBatchWithIndex_newWriteBatchWithIndex" "" fn(env) -> i64 {
+    new_indexed(false, UserComparator::Bytewise)
+});
 
 // Reads see the newest row of a key, whether or not the index keeps older ones.
-native!("WriteBatchWithIndex_newWriteBatchWithIndex" "Z" fn(env, overwrite: bool) -> i64 { new_indexed() });
+native!("WriteBatchWithIndex_newWriteBatchWithIndex" "Z" fn(env, overwrite: bool) -> i64 {
+    new_indexed(overwrite, UserComparator::Bytewise)
+});
 
-// Rows are found by the comparator of their family.
+// Rows of a family that is named are found by the family's comparator.
 native!("WriteBatchWithIndex_newWriteBatchWithIndex" "JBIZ" fn(
     env, comparator: i64, kind: i8, reserved: i32, overwrite: bool
 ) -> i64 {
-    new_indexed()
+    new_indexed(overwrite, crate::comparator::user(comparator)?)
+});
+
+fn in_batch(env: &Env<'_>, batch: jlong, options: jlong, key: &[u8], family: jlong) -> Result<JByteArray> {
+    let options = handles::get::<Settings>(options)?.copy();
+    let family = family_object(family)?;
+    let operator = match of(&family) {
+        Some(family) => family.current_options().merge_operator.clone(),
+        None => options.parts.merge_operator,
+    };
+    let batch = indexed(batch)?;
+    match batch.with(|batch| batch.get_from_batch(of(&family), key, operator.as_deref()))? {
+        BatchValue::Value(value) => env.byte_array(&value),
+        BatchValue::Absent | BatchValue::Deleted => Ok(JByteArray(std::ptr::null_mut())),
+        BatchValue::MergeInProgress => {
+            Err(Error::new(ErrorKind::Incomplete, crate::fail::MERGE_IN_PROGRESS).into())
+        }
+    }
+}
+
+native!("WriteBatchWithIndex_getFromBatch" "JJ_3BI" fn(
+    env, batch: i64, options: i64, key: JByteArray, length: i32
+) -> JByteArray {
+    in_batch(&env, batch, options, &env.head(key, length)?, 0)
+});
+
+native!("WriteBatchWithIndex_getFromBatch" "JJ_3BIJ" fn(
+    env, batch: i64, options: i64, key: JByteArray, length: i32, family: i64
+) -> JByteArray {
+    in_batch(&env, batch, options, &env.head(key, length)?, family)
 });
 
 native!("WriteBatchWithIndex_getWriteBatch" "J" fn(env, batch: i64) -> JObject {

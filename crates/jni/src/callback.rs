@@ -1,9 +1,10 @@
 //! Calls from the library into Java: references that outlive a method, and threads of ours that the JVM learns of.
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
-use jni_sys::{JNI_VERSION_1_6, JNIEnv, JavaVM, jobject};
+use jni_sys::{JNI_VERSION_1_6, JNIEnv, JavaVM, jclass, jmethodID, jobject, jvalue};
 
 use crate::env::Env;
 use crate::fail::{Fail, Result};
@@ -68,6 +69,50 @@ impl Drop for Global {
     }
 }
 
+/// A method, which lives as long as its class, and that as long as an object of it.
+#[derive(Clone, Copy)]
+pub struct Method(pub jmethodID);
+
+// SAFETY: the numbers of methods may be used by any thread.
+unsafe impl Send for Method {}
+// SAFETY: as above.
+unsafe impl Sync for Method {}
+
+/// Classes that were looked up on a thread of Java's, by their names with slashes. A thread of ours finds those of the class path alone,
+/// and not those of the class loader that has loaded `org.rocksdb`.
+pub struct Classes(BTreeMap<&'static str, Global>);
+
+impl Classes {
+    /// Looks them up.
+    pub fn of(env: &Env<'_>, names: &[&'static str]) -> Result<Classes> {
+        let mut classes = BTreeMap::new();
+        for name in names {
+            let class = env.class(name)?;
+            classes.insert(*name, Global::strong(env, class)?);
+            env.forget(class);
+        }
+        Ok(Classes(classes))
+    }
+
+    /// One of them.
+    pub fn class(&self, name: &str) -> jclass {
+        self.0.get(name).map_or(std::ptr::null_mut(), Global::reference)
+    }
+
+    /// A new object of one of them.
+    pub fn object(
+        &self,
+        env: &Env<'_>,
+        name: &str,
+        signature: &str,
+        arguments: &[jvalue],
+    ) -> Result<jobject> {
+        let class = self.class(name);
+        let constructor = env.method(class, "<init>", signature)?;
+        env.construct(class, constructor, arguments)
+    }
+}
+
 fn remember(env: &Env<'_>) -> Result<()> {
     if MACHINE.get().is_none() {
         // Another thread may have been first: it is the same machine.
@@ -93,7 +138,8 @@ thread_local! {
 }
 
 /// Runs `call` with the JVM as this thread sees it. A thread of ours is attached once, as a daemon, which keeps no JVM from ending, and
-/// detached when it ends. An exception that Java throws in it is taken away, and is an error.
+/// detached when it ends. An exception that Java throws in it is taken away, and is an error: on a thread of Java's too, since the engine
+/// goes on and may call Java again.
 pub fn attached<R>(call: impl FnOnce(&Env<'_>) -> Result<R>) -> Result<R> {
     let machine = MACHINE.get().ok_or_else(|| Fail::state("no virtual machine"))?.0;
     let mut raw: *mut JNIEnv = std::ptr::null_mut();
@@ -117,7 +163,7 @@ pub fn attached<R>(call: impl FnOnce(&Env<'_>) -> Result<R>) -> Result<R> {
     // SAFETY: the pointer is this thread's.
     let env = unsafe { Env::of(raw, std::ptr::null_mut()) };
     let result = call(&env);
-    if known != 0 {
+    if result.is_err() {
         env.clear();
     }
     result

@@ -1,11 +1,12 @@
 //! Compaction filters. Java chooses among those that the library has.
 
+use std::any::Any;
 use std::sync::Arc;
 
 use esker::{CompactionFilter, CompactionFilterFactory, Decision, FilterContext, ValueType};
-use jni_sys::{jlong, jmethodID, jvalue};
+use jni_sys::{jlong, jvalue};
 
-use crate::callback::{Global, attached};
+use crate::callback::{Global, Method, attached};
 use crate::env::JString;
 use crate::fail::Result;
 use crate::frame::native;
@@ -17,16 +18,20 @@ pub struct FilterObject(pub Arc<dyn Kind>);
 /// A kind of filter, with its settings.
 pub trait Kind: Send + Sync {
     /// Its name.
-    fn name(&self) -> &'static str;
+    fn name(&self) -> &str;
     /// One of the kind, for one compaction.
     fn make(&self) -> Box<dyn CompactionFilter>;
+    /// The object of Java's behind it, if there is one.
+    fn own(&self) -> Option<&dyn Any> {
+        None
+    }
 }
 
 /// Drops rows without a value.
 struct RemoveEmptyValue;
 
 impl Kind for RemoveEmptyValue {
-    fn name(&self) -> &'static str {
+    fn name(&self) -> &str {
         "RemoveEmptyValueCompactionFilter"
     }
 
@@ -77,13 +82,6 @@ struct JavaFactory {
     object: Global,
     create: Method,
 }
-
-struct Method(jmethodID);
-
-// SAFETY: the numbers of methods may be used by any thread.
-unsafe impl Send for Method {}
-// SAFETY: as above.
-unsafe impl Sync for Method {}
 
 impl CompactionFilterFactory for JavaFactory {
     fn name(&self) -> &str {

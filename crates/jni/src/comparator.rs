@@ -4,9 +4,9 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use esker::{Comparator, UserComparator};
-use jni_sys::{jlong, jmethodID, jvalue};
+use jni_sys::{jlong, jvalue};
 
-use crate::callback::{Global, attached};
+use crate::callback::{Global, Method, attached};
 use crate::env::{Env, JString};
 use crate::fail::{Fail, Result};
 use crate::frame::native;
@@ -25,13 +25,6 @@ struct JavaComparator {
     /// Keys are given in buffers over the engine's memory; else in arrays.
     direct: bool,
 }
-
-struct Method(jmethodID);
-
-// SAFETY: the numbers of methods may be used by any thread.
-unsafe impl Send for Method {}
-// SAFETY: as above.
-unsafe impl Sync for Method {}
 
 impl JavaComparator {
     fn key(&self, env: &Env<'_>, key: &[u8]) -> Result<jni_sys::jobject> {

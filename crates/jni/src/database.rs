@@ -1,15 +1,17 @@
 //! Opening and closing databases, and their column families.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use esker::{Db, Error, ExportImportFilesMetaData, ImportColumnFamilyOptions, Options};
+use esker::{Db, Error, ExportImportFilesMetaData, FamilyTtl, ImportColumnFamilyOptions, Options};
 use jni_sys::{jlong, jvalue};
 
 use crate::env::{Env, JByteArray, JByteArrays, JLongArray, JObject, JString};
 use crate::fail::{Fail, Result};
 use crate::frame::native;
 use crate::handles;
-use crate::objects::{Database, Family, FamilyObject, database};
+use crate::listener::{self, Listeners};
+use crate::objects::{Database, Family, FamilyObject, Layer, database};
 use crate::settings::Settings;
 
 /// The name of a family. Those that are no UTF-8 are refused.
@@ -69,12 +71,46 @@ pub fn check_all_named(options: &Options, path: &Path, names: &[String]) -> Resu
     Err(Error::invalid_argument(format!("Column families not opened: {}", missing.join(", "))).into())
 }
 
-fn opened(env: &Env<'_>, db: Db, names: &[String]) -> Result<JLongArray> {
-    insert_families(env, Database::new(db), names)
+/// Gives Java a database that was opened with the options of a handle. Its listeners learn of its own.
+fn insert(mut db: Database, options: jlong, listeners: Option<Arc<Listeners>>) -> jlong {
+    db.listeners.clone_from(&listeners);
+    let environment =
+        handles::get::<Settings>(options).map(|options| options.look(|inner| inner.parts.env.clone()));
+    db.environment = environment.ok().flatten();
+    let handle = handles::insert(db);
+    if let Some(listeners) = listeners {
+        listeners.attach(handle);
+    }
+    handle
 }
 
-/// The handles of a database and of its families, in the order they were named in.
-pub fn insert_families(env: &Env<'_>, db: Database, names: &[String]) -> Result<JLongArray> {
+/// Opens a database whose families are not named, and returns its handle.
+pub fn open_one(
+    env: &Env<'_>,
+    handle: jlong,
+    dir: JString,
+    open: impl FnOnce(&Options, &Path) -> Result<Database>,
+) -> Result<jlong> {
+    let (mut options, dir) = (database_options(env, handle)?, path(env, dir)?);
+    let listeners = listener::join(handle, &mut options, &dir)?;
+    Ok(insert(open(&options, &dir)?, handle, listeners))
+}
+
+/// The families of a database as Java names them: `byte[][]`, and handles of their options.
+pub type Named = (JByteArrays, JLongArray);
+
+/// Opens a database with the families that are named. Returns its handle and then those of the families, in the same order.
+pub fn open_families(
+    env: &Env<'_>,
+    handle: jlong,
+    dir: JString,
+    families: Named,
+    open: impl FnOnce(&Options, &Path, &[String]) -> Result<Database>,
+) -> Result<JLongArray> {
+    let (mut options, names) = with_families(env, handle, families.0, families.1)?;
+    let dir = path(env, dir)?;
+    let listeners = listener::join(handle, &mut options, &dir)?;
+    let db = open(&options, &dir, &names)?;
     let families = names
         .iter()
         .map(|name| {
@@ -83,12 +119,9 @@ pub fn insert_families(env: &Env<'_>, db: Database, names: &[String]) -> Result<
                 .ok_or_else(|| Error::invalid_argument(format!("Column family not found: {name}")))
         })
         .collect::<esker::Result<Vec<_>>>()?;
-    let mut list = vec![handles::insert(db)];
-    list.extend(
-        families
-            .into_iter()
-            .map(|family| handles::insert(FamilyObject(family))),
-    );
+    let family = |family| handles::insert(FamilyObject(family, listeners.clone()));
+    let mut list: Vec<jlong> = families.into_iter().map(family).collect();
+    list.insert(0, insert(db, handle, listeners));
     let array = env.long_array(&list);
     if array.is_err() {
         list.into_iter().for_each(handles::close);
@@ -100,47 +133,55 @@ fn path(env: &Env<'_>, path: JString) -> Result<PathBuf> {
     Ok(env.string(path)?.into())
 }
 
+/// The name of the family that is always there, as the only one.
+pub fn default_alone() -> [String; 1] {
+    [esker::DEFAULT_COLUMN_FAMILY.to_owned()]
+}
+
 native!("RocksDB_open" "JLjava_lang_String_2" fn(env, options: i64, dir: JString) -> i64 {
-    let (options, dir) = (database_options(&env, options)?, path(&env, dir)?);
-    check_all_named(&options, &dir, &[esker::DEFAULT_COLUMN_FAMILY.to_owned()])?;
-    Ok(handles::insert(Database::new(Db::open(&options, dir)?)))
+    open_one(&env, options, dir, |options, dir| {
+        check_all_named(options, dir, &default_alone())?;
+        Ok(Database::new(Db::open(options, dir)?))
+    })
 });
 
 native!("RocksDB_open" "JLjava_lang_String_2_3_3B_3J" fn(
     env, options: i64, dir: JString, names: JByteArrays, family_options: JLongArray
 ) -> JLongArray {
-    let (options, names) = with_families(&env, options, names, family_options)?;
-    let dir = path(&env, dir)?;
-    check_all_named(&options, &dir, &names)?;
-    opened(&env, Db::open(&options, dir)?, &names)
+    open_families(&env, options, dir, (names, family_options), |options, dir, names| {
+        check_all_named(options, dir, names)?;
+        Ok(Database::new(Db::open(options, dir)?))
+    })
 });
 
 native!("RocksDB_openROnly" "JLjava_lang_String_2Z" fn(env, options: i64, dir: JString, error_if_wal: bool) -> i64 {
-    let options = database_options(&env, options)?;
-    Ok(handles::insert(Database::new(Db::open_read_only(&options, path(&env, dir)?)?)))
+    open_one(&env, options, dir, |options, dir| Ok(Database::new(Db::open_read_only(options, dir)?)))
 });
 
 native!("RocksDB_openROnly" "JLjava_lang_String_2_3_3B_3JZ" fn(
     env, options: i64, dir: JString, names: JByteArrays, family_options: JLongArray, error_if_wal: bool
 ) -> JLongArray {
-    let (options, names) = with_families(&env, options, names, family_options)?;
-    opened(&env, Db::open_read_only(&options, path(&env, dir)?)?, &names)
+    open_families(&env, options, dir, (names, family_options), |options, dir, _| {
+        Ok(Database::new(Db::open_read_only(options, dir)?))
+    })
 });
 
 native!("RocksDB_openAsSecondary" "JLjava_lang_String_2Ljava_lang_String_2" fn(
     env, options: i64, dir: JString, secondary: JString
 ) -> i64 {
-    let options = database_options(&env, options)?;
-    let db = Db::open_as_secondary(&options, path(&env, dir)?, path(&env, secondary)?)?;
-    Ok(handles::insert(Database::new(db)))
+    let secondary = path(&env, secondary)?;
+    open_one(&env, options, dir, |options, dir| {
+        Ok(Database::new(Db::open_as_secondary(options, dir, &secondary)?))
+    })
 });
 
 native!("RocksDB_openAsSecondary" "JLjava_lang_String_2Ljava_lang_String_2_3_3B_3J" fn(
     env, options: i64, dir: JString, secondary: JString, names: JByteArrays, family_options: JLongArray
 ) -> JLongArray {
-    let (options, names) = with_families(&env, options, names, family_options)?;
-    let db = Db::open_as_secondary(&options, path(&env, dir)?, path(&env, secondary)?)?;
-    opened(&env, db, &names)
+    let secondary = path(&env, secondary)?;
+    open_families(&env, options, dir, (names, family_options), |options, dir, _| {
+        Ok(Database::new(Db::open_as_secondary(options, dir, &secondary)?))
+    })
 });
 
 native!("RocksDB_tryCatchUpWithPrimary" "J" fn(env, db: i64) {
@@ -164,9 +205,13 @@ native!("RocksDB_listColumnFamilies" "JLjava_lang_String_2" fn(env, options: i64
 
 fn create(db: &Database, name: Vec<u8>, options: jlong) -> Result<jlong> {
     let options = handles::get::<Settings>(options)?.look(|inner| inner.family())?;
-    Ok(handles::insert(FamilyObject(
-        db.db.create_column_family(&family_name(name)?, &options)?,
-    )))
+    let name = family_name(name)?;
+    let family = match &db.layer {
+        // Without a time of its own its rows live for ever.
+        Layer::Ttl(db) => db.create_column_family(&name, &options, FamilyTtl::RocksDb(0))?,
+        _ => db.db.create_column_family(&name, &options)?,
+    };
+    Ok(FamilyObject::insert(db, family))
 }
 
 native!("RocksDB_createColumnFamily" "J_3BIJ" fn(env, db: i64, name: JByteArray, length: i32, options: i64) -> i64 {
@@ -216,7 +261,7 @@ native!("RocksDB_createColumnFamilyWithImport" "J_3BIJJ_3J" fn(
         .collect::<Result<Vec<_>>>()?;
     let metadata: Vec<&ExportImportFilesMetaData> = metadata.iter().map(|held| &held.0).collect();
     let family = db.db.create_column_family_with_import(&options, &name, &import, &metadata)?;
-    Ok(handles::insert(FamilyObject(family)))
+    Ok(FamilyObject::insert(&db, family))
 });
 
 native!("RocksDB_dropColumnFamily" "JJ" fn(env, db: i64, family: i64) {
@@ -233,11 +278,20 @@ native!("RocksDB_dropColumnFamilies" "J_3J" fn(env, db: i64, families: JLongArra
 });
 
 native!("RocksDB_getDefaultColumnFamily" "J" fn(env, db: i64) -> i64 {
-    Ok(handles::insert(FamilyObject(database(db)?.default.clone())))
+    let db = database(db)?;
+    Ok(FamilyObject::insert(&db, db.default.clone()))
 });
 
 native!("RocksDB_getName" "J" fn(env, db: i64) -> JString {
     env.new_string(&database(db)?.db.path().display().to_string())
+});
+
+native!("ColumnFamilyHandle_disposeInternal" "J" fn(env, family: i64) {
+    if let Ok(FamilyObject(_, Some(listeners))) = handles::get::<FamilyObject>(family).as_deref() {
+        listeners.family_handle_closes(family);
+    }
+    handles::close(family);
+    Ok(())
 });
 
 native!("ColumnFamilyHandle_getName" "J" fn(env, family: i64) -> JByteArray {

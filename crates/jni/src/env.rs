@@ -140,6 +140,30 @@ impl<'a> Env<'a> {
         }
     }
 
+    /// Prints what Java has thrown, and takes it away.
+    pub fn describe(&self) {
+        // SAFETY: as in `check`.
+        unsafe {
+            if jni!(self, ExceptionCheck) {
+                jni!(self, ExceptionDescribe);
+                jni!(self, ExceptionClear);
+            }
+        }
+    }
+
+    /// Runs `body`, and gives every local reference back that it has made. On a thread of ours no method of Java's ends, which would do so.
+    pub fn in_frame<R>(&self, body: impl FnOnce() -> Result<R>) -> Result<R> {
+        const REFERENCES: jint = 64;
+        // SAFETY: as in `check`; the frame is popped below, on this thread.
+        if unsafe { jni!(self, PushLocalFrame, REFERENCES) } != 0 {
+            return Err(Fail::Thrown);
+        }
+        let result = body();
+        // SAFETY: the frame is the one pushed above; nothing of it is kept.
+        unsafe { jni!(self, PopLocalFrame, std::ptr::null_mut()) };
+        result
+    }
+
     fn not_null(&self, object: jobject) -> Result<jobject> {
         if object.is_null() {
             self.check()?;
@@ -508,6 +532,22 @@ impl<'a> Env<'a> {
         Ok(found)
     }
 
+    /// Calls a method that returns a `byte`.
+    pub fn call_byte(&self, object: jobject, method: jmethodID, arguments: &[jvalue]) -> Result<i8> {
+        // SAFETY: as in `call_object`.
+        let found = unsafe { jni!(self, CallByteMethodA, object, method, arguments.as_ptr()) };
+        self.check()?;
+        Ok(found)
+    }
+
+    /// Calls a method that returns a `short`.
+    pub fn call_short(&self, object: jobject, method: jmethodID, arguments: &[jvalue]) -> Result<i16> {
+        // SAFETY: as in `call_object`.
+        let found = unsafe { jni!(self, CallShortMethodA, object, method, arguments.as_ptr()) };
+        self.check()?;
+        Ok(found)
+    }
+
     /// Calls a method that returns a `boolean`.
     pub fn call_bool(&self, object: jobject, method: jmethodID, arguments: &[jvalue]) -> Result<bool> {
         // SAFETY: as in `call_object`.
@@ -583,10 +623,15 @@ impl<'a> Env<'a> {
     /// A new array of objects of that class.
     pub fn object_array(&self, class: &str, length: usize) -> Result<jobject> {
         let class = self.class(class)?;
-        // SAFETY: a class; the elements are null.
-        let array = unsafe { jni!(self, NewObjectArray, length as jsize, class, std::ptr::null_mut()) };
+        let array = self.array_of(class, length);
         self.forget(class);
-        self.not_null(array)
+        array
+    }
+
+    /// The same of a class that was looked up.
+    pub fn array_of(&self, class: jclass, length: usize) -> Result<jobject> {
+        // SAFETY: a class; the elements are null.
+        self.not_null(unsafe { jni!(self, NewObjectArray, length as jsize, class, std::ptr::null_mut()) })
     }
 
     /// A new `String[]`.

@@ -1,7 +1,7 @@
 //! `org.rocksdb.Env`: where files live. The numbers of threads are kept and read back: the engine has `max_background_jobs` of its own.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use esker::{Options, SystemClock};
 use jni_sys::jlong;
@@ -45,7 +45,22 @@ impl Environment {
     }
 }
 
-native!("Env_getDefaultEnvInternal" "" fn(env) -> i64 { Ok(Environment::insert(None)) });
+/// The handle of the operating system's, which is never closed: Java compares it.
+fn default() -> jlong {
+    static DEFAULT: OnceLock<jlong> = OnceLock::new();
+    *DEFAULT.get_or_init(|| Environment::insert(None))
+}
+
+native!("Env_getDefaultEnvInternal" "" fn(env) -> i64 { Ok(default()) });
+
+// Java makes an object of its own over a handle that is not the default one's.
+native!("RocksDB_getEnv" "J" fn(env, db: i64) -> i64 {
+    let db = crate::objects::database(db)?;
+    Ok(match &db.environment {
+        Some(environment) if environment.fs.is_some() => handles::insert(environment.clone()),
+        _ => default(),
+    })
+});
 
 native!("RocksMemEnv_createMemEnv" "J" fn(env, base: i64) -> i64 {
     Ok(Environment::insert(Some(Arc::new(MemFs::with_clock(Arc::new(SystemClock::new()))))))

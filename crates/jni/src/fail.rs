@@ -3,6 +3,7 @@
 use esker::{Error, ErrorKind};
 use jni_sys::{jobject, jvalue};
 
+use crate::callback::Classes;
 use crate::env::{Env, JString};
 use crate::generated::throws;
 
@@ -98,6 +99,18 @@ pub fn status(env: &Env<'_>, error: &Error) -> Result<jobject> {
     env.object("org/rocksdb/Status", "(BBLjava/lang/String;)V", &arguments)
 }
 
+/// An `org.rocksdb.Status` of an error, or one that says that all is well, on a thread that cannot look its class up.
+pub fn status_of(env: &Env<'_>, classes: &Classes, error: Option<&Error>) -> Result<jobject> {
+    let (code, subcode) = error.map_or((0, 0), codes);
+    let text = error.map(state).filter(|text| !text.is_empty());
+    let state = match text {
+        Some(text) => env.new_string(&text)?,
+        None => JString(std::ptr::null_mut()),
+    };
+    let arguments = [jvalue { b: code }, jvalue { b: subcode }, jvalue { l: state.0 }];
+    classes.object(env, "org/rocksdb/Status", "(BBLjava/lang/String;)V", &arguments)
+}
+
 /// An `org.rocksdb.Status` that says that all is well.
 pub fn status_ok(env: &Env<'_>) -> Result<jobject> {
     let arguments = [
@@ -131,6 +144,9 @@ fn is_of_files(kind: ErrorKind) -> bool {
 /// The text of a batch that may not become larger.
 pub const MEMORY_LIMIT: &str = "Memory limit reached";
 
+/// The text of a batch whose merges cannot be resolved in it.
+pub const MERGE_IN_PROGRESS: &str = "merge in progress";
+
 /// Subcodes of transactions.
 const LOCK_TIMEOUT: i8 = 2;
 const LOCK_LIMIT: i8 = 3;
@@ -146,6 +162,7 @@ fn codes(error: &Error) -> (i8, i8) {
         ErrorKind::Io | ErrorKind::LockHeld | ErrorKind::ReadOnly => (5, 0),
         ErrorKind::NoSpace => (5, 4),
         ErrorKind::MergeFailed => (2, 0),
+        ErrorKind::Incomplete if error.message() == MERGE_IN_PROGRESS => (6, 0),
         ErrorKind::Incomplete => (7, 0),
         ErrorKind::ShutdownInProgress => (8, 0),
         ErrorKind::TimedOut if error.message().contains("lock key") => (9, LOCK_TIMEOUT),

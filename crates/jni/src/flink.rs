@@ -142,7 +142,7 @@ native!("FlinkCompactionFilter_createNewFlinkCompactionFilter0"
 });
 
 impl Kind for FlinkFilter {
-    fn name(&self) -> &'static str {
+    fn name(&self) -> &str {
         "FlinkCompactionFilter"
     }
 

@@ -8,7 +8,7 @@ use crate::env::{Env, JBuffer, JByteArray, JLongArray};
 use crate::fail::{Fail, Result};
 use crate::frame::native;
 use crate::handles;
-use crate::objects::{Family, database, read_options};
+use crate::objects::{Database, Family, database, read_options};
 use crate::snapshot::SnapshotObject;
 
 /// An iterator. Java may hand it to another thread; two at a time wait for each other.
@@ -17,12 +17,17 @@ pub struct IteratorObject {
     /// The database and options of its rows, for a batch to be laid over them.
     db: Db,
     options: ReadOptions,
+    /// Bytes at the end of each value that are not the caller's.
+    suffix: usize,
 }
 
 impl IteratorObject {
     /// Over rows of a family.
-    pub fn over(db: &Db, options: &ReadOptions, family: &ColumnFamily) -> IteratorObject {
-        IteratorObject::new(db.iter_cf(options, family), db, options)
+    pub fn over(db: &Database, options: &ReadOptions, family: &ColumnFamily) -> IteratorObject {
+        IteratorObject {
+            suffix: db.suffix(),
+            ..IteratorObject::new(db.db.iter_cf(options, family), &db.db, options)
+        }
     }
 
     /// An iterator of other kinds, over rows of a database.
@@ -31,6 +36,7 @@ impl IteratorObject {
             iterator: Mutex::new(iterator),
             db: db.clone(),
             options: options.clone(),
+            suffix: 0,
         }
     }
 
@@ -64,14 +70,30 @@ fn with<R>(iterator: jlong, act: impl FnOnce(&mut DbIterator) -> R) -> Result<R>
 fn on_row<R>(iterator: jlong, act: impl FnOnce(&DbIterator) -> Result<R>) -> Result<R> {
     with(iterator, |iterator| match iterator.valid() {
         true => act(iterator),
-        false => Err(Fail::state("the iterator stands on no row")),
+        false => Err(no_row()),
     })?
+}
+
+/// Works with the value of the row that the iterator stands on.
+fn on_value<R>(iterator: jlong, act: impl FnOnce(&[u8]) -> Result<R>) -> Result<R> {
+    let object = handles::get::<IteratorObject>(iterator)?;
+    object.with(|iterator| match iterator.valid() {
+        true => {
+            let value = iterator.value();
+            act(&value[..value.len().saturating_sub(object.suffix)])
+        }
+        false => Err(no_row()),
+    })
+}
+
+fn no_row() -> Fail {
+    Fail::state("the iterator stands on no row")
 }
 
 native!("RocksDB_iterator" "JJJ" fn(env, db: i64, family: i64, options: i64) -> i64 {
     let db = database(db)?;
     let family = Family::of(family)?;
-    Ok(handles::insert(IteratorObject::over(&db.db, &*read_options(options)?, family.in_db(&db))))
+    Ok(handles::insert(IteratorObject::over(&db, &*read_options(options)?, family.in_db(&db))))
 });
 
 native!("RocksDB_iterators" "J_3JJ" fn(env, db: i64, families: JLongArray, options: i64) -> JLongArray {
@@ -83,7 +105,7 @@ native!("RocksDB_iterators" "J_3JJ" fn(env, db: i64, families: JLongArray, optio
     }
     let mut made = Vec::new();
     for family in env.longs(families)? {
-        made.push(handles::insert(IteratorObject::over(&db.db, &options, Family::of(family)?.in_db(&db))));
+        made.push(handles::insert(IteratorObject::over(&db, &options, Family::of(family)?.in_db(&db))));
     }
     env.long_array(&made)
 });
@@ -154,7 +176,7 @@ native!("RocksIterator_key0" "J" fn(env, iterator: i64) -> JByteArray {
 });
 
 native!("RocksIterator_value0" "J" fn(env, iterator: i64) -> JByteArray {
-    on_row(iterator, |iterator| env.byte_array(iterator.value()))
+    on_value(iterator, |value| env.byte_array(value))
 });
 
 native!("RocksIterator_keyByteArray0" "J_3BII" fn(env, iterator: i64, to: JByteArray, at: i32, length: i32) -> i32 {
@@ -162,7 +184,7 @@ native!("RocksIterator_keyByteArray0" "J_3BII" fn(env, iterator: i64, to: JByteA
 });
 
 native!("RocksIterator_valueByteArray0" "J_3BII" fn(env, iterator: i64, to: JByteArray, at: i32, length: i32) -> i32 {
-    on_row(iterator, |iterator| copied(&env, iterator.value(), to, at, length))
+    on_value(iterator, |value| copied(&env, value, to, at, length))
 });
 
 native!("RocksIterator_keyDirect0" "JLjava_nio_ByteBuffer_2II" fn(
@@ -174,7 +196,7 @@ native!("RocksIterator_keyDirect0" "JLjava_nio_ByteBuffer_2II" fn(
 native!("RocksIterator_valueDirect0" "JLjava_nio_ByteBuffer_2II" fn(
     env, iterator: i64, to: JBuffer, at: i32, length: i32
 ) -> i32 {
-    on_row(iterator, |iterator| copied_direct(&env, iterator.value(), to, at, length))
+    on_value(iterator, |value| copied_direct(&env, value, to, at, length))
 });
 
 native!("RocksIterator_refresh0" "J" fn(env, iterator: i64) {

@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicI8, Ordering};
 
 use base::sync::Mutex;
 use esker::{InfoLogLevel, Logger};
-use jni_sys::{jlong, jmethodID, jvalue};
+use jni_sys::{jlong, jvalue};
 
-use crate::callback::{Global, attached};
+use crate::callback::{Global, Method, attached};
 use crate::env::{Env, JString, Reference};
 use crate::fail::Result;
 use crate::frame::native;
@@ -36,14 +36,6 @@ struct JavaSink {
     /// Java's constants of the levels, in the order of their numbers.
     levels: Vec<Global>,
 }
-
-/// A method, which lives as long as its class, and that as long as an object of it.
-struct Method(jmethodID);
-
-// SAFETY: the numbers of methods may be used by any thread.
-unsafe impl Send for Method {}
-// SAFETY: as above.
-unsafe impl Sync for Method {}
 
 impl Logger for AnyLogger {
     fn log(&self, level: InfoLogLevel, message: &str) {

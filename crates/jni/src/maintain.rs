@@ -3,10 +3,11 @@
 use std::ffi::OsStr;
 use std::path::Path;
 
-use esker::{CompactRangeOptions, IngestExternalFileOptions};
+use esker::{CompactRangeOptions, CompactionReason, IngestExternalFileOptions};
 use jni_sys::jlong;
 
 use crate::compaction_job_info::{self, JobInfo};
+use crate::compaction_job_stats::JobStats;
 use crate::env::{Env, JByteArray, JByteArrays, JLongArray, JStrings, Reference};
 use crate::fail::{Fail, Result};
 use crate::frame::native;
@@ -45,6 +46,9 @@ native!("RocksDB_compactRange" "J_3BI_3BIJJ" fn(
 ) {
     let db = database(db)?;
     let options = match handles::optional::<Settings>(options)? {
+        Some(options) if options.look(|inner| inner.parts.full_history_ts_low.is_some()) => {
+            return Err(esker::Error::not_supported("CompactRangeOptions::full_history_ts_low").into());
+        }
         Some(options) => options.look(|inner| inner.compact_range_options()),
         None => CompactRangeOptions::default(),
     };
@@ -87,7 +91,15 @@ native!("RocksDB_compactFiles" "JJJ_3Ljava_lang_String_2IIJ" fn(
         outputs: outputs.clone(),
         base_level: base.unwrap_or(0) as i32,
         output_level: level as i32,
+        reason: compaction_job_info::reason_number(CompactionReason::ManualCompaction),
         compression: family.current_options().compression as u8 as i8,
+        stats: JobStats {
+            num_input_files: inputs.len() as u64,
+            num_output_files: made.len() as u64,
+            is_manual_compaction: true,
+            ..JobStats::default()
+        },
+        ..JobInfo::default()
     };
     compaction_job_info::fill(info, facts)?;
     env.string_array(outputs)

@@ -1,17 +1,17 @@
 //! Objects that options are given, constructors and copies of option classes, and presets.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicI32, Ordering};
 
 use base::UserComparator;
 use esker::{
     BlockBasedOptions, Cache, CacheOptions, ColumnFamilyOptions, DataBlockIndexType, FilterPolicy,
     SstPartitionerFixedPrefixFactory,
 };
-use jni_sys::jlong;
+use jni_sys::{jlong, jvalue};
 
 use crate::cache::{RateLimiterObject, WriteBufferManagerObject};
-use crate::env::{Env, JByteArray, JIntArray, JLongArray, JString, JStrings};
+use crate::env::{Env, JByteArray, JIntArray, JLongArray, JObject, JString, JStrings};
 use crate::environment::Environment;
 use crate::fail::{Fail, Result};
 use crate::frame::{native, natives};
@@ -235,7 +235,7 @@ natives!("Options_setMergeOperatorName" "ColumnFamilyOptions_setMergeOperatorNam
 }});
 
 natives!("Options_setMergeOperator" "ColumnFamilyOptions_setMergeOperator"; { "JJ" fn(env, options: i64, operator: i64) {
-    let operator = Arc::clone(&handles::get::<MergeObject>(operator)?.0);
+    let operator = Arc::clone(&handles::get::<MergeObject>(operator)?.operator);
     change(options, |inner| inner.parts.merge_operator = Some(operator))
 }});
 
@@ -360,6 +360,66 @@ natives!("Options_setCompactionThreadLimiter" "ColumnFamilyOptions_setCompaction
 ) {
     change(options, |inner| inner.parts.kept.insert("compaction_thread_limiter", "given".to_owned())).map(drop)
 }});
+
+/// `org.rocksdb.ConcurrentTaskLimiter`. Compactions are limited by `max_background_jobs` alone: it is kept, and no task is ever counted.
+struct LimiterObject {
+    name: String,
+    limit: AtomicI32,
+}
+
+native!("ConcurrentTaskLimiterImpl_newConcurrentTaskLimiterImpl0" "Ljava_lang_String_2I" fn(
+    env, name: JString, limit: i32
+) -> i64 {
+    Ok(handles::insert(LimiterObject { name: env.string(name)?, limit: AtomicI32::new(limit) }))
+});
+
+native!("ConcurrentTaskLimiterImpl_name" "J" fn(env, limiter: i64) -> JString {
+    env.new_string(&handles::get::<LimiterObject>(limiter)?.name)
+});
+
+native!("ConcurrentTaskLimiterImpl_setMaxOutstandingTask" "JI" fn(env, limiter: i64, limit: i32) {
+    handles::get::<LimiterObject>(limiter)?.limit.store(limit, Ordering::Relaxed);
+    Ok(())
+});
+
+native!("ConcurrentTaskLimiterImpl_resetMaxOutstandingTask" "J" fn(env, limiter: i64) {
+    handles::get::<LimiterObject>(limiter)?.limit.store(-1, Ordering::Relaxed);
+    Ok(())
+});
+
+native!("ConcurrentTaskLimiterImpl_outstandingTask" "J" fn(env, limiter: i64) -> i32 {
+    handles::get::<LimiterObject>(limiter).map(|_| 0)
+});
+
+native!("EnvOptions_setRateLimiter" "JJ" fn(env, options: i64, limiter: i64) {
+    let limiter = Arc::clone(&handles::get::<RateLimiterObject>(limiter)?.0);
+    change(options, |inner| inner.parts.rate_limiter = Some(limiter))
+});
+
+native!("ConfigOptions_setEnv" "JJ" fn(env, options: i64, environment: i64) {
+    let environment = handles::get::<Environment>(environment)?.clone();
+    change(options, |inner| inner.parts.env = Some(environment))
+});
+
+// Keys that transactions have in common are found by the comparators of their families.
+native!("OptimisticTransactionOptions_setComparator" "JJ" fn(env, options: i64, comparator: i64) {
+    crate::comparator::user(comparator)?;
+    look(options, |_| ())
+});
+
+native!("CompactRangeOptions_setFullHistoryTSLow" "JJJ" fn(env, options: i64, start: i64, range: i64) {
+    change(options, |inner| inner.parts.full_history_ts_low = Some((start as u64, range as u64)))
+});
+
+native!("CompactRangeOptions_fullHistoryTSLow" "J" fn(env, options: i64) -> JObject {
+    match look(options, |inner| inner.parts.full_history_ts_low)? {
+        Some((start, range)) => {
+            let arguments = [jvalue { j: start as i64 }, jvalue { j: range as i64 }];
+            env.object("org/rocksdb/CompactRangeOptions$Timestamp", "(JJ)V", &arguments).map(JObject)
+        }
+        None => Ok(JObject(std::ptr::null_mut())),
+    }
+});
 
 /// `org.rocksdb.SstPartitionerFactory`.
 struct PartitionerObject(Arc<SstPartitionerFixedPrefixFactory>);

@@ -9,7 +9,7 @@ use esker::{
     CompactRangeOptions, CompactionFilterFactory, CompactionPri, CompactionStyle, CompressionOptions,
     CompressionType, DbPath, Error, FlushOptions, InfoLogLevel, Logger, MergeOperator, Options,
     PrefixExtractor, PrepopulateBlobCache, RateLimiter, ReadOptions, ReadTier, RecoveryMode, Result,
-    Snapshot, SstPartitionerFactory, Statistics, TableFilter, UserComparator, WriteBufferManager,
+    Snapshot, SstPartitionerFactory, Statistics, TableFilter, UserComparator, WalFilter, WriteBufferManager,
     WriteOptions,
 };
 use jni_sys::jlong;
@@ -29,7 +29,6 @@ pub struct Parts {
     pub table: Option<Table>,
     pub memtable: Option<Memtable>,
     pub collectors: Vec<Arc<dyn esker::TablePropertiesCollectorFactory>>,
-    pub collector_handles: Vec<jlong>,
     pub statistics: Option<(Arc<Statistics>, jlong)>,
     pub rate_limiter: Option<Arc<RateLimiter>>,
     pub restore_rate_limiter: Option<Arc<RateLimiter>>,
@@ -50,7 +49,11 @@ pub struct Parts {
     pub upper_bound: Option<(Vec<u8>, jlong)>,
     pub timestamp: Option<(Vec<u8>, jlong)>,
     pub iter_start_ts: Option<jlong>,
+    /// The two numbers of which RocksJava makes a timestamp.
+    pub full_history_ts_low: Option<(u64, u64)>,
     pub table_filter: Option<TableFilter>,
+    pub wal_filter: Option<Arc<crate::filters::JavaWalFilter>>,
+    pub listeners: Vec<Arc<crate::listener::JavaListener>>,
     /// Objects that mean nothing here, by the option's name.
     pub kept: BTreeMap<&'static str, String>,
     /// True once Java has asked for the compaction to end.
@@ -104,14 +107,16 @@ impl Parts {
             upper_bound,
             timestamp,
             iter_start_ts,
-            table_filter
+            table_filter,
+            wal_filter,
+            full_history_ts_low
         );
         macro_rules! lists {
             ($($field:ident),+) => { $( if !other.$field.is_empty() { self.$field = other.$field; } )+ };
         }
         lists!(
             collectors,
-            collector_handles,
+            listeners,
             compression_per_level,
             level_multipliers,
             db_paths,
@@ -146,6 +151,10 @@ impl Inner {
         options.rate_limiter = parts.rate_limiter.clone();
         options.write_buffer_manager = parts.write_buffer_manager.clone();
         options.info_log = parts.info_log.clone();
+        options.wal_filter = parts
+            .wal_filter
+            .clone()
+            .map(|filter| filter as Arc<dyn WalFilter>);
         if let Some(env) = &parts.env {
             env.apply(&mut options);
         }

@@ -6,7 +6,7 @@ use jni_sys::jlong;
 use crate::env::{Env, JBuffer, JByteArray, JByteArrays, JIntArray, JLongArray, JObjects};
 use crate::fail::{Result, status, status_ok};
 use crate::frame::native;
-use crate::objects::{Family, database, read_options};
+use crate::objects::{Family, Shown, database, read_options};
 
 /// The place of a key in an array.
 type Part = (JByteArray, i32, i32);
@@ -18,10 +18,7 @@ fn get(env: &Env<'_>, db: jlong, options: jlong, key: Part, family: jlong) -> Re
     let db = database(db)?;
     let key = env.bytes(key.0, key.1, key.2)?;
     let family = Family::of(family)?;
-    match db
-        .db
-        .get_pinned(&*read_options(options)?, family.in_db(&db), &key)?
-    {
+    match db.get(&*read_options(options)?, family.in_db(&db), &key)? {
         Some(value) => env.byte_array(&value),
         None => Ok(JByteArray(std::ptr::null_mut())),
     }
@@ -32,10 +29,7 @@ fn fill(env: &Env<'_>, db: jlong, options: jlong, key: Part, value: Part, family
     let db = database(db)?;
     let key = env.bytes(key.0, key.1, key.2)?;
     let family = Family::of(family)?;
-    match db
-        .db
-        .get_pinned(&*read_options(options)?, family.in_db(&db), &key)?
-    {
+    match db.get(&*read_options(options)?, family.in_db(&db), &key)? {
         Some(found) => {
             env.fill(value.0, value.1, value.2, &found)?;
             Ok(found.len() as i32)
@@ -96,7 +90,7 @@ native!("RocksDB_getDirect" "JJLjava_nio_ByteBuffer_2IILjava_nio_ByteBuffer_2IIJ
     let db = database(db)?;
     let family = Family::of(family)?;
     let key = env.direct(key, at, length)?;
-    match db.db.get_pinned(&*read_options(options)?, family.in_db(&db), key)? {
+    match db.get(&*read_options(options)?, family.in_db(&db), key)? {
         Some(found) => {
             let value = env.direct(value, value_at, value_length)?;
             let count = found.len().min(value.len());
@@ -152,7 +146,11 @@ fn multi_get(
             }
         }
     }
-    let values: Vec<_> = values.into_iter().map(|value| value.ok().flatten()).collect();
+    let shown = |value| Shown::new(value, db.suffix());
+    let values: Vec<_> = values
+        .into_iter()
+        .map(|value| value.ok().flatten().map(shown))
+        .collect();
     env.array_of_arrays(&values)
 }
 
@@ -197,7 +195,7 @@ native!("RocksDB_multiGet" "JJ_3J_3Ljava_nio_ByteBuffer_2_3I_3I_3Ljava_nio_ByteB
         })?;
         let key = env.element(buffers.0, number)?;
         let value = env.element(values.0, number)?;
-        let found = db.db.get_pinned(&options, family.in_db(&db), env.direct(JBuffer(key), *at, *length)?);
+        let found = db.get(&options, family.in_db(&db), env.direct(JBuffer(key), *at, *length)?);
         let outcome = match found {
             Ok(Some(found)) => {
                 found_sizes.push(found.len() as i32);
@@ -239,8 +237,7 @@ fn exists(db: jlong, family: jlong, options: jlong, key: &[u8]) -> Result<bool> 
     let db = database(db)?;
     let family = Family::of(family)?;
     Ok(db
-        .db
-        .get_pinned(&*read_options(options)?, family.in_db(&db), key)?
+        .get(&*read_options(options)?, family.in_db(&db), key)?
         .is_some())
 }
 
@@ -256,51 +253,55 @@ native!("RocksDB_keyExistsDirect" "JJJLjava_nio_ByteBuffer_2II" fn(
     exists(db, family, options, env.direct(key, at, length)?)
 });
 
-fn may_exist(db: jlong, family: jlong, options: jlong, key: &[u8]) -> Result<KeyMayExist> {
+/// RocksJava's numbers of the answers whether a key may be there.
+const ABSENT: u8 = 0;
+const UNKNOWN: u8 = 1;
+const FOUND: u8 = 2;
+
+/// The number of the answer, and the value where that is known.
+fn may_exist(db: jlong, family: jlong, options: jlong, key: &[u8]) -> Result<(u8, Option<Shown>)> {
     let db = database(db)?;
     let family = Family::of(family)?;
-    Ok(db
+    let found = db
         .db
-        .key_may_exist(&*read_options(options)?, family.in_db(&db), key)?)
+        .key_may_exist(&*read_options(options)?, family.in_db(&db), key)?;
+    Ok(match found {
+        KeyMayExist::No => (ABSENT, None),
+        KeyMayExist::Maybe => (UNKNOWN, None),
+        KeyMayExist::Yes(value) => (FOUND, Some(Shown::new(value, db.suffix()))),
+    })
 }
 
 native!("RocksDB_keyMayExist" "JJJ_3BII" fn(
     env, db: i64, family: i64, options: i64, key: JByteArray, at: i32, length: i32
 ) -> bool {
-    let found = may_exist(db, family, options, &env.bytes(key, at, length)?)?;
-    Ok(!matches!(found, KeyMayExist::No))
+    Ok(may_exist(db, family, options, &env.bytes(key, at, length)?)?.0 != ABSENT)
 });
 
 native!("RocksDB_keyMayExistDirect" "JJJLjava_nio_ByteBuffer_2II" fn(
     env, db: i64, family: i64, options: i64, key: JBuffer, at: i32, length: i32
 ) -> bool {
-    Ok(!matches!(may_exist(db, family, options, env.direct(key, at, length)?)?, KeyMayExist::No))
+    Ok(may_exist(db, family, options, env.direct(key, at, length)?)?.0 != ABSENT)
 });
 
 native!("RocksDB_keyMayExistFoundValue" "JJJ_3BII" fn(
     env, db: i64, family: i64, options: i64, key: JByteArray, at: i32, length: i32
 ) -> JByteArrays {
-    let (flag, value) = match may_exist(db, family, options, &env.bytes(key, at, length)?)? {
-        KeyMayExist::No => (0, None),
-        KeyMayExist::Maybe => (1, None),
-        KeyMayExist::Yes(value) => (2, Some(value)),
-    };
-    env.array_of_arrays(&[Some(vec![flag]), value.map(|value| value.into_vec())])
+    let (answer, value) = may_exist(db, family, options, &env.bytes(key, at, length)?)?;
+    env.array_of_arrays(&[Some(vec![answer]), value.map(|value| value.to_vec())])
 });
 
 native!("RocksDB_keyMayExistDirectFoundValue" "JJJLjava_nio_ByteBuffer_2IILjava_nio_ByteBuffer_2II" fn(
     env, db: i64, family: i64, options: i64, key: JBuffer, at: i32, length: i32, value: JBuffer, value_at: i32,
     value_length: i32
 ) -> JIntArray {
-    let found = match may_exist(db, family, options, env.direct(key, at, length)?)? {
-        KeyMayExist::No => [0, 0],
-        KeyMayExist::Maybe => [1, 0],
-        KeyMayExist::Yes(found) => {
-            let to = env.direct(value, value_at, value_length)?;
-            let count = found.len().min(to.len());
-            to[..count].copy_from_slice(&found[..count]);
-            [2, found.len() as i32]
-        }
-    };
-    env.int_array(&found)
+    let (answer, found) = may_exist(db, family, options, env.direct(key, at, length)?)?;
+    let mut length = 0;
+    if let Some(found) = found {
+        let to = env.direct(value, value_at, value_length)?;
+        let count = found.len().min(to.len());
+        to[..count].copy_from_slice(&found[..count]);
+        length = found.len() as i32;
+    }
+    env.int_array(&[i32::from(answer), length])
 });

@@ -1,19 +1,17 @@
 //! `org.rocksdb.TransactionDB` and `OptimisticTransactionDB`.
 
-use std::path::Path;
-
 use jni_sys::{jlong, jvalue};
 use txn::{
     OptimisticTransactionDB, OptimisticTransactionOptions, Transaction, TransactionDB, TransactionDBOptions,
     TransactionOptions, TxnDBWritePolicy,
 };
 
-use crate::database::{check_all_named, database_options, insert_families, with_families};
+use crate::database::{check_all_named, default_alone, open_families, open_one};
 use crate::env::{Env, JByteArrays, JLongArray, JObject, JObjects, JString};
 use crate::fail::{Fail, Result};
 use crate::frame::native;
 use crate::handles;
-use crate::objects::{Database, Transactions, database, write_options};
+use crate::objects::{Database, Layer, database, write_options};
 use crate::settings::{Inner, Settings};
 use crate::transaction::TransactionObject;
 
@@ -52,19 +50,19 @@ fn begin(db: &Database, write: jlong, options: jlong) -> Result<(Transaction, bo
     let inner = handles::optional::<Settings>(options)?
         .map(|options| options.copy())
         .unwrap_or_default();
-    match &db.transactions {
-        Transactions::Locks(db) => {
+    match &db.layer {
+        Layer::Locks(db) => {
             let options = options_of(&inner);
             Ok((db.begin_transaction(&write, &options), options.deadlock_detect))
         }
-        Transactions::Validation(db) => {
+        Layer::Validation(db) => {
             let options = OptimisticTransactionOptions {
                 set_snapshot: inner.flag("set_snapshot", false),
                 ..OptimisticTransactionOptions::default()
             };
             Ok((db.begin_transaction(&write, &options), false))
         }
-        Transactions::None => Err(Fail::state("the database has no transactions")),
+        Layer::None | Layer::Ttl(_) => Err(Fail::state("the database has no transactions")),
     }
 }
 
@@ -100,47 +98,49 @@ begin_methods!("OptimisticTransactionDB_beginTransaction" "OptimisticTransaction
     "OptimisticTransactionDB_closeDatabase");
 
 native!("TransactionDB_open" "JJLjava_lang_String_2" fn(env, options: i64, transaction_options: i64, dir: JString) -> i64 {
-    let options = database_options(&env, options)?;
-    let dir = env.string(dir)?;
-    check_all_named(&options, Path::new(&dir), &["default".to_owned()])?;
-    let db = TransactionDB::open(&options, &db_options(transaction_options)?, dir)?;
-    Ok(handles::insert(Database::with(db.db().clone(), Transactions::Locks(db))))
+    let transaction_options = db_options(transaction_options)?;
+    open_one(&env, options, dir, |options, dir| {
+        check_all_named(options, dir, &default_alone())?;
+        let db = TransactionDB::open(options, &transaction_options, dir)?;
+        Ok(Database::with(db.db().clone(), Layer::Locks(db)))
+    })
 });
 
 native!("TransactionDB_open" "JJLjava_lang_String_2_3_3B_3J" fn(
     env, options: i64, transaction_options: i64, dir: JString, names: JByteArrays, family_options: JLongArray
 ) -> JLongArray {
-    let (options, names) = with_families(&env, options, names, family_options)?;
-    let dir = env.string(dir)?;
-    check_all_named(&options, Path::new(&dir), &names)?;
-    let db = TransactionDB::open(&options, &db_options(transaction_options)?, dir)?;
-    insert_families(&env, Database::with(db.db().clone(), Transactions::Locks(db)), &names)
+    let transaction_options = db_options(transaction_options)?;
+    open_families(&env, options, dir, (names, family_options), |options, dir, names| {
+        check_all_named(options, dir, names)?;
+        let db = TransactionDB::open(options, &transaction_options, dir)?;
+        Ok(Database::with(db.db().clone(), Layer::Locks(db)))
+    })
 });
 
 native!("OptimisticTransactionDB_open" "JLjava_lang_String_2" fn(env, options: i64, dir: JString) -> i64 {
-    let options = database_options(&env, options)?;
-    let dir = env.string(dir)?;
-    check_all_named(&options, Path::new(&dir), &["default".to_owned()])?;
-    let db = OptimisticTransactionDB::open(&options, dir)?;
-    Ok(handles::insert(Database::with(db.db().clone(), Transactions::Validation(db))))
+    open_one(&env, options, dir, |options, dir| {
+        check_all_named(options, dir, &default_alone())?;
+        let db = OptimisticTransactionDB::open(options, dir)?;
+        Ok(Database::with(db.db().clone(), Layer::Validation(db)))
+    })
 });
 
 native!("OptimisticTransactionDB_open" "JLjava_lang_String_2_3_3B_3J" fn(
     env, options: i64, dir: JString, names: JByteArrays, family_options: JLongArray
 ) -> JLongArray {
-    let (options, names) = with_families(&env, options, names, family_options)?;
-    let dir = env.string(dir)?;
-    check_all_named(&options, Path::new(&dir), &names)?;
-    let db = OptimisticTransactionDB::open(&options, dir)?;
-    insert_families(&env, Database::with(db.db().clone(), Transactions::Validation(db)), &names)
+    open_families(&env, options, dir, (names, family_options), |options, dir, names| {
+        check_all_named(options, dir, names)?;
+        let db = OptimisticTransactionDB::open(options, dir)?;
+        Ok(Database::with(db.db().clone(), Layer::Validation(db)))
+    })
 });
 
 // Java does not own it: it ends with the database that it is of.
 native!("OptimisticTransactionDB_getBaseDB" "J" fn(env, db: i64) -> i64 { database(db).map(|_| db) });
 
 fn locks(db: jlong) -> Result<TransactionDB> {
-    match &database(db)?.transactions {
-        Transactions::Locks(db) => Ok(db.clone()),
+    match &database(db)?.layer {
+        Layer::Locks(db) => Ok(db.clone()),
         _ => Err(Fail::state("the database has no locks")),
     }
 }
