@@ -3,6 +3,7 @@
 
 mod debian;
 mod files;
+pub mod jar;
 mod layout;
 
 use std::fs;

@@ -73,6 +73,15 @@ pub fn files(root: &Path) -> Result<Vec<(PathBuf, String)>, String> {
     ])
 }
 
+/// The symbols of all native methods, as the JVM looks for them.
+pub fn exports(root: &Path) -> Result<Vec<String>, String> {
+    let natives = natives(&root.join("crates/jni"))?;
+    Ok(natives
+        .iter()
+        .map(|native| format!("Java_org_rocksdb_{}", native.symbol()))
+        .collect())
+}
+
 fn read(path: &Path) -> Result<String, String> {
     std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))
 }

@@ -6,7 +6,8 @@ mod c_test;
 mod count;
 mod flink;
 mod grocksdb;
-mod jvm;
+pub mod jvm;
+mod jvm_own;
 mod kafka;
 mod kvdb_rocksdb;
 mod linking;
@@ -180,6 +181,15 @@ const JUDGES: &[Judge] = &[
         floor: 20,
         tier: Tier::Nightly,
         run: kvdb_rocksdb::run,
+    },
+    Judge {
+        name: "jvm",
+        source: "ours: wrong use of RocksJava's classes, the package `dev.esker`, the library in a jar in front of rocksdbjni",
+        over: "`crates/jni` under rocksdbjni 10.4.2",
+        tests: jvm_own::CHECKS,
+        floor: jvm_own::CHECKS,
+        tier: Tier::Gate,
+        run: jvm_own::run,
     },
     Judge {
         name: "kafka",

@@ -56,6 +56,8 @@ cargo xtask VERB
   install --prefix DIR [--generation G] [--debug]
                     the C library with its header, pkg-config and CMake files, under DIR; G is 7.8, 10.4, 10.9 or 11.8 (11.8)
   dist [--debug]    the C library as a package of Debian's and as a tarball, into target/dist
+  dist jvm [--debug]
+                    the library for RocksJava in a jar of its own, and the classes of dev.esker in another, into target/dist
   fuzz-quick [SEC]  every fuzz target for SEC seconds (5), coverage-guided where a nightly compiler is installed
   fuzz TARGET [SEC] one target for SEC seconds (600)
   published [ARGS]  run every table of the documents Esker started from beside RocksDB and write docs/lab/published.md;
@@ -115,6 +117,8 @@ fn run(args: &[String]) -> Outcome {
         ("install", words) => install::run(words),
         ("dist", []) => install::dist(&["--release"]),
         ("dist", ["--debug"]) => install::dist(&[]),
+        ("dist", ["jvm"]) => install::jar::dist(&["--release"]),
+        ("dist", ["jvm", "--debug"]) => install::jar::dist(&[]),
         ("gen", []) => generate::write(),
         ("gen", ["--check"]) => generate::check(),
         ("fuzz-quick", []) => fuzz::quick(5),

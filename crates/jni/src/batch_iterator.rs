@@ -49,7 +49,7 @@ impl BatchIterator {
     }
 
     /// The batch's entries of the family. Of one key the newest stands first, or alone where the batch keeps no others.
-    fn entries(&self) -> Result<Vec<Entry>> {
+    fn listed(&self) -> Result<Vec<Entry>> {
         let held = indexed(self.batch)?;
         let (batch, overwrites) = (held.batch(), held.index().overwrites);
         let mut entries = Vec::new();
@@ -89,7 +89,7 @@ impl BatchIterator {
 
     /// Moves to the entry that `find` finds among the batch's entries of now.
     fn seek(&self, find: impl FnOnce(&[Entry]) -> Option<usize>) -> Result<()> {
-        let entries = self.entries()?;
+        let entries = self.listed()?;
         let at = find(&entries).filter(|at| *at < entries.len());
         *self.position.lock() = Position { entries, at };
         Ok(())
@@ -101,7 +101,7 @@ impl BatchIterator {
         })
     }
 
-    fn seek_for_prev(&self, key: &[u8]) -> Result<()> {
+    fn seek_back(&self, key: &[u8]) -> Result<()> {
         self.seek(|entries| {
             entries
                 .partition_point(|entry| self.order(&entry.key, key) != Ordering::Greater)
@@ -167,7 +167,7 @@ native!("WBWIRocksIterator_seek0" "J_3BI" fn(env, handle: i64, key: JByteArray, 
 });
 
 native!("WBWIRocksIterator_seekForPrev0" "J_3BI" fn(env, handle: i64, key: JByteArray, length: i32) {
-    iterator(handle)?.seek_for_prev(&env.head(key, length)?)
+    iterator(handle)?.seek_back(&env.head(key, length)?)
 });
 
 native!("WBWIRocksIterator_seekByteArray0" "J_3BII" fn(
@@ -179,7 +179,7 @@ native!("WBWIRocksIterator_seekByteArray0" "J_3BII" fn(
 native!("WBWIRocksIterator_seekForPrevByteArray0" "J_3BII" fn(
     env, handle: i64, key: JByteArray, at: i32, length: i32
 ) {
-    iterator(handle)?.seek_for_prev(&env.bytes(key, at, length)?)
+    iterator(handle)?.seek_back(&env.bytes(key, at, length)?)
 });
 
 native!("WBWIRocksIterator_seekDirect0" "JLjava_nio_ByteBuffer_2II" fn(
@@ -191,7 +191,7 @@ native!("WBWIRocksIterator_seekDirect0" "JLjava_nio_ByteBuffer_2II" fn(
 native!("WBWIRocksIterator_seekForPrevDirect0" "JLjava_nio_ByteBuffer_2II" fn(
     env, handle: i64, key: JBuffer, at: i32, length: i32
 ) {
-    iterator(handle)?.seek_for_prev(env.direct(key, at, length)?)
+    iterator(handle)?.seek_back(env.direct(key, at, length)?)
 });
 
 native!("WBWIRocksIterator_status0" "J" fn(env, handle: i64) { iterator(handle).map(drop) });

@@ -10,7 +10,7 @@ use crate::env::{Env, JByteArray, JByteArrays, JLongArray, JObject, JString};
 use crate::fail::{Fail, Result};
 use crate::frame::native;
 use crate::handles;
-use crate::listener::{self, Listeners};
+use crate::listener::{self, JavaListener, Listeners};
 use crate::objects::{Database, Family, FamilyObject, Layer, database};
 use crate::settings::Settings;
 
@@ -84,6 +84,10 @@ fn insert(mut db: Database, options: jlong, listeners: Option<Arc<Listeners>>) -
     handle
 }
 
+fn listeners_of(options: jlong) -> Result<Vec<Arc<JavaListener>>> {
+    Ok(handles::get::<Settings>(options)?.look(|inner| inner.parts.listeners.clone()))
+}
+
 /// Opens a database whose families are not named, and returns its handle.
 pub fn open_one(
     env: &Env<'_>,
@@ -92,7 +96,7 @@ pub fn open_one(
     open: impl FnOnce(&Options, &Path) -> Result<Database>,
 ) -> Result<jlong> {
     let (mut options, dir) = (database_options(env, handle)?, path(env, dir)?);
-    let listeners = listener::join(handle, &mut options, &dir)?;
+    let listeners = listener::join(listeners_of(handle)?, &mut options, &dir);
     Ok(insert(open(&options, &dir)?, handle, listeners))
 }
 
@@ -109,7 +113,7 @@ pub fn open_families(
 ) -> Result<JLongArray> {
     let (mut options, names) = with_families(env, handle, families.0, families.1)?;
     let dir = path(env, dir)?;
-    let listeners = listener::join(handle, &mut options, &dir)?;
+    let listeners = listener::join(listeners_of(handle)?, &mut options, &dir);
     let db = open(&options, &dir, &names)?;
     let families = names
         .iter()
@@ -280,6 +284,10 @@ native!("RocksDB_dropColumnFamilies" "J_3J" fn(env, db: i64, families: JLongArra
 native!("RocksDB_getDefaultColumnFamily" "J" fn(env, db: i64) -> i64 {
     let db = database(db)?;
     Ok(FamilyObject::insert(&db, db.default.clone()))
+});
+
+native!("RocksDB_getEnv" "J" fn(env, db: i64) -> i64 {
+    Ok(crate::environment::handle_of(database(db)?.environment.as_ref()))
 });
 
 native!("RocksDB_getName" "J" fn(env, db: i64) -> JString {

@@ -1,9 +1,9 @@
-//! `org.rocksdb.Env`: where files live. The numbers of threads are kept and read back: the engine has `max_background_jobs` of its own.
+//! `org.rocksdb.Env`: where files live, and the threads of the process.
 
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use esker::{Options, SystemClock};
+use esker::{Options, SystemClock, ThreadPool, ThreadPriority};
 use jni_sys::jlong;
 use vfs::{FileSystem, MemFs};
 
@@ -11,21 +11,16 @@ use crate::env::JObjects;
 use crate::frame::native;
 use crate::handles;
 
-/// An environment.
+/// An environment. The threads of all are those of the process.
 #[derive(Clone)]
 pub struct Environment {
     /// The file system; none for the operating system's.
     fs: Option<Arc<dyn FileSystem>>,
-    /// Threads of the pools, in the order of RocksJava's priorities: bottom, low, high, user.
-    threads: Arc<[AtomicI32; 4]>,
 }
 
 impl Environment {
     fn insert(fs: Option<Arc<dyn FileSystem>>) -> jlong {
-        handles::insert(Environment {
-            fs,
-            threads: Arc::new([0, 1, 0, 0].map(AtomicI32::new)),
-        })
+        handles::insert(Environment { fs })
     }
 
     /// Puts the files of a database there.
@@ -39,10 +34,6 @@ impl Environment {
     pub fn file_system(&self) -> Option<Arc<dyn FileSystem>> {
         self.fs.clone()
     }
-
-    fn pool(&self, priority: i8) -> &AtomicI32 {
-        &self.threads[priority.clamp(0, 3) as usize]
-    }
 }
 
 /// The handle of the operating system's, which is never closed: Java compares it.
@@ -53,14 +44,13 @@ fn default() -> jlong {
 
 native!("Env_getDefaultEnvInternal" "" fn(env) -> i64 { Ok(default()) });
 
-// Java makes an object of its own over a handle that is not the default one's.
-native!("RocksDB_getEnv" "J" fn(env, db: i64) -> i64 {
-    let db = crate::objects::database(db)?;
-    Ok(match &db.environment {
+/// A handle of the environment that a database was opened with. Java makes an object of its own over one that is not the default's.
+pub fn handle_of(environment: Option<&Environment>) -> jlong {
+    match environment {
         Some(environment) if environment.fs.is_some() => handles::insert(environment.clone()),
         _ => default(),
-    })
-});
+    }
+}
 
 native!("RocksMemEnv_createMemEnv" "J" fn(env, base: i64) -> i64 {
     Ok(Environment::insert(Some(Arc::new(MemFs::with_clock(Arc::new(SystemClock::new()))))))
@@ -71,22 +61,69 @@ native!("TimedEnv_createTimedEnv" "J" fn(env, base: i64) -> i64 {
     Ok(Environment::insert(handles::get::<Environment>(base)?.fs.clone()))
 });
 
+/// The threads of one of RocksJava's priorities.
+enum Threads {
+    /// Threads of the engine.
+    Engine(ThreadPriority),
+    /// Of the bottom and of users: the engine has none, and the number is kept.
+    Kept(&'static AtomicI32),
+}
+
+impl Threads {
+    fn of(priority: i8) -> Threads {
+        static BOTTOM: AtomicI32 = AtomicI32::new(0);
+        static USER: AtomicI32 = AtomicI32::new(0);
+        match priority {
+            ..=0 => Threads::Kept(&BOTTOM),
+            1 => Threads::Engine(ThreadPriority::Low),
+            2 => Threads::Engine(ThreadPriority::High),
+            _ => Threads::Kept(&USER),
+        }
+    }
+
+    fn count(&self) -> i32 {
+        match self {
+            Threads::Engine(priority) => ThreadPool::of_process().background_threads(*priority) as i32,
+            Threads::Kept(count) => count.load(Ordering::Relaxed),
+        }
+    }
+
+    fn set(&self, count: i32) {
+        match self {
+            Threads::Engine(priority) => {
+                ThreadPool::of_process().set_background_threads(count.max(1) as usize, *priority);
+            }
+            Threads::Kept(kept) => kept.store(count, Ordering::Relaxed),
+        }
+    }
+}
+
 native!("Env_setBackgroundThreads" "JIB" fn(env, handle: i64, count: i32, priority: i8) {
-    handles::get::<Environment>(handle)?.pool(priority).store(count, Ordering::Relaxed);
+    handles::get::<Environment>(handle)?;
+    Threads::of(priority).set(count);
     Ok(())
 });
 
 native!("Env_getBackgroundThreads" "JB" fn(env, handle: i64, priority: i8) -> i32 {
-    Ok(handles::get::<Environment>(handle)?.pool(priority).load(Ordering::Relaxed))
+    handles::get::<Environment>(handle)?;
+    Ok(Threads::of(priority).count())
 });
 
 native!("Env_incBackgroundThreadsIfNeeded" "JIB" fn(env, handle: i64, count: i32, priority: i8) {
-    handles::get::<Environment>(handle)?.pool(priority).fetch_max(count, Ordering::Relaxed);
+    handles::get::<Environment>(handle)?;
+    let threads = Threads::of(priority);
+    if threads.count() < count {
+        threads.set(count);
+    }
     Ok(())
 });
 
 native!("Env_getThreadPoolQueueLen" "JB" fn(env, handle: i64, priority: i8) -> i32 {
-    handles::get::<Environment>(handle).map(|_| 0)
+    handles::get::<Environment>(handle)?;
+    Ok(match Threads::of(priority) {
+        Threads::Engine(priority) => ThreadPool::of_process().queue_len(priority) as i32,
+        Threads::Kept(_) => 0,
+    })
 });
 
 native!("Env_lowerThreadPoolIOPriority" "JB" fn(env, handle: i64, priority: i8) {

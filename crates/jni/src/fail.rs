@@ -1,9 +1,8 @@
 //! Errors on their way to Java: exceptions of `org.rocksdb` with RocksDB's codes, and those of Java itself.
 
 use esker::{Error, ErrorKind};
-use jni_sys::{jobject, jvalue};
+use jni_sys::{jclass, jobject, jvalue};
 
-use crate::callback::Classes;
 use crate::env::{Env, JString};
 use crate::generated::throws;
 
@@ -99,16 +98,18 @@ pub fn status(env: &Env<'_>, error: &Error) -> Result<jobject> {
     env.object("org/rocksdb/Status", "(BBLjava/lang/String;)V", &arguments)
 }
 
-/// An `org.rocksdb.Status` of an error, or one that says that all is well, on a thread that cannot look its class up.
-pub fn status_of(env: &Env<'_>, classes: &Classes, error: Option<&Error>) -> Result<jobject> {
+/// A status of the class given, which is `org.rocksdb.Status`: of an error, or one that says that all is well. For threads that cannot look
+/// the class up.
+pub fn status_of(env: &Env<'_>, class: jclass, error: Option<&Error>) -> Result<jobject> {
     let (code, subcode) = error.map_or((0, 0), codes);
     let text = error.map(state).filter(|text| !text.is_empty());
     let state = match text {
         Some(text) => env.new_string(&text)?,
         None => JString(std::ptr::null_mut()),
     };
+    let constructor = env.method(class, "<init>", "(BBLjava/lang/String;)V")?;
     let arguments = [jvalue { b: code }, jvalue { b: subcode }, jvalue { l: state.0 }];
-    classes.object(env, "org/rocksdb/Status", "(BBLjava/lang/String;)V", &arguments)
+    env.construct(class, constructor, &arguments)
 }
 
 /// An `org.rocksdb.Status` that says that all is well.

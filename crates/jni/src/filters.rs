@@ -4,15 +4,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use esker::{Error, TableFilter, WalFilter, WalProcessingOption, WriteBatch};
-use jni_sys::jvalue;
+use jni_sys::{jlong, jvalue};
 
 use crate::batch::{BatchObject, BatchOf};
 use crate::callback::{Classes, Global, Method, attached};
 use crate::env::{Env, JString};
 use crate::fail::Result;
-use crate::frame::{native, natives};
+use crate::frame::native;
 use crate::handles;
-use crate::settings::Settings;
 use crate::table_properties;
 
 struct JavaTableFilter {
@@ -32,28 +31,27 @@ native!("AbstractTableFilter_createNewTableFilter" "" fn(env) -> i64 {
     }))))
 });
 
-native!("ReadOptions_setTableFilter" "JJ" fn(env, options: i64, filter: i64) {
-    let filter = Arc::clone(&handles::get::<TableFilterObject>(filter)?.0);
-    let filter = TableFilter::new(move |properties| {
+/// The engine's filter of a handle.
+pub fn table_filter(handle: jlong) -> Result<TableFilter> {
+    let filter = Arc::clone(&handles::get::<TableFilterObject>(handle)?.0);
+    Ok(TableFilter::new(move |properties| {
         let wanted = attached(|env| {
             env.in_frame(|| {
                 let class = filter.classes.class(table_properties::CLASS);
                 let properties = table_properties::object(env, class, properties)?;
-                let wanted =
-                    env.call_bool(filter.object.reference(), filter.filter.0, &[jvalue { l: properties }]);
+                let arguments = [jvalue { l: properties }];
+                let wanted = env.call_bool(filter.object.reference(), filter.filter.0, &arguments);
                 env.describe();
                 wanted
             })
         });
         // A table that the filter cannot be asked about is read.
         wanted.unwrap_or(true)
-    });
-    handles::get::<Settings>(options)?.change(|inner| inner.parts.table_filter = Some(filter));
-    Ok(())
-});
+    }))
+}
 
 /// A filter of the records that recovery reads.
-pub struct JavaWalFilter {
+struct JavaWalFilter {
     name: String,
     object: Global,
     families: Method,
@@ -74,11 +72,10 @@ native!("AbstractWalFilter_createNewWalFilter" "" fn(env) -> i64 {
     }))))
 });
 
-natives!("Options_setWalFilter" "DBOptions_setWalFilter"; { "JJ" fn(env, options: i64, filter: i64) {
-    let filter = Arc::clone(&handles::get::<WalFilterObject>(filter)?.0);
-    handles::get::<Settings>(options)?.change(|inner| inner.parts.wal_filter = Some(filter));
-    Ok(())
-}});
+/// The engine's filter of a handle.
+pub fn wal_filter(handle: jlong) -> Result<Arc<dyn WalFilter>> {
+    Ok(Arc::clone(&handles::get::<WalFilterObject>(handle)?.0) as Arc<dyn WalFilter>)
+}
 
 impl JavaWalFilter {
     fn tell_families(

@@ -36,6 +36,7 @@ mod metadata;
 mod objects;
 mod option_parts;
 mod options;
+mod options_text;
 mod perf_context;
 mod properties;
 mod read;

@@ -23,7 +23,8 @@ const CACHES: i8 = 3;
 native!("MemoryUtil_getApproximateMemoryUsageByType" "_3J_3J" fn(
     env, databases: JLongArray, caches: JLongArray
 ) -> JObject {
-    let mut usage: BTreeMap<i8, u64> = PROPERTIES.iter().map(|(kind, _)| (*kind, 0)).collect();
+    // A kind that nothing is asked about has no entry, as RocksDB's.
+    let mut usage: BTreeMap<i8, u64> = BTreeMap::new();
     for handle in env.longs(databases)? {
         let db = database(handle)?;
         for family in db.db.column_families() {
@@ -32,12 +33,9 @@ native!("MemoryUtil_getApproximateMemoryUsageByType" "_3J_3J" fn(
             }
         }
     }
-    let caches = env.longs(caches)?;
-    let mut used = 0;
-    for cache in caches {
-        used += handles::get::<CacheObject>(cache)?.0.usage() as u64;
+    for cache in env.longs(caches)? {
+        *usage.entry(CACHES).or_default() += handles::get::<CacheObject>(cache)?.0.usage() as u64;
     }
-    usage.insert(CACHES, used);
     let map = env.object("java/util/HashMap", "()V", &[])?;
     for (kind, bytes) in usage {
         let kind = env.object("java/lang/Byte", "(B)V", &[jvalue { b: kind }])?;

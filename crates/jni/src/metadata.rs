@@ -1,13 +1,18 @@
 //! Metadata of tables, as objects of Java.
 
-use std::path::Path;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
-use esker::{FlushOptions, LiveFilesStorageInfoOptions};
+use esker::{FlushOptions, LiveFilesStorageInfoOptions, TableProperties};
 use jni_sys::jvalue;
 
-use crate::env::{JObject, JObjects, JStrings};
+use crate::env::{Env, JLongArray, JObject, JObjects, JStrings};
+use crate::fail::{Fail, Result};
 use crate::frame::native;
+use crate::handles;
 use crate::objects::{Family, database};
+use crate::slice::SliceObject;
+use crate::table_properties;
 
 native!("RocksDB_getLiveFilesMetaData" "J" fn(env, db: i64) -> JObjects {
     let files = database(db)?.db.live_files();
@@ -119,4 +124,40 @@ native!("RocksDB_getLiveFiles" "JZ" fn(env, db: i64, flush: bool) -> JStrings {
     }
     names.push(manifest_size.to_string());
     env.string_array(names)
+});
+
+fn by_path(env: &Env<'_>, tables: BTreeMap<PathBuf, TableProperties>) -> Result<JObject> {
+    let tables: Vec<(String, TableProperties)> = tables
+        .into_iter()
+        .map(|(path, properties)| (path.display().to_string(), properties))
+        .collect();
+    table_properties::map(
+        env,
+        tables
+            .iter()
+            .map(|(path, properties)| (path.as_str(), properties)),
+    )
+}
+
+native!("RocksDB_getPropertiesOfAllTables" "JJ" fn(env, db: i64, family: i64) -> JObject {
+    let db = database(db)?;
+    let family = Family::of(family)?;
+    by_path(&env, db.db.properties_of_all_tables(family.in_db(&db))?)
+});
+
+native!("RocksDB_getPropertiesOfTablesInRange" "JJ_3J" fn(
+    env, db: i64, family: i64, bounds: JLongArray
+) -> JObject {
+    let db = database(db)?;
+    let family = Family::of(family)?;
+    let bounds = env
+        .longs(bounds)?
+        .into_iter()
+        .map(|slice| Ok(handles::get::<SliceObject>(slice)?.copy()))
+        .collect::<Result<Vec<_>>>()?;
+    if !bounds.len().is_multiple_of(2) {
+        return Err(Fail::argument("a range has two bounds"));
+    }
+    let ranges: Vec<(&[u8], &[u8])> = bounds.chunks_exact(2).map(|pair| (&*pair[0], &*pair[1])).collect();
+    by_path(&env, db.db.properties_of_tables_in_range(family.in_db(&db), &ranges)?)
 });

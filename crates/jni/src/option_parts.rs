@@ -11,11 +11,12 @@ use esker::{
 use jni_sys::{jlong, jvalue};
 
 use crate::cache::{RateLimiterObject, WriteBufferManagerObject};
-use crate::env::{Env, JByteArray, JIntArray, JLongArray, JObject, JString, JStrings};
+use crate::env::{Env, JByteArray, JIntArray, JLongArray, JObject, JObjects, JString, JStrings};
 use crate::environment::Environment;
 use crate::fail::{Fail, Result};
 use crate::frame::{native, natives};
 use crate::handles;
+use crate::listener::ListenerObject;
 use crate::logger::LoggerObject;
 use crate::merge::MergeObject;
 use crate::options::{Memtable, Table};
@@ -205,6 +206,31 @@ natives!("Options_cfPaths" "ColumnFamilyOptions_cfPaths"; { "J_3Ljava_lang_Strin
     env, options: i64, list: JStrings, sizes: JLongArray
 ) {
     paths(&env, options, |inner| &mut inner.parts.cf_paths, list, sizes)
+}});
+
+natives!("Options_setEventListeners" "DBOptions_setEventListeners"; { "J_3J" fn(
+    env, options: i64, listeners: JLongArray
+) {
+    let given = env
+        .longs(listeners)?
+        .into_iter()
+        .map(|listener| Ok(Arc::clone(&handles::get::<ListenerObject>(listener)?.0)))
+        .collect::<Result<Vec<_>>>()?;
+    change(options, |inner| inner.parts.listeners = given)
+}});
+
+natives!("Options_eventListeners" "DBOptions_eventListeners"; { "J" fn(env, options: i64) -> JObjects {
+    let listeners = look(options, |inner| inner.parts.listeners.clone())?;
+    let array = env.object_array("org/rocksdb/AbstractEventListener", listeners.len())?;
+    for (at, listener) in listeners.iter().enumerate() {
+        env.set_element(array, at, listener.object.reference())?;
+    }
+    Ok(JObjects(array))
+}});
+
+natives!("Options_setWalFilter" "DBOptions_setWalFilter"; { "JJ" fn(env, options: i64, filter: i64) {
+    let filter = crate::filters::wal_filter(filter)?;
+    change(options, |inner| inner.parts.wal_filter = Some(filter))
 }});
 
 // ---- Objects of families.
@@ -437,6 +463,11 @@ natives!("Options_setSstPartitionerFactory" "ColumnFamilyOptions_setSstPartition
 }});
 
 // ---- Objects of reads and compactions.
+
+native!("ReadOptions_setTableFilter" "JJ" fn(env, options: i64, filter: i64) {
+    let filter = crate::filters::table_filter(filter)?;
+    change(options, |inner| inner.parts.table_filter = Some(filter))
+});
 
 native!("ReadOptions_setSnapshot" "JJ" fn(env, options: i64, snapshot: i64) {
     let given = handles::optional::<SnapshotObject>(snapshot)?.map(|held| (held.0.clone(), snapshot));

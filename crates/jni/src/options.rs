@@ -52,7 +52,7 @@ pub struct Parts {
     /// The two numbers of which RocksJava makes a timestamp.
     pub full_history_ts_low: Option<(u64, u64)>,
     pub table_filter: Option<TableFilter>,
-    pub wal_filter: Option<Arc<crate::filters::JavaWalFilter>>,
+    pub wal_filter: Option<Arc<dyn WalFilter>>,
     pub listeners: Vec<Arc<crate::listener::JavaListener>>,
     /// Objects that mean nothing here, by the option's name.
     pub kept: BTreeMap<&'static str, String>,
@@ -151,10 +151,11 @@ impl Inner {
         options.rate_limiter = parts.rate_limiter.clone();
         options.write_buffer_manager = parts.write_buffer_manager.clone();
         options.info_log = parts.info_log.clone();
-        options.wal_filter = parts
-            .wal_filter
-            .clone()
-            .map(|filter| filter as Arc<dyn WalFilter>);
+        if options.info_log.is_some() {
+            // A logger has a level of its own, which may be changed while the database is open.
+            options.info_log_level = InfoLogLevel::Debug;
+        }
+        options.wal_filter = parts.wal_filter.clone();
         if let Some(env) = &parts.env {
             env.apply(&mut options);
         }

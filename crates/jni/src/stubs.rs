@@ -43,3 +43,53 @@ macro_rules! dispose {
     )+ };
 }
 pub(crate) use dispose;
+
+#[cfg(test)]
+mod tests {
+    const PROGRAMS: &str = include_str!("../programs.txt");
+    const NATIVES: &str = include_str!("../natives.tsv");
+    const STUBS: &str = include_str!("generated/stubs.rs");
+
+    /// A symbol without the ending that later releases give to what became static.
+    fn plain(symbol: &str) -> String {
+        let (name, signature) = symbol.split_once("__").unwrap_or((symbol, ""));
+        format!("{}__{signature}", name.strip_suffix("Jni").unwrap_or(name))
+    }
+
+    #[test]
+    fn what_kafka_spark_and_flink_need_is_there() {
+        let (_, absent) = STUBS.split_once("absent! {").unwrap();
+        let absent: Vec<String> = absent.split('"').skip(1).step_by(4).map(plain).collect();
+        let needed: Vec<&str> = PROGRAMS
+            .lines()
+            .filter(|line| !line.starts_with('#') && *line != "----")
+            .collect();
+        let programs = PROGRAMS
+            .lines()
+            .take_while(|line| *line != "----")
+            .filter(|line| !line.starts_with('#'));
+        assert_eq!((programs.count(), needed.len()), (190, 438));
+        let named: Vec<String> = NATIVES
+            .lines()
+            .filter(|line| !line.starts_with('#'))
+            .map(|line| {
+                let mut words = line.split('\t');
+                let (class, method) = (words.next().unwrap(), words.next().unwrap());
+                let class = class.replace('_', "_1").replace('$', "_00024").replace('.', "_");
+                plain(&format!("{class}_{}__", method.replace('_', "_1")))
+            })
+            .collect();
+        for symbol in needed {
+            let (name, signature) = symbol.split_once("__").unwrap_or((symbol, ""));
+            assert!(
+                named.contains(&format!("{name}__")),
+                "{symbol} is no native method"
+            );
+            let is_absent = |stub: &String| match symbol.contains("__") {
+                true => *stub == format!("{name}__{signature}"),
+                false => stub.starts_with(&format!("{name}__")),
+            };
+            assert!(!absent.iter().any(is_absent), "{symbol} is not there");
+        }
+    }
+}

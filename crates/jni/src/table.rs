@@ -7,7 +7,10 @@ use esker::{
     IndexShortening, IndexType, MemtableFactory,
 };
 
+use jni_sys::{jobject, jvalue};
+
 use crate::cache::CacheObject;
+use crate::env::Env;
 use crate::fail::{Fail, Result};
 use crate::frame::native;
 use crate::handles;
@@ -181,6 +184,90 @@ native!("BlockBasedTableConfig_newTableFactoryHandle" "ZZZZBBDBZJJJIIIJZZZJZZIIZ
     }
     .table()
 });
+
+/// RocksJava's numbers of a filter: none that it can make, a Bloom filter.
+const UNKNOWN_FILTER: i8 = 0;
+const BLOOM_FILTER: i8 = 1;
+
+/// An `org.rocksdb.BlockBasedTableConfig` of what the engine has, by the constructor of the release that is loaded.
+pub fn config(env: &Env<'_>, options: &BlockBasedOptions) -> Result<jobject> {
+    let flag = |z: bool| jvalue { z };
+    let (filter, handle, bits) = match options.filter_policy {
+        FilterPolicy::Bloom(bits) => (
+            BLOOM_FILTER,
+            handles::insert(FilterObject(options.filter_policy)),
+            bits,
+        ),
+        _ => (UNKNOWN_FILTER, 0, 0.0),
+    };
+    let mut arguments = vec![
+        flag(options.cache_index_and_filter_blocks),
+        flag(options.cache_index_and_filter_blocks_with_high_priority),
+        flag(options.pin_l0_filter_and_index_blocks_in_cache),
+        flag(options.pin_top_level_index_and_filter),
+        jvalue {
+            b: options.index_type as i8,
+        },
+        jvalue {
+            b: options.data_block_index_type as i8,
+        },
+        jvalue {
+            d: options.data_block_hash_table_util_ratio,
+        },
+        jvalue {
+            b: options.checksum as i8,
+        },
+        flag(options.no_block_cache),
+        jvalue {
+            j: options.block_size as i64,
+        },
+        jvalue {
+            i: options.block_size_deviation,
+        },
+        jvalue {
+            i: options.block_restart_interval,
+        },
+        jvalue {
+            i: options.index_block_restart_interval,
+        },
+        jvalue {
+            j: options.metadata_block_size as i64,
+        },
+        flag(options.partition_filters),
+        flag(options.optimize_filters_for_memory),
+        flag(options.use_delta_encoding),
+        flag(options.whole_key_filtering),
+        // Neither verified when written nor counted as read: the engine has no such options.
+        flag(false),
+        jvalue { i: 0 },
+        jvalue {
+            i: options.format_version as i32,
+        },
+    ];
+    let shortening = [
+        jvalue {
+            b: options.index_shortening as i8,
+        },
+        jvalue { b: filter },
+        jvalue { j: handle },
+        jvalue { d: bits },
+    ];
+    let compression = [flag(options.enable_index_compression), flag(options.block_align)];
+    let class = env.class("org/rocksdb/BlockBasedTableConfig")?;
+    let signature = "(ZZZZBBDBZJIIIJZZZZZIIZZBBJD)V";
+    if let Ok(constructor) = env.method(class, "<init>", signature) {
+        arguments.extend(compression.into_iter().chain(shortening));
+        return env.construct(class, constructor, &arguments);
+    }
+    env.clear();
+    // From 11.1 on.
+    arguments.extend([flag(options.separate_key_value_in_data_block), jvalue { d: -1.0 }]);
+    arguments.extend(compression);
+    arguments.extend([jvalue { j: 0 }, jvalue { j: 128 }, shortening[0], jvalue { b: 0 }]);
+    arguments.extend_from_slice(&shortening[1..]);
+    let constructor = env.method(class, "<init>", "(ZZZZBBDBZJIIIJZZZZZIIZDZZJJBBBJD)V")?;
+    env.construct(class, constructor, &arguments)
+}
 
 native!("PlainTableConfig_newTableFactoryHandle" "IIDIIBZZ" fn(
     env, key_size: i32, bloom_bits: i32, hash_ratio: f64, sparseness: i32, huge_page: i32, encoding: i8,

@@ -1,18 +1,12 @@
 //! `org.rocksdb.TableProperties`: what a table says of itself.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 use esker::TableProperties;
 use jni_sys::{jclass, jobject, jvalue};
 
-use crate::env::{Env, JLongArray, JObject};
-use crate::fail::{Fail, Result};
-use crate::frame::native;
-use crate::handles;
-use crate::objects::{Family, database};
-use crate::slice::SliceObject;
+use crate::env::{Env, JObject};
+use crate::fail::Result;
 
 /// The class of the objects, for a caller on a thread that cannot look it up.
 pub const CLASS: &str = "org/rocksdb/TableProperties";
@@ -116,39 +110,3 @@ pub fn map<'p>(
     env.forget(class);
     Ok(JObject(map))
 }
-
-fn by_path(env: &Env<'_>, tables: BTreeMap<PathBuf, TableProperties>) -> Result<JObject> {
-    let tables: Vec<(String, TableProperties)> = tables
-        .into_iter()
-        .map(|(path, properties)| (path.display().to_string(), properties))
-        .collect();
-    map(
-        env,
-        tables
-            .iter()
-            .map(|(path, properties)| (path.as_str(), properties)),
-    )
-}
-
-native!("RocksDB_getPropertiesOfAllTables" "JJ" fn(env, db: i64, family: i64) -> JObject {
-    let db = database(db)?;
-    let family = Family::of(family)?;
-    by_path(&env, db.db.properties_of_all_tables(family.in_db(&db))?)
-});
-
-native!("RocksDB_getPropertiesOfTablesInRange" "JJ_3J" fn(
-    env, db: i64, family: i64, bounds: JLongArray
-) -> JObject {
-    let db = database(db)?;
-    let family = Family::of(family)?;
-    let bounds = env
-        .longs(bounds)?
-        .into_iter()
-        .map(|slice| Ok(handles::get::<SliceObject>(slice)?.copy()))
-        .collect::<Result<Vec<_>>>()?;
-    if !bounds.len().is_multiple_of(2) {
-        return Err(Fail::argument("a range has two bounds"));
-    }
-    let ranges: Vec<(&[u8], &[u8])> = bounds.chunks_exact(2).map(|pair| (&*pair[0], &*pair[1])).collect();
-    by_path(&env, db.db.properties_of_tables_in_range(family.in_db(&db), &ranges)?)
-});

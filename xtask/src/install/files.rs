@@ -75,16 +75,26 @@ pub fn cmake_version(version: &str) -> String {
 
 /// `NOTICE`: the packages in the library, with their licences.
 pub fn notice() -> Result<String, String> {
+    Ok(format!(
+        "Esker's C library is compatible with RocksDB. It is not RocksDB, and no part of it is RocksDB's code: names and signatures are those of\n\
+         RocksDB's C interface. RocksDB is a trademark of its owners.\n\n{}",
+        contents("esker-capi")?
+    ))
+}
+
+/// The same of the library for RocksJava.
+pub fn notice_of_jni() -> Result<String, String> {
+    Ok(format!(
+        "Esker's native library stands under the classes of org.rocksdb. It is not RocksDB, and no part of it is RocksDB's code: names and\n\
+         signatures are those of RocksJava's native methods. RocksDB is a trademark of its owners.\n\n{}",
+        contents("esker-jni")?
+    ))
+}
+
+/// Our licences, and the packages of others in a library with theirs.
+fn contents(package: &str) -> Result<String, String> {
     let tree = shell::output(shell::cargo().args([
-        "tree",
-        "-p",
-        "esker-capi",
-        "--prefix",
-        "none",
-        "--edges",
-        "normal",
-        "--format",
-        "{p}|{l}",
+        "tree", "-p", package, "--prefix", "none", "--edges", "normal", "--format", "{p}|{l}",
     ]))?;
     let mut packages: Vec<String> = tree
         .lines()
@@ -96,9 +106,7 @@ pub fn notice() -> Result<String, String> {
     packages.sort();
     packages.dedup();
     Ok(format!(
-        "Esker's C library is compatible with RocksDB. It is not RocksDB, and no part of it is RocksDB's code: names and signatures are those of\n\
-         RocksDB's C interface. RocksDB is a trademark of its owners.\n\n\
-         Esker is licensed under the Apache License 2.0 or the MIT licence, as you choose. The library holds these packages, under their licences:\n\n{}",
+        "Esker is licensed under the Apache License 2.0 or the MIT licence, as you choose. The library holds these packages, under their licences:\n\n{}",
         packages.concat()
     ))
 }

@@ -55,6 +55,14 @@ impl Fault {
     }
 }
 
+impl From<Fault> for String {
+    fn from(fault: Fault) -> String {
+        match fault {
+            Fault::Unreachable(message) | Fault::Broken(message) => message,
+        }
+    }
+}
+
 impl From<String> for Fault {
     fn from(message: String) -> Fault {
         Fault::Broken(message)

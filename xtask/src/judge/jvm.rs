@@ -9,15 +9,22 @@ use crate::shell;
 
 /// Builds the library and returns a directory that holds it as `librocksdbjni.so`.
 pub fn library() -> Result<PathBuf, String> {
-    shell::run(shell::cargo().args(["build", "-p", "esker-jni"]))?;
+    let dir = scratch("jvm-lib")?;
+    copy(&built(&[])?, &dir.join("librocksdbjni.so"))?;
+    Ok(dir)
+}
+
+/// Builds the library with these arguments of Cargo's, and returns its path.
+pub fn built(args: &[&str]) -> Result<PathBuf, String> {
+    shell::run(shell::cargo().args(["build", "-p", "esker-jni"]).args(args))?;
     let target =
         std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| shell::root().join("target"), PathBuf::from);
-    let dir = scratch("jvm-lib")?;
-    copy(
-        &target.join("debug/libesker_jni.so"),
-        &dir.join("librocksdbjni.so"),
-    )?;
-    Ok(dir)
+    let profile = if args.contains(&"--release") {
+        "release"
+    } else {
+        "debug"
+    };
+    Ok(target.join(profile).join("libesker_jni.so"))
 }
 
 /// A directory of that name for files that are not committed.
@@ -34,7 +41,9 @@ pub fn empty(name: &str) -> Result<PathBuf, String> {
     scratch(name)
 }
 
+/// Copies a file in the place of another one, which a JVM that runs may have mapped: that one stays as it is.
 fn copy(from: &Path, to: &Path) -> Result<(), String> {
+    let _ = std::fs::remove_file(to);
     std::fs::copy(from, to).map_err(|error| format!("{}: {error}", from.display()))?;
     Ok(())
 }
@@ -71,6 +80,20 @@ pub fn project(name: &str) -> Result<Project, Fault> {
     std::fs::create_dir_all(&classes).map_err(|error| format!("{}: {error}", classes.display()))?;
     let path = format!("{}:{}", classes.display(), needed.trim());
     Ok(Project { classes, path })
+}
+
+/// The sources of Java in a directory, in the order of their names.
+pub fn sources(dir: &Path) -> Result<Vec<PathBuf>, String> {
+    let entries = std::fs::read_dir(dir).map_err(|error| format!("{}: {error}", dir.display()))?;
+    let mut found = Vec::new();
+    for entry in entries {
+        let path = entry.map_err(|error| error.to_string())?.path();
+        if path.extension().is_some_and(|extension| extension == "java") {
+            found.push(path);
+        }
+    }
+    found.sort();
+    Ok(found)
 }
 
 /// Java with the project's class path, over the library in `library` or RocksDB's own.

@@ -37,7 +37,9 @@ pub fn run(names: &[&str]) -> Result<Count, Fault> {
         // Some tests expect that an assertion of the classes fails.
         java.args(["-ea", "Judge", &class]);
         let mut limited = shell::command("timeout");
+        // Some tests leave databases in the directory that they run in.
         limited
+            .current_dir(jvm::empty("jvm-rocksjava-scratch")?)
             .arg(CLASS_SECONDS)
             .arg(java.get_program())
             .args(java.get_args());

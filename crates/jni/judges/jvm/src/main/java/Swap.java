@@ -1,0 +1,40 @@
+import java.net.URL;
+import java.net.URLClassLoader;
+import java.nio.file.Path;
+import java.nio.file.Paths;
+import org.rocksdb.Options;
+import org.rocksdb.RocksDB;
+
+/** The library found on the class path, as one jar in front of rocksdbjni, by each class loader for itself. */
+public final class Swap {
+  /** The release of Esker whose library the loaded classes have. */
+  public static String version(final String dir) throws Exception {
+    RocksDB.loadLibrary();
+    try (Options options = new Options().setCreateIfMissing(true);
+        RocksDB db = RocksDB.open(options, dir)) {
+      db.put(Check.bytes("a"), Check.bytes("b"));
+      return db.getProperty("rocksdb.esker-version");
+    }
+  }
+
+  public static void main(final String[] args) throws Exception {
+    Check.run("jar_in_front", dir -> Check.equal(args[0], version(dir.toString())));
+    Check.run("jar_in_front_in_other_class_loaders", dir -> {
+      final String[] path = System.getProperty("java.class.path").split(":");
+      final URL[] urls = new URL[path.length];
+      for (int i = 0; i < path.length; i++) {
+        final Path part = Paths.get(path[i]);
+        urls[i] = part.toUri().toURL();
+      }
+      for (int turn = 0; turn < 2; turn++) {
+        try (URLClassLoader loader = new URLClassLoader(urls, ClassLoader.getPlatformClassLoader())) {
+          final Class<?> other = loader.loadClass("Swap");
+          final Object found =
+              other.getMethod("version", String.class).invoke(null, dir.resolve("db" + turn).toString());
+          Check.equal(args[0], found);
+        }
+      }
+    });
+    System.exit(0);
+  }
+}

@@ -1,0 +1,351 @@
+//! Options from text and to text: property strings, OPTIONS files (`org.rocksdb.OptionsUtil`), and the options of a database that is open.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use base::UserComparator;
+use esker::option_table::OptionTable;
+use esker::{BlockBasedOptions, ColumnFamilyOptions, Error, Options, OptionsFile};
+use jni_sys::{jlong, jobject, jvalue};
+use vfs::{FileSystem, OpenOptions};
+
+use crate::env::{Env, JObject, JString};
+use crate::fail::{Fail, Result};
+use crate::frame::native;
+use crate::generated::options::{CF, DB};
+use crate::handles;
+use crate::objects::{Family, database};
+use crate::options::Table;
+use crate::settings::{Field, Inner, Settings, Value};
+
+const COMPRESSIONS: &[&str] = &[
+    "kNoCompression",
+    "kSnappyCompression",
+    "kZlibCompression",
+    "kBZip2Compression",
+    "kLZ4Compression",
+    "kLZ4HCCompression",
+    "kXpressCompression",
+    "kZSTD",
+];
+
+/// RocksDB's names of an option's values, by their numbers from 0.
+fn names_of(option: &str) -> &'static [&'static str] {
+    match option {
+        "compression" | "bottommost_compression" | "wal_compression" | "blob_compression_type" => {
+            COMPRESSIONS
+        }
+        "compaction_style" => &[
+            "kCompactionStyleLevel",
+            "kCompactionStyleUniversal",
+            "kCompactionStyleFIFO",
+            "kCompactionStyleNone",
+        ],
+        "compaction_pri" => &[
+            "kByCompensatedSize",
+            "kOldestLargestSeqFirst",
+            "kOldestSmallestSeqFirst",
+            "kMinOverlappingRatio",
+            "kRoundRobin",
+        ],
+        "wal_recovery_mode" => &[
+            "kTolerateCorruptedTailRecords",
+            "kAbsoluteConsistency",
+            "kPointInTimeRecovery",
+            "kSkipAnyCorruptedRecords",
+        ],
+        "info_log_level" => &[
+            "DEBUG_LEVEL",
+            "INFO_LEVEL",
+            "WARN_LEVEL",
+            "ERROR_LEVEL",
+            "FATAL_LEVEL",
+            "HEADER_LEVEL",
+        ],
+        "prepopulate_blob_cache" => &["kDisable", "kFlushOnly"],
+        _ => &[],
+    }
+}
+
+/// RocksJava's number of a compression that is none of its own.
+const DISABLED_COMPRESSION: i64 = 127;
+
+fn invalid(name: &str, text: &str) -> Error {
+    Error::invalid_argument(format!("Error parsing: {name}={text}"))
+}
+
+/// `name=value` pairs divided by semicolons that stand in no braces.
+fn pairs(text: &str) -> esker::Result<Vec<(&str, &str)>> {
+    let mut depth = 0_usize;
+    let parts = text.split(move |c| {
+        match c {
+            '{' => depth += 1,
+            '}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        c == ';' && depth == 0
+    });
+    parts
+        .map(str::trim)
+        .filter(|part| !part.is_empty())
+        .map(|part| {
+            let (name, value) = part.split_once('=').ok_or_else(|| {
+                Error::invalid_argument(format!("Mismatched key value pair, '=' expected: {part}"))
+            })?;
+            Ok((name.trim(), value.trim()))
+        })
+        .collect()
+}
+
+fn in_braces(text: &str) -> &str {
+    let inside = text.strip_prefix('{').and_then(|text| text.strip_suffix('}'));
+    inside.unwrap_or(text)
+}
+
+/// The value of a field from its text.
+fn value(field: &Field, text: &str) -> esker::Result<Value> {
+    if let Some(number) = names_of(field.name).iter().position(|name| *name == text) {
+        return Ok(Value::Int(number as i64));
+    }
+    if field.default.is_empty() {
+        return Ok(Value::Text(text.to_owned()));
+    }
+    Ok(
+        match (
+            text,
+            text.parse::<i64>(),
+            text.parse::<u64>(),
+            text.parse::<f64>(),
+        ) {
+            ("true", ..) => Value::Int(1),
+            ("false", ..) => Value::Int(0),
+            ("kDisableCompressionOption", ..) => Value::Int(DISABLED_COMPRESSION),
+            (_, Ok(number), ..) => Value::Int(number),
+            (_, _, Ok(number), _) => Value::Int(number as i64),
+            (_, _, _, Ok(number)) => Value::Float(number),
+            _ => return Err(invalid(field.name, text)),
+        },
+    )
+}
+
+/// Sets an option of `fields` by RocksDB's name. False: they have none of that name.
+fn set(inner: &mut Inner, fields: &'static [Field], name: &str, text: &str) -> esker::Result<bool> {
+    let Some(field) = fields.iter().find(|field| field.name == name) else {
+        return Ok(false);
+    };
+    inner.set(field.name, value(field, text)?);
+    Ok(true)
+}
+
+/// Sets an option of a family by RocksDB's name, those that are objects too. False: there is none of that name.
+fn set_of_family(inner: &mut Inner, name: &str, text: &str) -> esker::Result<bool> {
+    let parts = &mut inner.parts;
+    match name {
+        "comparator" => parts.comparator = UserComparator::builtin(text),
+        "merge_operator" => parts.merge_operator = base::merge::builtin(in_braces(text)),
+        "prefix_extractor" => parts.prefix_extractor = base::prefix::builtin(text),
+        "block_based_table_factory" | "table_factory" if text.starts_with('{') => {
+            let mut table = table_of(inner);
+            for (name, text) in pairs(in_braces(text))? {
+                table.set(name, text)?;
+            }
+            set_table(inner, table);
+        }
+        "compaction_options_universal" | "compaction_options_fifo" => {
+            let (object, fields) = match name {
+                "compaction_options_fifo" => (&mut parts.fifo, &crate::generated::options::FIFO[..]),
+                _ => (&mut parts.universal, &crate::generated::options::UNIVERSAL[..]),
+            };
+            for (name, text) in pairs(in_braces(text))? {
+                let field = fields.iter().find(|field| field.name == name);
+                // A style's number, and fields that RocksJava has no methods for, are not read back.
+                if let Some((field, value)) = field.and_then(|field| Some((field, value(field, text).ok()?)))
+                {
+                    object.get_or_insert_default().set(field.name, value);
+                }
+            }
+        }
+        "compression_per_level" => {
+            let levels = text.split(':').filter(|part| !part.is_empty());
+            let number = |text: &str| COMPRESSIONS.iter().position(|name| *name == text).unwrap_or(0) as i8;
+            parts.compression_per_level = levels.map(number).collect();
+        }
+        _ => return set(inner, &CF, name, text),
+    }
+    Ok(true)
+}
+
+fn table_of(inner: &Inner) -> BlockBasedOptions {
+    let given = inner.parts.table.as_ref().and_then(|table| table.options.clone());
+    given.unwrap_or_else(|| BlockBasedOptions {
+        format_version: crate::release::format_version(),
+        ..BlockBasedOptions::default()
+    })
+}
+
+fn set_table(inner: &mut Inner, table: BlockBasedOptions) {
+    inner.parts.table = Some(Table {
+        name: "BlockBasedTable",
+        options: Some(table),
+    });
+}
+
+// ---- Property strings. One that does not fit is the handle 0, of which Java makes null.
+
+fn of_properties(
+    text: &str,
+    set: impl Fn(&mut Inner, &str, &str) -> esker::Result<bool>,
+) -> esker::Result<Inner> {
+    let mut inner = Inner::default();
+    for (name, text) in pairs(text)? {
+        if !set(&mut inner, name, text)? {
+            return Err(invalid(name, text));
+        }
+    }
+    Ok(inner)
+}
+
+fn db_of_properties(env: &Env<'_>, text: JString) -> Result<jlong> {
+    let inner = of_properties(&env.string(text)?, |inner, name, text| {
+        set(inner, &DB, name, text)
+    });
+    Ok(inner.map_or(0, |inner| handles::insert(Settings::of(inner))))
+}
+
+fn family_of_properties(env: &Env<'_>, text: JString) -> Result<jlong> {
+    let inner = of_properties(&env.string(text)?, set_of_family);
+    Ok(inner.map_or(0, |inner| handles::insert(Settings::of(inner))))
+}
+
+native!("DBOptions_getDBOptionsFromProps" "Ljava_lang_String_2" fn(env, text: JString) -> i64 {
+    db_of_properties(&env, text)
+});
+
+native!("DBOptions_getDBOptionsFromProps" "JLjava_lang_String_2" fn(env, config: i64, text: JString) -> i64 {
+    db_of_properties(&env, text)
+});
+
+native!("ColumnFamilyOptions_getColumnFamilyOptionsFromProps" "Ljava_lang_String_2" fn(env, text: JString) -> i64 {
+    family_of_properties(&env, text)
+});
+
+native!("ColumnFamilyOptions_getColumnFamilyOptionsFromProps" "JLjava_lang_String_2" fn(
+    env, config: i64, text: JString
+) -> i64 {
+    family_of_properties(&env, text)
+});
+
+// ---- Of a database that is open.
+
+fn text_of<S: OptionTable>(options: &S) -> String {
+    let rows = S::rows().iter();
+    rows.map(|row| format!("{}={};", row.name, (row.get)(options)))
+        .collect()
+}
+
+native!("RocksDB_getDBOptions" "J" fn(env, db: i64) -> JString {
+    env.new_string(&text_of::<Options>(&database(db)?.db.current_options()))
+});
+
+native!("RocksDB_getOptions" "JJ" fn(env, db: i64, family: i64) -> JString {
+    let db = database(db)?;
+    let options = Family::of(family)?.in_db(&db).current_options();
+    env.new_string(&text_of::<ColumnFamilyOptions>(&options))
+});
+
+// ---- OPTIONS files.
+
+/// The file system of a `ConfigOptions`.
+fn file_system(config: jlong) -> Result<Arc<dyn FileSystem>> {
+    let env = handles::get::<Settings>(config)?.look(|inner| inner.parts.env.clone());
+    let given = env.and_then(|env| env.file_system());
+    Ok(given.unwrap_or_else(|| Options::default().fs))
+}
+
+/// Reads the options of the database into those of a handle, and adds a descriptor of each family to a list.
+fn load(env: &Env<'_>, file: &OptionsFile, options: jlong, families: jobject) -> Result<()> {
+    crate::release::probe(env);
+    let mut db = Inner::default();
+    for (title, _, name, text) in file.entries() {
+        if title == "DBOptions" {
+            // Options of other releases, and of ours, which RocksJava has no fields for, are passed over.
+            set(&mut db, &DB, name, text)?;
+        }
+    }
+    handles::get::<Settings>(options)?.change(|inner| inner.join(db));
+    for family in file.families() {
+        let mut inner = Inner::default();
+        let mut table = table_of(&inner);
+        for (title, of, name, text) in file.entries() {
+            match title {
+                "CFOptions" if of == Some(family) => {
+                    set_of_family(&mut inner, name, text)?;
+                }
+                "TableOptions/BlockBasedTable"
+                    if of == Some(family) && BlockBasedOptions::row(name).is_some() =>
+                {
+                    table.set(name, text)?;
+                }
+                _ => {}
+            }
+        }
+        set_table(&mut inner, table);
+        let name = env.byte_array(family.as_bytes())?;
+        let handle = handles::insert(Settings::of(inner));
+        let options = env.object("org/rocksdb/ColumnFamilyOptions", "(J)V", &[jvalue { j: handle }])?;
+        let arguments = [jvalue { l: name.0 }, jvalue { l: options }];
+        let signature = "([BLorg/rocksdb/ColumnFamilyOptions;)V";
+        let descriptor = env.object("org/rocksdb/ColumnFamilyDescriptor", signature, &arguments)?;
+        env.list_add(families, descriptor)?;
+        [name.0, options, descriptor]
+            .into_iter()
+            .for_each(|object| env.forget(object));
+    }
+    Ok(())
+}
+
+fn newest(fs: &dyn FileSystem, dir: &str) -> Result<(String, OptionsFile)> {
+    let found = OptionsFile::newest(fs, Path::new(dir))?;
+    let (path, file) = found.ok_or_else(|| {
+        Error::new(
+            esker::ErrorKind::NotFound,
+            format!("No options files found in the DB directory {dir}"),
+        )
+    })?;
+    let name = path.file_name().map(|name| name.display().to_string());
+    Ok((name.unwrap_or_default(), file))
+}
+
+native!("OptionsUtil_getLatestOptionsFileName" "Ljava_lang_String_2J" fn(env, dir: JString, environment: i64) -> JString {
+    let environment = handles::get::<crate::environment::Environment>(environment)?;
+    let fs = environment.file_system().unwrap_or_else(|| Options::default().fs);
+    env.new_string(&newest(&*fs, &env.string(dir)?)?.0)
+});
+
+native!("OptionsUtil_loadLatestOptions" "JLjava_lang_String_2JLjava_util_List_2" fn(
+    env, config: i64, dir: JString, options: i64, families: JObject
+) {
+    let (_, file) = newest(&*file_system(config)?, &env.string(dir)?)?;
+    load(&env, &file, options, families.0)
+});
+
+native!("OptionsUtil_loadOptionsFromFile" "JLjava_lang_String_2JLjava_util_List_2" fn(
+    env, config: i64, path: JString, options: i64, families: JObject
+) {
+    let path = env.string(path)?;
+    let path = Path::new(&path);
+    let file = file_system(config)?.open_random(path, &OpenOptions::default())?;
+    let length = usize::try_from(file.len()).map_err(|_| Fail::argument("the file is too long"))?;
+    let mut bytes = vec![0; length];
+    file.read_exact_at(0, &mut bytes)?;
+    let parsed = OptionsFile::parse(&String::from_utf8_lossy(&bytes)).map_err(|error| error.in_file(path))?;
+    load(&env, &parsed, options, families.0)
+});
+
+native!("OptionsUtil_readTableFormatConfig" "J" fn(env, options: i64) -> JObject {
+    let table = handles::get::<Settings>(options)?.look(|inner| inner.parts.table.clone());
+    match table.and_then(|table| table.options) {
+        Some(table) => crate::table::config(&env, &table).map(JObject),
+        None => Ok(JObject(std::ptr::null_mut())),
+    }
+});

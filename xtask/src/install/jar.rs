@@ -1,0 +1,92 @@
+//! Jars for programs on the JVM: one that holds the library alone, and the classes of `dev.esker`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::files;
+use crate::judge::jvm;
+use crate::shell::{self, Outcome};
+
+/// The name under which rocksdbjni's loader looks for its library on the class path.
+const RESOURCE: &str = if cfg!(target_arch = "aarch64") {
+    "librocksdbjni-linux-aarch64.so"
+} else {
+    "librocksdbjni-linux64.so"
+};
+
+/// The day that every file of a jar has, so that the same contents are the same jar.
+const DATE: &str = "2026-01-01T00:00:00Z";
+
+/// `dist jvm`: both jars, into `target/dist`.
+pub fn dist(args: &[&str]) -> Outcome {
+    let dist = shell::root().join("target/dist");
+    let library = jvm::built(args)?;
+    println!("{}", natives(&library, &dist)?.display());
+    println!("{}", classes(&dist)?.display());
+    Ok(())
+}
+
+/// Makes the jar of a library and returns its path. In front of rocksdbjni on the class path it is what the loader unpacks.
+pub fn natives(library: &Path, dist: &Path) -> Result<PathBuf, String> {
+    let dir = dist.join("jar-natives");
+    let _ = fs::remove_dir_all(&dir);
+    licences(&dir.join("META-INF"))?;
+    shell::output(
+        shell::command("objcopy")
+            .arg("--strip-debug")
+            .arg(library)
+            .arg(dir.join(RESOURCE)),
+    )?;
+    jar(
+        &dir,
+        &dist.join(format!(
+            "esker-rocksdbjni-natives-{}.jar",
+            env!("CARGO_PKG_VERSION")
+        )),
+    )
+}
+
+/// Compiles the package `dev.esker` for Java 8 and makes its jar.
+fn classes(dist: &Path) -> Result<PathBuf, String> {
+    let dir = dist.join("jar-classes");
+    let _ = fs::remove_dir_all(&dir);
+    licences(&dir.join("META-INF"))?;
+    let project = jvm::project("jvm")?;
+    let sources = jvm::sources(&shell::root().join("crates/jni/java/dev/esker"))?;
+    let mut compiler = shell::command("javac");
+    compiler
+        .args(["--release", "8", "-Xlint:-options", "-d"])
+        .arg(&dir);
+    compiler.arg("-cp").arg(&project.path).args(sources);
+    shell::output(&mut compiler)?;
+    jar(
+        &dir,
+        &dist.join(format!("esker-java-{}.jar", env!("CARGO_PKG_VERSION"))),
+    )
+}
+
+/// Licences and the notice, for the directory `META-INF`.
+fn licences(dir: &Path) -> Outcome {
+    fs::create_dir_all(dir).map_err(|error| format!("{}: {error}", dir.display()))?;
+    for licence in ["LICENSE-APACHE", "LICENSE-MIT"] {
+        let from = shell::root().join(licence);
+        fs::copy(&from, dir.join(licence)).map_err(|error| format!("{}: {error}", from.display()))?;
+    }
+    let notice = dir.join("NOTICE");
+    fs::write(&notice, files::notice_of_jni()?).map_err(|error| format!("{}: {error}", notice.display()))
+}
+
+/// A jar of all files of a directory.
+fn jar(dir: &Path, to: &Path) -> Result<PathBuf, String> {
+    shell::output(
+        shell::command("jar")
+            .arg("--create")
+            .arg(format!("--date={DATE}"))
+            .arg("--file")
+            .arg(to)
+            .arg("-C")
+            .arg(dir)
+            .arg("."),
+    )?;
+    Ok(to.to_owned())
+}

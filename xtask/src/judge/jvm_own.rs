@@ -1,0 +1,95 @@
+//! Programs of ours on the JVM: wrong use of RocksJava's classes, the package `dev.esker`, and the library in a jar in front of rocksdbjni.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::process::Command;
+
+use super::{Count, Fault, jvm};
+use crate::install;
+use crate::jni;
+use crate::shell;
+
+/// Checks that the programs make.
+pub const CHECKS: usize = 23;
+
+/// Heap of the programs: small enough to be used up, as one of the checks wants it.
+const HEAP: &[&str] = &["-Xmx128m", "-XX:MaxDirectMemorySize=256m"];
+
+/// Runs the programs, or those that are named.
+pub fn run(names: &[&str]) -> Result<Count, Fault> {
+    let library = jvm::library()?;
+    let mut project = jvm::project("jvm")?;
+    let home = shell::root().join("crates/jni");
+    let mut compiler = shell::command("javac");
+    compiler.args(["-nowarn", "-d"]).arg(&project.classes);
+    compiler.arg("-cp").arg(&project.path);
+    for dir in [home.join("java/dev/esker"), home.join("judges/jvm/src/main/java")] {
+        compiler.args(jvm::sources(&dir)?);
+    }
+    shell::output(&mut compiler)?;
+    let mut count = Count::default();
+    if names.is_empty() || names.contains(&"exports") {
+        exports(&mut count, &library.join("librocksdbjni.so"))?;
+    }
+    for program in ["Misuse", "Hooks"] {
+        if names.is_empty() || names.contains(&program) {
+            let mut java = jvm::java(&project, Some(&library));
+            java.args(["-Xcheck:jni", program]);
+            checks(&mut count, &mut java)?;
+        }
+    }
+    if names.is_empty() || names.contains(&"Swap") {
+        let jar = install::jar::natives(&library.join("librocksdbjni.so"), &jvm::scratch("jvm-jar")?)?;
+        project.path = format!("{}:{}", jar.display(), project.path);
+        let mut java = jvm::java(&project, None);
+        java.args(["Swap", env!("CARGO_PKG_VERSION")]);
+        checks(&mut count, &mut java)?;
+    }
+    Ok(count)
+}
+
+/// The library exports every native method of all releases, under the name that the JVM looks for.
+fn exports(count: &mut Count, library: &Path) -> Result<(), Fault> {
+    let listed = shell::output(shell::command("nm").args(["-D", "--defined-only"]).arg(library))?;
+    let there: BTreeSet<&str> = listed
+        .lines()
+        .filter_map(|line| line.split(' ').next_back())
+        .collect();
+    let mut missing = jni::exports(&shell::root())?;
+    missing.retain(|symbol| !there.contains(symbol.as_str()));
+    match missing.is_empty() {
+        true => count.passed += 1,
+        false => count
+            .failed
+            .extend(missing.into_iter().map(|symbol| format!("no {symbol}"))),
+    }
+    Ok(())
+}
+
+/// Runs a program and counts its lines. One that does not end by itself, as a JVM that has crashed, is a failure too.
+fn checks(count: &mut Count, java: &mut Command) -> Result<(), Fault> {
+    let program = shell::line(java);
+    let mut limited = shell::command("timeout");
+    limited
+        .arg("300")
+        .arg(java.get_program())
+        .args(HEAP)
+        .args(java.get_args());
+    let output = limited.output().map_err(|error| error.to_string())?;
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    for line in said.lines() {
+        match line.split_once(' ') {
+            Some(("PASS", _)) => count.passed += 1,
+            Some(("FAIL", check)) => count.failed.push(check.to_owned()),
+            // The JVM's own words of a wrong call of its functions.
+            Some(("FATAL" | "WARNING", _)) => count.failed.push(format!("the JVM: {line}")),
+            _ => {}
+        }
+    }
+    if !output.status.success() {
+        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+        println!("{errors}");
+        count.failed.push(format!("{program}: {}", output.status));
+    }
+    Ok(())
+}
