@@ -26,7 +26,8 @@ pub fn dist(args: &[&str]) -> Outcome {
     Ok(())
 }
 
-/// Makes the jar of a library and returns its path. In front of rocksdbjni on the class path it is what the loader unpacks.
+/// Makes the jar of a library and returns its path. In front of rocksdbjni on the class path it is what the
+/// loader unpacks.
 pub fn natives(library: &Path, dist: &Path) -> Result<PathBuf, String> {
     let dir = dist.join("jar-natives");
     let _ = fs::remove_dir_all(&dir);

@@ -1,4 +1,5 @@
-//! Programs of ours on the JVM: wrong use of RocksJava's classes, the package `dev.esker`, and the library in a jar in front of rocksdbjni.
+//! Programs of ours on the JVM: wrong use of RocksJava's classes, the package `dev.esker`, and the library
+//! in a jar in front of rocksdbjni.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -66,7 +67,8 @@ fn exports(count: &mut Count, library: &Path) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Runs a program and counts its lines. One that does not end by itself, as a JVM that has crashed, is a failure too.
+/// Runs a program and counts its lines. One that does not end by itself, as a JVM that has crashed, is a
+/// failure too.
 fn checks(count: &mut Count, java: &mut Command) -> Result<(), Fault> {
     let program = shell::line(java);
     let mut limited = shell::command("timeout");

@@ -29,7 +29,8 @@ const FLOORS: &[&[&str]] = &[
     &["ttl"],
 ];
 
-/// Methods here whose names types of other crates have too: calls have no types, and a call of such a name says nothing.
+/// Methods here whose names types of other crates have too: calls have no types, and a call of such a name
+/// says nothing.
 const OF_OTHERS: &[&str] = &[
     ".blob_files()",
     ".build()",

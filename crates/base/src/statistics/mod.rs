@@ -162,8 +162,8 @@ impl Statistics {
         self.merged(histogram).data()
     }
 
-    /// The number of values in each bucket of a histogram, in the order of [`bucket_limits`], and the sum of all
-    /// values.
+    /// The number of values in each bucket of a histogram, in the order of [`bucket_limits`], and the sum
+    /// of all values.
     pub fn histogram_buckets(&self, histogram: Histogram) -> (Vec<u64>, u64) {
         let merged = self.merged(histogram);
         (merged.buckets().to_vec(), merged.sum())

@@ -53,11 +53,6 @@ impl Db {
         family.map(ColumnFamily)
     }
 
-    /// The default family, which every database has.
-    pub fn default_column_family(&self) -> ColumnFamily {
-        ColumnFamily(self.inner().default_family.clone())
-    }
-
     /// All column families in the order of their ids, except the one that stores statistics
     /// ([`persist_stats_to_disk`](Options::persist_stats_to_disk)).
     pub fn column_families(&self) -> Vec<ColumnFamily> {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use base::{Result, SeqNo};
 
 use crate::options::Options;
+use crate::state::column_family::ColumnFamily;
 use crate::state::db_inner::DbInner;
 use crate::state::snapshot::Snapshot;
 use crate::stats::Stats;
@@ -44,6 +45,11 @@ impl Db {
     #[inline]
     pub(crate) fn inner(&self) -> &DbInner {
         &self.0.inner
+    }
+
+    /// The default family, which every database has.
+    pub fn default_column_family(&self) -> ColumnFamily {
+        ColumnFamily(self.inner().default_family.clone())
     }
 
     /// The directory of the database.
