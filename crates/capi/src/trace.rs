@@ -1,10 +1,11 @@
-//! Traces of queries, their files, and their replay. Traces of I/O and of the block cache are not there.
+//! Traces of queries, of I/O and of the block cache, their files, and the replay of queries.
 
 use std::ffi::c_char;
 use std::sync::Arc;
 
 use esker::{
-    ColumnFamily, Error, FileTraceReader, FileTraceWriter, ReplayOptions, Replayer, Result, TraceOptions,
+    BlockCacheTraceOptions, ColumnFamily, Error, FileTraceReader, FileTraceWriter, ReplayOptions, Replayer,
+    Result, TraceOptions,
 };
 use vfs::FileSystem;
 
@@ -13,7 +14,10 @@ use crate::db::rocksdb_t;
 use crate::env::rocksdb_env_t;
 use crate::ffi::*;
 use crate::generated::fields::{ReplayOptionsFields, TraceOptionsFields};
-use crate::generated::objects::{rocksdb_replay_options_t, rocksdb_trace_options_t};
+use crate::generated::objects::{
+    rocksdb_block_cache_trace_options_t, rocksdb_block_cache_trace_writer_options_t,
+    rocksdb_replay_options_t, rocksdb_trace_options_t,
+};
 use crate::sst_file_writer::rocksdb_envoptions_t;
 
 /// `rocksdb_trace_reader_t`.
@@ -28,6 +32,15 @@ unsafe fn file_system(db: *mut rocksdb_t, env: *mut rocksdb_env_t) -> Arc<dyn Fi
         Some(env) => env.fs.clone(),
         None => (*db).db.options().fs.clone(),
     }
+}
+
+/// The file of a trace, made anew.
+unsafe fn trace_writer(
+    db: *mut rocksdb_t,
+    env: *mut rocksdb_env_t,
+    trace_path: *const c_char,
+) -> Result<Box<FileTraceWriter>> {
+    FileTraceWriter::create(&*file_system(db, env), &path(trace_path)).map(Box::new)
 }
 
 fn trace_options(fields: &TraceOptionsFields) -> TraceOptions {
@@ -57,10 +70,8 @@ api!(
     ) {
         fallible(errptr, || {
             let options = options.as_ref().map(|options| trace_options(&options.fields));
-            let writer = FileTraceWriter::create(&*file_system(db, env), &path(trace_path))?;
-            (*db)
-                .db
-                .start_trace(&options.unwrap_or_default(), Box::new(writer))
+            let writer = trace_writer(db, env, trace_path)?;
+            (*db).db.start_trace(&options.unwrap_or_default(), writer)
         })
     }
 );
@@ -68,6 +79,81 @@ api!(
 api!(
     fn rocksdb_end_trace(db: *mut rocksdb_t, errptr: *mut *mut c_char) {
         fallible(errptr, || (*db).db.end_trace())
+    }
+);
+
+api!(
+    fn rocksdb_start_io_trace(
+        db: *mut rocksdb_t,
+        env: *mut rocksdb_env_t,
+        _env_options: *const rocksdb_envoptions_t,
+        options: *const rocksdb_trace_options_t,
+        trace_path: *const c_char,
+        errptr: *mut *mut c_char,
+    ) {
+        fallible(errptr, || {
+            let options = options.as_ref().map(|options| trace_options(&options.fields));
+            let writer = trace_writer(db, env, trace_path)?;
+            (*db).db.start_io_trace(&options.unwrap_or_default(), writer)
+        })
+    }
+);
+
+api!(
+    fn rocksdb_end_io_trace(db: *mut rocksdb_t, errptr: *mut *mut c_char) {
+        fallible(errptr, || (*db).db.end_io_trace())
+    }
+);
+
+api!(
+    fn rocksdb_start_block_cache_trace(
+        db: *mut rocksdb_t,
+        env: *mut rocksdb_env_t,
+        _env_options: *const rocksdb_envoptions_t,
+        options: *const rocksdb_trace_options_t,
+        trace_path: *const c_char,
+        errptr: *mut *mut c_char,
+    ) {
+        fallible(errptr, || {
+            let given = options.as_ref().map(|options| BlockCacheTraceOptions {
+                sampling_frequency: options.fields.sampling_frequency,
+                max_trace_file_size: options.fields.max_trace_file_size,
+            });
+            let writer = trace_writer(db, env, trace_path)?;
+            (*db)
+                .db
+                .start_block_cache_trace(&given.unwrap_or_default(), writer)
+        })
+    }
+);
+
+api!(
+    fn rocksdb_start_block_cache_trace_with_options(
+        db: *mut rocksdb_t,
+        env: *mut rocksdb_env_t,
+        _env_options: *const rocksdb_envoptions_t,
+        options: *const rocksdb_block_cache_trace_options_t,
+        writer_options: *const rocksdb_block_cache_trace_writer_options_t,
+        trace_path: *const c_char,
+        errptr: *mut *mut c_char,
+    ) {
+        fallible(errptr, || {
+            let mut given = BlockCacheTraceOptions::default();
+            if let Some(options) = options.as_ref() {
+                given.sampling_frequency = options.fields.sampling_frequency;
+            }
+            if let Some(options) = writer_options.as_ref() {
+                given.max_trace_file_size = options.fields.max_trace_file_size;
+            }
+            let writer = trace_writer(db, env, trace_path)?;
+            (*db).db.start_block_cache_trace(&given, writer)
+        })
+    }
+);
+
+api!(
+    fn rocksdb_end_block_cache_trace(db: *mut rocksdb_t, errptr: *mut *mut c_char) {
+        fallible(errptr, || (*db).db.end_block_cache_trace())
     }
 );
 

@@ -183,6 +183,7 @@ pub use report::memory::{CacheMemory, MemoryLedger};
 pub use report::pins::{FileDeletionsHold, PinnedSuperVersion, PinningIterator, Pins};
 pub use report::property::{LevelMetadata, LiveFile};
 pub use report::stats_history::{StatsHistoryEntry, StatsHistoryIterator};
+pub use sst::block_trace::{TableReaderCaller, TracedBlock};
 pub use state::column_family::ColumnFamily;
 pub use state::family_batch::AttributeGroup;
 pub use state::file_deletions::NothingIsDeleted;
@@ -196,7 +197,11 @@ pub use table_properties_collector::{
     CollectorContext, CompactOnDeletionCollectorFactory, TablePropertiesCollector,
     TablePropertiesCollectorFactory,
 };
-pub use trace::{FileTraceReader, FileTraceWriter, TraceOptions, TraceRecord, TraceWriter, TracedQuery};
+pub use trace::{
+    AccessTraceReader, BlockCacheTraceOptions, BlockCacheTraceReader, BlockCacheTraceRecord, FileTraceReader,
+    FileTraceWriter, IoTraceReader, IoTraceRecord, QueryTraceReader, TraceKind, TraceOptions, TraceRecord,
+    TraceWriter, TracedAccess, TracedQuery,
+};
 pub use ttl::{DbWithTtl, FamilyTtl, TtlIterator, TtlOptions};
 pub use vfs::io_stats::{self, IoStats};
 pub use vfs::rate_limiter::{IoPriority, OpType, RateLimiter, RateLimiterMode, RateLimiterOptions};

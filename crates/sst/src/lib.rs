@@ -16,6 +16,7 @@
 
 pub mod block;
 pub mod block_properties;
+pub mod block_trace;
 pub mod blocks;
 pub mod cursor;
 pub mod dump;
@@ -37,6 +38,7 @@ mod vectors;
 
 pub use block::{Block, PinnedBytes};
 pub use block_properties::{BlockPropertyCollector, BlockPropertyCollectorFactory, BlockPropertyFilter};
+pub use block_trace::{BlockTrace, TableReaderCaller};
 pub use blocks::{BlocksInFlight, HeldBlocks, HeldLookups, LookupsInFlight, Prepared};
 pub use cursor::TableCursor;
 pub use filter::FilterPolicy;

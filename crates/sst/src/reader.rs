@@ -29,6 +29,7 @@ use rangedel::FragmentedTombstones;
 use vfs::RandomAccessFile;
 
 use crate::block::{Block, KeyForm, Target};
+use crate::block_trace::{BlockTrace, TableReaderCaller};
 use crate::cursor::TableCursor;
 use crate::fetch::BlockFetcher;
 use crate::format::{BlockHandle, FOOTER_LEN, Footer, IndexType, meta};
@@ -87,6 +88,8 @@ pub struct TableReadOptions {
     pub block_protection_bytes_per_key: u8,
     /// The readahead of cursors that are opened without a readahead size.
     pub auto_readahead: AutoReadahead,
+    /// Records lookups of blocks in the cache, while a trace is on. Default: nothing is recorded.
+    pub block_trace: Option<Arc<dyn BlockTrace>>,
 }
 
 impl TableReadOptions {
@@ -107,6 +110,7 @@ impl TableReadOptions {
             verify_checksums: true,
             block_protection_bytes_per_key: 0,
             auto_readahead: AutoReadahead::default(),
+            block_trace: None,
         }
     }
 }
@@ -136,6 +140,8 @@ pub struct BlockReadOptions {
     /// A cursor that reads ahead starts to read the next window while it goes through the current one.
     /// Default: false.
     pub async_io: bool,
+    /// The purpose of the reads, for the trace of the block cache. Default: `Uncategorized`.
+    pub caller: TableReaderCaller,
 }
 
 impl Default for BlockReadOptions {
@@ -149,6 +155,7 @@ impl Default for BlockReadOptions {
             adaptive_readahead: false,
             auto_readahead_size: true,
             async_io: false,
+            caller: TableReaderCaller::Uncategorized,
         }
     }
 }
@@ -240,7 +247,9 @@ pub struct Table {
     filter_has_whole_keys: bool,
     has_first_keys: bool,
     cache: Option<Arc<BlockCache>>,
-    cache_id: u64,
+    /// See [`block_trace`](crate::block_trace).
+    pub(crate) block_trace: Option<Arc<dyn BlockTrace>>,
+    pub(crate) cache_id: u64,
     /// A data block is in the cache, or in the secondary cache below it, only if its slot in the index leads
     /// to it.
     slots_tell_all: bool,
@@ -500,7 +509,11 @@ impl Table {
     pub fn approximate_offset_of(&self, internal_key: &[u8]) -> Result<u64> {
         let target = self.target(internal_key);
         if self.caches_parts() {
-            let place = self.seek_parts(&target, &BlockReadOptions::default())?;
+            let options = BlockReadOptions {
+                caller: TableReaderCaller::UserApproximateSize,
+                ..BlockReadOptions::default()
+            };
+            let place = self.seek_parts(&target, &options)?;
             let handle = match &place {
                 Some(place) if place.number < place.part.index()?.len() => {
                     Some(place.part.index()?.handle(place.number))

@@ -146,6 +146,12 @@ pub trait FileSystem: Send + Sync + Debug {
     /// The free bytes of the file system that holds `dir`.
     fn free_space(&self, dir: &Path) -> Result<u64>;
 
+    /// The file system below, if this one does nothing but watch the operations of one open database. Another
+    /// database that is given this one uses that instead. Default: none.
+    fn unwatched(&self) -> Option<Arc<dyn FileSystem>> {
+        None
+    }
+
     /// The bytes of a whole file, for small files: CURRENT, IDENTITY, OPTIONS.
     fn read_file(&self, path: &Path) -> Result<Vec<u8>> {
         let file = self.open_random(path, &OpenOptions::default())?;

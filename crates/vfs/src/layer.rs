@@ -105,6 +105,16 @@ pub trait Layer: Clone + Debug + Send + Sync + 'static {
         self.around(call, || file.append(data))
     }
 
+    /// Acts around the length of a file.
+    fn size(&self, call: &Call<'_>) -> Result<u64> {
+        self.around(call, || self.below().size(call.path))
+    }
+
+    /// See [`FileSystem::unwatched`]. Default: none.
+    fn unwatched(&self) -> Option<Arc<dyn FileSystem>> {
+        None
+    }
+
     /// A file opened for reading, whose reads go through [`read`](Layer::read).
     fn reader(&self, file: Arc<dyn RandomAccessFile>) -> Arc<dyn RandomAccessFile> {
         Arc::new(Reader {
@@ -194,7 +204,7 @@ impl<L: Layer> FileSystem for L {
     }
 
     fn size(&self, path: &Path) -> Result<u64> {
-        self.around(&Call::new(Op::Size, path), || self.below().size(path))
+        Layer::size(self, &Call::new(Op::Size, path))
     }
 
     fn modified_seconds(&self, path: &Path) -> Result<u64> {
@@ -209,6 +219,10 @@ impl<L: Layer> FileSystem for L {
 
     fn free_space(&self, dir: &Path) -> Result<u64> {
         self.around(&Call::new(Op::FreeSpace, dir), || self.below().free_space(dir))
+    }
+
+    fn unwatched(&self) -> Option<Arc<dyn FileSystem>> {
+        Layer::unwatched(self)
     }
 }
 

@@ -1,7 +1,7 @@
 //! A file system over another that reports operations on the contents of files to an observer.
 
 use std::fmt::Debug;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,7 +9,6 @@ use base::env::Clock;
 use base::{Error, Result};
 
 use crate::layer::{Call, Details, Layer};
-use crate::pending_read::InFlight;
 use crate::{FileSystem, Op, PendingRead, RandomAccessFile, ReadBuffer, WritableFile};
 
 /// A completed operation on a file's contents.
@@ -83,6 +82,10 @@ impl Layer for ObservedFs {
         &*self.inner
     }
 
+    fn unwatched(&self) -> Option<Arc<dyn FileSystem>> {
+        Some(self.inner.clone())
+    }
+
     fn around<T>(&self, call: &Call<'_>, perform: impl FnOnce() -> Result<T>) -> Result<T> {
         if !matches!(
             call.op,
@@ -128,14 +131,11 @@ impl Layer for ObservedFs {
         len: usize,
         memory: ReadBuffer,
     ) -> PendingRead {
-        PendingRead::in_flight(Box::new(ObservedRead {
-            began: self.clock.now(),
-            read: file.start_read(offset, len, memory),
-            fs: self.clone(),
-            path: call.path.to_path_buf(),
-            offset,
-            len,
-        }))
+        let (fs, path, began) = (self.clone(), call.path.to_path_buf(), self.clock.now());
+        file.start_read(offset, len, memory).telling(move |result| {
+            let length = result.as_ref().map_or(len, |read| read.len());
+            fs.tell(Op::Read, &path, (offset, length), began, result.as_ref().err());
+        })
     }
 
     fn append(&self, call: &Call<'_>, file: &mut dyn WritableFile, data: &[u8]) -> Result<()> {
@@ -149,31 +149,6 @@ impl Layer for ObservedFs {
             result.as_ref().err(),
         );
         result
-    }
-}
-
-/// A read that is reported when it is waited for.
-struct ObservedRead {
-    read: PendingRead,
-    fs: ObservedFs,
-    path: PathBuf,
-    offset: u64,
-    len: usize,
-    began: Duration,
-}
-
-impl InFlight for ObservedRead {
-    fn wait(self: Box<Self>) -> Result<ReadBuffer> {
-        let result = self.read.wait();
-        let length = result.as_ref().map_or(self.len, |read| read.len());
-        let range = (self.offset, length);
-        self.fs
-            .tell(Op::Read, &self.path, range, self.began, result.as_ref().err());
-        result
-    }
-
-    fn is_done(&mut self) -> bool {
-        self.read.is_done()
     }
 }
 

@@ -133,6 +133,11 @@ impl PendingRead {
         PendingRead(State::InFlight(read))
     }
 
+    /// The same read, whose result is shown to `told` when it is waited for; not if it is dropped before.
+    pub fn telling(self, told: impl FnOnce(&Result<ReadBuffer>) + Send + 'static) -> PendingRead {
+        PendingRead::in_flight(Box::new(Telling { read: self, told }))
+    }
+
     /// Waits for its end and returns its bytes: fewer than requested only at the end of the file.
     ///
     /// Errors: those of the file system.
@@ -149,6 +154,24 @@ impl PendingRead {
             State::Done(_) => true,
             State::InFlight(read) => read.is_done(),
         }
+    }
+}
+
+/// A read whose result is shown to a caller when it is waited for.
+struct Telling<F> {
+    read: PendingRead,
+    told: F,
+}
+
+impl<F: FnOnce(&Result<ReadBuffer>) + Send> InFlight for Telling<F> {
+    fn wait(self: Box<Self>) -> Result<ReadBuffer> {
+        let result = self.read.wait();
+        (self.told)(&result);
+        result
+    }
+
+    fn is_done(&mut self) -> bool {
+        self.read.is_done()
     }
 }
 

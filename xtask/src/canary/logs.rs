@@ -68,4 +68,25 @@ pub(super) const CANARIES: &[Canary] = &[
         wrong: "",
         caught_by: Tests(&["-p", "esker", "--test", "it", "query_trace"]),
     },
+    Canary {
+        name: "appends in a trace of I/O have no length",
+        file: "crates/engine/src/trace/traced_fs.rs",
+        right: "            len: Some(data.len() as u64),\n",
+        wrong: "            len: None,\n",
+        caught_by: Tests(&["-p", "esker", "--test", "it", "io_trace"]),
+    },
+    Canary {
+        name: "a database opened with the options of another is watched by that too",
+        file: "crates/vfs/src/observed.rs",
+        right: "        Some(self.inner.clone())\n",
+        wrong: "        None\n",
+        caught_by: Tests(&["-p", "esker", "--test", "it", "io_trace"]),
+    },
+    Canary {
+        name: "a block that was read for a Get is traced as one that was in the cache",
+        file: "crates/sst/src/reader/get.rs",
+        right: "        if block_trace::is_on() {\n            self.trace_data(index, i, &block, false, options);\n        }\n        let charge",
+        wrong: "        if block_trace::is_on() {\n            self.trace_data(index, i, &block, true, options);\n        }\n        let charge",
+        caught_by: Tests(&["-p", "esker", "--test", "it", "block_cache_trace"]),
+    },
 ];

@@ -72,16 +72,6 @@ api!(fn rocksdb_env_lower_thread_pool_cpu_priority(_0: *mut c_void) { absent("ro
 
 api!(fn rocksdb_env_lower_high_priority_thread_pool_cpu_priority(_0: *mut c_void) { absent("rocksdb_env_lower_high_priority_thread_pool_cpu_priority") });
 
-api!(fn rocksdb_start_io_trace(_0: *mut c_void, _1: *mut c_void, _2: *mut c_void, _3: *mut c_void, _4: *mut c_void, errptr: *mut *mut c_char) { absent_error("rocksdb_start_io_trace", errptr) });
-
-api!(fn rocksdb_end_io_trace(_0: *mut c_void, errptr: *mut *mut c_char) { absent_error("rocksdb_end_io_trace", errptr) });
-
-api!(fn rocksdb_start_block_cache_trace(_0: *mut c_void, _1: *mut c_void, _2: *mut c_void, _3: *mut c_void, _4: *mut c_void, errptr: *mut *mut c_char) { absent_error("rocksdb_start_block_cache_trace", errptr) });
-
-api!(fn rocksdb_start_block_cache_trace_with_options(_0: *mut c_void, _1: *mut c_void, _2: *mut c_void, _3: *mut c_void, _4: *mut c_void, _5: *mut c_void, errptr: *mut *mut c_char) { absent_error("rocksdb_start_block_cache_trace_with_options", errptr) });
-
-api!(fn rocksdb_end_block_cache_trace(_0: *mut c_void, errptr: *mut *mut c_char) { absent_error("rocksdb_end_block_cache_trace", errptr) });
-
 api!(fn rocksdb_transaction_set_commit_timestamp(_0: *mut c_void, _1: u64) { absent("rocksdb_transaction_set_commit_timestamp") });
 
 api!(fn rocksdb_transaction_set_read_timestamp_for_validation(_0: *mut c_void, _1: u64) { absent("rocksdb_transaction_set_read_timestamp_for_validation") });

@@ -1,5 +1,7 @@
 //! The rest of the users' handle: writes of single rows, traces of queries and their replay.
 
+mod block_cache_trace;
+mod io_trace;
 mod query_trace;
 pub(crate) mod trace_replay;
 

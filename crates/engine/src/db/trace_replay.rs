@@ -15,7 +15,8 @@ use crate::state::column_family::ColumnFamily;
 use crate::state::handle::Db;
 use crate::state::read_options::ReadOptions;
 use crate::trace::file::FileTraceReader;
-use crate::trace::record::{self, TraceRecord, TracedQuery};
+use crate::trace::query_reader::QueryTraceReader;
+use crate::trace::record::{TraceRecord, TracedQuery};
 
 /// Queries that wait for a thread, of each thread: reading runs so far ahead.
 const AHEAD: usize = 16;
@@ -79,10 +80,7 @@ type Each<'a> = &'a (dyn Fn(Result<Replayed>) + Sync);
 pub struct Replayer {
     db: Db,
     families: HashMap<u32, ColumnFamily>,
-    reader: FileTraceReader,
-    /// When the trace was begun, and the version of its format, once prepared.
-    header: Option<(u64, u32)>,
-    ended: bool,
+    queries: QueryTraceReader,
 }
 
 impl Replayer {
@@ -95,9 +93,7 @@ impl Replayer {
                 .iter()
                 .map(|family| (family.id(), family.clone()))
                 .collect(),
-            reader,
-            header: None,
-            ended: false,
+            queries: QueryTraceReader::new(reader),
         }
     }
 
@@ -107,18 +103,12 @@ impl Replayer {
     /// # Errors
     /// `Corruption` with the offset if it is none, or of no version; `Incomplete` for an empty file.
     pub fn prepare(&mut self) -> Result<()> {
-        self.reader.reset()?;
-        let record = self.reader.read()?;
-        let record = record.ok_or_else(|| Error::new(ErrorKind::Incomplete, ""))?;
-        let header = record::decode_header(&record).map_err(|error| self.reader.place(error, 0))?;
-        self.header = Some(header);
-        self.ended = false;
-        Ok(())
+        self.queries.prepare()
     }
 
     /// When the trace was begun, in microseconds since 1970; 0 before it is [prepared](Self::prepare).
     pub fn header_timestamp(&self) -> u64 {
-        self.header.map_or(0, |(timestamp, _)| timestamp)
+        self.queries.header_timestamp()
     }
 
     /// The next query, or `None` at the end of the trace.
@@ -128,18 +118,7 @@ impl Replayer {
     /// `NotSupported` for a record that is no query. After the latter, and after one that is damaged within
     /// its bounds, the next call goes on behind it.
     pub fn next_record(&mut self) -> Result<Option<TraceRecord>> {
-        let (_, version) = self.prepared()?;
-        if self.ended {
-            return Ok(None);
-        }
-        let at = self.reader.offset();
-        let Some(record) = self.reader.read()? else {
-            self.ended = true;
-            return Ok(None);
-        };
-        let query = record::decode(&record, version).map_err(|error| self.reader.place(error, at))?;
-        self.ended = query.is_none();
-        Ok(query)
+        self.queries.next_record()
     }
 
     /// Runs one query.
@@ -166,8 +145,7 @@ impl Replayer {
         if options.fast_forward.is_nan() || options.fast_forward <= 0.0 {
             return Err(Error::invalid_argument("Wrong fast forward speed!"));
         }
-        self.prepared()?;
-        if self.ended {
+        if self.queries.has_ended()? {
             return Err(Error::new(ErrorKind::Incomplete, "Trace end."));
         }
         if options.num_threads <= 1 {
@@ -177,11 +155,6 @@ impl Replayer {
             });
         }
         self.replay_by_threads(options, each)
-    }
-
-    fn prepared(&self) -> Result<(u64, u32)> {
-        self.header
-            .ok_or_else(|| Error::new(ErrorKind::Incomplete, "Not prepared!"))
     }
 
     /// Hands over each query when its time has come, until one fails.

@@ -12,7 +12,8 @@ use codec::compression::CompressionType;
 use manifest::{FileMetadata, FileStats};
 use rangedel::FragmentedTombstones;
 use sst::{
-    AutoReadahead, BlockCache, MetadataCaching, Table, TableMemory, TableProperties, TableReadOptions,
+    AutoReadahead, BlockCache, BlockTrace, MetadataCaching, Table, TableMemory, TableProperties,
+    TableReadOptions,
 };
 use vfs::{Access, FileSystem, OpenOptions, RandomAccessFile, RateLimiter};
 
@@ -37,6 +38,7 @@ pub(crate) struct TableCacheOptions {
     /// A data block is inserted into a full cache at its first read already.
     pub caches_first_reads: bool,
     pub auto_readahead: AutoReadahead,
+    pub block_trace: Option<Arc<dyn BlockTrace>>,
     pub block_protection_bytes_per_key: u8,
     pub verify_unique_ids: bool,
     /// How index and filter blocks are kept in the block cache, if they are: for most tables, and for flushed
@@ -481,6 +483,7 @@ impl TableCache {
             verify_checksums: true,
             block_protection_bytes_per_key: self.options.block_protection_bytes_per_key,
             auto_readahead: self.options.auto_readahead,
+            block_trace: self.options.block_trace.clone(),
         };
         let table = Table::open(reader, options).map_err(|error| error.in_file(&path))?;
         if self.options.verify_unique_ids {

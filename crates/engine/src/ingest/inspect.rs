@@ -10,7 +10,7 @@ use base::{
 use codec::compression::CompressionType;
 use manifest::RANGE_TOMBSTONE_SENTINEL;
 use sst::properties::UNKNOWN_COLUMN_FAMILY;
-use sst::{BlockReadOptions, Table, TableProperties, TableReadOptions};
+use sst::{BlockReadOptions, Table, TableProperties, TableReadOptions, TableReaderCaller};
 use vfs::{Access, OpenOptions};
 
 use super::export::LiveFileMetaData;
@@ -309,6 +309,7 @@ fn read_entries(
     let walk = walk || may_hold_large_rows(table.properties(), entries.limit, blocks);
     let mut cursor = table.cursor(BlockReadOptions {
         fill_cache: false,
+        caller: TableReaderCaller::ExternalSstIngestion,
         readahead_size: options.verify_checksums_readahead_size,
         ..BlockReadOptions::default()
     });

@@ -24,6 +24,7 @@ use crate::options::names::Merger;
 use crate::options::names::STATS_COLUMN_FAMILY;
 use crate::options::names::stored_merger;
 use crate::options::{ColumnFamilyOptions, Options};
+use crate::state::block_trace::FamilyBlockTrace;
 use crate::state::column_family::{ColumnFamily, Family};
 use crate::state::db_inner::DbInner;
 use crate::state::db_state::{FamilyState, Memory};
@@ -36,7 +37,7 @@ use crate::state::super_version::SuperVersion;
 use crate::state::value::ValueResolver;
 use crate::stats::Stats;
 use crate::timed_hooks;
-use crate::trace::QueryTrace;
+use crate::trace::{BlockCacheTrace, QueryTrace};
 
 impl Db {
     /// The column family of that name, if it exists.
@@ -102,6 +103,7 @@ pub(crate) struct Shared<'a> {
     pub obsolete: &'a Arc<ObsoleteFiles>,
     pub published: &'a Arc<AtomicU64>,
     pub query_trace: &'a Arc<QueryTrace>,
+    pub block_trace: &'a Arc<BlockCacheTrace>,
     pub stats: &'a Arc<Stats>,
 }
 
@@ -147,6 +149,7 @@ pub(crate) fn assemble(
     let fs = &shared.options.fs;
     let paths = shared.options.table_paths(options, shared.dir);
     let dir = paths.dir(0).to_path_buf();
+    let block_trace = Arc::new(FamilyBlockTrace::new(shared.block_trace.clone(), id, name));
     let tables = TableCache::new(
         fs.clone(),
         paths.clone(),
@@ -163,6 +166,7 @@ pub(crate) fn assemble(
             // cache.
             caches_first_reads: options.table.caches_first_reads || shared.options.use_direct_reads,
             auto_readahead: options.table.auto_readahead(),
+            block_trace: Some(block_trace.clone()),
             block_protection_bytes_per_key: options.block_protection_bytes_per_key as u8,
             verify_unique_ids: shared.options.verify_sst_unique_id_in_manifest,
             metadata_caching: [false, true].map(|flushed| options.table.metadata_caching(flushed)),
@@ -187,7 +191,7 @@ pub(crate) fn assemble(
         full_history_ts_low: Box::default(),
     };
     version.files(0).iter().for_each(|file| tables.note_level_0(file));
-    Arc::new(Family {
+    let family = Arc::new(Family {
         id,
         name: name.to_owned(),
         dir: dir.clone(),
@@ -224,7 +228,9 @@ pub(crate) fn assemble(
         iterators: OpenIterators::default(),
         removals: Removals::default(),
         cmp,
-    })
+    });
+    block_trace.belongs_to(&family);
+    family
 }
 
 /// The state of a family at its open, without rows in memory.
@@ -283,6 +289,7 @@ impl DbInner {
             obsolete: &self.obsolete,
             published: &self.published,
             query_trace: &self.query_trace,
+            block_trace: &self.block_trace,
             stats: &self.stats,
         }
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use base::{Error, Result, UserComparator};
 use codec::hash::xxh3_64;
 use rangedel::{FragmentedTombstones, RangeTombstone};
-use sst::{BlockReadOptions, Table, TableProperties};
+use sst::{BlockReadOptions, Table, TableProperties, TableReaderCaller};
 
 /// A summary of the entries added to a table, if `paranoid_file_checks` asks for it.
 #[derive(Default)]
@@ -64,6 +64,7 @@ impl OutputCheck {
         let mut last: Vec<u8> = Vec::new();
         let mut cursor = table.cursor(BlockReadOptions {
             fill_cache: false,
+            caller: TableReaderCaller::CompactionRefill,
             readahead_size: READAHEAD,
             ..BlockReadOptions::default()
         });

@@ -18,6 +18,7 @@ use compact::{
 };
 use manifest::{BlobFileAddition, BlobFileGarbage, FileMetadata, Version};
 use sst::BlockReadOptions;
+use sst::TableReaderCaller;
 
 use super::blob_inputs::BlobInputs;
 use super::blob_outputs::{BlobOutputs, Blobs};
@@ -359,6 +360,7 @@ impl<'a> Rewrite<'a> {
         let read = BlockReadOptions {
             verify_checksums: self.db.options.verify_checksums_in_compaction,
             fill_cache: false,
+            caller: TableReaderCaller::Compaction,
             readahead_size: self.db.current.load().compaction_readahead_size,
             ..BlockReadOptions::default()
         };

@@ -109,7 +109,9 @@ impl DbInner {
         });
         // A failed trace is an error of `end_trace` alone: the close loses no data of the database.
         drop(catch(|| self.query_trace.end()));
+        drop(catch(|| self.end_block_trace()));
         let closed_manifest = catch_or_fail(|| self.versions.close());
+        drop(catch(|| self.io_trace.end()));
         // An OPTIONS file that is being written is finished; no other is begun.
         drop(self.options_file.lock());
         log_line!(self.log, Info, "Shutdown complete");

@@ -49,7 +49,7 @@ use crate::state::version_set::{VersionSet, manifest_state, replace_file, set_cu
 use crate::state::write_queue::WriteQueue;
 use crate::state::writer::Writer;
 use crate::stats::Stats;
-use crate::trace::QueryTrace;
+use crate::trace::{BlockCacheTrace, IoTrace, QueryTrace, TracedFs};
 use crate::write::throttle::low_pri_limiter;
 
 /// The capacity in bytes of the default block cache of a database.
@@ -469,6 +469,8 @@ pub(crate) fn assemble_db(
     log: Arc<InfoLog>,
 ) -> Result<DbInner> {
     let mut options = options.clone();
+    let io_trace = Arc::new(IoTrace::new(options.clock.clone()));
+    options.fs = Arc::new(TracedFs::new(options.fs, io_trace.clone()));
     let sanitized = options.sanitize();
     let options = &options;
     let fs = options.fs.clone();
@@ -491,6 +493,7 @@ pub(crate) fn assemble_db(
     let stored = stored_options(found, options, &listeners)?;
     let published = Arc::new(AtomicU64::new(recorded.last_sequence));
     let query_trace = Arc::new(QueryTrace::new(options.clock.clone()));
+    let block_trace = Arc::new(BlockCacheTrace::new(options.clock.clone()));
     let stats = Arc::new(Stats::new(options.statistics.clone(), options.clock.clone()));
     let shared = Shared {
         options,
@@ -500,6 +503,7 @@ pub(crate) fn assemble_db(
         obsolete: &obsolete,
         published: &published,
         query_trace: &query_trace,
+        block_trace: &block_trace,
         stats: &stats,
     };
     let mut state = DbState {
@@ -611,6 +615,8 @@ pub(crate) fn assemble_db(
         low_pri_limiter: low_pri_limiter(options)?,
         published,
         query_trace,
+        io_trace,
+        block_trace,
         attention: AtomicBool::new(false),
         older_wal_bytes: AtomicU64::new(0),
         max_total_wal_size: AtomicU64::new(max_total_wal_size),

@@ -39,11 +39,22 @@ impl FileObserver for FileListeners {
 pub(crate) fn with_file_listeners(options: &Options) -> Cow<'_, Options> {
     let mut listeners = options.listeners.clone();
     listeners.retain(|listener| listener.should_be_notified_on_file_io());
+    // The options of another database may have its file system.
+    let mut below = options.fs.unwatched();
+    while let Some(further) = below.as_ref().and_then(|fs| fs.unwatched()) {
+        below = Some(further);
+    }
     if listeners.is_empty() {
-        return Cow::Borrowed(options);
+        return match below {
+            None => Cow::Borrowed(options),
+            Some(fs) => Cow::Owned(Options {
+                fs,
+                ..options.clone()
+            }),
+        };
     }
     let fs = ObservedFs::new(
-        options.fs.clone(),
+        below.unwrap_or_else(|| options.fs.clone()),
         Arc::new(FileListeners(listeners)),
         options.clock.clone(),
     );

@@ -167,7 +167,7 @@ impl DbInner {
         };
         if self.query_trace.is_on() {
             let ids = families.iter().map(|family| family.0.id);
-            self.query_trace.multi_get(ids.zip(keys.iter().copied()));
+            self.trace_multi_get(options, ids.zip(keys.iter().copied()));
         }
         let look = || {
             let mut found: Vec<Found> = Vec::new();

@@ -16,7 +16,8 @@ use base::{Error, ErrorKind, Kind, Result, SeqNo, perf, sync};
 use manifest::FileMetadata;
 use memtable::Memtable;
 use sst::{
-    Approached, BlockReadOptions, HeldBlocks, HeldLookups, Located, LookupKey, PinnedBytes, Table, Value,
+    Approached, BlockReadOptions, HeldBlocks, HeldLookups, Located, LookupKey, PinnedBytes, Table,
+    TableReaderCaller, Value,
 };
 
 use crate::files::blob_cache::BlobRead;
@@ -347,7 +348,7 @@ impl DbInner {
         let seqno = self.read_seqno(&super_version, options);
         sync::point("read");
         if self.query_trace.is_on() {
-            self.query_trace.get(family.id, key);
+            self.trace_get(options, family, key, seqno);
         }
         match self.stats.shared().is_some() || perf::counts() {
             false => self.get_from::<false>(&super_version, seqno, options, family, key),
@@ -368,6 +369,9 @@ impl DbInner {
         let (super_version, seqno) = family.view(options.snapshot.as_ref());
         if super_version.is_closed() {
             return Err(closing());
+        }
+        if self.query_trace.is_on() {
+            self.begin_traced_get(options, key, seqno);
         }
         if family.cmp.user().timestamp_size() > 0 {
             return self.get_at_timestamp(&super_version, seqno, Some(unwritten), options, family, key);
@@ -737,6 +741,7 @@ pub(crate) fn block_read_options(options: &ReadOptions) -> BlockReadOptions {
         fill_cache: options.fill_cache,
         cache_only: options.read_tier == ReadTier::BlockCache,
         async_io: options.async_io,
+        caller: TableReaderCaller::UserGet,
         ..Default::default()
     }
 }

@@ -17,7 +17,7 @@ use manifest::FileMetadata;
 use sst::blocks::IO_COALESCE_THRESHOLD;
 use sst::{
     Approached, BlockReadOptions, BlocksInFlight, HeldBlocks, HeldLookups, Located, LookupKey,
-    LookupsInFlight, Table,
+    LookupsInFlight, Table, TableReaderCaller,
 };
 
 use crate::files::blob_cache::BlobRead;
@@ -79,8 +79,7 @@ impl DbInner {
         answer: Answer,
     ) -> Vec<Found> {
         if self.query_trace.is_on() {
-            self.query_trace
-                .multi_get(keys.iter().map(|key| (family.0.id, key.as_ref())));
+            self.trace_multi_get(options, keys.iter().map(|key| (family.0.id, key.as_ref())));
         }
         self.observed_multi_get(|| self.multi_get_now(options, family, keys, answer))
     }
@@ -343,7 +342,10 @@ impl DbInner {
         family: &'a Family,
         batch: &mut [Underway<'a, R>],
     ) {
-        let read = get::block_read_options(options);
+        let read = BlockReadOptions {
+            caller: TableReaderCaller::UserMultiGet,
+            ..get::block_read_options(options)
+        };
         for key in &mut *batch {
             key.ahead.approach(&family.tables, key.lookup);
         }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use base::{Error, SeqNo};
 use sst::BlockReadOptions;
+use sst::TableReaderCaller;
 
 use super::filters::Filters;
 use super::level_cursor::LevelCursor;
@@ -38,6 +39,7 @@ impl SourceOptions {
                 adaptive_readahead: options.adaptive_readahead,
                 auto_readahead_size: options.auto_readahead_size,
                 async_io: options.async_io,
+                caller: TableReaderCaller::UserIterator,
             },
             ignore_range_deletions: options.ignore_range_deletions,
             filters: Filters::of(options),

@@ -81,6 +81,7 @@ impl Bench {
         fs.create_dir_all(Path::new(DIR)).unwrap();
         let cmp = InternalComparator::new(UserComparator::Bytewise);
         let options = TableCacheOptions {
+            block_trace: None,
             num_levels: 7,
             cmp: cmp.clone(),
             prefix_extractor: None,

@@ -35,7 +35,7 @@ impl Db {
         }
         let family = &family.0;
         if inner.query_trace.is_on() {
-            inner.query_trace.get(family.id, key);
+            inner.trace_get(options, family, key, seqno);
         }
         if family.cmp.user().timestamp_size() > 0 || options.timestamp.is_some() {
             let found = inner.iterator_at(&super_version, seqno, None, options, family, key)?;

@@ -36,7 +36,7 @@ use crate::state::verifier::Verifier;
 use crate::state::version_set::VersionSet;
 use crate::state::write_queue::WriteQueue;
 use crate::stats::Stats;
-use crate::trace::QueryTrace;
+use crate::trace::{BlockCacheTrace, IoTrace, QueryTrace};
 
 /// The state shared by all handles of a database. Mutable fields name their lock; `ARCHITECTURE.md` has the
 /// lock order.
@@ -77,6 +77,10 @@ pub(crate) struct DbInner {
     pub published: Arc<AtomicU64>,
     /// Records queries while a trace is on.
     pub query_trace: Arc<QueryTrace>,
+    /// Records operations on files while a trace is on.
+    pub io_trace: Arc<IoTrace>,
+    /// Records lookups of blocks in the cache while a trace is on.
+    pub block_trace: Arc<BlockCacheTrace>,
     /// Checked by writers before each write: set when something needs attention first.
     pub attention: AtomicBool,
     /// The bytes of WALs older than the current one.

@@ -2,6 +2,7 @@
 
 pub(crate) mod background;
 pub(crate) mod batch_view;
+pub(crate) mod block_trace;
 pub mod column_family;
 pub(crate) mod db_inner;
 pub(crate) mod db_state;

@@ -25,8 +25,8 @@ pub trait TraceWriter: Send {
     fn close(&mut self) -> Result<()>;
 }
 
-/// Writes a trace to a file. The end of the trace may be in memory until the writer is closed; a process
-/// that dies before loses it.
+/// Writes a trace to a file. The end of the trace may be in memory until the writer is closed; a process that
+/// dies before loses it.
 #[derive(Debug)]
 pub struct FileTraceWriter(Box<dyn WritableFile>);
 
@@ -71,8 +71,8 @@ impl FileTraceReader {
     /// The next record as it stands in the file, or `None` at its end.
     ///
     /// # Errors
-    /// `Corruption` with the offset if the file ends within a record; the next call finds the same. `Io`
-    /// once it is closed.
+    /// `Corruption` with the offset if the file ends within a record; the next call finds the same. `Io` once
+    /// it is closed.
     pub fn read(&mut self) -> Result<Option<Vec<u8>>> {
         let file = self.file()?;
         let mut record = vec![0; RECORD_HEADER_LEN];

@@ -1,19 +1,36 @@
-//! Traces in RocksDB's formats: the file they share, the trace of queries, and its replay.
+//! Traces in RocksDB's formats: the file they share, the traces of queries, of I/O and of the block cache,
+//! and the replay of queries.
 //!
 //! ```text
 //! file   = record*, the first of type BEGIN
 //! record = microseconds since 1970 (8 bytes) | type (1) | length of the payload (4) | payload
 //! ```
 
+mod accesses;
+mod appender;
+mod block_cache;
+mod block_record;
 pub(crate) mod file;
+mod io;
+mod io_record;
 mod query;
+pub(crate) mod query_reader;
 pub(crate) mod record;
+mod traced_fs;
 
+pub use accesses::{AccessTraceReader, TraceKind, TracedAccess};
+pub(crate) use block_cache::BlockCacheTrace;
+pub use block_record::{BlockCacheTraceReader, BlockCacheTraceRecord};
 pub use file::{FileTraceReader, FileTraceWriter, TraceWriter};
+pub(crate) use io::IoTrace;
+pub use io_record::{IoTraceReader, IoTraceRecord};
 pub(crate) use query::QueryTrace;
+pub use query_reader::QueryTraceReader;
 pub use record::{TraceRecord, TracedQuery};
+pub(crate) use traced_fs::TracedFs;
 
-use base::coding;
+use base::Result;
+use base::coding::{self, Reader};
 
 /// Every trace begins with it.
 const MAGIC: &str = "feedcafedeadbeef";
@@ -32,6 +49,7 @@ mod kind {
     pub const GET: u8 = 4;
     pub const SEEK: u8 = 5;
     pub const SEEK_FOR_PREV: u8 = 6;
+    pub const IO: u8 = 12;
     pub const MULTI_GET: u8 = 13;
 }
 
@@ -71,6 +89,35 @@ impl Default for TraceOptions {
             sampling_frequency: 1,
             filter: 0,
             preserve_write_order: false,
+        }
+    }
+}
+
+/// Timestamp, type and payload of a record.
+fn split(record: &[u8]) -> Result<(u64, u8, &[u8])> {
+    let mut reader = Reader::new(record);
+    let timestamp = reader.u64("time of a trace record")?;
+    let kind = reader.u8("type of a trace record")?;
+    reader.u32("length of a trace record")?;
+    Ok((timestamp, kind, reader.rest()))
+}
+
+/// How lookups of blocks in the cache are traced: RocksDB's `BlockCacheTraceOptions` and
+/// `BlockCacheTraceWriterOptions`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BlockCacheTraceOptions {
+    /// One in so many blocks is recorded, with all its lookups: the blocks are chosen by a hash of their keys
+    /// in the cache. Default: 1; 0 means the same.
+    pub sampling_frequency: u64,
+    /// Bytes of the file beyond which nothing is added. Default: 64 GiB.
+    pub max_trace_file_size: u64,
+}
+
+impl Default for BlockCacheTraceOptions {
+    fn default() -> BlockCacheTraceOptions {
+        BlockCacheTraceOptions {
+            sampling_frequency: 1,
+            max_trace_file_size: 64 << 30,
         }
     }
 }

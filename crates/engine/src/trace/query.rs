@@ -2,19 +2,26 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU8, Ordering};
 
+use base::Result;
 use base::env::Clock;
 use base::sync::Mutex;
-use base::user_code::catch_or_fail;
-use base::{Error, Result};
 
+use super::appender::Appender;
 use super::record::{self, TracedQuery};
 use super::{TraceOptions, TraceWriter, encode_record, kind};
 
+/// A trace of queries is on.
+const QUERIES: u8 = 1;
+
+/// A trace of the block cache is on: its records name the Get they are part of.
+const BLOCKS: u8 = 1 << 1;
+
 /// Where queries are recorded while a trace is on. Queries look at one flag where none is.
 pub(crate) struct QueryTrace {
-    on: AtomicBool,
+    /// [`QUERIES`] and [`BLOCKS`], for what is on.
+    on: AtomicU8,
     clock: Arc<dyn Clock>,
     /// Nothing else is locked under it, and the file is written under it.
     running: Mutex<Option<Running>>,
@@ -23,13 +30,9 @@ pub(crate) struct QueryTrace {
 /// A trace under way.
 struct Running {
     options: TraceOptions,
-    writer: Box<dyn TraceWriter>,
+    appender: Appender,
     /// Queries since the last one that was recorded.
     passed_over: u64,
-    /// Why nothing is recorded any more.
-    error: Option<Error>,
-    payload: Vec<u8>,
-    record: Vec<u8>,
 }
 
 impl fmt::Debug for QueryTrace {
@@ -43,55 +46,58 @@ impl fmt::Debug for QueryTrace {
 impl QueryTrace {
     pub fn new(clock: Arc<dyn Clock>) -> QueryTrace {
         QueryTrace {
-            on: AtomicBool::new(false),
+            on: AtomicU8::new(0),
             clock,
             running: Mutex::new(None),
         }
     }
 
-    /// True while queries are to be recorded.
+    /// True while queries are to be recorded, or their lookups of blocks.
     #[inline]
     pub fn is_on(&self) -> bool {
-        self.on.load(Ordering::Relaxed)
+        self.on.load(Ordering::Relaxed) != 0
+    }
+
+    /// Reads tell the trace of the block cache which they are, from now on or no longer.
+    pub fn watch_blocks(&self, on: bool) {
+        self.set(BLOCKS, on);
+    }
+
+    fn set(&self, bit: u8, on: bool) {
+        match on {
+            true => self.on.fetch_or(bit, Ordering::Relaxed),
+            false => self.on.fetch_and(!bit, Ordering::Relaxed),
+        };
     }
 
     pub fn start(&self, options: TraceOptions, writer: Box<dyn TraceWriter>) -> Result<()> {
-        let mut running = Running {
+        let mut header = Vec::new();
+        record::encode_header(&mut header, self.clock.unix_micros());
+        let running = Running {
+            appender: Appender::begin(writer, options.max_trace_file_size, header)?,
             options,
-            writer,
             passed_over: 0,
-            error: None,
-            payload: Vec::new(),
-            record: Vec::new(),
         };
-        record::encode_header(&mut running.record, self.clock.unix_micros());
-        running.writer.write(&running.record)?;
         let mut slot = self.running.lock();
         if let Some(before) = slot.replace(running) {
             self.finish(before)?;
         }
-        self.on.store(true, Ordering::Relaxed);
+        self.set(QUERIES, true);
         Ok(())
     }
 
     /// Ends the trace, if there is one.
     pub fn end(&self) -> Option<Result<()>> {
         let mut slot = self.running.lock();
-        self.on.store(false, Ordering::Relaxed);
+        self.set(QUERIES, false);
         let running = slot.take()?;
         Some(self.finish(running))
     }
 
-    fn finish(&self, mut running: Running) -> Result<()> {
-        if let Some(error) = running.error.take() {
-            // The first error is the reason; the file is closed as far as it can be.
-            let _ = running.writer.close();
-            return Err(error);
-        }
-        running.record.clear();
-        encode_record(&mut running.record, self.clock.unix_micros(), kind::END, &[]);
-        running.writer.write(&running.record)?;
-        running.writer.close()
+    fn finish(&self, running: Running) -> Result<()> {
+        let mut last = Vec::new();
+        encode_record(&mut last, self.clock.unix_micros(), kind::END, &[]);
+        running.appender.finish(&last)
     }
 
     /// Records a write, by the bytes of its batch. Called with the write queue's lock: records stand in the
@@ -139,16 +145,14 @@ impl QueryTrace {
         if running.passes_over(filter) {
             return;
         }
-        running.payload.clear();
-        payload(&mut running.payload);
-        running.append(self.clock.unix_micros(), kind);
+        running.appender.append(self.clock.unix_micros(), kind, payload);
     }
 }
 
 impl Running {
     /// True of a query that is not recorded.
     fn passes_over(&mut self, filter: u64) -> bool {
-        if self.error.is_some() || self.writer.file_size() > self.options.max_trace_file_size {
+        if self.appender.is_full() {
             return true;
         }
         if self.options.filter & filter != 0 {
@@ -160,16 +164,5 @@ impl Running {
         }
         self.passed_over = 0;
         false
-    }
-
-    fn append(&mut self, timestamp: u64, kind: u8) {
-        if u32::try_from(self.payload.len()).is_err() {
-            self.error = Some(Error::not_supported("a query of 4 GiB or more in a trace"));
-            return;
-        }
-        self.record.clear();
-        encode_record(&mut self.record, timestamp, kind, &self.payload);
-        // A panic of the user's writer ends the trace, and no query.
-        self.error = catch_or_fail(|| self.writer.write(&self.record)).err();
     }
 }

@@ -3,7 +3,7 @@
 use base::coding::{self, Reader};
 use base::{Error, Result};
 
-use super::{MAGIC, RECORD_HEADER_LEN, ROCKSDB_RELEASE, encode_record, kind};
+use super::{MAGIC, RECORD_HEADER_LEN, ROCKSDB_RELEASE, encode_record, kind, split};
 
 /// The version of the format that is written, major and minor, as headers name it.
 const VERSION: (u32, u32) = (0, 2);
@@ -160,15 +160,6 @@ pub(crate) fn decode(record: &[u8], version: u32) -> Result<Option<TraceRecord>>
         false => error,
     })?;
     Ok(Some(TraceRecord { timestamp, query }))
-}
-
-/// Timestamp, type and payload.
-fn split(record: &[u8]) -> Result<(u64, u8, &[u8])> {
-    let mut reader = Reader::new(record);
-    let timestamp = reader.u64("time of a trace record")?;
-    let kind = reader.u8("type of a trace record")?;
-    reader.u32("length of a trace record")?;
-    Ok((timestamp, kind, reader.rest()))
 }
 
 fn decode_query(kind: u8, payload: &[u8], version: u32) -> Result<TracedQuery> {

@@ -1,11 +1,13 @@
 //! Tests of the engine through its public interface.
 
+mod block_cache_trace;
 mod counted;
 mod damaged;
 mod direct_io;
 mod fixtures;
 mod full_history;
 mod identity;
+mod io_trace;
 mod long_values;
 mod numbers;
 mod query_trace;

@@ -5,6 +5,7 @@ use base::{Error, Result};
 use codec::hash::{hash32, xxph3_64};
 
 use super::{BlockReadOptions, Table};
+use crate::block_trace::TableReaderCaller;
 use crate::filter::{FilterReader, LEGACY_SEED, PartitionedFilter};
 use crate::format::BlockHandle;
 use crate::index::{self, IndexCoding};
@@ -108,7 +109,11 @@ impl Table {
     #[inline]
     pub fn may_contain(&self, key: &LookupKey) -> Result<bool> {
         if self.caches_parts() {
-            return self.parts_may_contain(key, &BlockReadOptions::default());
+            let options = BlockReadOptions {
+                caller: TableReaderCaller::UserGet,
+                ..BlockReadOptions::default()
+            };
+            return self.parts_may_contain(key, &options);
         }
         self.owned_filter_may_contain(key)
     }

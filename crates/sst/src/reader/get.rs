@@ -11,6 +11,7 @@ use cache::{Buffer, CacheKey, EntryRole, Priority, prefetch};
 use super::{BlockCache, BlockReadOptions, Table};
 use crate::block::search::{Lookup, Outcome, visit_versions};
 use crate::block::{Block, BlockPin, PinnedBytes};
+use crate::block_trace::{self, TracedBlock};
 use crate::fetch::Span;
 use crate::format::BlockHandle;
 use crate::index::Index;
@@ -332,6 +333,10 @@ impl Table {
             Some(block) if block.serves(options.verify_checksums) => {
                 self.note_hit(EntryRole::DataBlock, || block.charge());
                 let visited = self.visit_held(index, &block, lookup, visit);
+                if block_trace::is_on() {
+                    self.trace_data(index, i, &block, true, options);
+                    self.trace_visited(index, i, &block, lookup, options);
+                }
                 place.note(&block);
                 index.note_read(i, false);
                 visited.map(|(done, kept)| Visited {
@@ -343,6 +348,9 @@ impl Table {
                 drop(cached);
                 let pin = self.load_block(index, i, options, Ahead::Nothing)?;
                 let visited = self.visit_held(index, &pin, lookup, visit);
+                if block_trace::is_on() {
+                    self.trace_visited(index, i, &pin, lookup, options);
+                }
                 visited.map(|(done, kept)| Visited {
                     done,
                     kept: kept.map(|kept| kept.of(pin)),
@@ -394,6 +402,9 @@ impl Table {
             return None;
         }
         self.note_hit(EntryRole::DataBlock, || block.charge());
+        if block_trace::is_on() {
+            self.trace_data(index, i, &block, true, options);
+        }
         Some(BlockPin::Cached(block.into_handle()))
     }
 
@@ -483,11 +494,43 @@ impl Table {
             Some(Ok(block)) if !block.serves(options.verify_checksums) => Found::Unverified,
             Some(Ok(block)) => {
                 self.note_hit(role, || block.charge());
+                if block_trace::is_on() {
+                    self.trace_data(index, i, &block, true, options);
+                }
                 index.place(i).slot.store(&block);
                 Found::Block(BlockPin::Cached(block))
             }
             Some(Err(block)) => Found::Block(BlockPin::Owned(Arc::new(block))),
             None => Found::Nothing,
+        }
+    }
+
+    /// Records the lookup of data block `i`.
+    #[cold]
+    #[inline(never)]
+    fn trace_data(&self, index: &Index, i: usize, block: &Block, is_hit: bool, options: &BlockReadOptions) {
+        self.trace_access(
+            TracedBlock::Data,
+            index.handle(i),
+            block.charge(),
+            is_hit,
+            options,
+        );
+    }
+
+    /// Records the lookup of data block `i` for a Get, which has searched it.
+    #[cold]
+    #[inline(never)]
+    fn trace_visited(
+        &self,
+        index: &Index,
+        i: usize,
+        block: &Block,
+        lookup: &Lookup<'_>,
+        options: &BlockReadOptions,
+    ) {
+        if options.caller.is_get() {
+            self.trace_searched(index.handle(i), block, lookup);
         }
     }
 
@@ -501,6 +544,9 @@ impl Table {
         visit: &mut impl FnMut(&[u8], Value<'_>) -> ControlFlow<()>,
     ) -> Result<Visited> {
         let visited = self.visit_held(index, pin, &self.lookup(key), visit);
+        if block_trace::is_on() {
+            self.trace_searched(index.handle(i), pin, &self.lookup(key));
+        }
         let visited = visited.map(|(done, kept)| Visited {
             done,
             kept: kept.map(|kept| kept.of(pin.clone())),
@@ -585,11 +631,18 @@ impl Table {
         let len = self.usual_block_len().max(handle.size as usize);
         if !options.fill_cache || !always && !cache.admits(key, len) {
             index.note_read(i, true);
-            return Ok(BlockPin::Owned(Arc::new(read(None)?)));
+            let block = read(None)?;
+            if block_trace::is_on() {
+                self.trace_data(index, i, &block, false, options);
+            }
+            return Ok(BlockPin::Owned(Arc::new(block)));
         }
         let block = read(Some(cache))?;
         if looked_up {
             block.expect_searches();
+        }
+        if block_trace::is_on() {
+            self.trace_data(index, i, &block, false, options);
         }
         let charge = block.charge();
         let inserted = cache.insert_as(key, block, charge, Priority::Low, EntryRole::DataBlock);

@@ -166,6 +166,7 @@ impl Table {
             filter_prefixes,
             file_number: options.file_number,
             largest_seqno: options.largest_seqno,
+            block_trace: options.block_trace,
             verify_checksums: verify,
             block_protection: options.block_protection_bytes_per_key,
             auto_readahead: options.auto_readahead,

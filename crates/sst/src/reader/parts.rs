@@ -17,6 +17,7 @@ use codec::hash::hash32;
 use super::filter::FilterHandle;
 use super::{BlockReadOptions, Table, Value};
 use crate::block::{Block, BlockPin, PinnedBytes, Target};
+use crate::block_trace::{self, TracedBlock};
 use crate::filter::{FilterReader, LEGACY_SEED};
 use crate::format::{BlockHandle, FOOTER_LEN, IndexType};
 use crate::index::{Index, IndexBuilder, IndexCoding};
@@ -57,6 +58,13 @@ impl PartKind {
         CacheKey {
             id,
             offset: (self as u64) << KIND_SHIFT | offset,
+        }
+    }
+
+    fn traced(self) -> TracedBlock {
+        match self {
+            PartKind::Index | PartKind::TopLevelIndex | PartKind::IndexPartition => TracedBlock::Index,
+            PartKind::Filter | PartKind::TopLevelFilter | PartKind::FilterPartition => TracedBlock::Filter,
         }
     }
 
@@ -179,6 +187,9 @@ impl Table {
         match self.cache.as_ref().and_then(|cache| cache.get(slot)) {
             Some(guard) => {
                 self.note_hit(kind.role(), || guard.charge());
+                if block_trace::is_on() {
+                    self.trace_access(kind.traced(), handle, guard.charge(), true, options);
+                }
                 Ok(PartRef::Guard(guard))
             }
             None => self.load_part(slot, handle, kind, options),
@@ -241,6 +252,9 @@ impl Table {
         let found = match found {
             Some(Ok(found)) => {
                 self.note_hit(kind.role(), || found.charge());
+                if block_trace::is_on() {
+                    self.trace_access(kind.traced(), handle, found.charge(), true, options);
+                }
                 found
             }
             Some(Err(block)) => return Ok(PartRef::Pin(BlockPin::Owned(block.into()))),
@@ -258,6 +272,9 @@ impl Table {
                 };
                 let block = read()?;
                 drop(timer);
+                if block_trace::is_on() {
+                    self.trace_access(kind.traced(), handle, block.charge(), false, options);
+                }
                 if !options.fill_cache && pins.is_none() {
                     return Ok(PartRef::Pin(BlockPin::Owned(block.into())));
                 }

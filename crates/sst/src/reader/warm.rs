@@ -4,6 +4,7 @@ use base::Result;
 use base::internal_key::{KIND_FOR_SEEK, MAX_SEQNO, pack_trailer};
 
 use super::{Ahead, BlockReadOptions, Table};
+use crate::block_trace::TableReaderCaller;
 use crate::index::Index;
 use crate::readahead::Readahead;
 
@@ -18,6 +19,7 @@ impl Table {
         let options = BlockReadOptions {
             readahead_size: WARM_READAHEAD,
             caches_first_reads: true,
+            caller: TableReaderCaller::Prefetch,
             ..BlockReadOptions::default()
         };
         let mut ahead = Readahead::default();

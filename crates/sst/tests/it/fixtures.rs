@@ -21,6 +21,7 @@ const UNCACHED: BlockReadOptions = BlockReadOptions {
     adaptive_readahead: false,
     auto_readahead_size: true,
     async_io: false,
+    caller: sst::TableReaderCaller::Uncategorized,
 };
 
 /// The counts in the properties must be those of the entries.

@@ -30,6 +30,7 @@ const CACHED: BlockReadOptions = BlockReadOptions {
     adaptive_readahead: false,
     auto_readahead_size: true,
     async_io: false,
+    caller: sst::TableReaderCaller::Uncategorized,
 };
 
 /// A file whose bytes can change and whose reads are counted.

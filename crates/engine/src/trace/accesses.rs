@@ -1,0 +1,163 @@
+//! The traces of I/O and of the block cache, which share their header.
+
+use std::marker::PhantomData;
+use std::path::Path;
+
+use base::coding::{self, Reader};
+use base::{Error, Result};
+use vfs::FileSystem;
+
+use super::block_record::BlockCacheTraceRecord;
+use super::file::FileTraceReader;
+use super::{MAGIC, RECORD_HEADER_LEN, ROCKSDB_RELEASE, encode_record, kind, split};
+
+/// A record of a trace of accesses: [`IoTraceRecord`](super::IoTraceRecord) or [`BlockCacheTraceRecord`].
+pub trait TracedAccess: Sized + sealed::Decoded {}
+
+impl<T: sealed::Decoded> TracedAccess for T {}
+
+use sealed::Decoded;
+
+pub(super) mod sealed {
+    use base::Result;
+
+    pub trait Decoded: Sized {
+        /// True of the record types that this is.
+        fn is_of_type(kind: u8) -> bool;
+
+        /// The record of a payload. `Corruption` with the offset within it.
+        fn decode(timestamp: u64, kind: u8, payload: &[u8]) -> Result<Self>;
+    }
+}
+
+/// The first record of a trace of accesses.
+pub(super) fn header(timestamp: u64) -> Vec<u8> {
+    let mut payload = Vec::new();
+    coding::put_length_prefixed(&mut payload, MAGIC.as_bytes());
+    coding::put_u32(&mut payload, ROCKSDB_RELEASE.0);
+    coding::put_u32(&mut payload, ROCKSDB_RELEASE.1);
+    let mut record = Vec::new();
+    encode_record(&mut record, timestamp, kind::BEGIN, &payload);
+    record
+}
+
+/// When a trace was begun, in microseconds since 1970.
+fn decode_header(record: &[u8]) -> Result<u64> {
+    let (timestamp, kind, payload) = split(record)?;
+    if kind != kind::BEGIN {
+        return Err(Error::corruption("Corrupted trace file. Incorrect header.").at(8));
+    }
+    decode_magic(payload).map_err(|error| error.offset_by(RECORD_HEADER_LEN as u64))?;
+    Ok(timestamp)
+}
+
+fn decode_magic(payload: &[u8]) -> Result<()> {
+    let mut reader = Reader::new(payload);
+    if reader.length_prefixed("magic number of a trace")? != MAGIC.as_bytes() {
+        let message = "Corrupted header in the trace file: Magic number does not match.";
+        return Err(Error::corruption(message).at(0));
+    }
+    reader.u32("major version of a trace")?;
+    reader.u32("minor version of a trace")?;
+    all_taken(&reader)
+}
+
+/// `Corruption` if bytes follow the last field.
+pub(super) fn all_taken(reader: &Reader<'_>) -> Result<()> {
+    match reader.is_empty() {
+        true => Ok(()),
+        false => {
+            let message = "a trace record has bytes after its last field";
+            Err(Error::corruption(message).at(reader.position() as u64))
+        }
+    }
+}
+
+/// Reads the records of a trace of accesses.
+#[derive(Debug)]
+pub struct AccessTraceReader<T> {
+    reader: FileTraceReader,
+    header_timestamp: u64,
+    records: PhantomData<T>,
+}
+
+impl<T: TracedAccess> AccessTraceReader<T> {
+    /// Opens the file and reads its header.
+    ///
+    /// # Errors
+    /// `NotFound` if there is none; `Corruption` with the offset if it is no trace of accesses, or empty.
+    pub fn open(fs: &dyn FileSystem, path: &Path) -> Result<AccessTraceReader<T>> {
+        let mut reader = FileTraceReader::open(fs, path)?;
+        let record = reader.read()?;
+        let header = record.ok_or_else(|| Error::corruption("Corrupted trace file.").at(0));
+        let header = header.and_then(|record| decode_header(&record));
+        Ok(AccessTraceReader {
+            header_timestamp: header.map_err(|error| reader.place(error, 0))?,
+            reader,
+            records: PhantomData,
+        })
+    }
+
+    /// When the trace was begun, in microseconds since 1970.
+    pub fn header_timestamp(&self) -> u64 {
+        self.header_timestamp
+    }
+
+    /// The next record, or `None` at the end of the file. These traces have no last record.
+    ///
+    /// # Errors
+    /// `Corruption` with the offset for a damaged record, for one of another type, and for a file that ends
+    /// within one.
+    pub fn next_record(&mut self) -> Result<Option<T>> {
+        let at = self.reader.offset();
+        let Some(record) = self.reader.read()? else {
+            return Ok(None);
+        };
+        let decoded = split(&record).and_then(|(timestamp, kind, payload)| match T::is_of_type(kind) {
+            true => {
+                T::decode(timestamp, kind, payload).map_err(|error| error.offset_by(RECORD_HEADER_LEN as u64))
+            }
+            false => Err(Error::corruption(format!("a record of type {kind} does not belong there")).at(8)),
+        });
+        decoded.map(Some).map_err(|error| self.reader.place(error, at))
+    }
+}
+
+/// The kinds of traces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TraceKind {
+    /// Of queries: [`Db::start_trace`](crate::Db::start_trace).
+    Queries,
+    /// Of I/O: [`Db::start_io_trace`](crate::Db::start_io_trace).
+    Io,
+    /// Of the block cache: [`Db::start_block_cache_trace`](crate::Db::start_block_cache_trace).
+    BlockCache,
+}
+
+impl TraceKind {
+    /// The kind of the trace in a file, or `None` of one of accesses that has no records.
+    ///
+    /// # Errors
+    /// `NotFound` if there is no file; `Corruption` with the offset if it is no trace.
+    pub fn of_file(fs: &dyn FileSystem, path: &Path) -> Result<Option<TraceKind>> {
+        let mut reader = FileTraceReader::open(fs, path)?;
+        let record = reader.read()?.unwrap_or_default();
+        if record[RECORD_HEADER_LEN.min(record.len())..].starts_with(MAGIC.as_bytes()) {
+            return Ok(Some(TraceKind::Queries));
+        }
+        decode_header(&record).map_err(|error| reader.place(error, 0))?;
+        let at = reader.offset();
+        let Some(record) = reader.read()? else {
+            return Ok(None);
+        };
+        match split(&record)?.1 {
+            kind::IO => Ok(Some(TraceKind::Io)),
+            kind if BlockCacheTraceRecord::is_of_type(kind) => Ok(Some(TraceKind::BlockCache)),
+            other => {
+                let error =
+                    Error::corruption(format!("a record of type {other} does not belong there")).at(8);
+                Err(reader.place(error, at))
+            }
+        }
+    }
+}

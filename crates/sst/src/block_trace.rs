@@ -1,0 +1,340 @@
+//! The lookups of blocks in the block cache, recorded while a trace is on: RocksDB's block cache trace.
+//!
+//! One flag of the process says that a trace is on. It is all that a lookup looks at otherwise; what a record
+//! needs beyond the block (the Get that looks, whether it found its key) is put together by the thread alone,
+//! in [`LOOKUP`].
+//!
+//! Data blocks of a Get or MultiGet are recorded once they were searched, as RocksDB does: before that they
+//! wait in the thread's list.
+
+use std::cell::RefCell;
+use std::fmt::Debug;
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use base::coding;
+use base::internal_key::set_seek_target;
+
+use crate::block::Block;
+use crate::block::search::{Lookup, visit_versions};
+use crate::format::BlockHandle;
+use crate::reader::{BlockReadOptions, Table};
+
+/// How many block cache traces run in this process.
+static RUNNING: AtomicUsize = AtomicUsize::new(0);
+
+/// True while any database of the process traces its lookups.
+#[inline(always)]
+pub fn is_on() -> bool {
+    RUNNING.load(Ordering::Relaxed) != 0
+}
+
+/// Makes lookups of the process look for a trace, as long as it exists.
+#[derive(Debug)]
+pub struct Running(());
+
+impl Running {
+    /// One more trace runs.
+    pub fn begin() -> Running {
+        RUNNING.fetch_add(1, Ordering::Relaxed);
+        Running(())
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        RUNNING.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// The purpose of a read: RocksDB's `TableReaderCaller`, with its numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u8)]
+pub enum TableReaderCaller {
+    /// A Get.
+    UserGet = 1,
+    /// A MultiGet.
+    UserMultiGet = 2,
+    /// An iterator of a user.
+    UserIterator = 3,
+    /// An approximate size.
+    UserApproximateSize = 4,
+    /// A verification of checksums that a user asked for.
+    UserVerifyChecksum = 5,
+    /// RocksDB's `sst_dump`.
+    SstDumpTool = 6,
+    /// The ingestion of a file.
+    ExternalSstIngestion = 7,
+    /// A repair.
+    Repair = 8,
+    /// Blocks loaded before they are asked for.
+    Prefetch = 9,
+    /// A compaction.
+    Compaction = 10,
+    /// The check of a compaction's output.
+    CompactionRefill = 11,
+    /// The check of a flush's output.
+    Flush = 12,
+    /// A reader of single files.
+    SstFileReader = 13,
+    /// Anything else.
+    #[default]
+    Uncategorized = 14,
+}
+
+impl TableReaderCaller {
+    /// All of them, by number from 1 on.
+    pub const ALL: [TableReaderCaller; 14] = [
+        TableReaderCaller::UserGet,
+        TableReaderCaller::UserMultiGet,
+        TableReaderCaller::UserIterator,
+        TableReaderCaller::UserApproximateSize,
+        TableReaderCaller::UserVerifyChecksum,
+        TableReaderCaller::SstDumpTool,
+        TableReaderCaller::ExternalSstIngestion,
+        TableReaderCaller::Repair,
+        TableReaderCaller::Prefetch,
+        TableReaderCaller::Compaction,
+        TableReaderCaller::CompactionRefill,
+        TableReaderCaller::Flush,
+        TableReaderCaller::SstFileReader,
+        TableReaderCaller::Uncategorized,
+    ];
+
+    /// Its name in reports, as RocksDB's analyzer has it where it has one.
+    pub fn name(self) -> &'static str {
+        match self {
+            TableReaderCaller::UserGet => "Get",
+            TableReaderCaller::UserMultiGet => "MultiGet",
+            TableReaderCaller::UserIterator => "Iterator",
+            TableReaderCaller::UserApproximateSize => "ApproximateSize",
+            TableReaderCaller::UserVerifyChecksum => "VerifyChecksum",
+            TableReaderCaller::SstDumpTool => "SSTDumpTool",
+            TableReaderCaller::ExternalSstIngestion => "ExternalSSTIngestion",
+            TableReaderCaller::Repair => "Repair",
+            TableReaderCaller::Prefetch => "Prefetch",
+            TableReaderCaller::Compaction => "Compaction",
+            TableReaderCaller::CompactionRefill => "CompactionRefill",
+            TableReaderCaller::Flush => "Flush",
+            TableReaderCaller::SstFileReader => "SSTFileReader",
+            TableReaderCaller::Uncategorized => "Uncategorized",
+        }
+    }
+
+    /// True of Gets and MultiGets, whose records have more fields.
+    pub fn is_get(self) -> bool {
+        matches!(self, TableReaderCaller::UserGet | TableReaderCaller::UserMultiGet)
+    }
+}
+
+/// The kinds of blocks in a trace, with RocksDB's record types.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum TracedBlock {
+    /// An index, or a part of one.
+    Index = 7,
+    /// A filter, or a part of one.
+    Filter = 8,
+    /// A data block.
+    Data = 9,
+    /// A compression dictionary. Esker does not keep them in the cache.
+    Dictionary = 10,
+    /// Range deletions. Esker does not keep them in the cache.
+    RangeDeletion = 11,
+}
+
+/// The part of a record that concerns Gets and MultiGets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GetAccess<'a> {
+    /// The same for all lookups of one Get, or of one MultiGet.
+    pub get_id: u64,
+    /// The caller gave a snapshot.
+    pub from_snapshot: bool,
+    /// The internal key that is looked for; empty where a MultiGet looks for several.
+    pub key: &'a [u8],
+    /// Bytes of the versions of the key, with their values, that were found in a data block.
+    pub referenced_data_size: u64,
+    /// Entries in the data block, by the table's average.
+    pub num_keys_in_block: u64,
+    /// The key was in the data block.
+    pub key_exists: bool,
+}
+
+/// One lookup.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlockAccess<'a> {
+    /// The kind of block.
+    pub block: TracedBlock,
+    /// The key in the cache: two varints, the number of the table in the cache and the block's offset in the
+    /// file.
+    pub block_key: &'a [u8],
+    /// Bytes the block takes of the cache.
+    pub size: u64,
+    /// The number of the file.
+    pub file_number: u64,
+    /// The purpose.
+    pub caller: TableReaderCaller,
+    /// The block was in the cache.
+    pub is_hit: bool,
+    /// A block that is not in the cache is not inserted.
+    pub no_insert: bool,
+    /// Set of Gets and MultiGets.
+    pub get: Option<GetAccess<'a>>,
+}
+
+/// The trace of the lookups in the tables of a column family. Called by any thread, under the locks that it
+/// holds.
+pub trait BlockTrace: Send + Sync + Debug {
+    /// True while lookups are to be recorded.
+    fn is_on(&self) -> bool;
+
+    /// Records a lookup.
+    fn record(&self, access: &BlockAccess<'_>);
+}
+
+/// The Get or MultiGet that a thread is about.
+#[derive(Default)]
+struct ThreadLookup {
+    caller: TableReaderCaller,
+    id: u64,
+    from_snapshot: bool,
+    /// The internal key of a Get.
+    key: Vec<u8>,
+    /// Data blocks that were looked up and not yet searched: file, offset, hit, not inserted.
+    found: Vec<(u64, u64, bool, bool)>,
+}
+
+thread_local! {
+    static LOOKUP: RefCell<ThreadLookup> = RefCell::default();
+}
+
+/// Nothing is done within a record: a writer of traces that reads from another database is not traced.
+fn with_lookup(act: impl FnOnce(&mut ThreadLookup)) {
+    LOOKUP.with(|lookup| {
+        if let Ok(mut lookup) = lookup.try_borrow_mut() {
+            act(&mut lookup);
+        }
+    });
+}
+
+/// The lookups of this thread for Gets belong to the Get, or MultiGet, `id` from now on. `user_key` is empty
+/// for a MultiGet.
+pub fn begin_lookup(caller: TableReaderCaller, id: u64, from_snapshot: bool, user_key: &[u8], seqno: u64) {
+    with_lookup(|lookup| {
+        (lookup.caller, lookup.id, lookup.from_snapshot) = (caller, id, from_snapshot);
+        lookup.key.clear();
+        lookup.found.clear();
+        if caller == TableReaderCaller::UserGet {
+            set_seek_target(&mut lookup.key, user_key, seqno);
+        }
+    });
+}
+
+impl Table {
+    fn block_trace(&self) -> Option<&dyn BlockTrace> {
+        self.block_trace.as_deref().filter(|trace| trace.is_on())
+    }
+
+    /// Records a lookup whose record is complete, and notes that of a data block for a Get, whose search
+    /// follows.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn trace_access(
+        &self,
+        block: TracedBlock,
+        handle: BlockHandle,
+        size: usize,
+        is_hit: bool,
+        options: &BlockReadOptions,
+    ) {
+        let Some(trace) = self.block_trace() else { return };
+        let no_insert = options.cache_only || !options.fill_cache;
+        with_lookup(|lookup| {
+            let is_get = options.caller.is_get();
+            if is_get && block == TracedBlock::Data {
+                let noted = (self.file_number(), handle.offset, is_hit, no_insert);
+                lookup.found.push(noted);
+                return;
+            }
+            let get = is_get.then(|| GetAccess {
+                get_id: lookup.id,
+                from_snapshot: lookup.from_snapshot,
+                key: &lookup.key,
+                referenced_data_size: 0,
+                num_keys_in_block: 0,
+                key_exists: false,
+            });
+            trace.record(&BlockAccess {
+                block,
+                block_key: &self.trace_key(handle),
+                size: size as u64,
+                file_number: self.file_number(),
+                caller: match is_get && lookup.id != 0 {
+                    true => lookup.caller,
+                    false => options.caller,
+                },
+                is_hit,
+                no_insert,
+                get,
+            });
+        });
+    }
+
+    /// Records the lookup of a data block that a Get or MultiGet has searched.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn trace_searched(&self, handle: BlockHandle, block: &Block, lookup: &Lookup<'_>) {
+        let Some(trace) = self.block_trace() else { return };
+        let (mut bytes, mut exists) = (0, false);
+        let counted = visit_versions(block, lookup, &mut |key, value| {
+            bytes += (key.len() + value.len()) as u64;
+            exists = true;
+            ControlFlow::Continue(())
+        });
+        if counted.is_err() {
+            // The reader has the error.
+            return;
+        }
+        with_lookup(|thread| {
+            let mut noted = thread.found.iter_mut();
+            let noted = noted.find(|noted| (noted.0, noted.1) == (self.file_number(), handle.offset));
+            // A block that serves several keys of a MultiGet is looked up once; it is at hand for the others.
+            let (is_hit, no_insert) = match noted {
+                Some(noted) => (std::mem::replace(&mut noted.2, true), noted.3),
+                None if thread.id == 0 => return,
+                None => (true, false),
+            };
+            let mut key = Vec::new();
+            set_seek_target(&mut key, lookup.user_key, lookup.seqno);
+            let properties = self.properties();
+            let per_block = properties.num_entries.checked_div(properties.num_data_blocks);
+            trace.record(&BlockAccess {
+                block: TracedBlock::Data,
+                block_key: &self.trace_key(handle),
+                size: block.charge() as u64,
+                file_number: self.file_number(),
+                caller: match thread.id {
+                    0 => TableReaderCaller::UserGet,
+                    _ => thread.caller,
+                },
+                is_hit,
+                no_insert,
+                get: Some(GetAccess {
+                    get_id: thread.id,
+                    from_snapshot: thread.from_snapshot,
+                    key: &key,
+                    referenced_data_size: bytes,
+                    num_keys_in_block: per_block.unwrap_or(0).max(1),
+                    key_exists: exists,
+                }),
+            });
+        });
+    }
+
+    fn trace_key(&self, handle: BlockHandle) -> Vec<u8> {
+        let mut key = Vec::new();
+        coding::put_varint64(&mut key, self.cache_id);
+        coding::put_varint64(&mut key, handle.offset);
+        key
+    }
+}
