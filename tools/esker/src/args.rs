@@ -43,6 +43,11 @@ pub enum Command {
     Manifest(ManifestArgs),
     /// Shows the write batches in WALs, and their physical records
     Wal(WalArgs),
+    /// Sums up a trace of queries, of I/O or of the block cache; or runs a trace of queries again
+    ///
+    /// Traces are those of RocksDB and of Esker: `Db::start_trace`, `start_io_trace`,
+    /// `start_block_cache_trace`.
+    Trace(TraceArgs),
     /// Draws the levels: files, their key ranges, sizes
     Lsm(LsmArgs),
     /// Prints the engine's properties of a column family, or the value of one
@@ -312,6 +317,44 @@ pub struct WalArgs {
     /// Keys and values in hexadecimal
     #[arg(long)]
     pub hex: bool,
+}
+
+#[derive(clap::Args, Debug)]
+#[command(rename_all = "snake_case")]
+pub struct TraceArgs {
+    /// The trace
+    pub file: PathBuf,
+    /// One JSON object; sizes are in bytes, times in nanoseconds
+    #[arg(long)]
+    pub json: bool,
+    /// So many hot keys, blocks, files and slow operations
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub top: usize,
+    /// Keys in hexadecimal
+    #[arg(long)]
+    pub hex: bool,
+    /// Sizes of simulated LRU caches in bytes, separated by commas [default: powers of two from 64 KiB to
+    /// 16 GiB]
+    #[arg(long, value_name = "BYTES", value_delimiter = ',')]
+    pub cache_sizes: Vec<u64>,
+    /// Runs the queries over the database of --db, which they change
+    #[arg(long, requires = "db")]
+    pub replay: bool,
+    /// The directory of the database
+    #[arg(long, value_name = "DIR", requires = "replay")]
+    pub db: Option<PathBuf>,
+    /// The directory of its WALs [default: that of the database]
+    #[arg(long, value_name = "DIR", requires = "db")]
+    pub wal_dir: Option<PathBuf>,
+    /// Creates the database if it does not exist
+    #[arg(long, requires = "replay")]
+    pub create_if_missing: bool,
+    /// How many times as fast as they were made queries are run
+    #[arg(long, value_name = "X", default_value_t = 1.0, requires = "replay")]
+    pub fast_forward: f64,
+    /// Threads that run queries. With more than one their order is not that of the trace
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "replay")]
+    pub threads: u32,
 }
 
 #[derive(clap::Args, Debug)]

@@ -24,6 +24,7 @@ mod rows;
 mod salvage;
 mod text;
 mod top;
+mod trace;
 mod verify;
 mod working;
 
@@ -50,6 +51,7 @@ fn run(command: &Command, out: &mut Out) -> Result<(), Failure> {
         Command::Sst(args) => dump::sst::dump(args, out),
         Command::Manifest(args) => dump::manifest::dump(args, out),
         Command::Wal(args) => dump::wal::dump(args, out),
+        Command::Trace(args) => trace::trace(args, out),
         Command::Lsm(args) => lsm::lsm(args, out),
         Command::Top(args) => top::top(args, out),
         Command::Pins(args) => top::pins(args, out),

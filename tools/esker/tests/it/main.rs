@@ -13,3 +13,4 @@ mod rows;
 mod salvage;
 mod tools;
 mod top;
+mod trace;
