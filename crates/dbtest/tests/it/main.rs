@@ -76,6 +76,7 @@ mod read_limits;
 mod recycled_wals;
 mod resume;
 mod rocksdb_tools;
+mod rocksdb_traces;
 mod row_limit;
 mod secondary;
 mod secondary_cache;

@@ -52,13 +52,12 @@ pub struct BlockCacheTraceRecord {
 }
 
 impl BlockCacheTraceRecord {
-    /// The offset of the block in its file, as the key in the cache has it: its last varint.
-    pub fn block_offset(&self) -> u64 {
-        let (mut rest, mut offset) = (&self.block_key[..], 0);
-        while let Some((value, len)) = coding::varint64(rest) {
-            (offset, rest) = (value, &rest[len..]);
-        }
-        offset
+    /// The offset of the block in its file, if the key in the cache has it: Esker's does. RocksDB's has been a
+    /// hash of 16 bytes since 6.30.
+    pub fn block_offset(&self) -> Option<u64> {
+        let (_, len) = coding::varint64(&self.block_key)?;
+        let (offset, rest) = coding::varint64(&self.block_key[len..])?;
+        (len + rest == self.block_key.len()).then_some(offset)
     }
 }
 

@@ -132,7 +132,7 @@ fn rocksdbs_bytes_are_read() {
         referenced_key_exist_in_block: true,
     };
     assert_eq!(found[2], data);
-    assert_eq!(data.block_offset(), 9);
+    assert_eq!(data.block_offset(), Some(9));
     assert_eq!(
         (found[0].caller, found[0].level, found[0].no_insert),
         (TableReaderCaller::UserIterator, 1, true)

@@ -7,6 +7,7 @@ use esker::{BlockCacheTraceRecord, TracedBlock};
 use super::lru::Lru;
 use super::report::{Cell, POWERS, Powers, Report, Timeline};
 use super::reuse::Reuse;
+use crate::text::Form;
 
 /// The capacities that are simulated unless others are asked for: these powers of two.
 const CAPACITIES: std::ops::RangeInclusive<u32> = 16..=34;
@@ -40,7 +41,8 @@ impl Count {
 /// A block of the trace.
 struct Block {
     file: u64,
-    offset: u64,
+    /// The offset in the file, or the key in the cache where that does not tell it.
+    place: String,
     bytes: u64,
     count: Count,
 }
@@ -140,7 +142,10 @@ impl Lookups {
         if number == next {
             self.blocks.push(Block {
                 file: record.sst_fd_number,
-                offset: record.block_offset(),
+                place: match record.block_offset() {
+                    Some(offset) => offset.to_string(),
+                    None => Form::Hex.show(&record.block_key).to_string(),
+                },
                 bytes: 0,
                 count: Count::default(),
             });
@@ -264,19 +269,19 @@ impl Lookups {
     }
 
     fn report_hot(&mut self, report: &mut Report, top: usize) {
-        let place = |block: &Block| (block.file, block.offset);
+        let lookups = |block: &Block| std::cmp::Reverse(block.count.lookups);
         self.blocks
-            .sort_by_key(|block| (std::cmp::Reverse(block.count.lookups), place(block)));
+            .sort_by_cached_key(|block| (lookups(block), block.file, block.place.clone()));
         let all = self.all.lookups;
         let row = |block: &Block| {
-            let mut row = vec![Cell::Number(block.file), Cell::Number(block.offset)];
+            let mut row = vec![Cell::Number(block.file), Cell::Text(block.place.clone())];
             row.extend(block.count.cells(all));
             row
         };
         let rows = self.blocks.iter().take(top).map(row).collect();
         let columns = [
             "file",
-            "offset",
+            "place",
             "lookups",
             "share",
             "misses",
