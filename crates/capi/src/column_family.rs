@@ -42,10 +42,22 @@ api!(
         let mut handles = Vec::new();
         fallible(errptr, || {
             let options = (*options).family()?;
-            for name in array(names, count.max(0) as usize) {
-                handles.push(handle((*db).db.create_column_family(&string(*name), &options)?));
-            }
-            Ok(())
+            let names = array(names, count.max(0) as usize).iter();
+            let names: Vec<String> = names.map(|name| string(*name)).collect();
+            let families: Vec<_> = names.iter().map(|name| (&**name, &options)).collect();
+            let before = (*db).db.column_families();
+            let created = (*db).db.create_column_families(&families);
+            // Those before one that cannot be created are there, and the caller's.
+            let there = match &created {
+                Ok(created) => created.clone(),
+                Err(_) => (*db).db.column_families(),
+            };
+            let is_new = |family: &ColumnFamily| {
+                !before.iter().any(|known| known.id() == family.id())
+                    && names.iter().any(|name| name == family.name())
+            };
+            handles.extend(there.into_iter().filter(is_new).map(handle));
+            created.map(drop)
         });
         put_out(created, handles.len());
         // The array belongs to the caller until it is passed to rocksdb_create_column_families_destroy.

@@ -55,6 +55,7 @@ mod sst_file_manager;
 mod sst_file_writer;
 mod statistics;
 mod table_properties;
+mod timestamps;
 mod trace;
 mod transaction;
 mod transaction_db;

@@ -291,7 +291,7 @@ api!(
 
 api!(
     fn rocksdb_livefiles_count(files: *const rocksdb_livefiles_t) -> c_int {
-        (&(*files).0).len() as c_int
+        files.as_ref().map_or(0, |files| files.0.len() as c_int)
     }
 );
 

@@ -9,12 +9,12 @@ use crate::batch::{FamilyPtr, family};
 use crate::db::rocksdb_t;
 use crate::ffi::*;
 use crate::generated::objects::{
-    rocksdb_compactoptions_t, rocksdb_flushoptions_t, rocksdb_flushwaloptions_t,
-    rocksdb_wait_for_compact_options_t,
+    rocksdb_flushoptions_t, rocksdb_flushwaloptions_t, rocksdb_wait_for_compact_options_t,
 };
 use crate::generation::{Generation, generation};
 use crate::options::bottommost_level_compaction;
 use crate::read_options::{flush_options, rocksdb_readoptions_t};
+use crate::timestamps::rocksdb_compactoptions_t;
 
 api!(
     fn rocksdb_flush(db: *mut rocksdb_t, options: *const rocksdb_flushoptions_t, errptr: *mut *mut c_char) {
@@ -109,9 +109,15 @@ unsafe fn compact(
 ) {
     let db = &*db;
     let family = family(cf).unwrap_or(&db.default);
-    if let Err(error) = db
-        .db
-        .compact_range(family, &compact_range_options(options), from, to)
+    let compact = || {
+        let given = options.as_ref();
+        if let Some(timestamp) = given.and_then(|options| options.full_history_ts_low.as_deref()) {
+            db.db.increase_full_history_ts_low(family, timestamp)?;
+        }
+        db.db
+            .compact_range(family, &compact_range_options(options), from, to)
+    };
+    if let Err(error) = compact()
         && error.kind() != esker::ErrorKind::Incomplete
     {
         complain(&format!("rocksdb_compact_range: {}", error_text(&error)));

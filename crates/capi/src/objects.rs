@@ -26,4 +26,5 @@ pub use crate::slice_transform::*;
 pub use crate::sst_file_manager::*;
 pub use crate::sst_file_writer::*;
 pub use crate::table_properties::*;
+pub use crate::timestamps::*;
 pub use crate::wal::*;

@@ -11,7 +11,7 @@ use crate::ffi::*;
 use crate::generated::objects::rocksdb_writeoptions_t;
 use crate::read_options::write_options;
 
-type WriteOptionsPtr = *const rocksdb_writeoptions_t;
+pub type WriteOptionsPtr = *const rocksdb_writeoptions_t;
 
 /// Functions that write one row, by their arguments.
 macro_rules! write_functions {
@@ -78,7 +78,10 @@ write_functions! {
 }
 
 /// Writes one row with a timestamp.
-unsafe fn stamped(
+///
+/// # Safety
+/// As of the functions of the interface.
+pub unsafe fn stamped(
     db: *mut rocksdb_t,
     options: WriteOptionsPtr,
     cf: FamilyPtr,

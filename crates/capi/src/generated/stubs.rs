@@ -8,25 +8,11 @@ use crate::ffi::*;
 
 api!(fn rocksdb_open_with_ttl(_0: *mut c_void, _1: *mut c_void, _2: c_int, errptr: *mut *mut c_char) -> *mut c_void { absent_error("rocksdb_open_with_ttl", errptr) });
 
-api!(fn rocksdb_singledelete_with_ts(_0: *mut c_void, _1: *mut c_void, _2: *mut c_void, _3: usize, _4: *mut c_void, _5: usize, errptr: *mut *mut c_char) { absent_error("rocksdb_singledelete_with_ts", errptr) });
-
-api!(fn rocksdb_singledelete_cf_with_ts(_0: *mut c_void, _1: *mut c_void, _2: *mut c_void, _3: *mut c_void, _4: usize, _5: *mut c_void, _6: usize, errptr: *mut *mut c_char) { absent_error("rocksdb_singledelete_cf_with_ts", errptr) });
-
 api!(fn rocksdb_open_and_trim_history(_0: *mut c_void, _1: *mut c_void, _2: c_int, _3: *mut c_void, _4: *mut c_void, _5: *mut c_void, _6: *mut c_void, _7: usize, errptr: *mut *mut c_char) -> *mut c_void { absent_error("rocksdb_open_and_trim_history", errptr) });
 
 api!(fn rocksdb_open_column_families_with_ttl(_0: *mut c_void, _1: *mut c_void, _2: c_int, _3: *mut c_void, _4: *mut c_void, _5: *mut c_void, _6: *mut c_void, errptr: *mut *mut c_char) -> *mut c_void { absent_error("rocksdb_open_column_families_with_ttl", errptr) });
 
 api!(fn rocksdb_create_column_family_with_ttl(_0: *mut c_void, _1: *mut c_void, _2: *mut c_void, _3: c_int, errptr: *mut *mut c_char) -> *mut c_void { absent_error("rocksdb_create_column_family_with_ttl", errptr) });
-
-api!(fn rocksdb_get_with_ts(_0: *mut c_void, _1: *mut c_void, _2: *mut c_void, _3: usize, _4: *mut c_void, _5: *mut c_void, _6: *mut c_void, errptr: *mut *mut c_char) -> *mut c_void { absent_error("rocksdb_get_with_ts", errptr) });
-
-api!(fn rocksdb_get_cf_with_ts(_0: *mut c_void, _1: *mut c_void, _2: *mut c_void, _3: *mut c_void, _4: usize, _5: *mut c_void, _6: *mut c_void, _7: *mut c_void, errptr: *mut *mut c_char) -> *mut c_void { absent_error("rocksdb_get_cf_with_ts", errptr) });
-
-api!(fn rocksdb_multi_get_with_ts(_0: *mut c_void, _1: *mut c_void, _2: usize, _3: *mut c_void, _4: *mut c_void, _5: *mut c_void, _6: *mut c_void, _7: *mut c_void, _8: *mut c_void, _9: *mut c_void) { absent("rocksdb_multi_get_with_ts") });
-
-api!(fn rocksdb_multi_get_cf_with_ts(_0: *mut c_void, _1: *mut c_void, _2: *mut c_void, _3: usize, _4: *mut c_void, _5: *mut c_void, _6: *mut c_void, _7: *mut c_void, _8: *mut c_void, _9: *mut c_void, _10: *mut c_void) { absent("rocksdb_multi_get_cf_with_ts") });
-
-api!(fn rocksdb_writebatch_singledelete_cf_with_ts(_0: *mut c_void, _1: *mut c_void, _2: *mut c_void, _3: usize, _4: *mut c_void, _5: usize) { absent("rocksdb_writebatch_singledelete_cf_with_ts") });
 
 api!(fn rocksdb_writebatch_update_timestamps(_0: *mut c_void, _1: *mut c_void, _2: usize, _3: *mut c_void, _4: *mut c_void, errptr: *mut *mut c_char) { absent_error("rocksdb_writebatch_update_timestamps", errptr) });
 
@@ -45,8 +31,6 @@ api!(fn rocksdb_table_properties_collector_factory_destroy(_0: *mut c_void) { ab
 api!(fn rocksdb_options_add_table_properties_collector_factory(_0: *mut c_void, _1: *mut c_void) { absent("rocksdb_options_add_table_properties_collector_factory") });
 
 api!(fn rocksdb_readoptions_set_iter_start_ts(_0: *mut c_void, _1: *mut c_void, _2: usize) { absent("rocksdb_readoptions_set_iter_start_ts") });
-
-api!(fn rocksdb_compactoptions_set_full_history_ts_low(_0: *mut c_void, _1: *mut c_void, _2: usize) { absent("rocksdb_compactoptions_set_full_history_ts_low") });
 
 api!(fn rocksdb_cache_get_table_address_count(_0: *mut c_void) -> usize { absent("rocksdb_cache_get_table_address_count") });
 

@@ -1,4 +1,4 @@
-/* Traces of queries: recorded, read back, and replayed over another database. */
+/* Traces of queries: recorded, read back, and replayed over another database. Traces of I/O and of the block cache. */
 #include "check.h"
 
 /* The type of each record of a trace. */
@@ -25,6 +25,23 @@ static void check_types(rocksdb_env_t* env, const char* path, const char* types)
   rocksdb_trace_reader_reset(reader, &err);
   CHECK(err != NULL && strcmp(err, "IO error: TraceReader is closed.") == 0);
   rocksdb_free(err);
+  rocksdb_trace_reader_destroy(reader);
+}
+
+/* The type of the first record of a trace, and of all that follow, of which there is one at least. */
+static void check_first(rocksdb_env_t* env, const char* path, char first, char others) {
+  char* err = NULL;
+  rocksdb_trace_reader_t* reader = rocksdb_trace_reader_create(env, NULL, path, &err);
+  CHECK_OK(err);
+  size_t size = 0, count = 0;
+  char* record;
+  while ((record = rocksdb_trace_reader_read(reader, &size, &err)) != NULL) {
+    CHECK(size >= 13 && record[8] == (count == 0 ? first : others));
+    rocksdb_free(record);
+    count++;
+  }
+  CHECK_OK(err);
+  CHECK(count > 1);
   rocksdb_trace_reader_destroy(reader);
 }
 
@@ -99,6 +116,42 @@ int main(int argc, char** argv) {
   CHECK_OK(err);
   CHECK(value != NULL && length == 1 && value[0] == 'w');
   rocksdb_free(value);
+
+  /* Traces of I/O and of the block cache: one at a time, and ending none is no error. */
+  rocksdb_end_io_trace(db, &err);
+  rocksdb_end_block_cache_trace(db, &err);
+  CHECK_OK(err);
+  rocksdb_start_io_trace(db, NULL, NULL, NULL, trace, &err);
+  CHECK_OK(err);
+  char second[4200];
+  snprintf(second, sizeof(second), "%s-second", trace);
+  rocksdb_start_io_trace(db, NULL, NULL, NULL, second, &err);
+  CHECK(err != NULL && strncmp(err, "Resource busy: ", 15) == 0);
+  rocksdb_free(err);
+  err = NULL;
+  rocksdb_put(db, writes, "k", 1, "x", 1, &err);
+  CHECK_OK(err);
+  rocksdb_end_io_trace(db, &err);
+  CHECK_OK(err);
+  check_first(env, trace, 1, 12);
+  rocksdb_flushoptions_t* flush = rocksdb_flushoptions_create();
+  rocksdb_flush(db, flush, &err);
+  CHECK_OK(err);
+  rocksdb_flushoptions_destroy(flush);
+  rocksdb_block_cache_trace_options_t* sampled = rocksdb_block_cache_trace_options_create();
+  rocksdb_block_cache_trace_options_set_sampling_frequency(sampled, 1);
+  rocksdb_start_block_cache_trace_with_options(db, env, NULL, sampled, NULL, trace, &err);
+  CHECK_OK(err);
+  rocksdb_start_block_cache_trace(db, env, NULL, NULL, second, &err);
+  CHECK(err != NULL && strncmp(err, "Resource busy: ", 15) == 0);
+  rocksdb_free(err);
+  err = NULL;
+  rocksdb_free(rocksdb_get(db, reads, "k", 1, &length, &err));
+  CHECK_OK(err);
+  rocksdb_end_block_cache_trace(db, &err);
+  CHECK_OK(err);
+  check_first(env, trace, 1, 9);
+  rocksdb_block_cache_trace_options_destroy(sampled);
 
   rocksdb_close(to);
   rocksdb_close(db);

@@ -143,6 +143,11 @@ fn queries_that_are_traced_and_replayed() {
     run("trace.c");
 }
 
+#[test]
+fn timestamps_are_read_and_history_is_dropped() {
+    run("timestamps.c");
+}
+
 /// Runs every program except the one that makes such mistakes on purpose, with all memory of malloc checked,
 /// including the library's: no block is freed twice, used after it is freed, or leaked.
 #[test]
@@ -153,6 +158,7 @@ fn no_memory_is_freed_twice_or_left_behind() {
         "copies.c",
         "files.c",
         "trace.c",
+        "timestamps.c",
         "misuse.c",
         "options.c",
         "transactions.c",

@@ -1,0 +1,43 @@
+//! Gets that also tell the timestamp of what they find.
+
+use base::Result;
+
+use crate::files::pinned_value::PinnedValue;
+use crate::state::column_family::ColumnFamily;
+use crate::state::db_state::closing;
+use crate::state::handle::Db;
+use crate::state::read_options::ReadOptions;
+
+impl Db {
+    /// As [`get_pinned`](Db::get_pinned), with the timestamp that the value was written at: RocksDB's `Get`
+    /// with a timestamp. Empty in families without timestamps.
+    ///
+    /// # Errors
+    /// Those of `get_pinned`.
+    pub fn get_with_timestamp(
+        &self,
+        options: &ReadOptions,
+        family: &ColumnFamily,
+        key: &[u8],
+    ) -> Result<Option<(PinnedValue, Vec<u8>)>> {
+        if family.comparator().timestamp_size() == 0 {
+            let found = self.get_pinned(options, family, key)?;
+            return Ok(found.map(|value| (value, Vec::new())));
+        }
+        let inner = self.inner();
+        inner.check_owns(&family.0)?;
+        let _charged = inner.charged_reads(options);
+        let (super_version, seqno) = family.0.view(options.snapshot.as_ref());
+        if super_version.is_closed() {
+            return Err(closing());
+        }
+        if inner.query_trace.is_on() {
+            inner.trace_get(options, &family.0, key, seqno);
+        }
+        let found = inner.iterator_at(&super_version, seqno, None, options, &family.0, key)?;
+        Ok(found.map(|iter| {
+            let timestamp = iter.timestamp().to_vec();
+            (iter.value_pinned(), timestamp)
+        }))
+    }
+}
