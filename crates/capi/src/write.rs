@@ -80,7 +80,7 @@ write_functions! {
 /// Writes one row with a timestamp.
 ///
 /// # Safety
-/// As of the functions of the interface.
+/// The pointers are valid, as for the functions of the interface.
 pub unsafe fn stamped(
     db: *mut rocksdb_t,
     options: WriteOptionsPtr,

@@ -9,8 +9,8 @@ use crate::state::handle::Db;
 use crate::state::read_options::ReadOptions;
 
 impl Db {
-    /// As [`get_pinned`](Db::get_pinned), with the timestamp that the value was written at: RocksDB's `Get`
-    /// with a timestamp. Empty in families without timestamps.
+    /// The same as [`get_pinned`](Db::get_pinned), with the timestamp that the value was written at:
+    /// RocksDB's `Get` with a timestamp. Empty in families without timestamps.
     ///
     /// # Errors
     /// Those of `get_pinned`.

@@ -126,11 +126,11 @@ impl<T: TracedAccess> AccessTraceReader<T> {
 /// The kinds of traces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TraceKind {
-    /// Of queries: [`Db::start_trace`](crate::Db::start_trace).
+    /// A trace of queries: [`Db::start_trace`](crate::Db::start_trace).
     Queries,
-    /// Of I/O: [`Db::start_io_trace`](crate::Db::start_io_trace).
+    /// A trace of I/O: [`Db::start_io_trace`](crate::Db::start_io_trace).
     Io,
-    /// Of the block cache: [`Db::start_block_cache_trace`](crate::Db::start_block_cache_trace).
+    /// A trace of the block cache: [`Db::start_block_cache_trace`](crate::Db::start_block_cache_trace).
     BlockCache,
 }
 

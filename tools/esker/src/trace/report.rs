@@ -72,7 +72,7 @@ pub struct Table {
     pub name: &'static str,
     /// The columns' names, lower-case words.
     pub columns: Vec<&'static str>,
-    /// As many cells each as there are columns.
+    /// Each has a cell for each column.
     pub rows: Vec<Vec<Cell>>,
     /// The column, a share or a number, that a bar follows at the end of each row.
     pub bar: Option<usize>,
