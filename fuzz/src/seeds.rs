@@ -5,10 +5,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use base::coding::{put_length_prefixed, put_u32, put_u64};
-use esker::{Db, FileTraceWriter, ManualClock, Options, ReadOptions, TraceOptions};
+use esker::{
+    BlockCacheTraceOptions, Db, FileTraceWriter, FlushOptions, ManualClock, Options, ReadOptions,
+    TraceOptions,
+};
 use mvcc::{MvccKey, Timestamp};
 use serde_json::Value;
-use vfs::{FileSystem, MemFs, OpenOptions};
+use vfs::{FileSystem, MemFs};
 
 use crate::mutate::MOST_BYTES;
 use crate::targets::{BACKUP_META, DATABASE_FILES, STEPS, TARGETS, number_of_files};
@@ -23,7 +26,9 @@ pub fn all() -> Seeds {
     from_vectors(&mut seeds, &vectors());
     from_databases(&mut seeds);
     add(&mut seeds, "backup_meta", BACKUP_META.as_bytes().to_vec());
-    add(&mut seeds, "trace", traced());
+    for trace in traced() {
+        add(&mut seeds, "trace", trace);
+    }
     for (at, name) in DATABASE_FILES.iter().enumerate() {
         let whole = minimal_database();
         let bytes = whole
@@ -42,8 +47,8 @@ pub fn all() -> Seeds {
     seeds
 }
 
-/// A trace with a query of each kind.
-fn traced() -> Vec<u8> {
+/// A trace with a query of each kind, and those of I/O and of the block cache meanwhile.
+fn traced() -> Vec<Vec<u8>> {
     let (fs, clock) = (Arc::new(MemFs::new()), Arc::new(ManualClock::default()));
     let options = Options {
         create_if_missing: true,
@@ -52,11 +57,19 @@ fn traced() -> Vec<u8> {
         ..Options::default()
     };
     let db = Db::open(&options, "/db").expect("a database in memory");
-    let path = Path::new("/trace");
-    let writer = FileTraceWriter::create(&*fs, path).expect("a file in memory");
-    db.start_trace(&TraceOptions::default(), Box::new(writer))
-        .expect("memory does not run full");
+    let paths = ["/trace", "/io", "/blocks"].map(Path::new);
+    let writer = |path: &Path| Box::new(FileTraceWriter::create(&*fs, path).expect("a file in memory"));
+    let started = [
+        db.start_trace(&TraceOptions::default(), writer(paths[0])),
+        db.start_io_trace(&TraceOptions::default(), writer(paths[1])),
+        db.start_block_cache_trace(&BlockCacheTraceOptions::default(), writer(paths[2])),
+    ];
+    started
+        .into_iter()
+        .for_each(|started| started.expect("memory does not run full"));
     db.put(b"key", b"value").expect("memory does not run full");
+    db.flush(&FlushOptions::default())
+        .expect("memory does not run full");
     db.get(b"key").expect("a row in memory");
     let bounded = ReadOptions {
         iterate_lower_bound: Some(b"a".to_vec()),
@@ -71,13 +84,12 @@ fn traced() -> Vec<u8> {
         &db.default_column_family(),
         &[b"key", b"not"],
     );
-    db.end_trace().expect("memory does not run full");
-    let file = fs
-        .open_random(path, &OpenOptions::default())
-        .expect("a file in memory");
-    let mut bytes = vec![0; file.len() as usize];
-    file.read_exact_at(0, &mut bytes).expect("a file in memory");
-    bytes
+    let ended = [db.end_trace(), db.end_io_trace(), db.end_block_cache_trace()];
+    ended
+        .into_iter()
+        .for_each(|ended| ended.expect("memory does not run full"));
+    let bytes = |path: &Path| fs.read_file(path).expect("a file in memory");
+    paths.map(bytes).to_vec()
 }
 
 /// Keys, values, records and rows as `esker-mvcc` writes them.

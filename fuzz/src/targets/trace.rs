@@ -1,18 +1,25 @@
-//! Traces of queries.
+//! Traces of queries, of I/O and of the block cache.
 
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-use esker::{Db, ErrorKind, FileTraceReader, Options, Replayer};
+use esker::{
+    AccessTraceReader, BlockCacheTraceRecord, Db, ErrorKind, FileTraceReader, IoTraceRecord, Options,
+    Replayer, TraceKind, TracedAccess,
+};
 use vfs::MemFs;
 
 use super::{MOST_STEPS, put_file};
 
-/// A trace: its queries are read and run over an empty database, up to one that is damaged.
+/// A trace: its queries are read and run over an empty database, up to one that is damaged. It is read as the other kinds of traces too.
 pub fn trace(data: &[u8]) {
     let fs = MemFs::new();
     let path = Path::new("/trace");
     put_file(&fs, path, data);
+    // It is a trace or an error; both are right.
+    drop(TraceKind::of_file(&fs, path));
+    accesses::<IoTraceRecord>(&fs, path);
+    accesses::<BlockCacheTraceRecord>(&fs, path);
     let reader = FileTraceReader::open(&fs, path).expect("a file in memory");
     let db = shared();
     let mut replayer = Replayer::new(db, &[db.default_column_family()], reader);
@@ -27,6 +34,23 @@ pub fn trace(data: &[u8]) {
             Err(error) => {
                 let known = error.offset().is_some() || error.kind() == ErrorKind::InvalidArgument;
                 assert!(known, "{error}");
+                return;
+            }
+        }
+    }
+}
+
+/// Reads a trace of accesses, up to a record that is damaged.
+fn accesses<T: TracedAccess>(fs: &MemFs, path: &Path) {
+    let Ok(mut reader) = AccessTraceReader::<T>::open(fs, path) else {
+        return;
+    };
+    for _ in 0..MOST_STEPS {
+        match reader.next_record() {
+            Ok(Some(_)) => {}
+            Ok(None) => return,
+            Err(error) => {
+                assert!(error.is_corruption() && error.offset().is_some(), "{error}");
                 return;
             }
         }
