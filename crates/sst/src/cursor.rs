@@ -644,7 +644,7 @@ impl TableCursor {
     #[inline]
     fn note_place(&self) {
         if let (Some(index), Some(block)) = (self.index(), self.block.block()) {
-            index.place(self.number).note(block);
+            index.place(self.number).note(block.entry_index_address());
         }
     }
 

@@ -33,7 +33,7 @@ pub fn properties(table: &Table) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
         return Ok(Vec::new());
     };
     let block = table.fetcher.meta_block(*handle, false)?;
-    let mut entries = Entries::new(&block);
+    let mut entries = Entries::new(block.entries());
     let mut properties = Vec::new();
     while let Some(entry) = entries
         .next()

@@ -5,7 +5,7 @@ use base::{Error, Result};
 
 use base::coding;
 
-use super::{Block, Entry};
+use super::Entry;
 
 /// Walks a block once. Not optimised, so not for data blocks.
 #[derive(Debug)]
@@ -31,10 +31,10 @@ pub struct EntryRef<'a, 'k> {
 }
 
 impl<'a> Entries<'a> {
-    /// A walk from the first entry on.
-    pub fn new(block: &'a Block) -> Entries<'a> {
+    /// A walk over `entries`, those of a block, from the first one on.
+    pub fn new(entries: &'a [u8]) -> Entries<'a> {
         Entries {
-            entries: block.entries(),
+            entries,
             at: 0,
             key: Vec::new(),
         }

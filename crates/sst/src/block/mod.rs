@@ -323,7 +323,7 @@ impl Block {
         if width == 0 {
             return Ok(self);
         }
-        let protection = Some(BlockProtection::new(&self, width)?);
+        let protection = Some(BlockProtection::new(self.entries(), width)?);
         let bytes = match self.data {
             Data::Owned(bytes) => Bytes::Owned(bytes),
             Data::Apart(apart) => apart.bytes,

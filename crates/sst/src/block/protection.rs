@@ -7,8 +7,8 @@ use base::internal_key::{trailer, user_key};
 use base::protection::mismatch;
 use base::{Error, Protection, Result};
 
+use super::Entry;
 use super::entries::{Entries, bad_entry};
-use super::{Block, Entry};
 
 /// The checksums of the entries of one block.
 #[derive(Debug)]
@@ -22,12 +22,12 @@ pub(crate) struct BlockProtection {
 }
 
 impl BlockProtection {
-    /// Computes the checksum of every entry of a block, in one pass. `Corruption` with the offset of an entry
-    /// that does not decode.
-    pub fn new(block: &Block, width: u8) -> Result<BlockProtection> {
+    /// Computes the checksums of `entries`, those of a block, in one pass. `Corruption` with the offset of an
+    /// entry that does not decode.
+    pub fn new(entries: &[u8], width: u8) -> Result<BlockProtection> {
         let width = usize::from(width);
         let (mut offsets, mut checksums) = (Vec::new(), Vec::new());
-        let mut entries = Entries::new(block);
+        let mut entries = Entries::new(entries);
         while let Some(entry) = entries.next()? {
             offsets.push(entry.offset as u32);
             let start = checksums.len();

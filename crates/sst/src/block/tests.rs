@@ -343,7 +343,7 @@ fn blocks_rocksdb_wrote_hold_what_they_should() {
         let restarts = vector["restarts"].as_array().unwrap().len();
         assert_eq!(block.num_restarts(), restarts, "{desc}");
         let mut found = Model::new();
-        let mut entries = Entries::new(&block);
+        let mut entries = Entries::new(block.entries());
         while let Some(entry) = entries.next().unwrap() {
             found.push((entry.key.to_vec(), entry.value.to_vec()));
         }
@@ -476,7 +476,7 @@ fn a_bit_turned_anywhere_in_an_entry_with_a_checksum_is_never_a_wrong_answer() {
         for at in 0..good.entries().len() {
             let mut bytes = good.data().to_vec();
             bytes[at] ^= 1 << rng.u32(..8);
-            let protection = protection::BlockProtection::new(&good, 8).unwrap();
+            let protection = protection::BlockProtection::new(good.entries(), 8).unwrap();
             let block = Block::parse(bytes).unwrap().with_protection(protection);
             let block = Arc::new(block);
             let mut subject = Subject::new(block.clone(), KeyForm::PLAIN, &order, &order);
@@ -526,7 +526,7 @@ fn a_checksum_names_the_entry_and_counts_in_the_cache() {
     let model: Model = (0..20).map(|i| (key(i), vec![i; 10])).collect();
     let good = build(&model, 16);
     let plain = good.charge();
-    let protection = protection::BlockProtection::new(&good, 8).unwrap();
+    let protection = protection::BlockProtection::new(good.entries(), 8).unwrap();
     let mut bytes = good.data().to_vec();
     let at = bytes.windows(10).position(|window| window == [5; 10]).unwrap();
     bytes[at + 3] ^= 4;

@@ -171,3 +171,15 @@ pub fn build(hashes: &[u64], millibits_per_key: u32, fitting: bool) -> Vec<u8> {
     filter.extend_from_slice(&[super::MARKER_BLOOM as u8, 0, probes as u8, 0, 0]);
     filter
 }
+
+/// The false positive rate of a Bloom filter with that many thousandths of bits a key, whose probes are all
+/// in one line.
+pub(super) fn bloom_false_positive_rate(millibits_per_key: u32) -> f64 {
+    let probes = f64::from(num_probes(millibits_per_key));
+    let line_bits = (LINE_LEN * 8) as f64;
+    let keys_per_line = line_bits / (f64::from(millibits_per_key) / 1000.0);
+    // The mean of a line with more keys than usual and one with fewer, by one standard deviation.
+    let deviation = keys_per_line.sqrt();
+    let rate = |keys: f64| (1.0 - (-probes / (line_bits / keys)).exp()).powf(probes);
+    (rate(keys_per_line + deviation) + rate(keys_per_line - deviation)) / 2.0
+}

@@ -19,11 +19,13 @@
 pub mod bloom;
 mod builder;
 pub mod legacy_bloom;
+mod metadata;
 pub mod partitioned;
 mod policy;
 pub mod ribbon;
 
 pub use builder::{FilterBuilder, FilterPartition};
+pub use metadata::{LEGACY_SEED, METADATA_LEN};
 pub use partitioned::PartitionedFilter;
 pub use policy::{FilterPolicy, UNKNOWN_LEVEL};
 
@@ -31,17 +33,8 @@ use base::{Error, Result};
 
 use bloom::FastLocalBloom;
 use legacy_bloom::LegacyBloom;
+use metadata::{MARKER_BLOOM, MARKER_RIBBON};
 use ribbon::Ribbon;
-
-/// The number of bytes at the end of a filter that describe it.
-pub const METADATA_LEN: usize = 5;
-/// The seed of Hash32 for the keys of a legacy filter.
-pub const LEGACY_SEED: u32 = codec::hash::BLOOM_SEED;
-
-/// The marker of the Bloom filters of format version 5.
-const MARKER_BLOOM: i8 = -1;
-/// The marker of Ribbon filters.
-const MARKER_RIBBON: i8 = -2;
 
 /// A filter for queries.
 ///

@@ -8,7 +8,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use cache::{Slot, prefetch};
 
 use super::prefixes::{self, GROUP, HIGHEST};
-use crate::block::Block;
 use crate::format::{BLOCK_TRAILER_LEN, BlockHandle};
 
 /// Bytes of a typical entry index: 30 to 40 entries of three bytes, and the common prefix of their keys.
@@ -25,10 +24,9 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// Records the address of the entry index of `block`.
+    /// Records `address`, that of the entry index of the block.
     #[inline(always)]
-    pub fn note(&self, block: &Block) {
-        let address = block.entry_index_address();
+    pub fn note(&self, address: usize) {
         if self.entry_index.load(Ordering::Relaxed) != address {
             self.entry_index.store(address, Ordering::Relaxed);
         }

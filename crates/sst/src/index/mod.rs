@@ -14,6 +14,7 @@
 //! | partitions | the caller, who adds the blocks of all of them to one [`IndexBuilder`] |
 //! | hash index | its hints are not needed |
 
+mod decode;
 mod leaves;
 mod prefixes;
 mod saved;
@@ -22,16 +23,15 @@ use std::cmp;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use base::UserComparator;
-use base::coding::Reader;
 use base::internal_key::{self, TRAILER_LEN};
 use base::key_prefixes::{begins_with, leading_u64};
 use base::{Error, Result, shared_len};
 
 use crate::TableProperties;
-use crate::block::entries::Entries;
-use crate::block::{Block, KeyForm, Target};
-use crate::format::{BLOCK_TRAILER_LEN, BlockHandle, IndexType};
+use crate::block::{KeyForm, Target};
+use crate::format::{BlockHandle, IndexType};
 
+pub use decode::decode_block;
 use leaves::Leaves;
 pub(crate) use leaves::Place;
 use prefixes::{HIGHEST, PREFIX_BITS, Prefixes};
@@ -82,59 +82,6 @@ pub struct IndexEntry<'a> {
     pub handle: BlockHandle,
     /// The first internal key of the block, if the index holds first keys.
     pub first_key: Option<&'a [u8]>,
-}
-
-/// Passes every entry of an index block to `on_entry`, in order.
-///
-/// Errors: `Corruption` with the offset within the block, and the errors of `on_entry`.
-pub fn decode_block(
-    block: &Block,
-    coding: IndexCoding,
-    mut on_entry: impl FnMut(IndexEntry<'_>) -> Result<()>,
-) -> Result<()> {
-    let min_key = if coding.user_keys { 0 } else { TRAILER_LEN };
-    let mut entries = Entries::new(block);
-    let mut last = BlockHandle::default();
-    let mut take = |separator: &[u8], shared: Option<usize>, value: &mut Reader<'_>| {
-        if separator.len() < min_key {
-            return Err(Error::corruption("bad index entry: separator is no internal key"));
-        }
-        let handle = match shared {
-            Some(shared) if shared > 0 => {
-                let size = last.size.checked_add_signed(value.zigzag64("block size delta")?);
-                BlockHandle {
-                    offset: last
-                        .offset
-                        .wrapping_add(last.size)
-                        .wrapping_add(BLOCK_TRAILER_LEN as u64),
-                    size: size.ok_or_else(|| Error::corruption("bad index entry: block of negative size"))?,
-                }
-            }
-            _ => BlockHandle::decode(value)?,
-        };
-        let first_key = match coding.first_keys {
-            true => Some(value.length_prefixed("first key")?),
-            false => None,
-        };
-        last = handle;
-        on_entry(IndexEntry {
-            separator,
-            handle,
-            first_key,
-        })
-    };
-    if coding.delta {
-        while entries
-            .next_without_value_len(|key, shared, rest| take(key, Some(shared), rest))?
-            .is_some()
-        {}
-    } else {
-        while let Some(entry) = entries.next()? {
-            take(entry.key, None, &mut Reader::new(entry.value))
-                .map_err(|error| error.offset_by(entry.value_offset as u64))?;
-        }
-    }
-    Ok(())
 }
 
 /// One block in this many reports whether blocks are read past the cache. If every block reported, and half
@@ -436,20 +383,6 @@ impl IndexBuilder {
             sizes: Vec::new(),
             first_keys: FirstKeys::default(),
         }
-    }
-
-    /// Adds the data blocks of an index block or of a partition of an index.
-    ///
-    /// Errors: as [`decode_block`], and `Corruption` for a handle beyond the end of the file.
-    pub fn add_block(&mut self, block: &Block, coding: IndexCoding) -> Result<()> {
-        self.keys_limit = self
-            .keys_limit
-            .saturating_add(block.data().len().saturating_mul(KEYS_FACTOR))
-            .min(u32::MAX as usize);
-        decode_block(block, coding, |entry| {
-            self.push(entry.separator, entry.handle)?;
-            entry.first_key.map_or(Ok(()), |key| self.push_first_key(key))
-        })
     }
 
     fn push(&mut self, separator: &[u8], handle: BlockHandle) -> Result<()> {

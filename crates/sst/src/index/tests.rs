@@ -4,6 +4,8 @@ use base::{Kind, UserComparator};
 use testkit::rng;
 
 use super::*;
+use crate::block::Block;
+use crate::format::BLOCK_TRAILER_LEN;
 use crate::vectors::{unhex, vectors};
 
 #[test]

@@ -337,7 +337,7 @@ impl Table {
                     self.trace_data(index, i, &block, true, options);
                     self.trace_visited(index, i, &block, lookup, options);
                 }
-                place.note(&block);
+                place.note(block.entry_index_address());
                 index.note_read(i, false);
                 visited.map(|(done, kept)| Visited {
                     done,

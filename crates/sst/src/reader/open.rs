@@ -62,7 +62,7 @@ impl Table {
         };
         let (contents, trailer) = self.fetcher.stored(handle)?;
         let block = self.fetcher.meta_block(handle, false)?;
-        let mut entries = Entries::new(&block);
+        let mut entries = Entries::new(block.entries());
         while let Some(entry) = entries
             .next()
             .map_err(|error| self.fetcher.in_block(error, handle))?
@@ -223,7 +223,7 @@ fn read_metaindex(
     verify: bool,
 ) -> Result<Vec<(Vec<u8>, BlockHandle)>> {
     let block = fetcher.meta_block(handle, verify)?;
-    let mut entries = Entries::new(&block);
+    let mut entries = Entries::new(block.entries());
     let mut read = || {
         let mut found = Vec::new();
         while let Some(entry) = entries.next()? {
@@ -244,7 +244,7 @@ pub(crate) fn read_properties(
     verify: bool,
 ) -> Result<TableProperties> {
     let block = fetcher.meta_block(handle, false)?;
-    let mut entries = Entries::new(&block);
+    let mut entries = Entries::new(block.entries());
     let mut global_seqno_at = None;
     let mut found = Vec::new();
     let mut read = || -> Result<()> {
@@ -318,7 +318,7 @@ pub(super) fn global_seqno(
 
 /// The range deletions of a block, in the order of the block, which may be any order.
 fn read_range_deletions(block: &Block, form: &KeyForm) -> Result<Vec<RangeTombstone>> {
-    let mut entries = Entries::new(block);
+    let mut entries = Entries::new(block.entries());
     let mut tombstones = Vec::new();
     while let Some(entry) = entries.next()? {
         let bad = |error: Error| error.at(entry.offset as u64);

@@ -17,20 +17,6 @@ use crate::cursor::TableCursor;
 use crate::format::BLOCK_TRAILER_LEN;
 use crate::reader::Table;
 
-/// A block as another table stores it, until the entry after it is known.
-#[derive(Default)]
-pub(super) struct CopiedBlock {
-    /// True while the block waits to be written.
-    pub waits: bool,
-    /// The bytes as stored, without trailer.
-    pub bytes: Vec<u8>,
-    pub type_byte: u8,
-    /// The block's checksum without the part that depends on its offset.
-    pub placeless: u32,
-    /// The bytes of the uncompressed contents.
-    pub contents_len: usize,
-}
-
 impl TableWriter {
     /// True if this table may store the blocks of `table` unchanged: as far as its properties show, they are
     /// compressed and laid out as this table's own.

@@ -8,7 +8,7 @@ use base::{InternalComparator, Result};
 use codec::compression::train_dictionary;
 use codec::{CompressionOptions, CompressionType, Compressor};
 
-use super::copy::CopiedBlock;
+use super::copied_block::CopiedBlock;
 use super::index::IndexBuilder;
 use super::options::TableWriterOptions;
 use super::parallel::ParallelCompression;

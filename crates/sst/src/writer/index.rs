@@ -10,12 +10,10 @@ use base::internal_key::{TRAILER_LEN, pack_trailer, trailer, user_key};
 use base::{InternalComparator, MAX_SEQNO, Result};
 use std::cmp::Ordering;
 
+use super::index_block::{BlockCoding, IndexBlock};
 use super::options::TableWriterOptions;
 use super::partitions::Partitions;
-use crate::block::builder::BlockBuilder;
-use crate::format::{
-    BlockHandle, FV_DELTA_INDEX, FV_USER_KEY_INDEX, IndexShortening, IndexType, MAX_HANDLE_LEN,
-};
+use crate::format::{BlockHandle, FV_DELTA_INDEX, FV_USER_KEY_INDEX, IndexShortening, IndexType};
 
 /// The kind byte of shortened separators: the highest that RocksDB had until 8.10, so that every release
 /// knows it. With the highest sequence number, any kind sorts before every entry of its user key.
@@ -64,16 +62,6 @@ pub(super) struct IndexBuilder {
     scratch: Vec<u8>,
 }
 
-/// The coding of the entries of index blocks, top-level blocks included, and of the top level of a
-/// partitioned filter.
-#[derive(Clone, Copy)]
-pub(super) struct BlockCoding {
-    /// Some two neighbouring blocks are not separated by a user key alone.
-    pub internal_keys: bool,
-    pub delta: bool,
-    pub restart_interval: usize,
-}
-
 /// A finished index, with the facts that its reader needs.
 pub(super) struct Index {
     /// The block that the footer or the metaindex leads to.
@@ -82,62 +70,6 @@ pub(super) struct Index {
     pub size: usize,
     /// The number of partitions and the bytes of the top-level index.
     pub partitions: Option<(usize, usize)>,
-}
-
-/// An index block under construction.
-pub(super) struct IndexBlock {
-    block: BlockBuilder,
-    coding: BlockCoding,
-    last_size: u64,
-    full: Vec<u8>,
-    delta: Vec<u8>,
-}
-
-impl IndexBlock {
-    pub fn new(coding: BlockCoding) -> IndexBlock {
-        IndexBlock {
-            block: BlockBuilder::new(coding.restart_interval),
-            coding,
-            last_size: 0,
-            full: Vec::with_capacity(MAX_HANDLE_LEN),
-            delta: Vec::with_capacity(MAX_HANDLE_LEN),
-        }
-    }
-
-    /// Adds an entry for the internal key `separator`. `first_key` follows the handle.
-    pub fn add(&mut self, separator: &[u8], handle: BlockHandle, first_key: Option<&[u8]>) {
-        let key = match self.coding.internal_keys {
-            true => separator,
-            false => user_key(separator),
-        };
-        self.full.clear();
-        handle.encode(&mut self.full);
-        if let Some(first_key) = first_key {
-            base::coding::put_length_prefixed(&mut self.full, first_key);
-        }
-        if self.coding.delta {
-            self.delta.clear();
-            let delta = handle.size.wrapping_sub(self.last_size) as i64;
-            base::coding::put_zigzag64(&mut self.delta, delta);
-            if let Some(first_key) = first_key {
-                base::coding::put_length_prefixed(&mut self.delta, first_key);
-            }
-            self.block.add_delta(key, &self.full, &self.delta);
-        } else {
-            self.block.add(key, &self.full);
-        }
-        self.last_size = handle.size;
-    }
-
-    /// The block builder.
-    pub fn builder(&self) -> &BlockBuilder {
-        &self.block
-    }
-
-    /// The contents of the finished block.
-    pub fn finish(mut self) -> Vec<u8> {
-        std::mem::take(self.block.finish().0)
-    }
 }
 
 impl IndexBuilder {

@@ -4,13 +4,13 @@
 use std::cmp::Ordering;
 
 use base::internal_key;
-use base::{InternalComparator, Kind, MAX_SEQNO, Result};
-use codec::hash::xxh3_64;
-use codec::{CompressionOptions, CompressionType};
+use base::{Error, InternalComparator, Kind, MAX_SEQNO, Result};
+use codec::CompressionType;
 use rangedel::{FragmentedTombstones, RangeTombstone};
 
-use super::index::{IndexBlock, IndexBuilder};
-use super::options::{TableSummary, TableWriterOptions};
+use super::index::IndexBuilder;
+use super::index_block::IndexBlock;
+use super::options::{TableSummary, TableWriterOptions, base_context_checksum, compression_options_text};
 use super::prefixes::PrefixBlocks;
 use super::sink::BlockSink;
 use super::{SeqNo, TableWriter};
@@ -25,21 +25,6 @@ use crate::properties::{NONE, TableProperties};
 const COMPRESSION_MANAGER: &str = "BuiltinV2";
 /// The `rocksdb.external_sst_file.version` of a file with room for a global sequence number.
 const EXTERNAL_VERSION: u32 = 2;
-
-/// The number that is mixed into every checksum from format version 6, different in every file. 0 below.
-pub(super) fn base_context_checksum(options: &TableWriterOptions) -> u32 {
-    if options.format_version < FV_CONTEXT_CHECKSUMS {
-        return 0;
-    }
-    let identity = [
-        options.db_id.as_bytes(),
-        options.session_id.as_bytes(),
-        &options.file_number.to_le_bytes(),
-    ]
-    .concat();
-    // 0 would mean that there is no context.
-    (xxh3_64(&identity) as u32).max(1)
-}
 
 /// The smallest and the largest internal key of a table.
 struct Bounds {
@@ -78,7 +63,7 @@ pub fn tombstone_bounds(cmp: &InternalComparator, tombstone: &RangeTombstone) ->
 }
 
 /// Finishes a table whose data blocks are written.
-pub(super) fn finish(writer: TableWriter) -> Result<TableSummary> {
+fn finish(writer: TableWriter) -> Result<TableSummary> {
     let TableWriter {
         options,
         data,
@@ -283,29 +268,6 @@ fn compression_property(options: &TableWriterOptions, sink: &BlockSink) -> Vec<u
     format!("{manager};{types};").into()
 }
 
-/// The text in which RocksDB records the compressor's options. It is for people; no reader parses it.
-pub(super) fn compression_options_text(
-    options: &CompressionOptions,
-    compression: CompressionType,
-) -> Vec<u8> {
-    format!(
-        "window_bits={}; level={}; strategy={}; max_dict_bytes={}; zstd_max_train_bytes={}; enabled={}; \
-         max_dict_buffer_bytes={}; use_zstd_dict_trainer={}; max_compressed_bytes_per_kb={}; checksum={}; _type={}; ",
-        options.window_bits,
-        options.level,
-        options.strategy,
-        options.max_dict_bytes,
-        options.zstd_max_train_bytes,
-        u8::from(options.enabled),
-        options.max_dict_buffer_bytes,
-        u8::from(options.use_zstd_dict_trainer),
-        options.max_compressed_bytes_per_kb,
-        u8::from(options.checksum),
-        compression as u8,
-    )
-    .into()
-}
-
 fn write_range_deletions(
     sink: &mut BlockSink,
     tombstones: &FragmentedTombstones,
@@ -341,4 +303,27 @@ fn write_metaindex(sink: &mut BlockSink, mut entries: Vec<(&str, BlockHandle)>) 
         block.add(name.as_bytes(), &value);
     }
     sink.write_plain(block.finish().0)
+}
+
+impl TableWriter {
+    /// Writes the rest of the file, syncs and closes it.
+    ///
+    /// Errors: those of the file, and `Aborted` if an earlier call failed.
+    pub fn finish(mut self) -> Result<TableSummary> {
+        if self.failed {
+            return Err(Error::new(
+                base::ErrorKind::Aborted,
+                "an earlier write of the table failed",
+            ));
+        }
+        if self.copied.waits || !self.block.is_empty() {
+            self.close_block(None)?;
+        }
+        self.data.finish()?;
+        if let Some(properties) = self.block_properties.take() {
+            let properties = properties.finish(&self.data.block_ends);
+            self.add_user_properties(properties);
+        }
+        finish(self)
+    }
 }

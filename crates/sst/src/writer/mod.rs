@@ -12,9 +12,11 @@
 //! data block* ‖ filter ‖ index ‖ compression dictionary ‖ range deletions ‖ properties ‖ metaindex ‖ footer
 //! ```
 
+mod copied_block;
 mod copy;
 mod data;
 mod index;
+mod index_block;
 mod meta;
 mod options;
 mod parallel;
@@ -38,7 +40,7 @@ use crate::block_properties::BlockProperties;
 use crate::filter::FilterBuilder;
 use crate::format::IndexType;
 use crate::properties::TableProperties;
-use copy::CopiedBlock;
+use copied_block::CopiedBlock;
 use data::DataSection;
 use prefixes::PrefixBlocks;
 use sink::BlockSink;
@@ -97,7 +99,7 @@ impl TableWriter {
         let sink = BlockSink::new(
             file,
             options.checksum,
-            meta::base_context_checksum(&options),
+            options::base_context_checksum(&options),
             options.compression_opts.clone(),
             options.statistics.clone(),
         );
@@ -139,7 +141,7 @@ impl TableWriter {
             empty_block: block.size(),
             copied: CopiedBlock::default(),
             copied_key: Vec::new(),
-            compression_options: meta::compression_options_text(
+            compression_options: options::compression_options_text(
                 &options.compression_opts,
                 options.compression,
             ),
@@ -309,27 +311,6 @@ impl TableWriter {
     /// The number of entries added, including each range tombstone as it was added.
     pub fn num_entries(&self) -> u64 {
         self.properties.num_entries + self.range_tombstones.len() as u64
-    }
-
-    /// Writes the rest of the file, syncs and closes it.
-    ///
-    /// Errors: those of the file, and `Aborted` if an earlier call failed.
-    pub fn finish(mut self) -> Result<TableSummary> {
-        if self.failed {
-            return Err(Error::new(
-                base::ErrorKind::Aborted,
-                "an earlier write of the table failed",
-            ));
-        }
-        if self.copied.waits || !self.block.is_empty() {
-            self.close_block(None)?;
-        }
-        self.data.finish()?;
-        if let Some(properties) = self.block_properties.take() {
-            let properties = properties.finish(&self.data.block_ends);
-            self.add_user_properties(properties);
-        }
-        meta::finish(self)
     }
 
     /// Adds user properties, which are written when the table is finished.

@@ -6,11 +6,14 @@ use std::sync::Arc;
 use base::prefix::PrefixExtractor;
 use base::statistics::Statistics;
 use base::{Error, InternalComparator, Result, RowLimit, SeqNo, UserComparator};
+use codec::hash::xxh3_64;
 use codec::{ChecksumType, CompressionOptions, CompressionType};
 
 use crate::block_properties::BlockPropertyCollectorFactory;
 use crate::filter::{FilterPolicy, UNKNOWN_LEVEL};
-use crate::format::{IndexShortening, IndexType, MAX_FORMAT_VERSION, MIN_FORMAT_VERSION};
+use crate::format::{
+    FV_CONTEXT_CHECKSUMS, IndexShortening, IndexType, MAX_FORMAT_VERSION, MIN_FORMAT_VERSION,
+};
 use crate::properties::{TableProperties, UNKNOWN_COLUMN_FAMILY};
 
 /// The options for writing a table. Names, units and defaults are RocksDB's, except as noted.
@@ -264,4 +267,42 @@ pub struct CompressionTally {
     pub bypassed_blocks: u64,
     /// The bytes of these blocks.
     pub bypassed_bytes: u64,
+}
+
+/// The number that is mixed into every checksum from format version 6, different in every file. 0 below.
+pub(super) fn base_context_checksum(options: &TableWriterOptions) -> u32 {
+    if options.format_version < FV_CONTEXT_CHECKSUMS {
+        return 0;
+    }
+    let identity = [
+        options.db_id.as_bytes(),
+        options.session_id.as_bytes(),
+        &options.file_number.to_le_bytes(),
+    ]
+    .concat();
+    // 0 would mean that there is no context.
+    (xxh3_64(&identity) as u32).max(1)
+}
+
+/// The text in which RocksDB records the compressor's options. It is for people; no reader parses it.
+pub(super) fn compression_options_text(
+    options: &CompressionOptions,
+    compression: CompressionType,
+) -> Vec<u8> {
+    format!(
+        "window_bits={}; level={}; strategy={}; max_dict_bytes={}; zstd_max_train_bytes={}; enabled={}; \
+         max_dict_buffer_bytes={}; use_zstd_dict_trainer={}; max_compressed_bytes_per_kb={}; checksum={}; _type={}; ",
+        options.window_bits,
+        options.level,
+        options.strategy,
+        options.max_dict_bytes,
+        options.zstd_max_train_bytes,
+        u8::from(options.enabled),
+        options.max_dict_buffer_bytes,
+        u8::from(options.use_zstd_dict_trainer),
+        options.max_compressed_bytes_per_kb,
+        u8::from(options.checksum),
+        compression as u8,
+    )
+    .into()
 }

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use super::index::{BlockCoding, IndexBlock};
+use super::index_block::{BlockCoding, IndexBlock};
 use super::options::TableWriterOptions;
 use crate::format::{BlockHandle, MAX_HANDLE_LEN};
 

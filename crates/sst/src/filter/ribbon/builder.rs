@@ -9,7 +9,7 @@
 //! If no coefficients are left but a part of the result is, the equations contradict each other, and the next
 //! seed is tried. RocksDB's table defines the number of slots for which this is rare.
 
-use super::super::policy::bloom_false_positive_rate;
+use super::super::bloom::bloom_false_positive_rate;
 use super::super::{MARKER_RIBBON, METADATA_LEN, bloom};
 use super::{BLOCK_SLOTS, Equation, Hasher, MAX_COLUMNS, SEGMENT_LEN, columns, parity};
 

@@ -1,0 +1,15 @@
+//! A block that another table stores, on its way into this one.
+
+/// A block as another table stores it, until the entry after it is known.
+#[derive(Default)]
+pub(super) struct CopiedBlock {
+    /// True while the block waits to be written.
+    pub waits: bool,
+    /// The bytes as stored, without trailer.
+    pub bytes: Vec<u8>,
+    pub type_byte: u8,
+    /// The block's checksum without the part that depends on its offset.
+    pub placeless: u32,
+    /// The bytes of the uncompressed contents.
+    pub contents_len: usize,
+}
