@@ -108,3 +108,8 @@ pub fn unwind(py: Python<'_>, error: PyErr, code: &Bound<'_, PyAny>) -> ! {
     note(py, error, code);
     resume_unwind(Box::new(message))
 }
+
+/// `InvalidArgument`.
+pub fn invalid(py: Python<'_>, message: String) -> PyErr {
+    exception(py, &Error::invalid_argument(message))
+}

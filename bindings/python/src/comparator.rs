@@ -8,8 +8,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
 
-use crate::call::unwind;
-use crate::options::builtin_comparator;
+use crate::call::{invalid, unwind};
 
 /// The order that an option names: a built-in by its name, or an object with `name` and `compare`.
 pub fn of(value: &Bound<'_, PyAny>) -> PyResult<UserComparator> {
@@ -58,4 +57,9 @@ impl esker::Comparator for InPython {
         compared
             .unwrap_or_else(|| std::panic::resume_unwind(Box::new("the interpreter has ended".to_owned())))
     }
+}
+
+/// The built-in order of that name, in the words of an OPTIONS file.
+pub fn builtin_comparator(py: Python<'_>, name: &str) -> PyResult<UserComparator> {
+    UserComparator::builtin(name).ok_or_else(|| invalid(py, format!("no built-in comparator {name}")))
 }

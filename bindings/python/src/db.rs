@@ -8,12 +8,13 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
 use crate::call::{call, quietly};
-use crate::column_family::{ColumnFamily, changes};
+use crate::column_family::ColumnFamily;
 use crate::operation::{Keywords, write_options};
 use crate::options::{self, db_options_dict, family_options, family_options_dict, set_all};
 use crate::shared::{Engine, Handle, Shared};
 use crate::statistics::Statistics;
 use crate::write_batch::WriteBatch;
+use crate::writes::changes;
 
 /// Properties that every family has, by RocksDB's names.
 const PROPERTIES: &[&str] = &[

@@ -22,6 +22,7 @@ mod operation;
 mod options;
 mod range;
 mod reader;
+mod reads;
 mod scan;
 mod shared;
 mod snapshot;
@@ -29,6 +30,7 @@ mod sst_file_writer;
 mod statistics;
 mod transaction;
 mod write_batch;
+mod writes;
 
 use pyo3::prelude::*;
 

@@ -8,8 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString};
 
 use crate::bytes::{Bytes, owned};
-use crate::call::note;
-use crate::options::invalid;
+use crate::call::{invalid, note};
 
 /// A merge operator of the engine's own, which needs no Python code to run.
 #[pyclass(frozen, module = "esker")]

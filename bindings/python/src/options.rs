@@ -4,13 +4,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use esker::option_table::{OptionRow, OptionTable};
-use esker::{BlockBasedOptions, ColumnFamilyOptions, DbPath, Error, Options, UserComparator};
+use esker::{BlockBasedOptions, ColumnFamilyOptions, DbPath, Options};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 
 use crate::cache::{Cache, RateLimiter, WriteBufferManager};
-use crate::call::exception;
+use crate::call::{exception, invalid};
 use crate::statistics::Statistics;
 use crate::{compaction_filter, comparator, merge_operator};
 
@@ -133,11 +133,6 @@ fn prefix_extractor(value: &Bound<'_, PyAny>) -> PyResult<Option<Arc<dyn esker::
     }
 }
 
-/// `InvalidArgument`.
-pub fn invalid(py: Python<'_>, message: String) -> PyErr {
-    exception(py, &Error::invalid_argument(message))
-}
-
 /// Sets one option of a database. False if there is none of that name.
 fn set_db(options: &mut Options, name: &str, value: &Bound<'_, PyAny>) -> PyResult<bool> {
     match name {
@@ -254,9 +249,4 @@ pub fn names(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
 
 fn types<S>(rows: &[OptionRow<S>]) -> Vec<(&'static str, &'static str)> {
     rows.iter().map(|row| (row.name, row.type_name)).collect()
-}
-
-/// The built-in order of that name, in the words of an OPTIONS file.
-pub fn builtin_comparator(py: Python<'_>, name: &str) -> PyResult<UserComparator> {
-    UserComparator::builtin(name).ok_or_else(|| invalid(py, format!("no built-in comparator {name}")))
 }
