@@ -1,10 +1,10 @@
 //! Removal of whole spans without a trace.
 
 use crate::batch::MvccBatch;
+use crate::count_stats::count_versions;
 use crate::error::Result;
 use crate::key::{MvccKey, next_user_key};
-use crate::reader::Span;
-use crate::stats::count_versions;
+use crate::key_span::Span;
 use crate::timestamp::Timestamp;
 
 impl MvccBatch<'_> {

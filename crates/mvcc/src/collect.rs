@@ -10,9 +10,11 @@ use crate::batch::MvccBatch;
 use crate::clear::Runs;
 use crate::error::{Error, Result, Shown};
 use crate::key::{MvccKey, next_user_key};
-use crate::ranges::hidden_since;
-use crate::reader::{Reader, Span, VersionIter, mixed};
+use crate::key_span::Span;
+use crate::ranges::stack::hidden_since;
+use crate::reader::Reader;
 use crate::timestamp::Timestamp;
+use crate::version_iter::{VersionIter, mixed};
 
 /// A key, and the time up to which its versions are removed.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use esker::{ColumnFamilyOptions, Comparator, PrefixExtractor, UserComparator};
 
 use crate::key::{SENTINEL, split};
-use crate::window::TimeInterval;
+use crate::time_interval::TimeInterval;
 
 /// The order of versioned keys: user keys as bytes; for each user key first the key without a version, then
 /// its versions from the newest to the oldest.

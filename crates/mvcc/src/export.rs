@@ -5,8 +5,10 @@ use std::path::Path;
 use esker::{ExternalSstFileInfo, SstFileWriter};
 
 use crate::error::{Error, Result};
-use crate::ranges::{Order, RangeTombstone, hides};
-use crate::reader::{Reader, Span};
+use crate::key_span::Span;
+use crate::ranges::stack::hides;
+use crate::ranges::{Order, RangeTombstone};
+use crate::reader::Reader;
 use crate::rows::Rows;
 use crate::timestamp::Timestamp;
 use crate::value::is_tombstone;

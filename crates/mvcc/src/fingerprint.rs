@@ -14,8 +14,10 @@
 use codec::hash::xxh3_64;
 
 use crate::error::Result;
-use crate::ranges::{Order, hidden_since};
-use crate::reader::{Reader, Span};
+use crate::key_span::Span;
+use crate::ranges::Order;
+use crate::ranges::stack::hidden_since;
+use crate::reader::Reader;
 use crate::timestamp::Timestamp;
 use crate::value::without_checksum;
 

@@ -12,51 +12,21 @@
 //! versions it hides. Wherever the collection is interrupted, reads above T are correct.
 
 pub(crate) mod compactions;
+pub(crate) mod filter;
 mod hidden;
+pub(crate) mod options;
 mod plan;
 
 use std::time::Duration;
 
-use esker::WriteOptions;
-
 use crate::collect::GcResult;
 use crate::counters::ReadCounters;
 use crate::error::Result;
-use crate::reader::Span;
+use crate::gc::options::GcOptions;
+use crate::key_span::Span;
 use crate::stats::MvccStats;
 use crate::store::{MvccStore, check_write_options};
 use crate::timestamp::Timestamp;
-
-/// The options of a garbage collection.
-#[derive(Clone, Debug)]
-pub struct GcOptions {
-    /// The maximum number of versions that a batch removes one by one: bounds how long writers wait.
-    /// Default: 4096.
-    pub page_versions: u64,
-    /// The maximum bytes of keys of versions that a batch removes one by one, but at least one version:
-    /// bounds how much a batch writes. Default: 1 MiB.
-    pub page_bytes: u64,
-    /// The number of consecutive versions of garbage, with none kept between them, from which one range
-    /// deletion removes them; 0: never. Default: 2000.
-    pub min_run_versions: u64,
-    /// The maximum number of versions that one range deletion removes. They are read while writers wait.
-    /// Default: 65536.
-    pub max_run_versions: u64,
-    /// The write options of the batches; not with [`WriteOptions::disable_wal`].
-    pub write: WriteOptions,
-}
-
-impl Default for GcOptions {
-    fn default() -> GcOptions {
-        GcOptions {
-            page_versions: 4096,
-            page_bytes: 1 << 20,
-            min_run_versions: 2000,
-            max_run_versions: 65_536,
-            write: WriteOptions::default(),
-        }
-    }
-}
 
 /// The result of a garbage collection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -196,6 +166,27 @@ impl MvccStore {
         report.recounted = self.repair_after(threshold, now)?;
         self.begin_scans_anew();
         Ok(report)
+    }
+}
+
+impl MvccStore {
+    /// The urgency of a collection at `now` nanoseconds, where versions are kept for `ttl`: it depends on the
+    /// statistics and on the garbage that scans have met since the last collection. `None` without
+    /// [`BatchOptions::statistics`]. Waits for the batch in progress. [Implausible](MvccStats::is_plausible)
+    /// statistics are [repaired](Self::repair_stats) first.
+    ///
+    /// # Errors
+    /// Errors of the engine during a repair.
+    pub fn gc_score(&self, ttl: Duration, now: i64) -> Result<Option<GcScore>> {
+        let mut scans = self.scan_counters();
+        scans -= *self.scans_before.lock();
+        let Some(mut stats) = self.stats(now) else {
+            return Ok(None);
+        };
+        if !stats.is_plausible() {
+            stats = self.repair_stats(now)?;
+        }
+        Ok(Some(GcScore::of(&stats, ttl, now).with_scans(&scans)))
     }
 }
 

@@ -3,8 +3,8 @@
 
 use crate::batch::{DeleteRangeResult, MvccBatch, Newest, check_condition, sum_of};
 use crate::error::{Error, Result, Shown};
-use crate::reader::Span;
-use crate::scan::{Resume, ResumeReason, check_key};
+use crate::key_span::Span;
+use crate::read_results::{Resume, ResumeReason, check_key};
 use crate::value::Value;
 
 impl MvccBatch<'_> {

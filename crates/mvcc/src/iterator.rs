@@ -12,10 +12,12 @@ use std::cmp::Ordering;
 
 use crate::counters::ReadCounters;
 use crate::error::Result;
+use crate::key_span::Span;
 use crate::ranges::{Fragment, Ranges};
-use crate::reader::{Reader, Span, VersionIter};
+use crate::reader::Reader;
 use crate::rows::Row;
 use crate::timestamp::Timestamp;
+use crate::version_iter::VersionIter;
 
 /// The kinds of keys that an [`MvccIterator`] stops at.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

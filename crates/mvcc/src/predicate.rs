@@ -7,11 +7,13 @@
 use crate::batch::MvccBatch;
 use crate::error::{Error, Result};
 use crate::key::{encoded_len, next_user_key};
+use crate::key_span::Span;
 use crate::ranges::{Cover, Order, RangeTombstoneOptions};
-use crate::reader::{Reader, Span, VersionIter};
-use crate::scan::{Resume, ResumeReason, check_key};
+use crate::read_results::{Resume, ResumeReason, check_key};
+use crate::reader::Reader;
 use crate::stats::MvccStats;
 use crate::timestamp::Timestamp;
+use crate::version_iter::VersionIter;
 
 /// Options of a predicate delete: the keys, the form of the deletions, the limits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -13,19 +13,20 @@
 //! are none: then it pays only for that check.
 
 pub(crate) mod index;
+mod load;
 pub(crate) mod mask;
 mod rows;
+pub(crate) mod stack;
 mod write;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::error::Result;
 use crate::key::encoded_suffix_len;
-use crate::reader::{Reader, Span};
+use crate::key_span::Span;
 use crate::stats::{MvccStats, whole_seconds};
 use crate::timestamp::Timestamp;
-use rows::Deleted;
+use stack::{Stack, hides, lacks};
 
 pub use write::RangeTombstoneOptions;
 
@@ -38,29 +39,6 @@ pub struct RangeTombstone {
     pub end: Vec<u8>,
     /// The times of the deletions, from the newest to the oldest. Never empty.
     pub timestamps: Vec<Timestamp>,
-}
-
-/// Times of deletions, from the newest to the oldest.
-pub(crate) type Stack = Arc<[Timestamp]>;
-
-/// The newest time at or below `at`.
-pub(crate) fn newest_until(stack: &[Timestamp], at: Timestamp) -> Option<Timestamp> {
-    stack.get(stack.partition_point(|time| *time > at)).copied()
-}
-
-/// The time since which a version written at `at` is hidden: the lowest at or above it.
-pub(crate) fn hidden_since(stack: &[Timestamp], at: Timestamp) -> Option<Timestamp> {
-    stack[..stack.partition_point(|time| *time >= at)].last().copied()
-}
-
-/// True if `at` is not one of the times.
-fn lacks(stack: &[Timestamp], at: Timestamp) -> bool {
-    stack.binary_search_by(|time| at.cmp(time)).is_err()
-}
-
-/// The time of the newest deletion that a reader at `read` sees, if it hides a version written at `at`.
-pub(crate) fn hides(stack: &[Timestamp], at: Timestamp, read: Timestamp) -> Option<Timestamp> {
-    newest_until(stack, read).filter(|deleted| *deleted >= at && !at.is_zero())
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -375,29 +353,16 @@ impl Cover {
     }
 }
 
-impl Reader<'_> {
-    /// The range tombstones with times above `after` and at or below `until`, truncated to `span`: in order,
-    /// without overlaps; adjoining ones differ in their times. Empty for a reader that knows of no range
-    /// tombstones, see [`with_range_tombstones`](Self::with_range_tombstones).
-    ///
-    /// # Errors
-    /// Those of [`incremental`](Self::incremental).
-    pub fn range_tombstones(
-        &self,
-        span: Span<'_>,
-        after: Timestamp,
-        until: Timestamp,
-    ) -> Result<Vec<RangeTombstone>> {
-        self.check_window(after, until)?;
-        Ok(match self.ranges() {
-            Some(ranges) => ranges.window(span, after, until).tombstones(),
-            None => Vec::new(),
-        })
-    }
+/// A span that was deleted at a time.
+pub(crate) struct Deleted {
+    pub start: Arc<[u8]>,
+    pub end: Arc<[u8]>,
+    pub time: Timestamp,
 }
 
 #[cfg(test)]
 mod tests {
+    use super::stack::hidden_since;
     use super::*;
 
     /// The deletion times of every key of one byte.

@@ -7,11 +7,13 @@ use crate::batch::{MvccBatch, inline_in_the_way};
 use crate::clear::{Runs, bare};
 use crate::error::{Error, Result};
 use crate::key::{encoded_suffix_len, next_user_key};
-use crate::ranges::{Cover, Order, RangeTombstone, Ranges, Stack};
-use crate::reader::{Span, VersionIter};
-use crate::scan::{Resume, ResumeReason};
+use crate::key_span::Span;
+use crate::ranges::stack::Stack;
+use crate::ranges::{Cover, Order, RangeTombstone, Ranges};
+use crate::read_results::{Resume, ResumeReason};
 use crate::stats::MvccStats;
 use crate::timestamp::Timestamp;
+use crate::version_iter::VersionIter;
 
 /// Options of a return to an earlier time: the times and the limits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -3,9 +3,10 @@
 use crate::counters::ReadCounters;
 use crate::error::Result;
 use crate::key::MvccKey;
-use crate::reader::{Reader, Span};
+use crate::key_span::Span;
+use crate::read_results::{ResumeReason, check_key};
+use crate::reader::Reader;
 use crate::rows::Rows;
-use crate::scan::{ResumeReason, check_key};
 use crate::timestamp::Timestamp;
 
 /// The options of a scan of versions.

@@ -1,7 +1,8 @@
 //! Queries about spans that do not read values.
 
 use crate::error::Result;
-use crate::reader::{Reader, Span};
+use crate::key_span::Span;
+use crate::reader::Reader;
 use crate::timestamp::Timestamp;
 use crate::window::inline_in_window;
 

@@ -2,8 +2,9 @@
 
 use crate::error::Result;
 use crate::key::next_user_key;
-use crate::reader::{Reader, Span};
-use crate::scan::{MvccReadOptions, Resume, RowPrefix, ScanResult};
+use crate::key_span::Span;
+use crate::read_results::{MvccReadOptions, Resume, RowPrefix, ScanResult};
+use crate::reader::Reader;
 use crate::timestamp::Timestamp;
 
 /// The prefix that the keys of the row of `user_key` share.
@@ -12,8 +13,25 @@ fn row_of(row: RowPrefix, user_key: &[u8]) -> &[u8] {
 }
 
 impl Reader<'_> {
+    /// The versions of the keys of `span` at `timestamp`, in order, or from the last to the first.
+    ///
+    /// # Errors
+    /// Those of [`get`](Self::get); `InvalidArgument` for a span whose end is the empty key.
+    pub fn scan(
+        &self,
+        span: Span<'_>,
+        timestamp: Timestamp,
+        options: &MvccReadOptions,
+    ) -> Result<ScanResult> {
+        let result = self.scan_values(span, timestamp, options)?;
+        match (options.whole_rows, &result.resume) {
+            (Some(row), Some(_)) => self.keep_rows_whole(result, row, timestamp, options),
+            _ => Ok(result),
+        }
+    }
+
     /// The result of a scan that a limit has stopped, perhaps within a row.
-    pub(crate) fn keep_rows_whole(
+    fn keep_rows_whole(
         &self,
         mut result: ScanResult,
         row: RowPrefix,
@@ -96,7 +114,7 @@ impl Reader<'_> {
                 break;
             }
             let behind = next_user_key(&key);
-            let found = self.scan(Span::new(&key, &behind), timestamp, &unlimited)?;
+            let found = self.scan_values(Span::new(&key, &behind), timestamp, &unlimited)?;
             result.rows.append(&found.rows);
             result.counters += found.counters;
             match options.reverse {

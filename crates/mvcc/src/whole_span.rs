@@ -1,9 +1,10 @@
 //! Garbage collection of a span that holds only garbage, in one piece.
 
 use crate::batch::MvccBatch;
+use crate::count_stats::count_versions;
 use crate::error::{Error, Result, Shown};
-use crate::reader::Span;
-use crate::stats::{MvccStats, count_versions};
+use crate::key_span::Span;
+use crate::stats::MvccStats;
 use crate::timestamp::Timestamp;
 
 impl MvccBatch<'_> {

@@ -20,14 +20,11 @@
 
 use base::coding::{self, Reader as Bytes};
 use esker::{
-    BlobIndex, CollectorContext, EntryType, LiveFile, SeqNo, TableProperties, TablePropertiesCollector,
+    BlobIndex, CollectorContext, EntryType, SeqNo, TableProperties, TablePropertiesCollector,
     TablePropertiesCollectorFactory,
 };
 
-use crate::comparator::compare;
-use crate::error::Result;
 use crate::key::{SENTINEL, decode_suffix, split};
-use crate::store::MvccStore;
 use crate::timestamp::Timestamp;
 
 /// The name of the table property.
@@ -204,7 +201,12 @@ fn blob_size(index: &[u8]) -> u64 {
 
 /// True if a rewrite of the table now would drop at least the fraction `fraction` of its bytes and of the
 /// blob bytes freed with them, and more than nothing.
-fn is_worth_it(properties: &TableProperties, after: Timestamp, until: Timestamp, fraction: f64) -> bool {
+pub(super) fn is_worth_it(
+    properties: &TableProperties,
+    after: Timestamp,
+    until: Timestamp,
+    fraction: f64,
+) -> bool {
     let Some(property) = properties.user_collected.get(NAME.as_bytes()) else {
         return false;
     };
@@ -214,54 +216,6 @@ fn is_worth_it(properties: &TableProperties, after: Timestamp, until: Timestamp,
     let all = properties.raw_key_size.saturating_add(properties.raw_value_size);
     let all = all.saturating_add(blobs.unwrap_or(0));
     hidden > 0 && hidden as f64 >= fraction * all as f64
-}
-
-/// True if no older table among `files`, those of its family, overlaps `file`.
-fn is_bottommost(files: &[LiveFile], file: &LiveFile) -> bool {
-    !files.iter().any(|other| {
-        let is_older = other.level > file.level
-            || other.level == 0 && file.level == 0 && other.largest_seqno < file.largest_seqno;
-        is_older
-            && compare(&other.smallest_key, &file.largest_key).is_le()
-            && compare(&file.smallest_key, &other.largest_key).is_le()
-    })
-}
-
-impl MvccStore {
-    /// Asks the engine to rewrite tables in the background, when nothing more urgent is due: tables with
-    /// nothing below them, of which compactions would drop enough
-    /// ([`set_min_garbage`](crate::CompactionGc::set_min_garbage)) of the collected garbage. Returns their
-    /// number. [`collect_in_compactions`](Self::collect_in_compactions) ends with this call. A call by itself
-    /// is worthwhile when readers and snapshots have been closed that were open then, because the versions
-    /// they saw were kept. Reads the properties of all tables. Does nothing for a store that was not [opened
-    /// with compactions](Self::open_with_compactions).
-    ///
-    /// # Errors
-    /// Errors of the engine.
-    pub fn suggest_compactions(&self) -> Result<usize> {
-        let Some(gc) = self.compaction_gc() else {
-            return Ok(0);
-        };
-        let (after, until) = gc.hiders(self.oldest_snapshot());
-        if after >= until {
-            return Ok(0);
-        }
-        let fraction = gc.min_garbage();
-        let properties = self.db().properties_of_all_tables(self.family())?;
-        let mut files = self.db().live_files();
-        files.retain(|file| file.column_family == self.family().name());
-        let worth = files.iter().filter(|file| {
-            properties
-                .get(&file.path)
-                .is_some_and(|properties| is_worth_it(properties, after, until, fraction))
-        });
-        let numbers: Vec<u64> = worth
-            .filter(|file| is_bottommost(&files, file))
-            .map(|file| file.number)
-            .collect();
-        self.db().suggest_compact_files(self.family(), &numbers)?;
-        Ok(numbers.len())
-    }
 }
 
 #[cfg(test)]

@@ -6,11 +6,14 @@ use crate::clear::bare;
 use crate::collect::GcKey;
 use crate::counters::ReadCounters;
 use crate::error::Result;
-use crate::gc::GcOptions;
+use crate::gc::options::GcOptions;
 use crate::key::{MvccKey, encoded_len, next_user_key};
-use crate::ranges::{Cover, Order, hidden_since};
-use crate::reader::{Reader, Span, VersionIter};
+use crate::key_span::Span;
+use crate::ranges::stack::hidden_since;
+use crate::ranges::{Cover, Order};
+use crate::reader::Reader;
 use crate::timestamp::Timestamp;
+use crate::version_iter::VersionIter;
 
 /// The removals of one batch.
 #[derive(Debug, Default)]

@@ -12,9 +12,11 @@ use super::Fragment;
 use crate::counters::ReadCounters;
 use crate::error::Result;
 use crate::key::next_user_key;
-use crate::reader::{Reader, Span, VersionIter};
+use crate::key_span::Span;
+use crate::reader::Reader;
+use crate::time_interval::above;
 use crate::timestamp::Timestamp;
-use crate::window::above;
+use crate::version_iter::VersionIter;
 
 /// The number of hidden keys, for each step tried before a seek, after which an attempt is worthwhile: making
 /// the second iterator costs some dozens of steps.

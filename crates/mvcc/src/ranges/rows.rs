@@ -11,32 +11,17 @@
 //! row of its time, whatever it overlaps.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use base::coding::{self, Reader as Bytes};
 
-use super::Ranges;
+use super::{Deleted, Ranges};
 use crate::error::{Error, Result};
-use crate::key::{SENTINEL, encode_key};
-use crate::reader::Reader;
+use crate::key::encode_key;
 use crate::timestamp::Timestamp;
 
 const ROW_VERSION: u8 = 1;
 
 impl Ranges {
-    /// Loads the range tombstones that `reader` sees. Costs one seek where there are none.
-    pub fn load(reader: &Reader<'_>) -> Result<Option<Arc<Ranges>>> {
-        let mut iter = reader.between(vec![SENTINEL], vec![SENTINEL, SENTINEL])?;
-        let mut spans = Vec::new();
-        iter.seek(&[], Timestamp::MAX);
-        while iter.current()?.is_some() {
-            let row = iter.version()?;
-            decode(row.timestamp, row.stored, &mut spans)?;
-            iter.next();
-        }
-        Ok((!spans.is_empty()).then(|| Arc::new(Ranges::of_spans(spans))))
-    }
-
     /// The rows of `times`.
     pub fn rows(&self, times: &BTreeSet<Timestamp>) -> Vec<Row> {
         let mut spans: BTreeMap<Timestamp, Vec<Bounds<'_>>> =
@@ -69,13 +54,6 @@ pub(crate) struct Row {
 
 /// A start and an end.
 type Bounds<'a> = (&'a [u8], &'a [u8]);
-
-/// A span that was deleted at a time.
-pub(super) struct Deleted {
-    pub start: Arc<[u8]>,
-    pub end: Arc<[u8]>,
-    pub time: Timestamp,
-}
 
 fn encode(time: Timestamp, spans: &[Bounds<'_>]) -> Row {
     let mut key = Vec::new();

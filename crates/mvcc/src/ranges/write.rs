@@ -5,11 +5,14 @@ use std::sync::Arc;
 use super::mask::Mask;
 use super::{Cover, Order, RangeTombstone};
 use crate::batch::{MvccBatch, inline_in_the_way};
+use crate::count_stats::count_versions;
 use crate::counters::ReadCounters;
 use crate::error::{Error, Result, Shown};
-use crate::reader::{Reader, Span, VersionIter};
-use crate::stats::{MvccStats, count_versions, whole_seconds};
+use crate::key_span::Span;
+use crate::reader::Reader;
+use crate::stats::{MvccStats, whole_seconds};
 use crate::timestamp::Timestamp;
+use crate::version_iter::VersionIter;
 
 /// The options of a range tombstone write.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
