@@ -1,7 +1,5 @@
 //! The flags of db_bench: RocksDB's names, defaults and meaning, and a few of Esker's own.
 
-use crate::mixgraph;
-
 flags::flags! {
     /// The values of all flags.
     pub struct Flags, others of RocksDB in include_str!("rocksdb_flags.txt"), presets by preset;
@@ -469,7 +467,7 @@ flags::flags! {
 /// The flags of a preset of mixgraph.
 fn preset(name: &str, value: &str) -> Result<Vec<(&'static str, &'static str)>, String> {
     match name {
-        "mixgraph_preset" => mixgraph::preset(value),
+        "mixgraph_preset" => crate::mixgraph::preset(value),
         _ => Ok(Vec::new()),
     }
 }

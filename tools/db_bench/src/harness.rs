@@ -7,7 +7,7 @@ use base::Result;
 use crate::document::Harness;
 use crate::flags::Flags;
 use crate::keys::KeyFormat;
-use crate::report::Op;
+use crate::op::Op;
 use crate::runner;
 use crate::seeds::Seeds;
 

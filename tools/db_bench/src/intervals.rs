@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use crate::histogram::{Histogram, Percentiles};
-use crate::report::Op;
+use crate::op::Op;
 
 /// Latencies by kind of operation.
 pub type Latencies = BTreeMap<Op, Histogram>;

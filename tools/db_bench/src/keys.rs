@@ -4,6 +4,10 @@
 
 use std::sync::Arc;
 
+use base::env::Rng;
+
+use crate::flags::Flags;
+
 /// The format of keys.
 #[derive(Clone, Debug)]
 pub struct KeyFormat {
@@ -61,6 +65,19 @@ fn fill(number: u64, out: &mut [u8]) {
     let (digits, padding) = out.split_at_mut(len);
     digits.copy_from_slice(&number.to_be_bytes()[8 - len..]);
     padding.fill(b'0');
+}
+
+/// The number of a key: uniform, or with low numbers preferred (`--read_random_exp_range`).
+#[inline]
+pub fn random_number(flags: &Flags, rng: &mut Rng) -> u64 {
+    let num = flags.num as u64;
+    if flags.read_random_exp_range == 0.0 {
+        return rng.u64(..num);
+    }
+    let order = -rng.f64() * flags.read_random_exp_range;
+    let rank = (order.exp() * num as f64) as u64;
+    // Spreads neighbouring ranks over the keys, so that frequently read keys are not adjacent.
+    rank.wrapping_mul(0x5bd1_e995) % num
 }
 
 #[cfg(test)]

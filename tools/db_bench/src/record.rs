@@ -11,15 +11,16 @@ use esker::{
     Ticker,
 };
 
-use crate::bench::Handles;
 use crate::document::{
     Background, Benchmark, CacheUse, CpuUse, Document, FORMAT, Harness, IntervalRow, Level, Memory, Overdue,
     Reads, Stall, Writes,
 };
 use crate::flags::Flags;
+use crate::handles::Handles;
 use crate::histogram::{Histogram, Percentiles};
 use crate::machine;
-use crate::report::{Op, Summary};
+use crate::op::Op;
+use crate::report::Summary;
 use crate::resources::{self, Used};
 use ::flags::FlagSet;
 

@@ -8,7 +8,7 @@ use esker::Ticker;
 use nix::sys::resource::{Usage, UsageWho, getrusage};
 use nix::sys::time::TimeVal;
 
-use crate::bench::Handles;
+use crate::handles::Handles;
 use crate::intervals::Sample;
 
 /// Processor time.

@@ -70,7 +70,7 @@ mod tests {
 
     use super::*;
     use crate::flags::Flags;
-    use crate::report::Op;
+    use crate::op::Op;
     use crate::runner;
 
     /// The number of compared numbers of each sequence.

@@ -6,9 +6,10 @@ use std::time::{Duration, Instant};
 use base::{Error, Result};
 use esker::{Db, ReadOptions};
 
-use super::{Bench, Handles};
+use super::Bench;
+use crate::handles::Handles;
 use crate::secondary::CatchUp;
-use crate::workloads::transaction::Transactions;
+use crate::transactions::Transactions;
 
 impl Bench {
     /// Closes the database and opens it again.

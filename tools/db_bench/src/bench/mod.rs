@@ -1,21 +1,22 @@
 //! Runs the workloads of a command line over one database.
 
 mod database;
+mod state;
 mod watch;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use base::{Error, Result, perf};
-use esker::{
-    ColumnFamily, Db, IoPriority, Options, OptionsFile, PerfLevel, ReadOptions, Ticker, WriteOptions,
-};
+use esker::{IoPriority, OptionsFile, PerfLevel, ReadOptions, Ticker, WriteOptions};
 
+pub use self::state::Bench;
 use self::watch::Watch;
 use crate::flags::Flags;
 use crate::keys::KeyFormat;
 use crate::mixgraph::{Mixgraph, SineRate};
+use crate::params::{Params, Time};
 use crate::record::{Before, Recorder};
 use crate::report::{Repetitions, Summary};
 use crate::runner::{self, Thread};
@@ -23,118 +24,10 @@ use crate::secondary::CatchUp;
 use crate::seeds::Seeds;
 use crate::values::{Sizes, Values};
 use crate::workloads::streams::{self, Streams};
-use crate::workloads::timeseries::{self, Expire, ExpiredTimeFilter, Time};
-use crate::workloads::transaction::{self, Transactions};
+use crate::workloads::timeseries::{self, Expire, ExpiredTimeFilter};
+use crate::workloads::transaction;
 use crate::workloads::{self, Run, Threads, Workload};
 use crate::{harness, header, options, options_file};
-
-/// The database under test and its setting.
-pub struct Bench {
-    /// The command line.
-    pub flags: Flags,
-    /// The options that databases are opened with.
-    pub options: Options,
-    /// The directory of the database.
-    pub path: PathBuf,
-    seeds: Seeds,
-    values: Values,
-    time: Time,
-    db: Option<Handles>,
-    /// With `--use_existing_keys`: the keys that represent the numbers below `--num`.
-    existing_keys: Option<Arc<[Box<[u8]>]>>,
-    /// The catch-up thread of an open secondary.
-    catch_up: Option<CatchUp>,
-    /// The number of catch-ups of secondaries that are closed.
-    secondary_updates: u64,
-    /// The recorder for `--json`.
-    recorder: Option<Recorder>,
-}
-
-/// An open database and its families, default family first.
-#[derive(Clone)]
-pub struct Handles {
-    /// The database.
-    pub db: Db,
-    /// The families over which keys are spread.
-    pub families: Vec<ColumnFamily>,
-    /// The database of transactions, with `--transaction_db` or `--optimistic_transaction_db`.
-    pub transactions: Option<Transactions>,
-}
-
-/// The parameters of a workload: the flags, with the changes of the workload itself.
-#[derive(Clone)]
-pub struct Params<'a> {
-    /// The command line.
-    pub flags: &'a Flags,
-    /// The database.
-    pub db: &'a Db,
-    /// The families over which keys are spread.
-    pub families: &'a [ColumnFamily],
-    /// The database that makes transactions, if there is one.
-    pub transactions: Option<&'a Transactions>,
-    /// The number of keys written.
-    pub num: i64,
-    /// The number of reads of a thread.
-    pub reads: i64,
-    /// The number of writes of a thread.
-    pub writes: i64,
-    /// The number of deletions of a thread.
-    pub deletes: i64,
-    /// The number of operations in a batch.
-    pub batch: i64,
-    /// The format of keys.
-    pub keys: KeyFormat,
-    /// The source of values; each thread has its own.
-    pub values: Values,
-    /// The number of steps after a seek.
-    pub seek_nexts: i64,
-    /// True if steps go backwards.
-    pub reverse: bool,
-    /// The options of writes.
-    pub write: WriteOptions,
-    /// The options of reads.
-    pub read: ReadOptions,
-    /// The seed of the state that the threads of the workload share: the shuffle of unique keys, the
-    /// operations of mixgraph.
-    pub workload_seed: u64,
-    /// The operations of mixgraph.
-    pub mixgraph: Option<Arc<workloads::mixgraph::Shared>>,
-    /// The clock of timeseries.
-    pub time: Time,
-}
-
-impl Params<'_> {
-    /// The number of operations of a thread that reads and writes.
-    pub fn readwrites(&self) -> i64 {
-        match self.flags.reads.max(self.flags.writes) {
-            given if given >= 0 => given,
-            _ => self.flags.num,
-        }
-    }
-
-    /// The number of keys among which merges choose.
-    pub fn merge_keys(&self) -> i64 {
-        match self.flags.merge_keys {
-            keys if keys > 0 => keys,
-            _ => self.flags.num,
-        }
-    }
-
-    /// The family of the key of `number`: the same for writes and for reads.
-    #[inline]
-    pub fn family(&self, number: u64) -> &ColumnFamily {
-        &self.families[self.family_index(number)]
-    }
-
-    /// The index in `families` of the family of a key.
-    pub fn family_index(&self, number: u64) -> usize {
-        match self.families.len() {
-            // The usual case, without a division for each key.
-            1 => 0,
-            len => (number % len as u64) as usize,
-        }
-    }
-}
 
 impl Bench {
     /// Opens the database at `path` as `flags` say.
@@ -200,11 +93,6 @@ impl Bench {
         bench.reopen()?;
         bench.load_existing_keys()?;
         Ok(bench)
-    }
-
-    /// The database.
-    pub fn handles(&self) -> &Handles {
-        self.db.as_ref().expect("a bench has its database open")
     }
 
     /// The line about the `--seed` that replays this run.

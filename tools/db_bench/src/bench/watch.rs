@@ -1,7 +1,7 @@
 //! Reports that are printed while threads run.
 
-use super::Handles;
 use crate::flags::Flags;
+use crate::handles::Handles;
 use crate::intervals::Sample;
 use crate::resources;
 use crate::runner::Observer;

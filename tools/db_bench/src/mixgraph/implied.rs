@@ -4,24 +4,13 @@
 use std::fmt;
 
 use super::keys::Power;
+use super::mean::mean;
 use super::{Kind, Mixgraph};
 use crate::seeds::mix;
-
-/// The number of points at which a distribution is evaluated.
-const POINTS: u32 = 1 << 18;
 /// The number of ranks, and keys, that are evaluated one by one.
 const SINGLE: u64 = 1 << 21;
 /// The number of groups of similarly hot keys over all ranges.
 const GROUPS: usize = 1 << 17;
-
-/// The mean of `of` over probabilities between 0 and 1.
-pub fn mean(of: impl Fn(f64) -> i64) -> f64 {
-    let points = f64::from(POINTS);
-    let sum: f64 = (0..POINTS)
-        .map(|point| of((f64::from(point) + 0.5) / points) as f64)
-        .sum();
-    sum / points
-}
 
 /// The properties of a run of mixgraph.
 #[derive(Debug)]

@@ -3,8 +3,8 @@
 use base::env::Rng;
 
 use crate::flags::Flags;
+use crate::keys::random_number;
 use crate::seeds::mix;
-use crate::workloads::random_number;
 
 /// The seed of the shuffle of the key ranges: which ranges are hot is part of the workload, the same for
 /// every thread and every run.

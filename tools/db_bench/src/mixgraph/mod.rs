@@ -13,8 +13,10 @@
 
 mod implied;
 mod keys;
+mod mean;
 mod preset;
 mod rate;
+mod shared;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -24,6 +26,7 @@ use base::env::Rng;
 pub use implied::Implied;
 pub use preset::preset;
 pub use rate::SineRate;
+pub use shared::{Done, Shared};
 
 use crate::flags::Flags;
 use crate::seeds::mix;
@@ -160,7 +163,7 @@ impl Mixgraph {
         if puts > 0.0 && self.value_most < 1 {
             return Err("--mix_max_value_size must be at least 1".into());
         }
-        if puts > 0.0 && implied::mean(|u| self.values.exceeded(u).clamp(0, VALUE_MOST)) == 0.0 {
+        if puts > 0.0 && mean::mean(|u| self.values.exceeded(u).clamp(0, VALUE_MOST)) == 0.0 {
             return Err(
                 "--value_theta, --value_k and --value_sigma: all values would be empty; RocksDB's defaults are 0, \
                  0.2615 and 25.45"
@@ -290,7 +293,7 @@ impl Mixgraph {
     }
 
     fn mean_scan_length(&self) -> f64 {
-        implied::mean(|u| self.scan_length(u) as i64)
+        mean::mean(|u| self.scan_length(u) as i64)
     }
 }
 

@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 
 use super::*;
-use crate::report::Op;
+use crate::op::Op;
 use crate::runner;
 use crate::seeds::Seeds;
 

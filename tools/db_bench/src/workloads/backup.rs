@@ -7,7 +7,7 @@ use backup::{BackupEngine, BackupEngineOptions, CreateBackupOptions, RestoreOpti
 use base::Result;
 use esker::{RateLimiter, RateLimiterMode, RateLimiterOptions, SystemClock};
 
-use crate::bench::Params;
+use crate::params::Params;
 use crate::runner::Thread;
 
 fn backup_dir(params: &Params<'_>) -> PathBuf {

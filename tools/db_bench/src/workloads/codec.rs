@@ -7,8 +7,8 @@ use base::Result;
 use codec::checksum::{self, ChecksumType};
 use codec::compression::{CompressionOptions, CompressionType, Compressor, Decompressor};
 
-use crate::bench::Params;
-use crate::report::Op;
+use crate::op::Op;
+use crate::params::Params;
 use crate::runner::Thread;
 use flags::engine::compression;
 

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use base::{Error, Result};
 use esker::{IngestExternalFileOptions, SstFileWriter};
 
-use crate::bench::Params;
-use crate::report::Op;
+use crate::op::Op;
+use crate::params::Params;
 use crate::runner::Thread;
 
 /// Ingests batches of files, each file with all keys. An operation is a batch, and its time includes the

@@ -7,7 +7,8 @@ use esker::{
     StatsHistoryEntry,
 };
 
-use crate::bench::{Bench, Params};
+use crate::bench::Bench;
+use crate::params::Params;
 use crate::runner::Thread;
 
 pub fn compact(params: &Params<'_>, _: &mut Thread<'_>) -> Result<()> {

@@ -6,8 +6,8 @@ use base::Result;
 use base::env::Rng;
 use esker::{ReadOptions, WriteBatch};
 
-use crate::bench::Params;
-use crate::report::Op;
+use crate::op::Op;
+use crate::params::Params;
 use crate::runner::Thread;
 
 /// Merges and reads of random keys, `--mergereadpercent` of the operations merges.

@@ -6,20 +6,11 @@ use std::time::Instant;
 
 use base::{Error, Result};
 
-use crate::bench::Params;
-use crate::mixgraph::{Implied, Kind, Mixgraph, Operation, SineRate};
-use crate::report::Op;
+use crate::mixgraph::{Done, Implied, Kind, Mixgraph, Operation, Shared, SineRate};
+use crate::op::Op;
+use crate::params::Params;
 use crate::runner::Thread;
 use crate::values::Values;
-
-/// The state that the threads of a run share.
-#[derive(Debug)]
-pub struct Shared {
-    operations: Mixgraph,
-    rate: Option<SineRate>,
-    /// Counters of the threads that are done.
-    done: Mutex<Done>,
-}
 
 /// Makes the sequence of operations and prints its properties.
 pub fn prepare(params: &mut Params<'_>) -> Result<()> {
@@ -35,30 +26,6 @@ pub fn prepare(params: &mut Params<'_>) -> Result<()> {
         done: Mutex::default(),
     }));
     Ok(())
-}
-
-/// Counts of operations, and of keys and bytes that they read and wrote.
-#[derive(Debug, Default)]
-struct Done {
-    gets: u64,
-    puts: u64,
-    seeks: u64,
-    found: u64,
-    bytes: usize,
-    value_bytes: usize,
-    steps: u64,
-}
-
-impl Done {
-    fn add(&mut self, other: &Done) {
-        self.gets += other.gets;
-        self.puts += other.puts;
-        self.seeks += other.seeks;
-        self.found += other.found;
-        self.bytes += other.bytes;
-        self.value_bytes += other.value_bytes;
-        self.steps += other.steps;
-    }
 }
 
 pub fn run(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {

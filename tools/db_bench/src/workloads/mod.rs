@@ -16,9 +16,9 @@ pub mod transaction;
 pub mod write;
 
 use base::Result;
-pub use read::random_number;
 
-use crate::bench::{Bench, Params};
+use crate::bench::Bench;
+use crate::params::Params;
 use crate::runner::Thread;
 use flags::suggest;
 

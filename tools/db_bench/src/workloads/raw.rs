@@ -6,8 +6,8 @@ use std::path::Path;
 
 use base::{Error, Result};
 
-use crate::bench::Params;
-use crate::report::Op;
+use crate::op::Op;
+use crate::params::Params;
 use crate::runner::Thread;
 
 /// Offsets, lengths and memory of direct reads are multiples of this.

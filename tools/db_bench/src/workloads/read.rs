@@ -1,25 +1,11 @@
 //! Point reads.
 
 use base::Result;
-use base::env::Rng;
 
-use crate::bench::Params;
-use crate::flags::Flags;
-use crate::report::Op;
+use crate::keys::random_number;
+use crate::op::Op;
+use crate::params::Params;
 use crate::runner::Thread;
-
-/// The number of a key: uniform, or with low numbers preferred (`--read_random_exp_range`).
-#[inline]
-pub fn random_number(flags: &Flags, rng: &mut Rng) -> u64 {
-    let num = flags.num as u64;
-    if flags.read_random_exp_range == 0.0 {
-        return rng.u64(..num);
-    }
-    let order = -rng.f64() * flags.read_random_exp_range;
-    let rank = (order.exp() * num as f64) as u64;
-    // Spreads neighbouring ranks over the keys, so that frequently read keys are not adjacent.
-    rank.wrapping_mul(0x5bd1_e995) % num
-}
 
 pub fn random(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {
     let mut key = params.keys.allocate();
@@ -177,7 +163,10 @@ fn finish(thread: &mut Thread<'_>, found: u64, read: u64, bytes: usize) -> Resul
 
 #[cfg(test)]
 mod tests {
+    use base::env::Rng;
+
     use super::*;
+    use crate::flags::Flags;
 
     #[test]
     fn skewed_numbers_repeat_and_stay_in_range() {

@@ -5,8 +5,8 @@ use std::hint::black_box;
 use base::Result;
 use esker::{DbIterator, MultiScanArgs, ReadOptions};
 
-use crate::bench::Params;
-use crate::report::Op;
+use crate::op::Op;
+use crate::params::Params;
 use crate::runner::Thread;
 
 pub fn forward(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {

@@ -2,22 +2,18 @@
 //! random ids, and old entries expire. A key is the number of its id in eight bytes, then its time in eight.
 
 use std::hint::black_box;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use base::{Error, Result};
 use esker::{CompactionFilter, CompactionFilterFactory, Decision, FilterContext, ValueType};
 
-use crate::bench::Params;
 use crate::flags::Flags;
-use crate::report::Op;
+use crate::op::Op;
+use crate::params::{Params, Time};
 use crate::runner::Thread;
 
 /// The size of an id, and of a time, in bytes.
 const PART: usize = 8;
-
-/// The time at which entries are written: each entry increments it.
-pub type Time = Arc<AtomicU64>;
 
 /// The removal of entries older than `--time_range`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

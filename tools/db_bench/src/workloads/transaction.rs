@@ -5,41 +5,15 @@
 use std::time::Duration;
 
 use base::{Error, ErrorKind, Result};
-use esker::{Db, ReadOptions, WriteBatch};
-use txn::{
-    OptimisticTransactionDB, OptimisticTransactionOptions, Transaction, TransactionDB, TransactionDBOptions,
-    TransactionOptions,
-};
+use esker::{ReadOptions, WriteBatch};
+use txn::{OptimisticTransactionOptions, Transaction, TransactionOptions};
 
-use crate::bench::{Bench, Params};
+use crate::bench::Bench;
 use crate::flags::Flags;
-use crate::report::Op;
+use crate::op::Op;
+use crate::params::Params;
 use crate::runner::Thread;
-
-/// The database that makes transactions.
-#[derive(Clone, Debug)]
-pub enum Transactions {
-    /// Pessimistic transactions: `--transaction_db`.
-    Locked(TransactionDB),
-    /// Optimistic transactions: `--optimistic_transaction_db`.
-    Optimistic(OptimisticTransactionDB),
-}
-
-impl Transactions {
-    /// The database of transactions over `db` that the flags ask for.
-    pub fn over(flags: &Flags, db: &Db) -> Result<Option<Transactions>> {
-        Ok(match (flags.optimistic_transaction_db, flags.transaction_db) {
-            (true, _) => Some(Transactions::Optimistic(OptimisticTransactionDB::wrap(
-                db.clone(),
-            ))),
-            (_, true) => {
-                let options = TransactionDBOptions::default();
-                Some(Transactions::Locked(TransactionDB::wrap(db.clone(), &options)?))
-            }
-            _ => None,
-        })
-    }
-}
+use crate::transactions::Transactions;
 
 /// Refuses values of the flags that make no sense.
 pub fn check(flags: &Flags) -> Result<()> {

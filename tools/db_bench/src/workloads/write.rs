@@ -7,8 +7,8 @@ use base::env::Rng;
 use base::{Error, Result};
 use esker::{FlushOptions, WriteBatch};
 
-use crate::bench::Params;
-use crate::report::Op;
+use crate::op::Op;
+use crate::params::Params;
 use crate::runner::Thread;
 use crate::workloads::streams::Streams;
 
