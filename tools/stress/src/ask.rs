@@ -4,8 +4,8 @@ use esker::{KeyMayExist, LiveFilesStorageInfoOptions};
 
 use crate::done::What;
 use crate::expected_value::Window;
+use crate::failure::{Failure, Outcome};
 use crate::keys;
-use crate::stress::{Failure, Outcome};
 use crate::worker::Worker;
 
 impl Worker<'_> {

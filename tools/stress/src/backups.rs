@@ -12,8 +12,9 @@ use esker::{ColumnFamily, Db, Options};
 use fastrand::Rng;
 
 use crate::done::What;
+use crate::failure::{Failure, Outcome};
 use crate::faults::is_injected;
-use crate::stress::{Failure, Outcome, Stress};
+use crate::stress::Stress;
 use crate::worker::{SCAN_WIDTH, Worker};
 
 /// The most backups that are kept.

@@ -6,7 +6,8 @@ use base::Result;
 use esker::{CheckpointOptions, Db};
 use parking_lot::RwLock;
 
-use crate::stress::{Failure, Open, Outcome, Stress};
+use crate::failure::{Failure, Outcome};
+use crate::stress::{Open, Stress};
 
 impl Stress {
     /// Makes a checkpoint in a directory next to the database's.

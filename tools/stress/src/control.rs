@@ -5,8 +5,9 @@ use esker::option_table::OptionTable;
 use esker::{BlockBasedOptions, ColumnFamilyOptions, CompactionStyle, Error, ErrorKind, Options};
 
 use crate::done::What;
+use crate::failure::{Failure, Outcome};
 use crate::keys;
-use crate::stress::{Failure, Outcome};
+use crate::stress::is_called_off;
 use crate::worker::Worker;
 
 /// Reads while background work, or manual compactions, are paused.
@@ -154,9 +155,4 @@ fn drawable<S: OptionTable>() -> Vec<(&'static str, &'static [&'static str])> {
 
 fn is_refused(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::InvalidArgument | ErrorKind::NotSupported)
-}
-
-/// True for the error of a compaction that another thread cancelled.
-pub(super) fn is_called_off(error: &Error) -> bool {
-    error.kind() == ErrorKind::Incomplete && error.to_string().contains("Manual compaction paused")
 }

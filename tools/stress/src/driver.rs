@@ -14,11 +14,12 @@ use parking_lot::Mutex;
 
 use crate::done::Done;
 use crate::expected_state::ExpectedState;
+use crate::failure::{Failure, Outcome};
 use crate::faults::{Faults, is_injected};
 use crate::flags::Flags;
 use crate::kill_fs::KillFs;
 use crate::recover::Recovered;
-use crate::stress::{Failure, Open, Outcome, Stress};
+use crate::stress::{Open, Stress};
 use crate::unsynced_fs::UnsyncedFs;
 use crate::wal_dirs;
 use crate::worker::Worker;

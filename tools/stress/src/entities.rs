@@ -4,8 +4,8 @@
 use base::Result;
 use esker::{ColumnFamily, Columns, ReadOptions, WriteBatch};
 
+use crate::failure::{Failure, Outcome};
 use crate::keys;
-use crate::stress::{Failure, Outcome};
 use crate::worker::Worker;
 
 /// The column that repeats the value.
@@ -13,12 +13,6 @@ const BACKWARDS: &[u8] = b"backwards";
 
 fn backwards(value: &[u8]) -> Vec<u8> {
     value.iter().rev().copied().collect()
-}
-
-/// The length of the longest entity, which is longer than every plain value: two values, the name of a column
-/// and their lengths.
-pub(crate) fn longest(mult: usize) -> usize {
-    2 * keys::longest_value(mult) + 64
 }
 
 /// Puts `value` of `key` as an entity.

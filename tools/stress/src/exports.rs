@@ -7,7 +7,8 @@ use base::{ErrorKind, Result};
 use esker::{Db, ExportImportFilesMetaData, ImportColumnFamilyOptions, Options};
 
 use crate::done::What;
-use crate::stress::{Failure, Outcome, Stress};
+use crate::failure::{Failure, Outcome};
+use crate::stress::Stress;
 use crate::worker::{SCAN_WIDTH, Seen, Worker};
 
 /// The prefix of the names of families that are not part of the expected state.

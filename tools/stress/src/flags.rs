@@ -13,8 +13,6 @@ use esker::{
     WriteBufferManager,
 };
 
-use crate::entities;
-
 flags::flags! {
     /// The values of all flags.
     pub struct Flags, others of RocksDB in include_str!("rocksdb_flags.txt");
@@ -606,7 +604,9 @@ impl Flags {
             rate_limiter: self.rate_limiter()?,
             row_limit: match self.large_row_one_in {
                 0 => RowLimit::MAX,
-                _ => RowLimit::at_most(entities::longest(self.value_size_mult as usize).max(OTHER_ROWS)),
+                _ => RowLimit::at_most(
+                    crate::keys::longest_entity(self.value_size_mult as usize).max(OTHER_ROWS),
+                ),
             },
             ..Options::default()
         };

@@ -4,37 +4,15 @@
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use esker::{ColumnFamily, Db, DbIterator, Error, ErrorKind, Options};
 
 use crate::done::What;
-use crate::stress::{Failure, Open, Outcome, Stress};
+use crate::failure::{Failure, Outcome};
+use crate::secondary::{Secondary, until_it_keeps_up};
+use crate::stress::{Open, Stress};
 use crate::worker::{SCAN_WIDTH, Worker};
-
-/// A secondary or follower of the database under stress.
-pub struct Secondary {
-    pub db: Db,
-    /// The highest sequence number that it was seen to read up to.
-    reached: AtomicU64,
-}
-
-/// The time for which opens are repeated: a primary of small files may change them faster than a busy machine
-/// opens them.
-const PATIENCE: Duration = Duration::from_secs(60);
-
-/// Calls `what` again while it returns `TryAgain`.
-fn until_it_keeps_up<T>(mut what: impl FnMut() -> esker::Result<T>) -> Outcome<T> {
-    let begun = Instant::now();
-    loop {
-        match what() {
-            Err(error) if error.kind() == ErrorKind::TryAgain && begun.elapsed() < PATIENCE => {
-                thread::sleep(Duration::from_millis(1));
-            }
-            result => return Ok(result?),
-        }
-    }
-}
 
 impl Stress {
     /// True if other instances see exactly the expected state: there is a WAL.
@@ -91,23 +69,6 @@ impl Stress {
                 Failure::Wrong(what) => Failure::Wrong(format!("in a secondary: {what}")),
                 error => error,
             })?;
-        }
-        Ok(())
-    }
-}
-
-impl Secondary {
-    /// Catches up with the primary. The secondary never goes back; it may be ahead of the state that the
-    /// primary has published.
-    fn catch_up(&self) -> Outcome {
-        let before = self.reached.load(Ordering::Acquire);
-        until_it_keeps_up(|| self.db.try_catch_up_with_primary())?;
-        let reached = self.db.latest_sequence_number();
-        self.reached.fetch_max(reached, Ordering::AcqRel);
-        if reached < before {
-            return Err(Failure::Wrong(format!(
-                "a secondary reads up to {reached}, and read up to {before} before"
-            )));
         }
         Ok(())
     }

@@ -6,8 +6,8 @@ use esker::{ColumnFamily, IngestExternalFileArg, IngestExternalFileOptions, SstF
 
 use crate::done::What;
 use crate::expected_value::ExpectedValue;
+use crate::failure::Outcome;
 use crate::keys;
-use crate::stress::Outcome;
 use crate::trace::Change;
 use crate::worker::Worker;
 

@@ -4,8 +4,8 @@ use esker::{ErrorKind, IngestExternalFileArg, IngestExternalFileOptions, SstFile
 
 use crate::done::What;
 use crate::expected_value::ExpectedValue;
+use crate::failure::Outcome;
 use crate::keys;
-use crate::stress::Outcome;
 use crate::worker::Worker;
 
 impl Worker<'_> {

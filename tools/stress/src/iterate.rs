@@ -4,8 +4,8 @@ use base::{Error, ErrorKind};
 use esker::{DbIterator, ReadOptions, ReadTier};
 
 use crate::done::What;
+use crate::failure::{Failure, Outcome};
 use crate::keys;
-use crate::stress::{Failure, Outcome};
 use crate::verify;
 use crate::worker::{SCAN_WIDTH, Worker};
 

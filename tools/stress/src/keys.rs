@@ -45,6 +45,12 @@ pub fn write_of(key: u64, found: &[u8], size_mult: usize) -> Option<u32> {
     (found == value(key, write, size_mult)).then_some(write)
 }
 
+/// The length of the longest entity, which is longer than every plain value: two values, the name of a column
+/// and their lengths.
+pub fn longest_entity(mult: usize) -> usize {
+    2 * longest_value(mult) + 64
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -4,9 +4,10 @@
 use base::SeqNo;
 use esker::ReadOptions;
 
+use crate::failure::{Failure, Outcome};
 use crate::keys;
 use crate::restore::History;
-use crate::stress::{Failure, Open, Outcome, Stress};
+use crate::stress::{Open, Stress};
 use crate::trace::{Floor, Together};
 use crate::verify;
 

@@ -16,10 +16,11 @@ use vfs::{FileSystem, MemFs, UnsyncedPolicy};
 use crate::draw::{self, On};
 use crate::driver::{BackgroundErrors, Counted, phases};
 use crate::expected_state::ExpectedState;
+use crate::failure::Failure;
 use crate::faults::Faults;
 use crate::flags::Flags;
 use crate::kill_fs::KillFs;
-use crate::stress::{Failure, Stress};
+use crate::stress::Stress;
 
 /// Counts of the work done.
 #[derive(Clone, Copy, Debug, Default)]

@@ -1,6 +1,5 @@
 //! The database under stress, and the state that all threads share.
 
-use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,31 +10,14 @@ use parking_lot::{Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use crate::expected_state::ExpectedState;
 use crate::expected_value::ExpectedValue;
+use crate::failure::{Failure, Outcome};
 use crate::faults::{self, Faults};
 use crate::filter::{Families, RemovesAbsent};
 use crate::flags::Flags;
-use crate::followers::Secondary;
 use crate::keys;
-use crate::transactions::Transactions;
+use crate::secondary::Secondary;
+use crate::transaction_db::Transactions;
 use crate::wal_dirs::WalDirs;
-
-/// A failure of the test.
-#[derive(Clone, Debug)]
-pub enum Failure {
-    /// The database returned something wrong.
-    Wrong(String),
-    /// The database returned an error.
-    Error(Error),
-}
-
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Failure::Wrong(what) => f.write_str(what),
-            Failure::Error(error) => error.fmt(f),
-        }
-    }
-}
 
 impl Open {
     /// True if a background failure prevents further writes.
@@ -44,21 +26,6 @@ impl Open {
         self.db.property_int(&family, "rocksdb.background-errors") != Some(0)
     }
 }
-
-impl From<Error> for Failure {
-    fn from(error: Error) -> Failure {
-        Failure::Error(error)
-    }
-}
-
-impl From<std::io::Error> for Failure {
-    fn from(error: std::io::Error) -> Failure {
-        Failure::Wrong(format!("the expected state: {error}"))
-    }
-}
-
-/// The result of a thread's work so far, or the reason why it stopped.
-pub type Outcome<T = ()> = Result<T, Failure>;
 
 /// An open database.
 pub struct Open {
@@ -143,50 +110,6 @@ impl Stress {
             backups: Mutex::new(()),
             when_opened: RwLock::new(Vec::new()),
         }
-    }
-
-    /// Opens the database; `after_failure` if it follows an injected failure. An open that fails by injection
-    /// is repeated, in the end without injected failures.
-    pub fn open(&self, after_failure: bool) -> Outcome<Open> {
-        const ATTEMPTS: usize = 4;
-        if let Some(faults) = &self.faults {
-            for _ in 0..ATTEMPTS {
-                faults.begin_open(after_failure);
-                let opened = self.open_once();
-                faults.end();
-                match opened {
-                    Err(failure) if self.is_injected(&failure) => {}
-                    opened => return opened,
-                }
-            }
-        }
-        self.open_once()
-    }
-
-    /// Opens the database and its families, and creates missing ones.
-    fn open_once(&self) -> Outcome<Open> {
-        let db = self.open_somewhere()?;
-        let transactions = Transactions::over(&self.flags, &db)?;
-        let mut families = vec![RwLock::new(db.default_column_family())];
-        for index in 1..self.flags.column_families as usize {
-            let own = format!("{index}.");
-            let found = db
-                .column_families()
-                .into_iter()
-                .find(|family| family.name().starts_with(&own));
-            families.push(RwLock::new(match found {
-                Some(family) => family,
-                None => db.create_column_family(&format!("{own}0"), &self.options.column_family)?,
-            }));
-        }
-        self.drop_imported(&db)?;
-        let secondary = self.open_secondary()?;
-        Ok(Open {
-            db,
-            families,
-            secondary,
-            transactions,
-        })
     }
 
     /// A path next to the database's.
@@ -328,6 +251,15 @@ impl Stress {
     pub fn failure(&self) -> Option<Failure> {
         self.failure.lock().clone()
     }
+
+    /// The options of another database, such as a copy of this one. Its WALs are in its own directory.
+    pub fn options_of_copy(&self) -> Options {
+        Options {
+            wal_dir: String::new(),
+            db_paths: Vec::new(),
+            ..self.options.clone()
+        }
+    }
 }
 
 /// True for the error of a call with a column family that was dropped.
@@ -342,4 +274,9 @@ fn is_of_a_dropped_family(error: &Error) -> bool {
 /// True for an error that a compaction of named files may have while other threads work.
 pub fn is_collision(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::Aborted | ErrorKind::InvalidArgument)
+}
+
+/// True for the error of a compaction that another thread cancelled.
+pub(super) fn is_called_off(error: &Error) -> bool {
+    error.kind() == ErrorKind::Incomplete && error.to_string().contains("Manual compaction paused")
 }

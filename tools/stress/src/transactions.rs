@@ -1,51 +1,15 @@
 //! Writes by transactions: pessimistic ones, with and without two-phase commit, and optimistic ones.
 
 use base::{Error, ErrorKind};
-use esker::{Db, FlushOptions, WriteBatch, WriteOptions};
-use txn::{
-    IsolationLevel, OptimisticTransactionDB, OptimisticTransactionOptions, Transaction, TransactionDB,
-    TransactionDBOptions, TransactionOptions, TxnDBWritePolicy,
-};
+use esker::{FlushOptions, WriteBatch, WriteOptions};
+use txn::{IsolationLevel, OptimisticTransactionOptions, Transaction, TransactionOptions};
 
-use crate::flags::Flags;
-use crate::stress::Outcome;
+use crate::failure::Outcome;
+use crate::transaction_db::Transactions;
 use crate::worker::Worker;
 
 /// The time that a transaction waits for a lock that no other should have, in milliseconds.
 const LOCK_TIMEOUT: i64 = 600_000;
-
-/// The database of transactions.
-pub enum Transactions {
-    Locked(TransactionDB),
-    Optimistic(OptimisticTransactionDB),
-}
-
-impl Transactions {
-    /// The transaction database over `db` that the flags ask for. Transactions that an earlier process left
-    /// prepared are rolled back: their writes did not return.
-    pub fn over(flags: &Flags, db: &Db) -> Outcome<Option<Transactions>> {
-        if flags.use_optimistic_txn {
-            let optimistic = OptimisticTransactionDB::wrap(db.clone());
-            return Ok(Some(Transactions::Optimistic(optimistic)));
-        }
-        if !flags.use_txn {
-            return Ok(None);
-        }
-        let options = TransactionDBOptions {
-            write_policy: match flags.txn_write_policy {
-                0 => TxnDBWritePolicy::WriteCommitted,
-                1 => TxnDBWritePolicy::WritePrepared,
-                _ => TxnDBWritePolicy::WriteUnprepared,
-            },
-            ..TransactionDBOptions::default()
-        };
-        let locked = TransactionDB::wrap(db.clone(), &options)?;
-        for mut transaction in locked.get_all_prepared_transactions() {
-            transaction.rollback()?;
-        }
-        Ok(Some(Transactions::Locked(locked)))
-    }
-}
 
 impl Worker<'_> {
     /// Writes a batch by a transaction. False if no part of it was done: it was rolled back, or it was

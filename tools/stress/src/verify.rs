@@ -6,8 +6,9 @@ use std::path::Path;
 use base::Result;
 use esker::{ColumnFamily, Db, DbIterator, ReadOptions};
 
+use crate::failure::{Failure, Outcome};
 use crate::keys;
-use crate::stress::{Failure, Open, Outcome, Stress};
+use crate::stress::{Open, Stress};
 
 /// The number of keys of a MultiGet.
 const BATCH: u64 = 64;

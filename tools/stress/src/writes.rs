@@ -4,40 +4,19 @@ use std::ops::Range;
 
 use base::ErrorKind;
 use base::internal_key::TRAILER_LEN;
-use esker::{Db, IoPriority, WriteBatch, WriteOptions};
+use esker::{Db, WriteBatch, WriteOptions};
 
 use crate::done::What;
 use crate::entities;
 use crate::expected_value::ExpectedValue;
+use crate::failure::{Failure, Outcome};
 use crate::keys;
-use crate::stress::{Failure, Outcome};
 use crate::trace::Change;
-use crate::worker::{BATCH, Worker};
-
-/// Keys of one family that are written in ascending order.
-#[derive(Default)]
-pub(super) struct Run {
-    family: usize,
-    next: u64,
-    left: u64,
-}
+use crate::worker::{BATCH, Run, Worker};
 
 impl Worker<'_> {
     pub(super) fn new_batch(&self) -> base::Result<WriteBatch> {
         WriteBatch::with_protection(self.stress.flags.batch_protection_bytes_per_key as usize)
-    }
-
-    pub(super) fn write_options(&mut self) -> WriteOptions {
-        let flags = &self.stress.flags;
-        WriteOptions {
-            no_slowdown: self.one_in(flags.no_slowdown_one_in),
-            low_pri: self.one_in(flags.low_pri_one_in),
-            sync: flags.sync,
-            disable_wal: flags.disable_wal,
-            protection_bytes_per_key: flags.batch_protection_bytes_per_key as usize,
-            rate_limiter_priority: flags.rate_limit_auto_wal_flush.then_some(IoPriority::User),
-            ..WriteOptions::default()
-        }
     }
 
     /// The family and key of the next write: any, or the next of a run.

@@ -1,0 +1,90 @@
+//! Opens of the database under stress.
+
+use base::ErrorKind;
+use esker::{Db, Options, OptionsFile};
+use parking_lot::RwLock;
+
+use crate::failure::Outcome;
+use crate::stress::{Open, Stress};
+use crate::transaction_db::Transactions;
+use crate::wal_dirs::places;
+
+impl Stress {
+    /// Opens the database; `after_failure` if it follows an injected failure. An open that fails by injection
+    /// is repeated, in the end without injected failures.
+    pub fn open(&self, after_failure: bool) -> Outcome<Open> {
+        const ATTEMPTS: usize = 4;
+        if let Some(faults) = &self.faults {
+            for _ in 0..ATTEMPTS {
+                faults.begin_open(after_failure);
+                let opened = self.open_once();
+                faults.end();
+                match opened {
+                    Err(failure) if self.is_injected(&failure) => {}
+                    opened => return opened,
+                }
+            }
+        }
+        self.open_once()
+    }
+
+    /// Opens the database and its families, and creates missing ones.
+    fn open_once(&self) -> Outcome<Open> {
+        let db = self.open_somewhere()?;
+        let transactions = Transactions::over(&self.flags, &db)?;
+        let mut families = vec![RwLock::new(db.default_column_family())];
+        for index in 1..self.flags.column_families as usize {
+            let own = format!("{index}.");
+            let found = db
+                .column_families()
+                .into_iter()
+                .find(|family| family.name().starts_with(&own));
+            families.push(RwLock::new(match found {
+                Some(family) => family,
+                None => db.create_column_family(&format!("{own}0"), &self.options.column_family)?,
+            }));
+        }
+        self.drop_imported(&db)?;
+        let secondary = self.open_secondary()?;
+        Ok(Open {
+            db,
+            families,
+            secondary,
+            transactions,
+        })
+    }
+
+    /// Opens the database; with `--change_wal_dir`, with a directory of WALs drawn at random.
+    pub fn open_somewhere(&self) -> Outcome<Db> {
+        let with = |wal_dir: &str| Options {
+            wal_dir: wal_dir.to_owned(),
+            ..self.options.clone()
+        };
+        if !self.flags.change_wal_dir {
+            return Ok(Db::open(&self.options, &self.path)?);
+        }
+        let fs = &*self.options.fs;
+        let stored = match fs.exists(&self.path)? {
+            true => OptionsFile::newest(fs, &self.path)?,
+            false => None,
+        };
+        let places = places(&self.path);
+        let drawn = places[self.wal_dirs.rng.lock().usize(..places.len())].clone();
+        // OPTIONS is written at the end of an open. An open that failed may have left a torn WAL in any of
+        // the directories.
+        let stored = stored.map(|(_, stored)| stored.options().0.wal_dir);
+        let before = stored.into_iter().chain(places);
+        let mut opened = Db::open(&with(&drawn), &self.path);
+        let mut now = drawn.clone();
+        for wal_dir in before.filter(|wal_dir| *wal_dir != drawn) {
+            if !matches!(&opened, Err(error) if error.kind() == ErrorKind::InvalidArgument) {
+                break;
+            }
+            opened = Db::open(&with(&wal_dir), &self.path);
+            now = wal_dir;
+        }
+        let db = opened?;
+        *self.wal_dirs.now.lock() = now;
+        Ok(db)
+    }
+}
