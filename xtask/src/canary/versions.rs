@@ -13,14 +13,14 @@ pub(super) const CANARIES: &[Canary] = &[
     },
     Canary {
         name: "a version that was reverted hides what it once hid",
-        file: "crates/mvcc/src/gc/compactions.rs",
+        file: "crates/mvcc/src/gc/filter.rs",
         right: "self.hidden = time > self.after && time <= self.until;",
         wrong: "self.hidden = time <= self.until;",
         caught_by: Tests(&["-p", "esker-mvcc"]),
     },
     Canary {
         name: "compactions leave out what a snapshot sees",
-        file: "crates/mvcc/src/gc/compactions.rs",
+        file: "crates/mvcc/src/gc/filter.rs",
         right: "rfind(|rise| rise.since <= oldest_snapshot)",
         wrong: "rfind(|rise| rise.since <= oldest_snapshot.max(rise.since))",
         caught_by: Tests(&["-p", "esker-mvcc"]),
@@ -55,7 +55,7 @@ pub(super) const CANARIES: &[Canary] = &[
     },
     Canary {
         name: "tables that end with a window are not looked into",
-        file: "crates/mvcc/src/window.rs",
+        file: "crates/mvcc/src/time_interval.rs",
         right: "times.first <= self.until && times.last > self.after",
         wrong: "times.first < self.until && times.last > self.after",
         caught_by: Tests(&["-p", "esker-mvcc"]),
@@ -69,7 +69,7 @@ pub(super) const CANARIES: &[Canary] = &[
     },
     Canary {
         name: "a scan that goes back takes the oldest version after a seek",
-        file: "crates/mvcc/src/reader.rs",
+        file: "crates/mvcc/src/version_iter.rs",
         right: "        self.seek(user_key, timestamp);\n        self.take(found)?;",
         wrong: "        self.seek(user_key, timestamp);",
         caught_by: Tests(&["-p", "esker-mvcc"]),
@@ -97,7 +97,7 @@ pub(super) const CANARIES: &[Canary] = &[
     },
     Canary {
         name: "one row of range tombstones hides the others from compactions",
-        file: "crates/mvcc/src/gc/compactions.rs",
+        file: "crates/mvcc/src/gc/filter.rs",
         right: "if time.is_zero() || user_key.is_empty() {",
         wrong: "if time.is_zero() {",
         caught_by: Tests(&["-p", "esker-mvcc"]),
@@ -153,7 +153,7 @@ pub(super) const CANARIES: &[Canary] = &[
     },
     Canary {
         name: "inline values under a range tombstone are passed over with what it hides",
-        file: "crates/mvcc/src/window.rs",
+        file: "crates/mvcc/src/time_interval.rs",
         right: "times.has_inline || times.last > self.0",
         wrong: "times.last > self.0",
         caught_by: Tests(&["-p", "esker-mvcc"]),
@@ -209,7 +209,7 @@ pub(super) const CANARIES: &[Canary] = &[
     },
     Canary {
         name: "an export leaves inline values out that lie outside of the window's blocks",
-        file: "crates/mvcc/src/window.rs",
+        file: "crates/mvcc/src/time_interval.rs",
         right: "meets || self.wants_inline && times.has_inline",
         wrong: "meets",
         caught_by: Tests(&["-p", "esker-mvcc", "--test", "it", "histories"]),

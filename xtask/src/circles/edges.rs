@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::file::{File, Import};
+use super::file::{File, Import, Token};
 use super::graph::Graph;
 use super::names::of_std;
 
@@ -41,6 +41,12 @@ pub fn graph<'a>(files: &'a [File<'a>], foreign: &BTreeSet<&'a str>) -> Graph {
         }
     }
     Graph { modules, edges }
+}
+
+/// True if `pub(in` ends `before`: the path behind it says who sees an item.
+fn is_reach(before: &[Token<'_>]) -> bool {
+    let words: Vec<&str> = before.iter().rev().take(3).map(|token| token.text).collect();
+    words == ["in", "(", "pub"]
 }
 
 /// The module's name in the graph: `x.rs` and `x/` are one module below the first level.
@@ -91,6 +97,12 @@ impl<'a> Crate<'a> {
                     found.push((token.line, format!(".{}()", next(1)), module.to_vec()));
                 }
                 at += 2;
+            } else if previous == "in" && is_reach(&tokens[..at]) {
+                let mut len = 1;
+                while next(len) == "::" {
+                    len += 2;
+                }
+                at += len;
             } else if next(1) == "::" && previous != "::" {
                 let mut path = vec![token.text.to_owned()];
                 let mut len = 1;
@@ -124,9 +136,21 @@ impl<'a> Crate<'a> {
             None => self.methods.get(name)?,
         };
         match candidates.len() {
-            1 => candidates.first().copied(),
+            1 => candidates
+                .first()
+                .copied()
+                .filter(|module| self.sees(file, module, name)),
             _ => None,
         }
+    }
+
+    /// False for a method that only `module` and those in it see, and `file` is none of them.
+    fn sees(&self, file: &File<'_>, module: &[String], name: &str) -> bool {
+        let is_private = self
+            .files
+            .get(module)
+            .is_some_and(|of| of.private.contains(&name));
+        !is_private || file.module.starts_with(module)
     }
 
     /// True if other types have a method of the name, and `file` names none of those here that do.

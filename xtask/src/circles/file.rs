@@ -33,6 +33,8 @@ pub struct File<'a> {
     pub items: Vec<&'a str>,
     /// Inherent methods, by type.
     pub methods: BTreeMap<&'a str, Vec<&'a str>>,
+    /// Those of them that other modules do not see.
+    pub private: Vec<&'a str>,
     /// Functions of traits that are defined here.
     pub of_traits: Vec<&'a str>,
     pub imports: Vec<Import>,
@@ -80,6 +82,7 @@ impl<'a> File<'a> {
             module,
             items: Vec::new(),
             methods: BTreeMap::new(),
+            private: Vec::new(),
             of_traits: Vec::new(),
             imports: Vec::new(),
             tokens: Vec::new(),
@@ -140,7 +143,12 @@ impl<'a> File<'a> {
                         }
                         (Some(name), Some((of, outside, kind))) if word == "fn" && depth == outside + 1 => {
                             match kind {
-                                Block::Inherent => self.methods.entry(of).or_default().push(name.text),
+                                Block::Inherent => {
+                                    self.methods.entry(of).or_default().push(name.text);
+                                    if !is_seen(&tokens[..at]) {
+                                        self.private.push(name.text);
+                                    }
+                                }
                                 Block::Trait => self.of_traits.push(name.text),
                                 Block::OfTrait => {}
                             }
@@ -207,6 +215,13 @@ fn is_public(before: &[Token<'_>]) -> bool {
         Some(")") => back.skip_while(|text| *text != "(").nth(1) == Some("pub"),
         _ => false,
     }
+}
+
+/// True if `pub`, with whatever reach, stands before the words that qualify the function behind `before`.
+fn is_seen(before: &[Token<'_>]) -> bool {
+    let words = |token: &&Token<'_>| matches!(token.text, "const" | "async" | "unsafe" | "extern" | "\"");
+    let qualifiers = before.iter().rev().take_while(words).count();
+    is_public(&before[..before.len() - qualifiers])
 }
 
 /// True if `impl` begins an item, and not a type.

@@ -234,6 +234,36 @@ mod tests {
     }
 
     #[test]
+    fn the_reach_of_an_item_is_no_edge() {
+        let found = circles(&[
+            ("lib.rs", "mod x;\n"),
+            ("x/mod.rs", "mod y;\nuse y::Y;\npub struct X(Y);\n"),
+            (
+                "x/y.rs",
+                "pub(in crate::x) struct Y;\npub(in super::super::x) struct Z;\n",
+            ),
+        ]);
+        assert_eq!(found, [[""; 0]; 0]);
+    }
+
+    #[test]
+    fn a_private_method_is_called_in_its_module_alone() {
+        let crate_of = |reach: &str| {
+            circles(&[
+                ("lib.rs", "mod x;\nmod y;\n"),
+                ("x.rs", "pub struct X;\npub fn f() { there().told(); }\n"),
+                (
+                    "y.rs",
+                    &format!("use crate::x::X;\nimpl X {{ {reach}const fn told(&self) {{}} }}\n"),
+                ),
+            ])
+        };
+        assert_eq!(crate_of(""), [[""; 0]; 0]);
+        assert_eq!(crate_of("pub "), [["x", "y"]]);
+        assert_eq!(crate_of("pub(super) "), [["x", "y"]]);
+    }
+
+    #[test]
     fn crates_are_followed_through_those_they_use() {
         let tree = Tree::of(&[
             (

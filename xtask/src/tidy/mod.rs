@@ -12,6 +12,7 @@ mod modules;
 mod order;
 mod prose;
 mod rust;
+mod shape;
 mod source;
 mod text;
 mod tree;
@@ -36,6 +37,7 @@ fn findings(tree: &Tree, root: &Path) -> Vec<Finding> {
     found.extend(layout::check(tree, &sources));
     found.extend(floors::check(tree));
     found.extend(order::check(tree));
+    found.extend(shape::check(&sources));
     found.extend(docs::check(tree));
     found.extend(text::check(tree));
     for canary in canary::canaries() {
