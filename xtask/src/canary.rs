@@ -12,6 +12,7 @@ mod planted;
 mod reads_and_files;
 mod resume;
 mod rows;
+mod seen;
 mod transactions;
 mod ttl;
 mod versions;
@@ -96,6 +97,7 @@ pub fn canaries() -> impl Iterator<Item = &'static Canary> {
         jobs::CANARIES,
         resume::CANARIES,
         rows::CANARIES,
+        seen::CANARIES,
         entities::CANARIES,
         ttl::CANARIES,
         reads_and_files::CANARIES,

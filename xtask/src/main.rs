@@ -22,6 +22,7 @@ mod python;
 mod ratios;
 mod repeat;
 mod sanitize;
+mod seen;
 mod shell;
 mod simulate;
 mod soak;

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use crate::part::Part;
 use crate::shell::{self, Outcome};
-use crate::{book, canary, fuzz, judge, python, sanitize, soak, test_run};
+use crate::{book, canary, fuzz, judge, python, sanitize, seen, soak, test_run};
 
 /// A check that runs on its own.
 struct Piece {
@@ -51,6 +51,11 @@ fn pieces() -> Vec<Piece> {
         piece("the book", 1, book::nightly),
         piece("memcheck", 50, sanitize::valgrind),
         piece("the Python package and its notebook", 20, python::nightly),
+        piece(
+            "Prometheus over the metrics, Chromium over the page",
+            15,
+            seen::nightly,
+        ),
     ];
     for sanitizer in sanitize::SANITIZERS {
         let run = move || sanitize::run(sanitizer, None);

@@ -30,7 +30,8 @@ pub struct Config {
     pub hosts: Vec<String>,
     /// Paths that are answered without a token, because they contain no data. Default: none.
     pub open_paths: Vec<String>,
-    /// The time in which a request must have arrived, and in which a client must have read its response. Default: 10 s.
+    /// The time in which a request must have arrived, and in which a client must have read its response.
+    /// Default: 10 s.
     pub deadline: Duration,
     /// The maximum number of connections; more are closed at once. Default: 32.
     pub max_connections: usize,
@@ -56,7 +57,8 @@ impl Default for Config {
 const MIN_TOKEN: usize = 16;
 
 impl Config {
-    /// `InvalidArgument` if the access does not permit the address, or a token is too short or has other characters than visible ASCII.
+    /// `InvalidArgument` if the access does not permit the address, or a token is too short or has other
+    /// characters than visible ASCII.
     pub(crate) fn check(&self) -> Result<()> {
         match &self.access {
             Access::Loopback if !self.address.ip().is_loopback() => Err(Error::invalid_argument(format!(
@@ -73,8 +75,8 @@ impl Config {
         }
     }
 
-    /// True if `host`, the value of a `Host` header, names this server: an address, `localhost`, or a name of [`hosts`](Self::hosts). A
-    /// name of an attacker's domain that resolves to this machine is none of these.
+    /// True if `host`, the value of a `Host` header, names this server: an address, `localhost`, or a name of
+    /// [`hosts`](Self::hosts). A name of an attacker's domain that resolves to this machine is none of these.
     pub(crate) fn is_own_host(&self, host: &str) -> bool {
         let name = match host.rsplit_once(':') {
             // The colons of an IPv6 address without a port are inside of brackets.

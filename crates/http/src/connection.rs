@@ -104,7 +104,8 @@ fn write(stream: &mut TcpStream, response: &Response, head_only: bool, config: &
     stream.flush().ok()
 }
 
-/// Reads on for a while: to close a connection with unread bytes would discard a response that the client has not read yet.
+/// Reads on for a while: to close a connection with unread bytes would discard a response that the client has
+/// not read yet.
 fn drain(stream: &mut TcpStream, config: &Config) {
     let deadline = Deadline::begin(config);
     if stream.shutdown(Shutdown::Write).is_err() {

@@ -15,8 +15,9 @@ pub struct Response {
     pub body: Vec<u8>,
 }
 
-/// Headers of every response: it is not kept by caches, not framed, not read by pages of other sites, and is taken for what its type
-/// says. A page may have its style and script inside, and may ask this server; it gets nothing from elsewhere.
+/// Headers of every response: it is not kept by caches, not framed, not read by pages of other sites, and is
+/// taken for what its type says. A page may have its style and script inside, and may ask this server; it
+/// gets nothing from elsewhere.
 const ALWAYS: &str = "Connection: close\r\n\
     Cache-Control: no-store\r\n\
     X-Content-Type-Options: nosniff\r\n\

@@ -50,11 +50,11 @@ struct Open {
 }
 
 impl Server {
-    /// Listens at the address of `config`, and answers each request with the result of `handler`. A handler that panics ends its
-    /// own request with status 500.
+    /// Listens at the address of `config`, and answers each request with the result of `handler`. A handler
+    /// that panics ends its own request with status 500.
     ///
-    /// # Errors
-    /// `InvalidArgument` if the address is not loopback and no token is set, I/O errors if it cannot be bound.
+    /// # Errors `InvalidArgument` if the address is not loopback and no token is set, I/O errors if it cannot
+    /// be bound.
     pub fn start(
         config: Config,
         handler: impl Fn(&Request) -> Response + Send + Sync + 'static,

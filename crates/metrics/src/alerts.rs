@@ -11,7 +11,8 @@ struct Alert {
     severity: &'static str,
     summary: &'static str,
     description: &'static str,
-    /// Series for its test, in promtool's notation, in steps of a minute: the alert fires after [`TEST_MINUTES`].
+    /// Series for its test, in promtool's notation, in steps of a minute: the alert fires after
+    /// [`TEST_MINUTES`].
     series: &'static [(&'static str, &'static str)],
     /// The labels of the alert in that test, besides its severity.
     labels: &'static [(&'static str, &'static str)],
@@ -178,8 +179,8 @@ pub fn alert_rules() -> String {
     text
 }
 
-/// A test file for `promtool test rules` beside `rules`, the path of the alert rules: each alert fires on its series, and none does
-/// before.
+/// A test file for `promtool test rules` beside `rules`, the path of the alert rules: each alert fires on its
+/// series, and none does before.
 pub fn alert_tests(rules: &str) -> String {
     let mut text = format!(
         "rule_files:\n  - {}\nevaluation_interval: 1m\ntests:\n",

@@ -9,7 +9,7 @@ use esker::{
 
 use crate::table::{Metric, Source};
 
-/// A database at a scrape. What costs more than a few loads is read once.
+/// A database at a scrape. Values that cost more than a few loads are read once.
 pub(crate) struct Sampled<'a> {
     pub db: &'a Db,
     open: bool,

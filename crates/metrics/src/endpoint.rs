@@ -19,9 +19,8 @@ pub struct Endpoint {
 impl Endpoint {
     /// Answers scrapes of `exporter` at the address of `config`.
     ///
-    /// # Errors
-    /// `InvalidArgument` for an address that is not loopback without a token or [`http::Access::Anyone`], I/O errors if it cannot be
-    /// bound.
+    /// # Errors `InvalidArgument` for an address that is not loopback without a token or
+    /// [`http::Access::Anyone`], I/O errors if it cannot be bound.
     pub fn start(exporter: Exporter, config: Config) -> Result<Endpoint> {
         let server = Server::start(config, move |request| answer(&exporter, request))?;
         Ok(Endpoint { server })

@@ -17,7 +17,8 @@ use crate::table::{Kind, METRICS, Metric, PREFIX, Unit};
 
 /// Databases, each under a name that is the label `db` of its metrics.
 ///
-/// An exporter keeps its databases open, as every handle does; an explicit [`Db::close`] ends them, and then `esker_up` is 0.
+/// An exporter keeps its databases open, as every handle does; an explicit [`Db::close`] ends them, and then
+/// `esker_up` is 0.
 #[derive(Debug, Default)]
 pub struct Exporter {
     databases: Vec<(String, Db)>,
@@ -40,8 +41,8 @@ impl Exporter {
         self.databases.retain(|(known, _)| known != name);
     }
 
-    /// Encodes all metrics as OpenMetrics text. Costs a pass over the tables, the cache entries and the open iterators of each
-    /// database; takes no lock for longer than a copy.
+    /// Encodes all metrics as OpenMetrics text. Costs a pass over the tables, the cache entries and the open
+    /// iterators of each database; takes no lock for longer than a copy.
     ///
     /// # Errors
     /// None of the databases; one of the formatter, which does not occur.

@@ -217,7 +217,7 @@ const ROWS: &[Row] = &[
             Panel {
                 title: "Latency, 99th percentile",
                 unit: "µs",
-                description: "Of gets and writes. Needs Options::statistics.",
+                description: "The latency of gets and writes. Needs Options::statistics.",
                 queries: &[
                     (
                         "histogram_quantile(0.99, sum by (db, le) (rate(esker_stat_db_get_micros_bucket{db=~\"$db\"}[$__rate_interval])))",
@@ -340,8 +340,8 @@ fn timeseries(panel: &Panel, id: usize, x: usize, y: usize) -> Value {
     })
 }
 
-/// The title and the query of each series of the dashboard, with Grafana's variables replaced: all databases, and the range
-/// `interval`, such as `1m`.
+/// The title and the query of each series of the dashboard, with Grafana's variables replaced: all databases,
+/// and the range `interval`, such as `1m`.
 pub fn panel_queries(interval: &str) -> Vec<(&'static str, String)> {
     let panels = ROWS.iter().flat_map(|row| row.panels);
     let queries = panels.flat_map(|panel| panel.queries.iter().map(|(query, _)| (panel.title, *query)));

@@ -1,8 +1,9 @@
 //! Metrics of databases for Prometheus and everything else that reads OpenMetrics.
 //!
-//! An [`Exporter`] knows databases by a name and encodes their statistics, properties and memory, by column family and level.
-//! An [`Endpoint`] answers scrapes of it over HTTP, at a loopback address unless another one is asked for. Names are stable;
-//! `docs/metrics.md` lists each. The engine does not know this crate: a database that is not exported pays nothing.
+//! An [`Exporter`] knows databases by a name and encodes their statistics, properties and memory, by column
+//! family and level. An [`Endpoint`] answers scrapes of it over HTTP, at a loopback address unless another
+//! one is asked for. Names are stable; `docs/metrics.md` lists each. The engine does not know this crate: a
+//! database that is not exported pays nothing.
 //!
 //! ```
 //! use esker::{Db, Options, Statistics};
@@ -10,7 +11,11 @@
 //!
 //! # let dir = tempfile::tempdir().unwrap();
 //! # let path = dir.path().join("db");
-//! let options = Options { create_if_missing: true, statistics: Some(Statistics::new()), ..Default::default() };
+//! let options = Options {
+//!     create_if_missing: true,
+//!     statistics: Some(Statistics::new()),
+//!     ..Default::default()
+//! };
 //! let db = Db::open(&options, &path).unwrap();
 //! let mut exporter = Exporter::new();
 //! exporter.add("orders", &db);
@@ -18,8 +23,9 @@
 //! println!("scrape http://{}/metrics", endpoint.address());
 //! ```
 //!
-//! [`dashboard`] and [`alert_rules`] are the Grafana dashboard and the alert rules that belong to these metrics. With the feature
-//! `tracing`, `TracingListener` emits the engine's events as events of the crate `tracing`.
+//! [`dashboard`] and [`alert_rules`] are the Grafana dashboard and the alert rules that belong to these
+//! metrics. With the feature `tracing`, `TracingListener` emits the engine's events as events of the crate
+//! `tracing`.
 #![forbid(unsafe_code)]
 
 mod alerts;

@@ -20,7 +20,8 @@ pub(crate) fn metric_name(name: &str) -> String {
 /// Every this many limits of RocksDB's buckets are exported: each is 3.4 times the one before.
 const EVERY: usize = 3;
 
-/// The largest limit that is exported: 10^10, which is about 3 h in microseconds, 10 s in nanoseconds, 10 GB in bytes.
+/// The largest limit that is exported: 10^10, which is about 3 h in microseconds, 10 s in nanoseconds, 10 GB
+/// in bytes.
 const LARGEST: u64 = 10_000_000_000;
 
 /// The indexes of the exported limits in [`bucket_limits`].

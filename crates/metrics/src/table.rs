@@ -1,4 +1,5 @@
-//! The metrics besides those of `Statistics`: one row each, from which the encoding and the documentation come.
+//! The metrics besides those of `Statistics`: one row each, from which the encoding and the documentation
+//! come.
 
 use esker::Ticker;
 

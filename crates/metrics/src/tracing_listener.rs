@@ -5,13 +5,15 @@ use std::fmt::{self, Write};
 use esker::{Event, EventListener, StallCondition};
 use tracing::Level;
 
-/// A listener for [`Options::listeners`](esker::Options::listeners) that emits each event of the engine with `tracing`, for the
-/// subscriber of the program: OpenTelemetry, a file, a terminal.
+/// A listener for [`Options::listeners`](esker::Options::listeners) that emits each event of the engine with
+/// `tracing`, for the subscriber of the program: OpenTelemetry, a file, a terminal.
 ///
-/// The target is `esker`. The message is the event's line; fields are `event` (its name in [`Event`]), `db` (the name given to
-/// [`new`](TracingListener::new)), and `family` and `job` where it has them. The level is ERROR for a background error and for corruption, WARN for the
-/// beginning of a stall, for lost or dropped bytes and for failed jobs, DEBUG for the beginning of single files and of
-/// subcompactions, INFO for all else. An event for which no subscriber has interest costs its check.
+/// The target is `esker`. The message is the event's line; fields are `event` (its name in [`Event`]), `db`
+/// (the name given to
+/// [`new`](TracingListener::new)), and `family` and `job` where it has them. The level is ERROR for a
+/// background error and for corruption, WARN for the beginning of a stall, for lost or dropped bytes and for
+/// failed jobs, DEBUG for the beginning of single files and of subcompactions, INFO for all else. An event
+/// for which no subscriber has interest costs its check.
 #[derive(Clone, Debug)]
 pub struct TracingListener {
     db: String,

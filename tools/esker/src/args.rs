@@ -1,6 +1,7 @@
 //! The command line.
 
 use std::ffi::OsString;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
@@ -57,6 +58,11 @@ pub enum Command {
     /// Jobs, stalls and the block cache come from the process's LOG. Keys: q quits, s sorts, f goes to the
     /// next family, a shows all.
     Top(TopArgs),
+    /// Serves a page with the levels, jobs, stalls, pins, options and history of a database to a browser
+    ///
+    /// Prints the address of the page, and ends with Ctrl-C. The directory is only read. At an address that
+    /// is not loopback, a request needs the token in the printed address.
+    Serve(ServeArgs),
     /// Shows the iterators, snapshots and backups that hold memory and files of a database in use, with their
     /// age
     ///
@@ -355,6 +361,30 @@ pub struct TraceArgs {
     /// Threads that run queries. With more than one their order is not that of the trace
     #[arg(long, value_name = "N", default_value_t = 1, requires = "replay")]
     pub threads: u32,
+}
+
+#[derive(clap::Args, Debug)]
+#[command(rename_all = "snake_case")]
+pub struct ServeArgs {
+    /// The directory of the database
+    #[arg(value_name = "DIR")]
+    pub dir: PathBuf,
+    /// The address and port to listen at; port 0 is a free one
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:7377")]
+    pub addr: SocketAddr,
+    /// A file with the token that requests must have, of 16 characters at least [default: no token at a
+    /// loopback address, a new one at any other]
+    #[arg(long, value_name = "FILE")]
+    pub token_file: Option<PathBuf>,
+    /// A name of this machine that browsers may use in the address, besides localhost and numbers
+    #[arg(long, value_name = "NAME")]
+    pub host: Vec<String>,
+    /// The directory of its WALs [default: that of the database]
+    #[arg(long, value_name = "DIR")]
+    pub wal_dir: Option<PathBuf>,
+    /// The directory of its LOG [default: that of the database]
+    #[arg(long, value_name = "DIR")]
+    pub db_log_dir: Option<PathBuf>,
 }
 
 #[derive(clap::Args, Debug)]

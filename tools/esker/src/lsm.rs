@@ -5,11 +5,11 @@
 
 use std::io::Write;
 use std::path::Path;
-use std::sync::Arc;
 
 use base::filename::FileKind;
-use base::{Error, ErrorKind, UserComparator};
-use manifest::{FamilyState, FileMetadata, ManifestState, Version};
+use base::{Error, ErrorKind};
+use manifest::{FamilyState, FileMetadata, ManifestState};
+use serve::axis::Axis;
 use vfs::FileSystem;
 
 use crate::args::LsmArgs;
@@ -81,114 +81,25 @@ fn heading(dir: &Path, manifest: &Path, state: &ManifestState, out: &mut Out) ->
     Ok(())
 }
 
-/// The positions of files on the axis.
-struct Axis {
-    order: UserComparator,
-    /// All smallest and largest user keys, ascending, without duplicates.
-    bounds: Vec<Box<[u8]>>,
-    /// The part of the data before each bound, 0 to 1.
-    places: Vec<f64>,
+/// The characters of a strip that a file takes, at least one.
+fn columns(axis: &Axis, file: &FileMetadata, width: usize) -> std::ops::Range<usize> {
+    let (from, to) = axis.span(file);
+    let column = |place: f64| ((place * width as f64).round() as usize).min(width);
+    let start = column(from).min(width - 1);
+    start..column(to).max(start + 1)
 }
 
-impl Axis {
-    fn new(version: &Version) -> Axis {
-        let order = version.cmp().user().clone();
-        let files: Vec<&Arc<FileMetadata>> = version.all_files().map(|(_, file)| file).collect();
-        let mut bounds: Vec<Box<[u8]>> = files
-            .iter()
-            .flat_map(|file| [file.smallest_user_key().into(), file.largest_user_key().into()])
-            .collect();
-        bounds.sort_by(|a, b| order.compare(a, b));
-        bounds.dedup();
-        let mut axis = Axis {
-            places: vec![0.0; bounds.len()],
-            order,
-            bounds,
-        };
-        // A file's data is spread over the gaps between its bounds in proportion to their widths.
-        let mut gaps = vec![0.0; axis.bounds.len()];
-        for file in files {
-            let (from, to) = axis.bounds_of(file);
-            let widths = axis.widths(from, to);
-            let whole: f64 = widths.iter().sum();
-            for (gap, width) in gaps[from..to].iter_mut().zip(widths) {
-                *gap += file.size as f64 * width / whole;
-            }
-        }
-        let mut before = 0.0;
-        for (place, gap) in axis.places.iter_mut().skip(1).zip(gaps) {
-            before += gap;
-            *place = before;
-        }
-        let total = axis.places.last().copied().unwrap_or(0.0);
-        if total > 0.0 {
-            axis.places.iter_mut().for_each(|place| *place /= total);
-        }
-        axis
-    }
-
-    fn bounds_of(&self, file: &FileMetadata) -> (usize, usize) {
-        let find = |key: &[u8]| {
-            self.bounds
-                .partition_point(|bound| self.order.compare(bound, key).is_lt())
-        };
-        let from = find(file.smallest_user_key());
-        (from, find(file.largest_user_key()).max(from))
-    }
-
-    /// The distances between neighbours of the bounds `from..=to`: numbers of eight digits after the common
-    /// prefix, in the base of the bytes in use there. Equal distances if that is meaningless, as in orders
-    /// other than bytewise.
-    fn widths(&self, from: usize, to: usize) -> Vec<f64> {
-        let bounds = &self.bounds[from..=to];
-        let (first, last) = (&bounds[0], &bounds[bounds.len() - 1]);
-        let common = base::shared_len(first, last);
-        let digits = |bound: &[u8]| -> Vec<u8> {
-            let rest = bound.get(common..).unwrap_or_default();
-            rest.iter().take(8).copied().collect()
-        };
-        let used = || bounds.iter().flat_map(|bound| digits(bound));
-        let (low, high) = (used().min().unwrap_or(0), used().max().unwrap_or(0));
-        let base = f64::from(high - low) + 2.0;
-        let place = |bound: &[u8]| {
-            let digits = digits(bound);
-            // A missing byte sorts before every byte.
-            let digit = |i| digits.get(i).map_or(0.0, |byte| f64::from(byte - low) + 1.0);
-            (0..8).fold(0.0, |place, i| place * base + digit(i))
-        };
-        let widths: Vec<f64> = bounds
-            .windows(2)
-            .map(|pair| (place(&pair[1]) - place(&pair[0])).abs())
-            .collect();
-        match widths.iter().any(|&width| width > 0.0) {
-            true => widths,
-            false => vec![1.0; widths.len()],
+/// Draws files that do not overlap in one strip: neighbours differ, and a character that several files share
+/// is marked.
+fn strip(axis: &Axis, files: &[&FileMetadata], width: usize) -> String {
+    let mut cells = vec![' '; width];
+    for (i, file) in files.iter().enumerate() {
+        let shade = if i % 2 == 0 { '█' } else { '▓' };
+        for cell in &mut cells[columns(axis, file, width)] {
+            *cell = if *cell == ' ' { shade } else { '▒' };
         }
     }
-
-    /// The characters of a strip that a file takes, at least one.
-    fn columns(&self, file: &FileMetadata, width: usize) -> std::ops::Range<usize> {
-        let (from, to) = self.bounds_of(file);
-        let column = |at: usize| {
-            let place = self.places.get(at).copied().unwrap_or(0.0);
-            ((place * width as f64).round() as usize).min(width)
-        };
-        let start = column(from).min(width - 1);
-        start..column(to).max(start + 1)
-    }
-
-    /// Draws files that do not overlap in one strip: neighbours differ, and a character that several files
-    /// share is marked.
-    fn strip(&self, files: &[&FileMetadata], width: usize) -> String {
-        let mut cells = vec![' '; width];
-        for (i, file) in files.iter().enumerate() {
-            let shade = if i % 2 == 0 { '█' } else { '▓' };
-            for cell in &mut cells[self.columns(file, width)] {
-                *cell = if *cell == ' ' { shade } else { '▒' };
-            }
-        }
-        cells.into_iter().collect()
-    }
+    cells.into_iter().collect()
 }
 
 fn picture(family: &FamilyState, width: usize, form: Form, out: &mut Out) -> Result<(), Failure> {
@@ -236,13 +147,13 @@ fn picture(family: &FamilyState, width: usize, form: Form, out: &mut Out) -> Res
                     files.len()
                 };
                 let (newest, older) = files.split_at(split);
-                let mut rows: Vec<String> = newest.iter().map(|file| axis.strip(&[file], width)).collect();
+                let mut rows: Vec<String> = newest.iter().map(|file| strip(&axis, &[file], width)).collect();
                 if !older.is_empty() {
-                    rows.push(axis.strip(older, width));
+                    rows.push(strip(&axis, older, width));
                 }
                 rows
             }
-            _ => vec![axis.strip(&files, width)],
+            _ => vec![strip(&axis, &files, width)],
         };
         for (i, row) in rows.iter().enumerate() {
             let label = if i == 0 { &label[..] } else { "" };
@@ -250,14 +161,12 @@ fn picture(family: &FamilyState, width: usize, form: Form, out: &mut Out) -> Res
         }
     }
     writeln!(out, "{:<23} └{}┘", "", "─".repeat(width))?;
-    let key = |bound: Option<&Box<[u8]>>| {
-        let key = axis
-            .order
-            .strip_timestamp(bound.map(|bound| &bound[..]).unwrap_or_default());
+    let key = |bound: Option<&[u8]>| {
+        let key = version.cmp().user().strip_timestamp(bound.unwrap_or_default());
         let dots = if key.len() > KEY_SHOWN { "…" } else { "" };
         format!("{}{dots}", form.show(&key[..key.len().min(KEY_SHOWN)]))
     };
-    let (first, last) = (key(axis.bounds.first()), key(axis.bounds.last()));
+    let (first, last) = (key(axis.first()), key(axis.last()));
     let gap = (width + 2)
         .saturating_sub(first.chars().count() + last.chars().count())
         .max(2);
@@ -285,8 +194,10 @@ fn list(family: &FamilyState, form: Form, out: &mut Out) -> Result<(), Failure> 
 
 #[cfg(test)]
 mod tests {
-    use base::{InternalComparator, Kind, internal_key};
-    use manifest::{VersionBuilder, VersionEdit};
+    use std::sync::Arc;
+
+    use base::{InternalComparator, Kind, UserComparator, internal_key};
+    use manifest::{Version, VersionBuilder, VersionEdit};
 
     use super::*;
 
@@ -321,7 +232,7 @@ mod tests {
 
     fn strips(version: &Version, level: usize, width: usize) -> String {
         let files: Vec<&FileMetadata> = version.files(level).iter().map(|file| &**file).collect();
-        Axis::new(version).strip(&files, width)
+        strip(&Axis::new(version), &files, width)
     }
 
     #[test]

@@ -22,7 +22,7 @@ mod properties;
 mod repair;
 mod rows;
 mod salvage;
-mod text;
+mod serving;
 mod top;
 mod trace;
 mod verify;
@@ -36,6 +36,7 @@ use clap::Parser;
 use args::{Args, Command};
 use base::ErrorKind;
 use output::{Failure, Out};
+use serve::text;
 use working::{STOPPED, watched};
 
 fn run(command: &Command, out: &mut Out) -> Result<(), Failure> {
@@ -54,6 +55,7 @@ fn run(command: &Command, out: &mut Out) -> Result<(), Failure> {
         Command::Trace(args) => trace::trace(args, out),
         Command::Lsm(args) => lsm::lsm(args, out),
         Command::Top(args) => top::top(args, out),
+        Command::Serve(args) => serving::serve(args, out),
         Command::Pins(args) => top::pins(args, out),
         Command::Properties(args) => properties::properties(args, out),
         Command::Options(args) => options::options(args, out),

@@ -4,9 +4,6 @@
 //! that of its last LOG lines.
 
 mod frame;
-mod info_log;
-mod observe;
-mod process;
 mod screen;
 
 #[cfg(test)]
@@ -23,8 +20,8 @@ use crate::directory;
 use crate::output::{Failure, Out};
 pub use frame::Sort;
 use frame::View;
-use info_log::InfoLog;
-use observe::Observer;
+use serve::info_log::{self, InfoLog};
+use serve::observe::Observer;
 
 /// The default number of characters per line.
 const DEFAULT_WIDTH: usize = 100;

@@ -97,7 +97,7 @@ pub const CANARIES: &[Canary] = &[
     },
     Canary {
         name: "a database made anew under the same MANIFEST name looks as the old one",
-        file: "tools/esker/src/top/observe.rs",
+        file: "crates/serve/src/observe.rs",
         right: "known.filter(|known| known.goes_on(&mut reader))",
         wrong: "known.filter(|known| known.goes_on(&mut reader) || known.edits > 0)",
         caught_by: Tests(&["-p", "esker-cli", "--bins", "top::"]),

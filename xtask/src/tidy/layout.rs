@@ -28,6 +28,14 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("compact", &["base", "manifest", "rangedel"]),
     ("backup", &["base", "codec", "vfs", "sst", "esker"]),
     ("mvcc", &["base", "codec", "esker"]),
+    ("http", &["base"]),
+    ("metrics", &["base", "esker", "http"]),
+    (
+        "serve",
+        &[
+            "base", "compact", "esker", "http", "manifest", "sst", "vfs", "wal",
+        ],
+    ),
     ("capi", &["base", "txn", "vfs", "esker", "backup"]),
     ("jni", &["base", "vfs", "esker", "backup", "txn"]),
 ];

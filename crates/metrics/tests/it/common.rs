@@ -87,7 +87,8 @@ impl EventListener for Gate {
     }
 }
 
-/// A database whose writers have been delayed by the files of L0. Its compactions wait while the sender exists.
+/// A database whose writers have been delayed by the files of L0. Its compactions wait while the sender
+/// exists.
 pub fn delayed(dir: &Path) -> (Db, Sender<()>) {
     let (go, gate) = channel();
     let mut options = Options {

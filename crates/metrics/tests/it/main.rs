@@ -1,4 +1,5 @@
-//! Metrics of live databases over a real socket, the files generated from their table, and Prometheus as a judge of them.
+//! Metrics of live databases over a real socket, the files generated from their table, and Prometheus as a
+//! judge of them.
 
 mod common;
 mod document;

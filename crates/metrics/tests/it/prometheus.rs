@@ -1,5 +1,5 @@
-//! Debian's Prometheus as a judge: promtool reads the rules and fires each alert, and a running Prometheus scrapes a live database and
-//! answers every query of the dashboard.
+//! Debian's Prometheus as a judge: promtool reads the rules and fires each alert, and a running Prometheus
+//! scrapes a live database and answers every query of the dashboard.
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::Path;

@@ -4,7 +4,8 @@ use std::fmt::Write;
 
 use clap::ValueEnum;
 
-use super::observe::{Family, Observation};
+use serve::observe::{Family, Observation};
+
 use crate::text::{count, show_size};
 
 /// The number of completed jobs, the newest, that are shown one by one.

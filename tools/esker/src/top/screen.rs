@@ -10,8 +10,8 @@ use rustix::termios::{
 };
 
 use super::frame::{View, draw};
-use super::observe::Observer;
 use crate::output::{Failure, Out};
+use serve::observe::Observer;
 
 /// The sequences that switch to another screen without the cursor, and back.
 const ENTER: &str = "\x1b[?1049h\x1b[?25l";

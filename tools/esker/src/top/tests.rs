@@ -9,8 +9,8 @@ use testkit::datadriven;
 use vfs::{FileSystem, MemFs};
 
 use super::frame::{Sort, View, draw};
-use super::observe::{Observation, Observer};
-use super::process;
+use serve::observe::{Observation, Observer};
+use serve::process;
 
 /// A database in memory.
 struct State {

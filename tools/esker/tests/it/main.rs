@@ -11,6 +11,7 @@ mod options;
 mod repair;
 mod rows;
 mod salvage;
+mod serve;
 mod tools;
 mod top;
 mod trace;

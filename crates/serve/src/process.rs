@@ -8,7 +8,9 @@ use vfs::{FileSystem, OpenOptions};
 /// A process, as the kernel describes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Process {
+    /// The process id.
     pub id: u64,
+    /// The name of its program.
     pub name: String,
     /// Bytes of memory in use.
     pub resident: u64,

@@ -14,10 +14,11 @@ use manifest::{ManifestState, Replay};
 use vfs::{FileSystem, OpenOptions};
 use wal::Reader;
 
-use super::info_log::{self, InfoLog, Told};
-use super::process::{self, Process};
+use crate::info_log::{self, InfoLog, Told};
+use crate::process::{self, Process};
 
 /// Observes one database repeatedly.
+#[derive(Debug)]
 pub struct Observer {
     fs: Arc<dyn FileSystem>,
     clock: Arc<dyn Clock>,
@@ -28,6 +29,7 @@ pub struct Observer {
 }
 
 /// The part of a MANIFEST read so far.
+#[derive(Debug)]
 struct Manifest {
     name: String,
     replay: Replay,
@@ -55,35 +57,53 @@ impl Manifest {
 /// A database at one moment.
 #[derive(Clone, Debug)]
 pub struct Observation {
+    /// The directory of the database.
     pub dir: PathBuf,
     /// The time in Unix seconds.
     pub unix_seconds: u64,
+    /// The name of the MANIFEST in use.
     pub manifest: String,
     /// The number of edits in the MANIFEST.
     pub edits: u64,
+    /// The size of the MANIFEST in bytes.
     pub manifest_bytes: u64,
+    /// The last sequence number in the MANIFEST.
     pub last_sequence: u64,
+    /// The column families, by id.
     pub families: Vec<Family>,
     /// The WALs, oldest first.
     pub wals: Vec<Wal>,
+    /// The information in the LOG.
     pub log: Told,
+    /// The process that has the database open, if the kernel reveals it.
     pub process: Option<Process>,
 }
 
+/// A column family.
 #[derive(Clone, Debug)]
 pub struct Family {
+    /// The name.
     pub name: String,
+    /// WALs with lower numbers hold no row of it that is in no table.
     pub log_number: u64,
+    /// The levels up to the last one with files.
     pub levels: Vec<Level>,
+    /// The number of blob files.
     pub blob_files: usize,
+    /// The size of the blob files in bytes.
     pub blob_bytes: u64,
+    /// The estimated work of compactions in bytes.
     pub pending_compaction_bytes: u64,
 }
 
+/// A level of a column family.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Level {
+    /// The number of the level, from 0.
     pub level: usize,
+    /// The number of tables.
     pub files: usize,
+    /// The size of the tables in bytes.
     pub bytes: u64,
     /// From 1 on the level is to be compacted.
     pub score: Option<f64>,
@@ -91,9 +111,12 @@ pub struct Level {
     pub compacting: usize,
 }
 
+/// A WAL.
 #[derive(Clone, Debug)]
 pub struct Wal {
+    /// The number of the file.
     pub number: u64,
+    /// The size of the file in bytes.
     pub bytes: u64,
     /// The time it was begun in Unix seconds, if the LOG has it.
     pub begun: Option<u64>,
@@ -104,6 +127,7 @@ pub struct Wal {
 }
 
 impl Observer {
+    /// An observer of the database in `dir`, whose WALs and LOG are there unless another directory is given.
     pub fn new(
         fs: Arc<dyn FileSystem>,
         clock: Arc<dyn Clock>,
@@ -158,17 +182,8 @@ impl Observer {
 
     /// The state in the current MANIFEST, read from the end of the last reading on.
     fn manifest_state(&mut self) -> Result<ManifestState> {
-        let current = filename::current(&self.dir);
-        let text = self.fs.read_file(&current)?;
-        let name = std::str::from_utf8(&text)
-            .ok()
-            .and_then(|text| text.strip_suffix('\n'));
-        let name = name
-            .map(|name| name.trim_start_matches('/'))
-            .filter(|name| matches!(filename::parse(name), Some(FileKind::Manifest(_))));
-        let name =
-            name.ok_or_else(|| Error::corruption("CURRENT does not name a MANIFEST").in_file(&current))?;
-        let path = self.dir.join(name);
+        let name = current_manifest(&*self.fs, &self.dir)?;
+        let path = self.dir.join(&name);
         let mut reader = Reader::for_manifest(self.fs.open_random(&path, &OpenOptions::default())?);
         let known = self.manifest.take().filter(|known| known.name == name);
         let mut manifest = match known.filter(|known| known.goes_on(&mut reader)) {
@@ -176,7 +191,7 @@ impl Observer {
             None => {
                 reader.resume_from(0);
                 Manifest {
-                    name: name.to_owned(),
+                    name,
                     replay: Replay::new(),
                     first: Vec::new(),
                     last: Vec::new(),
@@ -227,6 +242,19 @@ impl Observer {
         wals.sort_by_key(|wal| wal.number);
         Ok(wals)
     }
+}
+
+/// The name of the MANIFEST that CURRENT names.
+pub(crate) fn current_manifest(fs: &dyn FileSystem, dir: &Path) -> Result<String> {
+    let current = filename::current(dir);
+    let text = fs.read_file(&current)?;
+    let name = std::str::from_utf8(&text).ok();
+    let name = name.and_then(|text| text.strip_suffix('\n'));
+    let name = name
+        .map(|name| name.trim_start_matches('/'))
+        .filter(|name| matches!(filename::parse(name), Some(FileKind::Manifest(_))));
+    let name = name.ok_or_else(|| Error::corruption("CURRENT does not name a MANIFEST").in_file(&current))?;
+    Ok(name.to_owned())
 }
 
 fn observed(

@@ -135,6 +135,7 @@ fn bad_escape(text: &[u8]) -> String {
 }
 
 /// See [`Form::show`].
+#[derive(Debug)]
 pub struct Shown<'a> {
     bytes: &'a [u8],
     form: Form,

@@ -23,6 +23,7 @@ const OF_MEMORY: [&str; 2] = ["Block cache", "Memory of "];
 const PINS: &str = "** Pins **";
 
 /// The part of a LOG read so far.
+#[derive(Debug)]
 pub struct InfoLog {
     path: PathBuf,
     offset: u64,
@@ -63,25 +64,37 @@ pub struct Told {
     pins_follow: bool,
 }
 
+/// A job that has started and not ended.
 #[derive(Clone, Debug)]
 pub struct Job {
+    /// The column family.
     pub family: String,
+    /// A compaction, and not a flush.
     pub compaction: bool,
     /// The number of files it reads, by level.
     pub inputs: BTreeMap<usize, usize>,
+    /// The numbers of these files.
+    pub files: Vec<u64>,
+    /// The time it began, in Unix microseconds.
     pub begun_micros: u64,
 }
 
+/// A job that has ended.
 #[derive(Clone, Debug)]
 pub struct Done {
+    /// The number of the job.
     pub id: u64,
+    /// The column family.
     pub family: String,
+    /// A compaction, and not a flush.
     pub compaction: bool,
     /// The time it ended, in Unix microseconds.
     pub micros: u64,
     /// The duration of the job, if its start was in the LOG.
     pub took_micros: Option<u64>,
+    /// The level of its output.
     pub output_level: u64,
+    /// The size of its output in bytes.
     pub output_bytes: u64,
 }
 
@@ -128,6 +141,7 @@ pub fn path_of(dir: &Path, log_dir: Option<&Path>) -> PathBuf {
 }
 
 impl InfoLog {
+    /// The LOG at `path`, of which nothing has been read yet.
     pub fn new(path: PathBuf) -> InfoLog {
         InfoLog {
             path,
@@ -138,6 +152,7 @@ impl InfoLog {
         }
     }
 
+    /// The information in the lines read so far.
     pub fn told(&self) -> &Told {
         &self.told
     }
@@ -221,10 +236,14 @@ impl Told {
     fn take_event(&mut self, json: &str) {
         let Some(job) = number(json, "job") else { return };
         let micros = number(json, "time_micros").unwrap_or(0);
-        let begun = |compaction: bool, inputs| Job {
+        let begun = |compaction: bool, inputs: BTreeMap<usize, Vec<u64>>| Job {
             family: text(json, "cf_name").unwrap_or("default").to_owned(),
             compaction,
-            inputs,
+            inputs: inputs
+                .iter()
+                .map(|(level, files)| (*level, files.len()))
+                .collect(),
+            files: inputs.into_values().flatten().collect(),
             begun_micros: micros,
         };
         match text(json, "event") {
@@ -303,13 +322,13 @@ fn text<'a>(json: &'a str, name: &str) -> Option<&'a str> {
     value(json, name)?.strip_prefix('"')?.split('"').next()
 }
 
-/// The number of members of the list.
-fn list(json: &str, name: &str) -> Option<usize> {
+/// The numbers in the list.
+fn list(json: &str, name: &str) -> Option<Vec<u64>> {
     let inside = value(json, name)?.strip_prefix('[')?.split(']').next()?;
-    Some(
-        inside
-            .split(',')
-            .filter(|member| !member.trim().is_empty())
-            .count(),
-    )
+    let members = inside
+        .split(',')
+        .map(str::trim)
+        .filter(|member| !member.is_empty());
+    // A member that is no number still counts as a file.
+    Some(members.map(|member| member.parse().unwrap_or(0)).collect())
 }

@@ -1,0 +1,125 @@
+//! The tables of each level as JSON.
+
+use std::collections::{HashMap, HashSet};
+use std::path::PathBuf;
+
+use manifest::{FamilyState, FileMetadata, ManifestState};
+use serde_json::{Value, json};
+
+use crate::axis::Axis;
+use crate::tables::{Counts, Tables};
+use crate::text::Form;
+
+/// The maximum number of tables of a level that are listed.
+const MAX_TABLES: usize = 4000;
+
+/// The maximum number of bytes of a key that are shown.
+const MAX_KEY: usize = 64;
+
+/// Facts about tables besides the MANIFEST.
+#[derive(Default)]
+pub(crate) struct Marks {
+    /// The tables that compactions read.
+    pub compacting: HashSet<u64>,
+    pub counts: HashMap<u64, Counts>,
+    pub paths: HashMap<u64, PathBuf>,
+}
+
+/// A key as text, cut where it is long.
+pub(crate) fn shown(key: &[u8]) -> String {
+    let dots = if key.len() > MAX_KEY { "…" } else { "" };
+    format!("{}{dots}", Form::Escaped.show(&key[..key.len().min(MAX_KEY)]))
+}
+
+/// The families of `state`, the result of `edits` edits. Without a state the note says why.
+pub(crate) fn levels(
+    edits: u64,
+    state: Option<&ManifestState>,
+    note: Option<String>,
+    marks: &Marks,
+    tables: &Tables,
+) -> Value {
+    let mut budget = tables.budget();
+    let families = state.iter().flat_map(|state| state.families.values());
+    let families: Vec<Value> = families
+        .map(|own| family(own, marks, tables, &mut budget))
+        .collect();
+    json!({ "edit": edits, "note": note, "families": families })
+}
+
+fn family(family: &FamilyState, marks: &Marks, tables: &Tables, budget: &mut usize) -> Value {
+    let version = &family.version;
+    let axis = Axis::new(version);
+    let order = version.cmp().user();
+    let key = |bound: Option<&[u8]>| bound.map(|key| shown(order.strip_timestamp(key)));
+    let levels: Vec<Value> = (0..version.num_non_empty_levels())
+        .map(|level| {
+            let files = version.files(level);
+            let listed = files.iter().take(MAX_TABLES);
+            let listed: Vec<Value> = listed
+                .map(|file| {
+                    let counts = marks.counts.get(&file.number).copied();
+                    let counts = counts.or_else(|| tables.counts(file.number, budget));
+                    let keys = (
+                        shown(order.strip_timestamp(file.smallest_user_key())),
+                        shown(order.strip_timestamp(file.largest_user_key())),
+                    );
+                    table(file, &axis, keys, marks.compacting.contains(&file.number), counts)
+                })
+                .collect();
+            json!({
+                "level": level,
+                "files": files.len(),
+                "bytes": version.level_bytes(level),
+                "tables": listed,
+            })
+        })
+        .collect();
+    let blobs = version.blob_files().values();
+    let blobs: Vec<Value> = blobs
+        .map(|blob| {
+            json!({
+                "number": blob.number(),
+                "bytes": blob.file_size(),
+                "garbage": blob.garbage_blob_bytes,
+            })
+        })
+        .collect();
+    json!({
+        "id": family.id,
+        "name": family.name,
+        "comparator": family.comparator.name(),
+        "log_number": family.log_number,
+        "files": version.num_files(),
+        "bytes": version.total_bytes(),
+        "first": key(axis.first()),
+        "last": key(axis.last()),
+        "levels": levels,
+        "blobs": blobs,
+    })
+}
+
+fn table(
+    file: &FileMetadata,
+    axis: &Axis,
+    (smallest, largest): (String, String),
+    compacting: bool,
+    counts: Option<Counts>,
+) -> Value {
+    let (from, to) = axis.span(file);
+    json!({
+        "number": file.number,
+        "bytes": file.size,
+        "from": from,
+        "to": to,
+        "smallest": smallest,
+        "largest": largest,
+        "smallest_seqno": file.smallest_seqno,
+        "largest_seqno": file.largest_seqno,
+        "created": file.file_creation_time,
+        "compacting": compacting,
+        "marked": file.marked_for_compaction,
+        "entries": counts.map(|counts| counts.entries),
+        "deletions": counts.map(|counts| counts.deletions),
+    })
+}

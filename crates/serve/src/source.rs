@@ -1,0 +1,163 @@
+//! The source of a page's data: the files of a database, and the open database where the page runs inside its
+//! program.
+
+use std::collections::HashSet;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use base::env::{Clock, SystemClock};
+use base::sync::Mutex;
+use base::{Error, ErrorKind, Result, UserComparator};
+use esker::Db;
+use serde_json::Value;
+use vfs::FileSystem;
+
+use crate::dangers::Loaded;
+use crate::history;
+use crate::levels::{Marks, levels};
+use crate::live;
+use crate::observe::{Observer, current_manifest};
+use crate::options;
+use crate::page::Directory;
+use crate::state::state;
+use crate::tables::{Counts, Tables};
+
+pub(crate) struct Source {
+    fs: Arc<dyn FileSystem>,
+    dir: PathBuf,
+    observer: Mutex<Observer>,
+    tables: Tables,
+    live: Option<Db>,
+}
+
+impl Source {
+    pub fn of_directory(directory: &Directory, fs: Arc<dyn FileSystem>) -> Source {
+        Source::new(directory, fs, Arc::new(SystemClock::new()), None)
+    }
+
+    pub fn of_database(db: &Db) -> Source {
+        let options = db.options();
+        let path = |text: &str| (!text.is_empty()).then(|| PathBuf::from(text));
+        let directory = Directory {
+            dir: db.path().to_path_buf(),
+            wal_dir: path(&options.wal_dir),
+            db_log_dir: path(&options.db_log_dir),
+        };
+        Source::new(
+            &directory,
+            options.fs.clone(),
+            options.clock.clone(),
+            Some(db.clone()),
+        )
+    }
+
+    fn new(
+        directory: &Directory,
+        fs: Arc<dyn FileSystem>,
+        clock: Arc<dyn Clock>,
+        live: Option<Db>,
+    ) -> Source {
+        let (wal_dir, log_dir) = (directory.wal_dir.as_deref(), directory.db_log_dir.as_deref());
+        Source {
+            observer: Mutex::new(Observer::new(fs.clone(), clock, &directory.dir, wal_dir, log_dir)),
+            tables: Tables::new(fs.clone(), directory.dir.clone()),
+            dir: directory.dir.clone(),
+            fs,
+            live,
+        }
+    }
+
+    /// The database now, without its tables.
+    pub fn state(&self) -> Result<Value> {
+        let now = self.observer.lock().look()?;
+        Ok(state(&now, self.live.as_ref().map(live::state)))
+    }
+
+    /// The tables of each level, now or after the first `edit` edits of the MANIFEST.
+    pub fn levels(&self, edit: Option<u64>) -> Result<Value> {
+        let path = self.manifest()?;
+        let past = history::replay(&*self.fs, &path, edit)?;
+        let marks = match edit {
+            Some(_) => Marks::default(),
+            None => self.marks(),
+        };
+        let state = past.replay.clone().finish(&mut |family, recorded| {
+            self.comparator(family)
+                .map_or_else(|| manifest::builtin_comparator(family, recorded), Ok)
+        });
+        let state = match state {
+            // A comparator of the program that is not built in.
+            Err(error) if error.kind() == ErrorKind::InvalidArgument => past.replay.finish_without_keys(),
+            state => state,
+        };
+        let (state, note) = match state {
+            // The first edits lack entries that every MANIFEST has in the end.
+            Err(error) if edit.is_some() => (None, Some(error.to_string())),
+            state => (Some(state.map_err(|error| error.in_file(&path))?), None),
+        };
+        Ok(levels(past.edits, state.as_ref(), note, &marks, &self.tables))
+    }
+
+    /// The edits of the MANIFEST from the number `from` on, counted from 1.
+    pub fn edits(&self, from: u64, limit: u64) -> Result<Value> {
+        history::edits(&*self.fs, &self.manifest()?, from, limit)
+    }
+
+    /// The properties and the first keys of a table of the MANIFEST, in use or deleted since.
+    pub fn file(&self, number: u64, keys: u64) -> Result<Value> {
+        let known = history::knows_table(&*self.fs, &self.manifest()?, number)?;
+        if !known {
+            let error = Error::new(ErrorKind::NotFound, format!("the MANIFEST has no table {number}"));
+            return Err(error.in_file(&self.dir));
+        }
+        self.tables.describe(number, keys)
+    }
+
+    /// The newest OPTIONS file, with its dangers.
+    pub fn options(&self) -> Result<Value> {
+        Ok(options::options(&Loaded::newest(&*self.fs, &self.dir)?))
+    }
+
+    fn manifest(&self) -> Result<PathBuf> {
+        Ok(self.dir.join(current_manifest(&*self.fs, &self.dir)?))
+    }
+
+    /// The comparator of a family, if the program is here.
+    fn comparator(&self, family: &str) -> Option<UserComparator> {
+        let family = self.live.as_ref()?.column_family(family)?;
+        Some(family.comparator().clone())
+    }
+
+    /// The tables that compactions read, and the counts of entries that are known without opening tables.
+    fn marks(&self) -> Marks {
+        let mut marks = Marks::default();
+        match &self.live {
+            Some(db) => {
+                for file in db.live_files() {
+                    if file.being_compacted {
+                        marks.compacting.insert(file.number);
+                    }
+                    if file.num_entries > 0 {
+                        let counts = Counts {
+                            entries: file.num_entries,
+                            deletions: file.num_deletions,
+                        };
+                        marks.counts.insert(file.number, counts);
+                    }
+                    marks.paths.insert(file.number, file.path);
+                }
+                self.tables.have_paths(std::mem::take(&mut marks.paths));
+            }
+            None => {
+                let mut observer = self.observer.lock();
+                // Without a LOG no running job is known.
+                let jobs = observer.look().map(|now| now.log.running).unwrap_or_default();
+                marks.compacting = jobs
+                    .into_values()
+                    .flat_map(|job| job.files)
+                    .collect::<HashSet<_>>();
+            }
+        }
+        marks
+    }
+}

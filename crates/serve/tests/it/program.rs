@@ -1,0 +1,65 @@
+//! The page inside a program.
+
+use esker::{ColumnFamilyOptions, FlushOptions, ReadOptions};
+use esker_serve::Page;
+use esker_serve::http::Config;
+use tempfile::TempDir;
+
+use crate::common::*;
+
+#[test]
+fn a_program_shows_its_stalls_pins_and_memory() {
+    let dir = TempDir::new().unwrap();
+    let (db, go) = delayed(dir.path());
+    db.create_column_family("other", &ColumnFamilyOptions::default())
+        .unwrap();
+    let page = Page::of_database(&db, Config::default()).unwrap();
+    // The compaction that is held is one that runs, and its tables are marked.
+    let state = json(&page, "/api/state");
+    assert_eq!(state["live"]["running_compactions"], 1, "{state}");
+    let levels = json(&page, "/api/levels");
+    let marked = levels["families"][0]["levels"][0]["tables"]
+        .as_array()
+        .unwrap()
+        .iter();
+    assert_eq!(
+        marked.filter(|table| table["compacting"] == true).count(),
+        2,
+        "{levels}"
+    );
+    drop(go);
+    db.flush(&FlushOptions::default()).unwrap();
+    db.wait_for_compact().unwrap();
+    let snapshot = db.snapshot();
+    let mut iter = db.iter(&ReadOptions::default());
+    iter.seek_to_first();
+    let state = json(&page, "/api/state");
+    let live = &state["live"];
+    let stall = &live["stalls"][0];
+    assert_eq!(stall["option"], "level0_slowdown_writes_trigger", "{stall}");
+    assert_eq!(live["open"], true);
+    assert_eq!(live["pins"]["iterators"][0]["family"], "default", "{live}");
+    assert_eq!(live["pins"]["snapshots"][0]["holders"], 1, "{live}");
+    assert!(
+        live["memory"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .any(|line| line[0] == "memtables"),
+        "{live}"
+    );
+    assert!(!state["done"].as_array().unwrap().is_empty(), "{state}");
+    let shown: Vec<u64> = tables(&json(&page, "/api/levels"))
+        .into_iter()
+        .map(|(_, _, number)| number)
+        .collect();
+    let live_files: Vec<u64> = db.live_files().into_iter().map(|file| file.number).collect();
+    assert_eq!(shown.len(), live_files.len());
+    assert!(live_files.iter().all(|number| shown.contains(number)));
+    let newest = shown.iter().max().unwrap();
+    let file = json(&page, &format!("/api/file?number={newest}"));
+    assert_eq!(file["keys"][0]["kind"], "Value", "{file}");
+    drop((iter, snapshot));
+    db.close().unwrap();
+    assert_eq!(json(&page, "/api/state")["live"]["open"], false);
+}

@@ -1,0 +1,42 @@
+//! Bugs of metrics, of the page, and of their server.
+
+use super::Canary;
+use super::Catcher::Tests;
+
+pub(super) const CANARIES: &[Canary] = &[
+    Canary {
+        name: "a page of another site reaches the server under a name of its own",
+        file: "crates/http/src/request.rs",
+        right: "(Some(host), None) if config.is_own_host(host.trim()) => {}",
+        wrong: "(Some(host), None) if config.is_own_host(host.trim()) || host.contains('.') => {}",
+        caught_by: Tests(&["-p", "esker-http", "--test", "it", "requests_"]),
+    },
+    Canary {
+        name: "a request that arrives byte by byte has no deadline",
+        file: "crates/http/src/connection.rs",
+        right: "            at: config.clock.now().saturating_add(config.deadline),",
+        wrong: "            at: config.clock.now().saturating_add(config.deadline * 2),",
+        caught_by: Tests(&["-p", "esker-http", "--test", "it", "byte_by_byte"]),
+    },
+    Canary {
+        name: "the age of the oldest WAL is that of the newest",
+        file: "crates/engine/src/db/property_int.rs",
+        right: "let wal = state.wals.iter().find(|wal| wal.number >= number);",
+        wrong: "let wal = state.wals.back().filter(|_| number != NONE);",
+        caught_by: Tests(&["-p", "esker-metrics", "--test", "it", "the_oldest_wal"]),
+    },
+    Canary {
+        name: "the page opens tables that the MANIFEST does not have",
+        file: "crates/serve/src/source.rs",
+        right: "        if !known {",
+        wrong: "        if !known && number < 1000 {",
+        caught_by: Tests(&["-p", "esker-serve", "--test", "it", "refusals::a_table"]),
+    },
+    Canary {
+        name: "the past has one edit more than was asked for",
+        file: "crates/serve/src/history.rs",
+        right: "        Ok(number < wanted)",
+        wrong: "        Ok(number <= wanted)",
+        caught_by: Tests(&["-p", "esker-serve", "--test", "it", "directory::the_past"]),
+    },
+];

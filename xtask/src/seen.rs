@@ -1,0 +1,23 @@
+//! Metrics and the page, judged by the programs that their users have: Prometheus and a browser.
+
+use crate::apt;
+use crate::shell::{self, Outcome};
+
+/// The packages, each with a program of it.
+const PACKAGES: &[(&str, &str)] = &[("prometheus", "promtool"), ("chromium", "chromium")];
+
+/// Installs what is missing, where this machine lets us, and runs the tests of metrics and page with those
+/// that need Prometheus or a browser. A test whose program is missing reports a skip.
+pub fn nightly() -> Outcome {
+    for (package, program) in PACKAGES {
+        if shell::which(program).is_none()
+            && let Err(reason) = apt::install(&[package])
+        {
+            eprintln!("skipped: what needs {program}: {reason}");
+        }
+    }
+    let packages = ["-p", "esker-http", "-p", "esker-metrics", "-p", "esker-serve"];
+    let mut command = shell::command("cargo");
+    command.arg("test").args(packages);
+    shell::run(command.args(["--features", "esker-metrics/tracing", "--", "--include-ignored"]))
+}
