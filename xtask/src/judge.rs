@@ -377,6 +377,10 @@ fn page() -> String {
             judge.name, judge.source, judge.over, judge.floor, judge.tests
         ));
     }
+    page.push_str("\n## Tests of RocksJava that do not pass\n\n| test | reason |\n|---|---|\n");
+    for (tests, reason) in rocksjava::NOT_PASSED {
+        page.push_str(&format!("| `{tests}` | {reason} |\n"));
+    }
     page
 }
 

@@ -95,6 +95,19 @@ struct Limited<B> {
     /// Where what goes into the WAL ends: bytes, operations, kinds of operations.
     wal_end: Option<(usize, u32, i64)>,
     index: Index,
+    lent: Lent,
+    /// Counts changes.
+    changes: u64,
+}
+
+/// Handles of objects that Java uses without owning them, closed with the batch.
+#[derive(Default)]
+struct Lent(Vec<jlong>);
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        self.0.drain(..).for_each(handles::close);
+    }
 }
 
 /// The order of a batch's index.
@@ -134,6 +147,8 @@ impl<B: Operations> BatchOf<B> {
             max_bytes: 0,
             wal_end: None,
             index,
+            lent: Lent::default(),
+            changes: 0,
         }))
     }
 
@@ -147,9 +162,23 @@ impl<B: Operations> BatchOf<B> {
         act(&mut self.0.lock().batch)
     }
 
+    /// Changes the batch.
+    fn change<R>(&self, act: impl FnOnce(&mut B) -> R) -> R {
+        let limited = &mut *self.0.lock();
+        limited.changes += 1;
+        act(&mut limited.batch)
+    }
+
+    /// Works with the batch and the number of its changes.
+    pub fn with_changes<R>(&self, act: impl FnOnce(&mut B, u64) -> R) -> R {
+        let limited = &mut *self.0.lock();
+        act(&mut limited.batch, limited.changes)
+    }
+
     /// Adds to the batch. An operation that makes it larger than it may be is taken back.
     fn add(&self, add: impl FnOnce(&mut B)) -> Result<()> {
         let limited = &mut *self.0.lock();
+        limited.changes += 1;
         if limited.max_bytes == 0 {
             add(&mut limited.batch);
             return Ok(limited.batch.batch().status()?);
@@ -278,11 +307,11 @@ macro_rules! batch_methods {
             let blob = env.head(blob, length)?;
             $held(batch)?.add(|batch| batch.log_data(&blob))
         });
-        native!($clear "J" fn(env, batch: i64) { Ok($held(batch)?.with(|batch| Operations::clear(batch))) });
+        native!($clear "J" fn(env, batch: i64) { Ok($held(batch)?.change(|batch| Operations::clear(batch))) });
         native!($set_save "J" fn(env, batch: i64) {
             Ok($held(batch)?.with(|batch| Operations::set_save_point(batch)))
         });
-        native!($rollback "J" fn(env, batch: i64) { Ok($held(batch)?.with(|batch| batch.rollback())?) });
+        native!($rollback "J" fn(env, batch: i64) { Ok($held(batch)?.change(|batch| batch.rollback())?) });
         native!($pop "J" fn(env, batch: i64) { Ok($held(batch)?.with(|batch| Operations::pop_save_point(batch))?) });
         native!($max_bytes "JJ" fn(env, batch: i64, max_bytes: i64) {
             $held(batch)?.0.lock().max_bytes = max_bytes.max(0) as u64;
@@ -525,8 +554,10 @@ native!("WriteBatchWithIndex_getFromBatch" "JJ_3BIJ" fn(
 });
 
 native!("WriteBatchWithIndex_getWriteBatch" "J" fn(env, batch: i64) -> JObject {
-    let copy = handles::insert(BatchOf::new(indexed(batch)?.batch()));
-    env.object("org/rocksdb/WriteBatch", "(JZ)V", &[jvalue { j: copy }, jvalue { z: true }]).map(JObject)
+    let held = indexed(batch)?;
+    let copy = handles::insert(BatchOf::new(held.batch()));
+    held.0.lock().lent.0.push(copy);
+    env.object("org/rocksdb/WriteBatch", "(J)V", &[jvalue { j: copy }]).map(JObject)
 });
 
 fn over_db(
@@ -561,15 +592,15 @@ native!("WriteBatchWithIndex_getFromBatchAndDB" "JJJ_3BIJ" fn(
 });
 
 native!("WriteBatchWithIndex_iteratorWithBase" "JJJJ" fn(
-    env, batch: i64, family: i64, base: i64, options: i64
+    env, handle: i64, family: i64, base: i64, options: i64
 ) -> i64 {
-    let batch = indexed(batch)?;
+    let batch = indexed(handle)?;
     let base = handles::get::<IteratorObject>(base)?;
     let options = match options {
         0 => None,
         _ => Some(read_options(options)?),
     };
     let family = handles::get::<FamilyObject>(family)?;
-    let iterator = batch.with(|batch| base.over_batch(batch, &family.0, options.as_deref()))?;
+    let iterator = batch.with_changes(|batch, changes| base.over_batch((handle, changes), batch, &family.0, options.as_deref()))?;
     Ok(handles::insert(iterator))
 });

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use base::filename::FileKind;
 use esker::{Db, Error, ExportImportFilesMetaData, FamilyTtl, ImportColumnFamilyOptions, Options};
 use jni_sys::{jlong, jvalue};
 
@@ -158,14 +159,39 @@ native!("RocksDB_open" "JLjava_lang_String_2_3_3B_3J" fn(
     })
 });
 
+/// Refuses a database with a WAL, where the caller does not want to read without knowing what it holds.
+fn check_no_wal(options: &Options, dir: &Path, wanted: bool) -> Result<()> {
+    let wal_dir = match options.wal_dir.is_empty() {
+        true => dir,
+        false => Path::new(&options.wal_dir),
+    };
+    let has_wal = |dir: &Path| -> Result<bool> {
+        let names = options.fs.list(dir)?;
+        Ok(names
+            .iter()
+            .any(|name| matches!(base::filename::parse(name), Some(FileKind::Wal(_)))))
+    };
+    match wanted && has_wal(wal_dir)? {
+        true => Err(Error::corruption(
+            "The db was opened in readonly mode with error_if_wal_file_exists flag but a WAL file already exists",
+        )
+        .into()),
+        false => Ok(()),
+    }
+}
+
 native!("RocksDB_openROnly" "JLjava_lang_String_2Z" fn(env, options: i64, dir: JString, error_if_wal: bool) -> i64 {
-    open_one(&env, options, dir, |options, dir| Ok(Database::new(Db::open_read_only(options, dir)?)))
+    open_one(&env, options, dir, |options, dir| {
+        check_no_wal(options, dir, error_if_wal)?;
+        Ok(Database::new(Db::open_read_only(options, dir)?))
+    })
 });
 
 native!("RocksDB_openROnly" "JLjava_lang_String_2_3_3B_3JZ" fn(
     env, options: i64, dir: JString, names: JByteArrays, family_options: JLongArray, error_if_wal: bool
 ) -> JLongArray {
     open_families(&env, options, dir, (names, family_options), |options, dir, _| {
+        check_no_wal(options, dir, error_if_wal)?;
         Ok(Database::new(Db::open_read_only(options, dir)?))
     })
 });

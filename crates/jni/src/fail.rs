@@ -128,7 +128,7 @@ pub fn status_ok(env: &Env<'_>) -> Result<jobject> {
 fn state(error: &Error) -> String {
     match error.file() {
         Some(file) if error.kind() == ErrorKind::LockHeld => {
-            format!("{}: {}", file.display(), error.message())
+            format!("While lock file: {}: {}", file.display(), error.message())
         }
         Some(file) if is_of_files(error.kind()) => format!("{}: {}", error.message(), file.display()),
         _ => error.message().to_owned(),

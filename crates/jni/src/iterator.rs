@@ -19,6 +19,16 @@ pub struct IteratorObject {
     options: ReadOptions,
     /// Bytes at the end of each value that are not the caller's.
     suffix: usize,
+    /// The batch whose rows are laid over them.
+    over: Option<Mutex<Over>>,
+}
+
+/// A batch under an iterator, which sees what the batch has when it is sought with.
+struct Over {
+    batch: jlong,
+    family: ColumnFamily,
+    /// The number of the batch's changes when it was last looked at.
+    changes: u64,
 }
 
 impl IteratorObject {
@@ -37,6 +47,7 @@ impl IteratorObject {
             db: db.clone(),
             options: options.clone(),
             suffix: 0,
+            over: None,
         }
     }
 
@@ -45,9 +56,11 @@ impl IteratorObject {
         act(&mut self.iterator.lock())
     }
 
-    /// Over the same rows and those of a batch. Bounds of `options` replace the iterator's own.
+    /// Over the same rows and those of a batch, with its handle and the number of its changes. Bounds of `options` replace the iterator's
+    /// own.
     pub fn over_batch(
         &self,
+        (handle, changes): (jlong, u64),
         batch: &WriteBatchWithIndex,
         family: &ColumnFamily,
         options: Option<&ReadOptions>,
@@ -57,13 +70,52 @@ impl IteratorObject {
             merged.iterate_lower_bound = given.iterate_lower_bound.clone().or(merged.iterate_lower_bound);
             merged.iterate_upper_bound = given.iterate_upper_bound.clone().or(merged.iterate_upper_bound);
         }
+        // The database's rows stay as they are now when the batch is looked at again.
+        if merged.snapshot.is_none() && !merged.tailing {
+            merged.snapshot = Some(self.db.snapshot());
+        }
         let iterator = batch.iter_with_base(&self.db, &merged, family)?;
-        Ok(IteratorObject::new(iterator, &self.db, &merged))
+        let over = Over {
+            batch: handle,
+            family: family.clone(),
+            changes,
+        };
+        Ok(IteratorObject {
+            over: Some(Mutex::new(over)),
+            ..IteratorObject::new(iterator, &self.db, &merged)
+        })
+    }
+
+    /// Looks at the batch again if it has changed.
+    fn renew(&self) -> Result<()> {
+        let Some(over) = &self.over else {
+            return Ok(());
+        };
+        let mut over = over.lock();
+        // A batch that is closed stays as it was.
+        let Ok(batch) = crate::batch::indexed(over.batch) else {
+            return Ok(());
+        };
+        batch.with_changes(|batch, changes| {
+            if changes != over.changes {
+                let renewed = batch.iter_with_base(&self.db, &self.options, &over.family)?;
+                *self.iterator.lock() = renewed;
+                over.changes = changes;
+            }
+            Ok(())
+        })
     }
 }
 
 fn with<R>(iterator: jlong, act: impl FnOnce(&mut DbIterator) -> R) -> Result<R> {
     Ok(handles::get::<IteratorObject>(iterator)?.with(act))
+}
+
+/// Works with an iterator that is sought with.
+fn seeking<R>(iterator: jlong, act: impl FnOnce(&mut DbIterator) -> R) -> Result<R> {
+    let object = handles::get::<IteratorObject>(iterator)?;
+    object.renew()?;
+    Ok(object.with(act))
 }
 
 /// Works with an iterator that must stand on a row.
@@ -124,12 +176,12 @@ fn copied_direct(env: &Env<'_>, bytes: &[u8], to: JBuffer, at: i32, length: i32)
 
 /// The methods of an iterator, of whichever class it is an iterator of.
 macro_rules! iterator_methods {
-    ($with:ident, $on_row:ident:
+    ($with:ident, $seeking:ident:
      $valid:literal $first:literal $last:literal $next:literal $prev:literal $seek:literal $seek_for_prev:literal
      $seek_array:literal $seek_for_prev_array:literal $seek_direct:literal $seek_for_prev_direct:literal $status:literal) => {
         native!($valid "J" fn(env, iterator: i64) -> bool { $with(iterator, |iterator| iterator.valid()) });
-        native!($first "J" fn(env, iterator: i64) { $with(iterator, |iterator| iterator.seek_to_first()) });
-        native!($last "J" fn(env, iterator: i64) { $with(iterator, |iterator| iterator.seek_to_last()) });
+        native!($first "J" fn(env, iterator: i64) { $seeking(iterator, |iterator| iterator.seek_to_first()) });
+        native!($last "J" fn(env, iterator: i64) { $seeking(iterator, |iterator| iterator.seek_to_last()) });
         native!($next "J" fn(env, iterator: i64) {
             $with(iterator, |iterator| if iterator.valid() { iterator.next() })
         });
@@ -138,34 +190,34 @@ macro_rules! iterator_methods {
         });
         native!($seek "J_3BI" fn(env, iterator: i64, key: JByteArray, length: i32) {
             let key = env.head(key, length)?;
-            $with(iterator, |iterator| iterator.seek(&key))
+            $seeking(iterator, |iterator| iterator.seek(&key))
         });
         native!($seek_for_prev "J_3BI" fn(env, iterator: i64, key: JByteArray, length: i32) {
             let key = env.head(key, length)?;
-            $with(iterator, |iterator| iterator.seek_for_prev(&key))
+            $seeking(iterator, |iterator| iterator.seek_for_prev(&key))
         });
         native!($seek_array "J_3BII" fn(env, iterator: i64, key: JByteArray, at: i32, length: i32) {
             let key = env.bytes(key, at, length)?;
-            $with(iterator, |iterator| iterator.seek(&key))
+            $seeking(iterator, |iterator| iterator.seek(&key))
         });
         native!($seek_for_prev_array "J_3BII" fn(env, iterator: i64, key: JByteArray, at: i32, length: i32) {
             let key = env.bytes(key, at, length)?;
-            $with(iterator, |iterator| iterator.seek_for_prev(&key))
+            $seeking(iterator, |iterator| iterator.seek_for_prev(&key))
         });
         native!($seek_direct "JLjava_nio_ByteBuffer_2II" fn(env, iterator: i64, key: JBuffer, at: i32, length: i32) {
             let key = env.direct(key, at, length)?;
-            $with(iterator, |iterator| iterator.seek(key))
+            $seeking(iterator, |iterator| iterator.seek(key))
         });
         native!($seek_for_prev_direct "JLjava_nio_ByteBuffer_2II" fn(
             env, iterator: i64, key: JBuffer, at: i32, length: i32
         ) {
             let key = env.direct(key, at, length)?;
-            $with(iterator, |iterator| iterator.seek_for_prev(key))
+            $seeking(iterator, |iterator| iterator.seek_for_prev(key))
         });
         native!($status "J" fn(env, iterator: i64) { Ok($with(iterator, |iterator| iterator.status())??) });
     };
 }
-iterator_methods!(with, on_row:
+iterator_methods!(with, seeking:
     "RocksIterator_isValid0" "RocksIterator_seekToFirst0" "RocksIterator_seekToLast0" "RocksIterator_next0"
     "RocksIterator_prev0" "RocksIterator_seek0" "RocksIterator_seekForPrev0" "RocksIterator_seekByteArray0"
     "RocksIterator_seekForPrevByteArray0" "RocksIterator_seekDirect0" "RocksIterator_seekForPrevDirect0"

@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::path::Path;
 
-use esker::{CompactRangeOptions, CompactionReason, IngestExternalFileOptions};
+use esker::{CompactRangeOptions, CompactionReason, IngestExternalFileOptions, SizeApproximationOptions};
 use jni_sys::jlong;
 
 use crate::compaction_job_info::{self, JobInfo};
@@ -18,7 +18,9 @@ use crate::slice::SliceObject;
 
 native!("RocksDB_flush" "JJ_3J" fn(env, db: i64, options: i64, families: JLongArray) {
     let db = database(db)?;
-    let options = handles::get::<Settings>(options)?.look(|inner| inner.flush_options());
+    let mut options = handles::get::<Settings>(options)?.look(|inner| inner.flush_options());
+    // Programs written for RocksDB expect that their listeners have heard of a flush that they have waited for.
+    options.listener_wait |= db.listeners.is_some();
     if families.is_null() {
         return Ok(db.db.flush_cf(&options, std::slice::from_ref(&db.default))?);
     }
@@ -248,10 +250,12 @@ native!("RocksDB_getApproximateSizes" "JJ_3JB" fn(env, db: i64, family: i64, lis
     let ranges = ranges(&env, list)?;
     let borrowed: Vec<(&[u8], &[u8])> = ranges.iter().map(|(begin, end)| (begin.as_slice(), end.as_slice())).collect();
     let family = Family::of(family)?;
-    let mut sizes = vec![0; borrowed.len()];
-    if flags & 2 != 0 || flags == 0 {
-        sizes = db.db.approximate_sizes(family.in_db(&db), &borrowed)?;
-    }
+    let options = SizeApproximationOptions {
+        include_memtables: flags & 1 != 0,
+        include_files: flags & 2 != 0 || flags == 0,
+        include_blob_files: false,
+    };
+    let sizes = db.db.approximate_sizes_with(&options, family.in_db(&db), &borrowed)?;
     let sizes: Vec<jlong> = sizes.into_iter().map(|size| size as jlong).collect();
     env.long_array(&sizes)
 });

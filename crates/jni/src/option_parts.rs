@@ -295,7 +295,13 @@ natives!("Options_useCappedPrefixExtractor" "ColumnFamilyOptions_useCappedPrefix
 
 natives!("Options_setTableFactory" "ColumnFamilyOptions_setTableFactory"; { "JJ" fn(env, options: i64, table: i64) {
     let table = handles::get::<Table>(table)?.clone();
-    change(options, |inner| inner.parts.table = Some(table))
+    change(options, |inner| {
+        match table.persistent_cache {
+            true => inner.parts.kept.insert("persistent_cache", "given".to_owned()),
+            false => inner.parts.kept.remove("persistent_cache"),
+        };
+        inner.parts.table = Some(table);
+    })
 }});
 
 natives!("Options_tableFactoryName" "ColumnFamilyOptions_tableFactoryName"; { "J" fn(env, options: i64) -> JString {
@@ -561,7 +567,7 @@ natives!("Options_optimizeForPointLookup" "ColumnFamilyOptions_optimizeForPointL
         ..BlockBasedOptions::default()
     };
     change(options, |inner| {
-        inner.parts.table = Some(Table { name: "BlockBasedTable", options: Some(table) });
+        inner.parts.table = Some(Table::block_based(table));
         inner.set("memtable_prefix_bloom_size_ratio", Value::Float(0.02));
         inner.set("memtable_whole_key_filtering", Value::Int(1));
     })
@@ -665,9 +671,6 @@ pub fn of_family(options: &ColumnFamilyOptions) -> Inner {
     inner.parts.comparator = Some(options.comparator.clone());
     inner.parts.merge_operator = options.merge_operator.clone();
     inner.parts.prefix_extractor = options.prefix_extractor.clone();
-    inner.parts.table = Some(Table {
-        name: "BlockBasedTable",
-        options: Some(options.table.clone()),
-    });
+    inner.parts.table = Some(Table::block_based(options.table.clone()));
     inner
 }

@@ -67,6 +67,19 @@ pub struct Table {
     pub name: &'static str,
     /// The options of block-based tables; none of a format that is not built.
     pub options: Option<BlockBasedOptions>,
+    /// A persistent cache was given, which the engine has not: it is kept by name.
+    pub persistent_cache: bool,
+}
+
+impl Table {
+    /// Block-based tables.
+    pub fn block_based(options: BlockBasedOptions) -> Table {
+        Table {
+            name: "BlockBasedTable",
+            options: Some(options),
+            persistent_cache: false,
+        }
+    }
 }
 
 /// A memtable factory.
@@ -236,7 +249,9 @@ impl Inner {
             Some(Table {
                 options: Some(table), ..
             }) => table.clone(),
-            Some(Table { name, options: None }) => {
+            Some(Table {
+                name, options: None, ..
+            }) => {
                 return Err(Error::not_supported(format!("table format {name}")));
             }
             None => BlockBasedOptions {

@@ -1,5 +1,6 @@
 //! Options from text and to text: property strings, OPTIONS files (`org.rocksdb.OptionsUtil`), and the options of a database that is open.
 
+use std::fmt::Write;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -184,63 +185,72 @@ fn table_of(inner: &Inner) -> BlockBasedOptions {
 }
 
 fn set_table(inner: &mut Inner, table: BlockBasedOptions) {
-    inner.parts.table = Some(Table {
-        name: "BlockBasedTable",
-        options: Some(table),
-    });
+    inner.parts.table = Some(Table::block_based(table));
 }
 
 // ---- Property strings. One that does not fit is the handle 0, of which Java makes null.
 
 fn of_properties(
     text: &str,
+    ignore_unknown: bool,
     set: impl Fn(&mut Inner, &str, &str) -> esker::Result<bool>,
 ) -> esker::Result<Inner> {
     let mut inner = Inner::default();
     for (name, text) in pairs(text)? {
-        if !set(&mut inner, name, text)? {
+        if !set(&mut inner, name, text)? && !ignore_unknown {
             return Err(invalid(name, text));
         }
     }
     Ok(inner)
 }
 
-fn db_of_properties(env: &Env<'_>, text: JString) -> Result<jlong> {
-    let inner = of_properties(&env.string(text)?, |inner, name, text| {
+fn ignores_unknown(config: jlong) -> Result<bool> {
+    Ok(handles::get::<Settings>(config)?.look(|inner| inner.flag("ignore_unknown_options", false)))
+}
+
+fn db_of_properties(env: &Env<'_>, text: JString, ignore_unknown: bool) -> Result<jlong> {
+    let inner = of_properties(&env.string(text)?, ignore_unknown, |inner, name, text| {
         set(inner, &DB, name, text)
     });
     Ok(inner.map_or(0, |inner| handles::insert(Settings::of(inner))))
 }
 
-fn family_of_properties(env: &Env<'_>, text: JString) -> Result<jlong> {
-    let inner = of_properties(&env.string(text)?, set_of_family);
+fn family_of_properties(env: &Env<'_>, text: JString, ignore_unknown: bool) -> Result<jlong> {
+    let inner = of_properties(&env.string(text)?, ignore_unknown, set_of_family);
     Ok(inner.map_or(0, |inner| handles::insert(Settings::of(inner))))
 }
 
 native!("DBOptions_getDBOptionsFromProps" "Ljava_lang_String_2" fn(env, text: JString) -> i64 {
-    db_of_properties(&env, text)
+    db_of_properties(&env, text, false)
 });
 
 native!("DBOptions_getDBOptionsFromProps" "JLjava_lang_String_2" fn(env, config: i64, text: JString) -> i64 {
-    db_of_properties(&env, text)
+    db_of_properties(&env, text, ignores_unknown(config)?)
 });
 
 native!("ColumnFamilyOptions_getColumnFamilyOptionsFromProps" "Ljava_lang_String_2" fn(env, text: JString) -> i64 {
-    family_of_properties(&env, text)
+    family_of_properties(&env, text, false)
 });
 
 native!("ColumnFamilyOptions_getColumnFamilyOptionsFromProps" "JLjava_lang_String_2" fn(
     env, config: i64, text: JString
 ) -> i64 {
-    family_of_properties(&env, text)
+    family_of_properties(&env, text, ignores_unknown(config)?)
 });
 
 // ---- Of a database that is open.
 
+/// Every option with its value. A number that Java's `long` has no room for stands as the one below 0 that has the same bits.
 fn text_of<S: OptionTable>(options: &S) -> String {
-    let rows = S::rows().iter();
-    rows.map(|row| format!("{}={};", row.name, (row.get)(options)))
-        .collect()
+    let mut text = String::new();
+    for row in S::rows() {
+        let value = (row.get)(options);
+        let _ = match value.parse::<u64>() {
+            Ok(number) => write!(text, "{}={};", row.name, number as i64),
+            Err(_) => write!(text, "{}={value};", row.name),
+        };
+    }
+    text
 }
 
 native!("RocksDB_getDBOptions" "J" fn(env, db: i64) -> JString {

@@ -10,7 +10,7 @@ use esker::{
 use jni_sys::{jobject, jvalue};
 
 use crate::cache::CacheObject;
-use crate::env::Env;
+use crate::env::{Env, JString};
 use crate::fail::{Fail, Result};
 use crate::frame::native;
 use crate::handles;
@@ -21,6 +21,16 @@ struct FilterObject(FilterPolicy);
 
 native!("BloomFilter_createNewBloomFilter" "D" fn(env, bits_per_key: f64) -> i64 {
     Ok(handles::insert(FilterObject(FilterPolicy::Bloom(bits_per_key))))
+});
+
+/// `org.rocksdb.PersistentCache`. The engine has no tier of blocks on another disk: it is only held.
+struct PersistentCacheObject;
+
+native!("PersistentCache_newPersistentCache" "JLjava_lang_String_2JJZ" fn(
+    env, environment: i64, dir: JString, size: i64, logger: i64, nvm: bool
+) -> i64 {
+    env.string(dir)?;
+    Ok(handles::insert(PersistentCacheObject))
 });
 
 /// The settings of a `BlockBasedTableConfig` that all releases have.
@@ -35,6 +45,7 @@ struct Given {
     checksum: i8,
     no_block_cache: bool,
     block_cache: i64,
+    persistent_cache: i64,
     block_size: i64,
     block_size_deviation: i32,
     block_restart_interval: i32,
@@ -128,8 +139,8 @@ impl Given {
 
     fn table(&self) -> Result<i64> {
         Ok(handles::insert(Table {
-            name: "BlockBasedTable",
-            options: Some(self.options()?),
+            persistent_cache: handles::optional::<PersistentCacheObject>(self.persistent_cache)?.is_some(),
+            ..Table::block_based(self.options()?)
         }))
     }
 }
@@ -149,7 +160,8 @@ macro_rules! table_factory {
         ) -> i64 {
             Given {
                 cache_index_and_filter_blocks, with_high_priority, pin_l0, pin_top_level, index_type,
-                data_block_index_type, hash_ratio, checksum, no_block_cache, block_cache, block_size,
+                data_block_index_type, hash_ratio, checksum, no_block_cache, block_cache, persistent_cache,
+                block_size,
                 block_size_deviation, block_restart_interval, index_block_restart_interval, metadata_block_size,
                 partition_filters, optimize_filters_for_memory, use_delta_encoding, filter, whole_key_filtering,
                 format_version, separate_keys: $separate, enable_index_compression, block_align, index_shortening,
@@ -176,7 +188,8 @@ native!("BlockBasedTableConfig_newTableFactoryHandle" "ZZZZBBDBZJJJIIIJZZZJZZIIZ
 ) -> i64 {
     Given {
         cache_index_and_filter_blocks, with_high_priority, pin_l0, pin_top_level, index_type,
-        data_block_index_type, hash_ratio, checksum, no_block_cache, block_cache, block_size,
+        data_block_index_type, hash_ratio, checksum, no_block_cache, block_cache, persistent_cache,
+                block_size,
         block_size_deviation, block_restart_interval, index_block_restart_interval, metadata_block_size,
         partition_filters, optimize_filters_for_memory, use_delta_encoding, filter, whole_key_filtering,
         format_version, separate_keys, enable_index_compression, block_align, index_shortening,
@@ -273,7 +286,7 @@ native!("PlainTableConfig_newTableFactoryHandle" "IIDIIBZZ" fn(
     env, key_size: i32, bloom_bits: i32, hash_ratio: f64, sparseness: i32, huge_page: i32, encoding: i8,
     full_scan: bool, store_index: bool
 ) -> i64 {
-    Ok(handles::insert(Table { name: "PlainTable", options: None }))
+    Ok(handles::insert(Table { name: "PlainTable", options: None, persistent_cache: false }))
 });
 
 native!("SkipListMemTableConfig_newMemTableFactoryHandle0" "J" fn(env, lookahead: i64) -> i64 {

@@ -130,7 +130,6 @@ absent! {
     "CassandraCompactionFilter_createNewCassandraCompactionFilter0__ZI" "CassandraCompactionFilter.createNewCassandraCompactionFilter0"
     "CassandraValueMergeOperator_newSharedCassandraValueMergeOperator__II" "CassandraValueMergeOperator.newSharedCassandraValueMergeOperator"
     "LiveFileMetaData_newLiveFileMetaDataHandle___3BIILjava_lang_String_2Ljava_lang_String_2JJJ_3BI_3BIJZJJ" "LiveFileMetaData.newLiveFileMetaDataHandle"
-    "PersistentCache_newPersistentCache__JLjava_lang_String_2JJZ" "PersistentCache.newPersistentCache"
     "RocksDB_abortAllCompactions__J" "RocksDB.abortAllCompactions"
     "RocksDB_clipColumnFamily__JJ_3BII_3BII" "RocksDB.clipColumnFamily"
     "RocksDB_deleteFile__JLjava_lang_String_2" "RocksDB.deleteFile"
