@@ -22,6 +22,10 @@ const FOLDERS: &[&str] = &[
     ".config/",
 ];
 
+/// The folder of the paths of the data, and the maximum size of a page there, in bytes.
+const FLOW: &str = "docs/flow/";
+const MOST_OF_FLOW: usize = 12_000;
+
 /// Pages whose code of the form `Type::name` must be a function or a field of the crates.
 const CALLS: &[&str] = &[
     "docs/backup.md",
@@ -83,6 +87,10 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
         .with_extension("md")
         .filter(|(path, _)| path.starts_with("docs/") && *path != SUMMARY)
     {
+        if path.starts_with(FLOW) && tree.text(path).is_some_and(|text| text.len() > MOST_OF_FLOW) {
+            let message = format!("more than {MOST_OF_FLOW} bytes: make a page of a part");
+            found.push(Finding::new("size", path, 0, message));
+        }
         if in_book.as_ref().is_some_and(|pages| !pages.contains(path)) {
             found.push(Finding::new(
                 "book",
@@ -202,6 +210,19 @@ fn exists(tree: &Tree, path: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn pages_of_the_flow_are_short() {
+        let long = "word ".repeat(MOST_OF_FLOW / 5 + 1);
+        let tree = Tree::of(&[("docs/flow/a.md", &long), ("docs/a.md", &long)]);
+        let found = check(&tree);
+        let sizes: Vec<&str> = found
+            .iter()
+            .filter(|found| found.rule == "size")
+            .map(|found| &*found.path)
+            .collect();
+        assert_eq!(sizes, ["docs/flow/a.md"]);
+    }
 
     #[test]
     fn documents_point_at_what_is_there() {

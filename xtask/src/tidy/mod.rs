@@ -39,6 +39,7 @@ fn findings(tree: &Tree, root: &Path) -> Vec<Finding> {
     found.extend(order::check(tree));
     found.extend(shape::check(&sources));
     found.extend(docs::check(tree));
+    found.extend(prose::check_documents(tree));
     found.extend(text::check(tree));
     for canary in canary::canaries() {
         if let Some(reason) = canary::stale(canary, root) {

@@ -1,7 +1,8 @@
-//! Rules for the English of comments, in the folders whose comments follow CONTRIBUTING.md, "Prose".
+//! Rules for the English of documents, and of comments in the folders that follow CONTRIBUTING.md, "Prose".
 
 use super::finding::Finding;
 use super::source::{Source, word_at};
+use super::tree::Tree;
 
 /// The folders that are done. A folder is added when every comment in it has been read and rewritten.
 const DONE: &[&str] = &[
@@ -49,6 +50,15 @@ const WORDS: &[(&str, &str)] = &[
     ("for ever", "permanently, indefinitely"),
 ];
 
+/// Documents that quote other texts, or that a program writes.
+const QUOTING: &[&str] = &[
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "docs/lab/nightly.md",
+    "docs/lab/published.md",
+    "docs/lab/repeat.md",
+];
+
 /// Columns that a line of comment may have, its indentation included.
 const COLUMNS: usize = 110;
 
@@ -64,12 +74,28 @@ pub fn check(source: &Source) -> Vec<Finding> {
     if !is_done {
         return Vec::new();
     }
+    let long = long_lines(source).into_iter().map(|line| {
+        let message = format!("a comment line of more than {COLUMNS} columns");
+        Finding::new("prose", &source.path, line, message)
+    });
+    long.chain(faults(&source.path, paragraphs(source))).collect()
+}
+
+/// The findings in the documents.
+pub fn check_documents(tree: &Tree) -> Vec<Finding> {
+    let documents = tree
+        .with_extension("md")
+        .filter(|(path, _)| (path.starts_with("docs/") || !path.contains('/')) && !QUOTING.contains(path));
+    documents
+        .flat_map(|(path, text)| faults(path, document_paragraphs(text)))
+        .collect()
+}
+
+/// The words and the beginnings of sentences that are refused.
+fn faults(path: &str, paragraphs: Vec<Paragraph>) -> Vec<Finding> {
     let mut found = Vec::new();
-    let mut add = |line, message: String| found.push(Finding::new("prose", &source.path, line, message));
-    for line in long_lines(source) {
-        add(line, format!("a comment line of more than {COLUMNS} columns"));
-    }
-    for Paragraph { line, text } in paragraphs(source) {
+    let mut add = |line, message: String| found.push(Finding::new("prose", path, line, message));
+    for Paragraph { line, text } in paragraphs {
         let text = without_code(&text);
         for opening in sentences(&text).filter_map(bad_opening) {
             add(
@@ -150,6 +176,57 @@ fn paragraphs(source: &Source) -> Vec<Paragraph> {
     found
 }
 
+/// The paragraphs, list items and table cells of a document, without headings, code and link targets.
+fn document_paragraphs(text: &str) -> Vec<Paragraph> {
+    let mut found: Vec<Paragraph> = Vec::new();
+    let (mut fenced, mut open) = (false, false);
+    for (at, line) in text.lines().enumerate() {
+        let trimmed = line.trim();
+        if trimmed.starts_with("```") {
+            (fenced, open) = (!fenced, false);
+            continue;
+        }
+        if fenced || trimmed.is_empty() || trimmed.starts_with(['#', '<']) {
+            open = false;
+            continue;
+        }
+        let line = at + 1;
+        let text = without_targets(trimmed);
+        if trimmed.starts_with('|') {
+            found.extend(text.split('|').map(|cell| Paragraph {
+                line,
+                text: cell.trim().to_owned(),
+            }));
+            open = false;
+            continue;
+        }
+        let item = text.strip_prefix("* ").or_else(|| text.strip_prefix("- "));
+        match found.last_mut().filter(|_| open && item.is_none()) {
+            Some(last) => {
+                last.text.push(' ');
+                last.text.push_str(&text);
+            }
+            None => found.push(Paragraph {
+                line,
+                text: item.unwrap_or(&text).to_owned(),
+            }),
+        }
+        open = true;
+    }
+    found
+}
+
+/// The text without the targets of its links, and without the names of functions that are links.
+fn without_targets(text: &str) -> String {
+    let mut pieces = text.split("](");
+    let mut kept = pieces.next().unwrap_or_default().to_owned();
+    for piece in pieces {
+        kept.push(' ');
+        kept.push_str(piece.split_once(')').map_or(piece, |(_, rest)| rest));
+    }
+    kept.replace('[', " ")
+}
+
 /// The text with each piece of code between backquotes replaced by a backquote.
 fn without_code(text: &str) -> String {
     let pieces = text.split('`').step_by(2);
@@ -220,6 +297,36 @@ mod tests {
         assert_eq!(found(&format!("// {long}\n")).len(), 1);
         let quoted = format!("//! ```text\n//! {long}\n//! ```\n//! | {long}|\n");
         assert_eq!(found(&quoted), Vec::<String>::new());
+    }
+
+    #[test]
+    fn documents_are_held_to_the_same_words() {
+        let text = "# What is this\n\nA reader, and nobody\nelse. What waits is told.\n\n| cell | Of rows |\n\n* Who waits,\n  \
+                    in an item\n\n```text\nnobody\n```\n[told_to_nobody](a.rs#told_to_nobody) `nobody`: fine\n";
+        let tree = Tree::of(&[
+            ("docs/a.md", text),
+            ("CONTRIBUTING.md", "nobody"),
+            ("x/a.md", "nobody"),
+        ]);
+        let found: Vec<String> = check_documents(&tree)
+            .iter()
+            .map(|found| {
+                format!(
+                    "{} {}",
+                    found.line,
+                    found.message.split(':').next().unwrap_or_default()
+                )
+            })
+            .collect();
+        assert_eq!(
+            found,
+            [
+                "3 a sentence begins with \"What\"",
+                "3 \"nobody\"",
+                "6 a sentence begins with \"Of\"",
+                "8 a sentence begins with \"Who\"",
+            ]
+        );
     }
 
     #[test]
