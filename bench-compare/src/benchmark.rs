@@ -43,7 +43,7 @@ impl FromStr for Benchmark {
             None => (text, None),
             Some((name, threads)) => match threads.parse() {
                 Ok(threads @ 1..) => (name, Some(threads)),
-                _ => return Err(format!("{text:?}: behind the @ stands a number of threads")),
+                _ => return Err(format!("{text:?}: a number of threads must follow the @")),
             },
         };
         Ok(Benchmark {

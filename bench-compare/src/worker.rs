@@ -217,7 +217,7 @@ pub fn spawn(task: &Task) -> Result<Sample, String> {
     let program = own.with_file_name(task.engine.program());
     if !program.exists() {
         return Err(format!(
-            "{} is not there: `cargo build --release -p bench-compare` builds it",
+            "{} does not exist: `cargo build --release -p bench-compare` builds it",
             program.display()
         ));
     }

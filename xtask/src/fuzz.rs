@@ -134,7 +134,7 @@ fn fuzz_all(seconds: u64) -> Result<u64, String> {
             } else {
                 eprintln!("{log}");
                 failed.push(format!(
-                    "{target}: {status}; the input lies in {ARTIFACTS}/{target}-*"
+                    "{target}: {status}; the input is in {ARTIFACTS}/{target}-*"
                 ));
             }
         }

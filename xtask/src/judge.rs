@@ -103,7 +103,7 @@ const JUDGES: &[Judge] = &[
     },
     Judge {
         name: "linking",
-        source: "ours: C, Go and Rust programs linked to what is installed, by pkg-config and CMake, and the package of Debian's installed",
+        source: "ours: C, Go and Rust programs linked to the installed library, by pkg-config and CMake, and the Debian package installed",
         over: "the shared library and the archive",
         tests: linking::TESTS,
         floor: linking::TESTS,

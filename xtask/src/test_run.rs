@@ -55,7 +55,7 @@ impl Totals {
 const DIED: &str = "process didn't exit successfully";
 
 /// The message of locks that are never poisoned: their holders do not panic.
-const LISTENING: &str = "a listener that goes on";
+const LISTENING: &str = "the holder does not panic";
 
 /// The last lines of the output. A test binary that dies has no closing lines, and its output is far above
 /// that of the others.

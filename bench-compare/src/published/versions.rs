@@ -26,7 +26,7 @@ pub fn operations() -> Table {
     });
     Table {
         source: "S4",
-        title: "Versions of keys, beside RocksDB's user-defined timestamps",
+        title: "Versions of keys, compared with RocksDB's user-defined timestamps",
         note: "Not in the document. Microseconds of an operation over 100,000 versions in memory, compacted into one level. RocksDB has no put that looks \
                for later versions: its rows of both are the same.",
         means: false,
@@ -72,7 +72,7 @@ pub fn collection_by_compactions() -> Table {
     });
     Table {
         source: "S4",
-        title: "Garbage collection by compactions, beside RocksDB's user-defined timestamps",
+        title: "Garbage collection by compactions, compared with RocksDB's user-defined timestamps",
         note: "The document's rows once more, and two with small keys, by what RocksDB has for it: `full_history_ts_low` is raised and everything \
                compacted. Ours raises its threshold, weighs what has become garbage so that statistics stay exact, and compacts everything, too (by \
                itself it would leave files alone that have less than a quarter of garbage). All versions lie in one level in memory; \
@@ -103,7 +103,7 @@ pub fn ycsb(sizes: &Sizes) -> Table {
     });
     Table {
         source: "S4",
-        title: "YCSB while what is old is collected, beside RocksDB's user-defined timestamps",
+        title: "YCSB while old versions are collected, compared with RocksDB's user-defined timestamps",
         note: "Not in the document. Two threads; every write is a new version, and what is older than half a second is collected all the while, with a quarter of a \
                second between two collections, by compactions on both sides as in the table above, here with Esker's default of a quarter. 200,000 keys and values \
                of 100 bytes at scale 1, in files, LZ4, a WAL that is not synced. RocksDB compacts everything for each collection: what lies at the \

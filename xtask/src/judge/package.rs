@@ -26,7 +26,7 @@ pub fn fetch(name: &str, version: &str) -> Result<PathBuf, Fault> {
     )?;
     if !tree.contains(&format!("{name} v{version}")) {
         return Err(Fault::broken(format!(
-            "{name} {version} is not what was fetched:\n{tree}"
+            "{name} {version} is not among the fetched packages:\n{tree}"
         )));
     }
     let home = std::env::var_os("CARGO_HOME").map(PathBuf::from).or_else(|| {

@@ -78,7 +78,7 @@ const TABLES: &[Table] = &[
             (
                 "column_families",
                 "Sequence[str] | Mapping[str, ColumnFamilyOptions | None]",
-                "Families with options of their own, which begin with what is said of all. Default: none.",
+                "Options of single families, which start from the options of all families. Default: none.",
             ),
             (
                 "statistics",
@@ -88,7 +88,7 @@ const TABLES: &[Table] = &[
             (
                 "rate_limiter",
                 "RateLimiter | int | None",
-                "Limits what flushes and compactions write. Default: none.",
+                "Limits the writes of flushes and compactions. Default: none.",
             ),
             (
                 "write_buffer_manager",

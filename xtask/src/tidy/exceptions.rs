@@ -20,7 +20,7 @@ pub const EXCEPTIONS: &[Exception] = &[
     Exception {
         rule: "unsafe",
         path: "crates/capi/src/",
-        reason: "functions over a C caller's pointers: their one contract stands at the head of ffi.rs; clippy asks each block for its reason",
+        reason: "functions over a C caller's pointers: their contract is at the head of ffi.rs; clippy asks each block for its reason",
     },
     Exception {
         rule: "twin",
@@ -65,7 +65,7 @@ pub const EXCEPTIONS: &[Exception] = &[
     Exception {
         rule: "print",
         path: "crates/testkit/src/",
-        reason: "speaks to whoever runs the tests: seeds to replay, tools not installed",
+        reason: "reports to the user who runs the tests: seeds to replay, tools not installed",
     },
     Exception {
         rule: "print",
@@ -75,7 +75,7 @@ pub const EXCEPTIONS: &[Exception] = &[
     Exception {
         rule: "disk",
         path: "crates/engine/build.rs",
-        reason: "it runs before there is a vfs, and reads what Cargo wrote into the crate",
+        reason: "it runs before there is a vfs, and reads files that Cargo wrote into the crate",
     },
     Exception {
         rule: "exit",
@@ -100,7 +100,7 @@ pub const EXCEPTIONS: &[Exception] = &[
     Exception {
         rule: "locks",
         path: "crates/simulated/src/",
-        reason: "what stands in for them",
+        reason: "the replacement of them",
     },
     Exception {
         rule: "locks",
@@ -140,7 +140,7 @@ pub const EXCEPTIONS: &[Exception] = &[
     Exception {
         rule: "sleep",
         path: "crates/testkit/src/watchdog.rs",
-        reason: "the one watchdog of tests, which may not depend on what it watches",
+        reason: "the watchdog of tests, which must not depend on the code that it watches",
     },
     Exception {
         rule: "clock",
@@ -160,7 +160,7 @@ pub const EXCEPTIONS: &[Exception] = &[
     Exception {
         rule: "test-sleep",
         path: "crates/base/src/perf.rs",
-        reason: "a thread that sleeps takes no CPU time, which is what the test measures",
+        reason: "a thread that sleeps takes no CPU time, which the test measures",
     },
     Exception {
         rule: "test-clock",
@@ -175,7 +175,7 @@ pub const EXCEPTIONS: &[Exception] = &[
     Exception {
         rule: "test-clock",
         path: "tools/db_bench/src/runner.rs",
-        reason: "a stall that db_bench must measure: its length is a lower bound of what is measured",
+        reason: "a stall that db_bench must measure: its length is a lower bound of the measurement",
     },
 ];
 

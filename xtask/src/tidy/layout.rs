@@ -103,7 +103,7 @@ fn length(source: &Source, ratchet: &[(&str, usize)]) -> Option<Finding> {
         .map(|(_, most)| *most);
     let message = match recorded {
         None if lines > MOST_LINES => {
-            format!("{lines} lines without tests; {MOST_LINES} is the most: split it by what it does")
+            format!("{lines} lines without tests, at most {MOST_LINES}: split it by purpose")
         }
         Some(most) if lines > most => {
             format!("{lines} lines without tests, more than the {most} it once had")

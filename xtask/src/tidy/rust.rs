@@ -158,7 +158,7 @@ pub fn check(source: &Source) -> Vec<Finding> {
             add(
                 "twin",
                 at,
-                format!("{name}: finish the move to the new one, or name it for what differs"),
+                format!("{name}: finish the move to the new one, or name it by the difference"),
             );
         }
     }
@@ -207,7 +207,7 @@ fn unsafe_code(source: &Source, at: usize) -> Option<String> {
         if after.starts_with("fn(") {
             return None;
         }
-        ("# Safety", "a `# Safety` section: what the caller must see to")
+        ("# Safety", "a `# Safety` section: what the caller must ensure")
     } else {
         ("SAFETY:", "a `// SAFETY:` comment: why it is sound")
     };

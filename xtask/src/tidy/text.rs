@@ -72,7 +72,7 @@ fn check_text(path: &str, text: &str) -> Vec<Finding> {
             );
         }
         if let Some(place) = MACHINE_PATHS.iter().find(|place| names_folder(line, place)) {
-            add("machine", format!("{place} is a place on somebody's machine"));
+            add("machine", format!("{place} is a place on one machine"));
         }
         for host in hosts(line).filter(|host| !HOSTS.contains(host)) {
             add("host", format!("{host} is not among the hosts the tree may name"));

@@ -736,13 +736,13 @@ class Options(ColumnFamilyOptions, total=False):
     # the LOG, and the database opens. Default: false.
     strict_options_file: bool
 
-    # Families with options of their own, which begin with what is said of all. Default: none.
+    # Options of single families, which start from the options of all families. Default: none.
     column_families: Sequence[str] | Mapping[str, ColumnFamilyOptions | None]
 
     # Counts operations, bytes, events and times. Default: none.
     statistics: Statistics | bool | None
 
-    # Limits what flushes and compactions write. Default: none.
+    # Limits the writes of flushes and compactions. Default: none.
     rate_limiter: RateLimiter | int | None
 
     # Limits the memory of memtables of several databases. Default: none.
