@@ -175,7 +175,7 @@ const CANARIES: &[Canary] = &[
     },
     Canary {
         name: "blobs that a compaction keeps are garbage",
-        file: "crates/engine/src/jobs/output.rs",
+        file: "crates/engine/src/jobs/blob_garbage.rs",
         right: "            *count = count.saturating_sub(1);",
         wrong: "            *count = count.saturating_sub(0);",
         caught_by: Tests(&["-p", "esker-dbtest", "blob_files::"]),

@@ -10,7 +10,7 @@ use memtable::Memtable;
 use sst::properties::TableProperties;
 use vfs::FileOperation;
 
-use crate::options::LostOption;
+use crate::options::loss::LostOption;
 use crate::stats::StallTotal;
 
 /// The reason for a flush.

@@ -136,7 +136,8 @@ pub use sst::{
 };
 pub use wal::RecoveryMode;
 
-pub use batch::write_batch::{Operation, Operations, WriteBatch};
+pub use batch::operation::{Operation, Operations};
+pub use batch::write_batch::WriteBatch;
 pub use db::trace_replay::{ReplayOptions, Replayed, Replayer};
 pub use events::{Event, EventListener, FlushReason, IngestedFile, RowTooLargeOutcome};
 pub use files::pinned_value::PinnedValue;
@@ -146,7 +147,6 @@ pub use ingest::sst_file_writer::{ExternalSstFileInfo, SstFileWriter};
 pub use ingest::{
     FileIngestionHandle, IngestExternalFileArg, IngestExternalFileOptions, PreparedFileInfo, RangeOpt,
 };
-pub use jobs::verifier::VerifyProgress;
 pub use lifecycle::checkpoint::CheckpointOptions;
 pub use lifecycle::repair::{LostFile, RepairReport, RepairedTable};
 pub use lifecycle::wal_dir::WalDir;
@@ -192,6 +192,7 @@ pub use state::read_options::{ReadOptions, TableFilter};
 pub use state::secondary::CatchUpStatus;
 pub use state::snapshot::{PinnedSnapshot, Snapshot};
 pub use state::value::Columns;
+pub use state::verifier::VerifyProgress;
 pub use stats::{StallTotal, Stats};
 pub use table_properties_collector::{
     CollectorContext, CompactOnDeletionCollectorFactory, TablePropertiesCollector,

@@ -16,8 +16,6 @@ use compact::{CompactionReason, CompactionStats};
 use crossbeam_utils::CachePadded;
 use sst::CompressionTally;
 
-use crate::events::{Event, EventListener};
-
 /// The counters of one database.
 pub struct Stats {
     /// The statistics shared with other databases, if counting is on.
@@ -306,17 +304,6 @@ fn count_secondary(statistics: &Statistics, found: Option<EntryRole>) {
         _ => return,
     };
     statistics.record_tick(of_role, 1);
-}
-
-/// Counts operations that are only visible as events.
-pub(crate) struct Counter(pub Arc<Statistics>);
-
-impl EventListener for Counter {
-    fn on_event(&self, event: &Event) {
-        if let Event::FileDeleted { .. } = event {
-            self.0.record_tick(Ticker::FilesDeletedImmediately, 1);
-        }
-    }
 }
 
 impl fmt::Debug for Stats {

@@ -6,7 +6,7 @@ use super::Catcher::Tests;
 pub(super) const CANARIES: &[Canary] = &[
     Canary {
         name: "a look into the memtables takes rows that came after it for looked at",
-        file: "crates/engine/src/write/unchanged.rs",
+        file: "crates/engine/src/write/guard.rs",
         right: "        if writer.last_seqno == self.seen {\n",
         wrong: "        if writer.last_seqno >= self.seen {\n",
         caught_by: Tests(&["-p", "esker-txn", "threads_that_count"]),
@@ -20,7 +20,7 @@ pub(super) const CANARIES: &[Canary] = &[
     },
     Canary {
         name: "a range deletion in a memtable is no write to the keys under it",
-        file: "crates/engine/src/write/unchanged.rs",
+        file: "crates/engine/src/write/guard.rs",
         right: "        false => tombstones.covering_seqno(key, MAX_SEQNO),\n",
         wrong: "        false => 0,\n",
         caught_by: Tests(&["-p", "esker-txn", "every_kind_of_write"]),
@@ -209,7 +209,7 @@ pub(super) const CANARIES: &[Canary] = &[
     },
     Canary {
         name: "what has come into a range is not looked for with the queue",
-        file: "crates/engine/src/write/unchanged.rs",
+        file: "crates/engine/src/write/guard.rs",
         right: "                if range.is_written_in(&own.family, table)? {\n",
         wrong: "                if range.is_written_in(&own.family, table)? && own.keys.len() > 9 {\n",
         caught_by: Tests(&["-p", "esker-txn", "threads_that_number_rows"]),

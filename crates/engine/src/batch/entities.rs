@@ -2,7 +2,8 @@
 
 use base::{Result, RowLimit, entity};
 
-use crate::batch::write_batch::{WriteBatch, tag};
+use crate::batch::operation::tag;
+use crate::batch::write_batch::WriteBatch;
 
 impl WriteBatch {
     /// Makes `key` of the default family an entity of `columns`, names and values in any order. After an

@@ -7,7 +7,7 @@
 use base::protection::mismatch;
 use base::{Error, Kind, Protection, Result, SeqNo};
 
-use crate::batch::write_batch::{Operation, Operations, WriteBatch, tag};
+use crate::batch::operation::{Operation, Operations, tag};
 
 /// The checksums of a batch's operations, or of a single operation.
 #[derive(Clone, Debug)]
@@ -105,8 +105,8 @@ impl BatchProtection {
     }
 
     /// Adds the checksums of the operations of `other`; `protection` has them, if it is given.
-    pub fn append(&mut self, other: &WriteBatch, protection: Option<&BatchProtection>) {
-        for operation in other.operations().map_while(Result::ok) {
+    pub fn append(&mut self, other: Operations<'_>, protection: Option<&BatchProtection>) {
+        for operation in other.map_while(Result::ok) {
             match protection {
                 Some(_) => self.push_rest(&operation),
                 None => self.push(&operation),
@@ -190,7 +190,9 @@ impl BatchProtection {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::batch::write_batch::{SingleKind, SingleOperation, encode_single, set_sequence};
+    use crate::batch::operation::{SingleKind, SingleOperation, set_sequence};
+    use crate::batch::write_batch::WriteBatch;
+    use crate::batch::write_batch::encode_single;
 
     #[test]
     fn a_bit_turned_anywhere_in_a_single_operation_is_noticed() {

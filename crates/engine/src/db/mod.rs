@@ -10,11 +10,12 @@ use std::sync::Arc;
 
 use base::{Result, SeqNo};
 
-use crate::batch::write_batch::{SingleKind, SingleOperation, WriteBatch};
+use crate::batch::operation::{SingleKind, SingleOperation};
+use crate::batch::write_batch::WriteBatch;
 use crate::options::WriteOptions;
 use crate::state::column_family::{ColumnFamily, Family};
 use crate::state::handle::Db;
-use crate::write::pipeline::Commit;
+use crate::write::commit::Commit;
 
 impl Db {
     /// Sets `key` to `value` in the default family.

@@ -16,8 +16,9 @@ use compact::{BlobHook, Relocation, TableFileCreationReason};
 use manifest::BlobFileAddition;
 use vfs::{CreateOptions, FileSystem};
 
+use super::blob_garbage::BlobGarbage;
 use super::blob_inputs::BlobInputs;
-use super::output::{BlobGarbage, creation_reason};
+use super::creation_reason::creation_reason;
 use crate::events::Event;
 use crate::files::blob_cache::BlobFileCache;
 use crate::files::file_checksum::FileSum;

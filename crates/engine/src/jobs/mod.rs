@@ -1,10 +1,12 @@
 //! Background jobs and their scheduling.
 
+pub(crate) mod blob_garbage;
 pub(crate) mod blob_inputs;
 pub(crate) mod blob_outputs;
 pub(crate) mod compaction;
 pub mod compaction_service;
 pub mod control;
+pub(crate) mod creation_reason;
 pub(crate) mod delete_files;
 pub(crate) mod error_handler;
 pub(crate) mod families;

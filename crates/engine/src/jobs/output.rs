@@ -1,6 +1,5 @@
 //! The tables that a flush or a compaction writes.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -10,8 +9,6 @@ use base::statistics::Ticker;
 use base::sync::Mutex;
 use base::user_code::call;
 use base::{Error, InternalComparator, Kind, Result, Temperature, filename, internal_key};
-use blob::BlobLocation;
-use blob::format::RECORD_HEADER_LEN;
 use codec::compression::CompressionType;
 use compact::filter::may_refer_to_blobs;
 use compact::plan::Plan;
@@ -26,6 +23,7 @@ use vfs::CreateOptions;
 use crate::events::Event;
 use crate::files::file_checksum::FileSum;
 use crate::jobs::blob_outputs::BlobOutputs;
+use crate::jobs::creation_reason::creation_reason;
 use crate::jobs::large_rows::RefusedRow;
 use crate::jobs::output_check::OutputCheck;
 use crate::jobs::output_file::OutputFile;
@@ -37,17 +35,7 @@ use crate::read::approximate_size::approximate_size;
 use crate::read::merging_cursor::MergingCursor;
 use crate::state::column_family::Family;
 use crate::state::db_inner::DbInner;
-use crate::state::db_inner::RECOVERY_JOB;
 use crate::table_properties_collector::{CollectorContext, TablePropertiesCollector};
-
-/// The reason for files that job `job` writes, which is a flush if `flushes`, else a compaction.
-pub(super) fn creation_reason(flushes: bool, job: u64) -> TableFileCreationReason {
-    match (flushes, job) {
-        (false, _) => TableFileCreationReason::Compaction,
-        (true, RECOVERY_JOB) => TableFileCreationReason::Recovery,
-        (true, _) => TableFileCreationReason::Flush,
-    }
-}
 
 /// The destination of written tables.
 #[derive(Clone, Copy, Debug)]
@@ -622,40 +610,4 @@ impl TableOutputs<'_> {
             properties: Box::new(properties.clone()),
         });
     }
-}
-
-/// Blob records that lose their last reference, by file: counted at the input and the output of a compaction.
-#[derive(Debug, Default)]
-pub(crate) struct BlobGarbage {
-    /// The records and bytes that entered, less those that left.
-    pub by_file: BTreeMap<u64, (u64, u64)>,
-    /// The bytes of the values that were read.
-    pub bytes_read: u64,
-}
-
-impl BlobGarbage {
-    /// Counts an input entry, which may refer to blobs.
-    pub fn enter(&mut self, user_key: &[u8], kind: Kind, value: &[u8]) -> Result<()> {
-        blob::for_each_location(kind, value, |location| {
-            let (count, bytes) = self.by_file.entry(location.file_number).or_default();
-            *count += 1;
-            *bytes += record_size(user_key, &location);
-            Ok(())
-        })
-    }
-
-    /// Counts an output entry, which may refer to blobs.
-    pub fn leave(&mut self, user_key: &[u8], kind: Kind, value: &[u8]) -> Result<()> {
-        blob::for_each_location(kind, value, |location| {
-            let (count, bytes) = self.by_file.entry(location.file_number).or_default();
-            *count = count.saturating_sub(1);
-            *bytes = bytes.saturating_sub(record_size(user_key, &location));
-            Ok(())
-        })
-    }
-}
-
-/// The size of a blob's record in bytes.
-fn record_size(user_key: &[u8], location: &BlobLocation) -> u64 {
-    (RECORD_HEADER_LEN + user_key.len()) as u64 + location.size
 }

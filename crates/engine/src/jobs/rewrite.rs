@@ -20,10 +20,11 @@ use manifest::{BlobFileAddition, BlobFileGarbage, FileMetadata, Version};
 use sst::BlockReadOptions;
 use sst::TableReaderCaller;
 
+use super::blob_garbage::BlobGarbage;
 use super::blob_inputs::BlobInputs;
 use super::blob_outputs::{BlobOutputs, Blobs};
 use super::large_rows::RefusedRow;
-use super::output::{BlobGarbage, Destination, TableOutputs};
+use super::output::{Destination, TableOutputs};
 use crate::events::Event;
 use crate::read::level_cursor::LevelCursor;
 use crate::read::merging_cursor::{MergingCursor, Source};

@@ -1,7 +1,6 @@
 //! Searches live files for corruption while the database runs: one file after the other, the one verified
 //! longest ago first, at a limited rate and bypassing all caches.
 
-use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -16,7 +15,9 @@ use vfs::{Access, OpenOptions, RandomAccessFile};
 use crate::events::Event;
 use crate::jobs::verify::{Live, What};
 use crate::state::db_inner::DbInner;
+use crate::state::handle::Db;
 use crate::state::verifier::Verifier;
+use crate::state::verifier::VerifyProgress;
 
 /// The number of bytes read at a time.
 const STEP: usize = 64 << 10;
@@ -26,43 +27,6 @@ const IDLE: Duration = Duration::from_secs(1);
 
 /// The name, in errors, of a fault that stops writes.
 const VERIFY: &str = "verify live files";
-
-/// The progress of the verification at
-/// [`verify_rate_bytes_per_sec`](crate::Options::verify_rate_bytes_per_sec).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct VerifyProgress {
-    /// The number of complete passes over all files.
-    pub passes: u64,
-    /// The number of files verified in this pass that are still in use.
-    pub files_done: u64,
-    /// The number of files in use.
-    pub files: u64,
-    /// The bytes of the files verified in this pass.
-    pub bytes_done: u64,
-    /// The bytes of all files in use.
-    pub bytes: u64,
-    /// The bytes read since the database was opened.
-    pub bytes_read: u64,
-    /// The number of corrupt places found since the database was opened; a place found again in a later pass
-    /// counts again.
-    pub faults: u64,
-}
-
-impl fmt::Display for VerifyProgress {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{} passes done, in this one {} of {} files, {} of {} bytes; {} bytes read, {} faults",
-            self.passes,
-            self.files_done,
-            self.files,
-            self.bytes_done,
-            self.bytes,
-            self.bytes_read,
-            self.faults
-        )
-    }
-}
 
 /// Reads a file at the limited rate, and fails if the file is no longer in use.
 #[derive(Debug)]
@@ -120,6 +84,13 @@ struct Fault {
     /// User keys: those of the block, or those of the file if the block is not known.
     smallest_key: Vec<u8>,
     largest_key: Vec<u8>,
+}
+
+impl Db {
+    /// The progress of the background verification; the property `esker.verify` is the same as text.
+    pub fn verify_progress(&self) -> VerifyProgress {
+        self.inner().verify_progress()
+    }
 }
 
 impl DbInner {

@@ -13,7 +13,6 @@ use vfs::{Access, OpenOptions, RandomAccessFile};
 use crate::files::file_checksum::compare;
 use crate::files::table_cache::check_unique_id;
 use crate::files::timed_file::TimedFile;
-use crate::jobs::verifier::VerifyProgress;
 use crate::options::FileChecksumGenFactory;
 use crate::state::column_family::Family;
 use crate::state::db_inner::DbInner;
@@ -89,11 +88,6 @@ impl Db {
     pub fn set_verify_rate(&self, bytes_per_sec: u64) -> Result<()> {
         self.inner().check_open()?;
         self.0.inner.set_verify_rate(bytes_per_sec)
-    }
-
-    /// The progress of the background verification; the property `esker.verify` is the same as text.
-    pub fn verify_progress(&self) -> VerifyProgress {
-        self.inner().verify_progress()
     }
 }
 

@@ -27,7 +27,7 @@ use manifest::{ManifestState, VersionBuilder, VersionEdit};
 use vfs::{Access, OpenOptions, RandomAccessFile};
 use wal::{ReaderOptions, RecoveryMode};
 
-use crate::batch::write_batch::{Operations, set_sequence};
+use crate::batch::operation::{Operations, set_sequence};
 use crate::events::{Event, RowTooLargeOutcome};
 use crate::files::lost::Lost;
 use crate::lifecycle::open::{Moment, read_manifest, write_identity};
@@ -387,7 +387,7 @@ impl DbInner {
             if !read? {
                 break;
             }
-            if record.len() < crate::batch::write_batch::HEADER_LEN {
+            if record.len() < crate::batch::operation::HEADER_LEN {
                 let len = record.len();
                 reader.reject(len, "log record too small")?;
                 continue;

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 
 use base::{Error, Kind, Result, RowLimit, SeqNo, filename};
 
-use crate::batch::write_batch::Operations;
+use crate::batch::operation::Operations;
 use crate::events::{Event, RowTooLargeOutcome, shown_key};
 use crate::files::lost::{LOST, keep_in};
 use crate::state::db_inner::DbInner;

@@ -4,7 +4,7 @@ use base::Result;
 use base::filename::{self, FileKind};
 use wal::{ReaderOptions, RecoveryMode};
 
-use crate::batch::write_batch::Operations;
+use crate::batch::operation::Operations;
 use crate::state::db_inner::DbInner;
 use crate::state::sections::{Sections, refused};
 

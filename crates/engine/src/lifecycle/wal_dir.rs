@@ -16,7 +16,7 @@ use base::{Error, ErrorKind, Result};
 use vfs::{Access, CreateOptions, FileLock, FileSystem, OpenOptions};
 use wal::{ReaderOptions, RecoveryMode};
 
-use crate::batch::write_batch::{HEADER_LEN, Operations};
+use crate::batch::operation::{HEADER_LEN, Operations};
 use crate::files::session_id::new_session_id;
 use crate::lifecycle::open::{Moment, READ_ONLY_ATTEMPTS, read_identity, read_manifest};
 use crate::log::log_line;

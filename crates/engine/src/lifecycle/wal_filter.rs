@@ -6,7 +6,8 @@ use std::path::Path;
 use base::user_code::{call, catch_or_fail};
 use base::{Error, Result, SeqNo};
 
-use crate::batch::write_batch::{Operation, Operations, WriteBatch, set_sequence};
+use crate::batch::operation::{Operation, Operations, set_sequence};
+use crate::batch::write_batch::WriteBatch;
 use crate::options::wal_filter::WalProcessingOption;
 use crate::state::db_inner::DbInner;
 use crate::state::sections::Applied;

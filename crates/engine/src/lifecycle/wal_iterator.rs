@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use base::{Error, ErrorKind, Result, SeqNo, filename};
 use wal::{Reader, ReaderOptions, RecoveryMode};
 
-use crate::batch::write_batch::{Operations, WriteBatch};
+use crate::batch::operation::Operations;
+use crate::batch::write_batch::WriteBatch;
 use crate::state::db_inner::DbInner;
 use crate::state::handle::Db;
 use crate::write::predecessor::Predecessor;

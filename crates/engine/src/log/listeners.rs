@@ -1,5 +1,7 @@
 //! The receivers of the events of a database.
 
+use base::statistics::Statistics;
+use base::statistics::Ticker;
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
@@ -15,7 +17,6 @@ use crate::events::EventListener;
 use crate::log::InfoLog;
 use crate::options::ColumnFamilyOptions;
 use crate::options::Options;
-use crate::stats::Counter;
 
 /// The listeners of a database that want notifications of file operations.
 struct FileListeners(Vec<Arc<dyn EventListener>>);
@@ -78,6 +79,17 @@ struct ListenerPanics {
     open: AtomicBool,
     any: AtomicBool,
     first: Mutex<Option<Error>>,
+}
+
+/// Counts operations that are only visible as events.
+pub(crate) struct Counter(pub Arc<Statistics>);
+
+impl EventListener for Counter {
+    fn on_event(&self, event: &Event) {
+        if let Event::FileDeleted { .. } = event {
+            self.0.record_tick(Ticker::FilesDeletedImmediately, 1);
+        }
+    }
 }
 
 impl Listeners {

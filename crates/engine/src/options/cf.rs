@@ -1,5 +1,6 @@
 //! Options of a column family and of its tables.
 
+use sst::MetadataCaching;
 use std::sync::Arc;
 
 use base::merge::MergeOperator;
@@ -20,6 +21,7 @@ use super::metadata_cache::MetadataCacheOptions;
 
 use crate::options::DbPath;
 use crate::options::memtable_factory::MemtableFactory;
+use crate::options::metadata_cache::PinningTier;
 use crate::options::table::{OptionValue, enum_option, option_table};
 use crate::table_properties_collector::TablePropertiesCollectorFactory;
 
@@ -591,6 +593,26 @@ impl BlockBasedOptions {
             max: self.max_auto_readahead_size,
             after: self.num_file_reads_for_auto_readahead,
         }
+    }
+}
+
+impl BlockBasedOptions {
+    /// The caching of index and filter of a table in the block cache, if they are kept there. `flushed`: a
+    /// flush wrote the table, or it is similar to a flushed one.
+    pub(crate) fn metadata_caching(&self, flushed: bool) -> Option<MetadataCaching> {
+        let fallback = |pins: bool, tier| if pins { tier } else { PinningTier::None };
+        let of_flushed = fallback(
+            self.pin_l0_filter_and_index_blocks_in_cache,
+            PinningTier::FlushedAndSimilar,
+        );
+        let of_top_level = fallback(self.pin_top_level_index_and_filter, PinningTier::All);
+        let tiers = &self.metadata_cache_options;
+        self.cache_index_and_filter_blocks.then(|| MetadataCaching {
+            high_priority: self.cache_index_and_filter_blocks_with_high_priority,
+            pin_top_level: tiers.top_level_index_pinning.pins(flushed, of_top_level),
+            pin_partitions: tiers.partition_pinning.pins(flushed, of_flushed),
+            pin_unpartitioned: tiers.unpartitioned_pinning.pins(flushed, of_flushed),
+        })
     }
 }
 

@@ -3,84 +3,14 @@
 //!
 //! They stay in the file, for RocksDB. At RocksDB's default there is no loss, so each row has that default.
 
-use std::fmt;
-
 use codec::compression::CompressionOptions;
 use sst::format::IndexType;
 
 use super::file::{COMPONENTS, OptionsFile, Section, right_name};
 use super::table::{OptionTable, OptionValue};
 use super::{BlockBasedOptions, ColumnFamilyOptions, DataBlockIndexType, MemtableFactory, Options};
-
-/// The kind of loss from an option that Esker does not have.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OptionLoss {
-    /// Reads, writes or the open may have other results than in RocksDB.
-    Results,
-    /// Less survives a crash, or damage is noticed later.
-    Durability,
-    /// Files take more space.
-    Space,
-    /// Only time and memory.
-    Cost,
-    /// No release of RocksDB that Esker knows has an option of that name, or such a value.
-    Unknown,
-}
-
-impl OptionLoss {
-    /// The name of the loss, one word.
-    pub fn name(self) -> &'static str {
-        match self {
-            OptionLoss::Results => "results",
-            OptionLoss::Durability => "durability",
-            OptionLoss::Space => "space",
-            OptionLoss::Cost => "cost",
-            OptionLoss::Unknown => "unknown",
-        }
-    }
-
-    /// True if a database with strict options ([`strict_options_file`](Options::strict_options_file)) is not
-    /// opened with this loss.
-    pub fn is_refused(self) -> bool {
-        self != OptionLoss::Cost
-    }
-}
-
-/// An option without effect in Esker that is not at RocksDB's default, from an OPTIONS file or from the
-/// caller. Its `Display` is one line.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LostOption {
-    /// The section's title with its argument: `CFOptions "default"`.
-    pub section: String,
-    /// The column family of the section, if it has one.
-    pub column_family: Option<String>,
-    /// The option's name in RocksDB.
-    pub name: String,
-    /// The value as it is in the file.
-    pub value: String,
-    /// The kind of loss.
-    pub loss: OptionLoss,
-    /// The description of the loss, one sentence.
-    pub what: &'static str,
-}
-
-impl fmt::Display for LostOption {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let LostOption {
-            section,
-            name,
-            value,
-            loss,
-            what,
-            ..
-        } = self;
-        write!(
-            f,
-            "OPTIONS [{section}] {name}={value} has no effect ({}): {what}",
-            loss.name()
-        )
-    }
-}
+use crate::options::loss::LostOption;
+use crate::options::loss::OptionLoss;
 
 impl LostOption {
     /// True if the caller's options supply in another way what this option of the file supplied.

@@ -1,8 +1,5 @@
 //! The parts of tables that stay in the block cache, if index and filter are kept there.
 
-use sst::MetadataCaching;
-
-use super::cf::BlockBasedOptions;
 use super::table::OptionValue;
 
 /// The tables for which a part stays in the block cache once it was read.
@@ -40,7 +37,7 @@ impl PinningTier {
 
     /// True if the tier includes tables that are `flushed` or similar, or others; `fallback` is the tier from
     /// the older options.
-    fn pins(self, flushed: bool, fallback: PinningTier) -> bool {
+    pub(crate) fn pins(self, flushed: bool, fallback: PinningTier) -> bool {
         match self {
             PinningTier::Fallback if fallback == PinningTier::Fallback => false,
             PinningTier::Fallback => fallback.pins(flushed, PinningTier::None),
@@ -96,29 +93,10 @@ impl OptionValue for MetadataCacheOptions {
     }
 }
 
-impl BlockBasedOptions {
-    /// The caching of index and filter of a table in the block cache, if they are kept there. `flushed`: a
-    /// flush wrote the table, or it is similar to a flushed one.
-    pub(crate) fn metadata_caching(&self, flushed: bool) -> Option<MetadataCaching> {
-        let fallback = |pins: bool, tier| if pins { tier } else { PinningTier::None };
-        let of_flushed = fallback(
-            self.pin_l0_filter_and_index_blocks_in_cache,
-            PinningTier::FlushedAndSimilar,
-        );
-        let of_top_level = fallback(self.pin_top_level_index_and_filter, PinningTier::All);
-        let tiers = &self.metadata_cache_options;
-        self.cache_index_and_filter_blocks.then(|| MetadataCaching {
-            high_priority: self.cache_index_and_filter_blocks_with_high_priority,
-            pin_top_level: tiers.top_level_index_pinning.pins(flushed, of_top_level),
-            pin_partitions: tiers.partition_pinning.pins(flushed, of_flushed),
-            pin_unpartitioned: tiers.unpartitioned_pinning.pins(flushed, of_flushed),
-        })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::options::BlockBasedOptions;
 
     #[test]
     fn tiers_are_read_and_written_as_rocksdb_does() {

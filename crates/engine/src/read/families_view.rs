@@ -9,7 +9,7 @@ use crate::files::pinned_value::PinnedValue;
 use crate::read::db_iterator::DbIterator;
 use crate::read::get::Answer;
 use crate::read::multi_cf_iterator::MultiCfIterator;
-use crate::read::multi_get::Found;
+use crate::read::observed::Found;
 use crate::state::column_family::{ColumnFamily, Family};
 use crate::state::db_inner::DbInner;
 use crate::state::db_state::closing;

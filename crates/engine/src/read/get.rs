@@ -7,9 +7,7 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
-use base::env::Clock;
 use base::internal_key::ParsedInternalKey;
 use base::statistics::Ticker;
 use base::{Error, ErrorKind, Kind, Result, SeqNo, perf, sync};
@@ -27,6 +25,7 @@ use crate::files::table_cache::TableCache;
 use crate::files::table_place::OpenTable;
 use crate::options::ReadTier;
 use crate::read::db_iterator::DbIterator;
+use crate::read::deadline::check_deadline;
 use crate::state::batch_view::BatchView;
 use crate::state::column_family::{ColumnFamily, Family};
 use crate::state::db_inner::DbInner;
@@ -718,18 +717,6 @@ impl DbInner {
             None => Ok(()),
             Some(deadline) => check_deadline(&*self.options.clock, deadline),
         }
-    }
-}
-
-/// `TimedOut` after `deadline`.
-#[cold]
-pub(crate) fn check_deadline(clock: &dyn Clock, deadline: Duration) -> Result<()> {
-    match u128::from(clock.unix_micros()) > deadline.as_micros() {
-        true => Err(Error::new(
-            ErrorKind::TimedOut,
-            "the deadline of the read has passed",
-        )),
-        false => Ok(()),
     }
 }
 

@@ -3,6 +3,7 @@
 pub(crate) mod approximate_size;
 pub(crate) mod blob_files;
 pub(crate) mod db_iterator;
+pub(crate) mod deadline;
 pub(crate) mod families_view;
 pub(crate) mod filters;
 pub(crate) mod get;

@@ -25,6 +25,7 @@ use crate::files::pinned_value::PinnedValue;
 use crate::files::table_cache::TableCache;
 use crate::files::table_place::OpenTable;
 use crate::read::get::{self, Answer, GetContext, NO_RUN, RUNS_AHEAD, Run};
+use crate::read::observed::Found;
 use crate::state::column_family::{ColumnFamily, Family};
 use crate::state::db_inner::DbInner;
 use crate::state::db_state::closing;
@@ -37,8 +38,6 @@ use crate::state::super_version::SuperVersion;
 const ABREAST: usize = 32;
 
 /// The result of the lookup of a key.
-pub(crate) type Found = Result<Option<PinnedValue>>;
-
 impl Db {
     /// Returns the values of many keys of one family, all as of one moment, in the order of `keys`.
     ///

@@ -6,8 +6,10 @@ use base::statistics::{Histogram, Ticker};
 use vfs::io_stats;
 
 use crate::files::pinned_value::PinnedValue;
-use crate::read::multi_get::Found;
 use crate::state::db_inner::DbInner;
+
+/// The outcome of a read of a key.
+pub(crate) type Found = Result<Option<PinnedValue>>;
 
 impl DbInner {
     /// Runs a Get, and counts it if statistics or the perf level ask for that.

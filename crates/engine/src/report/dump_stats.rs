@@ -13,7 +13,6 @@ use manifest::Version;
 use sst::BlockCache;
 
 use crate::log::log_line;
-use crate::report::property::file_histogram;
 use crate::state::column_family::Family;
 use crate::state::db_inner::DbInner;
 use crate::state::level_stats::{FamilyStats, count, size};
@@ -268,4 +267,13 @@ pub(crate) fn cache_stats(cache: &Arc<BlockCache>) -> String {
         );
     }
     out
+}
+
+/// The text of the property `rocksdb.cf-file-histogram`.
+pub(crate) fn file_histogram(family: &Family) -> String {
+    format!(
+        "\n** File Read Latency Histogram By Level [{}] **\n{}",
+        family.name,
+        family.tables.read_latency()
+    )
 }

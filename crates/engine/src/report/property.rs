@@ -11,6 +11,7 @@ use sst::BlockCache;
 
 use crate::read::approximate_size::approximate_size;
 use crate::report::dump_stats::cache_stats;
+use crate::report::dump_stats::file_histogram;
 use crate::report::table_properties;
 use crate::state::column_family::{ColumnFamily, Family};
 use crate::state::handle::Db;
@@ -230,14 +231,6 @@ impl Db {
 }
 
 /// The text of the property `rocksdb.cf-file-histogram`.
-pub(crate) fn file_histogram(family: &Family) -> String {
-    format!(
-        "\n** File Read Latency Histogram By Level [{}] **\n{}",
-        family.name,
-        family.tables.read_latency()
-    )
-}
-
 fn live_file(family: &Family, level: usize, file: &FileMetadata) -> LiveFile {
     let stats = file.stats.get().copied().unwrap_or_default();
     let checksum = file.file_checksum.as_ref();

@@ -25,7 +25,7 @@ use crate::state::db_inner::DbInner;
 use crate::state::db_state::closing;
 use crate::state::handle::Db;
 use crate::state::read_options::ReadOptions;
-use crate::write::pipeline::Commit;
+use crate::write::commit::Commit;
 
 /// The name of the family of statistics, which is RocksDB's.
 const FORMAT_VERSION_KEY: &str = "__persistent_stats_format_version__";

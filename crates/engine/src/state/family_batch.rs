@@ -3,7 +3,8 @@
 use base::{Error, Result, RowLimit};
 
 use crate::batch::entities::encoded;
-use crate::batch::write_batch::{WriteBatch, tag};
+use crate::batch::operation::tag;
+use crate::batch::write_batch::WriteBatch;
 use crate::state::column_family::ColumnFamily;
 
 /// The columns of an entity that are in one family: RocksDB's attribute group.

@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 
 use base::{Error, Kind, Result, SeqNo};
 
-use crate::batch::write_batch::{Operation, Operations, WriteBatch};
+use crate::batch::operation::{Operation, Operations};
+use crate::batch::write_batch::WriteBatch;
 
 /// The outcome of applying a record.
 #[derive(Clone, Copy, Debug)]
@@ -173,7 +174,7 @@ fn other_policy(policy: &str) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::batch::write_batch::{HEADER_LEN, set_sequence};
+    use crate::batch::operation::{HEADER_LEN, set_sequence};
     use crate::write::two_phase::encode_section;
 
     fn rows_of(sections: &mut Sections, record: &[u8]) -> (Vec<(SeqNo, Vec<u8>)>, Applied) {

@@ -1,6 +1,7 @@
 //! The state of the search for corruption in live files.
 
 use std::collections::HashSet;
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -10,6 +11,43 @@ use base::sync::thread::JoinHandle;
 use base::sync::{Condvar, Mutex};
 use vfs::RateLimiter;
 use vfs::rate_limiter::{RateLimiterMode, RateLimiterOptions};
+
+/// The progress of the verification at
+/// [`verify_rate_bytes_per_sec`](crate::Options::verify_rate_bytes_per_sec).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct VerifyProgress {
+    /// The number of complete passes over all files.
+    pub passes: u64,
+    /// The number of files verified in this pass that are still in use.
+    pub files_done: u64,
+    /// The number of files in use.
+    pub files: u64,
+    /// The bytes of the files verified in this pass.
+    pub bytes_done: u64,
+    /// The bytes of all files in use.
+    pub bytes: u64,
+    /// The bytes read since the database was opened.
+    pub bytes_read: u64,
+    /// The number of corrupt places found since the database was opened; a place found again in a later pass
+    /// counts again.
+    pub faults: u64,
+}
+
+impl fmt::Display for VerifyProgress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} passes done, in this one {} of {} files, {} of {} bytes; {} bytes read, {} faults",
+            self.passes,
+            self.files_done,
+            self.files,
+            self.bytes_done,
+            self.bytes,
+            self.bytes_read,
+            self.faults
+        )
+    }
+}
 
 /// The database's state of the verification.
 #[derive(Debug)]

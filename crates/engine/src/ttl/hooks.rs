@@ -7,8 +7,7 @@ use compact::{
     CompactionFilter, CompactionFilterFactory, Decision, FilterContext, TableFileCreationReason, ValueType,
 };
 
-use super::FamilyTtl;
-use super::rules::Rules;
+use super::rules::{FamilyTtl, Rules};
 
 /// RocksDB's names.
 pub(super) const ROCKSDB_FACTORY: &str = "TtlCompactionFilterFactory";

@@ -22,7 +22,8 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use base::{Error, Result, merge};
 
-use crate::batch::write_batch::{Operation, WriteBatch};
+use crate::batch::operation::Operation;
+use crate::batch::write_batch::WriteBatch;
 use crate::options::file::OptionsFile;
 use crate::options::names::DEFAULT_COLUMN_FAMILY;
 use crate::options::names::STATS_COLUMN_FAMILY;
@@ -32,21 +33,8 @@ use crate::state::handle::Db;
 use crate::state::read_options::ReadOptions;
 
 pub use iterator::TtlIterator;
+pub use rules::FamilyTtl;
 use rules::Rules;
-
-/// The expiry of a family's rows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FamilyTtl {
-    /// Compatible with RocksDB's `DBWithTTL`: a row written more than this many seconds ago is dropped by the
-    /// next compaction that reads it, and visible until then; 0 or less: no row expires. A merge makes a row
-    /// new. Values take 4 more bytes.
-    RocksDb(i32),
-    /// Each row has a time to live of its own, or else this one; with `None` it does not expire. After its
-    /// expiry no read returns it, whatever its snapshot, and the next compaction that reads it drops it.
-    /// Merges are not supported. Values take 8 more bytes. RocksDB has no such kind: it shows values with
-    /// their suffix.
-    PerKey(Option<Duration>),
-}
 
 /// An open database whose families have a time to live.
 ///

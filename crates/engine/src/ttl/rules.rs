@@ -7,7 +7,19 @@ use std::time::Duration;
 use base::env::Clock;
 use base::{Error, Result};
 
-use super::FamilyTtl;
+/// The expiry of a family's rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FamilyTtl {
+    /// Compatible with RocksDB's `DBWithTTL`: a row written more than this many seconds ago is dropped by the
+    /// next compaction that reads it, and visible until then; 0 or less: no row expires. A merge makes a row
+    /// new. Values take 4 more bytes.
+    RocksDb(i32),
+    /// Each row has a time to live of its own, or else this one; with `None` it does not expire. After its
+    /// expiry no read returns it, whatever its snapshot, and the next compaction that reads it drops it.
+    /// Merges are not supported. Values take 8 more bytes. RocksDB has no such kind: it shows values with
+    /// their suffix.
+    PerKey(Option<Duration>),
+}
 
 /// The lowest valid time of RocksDB's values in Unix seconds: 9 May 2013.
 const MIN_TIMESTAMP: u32 = 1_368_146_402;

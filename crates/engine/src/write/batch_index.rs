@@ -24,7 +24,8 @@ use base::{Error, ErrorKind, Kind, MAX_SEQNO, Result, SeqNo, UserComparator};
 use memtable::{Memtable, MemtableOptions};
 
 use super::pipeline::{check_row, deletion_kind};
-use crate::batch::write_batch::{HEADER_LEN, WriteBatch};
+use crate::batch::operation::HEADER_LEN;
+use crate::batch::write_batch::WriteBatch;
 use crate::files::blob_cache::BlobRead;
 use crate::files::pinned_value::PinnedValue;
 use crate::options::WriteOptions;

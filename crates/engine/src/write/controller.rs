@@ -18,6 +18,13 @@ use crate::state::writer::LEAST_WAIT;
 use crate::stats::StallTotal;
 
 impl DbInner {
+    /// Makes another database flush its largest memtable, if that is the largest of all. True if it does.
+    pub(crate) fn flush_largest_elsewhere(&self) -> bool {
+        let share = self.share.as_ref();
+        let other = share.and_then(|share| share.manager.largest_other(share));
+        other.is_some_and(|other| other.flush_for_manager())
+    }
+
     /// Waits in the line of stalled writers until this one is first. The write queue's lock is released
     /// meanwhile.
     pub(super) fn stand_in_line(&self, writer: &mut Settled<'_>) -> MutexGuard<'_, ()> {

@@ -1,7 +1,9 @@
 //! The write path: from the user to WAL and memtable.
 
 pub mod batch_index;
+pub(crate) mod commit;
 pub(crate) mod controller;
+pub(crate) mod guard;
 pub(crate) mod pipeline;
 pub(crate) mod predecessor;
 pub(crate) mod shared_memory;

@@ -38,10 +38,12 @@ use base::{Error, ErrorKind, Kind, Protection, Result, SeqNo, filename};
 use memtable::Memtable;
 
 use super::controller::check_may_wait;
+use super::guard::Guard;
 use super::predecessor::Predecessor;
-use super::unchanged::Guard;
+use crate::batch::operation::set_sequence;
+use crate::batch::operation::{Operation, Operations, SingleKind, SingleOperation};
 use crate::batch::protection;
-use crate::batch::write_batch::{self, Operation, Operations, SingleKind, SingleOperation, WriteBatch};
+use crate::batch::write_batch::{self, WriteBatch};
 use crate::events::{Event, FlushReason};
 use crate::log::log_line;
 use crate::options::WriteOptions;
@@ -52,6 +54,7 @@ use crate::state::db_state::{
 };
 use crate::state::write_queue::{Settled, WriteSize};
 use crate::state::writer::Writer;
+use crate::write::commit::Commit;
 
 /// The name of a failed insertion in errors.
 pub(crate) const INSERT: &str = "insert into the memtable";
@@ -66,12 +69,6 @@ enum Stage {
     Published,
     /// The write is in the WAL. Its rows are to be inserted without the write queue's lock.
     Logged(WriteSize),
-}
-
-/// The content of a write.
-pub(crate) enum Commit<'a> {
-    Single(&'a Arc<Family>, SingleOperation<'a>),
-    Batch(&'a mut WriteBatch),
 }
 
 impl DbInner {
@@ -199,14 +196,14 @@ impl DbInner {
         let rep = match commit {
             Commit::Single(_, operation) => {
                 write_batch::encode_single(scratch, operation);
-                write_batch::set_sequence(scratch, first);
+                set_sequence(scratch, first);
                 if let Some(single) = single {
                     protection::verify_single(single, scratch, first)?;
                 }
                 &scratch[..]
             }
             Commit::Batch(batch) => {
-                write_batch::set_sequence(batch.data_mut(), first);
+                set_sequence(batch.data_mut(), first);
                 if let Some(protection) = batch.protection() {
                     protection.verify(batch.data(), Some(first))?;
                 }

@@ -11,7 +11,9 @@
 use base::coding;
 use base::{Result, SeqNo};
 
-use crate::batch::write_batch::{self, Operation, Operations, WriteBatch};
+use crate::batch::operation::set_sequence;
+use crate::batch::operation::{Operation, Operations};
+use crate::batch::write_batch::WriteBatch;
 
 /// The prefix of the log data.
 const NAME: &[u8] = b"esker.predecessor-wal ";
@@ -57,7 +59,7 @@ impl Predecessor {
         text.extend(self.kept.then_some(KEPT));
         let mut record = WriteBatch::new();
         record.put_log_data(&text);
-        write_batch::set_sequence(record.data_mut(), sequence);
+        set_sequence(record.data_mut(), sequence);
         record
     }
 

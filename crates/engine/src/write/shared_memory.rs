@@ -4,15 +4,6 @@ use crate::events::FlushReason;
 use crate::options::write_buffer_manager::Member;
 use crate::state::db_inner::DbInner;
 
-impl DbInner {
-    /// Makes another database flush its largest memtable, if that is the largest of all. True if it does.
-    pub(crate) fn flush_largest_elsewhere(&self) -> bool {
-        let share = self.share.as_ref();
-        let other = share.and_then(|share| share.manager.largest_other(share));
-        other.is_some_and(|other| other.flush_for_manager())
-    }
-}
-
 impl Member for DbInner {
     fn flush_immutable(&self) {
         let mut state = self.state.lock();

@@ -8,7 +8,7 @@ use base::statistics::Histogram;
 use base::{Error, ErrorKind, Result, perf};
 use vfs::rate_limiter::{IoPriority, OpType, RateLimiter, RateLimiterOptions};
 
-use super::pipeline::Commit;
+use super::commit::Commit;
 use crate::batch::write_batch;
 use crate::options::{Options, WriteOptions};
 use crate::state::db_inner::DbInner;

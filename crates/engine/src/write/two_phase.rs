@@ -26,8 +26,11 @@ use base::user_code::{catch, catch_or_fail};
 use base::{Error, Result, SeqNo};
 use manifest::VersionEdit;
 
-use super::pipeline::{Commit, INSERT, MAKE_ROOM};
-use crate::batch::write_batch::{self, HEADER_LEN, WriteBatch, tag};
+use super::commit::Commit;
+use super::pipeline::{INSERT, MAKE_ROOM};
+use crate::batch::operation::set_sequence;
+use crate::batch::operation::{HEADER_LEN, tag};
+use crate::batch::write_batch::WriteBatch;
 use crate::log::log_line;
 use crate::options::WriteOptions;
 use crate::state::db_inner::DbInner;
@@ -180,8 +183,8 @@ impl DbInner {
         let mut writer = settled.into_writer();
         let first = writer.last_seqno + 1;
         let last = writer.last_seqno + u64::from(rows.count());
-        write_batch::set_sequence(&mut record, first);
-        write_batch::set_sequence(rows.data_mut(), first);
+        set_sequence(&mut record, first);
+        set_sequence(rows.data_mut(), first);
         let action = Cell::new(None);
         let logged = catch(|| self.log_marked(&mut writer, options, name, mark, &record, last, &action));
         if let Err(error) = logged.and_then(|logged| logged) {

@@ -14,16 +14,14 @@ use std::cell::Cell;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::ops::ControlFlow;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use base::internal_key::ParsedInternalKey;
 use base::statistics::Ticker;
-use base::{Error, ErrorKind, MAX_SEQNO, Result, SeqNo};
-use memtable::Memtable;
+use base::{Error, MAX_SEQNO, Result, SeqNo};
 use sst::{BlockReadOptions, LookupKey};
 
-use super::pipeline::Commit;
+use super::commit::Commit;
 use super::unchanged_range::UnchangedRange;
 use crate::batch::write_batch::WriteBatch;
 use crate::options::WriteOptions;
@@ -32,7 +30,11 @@ use crate::state::db_inner::DbInner;
 use crate::state::db_state::closing;
 use crate::state::handle::Db;
 use crate::state::super_version::SuperVersion;
-use crate::state::writer::Writer;
+use crate::write::guard::Guard;
+use crate::write::guard::Looked;
+use crate::write::guard::changed;
+use crate::write::guard::newest_in;
+use crate::write::unchanged_range::check_no_timestamps;
 
 /// A key that must be unchanged: see [`Db::write_if_unchanged`].
 #[derive(Clone, Copy, Debug)]
@@ -41,26 +43,9 @@ pub struct UnchangedKey<'a> {
     pub family: u32,
     /// The key, without a timestamp.
     pub key: &'a [u8],
-    /// The key must have no row with a higher sequence number, and no range deletion with a higher one may
-    /// cover it.
+    /// The range must have no row with a higher sequence number, and no range deletion with a higher one may
+    /// overlap it.
     pub since: SeqNo,
-}
-
-/// The keys and ranges of one family, and the super version that was searched for them.
-struct Looked<'a> {
-    family: Arc<Family>,
-    super_version: Arc<SuperVersion>,
-    keys: Vec<(&'a [u8], SeqNo)>,
-    ranges: Vec<UnchangedRange<'a>>,
-}
-
-/// Keys that were found unchanged by the first check.
-pub(crate) struct Guard<'a> {
-    looked: Vec<Looked<'a>>,
-    /// The first check covers every row up to this sequence number.
-    seen: SeqNo,
-    /// The tables have changed since they were searched.
-    pub is_stale: Cell<bool>,
 }
 
 impl Db {
@@ -196,92 +181,6 @@ impl DbInner {
     }
 }
 
-impl Guard<'_> {
-    /// The last check, under the write queue's lock, with every numbered row in its memtable. An error if a
-    /// key has changed, or if tables have: then the guard [is stale](Self::is_stale).
-    pub fn confirm(&self, writer: &Writer) -> Result<()> {
-        self.looked.iter().try_for_each(Looked::confirm_removals)?;
-        if writer.last_seqno == self.seen {
-            return Ok(());
-        }
-        self.looked.iter().try_for_each(|own| self.confirm_family(own))
-    }
-
-    fn confirm_family(&self, own: &Looked<'_>) -> Result<()> {
-        let now = own.family.super_version.load();
-        if now.is_closed() {
-            return Err(closing());
-        }
-        let before = &own.super_version;
-        // Newest first, up to the memtable that was mutable at the first check.
-        let mut newer = vec![&now.mem];
-        if !Arc::ptr_eq(&now.mem, &before.mem) {
-            let at = now
-                .immutable
-                .iter()
-                .position(|table| Arc::ptr_eq(table, &before.mem));
-            match at {
-                Some(at) => newer.extend(&now.immutable[..=at]),
-                None => return Err(self.stale()),
-            }
-        }
-        if !Arc::ptr_eq(&now.version, &before.version) {
-            return Err(self.stale());
-        }
-        for &(key, since) in &own.keys {
-            for table in &newer {
-                if newest_in(&own.family, table, key)?.is_some_and(|newest| newest > since) {
-                    return Err(changed());
-                }
-            }
-        }
-        for range in &own.ranges {
-            for table in &newer {
-                if range.is_written_in(&own.family, table)? {
-                    return Err(changed());
-                }
-            }
-        }
-        Ok(())
-    }
-
-    #[cold]
-    fn stale(&self) -> Error {
-        self.is_stale.set(true);
-        Error::new(ErrorKind::TryAgain, "the tables have changed")
-    }
-}
-
-impl Looked<'_> {
-    /// An error if rows of a key or a range were removed without a tombstone.
-    fn confirm_removals(&self) -> Result<()> {
-        let (user, removals) = (self.family.cmp.user(), &self.family.removals);
-        let is_key_gone = |&(key, since): &(&[u8], SeqNo)| removals.newest_of(user, key) > since;
-        let is_range_gone =
-            |range: &UnchangedRange<'_>| removals.newest_in(user, range.begin, range.end) > range.since;
-        if !removals.is_empty()
-            && (self.keys.iter().any(is_key_gone) || self.ranges.iter().any(is_range_gone))
-        {
-            return Err(changed());
-        }
-        Ok(())
-    }
-}
-
-fn changed() -> Error {
-    Error::new(ErrorKind::Busy, "")
-}
-
-pub(super) fn check_no_timestamps(family: &Family) -> Result<()> {
-    if family.cmp.user().timestamp_size() == 0 {
-        return Ok(());
-    }
-    Err(Error::not_supported(format!(
-        "writes on condition in column family {}, which has timestamps",
-        family.name
-    )))
-}
-
 /// The newest sequence number of `key` in memory, or else in tables that have rows above `above`.
 fn newest_of(
     family: &Family,
@@ -300,28 +199,6 @@ fn newest_of(
         }
     }
     newest_in_tables(family, super_version, key, above)
-}
-
-/// The newest sequence number of `key` in a memtable.
-fn newest_in(family: &Family, table: &Memtable, key: &[u8]) -> Result<Option<SeqNo>> {
-    if table.is_empty() {
-        return Ok(None);
-    }
-    let tombstones = table.range_tombstones();
-    let mut newest = match tombstones.is_empty() {
-        true => 0,
-        false => tombstones.covering_seqno(key, MAX_SEQNO),
-    };
-    if table.may_contain(key) != Some(false) {
-        let first = |seqno, _, _: memtable::Value<'_>| {
-            newest = newest.max(seqno);
-            ControlFlow::Break(())
-        };
-        table
-            .get(key, MAX_SEQNO, first)
-            .map_err(|error| family.in_memory(error))?;
-    }
-    Ok((newest > 0).then_some(newest))
 }
 
 fn newest_in_tables(

@@ -1,6 +1,7 @@
 //! Checks whether a range of keys was written since a sequence number, by looking at every row of it that may
 //! be newer.
 
+use base::Error;
 use std::ops::Bound;
 use std::sync::Arc;
 
@@ -10,7 +11,6 @@ use memtable::Memtable;
 use rangedel::FragmentedTombstones;
 use sst::BlockReadOptions;
 
-use super::unchanged::check_no_timestamps;
 use crate::read::merging_cursor::before_key;
 use crate::state::column_family::{ColumnFamily, Family};
 use crate::state::db_state::closing;
@@ -132,4 +132,14 @@ impl UnchangedRange<'_> {
         cursor.status()?;
         Ok(false)
     }
+}
+
+pub(crate) fn check_no_timestamps(family: &Family) -> Result<()> {
+    if family.cmp.user().timestamp_size() == 0 {
+        return Ok(());
+    }
+    Err(Error::not_supported(format!(
+        "writes on condition in column family {}, which has timestamps",
+        family.name
+    )))
 }

@@ -9,7 +9,7 @@ use sst::{BlockReadOptions, Table};
 use vfs::{Access, OpenOptions};
 use wal::{ReaderOptions, RecoveryMode};
 
-use crate::batch::write_batch::Operations;
+use crate::batch::operation::Operations;
 use crate::lifecycle::repair::{FoundFamily, Listing, Repair, is_damage};
 use crate::lifecycle::set_aside::LargeRows;
 use crate::options::Options;

@@ -8,7 +8,7 @@ use manifest::ManifestState;
 use memtable::Memtable;
 use wal::{Reader, ReaderOptions, RecoveryMode};
 
-use crate::batch::write_batch::{HEADER_LEN, Operations};
+use crate::batch::operation::{HEADER_LEN, Operations};
 use crate::events::RowTooLargeOutcome;
 use crate::lifecycle::recover::{LONGEST_FILL, check_timestamp_size, missing_wal};
 use crate::lifecycle::set_aside::LargeRows;

@@ -9,7 +9,7 @@ use base::{Error, ErrorKind};
 
 use super::{DbIterator, Place};
 use crate::files::charged_reads::ChargedReads;
-use crate::read::get::check_deadline;
+use crate::read::deadline::check_deadline;
 use crate::state::db_state::closing;
 
 /// A guard for a move in progress: if the move panics, the iterator is not valid afterwards.
