@@ -11,7 +11,8 @@ use vfs::MemFs;
 
 use super::{MOST_STEPS, put_file};
 
-/// A trace: its queries are read and run over an empty database, up to one that is damaged. It is read as the other kinds of traces too.
+/// A trace: its queries are read and run over an empty database, up to one that is damaged. It is read as
+/// the other kinds of traces too.
 pub fn trace(data: &[u8]) {
     let fs = MemFs::new();
     let path = Path::new("/trace");

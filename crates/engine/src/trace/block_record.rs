@@ -52,8 +52,8 @@ pub struct BlockCacheTraceRecord {
 }
 
 impl BlockCacheTraceRecord {
-    /// The offset of the block in its file, if the key in the cache has it: Esker's does. RocksDB's has been a
-    /// hash of 16 bytes since 6.30.
+    /// The offset of the block in its file, if the key in the cache has it: Esker's does. RocksDB's has
+    /// been a hash of 16 bytes since 6.30.
     pub fn block_offset(&self) -> Option<u64> {
         let (_, len) = coding::varint64(&self.block_key)?;
         let (offset, rest) = coding::varint64(&self.block_key[len..])?;
