@@ -1,6 +1,7 @@
 //! Metrics and the page, judged by the programs that their users have: Prometheus and a browser.
 
 use crate::apt;
+use crate::python::Environment;
 use crate::shell::{self, Outcome};
 
 /// The packages, each with a program of it.
@@ -17,7 +18,25 @@ pub fn nightly() -> Outcome {
         }
     }
     let packages = ["-p", "esker-http", "-p", "esker-metrics", "-p", "esker-serve"];
-    let mut command = shell::command("cargo");
+    let mut command = shell::cargo();
     command.arg("test").args(packages);
-    shell::run(command.args(["--features", "esker-metrics/tracing", "--", "--include-ignored"]))
+    shell::run(command.args(["--features", "esker-metrics/tracing", "--", "--include-ignored"]))?;
+    dashboard()
+}
+
+/// Grafana's foundation SDK reads the dashboard and knows every part of it.
+fn dashboard() -> Outcome {
+    let environment = Environment::set_up()?.ok_or("no Python 3.11 with venv")?;
+    if let Err(reason) = environment.install(&["grafana-foundation-sdk"]) {
+        eprintln!("skipped: Grafana's foundation SDK: {reason}");
+        return Ok(());
+    }
+    let root = shell::root();
+    let script = root.join("xtask/src/seen/dashboard.py");
+    shell::run(
+        environment
+            .python()
+            .arg(script)
+            .arg(root.join("crates/metrics/grafana/esker.json")),
+    )
 }
