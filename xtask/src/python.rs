@@ -6,7 +6,8 @@ pub mod judge;
 pub mod options;
 mod release;
 
-use environment::{Environment, PLACE};
+pub use environment::Environment;
+use environment::PLACE;
 
 use crate::shell::{self, Outcome};
 

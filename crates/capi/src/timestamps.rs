@@ -194,8 +194,8 @@ api!(
     }
 );
 
-// A single deletion with a timestamp is written as a deletion: whoever may call the one may call the other,
-// and compactions keep the history of both alike.
+// A single deletion with a timestamp is written as a deletion: wherever the one is allowed, the other is, and
+// compactions keep the history of both alike.
 api!(
     fn rocksdb_singledelete_with_ts(
         db: *mut rocksdb_t,

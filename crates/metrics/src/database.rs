@@ -7,12 +7,10 @@ use esker::{
     ColumnFamily, Db, LevelMetadata, MemoryLedger, Pins, StallCause, StallCondition, StallTotal, Ticker,
 };
 
-use crate::table::{Metric, Source};
-
 /// A database at a scrape. Values that cost more than a few loads are read once.
 pub(crate) struct Sampled<'a> {
     pub db: &'a Db,
-    open: bool,
+    pub open: bool,
     families: Vec<Family>,
     memory: MemoryLedger,
     pins: Pins,
@@ -52,11 +50,11 @@ impl Samples {
         self.0.push((labels.collect(), value));
     }
 
-    fn int<const N: usize>(&mut self, labels: [(&'static str, &str); N], value: u64) {
+    pub fn int<const N: usize>(&mut self, labels: [(&'static str, &str); N], value: u64) {
         self.push(labels, Value::Int(value));
     }
 
-    fn seconds<const N: usize>(&mut self, labels: [(&'static str, &str); N], micros: u64) {
+    pub fn seconds<const N: usize>(&mut self, labels: [(&'static str, &str); N], micros: u64) {
         self.push(labels, Value::Float(micros as f64 / 1e6));
     }
 }
@@ -107,32 +105,8 @@ impl<'a> Sampled<'a> {
         }
     }
 
-    /// The samples of a metric. A closed database has only that it is closed.
-    pub fn samples(&self, metric: &Metric) -> Samples {
-        let mut samples = Samples::default();
-        let always = |ticker| self.db.statistics().get(ticker);
-        match metric.source {
-            Source::Samples(read) => read(self, &mut samples),
-            _ if !self.open => {}
-            Source::Property(name) => {
-                let value = self.db.property_int(&self.db.default_column_family(), name);
-                samples
-                    .0
-                    .extend(value.map(|value| (Vec::new(), Value::Int(value))));
-            }
-            Source::FamilyProperty(name) => self.of_families(name, |labels, value| {
-                samples.int(labels, value);
-            }),
-            Source::FamilyMicros(name) => self.of_families(name, |labels, value| {
-                samples.seconds(labels, value);
-            }),
-            Source::Always(ticker) => samples.int([], always(ticker)),
-            Source::AlwaysMicros(ticker) => samples.seconds([], always(ticker)),
-        }
-        samples
-    }
-
-    fn of_families(&self, name: &str, mut add: impl FnMut([(&'static str, &str); 1], u64)) {
+    /// Calls `add` with each family's label and the value of its property.
+    pub fn of_families(&self, name: &str, mut add: impl FnMut([(&'static str, &str); 1], u64)) {
         for family in &self.families {
             if let Some(value) = self.db.property_int(&family.handle, name) {
                 add([("family", family.handle.name())], value);

@@ -3,7 +3,7 @@
 
 use esker::Ticker;
 
-use crate::database::{self, Sampled, Samples};
+use crate::database::{self, Sampled, Samples, Value};
 
 /// The type of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,6 +74,33 @@ impl Kind {
 }
 
 impl Metric {
+    /// The samples that `database` has of it. A closed database has only that it is closed.
+    pub fn samples(&self, database: &Sampled<'_>) -> Samples {
+        let mut samples = Samples::default();
+        let always = |ticker| database.db.statistics().get(ticker);
+        match self.source {
+            Source::Samples(read) => read(database, &mut samples),
+            _ if !database.open => {}
+            Source::Property(name) => {
+                let value = database
+                    .db
+                    .property_int(&database.db.default_column_family(), name);
+                samples
+                    .0
+                    .extend(value.map(|value| (Vec::new(), Value::Int(value))));
+            }
+            Source::FamilyProperty(name) => database.of_families(name, |labels, value| {
+                samples.int(labels, value);
+            }),
+            Source::FamilyMicros(name) => database.of_families(name, |labels, value| {
+                samples.seconds(labels, value);
+            }),
+            Source::Always(ticker) => samples.int([], always(ticker)),
+            Source::AlwaysMicros(ticker) => samples.seconds([], always(ticker)),
+        }
+        samples
+    }
+
     /// The name of its samples.
     pub fn sample_name(&self) -> String {
         let unit = self.unit.name().map_or(String::new(), |unit| format!("_{unit}"));

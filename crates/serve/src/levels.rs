@@ -8,13 +8,10 @@ use serde_json::{Value, json};
 
 use crate::axis::Axis;
 use crate::tables::{Counts, Tables};
-use crate::text::Form;
+use crate::text::shown;
 
 /// The maximum number of tables of a level that are listed.
 const MAX_TABLES: usize = 4000;
-
-/// The maximum number of bytes of a key that are shown.
-const MAX_KEY: usize = 64;
 
 /// Facts about tables besides the MANIFEST.
 #[derive(Default)]
@@ -23,12 +20,6 @@ pub(crate) struct Marks {
     pub compacting: HashSet<u64>,
     pub counts: HashMap<u64, Counts>,
     pub paths: HashMap<u64, PathBuf>,
-}
-
-/// A key as text, cut where it is long.
-pub(crate) fn shown(key: &[u8]) -> String {
-    let dots = if key.len() > MAX_KEY { "…" } else { "" };
-    format!("{}{dots}", Form::Escaped.show(&key[..key.len().min(MAX_KEY)]))
 }
 
 /// The families of `state`, the result of `edits` edits. Without a state the note says why.

@@ -25,7 +25,8 @@ mod state;
 mod tables;
 pub mod text;
 
-pub use page::{Directory, Page};
+pub use page::Page;
+pub use source::Directory;
 
 /// The crate of the configuration of a [`Page`].
 pub use http;

@@ -1,7 +1,7 @@
 //! The page, its routes and its server.
 
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use base::{Error, ErrorKind, Result};
@@ -10,7 +10,7 @@ use http::{Access, Config, Request, Response, Server};
 use serde_json::Value;
 use vfs::PosixFs;
 
-use crate::source::Source;
+use crate::source::{Directory, Source};
 
 /// The page: HTML with its style and script.
 const PAGE: &str = include_str!("page.html");
@@ -20,17 +20,6 @@ const MAX_EDITS: u64 = 500;
 
 /// The default and the maximum number of keys of a table in an answer.
 const KEYS: (u64, u64) = (20, 200);
-
-/// A database's directory, and where its WALs and LOG are if not there.
-#[derive(Clone, Debug, Default)]
-pub struct Directory {
-    /// The directory of the database.
-    pub dir: PathBuf,
-    /// The directory of its WALs. Default: that of the database.
-    pub wal_dir: Option<PathBuf>,
-    /// The directory of its LOG. Default: that of the database.
-    pub db_log_dir: Option<PathBuf>,
-}
 
 /// A running server of the page. Dropping it ends it.
 #[derive(Debug)]

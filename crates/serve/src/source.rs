@@ -18,9 +18,19 @@ use crate::levels::{Marks, levels};
 use crate::live;
 use crate::observe::{Observer, current_manifest};
 use crate::options;
-use crate::page::Directory;
 use crate::state::state;
 use crate::tables::{Counts, Tables};
+
+/// A database's directory, and where its WALs and LOG are if not there.
+#[derive(Clone, Debug, Default)]
+pub struct Directory {
+    /// The directory of the database.
+    pub dir: PathBuf,
+    /// The directory of its WALs. Default: that of the database.
+    pub wal_dir: Option<PathBuf>,
+    /// The directory of its LOG. Default: that of the database.
+    pub db_log_dir: Option<PathBuf>,
+}
 
 pub(crate) struct Source {
     fs: Arc<dyn FileSystem>,

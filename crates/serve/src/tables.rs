@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 use sst::{BlockReadOptions, Table, TableProperties, TableReadOptions};
 use vfs::{FileSystem, OpenOptions};
 
-use crate::levels::shown;
 use crate::text::Form;
+use crate::text::shown;
 
 /// The number of tables that one request opens at most; the next request goes on.
 const OPENED_AT_ONCE: usize = 64;

@@ -17,6 +17,15 @@ pub enum Form {
     Hex,
 }
 
+/// The maximum number of bytes of a key that are shown.
+const MAX_KEY: usize = 64;
+
+/// A key as text, cut where it is long.
+pub(crate) fn shown(key: &[u8]) -> String {
+    let dots = if key.len() > MAX_KEY { "…" } else { "" };
+    format!("{}{dots}", Form::Escaped.show(&key[..key.len().min(MAX_KEY)]))
+}
+
 const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
 
 impl Form {

@@ -8,9 +8,9 @@ use crate::trace::{TraceOptions, TraceWriter};
 impl Db {
     /// Records operations on the files of the database until [`end_io_trace`](Self::end_io_trace), in
     /// RocksDB's format: tables, blob files, WALs (those that are open already too), MANIFEST, directories.
-    /// The info log, the trace's own file and reads of memory maps are not recorded. Of `options`
-    /// [`filter`](TraceOptions::filter), which is about queries, has no meaning here. Where the trace cannot
-    /// be written the database goes on, and `end_io_trace` has the error.
+    /// The info log, the trace's own file and reads of memory maps are not recorded. The option
+    /// [`filter`](TraceOptions::filter), which is about queries, is ignored. Where the trace cannot be
+    /// written the database goes on, and `end_io_trace` has the error.
     ///
     /// # Errors
     /// `Busy` if one is under way; that of writing the header; `ShutdownInProgress` once the database is
