@@ -99,7 +99,7 @@ fn encode_metric(
     let samples: Vec<_> = databases
         .iter()
         .flat_map(|(name, sampled)| {
-            let samples = metric.samples(&sampled).0.into_iter();
+            let samples = metric.samples(sampled).0.into_iter();
             samples.map(move |(labels, value)| (with_db(name, labels), value))
         })
         .collect();
