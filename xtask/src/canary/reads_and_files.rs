@@ -104,7 +104,7 @@ pub const CANARIES: &[Canary] = &[
     },
     Canary {
         name: "tables in other directories are looked for in the database's own",
-        file: "crates/engine/src/lifecycle/secondary/manifest_tail.rs",
+        file: "crates/engine/src/lifecycle/manifest_tail.rs",
         right: "file.path_id as usize >= paths.len()",
         wrong: "file.path_id as usize >= paths.len() + 3",
         caught_by: Tests(&["-p", "esker", "--test", "it", "numbers::"]),

@@ -146,7 +146,7 @@ pub(super) const CANARIES: &[Canary] = &[
     },
     Canary {
         name: "a range that ingested files replace is not written by that",
-        file: "crates/engine/src/ingest/replace.rs",
+        file: "crates/engine/src/ingest/commit.rs",
         right: "            let range = own.replace.as_ref()?.to_key_range();\n",
         wrong: "            let range = own.replace.as_ref().filter(|_| false)?.to_key_range();\n",
         caught_by: Tests(&["-p", "esker-txn", "removals::"]),

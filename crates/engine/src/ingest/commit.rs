@@ -16,12 +16,28 @@ use super::replace::{deletions, without};
 use crate::events::{Event, IngestedFile};
 use crate::files::table_cache::file_stats;
 use crate::log::log_line;
+use crate::state::column_family::Family;
 use crate::state::db_inner::DbInner;
 use crate::state::db_state::{DbState, INGESTION};
 use crate::state::level_stats::IngestedStats;
+use crate::state::removals::KeyRange;
 use crate::state::write_queue::Settled;
 
 impl DbInner {
+    /// Records the replaced ranges, for transactions that have read them, with a new sequence number.
+    fn note_replaced(&self, families: &[PreparedFamily], last: &mut SeqNo) -> Vec<(Arc<Family>, KeyRange)> {
+        let ranges = families.iter().filter_map(|own| {
+            let range = own.replace.as_ref()?.to_key_range();
+            Some((own.family.clone(), range))
+        });
+        let ranges: Vec<(Arc<Family>, KeyRange)> = ranges.collect();
+        for (family, range) in &ranges {
+            family.removals.begin(range.clone(), self.oldest_snapshot());
+        }
+        *last += u64::from(!ranges.is_empty());
+        ranges
+    }
+
     /// Makes prepared files part of their families, or removes them from the directory after an error.
     pub(super) fn commit_ingestion(&self, mut families: Vec<PreparedFamily>) -> Result<SeqNo> {
         let mut recorded = false;

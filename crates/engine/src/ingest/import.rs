@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use base::user_code::catch_or_fail;
-use base::{Error, ErrorKind, ParsedInternalKey, Result, Temperature, filename, internal_key};
+use base::{Error, ErrorKind, Result, Temperature, filename};
 use manifest::VersionEdit;
 
 use super::IngestExternalFileOptions;
@@ -260,25 +260,4 @@ fn epoch_numbers(metadatas: &[&ExportImportFilesMetaData]) -> Option<Vec<u64>> {
         numbers[at] = number;
     }
     Some(numbers)
-}
-
-/// The bounds recorded in the export; `None` if it has none.
-pub(super) fn told_bounds(family: &Family, file: &LiveFileMetaData) -> Result<Option<(Vec<u8>, Vec<u8>)>> {
-    if file.smallest.is_empty() && file.largest.is_empty() {
-        return Ok(None);
-    }
-    for key in [&file.smallest, &file.largest] {
-        let user_key = ParsedInternalKey::parse(key)?.user_key;
-        if user_key.len() < family.cmp.user().timestamp_size() {
-            return Err(Error::invalid_argument("a key without its timestamp"));
-        }
-    }
-    if family.cmp.compare(&file.smallest, &file.largest).is_gt() {
-        return Err(Error::invalid_argument(format!(
-            "the smallest key {} comes after the largest {}",
-            internal_key::user_key(&file.smallest).escape_ascii(),
-            internal_key::user_key(&file.largest).escape_ascii()
-        )));
-    }
-    Ok(Some((file.smallest.clone(), file.largest.clone())))
 }

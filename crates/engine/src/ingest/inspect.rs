@@ -14,7 +14,6 @@ use sst::{BlockReadOptions, Table, TableProperties, TableReadOptions, TableReade
 use vfs::{Access, OpenOptions};
 
 use super::export::LiveFileMetaData;
-use super::import::told_bounds;
 use super::{IngestExternalFileOptions, PreparedFileInfo};
 use crate::events::shown_key;
 use crate::state::column_family::Family;
@@ -455,4 +454,25 @@ impl<'a> Entries<'a> {
 fn of_row(user_key: &[u8], error: Error) -> Error {
     let key = shown_key(user_key);
     error.context(&format!("row '{}' of the file", key.escape_ascii()))
+}
+
+/// The bounds recorded in the export; `None` if it has none.
+fn told_bounds(family: &Family, file: &LiveFileMetaData) -> Result<Option<(Vec<u8>, Vec<u8>)>> {
+    if file.smallest.is_empty() && file.largest.is_empty() {
+        return Ok(None);
+    }
+    for key in [&file.smallest, &file.largest] {
+        let user_key = ParsedInternalKey::parse(key)?.user_key;
+        if user_key.len() < family.cmp.user().timestamp_size() {
+            return Err(Error::invalid_argument("a key without its timestamp"));
+        }
+    }
+    if family.cmp.compare(&file.smallest, &file.largest).is_gt() {
+        return Err(Error::invalid_argument(format!(
+            "the smallest key {} comes after the largest {}",
+            internal_key::user_key(&file.smallest).escape_ascii(),
+            internal_key::user_key(&file.largest).escape_ascii()
+        )));
+    }
+    Ok(Some((file.smallest.clone(), file.largest.clone())))
 }

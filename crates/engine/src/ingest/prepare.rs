@@ -63,7 +63,9 @@ impl DbInner {
                     None => inspect(self, family, &arg.options, path)?,
                 };
                 let replace = arg.atomic_replace_range.as_ref();
-                if replace.is_some_and(|range| !range.contains_file(family.cmp.user(), &file)) {
+                if replace
+                    .is_some_and(|range| !range.contains(family.cmp.user(), &file.smallest, &file.largest))
+                {
                     return Err(
                         Error::invalid_argument("Atomic replace range does not contain all files")
                             .in_file(path),

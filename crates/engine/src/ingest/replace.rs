@@ -4,15 +4,11 @@ use std::cmp::Ordering;
 use std::ops::Bound;
 use std::sync::Arc;
 
-use base::{Cursor, Error, Result, SeqNo, UserComparator, internal_key};
+use base::{Cursor, Error, Result, UserComparator, internal_key};
 use manifest::{FileMetadata, RANGE_TOMBSTONE_SENTINEL, Version, VersionBuilder, VersionEdit};
 use memtable::Memtable;
 
-use super::inspect::ExternalFile;
-use super::prepare::PreparedFamily;
 use crate::read::merging_cursor::before_key;
-use crate::state::column_family::Family;
-use crate::state::db_inner::DbInner;
 use crate::state::removals::KeyRange;
 use crate::state::super_version::SuperVersion;
 
@@ -61,7 +57,7 @@ impl RangeOpt {
     }
 
     /// True if a file with these internal keys as bounds is within the range.
-    fn contains(&self, user: &UserComparator, smallest: &[u8], largest: &[u8]) -> bool {
+    pub(super) fn contains(&self, user: &UserComparator, smallest: &[u8], largest: &[u8]) -> bool {
         self.starts_at_or_before(user, internal_key::user_key(smallest)) && self.ends_behind(user, largest)
     }
 
@@ -79,11 +75,6 @@ impl RangeOpt {
             }
         });
         !begins_behind && !ends_before
-    }
-
-    /// True if `file` is within the range.
-    pub(super) fn contains_file(&self, user: &UserComparator, file: &ExternalFile) -> bool {
-        self.contains(user, &file.smallest, &file.largest)
     }
 
     /// True if a memtable has a row of the range, or a range tombstone that may overlap it.
@@ -147,26 +138,6 @@ impl RangeOpt {
             }
         }
         Ok(replaced)
-    }
-}
-
-impl DbInner {
-    /// Records the replaced ranges, for transactions that have read them, with a new sequence number.
-    pub(super) fn note_replaced(
-        &self,
-        families: &[PreparedFamily],
-        last: &mut SeqNo,
-    ) -> Vec<(Arc<Family>, KeyRange)> {
-        let ranges = families.iter().filter_map(|own| {
-            let range = own.replace.as_ref()?.to_key_range();
-            Some((own.family.clone(), range))
-        });
-        let ranges: Vec<(Arc<Family>, KeyRange)> = ranges.collect();
-        for (family, range) in &ranges {
-            family.removals.begin(range.clone(), self.oldest_snapshot());
-        }
-        *last += u64::from(!ranges.is_empty());
-        ranges
     }
 }
 

@@ -26,7 +26,7 @@ use rangedel::FragmentedTombstones;
 use super::large_rows::RefusedRow;
 use super::rewrite::{PARTITIONER, Rewrite};
 use crate::events::Event;
-use crate::jobs::control::manual_paused;
+use crate::jobs::requests::manual_paused;
 use crate::log::level_summary::level_summary;
 use crate::options::CompactionStyle;
 use crate::state::column_family::Family;

@@ -2,14 +2,13 @@
 
 use std::sync::atomic::Ordering;
 
-use base::sync::MutexGuard;
 use base::{Error, ErrorKind, Result};
 use compact::picker::range::{RangeStep, promote_level0};
 
 use crate::events::FlushReason;
 use crate::state::column_family::ColumnFamily;
 use crate::state::db_inner::DbInner;
-use crate::state::db_state::{COMPACTION, DbState, closing};
+use crate::state::db_state::{DbState, closing};
 use crate::state::handle::Db;
 
 impl Db {
@@ -202,50 +201,6 @@ impl DbInner {
         }
     }
 
-    /// An error if a manual operation must end: the database is closing or has failed, or manual compactions
-    /// are disabled.
-    pub(crate) fn check_manual(&self, state: &DbState) -> Result<()> {
-        state.check_writable()?;
-        match state.manual_disabled {
-            0 => Ok(()),
-            _ => Err(manual_paused()),
-        }
-    }
-
-    /// Runs a manual operation under the database mutex, and counts it so that `disable_manual_compaction`
-    /// can wait for it.
-    pub(crate) fn manually<T>(
-        &self,
-        work: impl FnOnce(&mut MutexGuard<'_, DbState>) -> Result<T>,
-    ) -> Result<T> {
-        let mut state = self.state.lock();
-        state.running_manual += 1;
-        let result = self.guarded_in(&mut state, COMPACTION, |state| {
-            self.check_manual(state)?;
-            work(state)
-        });
-        state.running_manual -= 1;
-        self.changed.notify_all();
-        result
-    }
-
-    /// Waits for a job of family `id` to end. Meanwhile the family begins no job by itself: such a job could
-    /// take the files that the caller waits for, again and again.
-    pub(crate) fn wait_in_line(&self, state: &mut MutexGuard<'_, DbState>, id: u32) {
-        let waits = |state: &mut DbState, more: bool| {
-            if let Some(own) = state.families.get_mut(&id) {
-                own.manual_waits = match more {
-                    true => own.manual_waits + 1,
-                    false => own.manual_waits.saturating_sub(1),
-                };
-            }
-        };
-        waits(state, true);
-        self.changed.wait(state);
-        waits(state, false);
-        self.work.notify_all();
-    }
-
     /// Refuses new writes and cancels compactions, so that the last flush waits neither for stopped writers
     /// nor for compactions that wait for the rate limiter. Flushes continue even if background work is
     /// paused.
@@ -309,8 +264,4 @@ impl DbInner {
         state.closing = true;
         self.look_again(&mut state);
     }
-}
-
-pub(crate) fn manual_paused() -> Error {
-    Error::new(ErrorKind::Incomplete, "Manual compaction paused")
 }

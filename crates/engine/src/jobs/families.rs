@@ -280,6 +280,20 @@ pub(crate) fn fresh_state(
 }
 
 impl DbInner {
+    /// Opens the files of `version`, unless the number of open files is limited.
+    pub(crate) fn hold_files(&self, family: &Family, version: &Version) -> Result<()> {
+        if self.options.max_open_files >= 0 {
+            return Ok(());
+        }
+        version
+            .all_files()
+            .try_for_each(|(_, file)| family.tables.table(file).map(drop))?;
+        let blobs = version.blob_files().values();
+        blobs
+            .into_iter()
+            .try_for_each(|blob| family.values.blobs.hold(blob))
+    }
+
     pub(crate) fn shared(&self) -> Shared<'_> {
         Shared {
             options: &self.options,

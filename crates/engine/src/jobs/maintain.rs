@@ -3,10 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use base::sync::MutexGuard;
 use base::{Error, ErrorKind, Result};
 use compact::stall::StallCondition;
-use memtable::Memtable;
 
 use crate::events::FlushReason;
 use crate::options::{CompactFilesOptions, CompactRangeOptions, FlushOptions};
@@ -239,41 +237,6 @@ impl DbInner {
         self.wait_for_flush(&pending, DbState::check_writable)
     }
 
-    /// Requests a flush of the immutable memtables of `families`, and returns the newest memtable of each.
-    /// Memtables switched later are not part of it.
-    pub(crate) fn request_flush(&self, families: &[u32], reason: FlushReason) -> Vec<(u32, Arc<Memtable>)> {
-        let mut state = self.state.lock();
-        let mut pending = Vec::new();
-        for &id in families {
-            if let Some(family) = state.families.get_mut(&id)
-                && let Some(newest) = family.immutable.back()
-            {
-                pending.push((id, newest.memory.table.clone()));
-                family.flush_requested = Some(reason);
-            }
-        }
-        self.work.notify_all();
-        pending
-    }
-
-    /// Waits until the memtables of `pending` are in tables, while `may` returns no error.
-    pub(crate) fn wait_for_flush(
-        &self,
-        pending: &[(u32, Arc<Memtable>)],
-        may: impl Fn(&DbState) -> Result<()>,
-    ) -> Result<()> {
-        self.wait_until(&mut self.state.lock(), may, |state| {
-            pending.iter().all(|(id, newest)| {
-                state.families.get(id).is_none_or(|family| {
-                    !family
-                        .immutable
-                        .iter()
-                        .any(|immutable| Arc::ptr_eq(&immutable.memory.table, newest))
-                })
-            })
-        })
-    }
-
     /// Waits until listeners have been notified of the flushes of `families`.
     fn wait_for_flush_reports(&self, families: &[u32]) -> Result<()> {
         let all_reported = |state: &DbState| {
@@ -284,20 +247,6 @@ impl DbInner {
     }
 
     /// Waits until `done` is true, while `may` returns no error.
-    pub(crate) fn wait_until(
-        &self,
-        state: &mut MutexGuard<'_, DbState>,
-        may: impl Fn(&DbState) -> Result<()>,
-        done: impl Fn(&DbState) -> bool,
-    ) -> Result<()> {
-        while !done(state) {
-            may(state)?;
-            self.work.notify_all();
-            self.changed.wait(state);
-        }
-        Ok(())
-    }
-
     fn compact_range(
         &self,
         family: &Arc<Family>,

@@ -19,6 +19,7 @@ pub(crate) mod options_file;
 pub(crate) mod output;
 pub(crate) mod output_check;
 pub(crate) mod output_file;
+pub(crate) mod requests;
 pub(crate) mod rewrite;
 pub(crate) mod scheduler;
 pub(crate) mod seqno_to_time;

@@ -3,16 +3,13 @@
 
 use std::time::Duration;
 
-use base::SeqNo;
 use base::sync::MutexGuard;
 
 use compact::Style;
 
-use crate::options::ColumnFamilyOptions;
-use crate::options::compaction::CompactionStyle;
 use crate::options::thread_pool::Next;
 use crate::state::db_inner::DbInner;
-use crate::state::db_state::{COMPACTION, DbState, FLUSH, FamilyState};
+use crate::state::db_state::{COMPACTION, DbState, FLUSH};
 
 impl DbInner {
     /// Sets the numbers of flush and compaction threads from `jobs`, the value of `max_background_jobs`.
@@ -49,31 +46,6 @@ impl DbInner {
             *due = now + period;
         }
         Some(due.saturating_sub(now))
-    }
-
-    /// A lower bound of all snapshots, whether open or still to be taken.
-    pub(crate) fn oldest_snapshot(&self) -> SeqNo {
-        self.snapshots.oldest_or(&self.published)
-    }
-
-    /// If the oldest snapshot was released, re-check bottommost files for obsolete versions.
-    pub(crate) fn note_released(&self, state: &mut DbState) {
-        if !self.snapshots.take_released() {
-            return;
-        }
-        let oldest = self.oldest_snapshot();
-        let mut newer = false;
-        for own in state.families.values_mut() {
-            // Another thread may have taken and still hold an older snapshot.
-            if own.released_snapshot < oldest {
-                own.released_snapshot = oldest;
-                own.note_age();
-                newer = true;
-            }
-        }
-        if newer {
-            self.work.notify_all();
-        }
     }
 
     /// Runs a flush, if one is due.
@@ -120,22 +92,6 @@ impl DbInner {
         due.into_iter()
             .any(|(_, id)| self.compact_family(state, id).unwrap_or(true))
     }
-
-    /// True if automatic compactions may begin.
-    pub(crate) fn may_compact(&self, state: &DbState) -> bool {
-        let held_back = state.background_paused > 0 || state.manual_alone || state.shutting_down;
-        state.background_error.is_none() && !held_back
-    }
-
-    /// True if a compaction of `family` should run.
-    pub(crate) fn wants_compaction(&self, _state: &DbState, family: &FamilyState) -> bool {
-        compacts(&family.family.current()) && family.compaction_due
-    }
-}
-
-/// True if compactions of a family run automatically.
-pub(crate) fn compacts(options: &ColumnFamilyOptions) -> bool {
-    !options.disable_auto_compactions && options.compaction_style != CompactionStyle::None
 }
 
 /// The numbers of flush and compaction threads for `jobs` background jobs.

@@ -4,6 +4,8 @@ mod background;
 pub mod checkpoint;
 pub(crate) mod close;
 pub mod file_deletions;
+pub(crate) mod manifest_tail;
+pub(crate) mod moment;
 pub(crate) mod open;
 pub(crate) mod recover;
 pub(crate) mod repair;

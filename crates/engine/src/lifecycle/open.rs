@@ -9,19 +9,19 @@ use arc_swap::ArcSwap;
 use base::filename::{self, FileKind};
 use base::sync::{Condvar, Mutex};
 use base::user_code::catch_or_fail;
-use base::{Error, ErrorKind, Result, UserComparator, env};
+use base::{Error, ErrorKind, Result, env};
 use cache::{Cache, CacheOptions};
-use codec::checksum::crc32c;
 use manifest::{ManifestState, VersionEdit};
 use sst::BlockCache;
-use vfs::{FileLock, FileSystem, OpenOptions, RandomAccessFile};
+use vfs::FileLock;
 
 use crate::files::copy::create_dir;
 use crate::files::obsolete_files::ObsoleteFiles;
 use crate::files::open_limit::OpenLimit;
 use crate::files::session_id::new_session_id;
 use crate::jobs::families::{Shared, assemble, fresh_state};
-use crate::lifecycle::secondary::ManifestTail;
+use crate::lifecycle::manifest_tail::{ManifestTail, read_manifest};
+use crate::lifecycle::moment::{Moment, READ_ONLY_ATTEMPTS, read_identity, write_identity};
 use crate::lifecycle::stored_options::{find_options, stored_options};
 use crate::lifecycle::wal_dir::{self, WalDir};
 use crate::log::listeners::Listeners;
@@ -30,7 +30,6 @@ use crate::log::listeners::with_file_listeners;
 use crate::log::{self, InfoLog, log_line};
 use crate::options::Options;
 use crate::options::check::check_options;
-use crate::options::names::DEFAULT_COLUMN_FAMILY;
 use crate::options::names::STATS_COLUMN_FAMILY;
 use crate::options::write_buffer_manager::WriteBufferManager;
 use crate::report::stats_history;
@@ -45,7 +44,7 @@ use crate::state::snapshot::SnapshotList;
 use crate::state::stalls::wal_limit;
 use crate::state::sync_group::{SyncGroup, WalTail};
 use crate::state::verifier::Verifier;
-use crate::state::version_set::{VersionSet, manifest_state, replace_file, set_current};
+use crate::state::version_set::{VersionSet, set_current};
 use crate::state::write_queue::WriteQueue;
 use crate::state::writer::Writer;
 use crate::stats::Stats;
@@ -54,9 +53,6 @@ use crate::write::throttle::low_pri_limiter;
 
 /// The capacity in bytes of the default block cache of a database.
 const DEFAULT_BLOCK_CACHE: usize = 32 << 20;
-
-/// The number of attempts to open read-only while another process writes.
-pub(crate) const READ_ONLY_ATTEMPTS: usize = 100;
 
 /// The number of the first MANIFEST of a new database.
 const FIRST_MANIFEST: u64 = 1;
@@ -247,58 +243,6 @@ fn open_existing(
     Ok(db)
 }
 
-/// The state of CURRENT and the MANIFEST, to detect writes of another process: while they are unchanged, no
-/// file that the database needs is deleted.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Moment {
-    /// The contents of CURRENT; `None` if it does not exist.
-    current: Option<Vec<u8>>,
-    /// The size of the MANIFEST that CURRENT names, and a checksum of its first and last bytes: a database
-    /// created in place of another may have the same names and sizes. `None` if it does not exist.
-    manifest: Option<(u64, u32)>,
-}
-
-/// The number of bytes at each end of a MANIFEST that distinguish it from others.
-const TELLING: u64 = 1024;
-
-impl Moment {
-    /// Reads CURRENT and the ends of the MANIFEST.
-    ///
-    /// # Errors
-    /// Those of the file system: if the files cannot be read, a change cannot be excluded.
-    pub fn of(options: &Options, dir: &Path) -> Result<Moment> {
-        let fs = &*options.fs;
-        let current = if_there(fs.read_file(&filename::current(dir)))?;
-        let manifest = match &current {
-            Some(current) => {
-                let named = parse_current(current).map_err(|error| error.in_file(&filename::current(dir)))?;
-                let path = dir.join(named);
-                if_there(fs.open_random(&path, &OpenOptions::default()))?
-            }
-            None => None,
-        };
-        let look = |file: Arc<dyn RandomAccessFile>| -> Result<(u64, u32)> {
-            let mut ends = vec![0; 2 * TELLING as usize];
-            let (first, last) = ends.split_at_mut(TELLING as usize);
-            file.read_at(0, first)?;
-            file.read_at(file.len().saturating_sub(TELLING), last)?;
-            Ok((file.len(), crc32c(&ends)))
-        };
-        Ok(Moment {
-            current,
-            manifest: manifest.map(look).transpose()?,
-        })
-    }
-}
-
-/// The result, or `None` if the file does not exist.
-fn if_there<T>(result: Result<T>) -> Result<Option<T>> {
-    match result {
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-        result => result.map(Some),
-    }
-}
-
 fn does_not_exist(current: &Path) -> Error {
     Error::invalid_argument("does not exist (create_if_missing is false)").in_file(current)
 }
@@ -365,28 +309,6 @@ fn create(options: &Options, dir: &Path) -> Result<()> {
     set_current(fs, dir, FIRST_MANIFEST)
 }
 
-pub(crate) fn write_identity(fs: &dyn FileSystem, dir: &Path, db_id: &str) -> Result<()> {
-    replace_file(
-        fs,
-        dir,
-        &filename::temp(dir, 0),
-        &filename::identity(dir),
-        db_id.as_bytes(),
-    )
-}
-
-/// The contents of IDENTITY, if it exists.
-pub(crate) fn read_identity(fs: &dyn FileSystem, dir: &Path) -> Result<Option<String>> {
-    let path = filename::identity(dir);
-    if !fs.exists(&path)? {
-        return Ok(None);
-    }
-    let file = fs.open_random(&path, &OpenOptions::default())?;
-    let mut text = vec![0; file.len().min(4096) as usize];
-    file.read_exact_at(0, &mut text)?;
-    Ok(Some(String::from_utf8_lossy(&text).trim_end().to_owned()).filter(|id| !id.is_empty()))
-}
-
 /// Creates a database id in the form of a random UUID.
 fn new_db_id() -> String {
     let mut rng = env::Rng::with_seed(env::fresh_seed());
@@ -402,62 +324,6 @@ fn new_db_id() -> String {
         &hex[16..20],
         &hex[20..]
     )
-}
-
-/// The MANIFEST that CURRENT names: its number and its state.
-pub(crate) fn read_manifest(options: &Options, dir: &Path) -> Result<(u64, ManifestState)> {
-    let mut manifest = ManifestTail::default();
-    let state = manifest.read(options, dir)?;
-    Ok((manifest.number(), state))
-}
-
-/// The file name in CURRENT, by RocksDB's rules.
-pub(crate) fn parse_current(text: &[u8]) -> Result<String> {
-    let text = std::str::from_utf8(text).map_err(|_| Error::corruption("CURRENT file is not text"))?;
-    let name = text
-        .strip_suffix('\n')
-        .ok_or_else(|| Error::corruption("CURRENT file does not end with newline"))?;
-    let name = name.strip_prefix('/').unwrap_or(name);
-    let digits = name.strip_prefix("MANIFEST-").filter(|digits| !digits.is_empty());
-    match digits {
-        Some(digits) if digits.bytes().all(|byte| byte.is_ascii_digit()) => Ok(name.to_owned()),
-        _ => Err(Error::corruption("CURRENT file corrupted")),
-    }
-}
-
-/// The comparator of a family: the built-in one it was written with, or the one in the options if it has the
-/// recorded name.
-pub(crate) fn comparator_for(
-    options: &Options,
-    family: &str,
-    recorded: Option<&str>,
-) -> Result<UserComparator> {
-    let named = options
-        .column_families
-        .get(family)
-        .or((family == DEFAULT_COLUMN_FAMILY).then_some(&options.column_family));
-    let given = &options.family(family).comparator;
-    match recorded {
-        None => Ok(given.clone()),
-        Some(recorded) if recorded == given.name() => Ok(given.clone()),
-        // Options without a comparator have the bytewise one, so a built-in comparator recorded in the
-        // MANIFEST takes precedence over it.
-        Some(recorded) if named.is_none_or(|named| named.comparator == UserComparator::Bytewise) => {
-            UserComparator::builtin(recorded).ok_or_else(|| mismatch(family, recorded, given))
-        }
-        Some(recorded) => Err(mismatch(family, recorded, given)),
-    }
-}
-
-fn mismatch(family: &str, recorded: &str, given: &UserComparator) -> Error {
-    let of_family = match family {
-        DEFAULT_COLUMN_FAMILY => String::new(),
-        family => format!(" of column family {family}"),
-    };
-    Error::invalid_argument(format!(
-        "{}: does not match existing comparator {recorded}{of_family}",
-        given.name()
-    ))
 }
 
 pub(crate) fn assemble_db(
@@ -678,19 +544,6 @@ impl DbInner {
             }
             self.add_column_family(name, options)?;
         }
-        Ok(())
-    }
-
-    /// Begins the MANIFEST of this session with the recovered state.
-    pub(crate) fn begin_session_manifest(&self) -> Result<()> {
-        let state = self.state.lock();
-        let last_sequence = self.published.load(std::sync::atomic::Ordering::Acquire);
-        let mut snapshot = manifest_state(&state, last_sequence);
-        drop(state);
-        self.versions.begin_manifest(|next_file_number| {
-            snapshot.next_file_number = next_file_number;
-            snapshot
-        })?;
         Ok(())
     }
 }

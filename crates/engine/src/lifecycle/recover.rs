@@ -24,14 +24,14 @@ use base::sync::MutexGuard;
 use base::user_code::catch_or_fail;
 use base::{Error, ErrorKind, Kind, MAX_SEQNO, Result, SeqNo};
 use manifest::{ManifestState, VersionBuilder, VersionEdit};
-use vfs::{Access, OpenOptions, RandomAccessFile};
+use vfs::RandomAccessFile;
 use wal::{ReaderOptions, RecoveryMode};
 
 use crate::batch::operation::{Operations, set_sequence};
 use crate::events::{Event, RowTooLargeOutcome};
 use crate::files::lost::Lost;
-use crate::lifecycle::open::{Moment, read_manifest, write_identity};
-use crate::lifecycle::secondary::{ManifestTail, TornTail};
+use crate::lifecycle::manifest_tail::{LONGEST_FILL, ManifestTail, TornTail, read_manifest};
+use crate::lifecycle::moment::{Moment, write_identity};
 use crate::lifecycle::set_aside::LargeRows;
 use crate::lifecycle::wal_dir;
 use crate::lifecycle::wal_filter::{Filtered, applied_in_place_of};
@@ -41,13 +41,10 @@ use crate::state::db_inner::RECOVERY_JOB;
 use crate::state::db_state::PreparedSection;
 use crate::state::db_state::{DbState, LiveWal};
 use crate::state::sections::{Applied, Sections};
+use crate::state::version_set::manifest_state;
 use crate::write::pipeline::deletion_kind;
 use crate::write::predecessor::Predecessor;
 use crate::write::two_phase::encode_section;
-
-/// Padding at the end of a block is shorter than the longest header; a longer run of zeros between two
-/// records is a hole.
-pub(crate) const LONGEST_FILL: u64 = 11;
 
 /// The length in bytes from which on a record's buffer is freed at once.
 const LONG_RECORD: usize = 1 << 20;
@@ -255,18 +252,6 @@ impl DbInner {
     fn families_are_those_of(&self, now: &ManifestState) -> bool {
         let state = self.state.lock();
         now.max_column_family == state.max_family && now.families.keys().eq(state.families.keys())
-    }
-
-    pub(crate) fn open_wals(&self, numbers: &[u64]) -> Result<Vec<(u64, Arc<dyn RandomAccessFile>)>> {
-        let open = OpenOptions {
-            access: Access::Sequential,
-            ..OpenOptions::default()
-        };
-        let opened = numbers.iter().map(|&number| {
-            let path = filename::wal(&self.wal_dir, number);
-            Ok((number, self.options.fs.open_random(&path, &open)?))
-        });
-        opened.collect()
     }
 
     /// The numbers of the WALs that may hold rows of no table, in ascending order. Marks every number in use.
@@ -689,10 +674,23 @@ impl DbInner {
         if !self.options.write_identity_file {
             return Ok(());
         }
-        let stored = crate::lifecycle::open::read_identity(&*self.options.fs, &self.dir)?;
+        let stored = crate::lifecycle::moment::read_identity(&*self.options.fs, &self.dir)?;
         if stored.as_deref() != Some(&self.db_id) {
             write_identity(&*self.options.fs, &self.dir, &self.db_id)?;
         }
+        Ok(())
+    }
+
+    /// Begins the MANIFEST of this session with the recovered state.
+    fn begin_session_manifest(&self) -> Result<()> {
+        let state = self.state.lock();
+        let last_sequence = self.published.load(std::sync::atomic::Ordering::Acquire);
+        let mut snapshot = manifest_state(&state, last_sequence);
+        drop(state);
+        self.versions.begin_manifest(|next_file_number| {
+            snapshot.next_file_number = next_file_number;
+            snapshot
+        })?;
         Ok(())
     }
 

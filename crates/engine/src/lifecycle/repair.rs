@@ -26,7 +26,8 @@ use manifest::{FileMetadata, ManifestState, Version, VersionBuilder, VersionEdit
 use vfs::FileSystem;
 
 use crate::files::lost::Lost;
-use crate::lifecycle::open::{assemble_db, comparator_for, read_identity, write_identity};
+use crate::lifecycle::moment::{comparator_for, read_identity, write_identity};
+use crate::lifecycle::open::assemble_db;
 use crate::lifecycle::wal_dir::{self, WalDir};
 use crate::log::InfoLog;
 use crate::options::Options;

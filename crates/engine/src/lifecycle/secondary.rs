@@ -22,7 +22,6 @@
 //! limits the rows that it shows ([`SuperVersion::visible`](crate::read::super_version::SuperVersion)).
 
 mod followed_wals;
-mod manifest_tail;
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::path::Path;
@@ -35,12 +34,13 @@ use base::filename::{self, FileKind};
 use base::sync::{Mutex, MutexGuard, thread};
 use base::user_code::catch_or_fail;
 use base::{Error, ErrorKind, MAX_SEQNO, Result, SeqNo};
-use manifest::{ManifestState, Version};
+use manifest::ManifestState;
 
 use self::followed_wals::{FollowedWals, Read};
-pub(crate) use self::manifest_tail::{ManifestTail, TornTail};
 use crate::jobs::families::{assemble, fresh_state};
-use crate::lifecycle::open::{Moment, assemble_db, read_identity};
+use crate::lifecycle::manifest_tail::ManifestTail;
+use crate::lifecycle::moment::{Moment, read_identity};
+use crate::lifecycle::open::assemble_db;
 use crate::lifecycle::stored_options::newest_options;
 use crate::lifecycle::wal_dir::WalDir;
 use crate::log::listeners::with_file_listeners;
@@ -405,20 +405,6 @@ impl DbInner {
             stored.as_ref(),
             &Arc::new(family.version.clone()),
         ))
-    }
-
-    /// Opens the files of `version`, unless the number of open files is limited.
-    pub(crate) fn hold_files(&self, family: &Family, version: &Version) -> Result<()> {
-        if self.options.max_open_files >= 0 {
-            return Ok(());
-        }
-        version
-            .all_files()
-            .try_for_each(|(_, file)| family.tables.table(file).map(drop))?;
-        let blobs = version.blob_files().values();
-        blobs
-            .into_iter()
-            .try_for_each(|blob| family.values.blobs.hold(blob))
     }
 
     /// Makes everything read so far visible, up to row `reached`.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use base::{Error, ErrorKind, Result};
 
 use crate::events::Event;
-use crate::lifecycle::open::READ_ONLY_ATTEMPTS;
+use crate::lifecycle::moment::READ_ONLY_ATTEMPTS;
 use crate::log::listeners::Listeners;
 use crate::options::file::OptionsFile;
 use crate::options::wrong::Wrong;

@@ -10,6 +10,8 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use vfs::RandomAccessFile;
 
 use base::filename::{self, FileKind};
 use base::{Error, ErrorKind, Result};
@@ -18,7 +20,8 @@ use wal::{ReaderOptions, RecoveryMode};
 
 use crate::batch::operation::{HEADER_LEN, Operations};
 use crate::files::session_id::new_session_id;
-use crate::lifecycle::open::{Moment, READ_ONLY_ATTEMPTS, read_identity, read_manifest};
+use crate::lifecycle::manifest_tail::read_manifest;
+use crate::lifecycle::moment::{Moment, READ_ONLY_ATTEMPTS, read_identity};
 use crate::log::log_line;
 use crate::options::Options;
 use crate::options::file::OptionsFile;
@@ -445,6 +448,18 @@ fn holds_wals(fs: &dyn FileSystem, dir: &Path) -> Result<bool> {
 }
 
 impl DbInner {
+    pub(crate) fn open_wals(&self, numbers: &[u64]) -> Result<Vec<(u64, Arc<dyn RandomAccessFile>)>> {
+        let open = OpenOptions {
+            access: Access::Sequential,
+            ..OpenOptions::default()
+        };
+        let opened = numbers.iter().map(|&number| {
+            let path = filename::wal(&self.wal_dir, number);
+            Ok((number, self.options.fs.open_random(&path, &open)?))
+        });
+        opened.collect()
+    }
+
     /// `InvalidArgument` if rows of no table are in WALs that are not read, because they are outside the WAL
     /// directory: in the database's own directory, or in the one that the OPTIONS file names.
     pub(crate) fn check_unread_wals(&self) -> Result<()> {

@@ -13,7 +13,7 @@ use manifest::VersionEdit;
 use vfs::{FileSystem, OpenOptions};
 use wal::Reader;
 
-use crate::lifecycle::open::parse_current;
+use crate::lifecycle::moment::parse_current;
 
 /// A family that the MANIFEST records as existing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -9,9 +9,11 @@ use manifest::{ManifestState, Replay};
 use vfs::{OpenOptions, RandomAccessFile};
 use wal::Reader;
 
-use crate::lifecycle::open::{comparator_for, parse_current};
-use crate::lifecycle::recover::LONGEST_FILL;
+use crate::lifecycle::moment::{comparator_for, parse_current};
 use crate::options::Options;
+
+/// The fill at the end of a block is shorter than the longest header; a longer run of zeros between two records is a hole.
+pub(crate) const LONGEST_FILL: u64 = 11;
 
 /// The contents of the current MANIFEST read so far.
 #[derive(Default)]
@@ -175,4 +177,11 @@ fn current_manifest(options: &Options, dir: &Path) -> Result<(u64, Arc<dyn Rando
             _ => error,
         })?;
     Ok((number, file))
+}
+
+/// The MANIFEST that CURRENT names: its number and its state.
+pub(crate) fn read_manifest(options: &Options, dir: &Path) -> Result<(u64, ManifestState)> {
+    let mut manifest = ManifestTail::default();
+    let state = manifest.read(options, dir)?;
+    Ok((manifest.number(), state))
 }

@@ -1,0 +1,143 @@
+//! The files of an ingestion, and its options.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use base::Temperature;
+use sst::properties::TableProperties;
+
+use super::replace::RangeOpt;
+use crate::state::column_family::ColumnFamily;
+
+/// The options of an ingestion. Names and defaults are RocksDB's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IngestExternalFileOptions {
+    /// Files are moved into the database: linked if the file system supports that, and their original names
+    /// removed after the ingestion. Otherwise files are copied. Default: false.
+    pub move_files: bool,
+    /// Files are linked into the database and keep their original names: a later write to such a file damages
+    /// the database. Not together with [`move_files`](Self::move_files). Default: false.
+    pub link_files: bool,
+    /// A file that cannot be linked, because it is on another file system, is copied. Default: true.
+    pub failed_move_fall_back_to_copy: bool,
+    /// Snapshots taken before do not show the ingested data: with an open snapshot each file gets a sequence
+    /// number, and without one new snapshots wait until the files are installed. Default: true.
+    pub snapshot_consistency: bool,
+    /// A file may get a sequence number, which it needs if it overlaps data of the database or if a snapshot
+    /// is open. Otherwise such a file is refused. Default: true.
+    pub allow_global_seqno: bool,
+    /// Memtables that overlap the files, or have rows while a file goes to L0, are flushed while writers
+    /// wait. Otherwise the files are refused in this case. Default: true.
+    pub allow_blocking_flush: bool,
+    /// Files go to the last level, below all existing data: for a key that the database has already, its own
+    /// value stays. Requires a family with
+    /// [`cf_allow_ingest_behind`](crate::ColumnFamilyOptions::cf_allow_ingest_behind). Snapshots show the
+    /// files. Default: false.
+    pub ingest_behind: bool,
+    /// The sequence number of a file is written into it, for RocksDB before 5.16. The file is copied for
+    /// that, while writers wait. Otherwise only the MANIFEST has the number. Default: false.
+    pub write_global_seqno: bool,
+    /// Files are read completely first, to verify the checksum of each block and the order, kind and sequence
+    /// number of each entry. Otherwise only a file's first and last entries, its index and its range
+    /// deletions are read. Default: false.
+    pub verify_checksums_before_ingest: bool,
+    /// The readahead of that verification in bytes; 0: the maximum readahead of iterators. Default: 0.
+    pub verify_checksums_readahead_size: usize,
+    /// If the database has checksums of whole files, the checksum of each file is computed, and compared with
+    /// the given one, if there is one. Otherwise a given checksum is accepted unverified. Default: true.
+    pub verify_file_checksum: bool,
+    /// Files that cannot go to the last level are refused with `TryAgain`. Default: false.
+    pub fail_if_not_bottommost_level: bool,
+    /// Files may be tables of a database, of any column family, with entries of any sequence number, which
+    /// they keep. They must not overlap data of the database. They may overlap one another: for a common key,
+    /// a later file must have the newer entry. Files are read completely to determine their contents; files
+    /// that refer to blob files are refused. Default: false.
+    pub allow_db_generated_files: bool,
+    /// Blocks of the database's own tables that are read to determine whether they overlap stay in the block
+    /// cache. Default: true.
+    pub fill_cache: bool,
+}
+
+impl Default for IngestExternalFileOptions {
+    fn default() -> IngestExternalFileOptions {
+        IngestExternalFileOptions {
+            move_files: false,
+            link_files: false,
+            failed_move_fall_back_to_copy: true,
+            snapshot_consistency: true,
+            allow_global_seqno: true,
+            allow_blocking_flush: true,
+            ingest_behind: false,
+            write_global_seqno: false,
+            verify_checksums_before_ingest: false,
+            verify_checksums_readahead_size: 0,
+            verify_file_checksum: true,
+            fail_if_not_bottommost_level: false,
+            allow_db_generated_files: false,
+            fill_cache: true,
+        }
+    }
+}
+
+/// The files to ingest into one column family.
+#[derive(Clone, Debug)]
+pub struct IngestExternalFileArg {
+    /// The column family.
+    pub column_family: ColumnFamily,
+    /// The paths of the files. If files have a common key, a later file has the newer entry.
+    pub external_files: Vec<PathBuf>,
+    /// The options of the ingestion.
+    pub options: IngestExternalFileOptions,
+    /// The checksums of the files, in order; empty if not known.
+    pub files_checksums: Vec<Vec<u8>>,
+    /// The names of the checksum functions, in order; empty if not known.
+    pub files_checksum_func_names: Vec<String>,
+    /// The temperature recorded for the files, which determines how they are read and where they should be
+    /// placed. Default: kUnknown.
+    pub file_temperature: Temperature,
+    /// All existing rows of the family in this range are replaced in the same step: tables within it are
+    /// dropped unread, and the ingested files are then its only contents. Every file must be within the
+    /// range. Rows of it in memory are flushed first, and compactions of the family awaited, while writers
+    /// wait. If a table is partly within the range, the ingestion fails: compact the range first, or separate
+    /// its keys by an `sst_partitioner`. Snapshots show the new contents:
+    /// [`snapshot_consistency`](IngestExternalFileOptions::snapshot_consistency) must be false. The
+    /// replacement takes a sequence number: a transaction that is validated by an older one finds every key
+    /// of the range written.
+    pub atomic_replace_range: Option<RangeOpt>,
+    /// The results of [`SstFileWriter::finish`](crate::SstFileWriter::finish), in the order of the files, so
+    /// that the files need not be opened; empty: they are opened. A file of another size is refused; the
+    /// other information is accepted unverified, unless
+    /// [`verify_checksums_before_ingest`](IngestExternalFileOptions::verify_checksums_before_ingest) requires
+    /// the file to be read.
+    pub file_infos: Vec<Arc<PreparedFileInfo>>,
+}
+
+/// The information about a finished table file that replaces opening it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PreparedFileInfo {
+    pub(super) size: u64,
+    /// The smallest internal key; with `largest` it bounds the file.
+    pub(super) smallest: Vec<u8>,
+    pub(super) largest: Vec<u8>,
+    pub(super) properties: TableProperties,
+}
+
+impl IngestExternalFileArg {
+    /// An argument for files without checksums.
+    pub fn new(
+        column_family: &ColumnFamily,
+        external_files: impl IntoIterator<Item = impl Into<PathBuf>>,
+        options: IngestExternalFileOptions,
+    ) -> IngestExternalFileArg {
+        IngestExternalFileArg {
+            column_family: column_family.clone(),
+            external_files: external_files.into_iter().map(Into::into).collect(),
+            options,
+            files_checksums: Vec::new(),
+            files_checksum_func_names: Vec::new(),
+            file_temperature: Temperature::UNKNOWN,
+            atomic_replace_range: None,
+            file_infos: Vec::new(),
+        }
+    }
+}
