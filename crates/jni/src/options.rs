@@ -7,10 +7,10 @@ use std::time::Duration;
 use esker::{
     BlockBasedOptions, BottommostLevelCompaction, ColumnFamilyOptions, CompactFilesOptions,
     CompactRangeOptions, CompactionFilterFactory, CompactionPri, CompactionStyle, CompressionOptions,
-    CompressionType, DbPath, Error, FlushOptions, InfoLogLevel, Logger, MergeOperator, Options,
-    PrefixExtractor, PrepopulateBlobCache, RateLimiter, ReadOptions, ReadTier, RecoveryMode, Result,
-    Snapshot, SstPartitionerFactory, Statistics, TableFilter, UserComparator, WalFilter, WriteBufferManager,
-    WriteOptions,
+    CompressionType, DbPath, Error, FileChecksumGenFactory, FlushOptions, InfoLogLevel, Logger,
+    MergeOperator, Options, PrefixExtractor, PrepopulateBlobCache, RateLimiter, ReadOptions, ReadTier,
+    RecoveryMode, Result, Snapshot, SstPartitionerFactory, Statistics, TableFilter, UserComparator,
+    WalFilter, WriteBufferManager, WriteOptions,
 };
 use jni_sys::jlong;
 
@@ -49,6 +49,8 @@ pub struct Parts {
     pub upper_bound: Option<(Vec<u8>, jlong)>,
     pub timestamp: Option<(Vec<u8>, jlong)>,
     pub iter_start_ts: Option<jlong>,
+    /// The factory of checksums of whole files, which a property string can name.
+    pub file_checksum: Option<FileChecksumGenFactory>,
     /// The two numbers of which RocksJava makes a timestamp.
     pub full_history_ts_low: Option<(u64, u64)>,
     pub table_filter: Option<TableFilter>,
@@ -122,7 +124,8 @@ impl Parts {
             iter_start_ts,
             table_filter,
             wal_filter,
-            full_history_ts_low
+            full_history_ts_low,
+            file_checksum
         );
         macro_rules! lists {
             ($($field:ident),+) => { $( if !other.$field.is_empty() { self.$field = other.$field; } )+ };
@@ -169,6 +172,9 @@ impl Inner {
             options.info_log_level = InfoLogLevel::Debug;
         }
         options.wal_filter = parts.wal_filter.clone();
+        if let Some(factory) = parts.file_checksum {
+            options.file_checksum_gen_factory = factory;
+        }
         if let Some(env) = &parts.env {
             env.apply(&mut options);
         }

@@ -138,6 +138,17 @@ fn set(inner: &mut Inner, fields: &'static [Field], name: &str, text: &str) -> e
     Ok(true)
 }
 
+/// Sets an option of a database by RocksDB's name. False: there is none of that name.
+fn set_of_db(inner: &mut Inner, name: &str, text: &str) -> esker::Result<bool> {
+    if name != "file_checksum_gen_factory" {
+        return set(inner, &DB, name, text);
+    }
+    let mut options = Options::default();
+    options.set(name, text)?;
+    inner.parts.file_checksum = Some(options.file_checksum_gen_factory);
+    Ok(true)
+}
+
 /// Sets an option of a family by RocksDB's name, those that are objects too. False: there is none of that name.
 fn set_of_family(inner: &mut Inner, name: &str, text: &str) -> esker::Result<bool> {
     let parts = &mut inner.parts;
@@ -209,9 +220,7 @@ fn ignores_unknown(config: jlong) -> Result<bool> {
 }
 
 fn db_of_properties(env: &Env<'_>, text: JString, ignore_unknown: bool) -> Result<jlong> {
-    let inner = of_properties(&env.string(text)?, ignore_unknown, |inner, name, text| {
-        set(inner, &DB, name, text)
-    });
+    let inner = of_properties(&env.string(text)?, ignore_unknown, set_of_db);
     Ok(inner.map_or(0, |inner| handles::insert(Settings::of(inner))))
 }
 
@@ -279,7 +288,7 @@ fn load(env: &Env<'_>, file: &OptionsFile, options: jlong, families: jobject) ->
     for (title, _, name, text) in file.entries() {
         if title == "DBOptions" {
             // Options of other releases, and of ours, which RocksJava has no fields for, are passed over.
-            set(&mut db, &DB, name, text)?;
+            set_of_db(&mut db, name, text)?;
         }
     }
     handles::get::<Settings>(options)?.change(|inner| inner.join(db));

@@ -78,10 +78,6 @@ pub const NOT_PASSED: &[(&str, &str)] = &[
         "Rows of memtables are not counted by range.",
     ),
     (
-        "RocksDBTest.getColumnFamilyMetadataWithChecksum, getLiveFilesMetadataWithChecksum",
-        "A factory of file checksums is not made of a property string.",
-    ),
-    (
         "RocksDBTest.getLiveFiles",
         "It wants the size that RocksDB's MANIFEST has.",
     ),
