@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use crate::shell::{self, Outcome};
-use crate::{capi, jni, judge, python, ratios};
+use crate::tidy::Tree;
+use crate::{capi, circles, jni, judge, python, ratios};
 
 /// A generated part: the document, the name in its marks, and the function that returns its text.
 struct Part {
@@ -17,6 +18,11 @@ const PARTS: &[Part] = &[
         document: "ARCHITECTURE.md",
         name: "crates",
         body: crates,
+    },
+    Part {
+        document: "ARCHITECTURE.md",
+        name: "modules",
+        body: modules,
     },
     Part {
         document: "README.md",
@@ -120,6 +126,29 @@ fn crates(root: &Path) -> Result<String, String> {
     let mut table = "| crate | what | uses |\n|---|---|---|\n".to_owned();
     for (name, what, uses) in rows {
         table.push_str(&format!("| `{name}` | {what} | {} |\n", uses.join(", ")));
+    }
+    Ok(table)
+}
+
+/// One row a crate: its files and folders in layers.
+fn modules(root: &Path) -> Result<String, String> {
+    let mut table = "| crate | its files and folders, from the ground up |\n|---|---|\n".to_owned();
+    for (home, graph) in circles::graphs(&Tree::read(root)?) {
+        let layers = graph.of_first_level().layers();
+        // The root has no name.
+        let layers: Vec<String> = layers
+            .iter()
+            .map(|layer| layer.join(" ").trim().to_owned())
+            .collect();
+        let named: Vec<&str> = layers
+            .iter()
+            .map(String::as_str)
+            .filter(|layer| !layer.is_empty())
+            .collect();
+        if !named.is_empty() {
+            let name = home.trim_end_matches("/src");
+            table.push_str(&format!("| `{name}` | {} |\n", named.join(" / ")));
+        }
     }
     Ok(table)
 }

@@ -39,6 +39,60 @@ impl Graph {
         circles
     }
 
+    /// The same graph of a crate's first level alone: a folder is one module.
+    pub fn of_first_level(&self) -> Graph {
+        let folder = |module: &str| module.split('/').next().unwrap_or_default().to_owned();
+        let mut modules: Vec<String> = self.modules.iter().map(|module| folder(module)).collect();
+        modules.dedup();
+        let number = |at: usize| modules.binary_search(&folder(&self.modules[at])).ok();
+        let mut edges: BTreeMap<(usize, usize), Vec<String>> = BTreeMap::new();
+        for ((from, to), uses) in &self.edges {
+            if let (Some(from), Some(to)) = (number(*from), number(*to))
+                && from != to
+            {
+                edges.entry((from, to)).or_default().extend_from_slice(uses);
+            }
+        }
+        Graph { modules, edges }
+    }
+
+    /// The modules in layers, from the ground up: each uses only modules of the layers before its own. Those of a circle are one, in
+    /// parentheses.
+    pub fn layers(&self) -> Vec<Vec<String>> {
+        let mut groups = self.circles();
+        let lone = |at: &usize| !groups.iter().any(|circle| circle.contains(at));
+        let lone: Vec<usize> = (0..self.modules.len()).filter(lone).collect();
+        groups.extend(lone.into_iter().map(|at| vec![at]));
+        let group = |at: usize| {
+            groups
+                .iter()
+                .position(|group| group.contains(&at))
+                .unwrap_or_default()
+        };
+        let edges: Vec<(usize, usize)> = self
+            .edges
+            .keys()
+            .map(|&(from, to)| (group(from), group(to)))
+            .collect();
+        let mut layer = vec![0; groups.len()];
+        // Without circles the longest way has fewer steps than there are groups.
+        for _ in 0..groups.len() {
+            for &(from, to) in edges.iter().filter(|(from, to)| from != to) {
+                layer[from] = layer[from].max(layer[to] + 1);
+            }
+        }
+        let mut layers = vec![Vec::new(); layer.iter().max().map_or(0, |last| last + 1)];
+        for (group, layer) in groups.iter().zip(layer) {
+            let names: Vec<&str> = group.iter().map(|at| self.modules[*at].as_str()).collect();
+            layers[layer].push(match names.len() {
+                1 => names[0].to_owned(),
+                _ => format!("({})", names.join(" ")),
+            });
+        }
+        layers.iter_mut().for_each(|layer: &mut Vec<String>| layer.sort());
+        layers
+    }
+
     /// The edges between modules of `circle`, one per line, with the first use.
     pub fn inside(&self, circle: &[usize]) -> Vec<String> {
         self.edges
@@ -77,5 +131,23 @@ fn visit(edges: &[Vec<usize>], start: usize, seen: &mut [bool], order: &mut Vec<
                 path.pop();
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn layers_begin_at_the_ground() {
+        let names = ["a", "a/x", "b", "c", "d", "e"];
+        let edges = [(0, 2), (1, 3), (3, 4), (4, 3), (4, 2)];
+        let graph = Graph {
+            modules: names.map(str::to_owned).into(),
+            edges: edges.map(|edge| (edge, Vec::new())).into(),
+        };
+        let layers = graph.of_first_level().layers();
+        let text: Vec<String> = layers.iter().map(|layer| layer.join(" ")).collect();
+        assert_eq!(text, ["b e", "(c d)", "a"]);
     }
 }

@@ -215,7 +215,6 @@ fn a_wal_whose_beginning_is_torn_keeps_nobody_out() {
     // Each checkpoint begins a WAL. That of the first one has no rows.
     let keeps_wals = esker::CheckpointOptions {
         log_size_for_flush: 1 << 20,
-        ..Default::default()
     };
     for dir in ["/first", "/second"] {
         db.create_checkpoint(dir, &keeps_wals).unwrap();
