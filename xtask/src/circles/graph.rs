@@ -56,8 +56,8 @@ impl Graph {
         Graph { modules, edges }
     }
 
-    /// The modules in layers, from the ground up: each uses only modules of the layers before its own. Those of a circle are one, in
-    /// parentheses.
+    /// The modules in layers, from the ground up: each uses only modules of the layers before its own.
+    /// Those of a circle are one, in parentheses.
     pub fn layers(&self) -> Vec<Vec<String>> {
         let mut groups = self.circles();
         let lone = |at: &usize| !groups.iter().any(|circle| circle.contains(at));

@@ -12,7 +12,8 @@ use wal::Reader;
 use crate::lifecycle::moment::{comparator_for, parse_current};
 use crate::options::Options;
 
-/// The fill at the end of a block is shorter than the longest header; a longer run of zeros between two records is a hole.
+/// The fill at the end of a block is shorter than the longest header; a longer run of zeros between two
+/// records is a hole.
 pub(crate) const LONGEST_FILL: u64 = 11;
 
 /// The contents of the current MANIFEST read so far.
