@@ -2,7 +2,7 @@
 
 use crate::options::{CacheKey, EntryRole, Priority};
 
-/// An entry, as [`Cache::entries`] reports it.
+/// An entry, as [`Cache::entries`](crate::Cache::entries) reports it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EntryInfo {
     /// The entry's key.

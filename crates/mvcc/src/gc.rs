@@ -172,8 +172,8 @@ impl MvccStore {
 impl MvccStore {
     /// The urgency of a collection at `now` nanoseconds, where versions are kept for `ttl`: it depends on the
     /// statistics and on the garbage that scans have met since the last collection. `None` without
-    /// [`BatchOptions::statistics`]. Waits for the batch in progress. [Implausible](MvccStats::is_plausible)
-    /// statistics are [repaired](Self::repair_stats) first.
+    /// [statistics](crate::BatchOptions::statistics). Waits for the batch in progress.
+    /// [Implausible](MvccStats::is_plausible) statistics are [repaired](Self::repair_stats) first.
     ///
     /// # Errors
     /// Errors of the engine during a repair.

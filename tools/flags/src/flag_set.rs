@@ -33,11 +33,11 @@ pub struct Rest {
     pub(crate) refused: Vec<String>,
 }
 
-/// The flags of one tool; [`flags!`] makes them.
+/// The flags of one tool; [`flags!`](crate::flags!) makes them.
 pub trait FlagSet: Default + 'static {
     /// Every flag, in the order of the help.
     const FLAGS: &'static [Flag<Self>];
-    /// RocksDB's flags that have no function here: see [`rocksdb`].
+    /// RocksDB's flags that have no function here: see [`rocksdb`](crate::rocksdb).
     const ROCKSDB_ONLY: &'static str;
     /// The rest of the command line.
     fn rest(&mut self) -> &mut Rest;

@@ -275,6 +275,7 @@ pub enum UnsyncedPolicy {
     /// unsynced changes of names; a rename survives entirely or not at all. Files and names are independent.
     Random,
     /// As `Random`, but of each file any of the 4 KiB pages, also later ones without earlier ones: a possible
-    /// state of a file that was extended (or written, for [`reuse`](FileSystem::reuse)) before, as logs are.
+    /// state of a file that was extended (or written, for [`reuse`](crate::FileSystem::reuse)) before, as
+    /// logs are.
     RandomPages,
 }
