@@ -19,7 +19,7 @@ pub enum FlushReason {
     /// Memtables are full.
     WriteBufferFull,
     /// All families' memtables together are too large
-    /// ([`db_write_buffer_size`](Options::db_write_buffer_size)).
+    /// ([`db_write_buffer_size`](crate::Options::db_write_buffer_size)).
     WriteBufferManager,
     /// The memtables keep WALs that are too large together.
     WalFull,

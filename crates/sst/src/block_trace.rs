@@ -2,7 +2,7 @@
 //!
 //! One flag of the process says that a trace is on. It is all that a lookup looks at otherwise; what a record
 //! needs beyond the block (the Get that looks, whether it found its key) is put together by the thread alone,
-//! in [`LOOKUP`].
+//! in `LOOKUP`.
 //!
 //! Data blocks of a Get or MultiGet are recorded once they were searched, as RocksDB does: before that they
 //! wait in the thread's list.

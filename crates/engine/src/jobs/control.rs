@@ -135,7 +135,7 @@ impl Db {
         Ok(())
     }
 
-    /// Suggests that the files of `family` with these [numbers](super::property::LiveFile::number) be
+    /// Suggests that the files of `family` with these [numbers](crate::LiveFile::number) be
     /// rewritten, each in its level, when nothing more urgent is due. Rewriting shrinks files with rows that
     /// a compaction filter drops, or that only a released snapshot could see. Numbers of files that no longer
     /// exist are ignored. With FIFO compaction, or with automatic compactions disabled, no file is rewritten.

@@ -41,7 +41,8 @@ impl InfoLogLevel {
     }
 }
 
-/// Receives the lines of an info log in place of the file `LOG`: see [`Options::info_log`].
+/// Receives the lines of an info log in place of the file `LOG`: see
+/// [`Options::info_log`](crate::Options::info_log).
 pub trait Logger: Send + Sync {
     /// Receives one message, without time and thread. A message may have several lines: the lines of a header
     /// are independent, those of other messages belong together. Called from any thread, rarely, and never by

@@ -29,8 +29,8 @@ impl OptionLoss {
         }
     }
 
-    /// True if a database with strict options ([`strict_options_file`](Options::strict_options_file)) is not
-    /// opened with this loss.
+    /// True if a database with strict options
+    /// ([`strict_options_file`](crate::Options::strict_options_file)) is not opened with this loss.
     pub fn is_refused(self) -> bool {
         self != OptionLoss::Cost
     }

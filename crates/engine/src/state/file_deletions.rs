@@ -4,7 +4,8 @@ use std::fmt;
 
 use crate::state::db_inner::DbInner;
 
-/// While this guard lives, no file of the database is deleted: see [`Db::hold_file_deletions`].
+/// While this guard lives, no file of the database is deleted: see
+/// [`Db::hold_file_deletions`](crate::Db::hold_file_deletions).
 #[must_use = "files are deleted again once it is dropped"]
 pub struct NothingIsDeleted<'a> {
     db: &'a DbInner,

@@ -32,7 +32,8 @@ pub(crate) trait Primary: Send + Sync {
 /// The progress of a secondary or follower.
 #[derive(Clone, Debug, Default)]
 pub struct CatchUpStatus {
-    /// The sequence number of the last visible row, as in [`Db::latest_sequence_number`].
+    /// The sequence number of the last visible row, as in
+    /// [`Db::latest_sequence_number`](crate::Db::latest_sequence_number).
     pub sequence_number: SeqNo,
     /// The time at which the last successful catch-up began, by the clock of the options: everything the
     /// primary had written by then is visible.
