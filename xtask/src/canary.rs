@@ -3,6 +3,7 @@
 mod directories;
 mod disk;
 mod entities;
+mod feeds;
 mod jobs;
 mod logs;
 mod options;
@@ -99,6 +100,7 @@ pub fn canaries() -> impl Iterator<Item = &'static Canary> {
         rows::CANARIES,
         seen::CANARIES,
         entities::CANARIES,
+        feeds::CANARIES,
         ttl::CANARIES,
         reads_and_files::CANARIES,
         panics::CANARIES,

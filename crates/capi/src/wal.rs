@@ -22,16 +22,18 @@ pub struct rocksdb_wal_file_t {
 /// `rocksdb_wal_files_t`.
 pub struct rocksdb_wal_files_t(Vec<rocksdb_wal_file_t>);
 
-/// RocksDB's number for WALs that are not archived. There are no archived ones.
+/// RocksDB's numbers of archived WALs and of others.
+const ARCHIVED: c_int = 0;
 const ALIVE: c_int = 1;
 
 fn file(from: WalFile) -> rocksdb_wal_file_t {
     let name = from.path.file_name().unwrap_or_default().to_string_lossy();
     rocksdb_wal_file_t {
-        path: CString::new(format!("/{name}")).unwrap_or_default(),
+        path: CString::new(format!("{}/{name}", if from.archived { "/archive" } else { "" }))
+            .unwrap_or_default(),
         fields: WalFileFields {
             log_number: from.number,
-            kind: ALIVE,
+            kind: if from.archived { ARCHIVED } else { ALIVE },
             start_sequence: from.start_sequence,
             size_file_bytes: from.size,
         },

@@ -138,7 +138,9 @@ pub use wal::RecoveryMode;
 
 pub use batch::operation::{Operation, Operations};
 pub use batch::write_batch::WriteBatch;
+pub use db::feed::{Feed, FeedBatch, FeedEvent, FeedOptions, FeedRow};
 pub use db::trace_replay::{ReplayOptions, Replayed, Replayer};
+pub use db::wal_iterator::{TransactionLogIterator, WalFile};
 pub use events::{Event, EventListener, FlushReason, IngestedFile, RowTooLargeOutcome};
 pub use files::pinned_value::PinnedValue;
 pub use ingest::export::{ExportImportFilesMetaData, LiveFileMetaData};
@@ -150,7 +152,6 @@ pub use ingest::{
 pub use lifecycle::checkpoint::CheckpointOptions;
 pub use lifecycle::repair::{LostFile, RepairReport, RepairedTable};
 pub use lifecycle::wal_dir::WalDir;
-pub use lifecycle::wal_iterator::{TransactionLogIterator, WalFile};
 pub use log::header::GIT_SHA;
 pub use options::compaction_service::{
     CompactionService, CompactionServiceJobInfo, CompactionServiceJobStatus,
@@ -186,6 +187,7 @@ pub use report::stats_history::{StatsHistoryEntry, StatsHistoryIterator};
 pub use sst::block_trace::{TableReaderCaller, TracedBlock};
 pub use state::column_family::ColumnFamily;
 pub use state::family_batch::AttributeGroup;
+pub use state::feed_cursors::{PinningCursor, feed_cursors};
 pub use state::file_deletions::NothingIsDeleted;
 pub use state::handle::Db;
 pub use state::read_options::{ReadOptions, TableFilter};

@@ -131,7 +131,8 @@ fn value(field: &Field, text: &str) -> esker::Result<Value> {
 
 /// Sets an option of `fields` by RocksDB's name. False: they have none of that name.
 fn set(inner: &mut Inner, fields: &'static [Field], name: &str, text: &str) -> esker::Result<bool> {
-    let Some(field) = fields.iter().find(|field| field.name == name) else {
+    // RocksDB writes two of the names with capitals.
+    let Some(field) = fields.iter().find(|field| field.name.eq_ignore_ascii_case(name)) else {
         return Ok(false);
     };
     inner.set(field.name, value(field, text)?);

@@ -46,7 +46,8 @@ native!("TransactionLogIterator_getBatch" "J" fn(env, iterator: i64) -> JObject 
     made.map(JObject)
 });
 
-/// RocksJava's number of a WAL that is in use.
+/// RocksJava's numbers of archived WALs and of others.
+const ARCHIVED: i8 = 0;
 const ALIVE: i8 = 1;
 
 native!("RocksDB_getSortedWalFiles" "J" fn(env, db: i64) -> JObjects {
@@ -54,12 +55,14 @@ native!("RocksDB_getSortedWalFiles" "J" fn(env, db: i64) -> JObjects {
     let array = env.object_array("org/rocksdb/LogFile", files.len())?;
     for (at, file) in files.iter().enumerate() {
         // Relative to the directory of the WALs, as RocksDB's.
-        let name = file.path.file_name().map_or_else(String::new, |name| format!("/{}", name.display()));
+        let folder = if file.archived { "/archive" } else { "" };
+        let name = file.path.file_name().map_or_else(String::new, |name| format!("{folder}/{}", name.display()));
         let name = env.new_string(&name)?;
+        let kind = if file.archived { ARCHIVED } else { ALIVE };
         let arguments = [
             jvalue { l: name.0 },
             jvalue { j: file.number as i64 },
-            jvalue { b: ALIVE },
+            jvalue { b: kind },
             jvalue { j: file.start_sequence as i64 },
             jvalue { j: file.size as i64 },
         ];

@@ -92,14 +92,6 @@ impl Options {
         self.kept.get(name).map_or(default, |value| value == "true")
     }
 
-    /// Makes the open fail because of an option, or no longer.
-    pub(crate) fn refuse(&mut self, name: &'static str, refused: bool) {
-        match refused {
-            true => self.wrong.insert(name, Error::not_implemented(name)),
-            false => self.wrong.remove(name),
-        };
-    }
-
     /// The first reason to refuse an open with these options.
     pub(crate) fn check(&self) -> Result<(), Error> {
         self.wrong.values().next().cloned().map_or(Ok(()), Err)
@@ -255,6 +247,10 @@ setters! {
     set_max_total_wal_size(u64) => max_total_wal_size;
     /// The number of WALs kept for reuse. Default: 0.
     set_recycle_log_file_num(usize) => recycle_log_file_num;
+    /// The seconds for which WALs that no recovery needs are kept in `archive`. Default: 0.
+    set_wal_ttl_seconds(u64) => wal_ttl_seconds;
+    /// The maximum size in MiB of the WALs that are kept in `archive`. Default: 0.
+    set_wal_size_limit_mb(u64) => wal_size_limit_mb;
     /// The bytes of a read of a compaction. Default: 2 MiB.
     set_compaction_readahead_size(usize) => compaction_readahead_size;
     /// Levels are sized from the last one up. Default: true.
@@ -426,15 +422,5 @@ impl Options {
     /// Flushes all families together, and installs the tables in one step.
     pub fn set_atomic_flush(&mut self, atomic_flush: bool) {
         self.inner.atomic_flush = atomic_flush;
-    }
-
-    /// Keeps WALs in an archive. Not implemented: an open with another value than 0 fails.
-    pub fn set_wal_ttl_seconds(&mut self, seconds: u64) {
-        self.refuse("Options::set_wal_ttl_seconds", seconds > 0);
-    }
-
-    /// Keeps WALs in an archive. Not implemented: an open with another value than 0 fails.
-    pub fn set_wal_size_limit_mb(&mut self, size: u64) {
-        self.refuse("Options::set_wal_size_limit_mb", size > 0);
     }
 }

@@ -41,9 +41,9 @@ pub(super) const CANARIES: &[Canary] = &[
     },
     Canary {
         name: "updates since the middle of a batch begin with the next one",
-        file: "crates/engine/src/lifecycle/wal_iterator.rs",
-        right: "if last < self.wanted ||",
-        wrong: "if sequence < self.wanted ||",
+        file: "crates/engine/src/db/feed/stream.rs",
+        right: "self.sequence < wanted && self.next_sequence() <= wanted",
+        wrong: "self.sequence < wanted",
         caught_by: Tests(&["-p", "esker", "--test", "it", "wal_iterator"]),
     },
     Canary {

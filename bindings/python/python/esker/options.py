@@ -575,6 +575,18 @@ class Options(ColumnFamilyOptions, total=False):
     # The directory of the WALs, of this database alone; empty for the database's own. Default: empty.
     wal_dir: Path
 
+    # The seconds for which WALs that no recovery needs are kept after their last change, for
+    # `Db::get_updates_since`, in the directory `archive` beside the others. Their age is checked every
+    # half of that, and at least every ten minutes. With this option or `wal_size_limit_mb` WALs are not
+    # recycled. Its name in the OPTIONS file is `WAL_ttl_seconds`. 0: no limit, and without
+    # `wal_size_limit_mb` no archive. Default: 0.
+    wal_ttl_seconds: int | str
+
+    # The maximum size of these WALs together in MiB, beyond which the oldest are deleted. Its name in
+    # the OPTIONS file is `WAL_size_limit_MB`. 0: no limit, and without `wal_ttl_seconds` no archive.
+    # Default: 0.
+    wal_size_limit_mb: int | str
+
     # Leaves the recovered rows of the WAL in memtables instead of writing them to tables at open.
     # Default: false.
     avoid_flush_during_recovery: bool

@@ -1441,8 +1441,8 @@ impl OptionsFields {
             "table_cache_numshardbits" => self.table_cache_numshardbits = parse(text)?,
             "arena_block_size" => self.arena_block_size = parse(text)?,
             "use_fsync" => self.use_fsync = parse(text)?,
-            "WAL_ttl_seconds" => self.WAL_ttl_seconds = parse(text)?,
-            "WAL_size_limit_MB" => self.WAL_size_limit_MB = parse(text)?,
+            "WAL_ttl_seconds" | "wal_ttl_seconds" => self.WAL_ttl_seconds = parse(text)?,
+            "WAL_size_limit_MB" | "wal_size_limit_mb" => self.WAL_size_limit_MB = parse(text)?,
             "manifest_preallocation_size" => self.manifest_preallocation_size = parse(text)?,
             "allow_mmap_reads" => self.allow_mmap_reads = parse(text)?,
             "allow_mmap_writes" => self.allow_mmap_writes = parse(text)?,
@@ -1576,6 +1576,8 @@ impl OptionsFields {
         apply(options, "keep_log_file_num", self.keep_log_file_num as f64, &self.keep_log_file_num.to_string())?;
         apply(options, "recycle_log_file_num", self.recycle_log_file_num as f64, &self.recycle_log_file_num.to_string())?;
         apply(options, "max_manifest_file_size", self.max_manifest_file_size as f64, &self.max_manifest_file_size.to_string())?;
+        apply(options, "wal_ttl_seconds", self.WAL_ttl_seconds as f64, &self.WAL_ttl_seconds.to_string())?;
+        apply(options, "wal_size_limit_mb", self.WAL_size_limit_MB as f64, &self.WAL_size_limit_MB.to_string())?;
         apply(options, "allow_mmap_reads", self.allow_mmap_reads as f64, &self.allow_mmap_reads.to_string())?;
         apply(options, "use_direct_reads", self.use_direct_reads as f64, &self.use_direct_reads.to_string())?;
         apply(options, "use_direct_io_for_flush_and_compaction", self.use_direct_io_for_flush_and_compaction as f64, &self.use_direct_io_for_flush_and_compaction.to_string())?;

@@ -7,7 +7,7 @@
 //! ```
 
 use base::coding::{self, Reader};
-use base::{Error, ErrorKind, Result, RowLimit};
+use base::{Error, ErrorKind, Kind, Result, RowLimit};
 
 use crate::batch::operation::{HEADER_LEN, Operation, Operations, SingleKind, SingleOperation, tag};
 use crate::batch::protection::{self, BatchProtection, ProtectionMark};
@@ -242,6 +242,21 @@ impl WriteBatch {
     /// Sets `key` of the family with id `family`.
     pub(crate) fn add_put(&mut self, family: u32, key: &[u8], value: &[u8]) {
         self.counted(tag::PUT, family, &[key], Some(value));
+    }
+
+    /// Adds a row as [`Operation::row`] returns it. Kinds that no batch has are not accepted.
+    pub(crate) fn add_row(&mut self, family: u32, kind: Kind, key: &[u8], value: &[u8]) {
+        let (tags, value) = match kind {
+            Kind::Value => (tag::PUT, Some(value)),
+            Kind::Merge => (tag::MERGE, Some(value)),
+            Kind::Deletion => (tag::DELETE, None),
+            Kind::SingleDeletion => (tag::SINGLE_DELETE, None),
+            Kind::RangeDeletion => (tag::DELETE_RANGE, Some(value)),
+            Kind::BlobIndex => (tag::BLOB_INDEX, Some(value)),
+            Kind::WideColumnEntity => (tag::ENTITY, Some(value)),
+            _ => return,
+        };
+        self.counted(tags, family, &[key], value);
     }
 
     /// Adds a merge operand to `key` of the family with id `family`.

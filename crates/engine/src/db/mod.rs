@@ -1,9 +1,12 @@
-//! The rest of the users' handle: writes of single rows, traces of queries and their replay.
+//! The rest of the users' handle: writes of single rows, updates read from WALs and change feeds,
+//! traces of queries and their replay.
 
 mod block_cache_trace;
+pub mod feed;
 mod io_trace;
 mod query_trace;
 pub(crate) mod trace_replay;
+pub mod wal_iterator;
 
 use base::statistics::{Histogram, Ticker};
 use std::sync::Arc;

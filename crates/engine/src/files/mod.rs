@@ -1,8 +1,11 @@
 //! Files: the caches of open ones, the deletion of obsolete ones, their checksums and their copies.
 
+pub(crate) mod archived_wals;
 pub(crate) mod blob_cache;
 pub(crate) mod charged_reads;
 pub(crate) mod copy;
+pub(crate) mod dropped_families;
+pub(crate) mod feed_cursor;
 pub(crate) mod file_checksum;
 pub(crate) mod lost;
 pub(crate) mod obsolete_files;
@@ -13,3 +16,4 @@ pub(crate) mod session_id;
 pub(crate) mod table_cache;
 pub(crate) mod table_place;
 pub(crate) mod timed_file;
+pub(crate) mod wal_archive;

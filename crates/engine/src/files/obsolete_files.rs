@@ -13,6 +13,7 @@ use sst::Table;
 use vfs::{FileSync, FileSystem};
 
 use crate::events::Event;
+use crate::files::wal_archive::WalArchive;
 use crate::log::listeners::Listeners;
 use crate::options::thread_pool::Lane;
 
@@ -24,6 +25,8 @@ pub(crate) struct ObsoleteFiles {
     changed: Condvar,
     /// The lane whose turns delete files, once the database is open.
     lane: OnceLock<Lane>,
+    /// Takes WALs that are not deleted, once the database is being opened for writing.
+    archive: OnceLock<Arc<WalArchive>>,
     /// The bytes of obsolete tables, which no later version refers to, that a reader still holds.
     pub zombie_bytes: AtomicU64,
     /// The bytes of obsolete blob files, which no later version refers to, that a reader still holds.
@@ -69,6 +72,7 @@ impl ObsoleteFiles {
             queue: Mutex::default(),
             changed: Condvar::new(),
             lane: OnceLock::new(),
+            archive: OnceLock::new(),
             zombie_bytes: AtomicU64::new(0),
             zombie_blob_bytes: AtomicU64::new(0),
         }
@@ -78,6 +82,17 @@ impl ObsoleteFiles {
     pub fn begin(&self, lane: Lane) {
         // A database is opened once.
         let _ = self.lane.set(lane);
+    }
+
+    /// From now on `archive` takes obsolete WALs.
+    pub fn archive_in(&self, archive: Arc<WalArchive>) {
+        // A database is opened once.
+        let _ = self.archive.set(archive);
+    }
+
+    /// The archive of WALs, once the database is being opened for writing.
+    pub fn archive(&self) -> Option<&WalArchive> {
+        self.archive.get().map(|archive| &**archive)
     }
 
     /// Notifies the waiters for a change, and the thread that deletes.
@@ -217,7 +232,10 @@ impl ObsoleteFiles {
             MutexGuard::unlocked(&mut queue, || {
                 files
                     .into_iter()
-                    .for_each(|file| self.outlive(|| self.delete(file)))
+                    .for_each(|file| self.outlive(|| self.delete(file)));
+                if let Some(archive) = self.archive() {
+                    self.outlive(|| archive.purge_if_moved());
+                }
             });
             queue.deleting = false;
             self.changed.notify_all();
@@ -233,6 +251,9 @@ impl ObsoleteFiles {
 
     /// A failed deletion is not an error: the next open deletes the file.
     fn delete(&self, path: PathBuf) {
+        if self.archive().is_some_and(|archive| archive.take(&path)) {
+            return;
+        }
         if self.fs.remove(&path).is_ok() {
             self.listeners.notify(&Event::FileDeleted {
                 path: path.display().to_string(),

@@ -24,7 +24,8 @@ use crate::state::db_state::{DbState, FLUSH};
 /// A flush in progress: of one family, or of several whose tables are installed in one step.
 struct FlushJob {
     families: Vec<FamilyFlush>,
-    /// WALs are synced first, because there are other families, or WALs may hold prepared sections.
+    /// WALs are synced first, because there are other families, WALs may hold prepared sections, or a change
+    /// feed must not lose rows that a table has.
     syncs_wals: bool,
     job: u64,
     start: Duration,
@@ -106,7 +107,7 @@ impl DbInner {
         }
         let job = FlushJob {
             families,
-            syncs_wals,
+            syncs_wals: syncs_wals || self.has_cursors(),
             job: self.new_job(),
             start,
         };

@@ -71,7 +71,10 @@ impl DbInner {
                 let time = self.note_seqno_time_when_due(&mut house.timed);
                 let stats = self.persist_stats_when_due(&mut house.persisted);
                 let recovers = self.recover_when_due(&mut house.recovery);
+                let archive = self.obsolete.archive();
+                let purge = archive.and_then(|archive| archive.purge_when_due());
                 let others = dump.into_iter().chain(age).chain(time).chain(stats);
+                let others = others.chain(purge);
                 Ok(others.chain(recovers).min())
             });
             looked.unwrap_or_default()

@@ -16,4 +16,3 @@ pub(crate) mod stored_options;
 pub(crate) mod unread_sections;
 pub mod wal_dir;
 pub mod wal_filter;
-pub mod wal_iterator;

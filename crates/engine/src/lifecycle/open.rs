@@ -19,6 +19,7 @@ use crate::files::copy::create_dir;
 use crate::files::obsolete_files::ObsoleteFiles;
 use crate::files::open_limit::OpenLimit;
 use crate::files::session_id::new_session_id;
+use crate::files::wal_archive;
 use crate::jobs::families::{Shared, assemble, fresh_state};
 use crate::lifecycle::manifest_tail::{ManifestTail, read_manifest};
 use crate::lifecycle::moment::{Moment, READ_ONLY_ATTEMPTS, read_identity, write_identity};
@@ -114,6 +115,7 @@ impl Db {
         let mut claimed = WalDir::claim(options, dir, id.as_deref())?;
         let wal_dir = claimed.path().to_path_buf();
         let others = options.other_table_directories(dir);
+        wal_archive::destroy(fs, &wal_dir)?;
         for directory in others.iter().map(PathBuf::as_path).chain([&*wal_dir, dir]) {
             let names = match fs.list(directory) {
                 Err(error) if error.kind() == ErrorKind::NotFound => continue,
@@ -228,6 +230,7 @@ fn open_existing(
             inner.recover_read_only(&moment)?;
             inner.begin_samples();
         } else {
+            inner.begin_archive();
             inner.recover(&manifest)?;
             inner.begin_samples();
             inner.create_missing_families()?;

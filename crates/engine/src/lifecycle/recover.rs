@@ -104,6 +104,11 @@ impl DbInner {
         let replayed = self.replay(self.open_wals(&wals)?, None)?;
         self.set_aside(&replayed.large.rows)?;
         let wal = self.versions.new_file_number();
+        let unread = wals.iter().find(|number| !replayed.wals.contains(number));
+        if let (Some(&unread), Some(archive)) = (unread, self.obsolete.archive()) {
+            archive.leave_unread(unread..wal);
+        }
+        self.sync_for_cursors(&wals)?;
         let mut state = self.state.lock();
         let mut predecessor = Predecessor::NONE;
         // Damage is read only once: later recoveries must not depend on finding it unchanged. With two-phase
@@ -334,6 +339,14 @@ impl DbInner {
         wals.iter()
             .try_for_each(|&number| fs.sync_file(&filename::wal(&self.wal_dir, number)))?;
         fs.sync_dir(&self.wal_dir)
+    }
+
+    /// Makes recovered WALs durable before tables with their rows are, if there is a cursor.
+    pub(crate) fn sync_for_cursors(&self, wals: &[u64]) -> Result<()> {
+        match self.has_cursors() {
+            true => self.sync_wals(wals),
+            false => Ok(()),
+        }
     }
 
     /// Replays one WAL. False if the WALs after it must not be replayed.

@@ -25,6 +25,7 @@ use base::{Error, InternalComparator, Progress, Result, SeqNo, UserComparator};
 use manifest::{FileMetadata, ManifestState, Version, VersionBuilder, VersionEdit};
 use vfs::FileSystem;
 
+use crate::files::archived_wals;
 use crate::files::lost::Lost;
 use crate::lifecycle::moment::{comparator_for, read_identity, write_identity};
 use crate::lifecycle::open::assemble_db;
@@ -160,7 +161,9 @@ impl Listing {
         let wal_dir = options.wal_directory(dir);
         let others = options.other_table_directories(dir);
         let mut places = vec![dir];
-        for other in others.iter().map(PathBuf::as_path).chain([&*wal_dir]) {
+        // Archived WALs are not read, and their numbers are not used again.
+        let archive = archived_wals::directory(&wal_dir);
+        for other in others.iter().map(PathBuf::as_path).chain([&*wal_dir, &*archive]) {
             if !places.contains(&other) && fs.exists(other)? {
                 places.push(other);
             }

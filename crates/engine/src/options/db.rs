@@ -94,6 +94,16 @@ option_table! {
         manual_wal_flush: bool = false;
         /// The directory of the WALs, of this database alone; empty for the database's own. Default: empty.
         wal_dir: String = String::new();
+        /// The seconds for which WALs that no recovery needs are kept after their last change, for
+        /// `Db::get_updates_since`, in the directory `archive` beside the others. Their age is checked every
+        /// half of that, and at least every ten minutes. With this option or `wal_size_limit_mb` WALs are not
+        /// recycled. Its name in the OPTIONS file is `WAL_ttl_seconds`. 0: no limit, and without
+        /// `wal_size_limit_mb` no archive. Default: 0.
+        wal_ttl_seconds: u64 = 0, domain["0", "0", "1", "1000000"];
+        /// The maximum size of these WALs together in MiB, beyond which the oldest are deleted. Its name in
+        /// the OPTIONS file is `WAL_size_limit_MB`. 0: no limit, and without `wal_ttl_seconds` no archive.
+        /// Default: 0.
+        wal_size_limit_mb: u64 = 0, domain["0", "0", "1", "100"];
         /// Leaves the recovered rows of the WAL in memtables instead of writing them to tables at open.
         /// Default: false.
         avoid_flush_during_recovery: bool = false, domain["true", "false"];
@@ -332,6 +342,7 @@ impl Options {
     /// The effective number of recycled WALs.
     pub(crate) fn recycled_wals(&self) -> usize {
         match self.wal_recovery_mode {
+            _ if self.wal_ttl_seconds > 0 || self.wal_size_limit_mb > 0 => 0,
             RecoveryMode::TolerateCorruptedTailRecords | RecoveryMode::AbsoluteConsistency => 0,
             RecoveryMode::PointInTime | RecoveryMode::SkipAnyCorruptedRecords => self.recycle_log_file_num,
         }

@@ -54,12 +54,16 @@ const LATER_THAN_OURS: &[(&str, &str)] = &[
     ("default_write_temperature", "9.1.0"),
 ];
 
-/// Options that RocksDB has misspelt, and their names in the file: RocksDB still reads the misspelt names,
-/// and older releases read no other.
-const MISSPELT: &[(&str, &str)] = &[(
-    "memtable_verify_per_key_checksum_on_seek",
-    "memtable_veirfy_per_key_checksum_on_seek",
-)];
+/// Options that RocksDB has misspelt, or writes with capitals, and their names in the file: RocksDB still
+/// reads the misspelt names, and older releases read no other.
+const MISSPELT: &[(&str, &str)] = &[
+    (
+        "memtable_verify_per_key_checksum_on_seek",
+        "memtable_veirfy_per_key_checksum_on_seek",
+    ),
+    ("wal_ttl_seconds", "WAL_ttl_seconds"),
+    ("wal_size_limit_mb", "WAL_size_limit_MB"),
+];
 
 fn name_in_file(name: &str) -> &str {
     let misspelt = MISSPELT.iter().find(|(right, _)| *right == name);

@@ -166,8 +166,6 @@ macro_rules! lost_options {
 /// Every option of RocksDB up to 11.9 that Esker does not have, except those in [`SAY_NOTHING`].
 const LOST: &[Row] = lost_options! {
     "DBOptions" {
-        WAL_ttl_seconds ["0"] Durability "WALs are not archived: they are deleted as soon as their rows are in tables";
-        WAL_size_limit_MB ["0"] Durability "WALs are not archived: they are deleted as soon as their rows are in tables";
         track_and_verify_wals ["false"] Durability "WALs do not name the one before: recovery notices one that is lost from their middle, and no other";
         track_and_verify_wals_in_manifest ["false"] Durability "the MANIFEST does not record new WALs: it does not tell which of them is lost or cut short";
         use_fsync ["false"] Durability "files are synced by fdatasync, which leaves out what no read needs, like times of modification";

@@ -10,6 +10,7 @@ use std::time::Duration;
 use memtable::Memtable;
 
 use crate::state::db_inner::DbInner;
+use crate::state::feed_cursors::PinningCursor;
 use crate::state::handle::Db;
 use crate::state::snapshot::PinnedSnapshot;
 use crate::state::super_version::SuperVersion;
@@ -28,6 +29,8 @@ pub struct Pins {
     pub snapshots: Vec<PinnedSnapshot>,
     /// Backups, checkpoints and other holders that prevent the deletion of files, oldest first.
     pub file_deletions: Vec<FileDeletionsHold>,
+    /// Cursors of change feeds, by name, and the archived WALs that are kept for them.
+    pub cursors: Vec<PinningCursor>,
     /// The number of files that would have been deleted otherwise.
     pub files_waiting: usize,
     /// The bytes of flushed memtables that readers still hold.
@@ -100,6 +103,7 @@ impl DbInner {
                 .obsolete
                 .zombie_bytes
                 .load(std::sync::atomic::Ordering::Relaxed),
+            cursors: self.pinning_cursors(),
             ..Pins::default()
         };
         let (holds, files_waiting) = self.obsolete.held();
@@ -211,6 +215,9 @@ impl fmt::Display for Pins {
                 snapshot.sequence_number,
                 snapshot.age.as_secs()
             )?;
+        }
+        for cursor in &self.cursors {
+            writeln!(f, "{cursor}")?;
         }
         for hold in &self.file_deletions {
             let age = hold.age.as_secs();

@@ -8,6 +8,7 @@ pub(crate) mod db_inner;
 pub(crate) mod db_state;
 pub(crate) mod error_state;
 pub(crate) mod family_batch;
+pub(crate) mod feed_cursors;
 pub(crate) mod file_deletions;
 pub(crate) mod handle;
 pub(crate) mod inserts;

@@ -49,6 +49,21 @@ impl Sections {
         self.by_name.is_empty()
     }
 
+    /// True if the section `name` is outstanding.
+    pub fn holds(&self, name: &[u8]) -> bool {
+        self.by_name.contains_key(name)
+    }
+
+    /// Adds a section that was prepared in a WAL which this replay has not read.
+    pub fn insert(&mut self, name: &[u8], section: WriteBatch) {
+        self.by_name.insert(name.to_vec(), section);
+    }
+
+    /// Removes the section `name` and returns it, if it is outstanding.
+    pub fn take(&mut self, name: &[u8]) -> Option<WriteBatch> {
+        self.by_name.remove(name)
+    }
+
     /// The outstanding sections, with their names.
     pub fn iter(&self) -> impl Iterator<Item = (&[u8], &WriteBatch)> {
         self.by_name.iter().map(|(name, batch)| (&name[..], batch))

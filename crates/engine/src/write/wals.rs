@@ -72,5 +72,6 @@ impl DbInner {
         state.recyclable_wals.len() < self.options.recycled_wals()
             && (state.first_own_wal..state.oldest_recorded_wal()).contains(&number)
             && !self.obsolete.is_held()
+            && !self.has_cursors()
     }
 }

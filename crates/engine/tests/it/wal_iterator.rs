@@ -96,3 +96,119 @@ fn it_goes_on_from_wal_to_wal() {
     iter.next();
     assert!(!iter.valid() && iter.status().is_err());
 }
+
+/// A database whose WALs are archived for longer than any test.
+fn archiving(dir: &std::path::Path) -> Db {
+    open(dir, |options| {
+        options.wal_ttl_seconds = 1_000_000;
+        options.allow_2pc = true;
+    })
+}
+
+#[test]
+fn archived_wals_are_read_across_reopenings() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut expected = Vec::new();
+    for round in 0..4 {
+        let db = archiving(dir.path());
+        for key in 0..3 {
+            let sequence = db.latest_sequence_number() + 1;
+            let key = format!("{round}-{key}");
+            db.put(key.as_bytes(), b"").unwrap();
+            expected.push((sequence, vec![key]));
+            db.flush(&FlushOptions::default()).unwrap();
+        }
+        let mut iter = db.get_updates_since(1).unwrap();
+        assert_eq!(rest(&mut iter), expected);
+        assert_eq!(
+            rest(&mut db.get_updates_since(expected[2].0).unwrap()),
+            expected[2..]
+        );
+        let files = db.get_sorted_wal_files().unwrap();
+        assert!(files.iter().filter(|file| file.archived).count() >= 3 * round);
+        assert!(files.is_sorted_by_key(|file| file.number));
+        db.close().unwrap();
+    }
+}
+
+#[test]
+fn a_number_that_is_missing_is_a_gap() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = archiving(dir.path());
+    db.put(b"a", b"").unwrap();
+    let unlogged = WriteOptions {
+        disable_wal: true,
+        ..WriteOptions::default()
+    };
+    db.put_opt(&unlogged, &db.default_column_family(), b"b", b"")
+        .unwrap();
+    db.put(b"c", b"").unwrap();
+    let mut iter = db.get_updates_since(1).unwrap();
+    assert_eq!(iter.batch().unwrap().0, 1);
+    iter.next();
+    let error = iter.status().unwrap_err();
+    assert!(error.is_corruption() && !iter.valid(), "{error}");
+    assert!(error.to_string().contains("Gap in sequence number"), "{error}");
+    // It stands still from then on, and one that begins behind the gap goes on.
+    iter.next();
+    assert!(!iter.valid());
+    assert_eq!(
+        rest(&mut db.get_updates_since(2).unwrap()),
+        [(3, vec!["c".to_owned()])]
+    );
+    // A WAL that was deleted is a gap as well.
+    db.flush(&FlushOptions::default()).unwrap();
+    db.put(b"d", b"").unwrap();
+    db.flush(&FlushOptions::default()).unwrap();
+    db.put(b"e", b"").unwrap();
+    db.wait_for_purge().unwrap();
+    let mut iter = db.get_updates_since(3).unwrap();
+    let files = db.get_sorted_wal_files().unwrap();
+    let of_d = files.iter().find(|file| file.start_sequence == 4).unwrap();
+    std::fs::remove_file(&of_d.path).unwrap();
+    iter.next();
+    assert!(
+        iter.status()
+            .unwrap_err()
+            .to_string()
+            .contains("Gap in sequence number")
+    );
+}
+
+#[test]
+fn a_two_phase_transaction_comes_at_its_commit() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = archiving(dir.path());
+    let writes = WriteOptions::default();
+    let section = |key: &str| {
+        let mut batch = WriteBatch::new();
+        batch.put(key.as_bytes(), b"");
+        batch.delete(b"gone");
+        batch
+    };
+    db.put(b"a", b"").unwrap();
+    let (kept, dropped) = (section("kept"), section("dropped"));
+    db.prepare(&writes, b"kept", &kept).unwrap();
+    db.prepare(&writes, b"dropped", &dropped).unwrap();
+    db.put(b"b", b"").unwrap();
+    db.rollback_prepared(&writes, b"dropped").unwrap();
+    db.flush(&FlushOptions::default()).unwrap();
+    let mut own = WriteBatch::new();
+    own.put(b"own", b"");
+    db.commit_prepared(&writes, b"kept", &own, &kept).unwrap();
+    db.put(b"c", b"").unwrap();
+    let all = [
+        (1, vec!["a".to_owned()]),
+        (2, vec!["b".to_owned()]),
+        (3, vec!["own".into(), "kept".into(), "gone".into()]),
+        (6, vec!["c".to_owned()]),
+    ];
+    assert_eq!(rest(&mut db.get_updates_since(1).unwrap()), all);
+    // From behind the WAL that it was prepared in.
+    assert_eq!(rest(&mut db.get_updates_since(3).unwrap()), all[2..]);
+    db.flush(&FlushOptions::default()).unwrap();
+    db.close().unwrap();
+    let db = archiving(dir.path());
+    assert_eq!(rest(&mut db.get_updates_since(1).unwrap()), all);
+    assert_eq!(rest(&mut db.get_updates_since(4).unwrap()), all[2..]);
+}

@@ -170,10 +170,6 @@ fn errors_say_what_rocksdb_says() {
     let held = DB::open_default(&path).unwrap_err();
     assert_eq!(held.kind(), ErrorKind::IOError);
     assert!(held.to_string().contains("/LOCK:"), "{held}");
-    let mut refused = created();
-    refused.set_wal_ttl_seconds(1);
-    let error = DB::open(&refused, dir.path().join("refused")).unwrap_err();
-    assert_eq!(error.to_string(), "Not implemented: Options::set_wal_ttl_seconds");
     let mut options = ReadOptions::default();
     options.set_deadline(1);
     assert_eq!(

@@ -1,0 +1,445 @@
+//! Change feeds with durable cursors: every row comes, in order, at least once, whatever becomes of
+//! memtables, WALs and processes.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::Arc;
+
+use base::filename::{self, FileKind};
+use dbtest::by_hand::{at_once, flush};
+use dbtest::crash::images_of_changes;
+use esker::{
+    Db, ErrorKind, Feed, FeedEvent, FeedOptions, Operation, Options, WriteBatch, WriteOptions, feed_cursors,
+};
+use testkit::TestRng;
+use vfs::{FaultFs, FileSystem, LogFs, MemFs};
+
+const DIR: &str = "/db";
+
+fn options(fs: Arc<dyn FileSystem>) -> Options {
+    let mut options = Options {
+        create_if_missing: true,
+        allow_2pc: true,
+        fs,
+        ..Options::default()
+    };
+    options.column_family.disable_auto_compactions = true;
+    options
+}
+
+fn named(name: &str) -> FeedOptions {
+    FeedOptions {
+        cursor: Some(name.to_owned()),
+        ..FeedOptions::default()
+    }
+}
+
+/// A row as a feed shows it, or a gap.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Seen {
+    Row(u64, String, String),
+    Gap(u64, u64),
+}
+
+fn row(sequence: u64, family: &str, key: &str) -> Seen {
+    Seen::Row(sequence, family.to_owned(), key.to_owned())
+}
+
+/// All that is there, to the end.
+fn rest(feed: &mut Feed) -> Vec<Seen> {
+    let mut seen = Vec::new();
+    while let Some(event) = feed.next().unwrap() {
+        match event {
+            FeedEvent::Gap { from, to } => seen.push(Seen::Gap(from, to)),
+            FeedEvent::Batch(batch) => {
+                for row in batch.rows() {
+                    let row = row.unwrap();
+                    let (Operation::Put { key, .. } | Operation::Delete { key, .. }) = row.operation else {
+                        panic!("{row:?}");
+                    };
+                    let key = String::from_utf8(key.to_vec()).unwrap();
+                    seen.push(Seen::Row(row.sequence, row.family.unwrap_or("?").to_owned(), key));
+                }
+            }
+        }
+    }
+    seen
+}
+
+/// The WALs in the archive.
+fn archived(fs: &dyn FileSystem) -> usize {
+    let dir = Path::new(DIR).join("archive");
+    if !fs.exists(&dir).unwrap() {
+        return 0;
+    }
+    let names = fs.list(&dir).unwrap();
+    let is_wal = |name: &&String| matches!(filename::parse(name), Some(FileKind::Wal(_)));
+    names.iter().filter(is_wal).count()
+}
+
+#[test]
+fn a_random_history_comes_in_order_across_restarts() {
+    for seed in 0..6 {
+        let mut rng = TestRng::with_seed(seed);
+        let fs: Arc<dyn FileSystem> = Arc::new(MemFs::new());
+        let mut options = options(fs.clone());
+        options.recycle_log_file_num = [0, 2][rng.usize(..2)];
+        options.avoid_flush_during_recovery = rng.usize(..2) == 0;
+        let mut db = Db::open(&options, DIR).unwrap();
+        db.create_column_family("two", &options.column_family).unwrap();
+        let mut feed = db.feed(&named("reader")).unwrap();
+        let mut written: Vec<Seen> = Vec::new();
+        // How much of it was acknowledged, and how much seen since the feed was made.
+        let (mut acknowledged, mut seen) = (0, 0);
+        for step in 0..120 {
+            match rng.usize(..12) {
+                0..5 => {
+                    let two = db.column_family("two").unwrap();
+                    let mut batch = WriteBatch::new();
+                    for part in 0..=rng.usize(..3) {
+                        let key = format!("{step}-{part}");
+                        let sequence = written.len() as u64 + 1;
+                        match rng.usize(..2) {
+                            0 => {
+                                batch.put(key.as_bytes(), &vec![b'v'; rng.usize(..200)]);
+                                written.push(row(sequence, "default", &key));
+                            }
+                            _ => {
+                                batch.delete_cf(&two, key.as_bytes());
+                                written.push(row(sequence, "two", &key));
+                            }
+                        }
+                    }
+                    db.write(&WriteOptions::default(), batch).unwrap();
+                }
+                5 | 6 => flush(&db),
+                7..10 => {
+                    let found = rest(&mut feed);
+                    assert_eq!(found, written[seen..], "seed {seed}, step {step}");
+                    seen = written.len();
+                    if rng.usize(..2) == 0 {
+                        feed.acknowledge(feed.position()).unwrap();
+                        acknowledged = seen;
+                    }
+                }
+                10 => {
+                    drop(feed);
+                    db.close().unwrap();
+                    db = Db::open(&options, DIR).unwrap();
+                    feed = db.feed(&named("reader")).unwrap();
+                    assert_eq!(feed.acknowledged(), Some(acknowledged as u64 + 1));
+                    seen = acknowledged;
+                }
+                _ => {
+                    // Without the database's help, from the same place.
+                    let mut other = Feed::open(&options, DIR, &named("reader")).unwrap();
+                    assert_eq!(
+                        rest(&mut other),
+                        written[acknowledged..],
+                        "seed {seed}, step {step}"
+                    );
+                }
+            }
+        }
+        assert_eq!(rest(&mut feed), written[seen..]);
+        feed.acknowledge(feed.position()).unwrap();
+        flush(&db);
+        db.wait_for_purge().unwrap();
+        let cursors = db.pins().cursors;
+        assert_eq!(
+            (cursors.len(), cursors[0].position),
+            (1, written.len() as u64 + 1)
+        );
+        assert!(db.drop_feed_cursor("reader").unwrap() && !db.drop_feed_cursor("reader").unwrap());
+    }
+}
+
+#[test]
+fn wals_are_kept_for_a_cursor_and_go_once_they_are_acknowledged() {
+    let fs: Arc<dyn FileSystem> = Arc::new(MemFs::new());
+    let log = LogFs::new(fs.clone(), DIR);
+    let options = Options {
+        recycle_log_file_num: 2,
+        ..options(Arc::new(log.clone()))
+    };
+    let db = Db::open(&options, DIR).unwrap();
+    let mut feed = db.feed(&named("slow")).unwrap();
+    for key in 0..5 {
+        db.put(format!("{key}").as_bytes(), b"").unwrap();
+        flush(&db);
+    }
+    db.wait_for_purge().unwrap();
+    assert!(!log.take().lines().any(|line| line.starts_with("reuse")));
+    assert_eq!(archived(&*fs), 5);
+    let pinned = &db.pins().cursors[0];
+    assert_eq!((&*pinned.name, pinned.position, pinned.wals), ("slow", 1, 5));
+    assert!(
+        db.pins()
+            .to_string()
+            .contains("cursor slow at sequence number 1 keeps 5 WALs")
+    );
+    assert_eq!(feed_cursors(&options, DIR).unwrap().len(), 1);
+    // In the middle: what is behind it stays.
+    let FeedEvent::Batch(_) = feed.next().unwrap().unwrap() else {
+        panic!("no row");
+    };
+    feed.next().unwrap();
+    feed.next().unwrap();
+    feed.acknowledge(3).unwrap();
+    db.put(b"5", b"").unwrap();
+    flush(&db);
+    db.wait_for_purge().unwrap();
+    let left = archived(&*fs);
+    assert_eq!(left, 5, "the WALs of rows 2 to 6");
+    assert_eq!(rest(&mut feed).len(), 3);
+    feed.acknowledge(feed.position()).unwrap();
+    db.put(b"6", b"").unwrap();
+    flush(&db);
+    db.wait_for_purge().unwrap();
+    assert!(archived(&*fs) <= 2, "{}", archived(&*fs));
+}
+
+#[test]
+fn beyond_its_budget_a_feed_has_a_gap() {
+    let fs: Arc<dyn FileSystem> = Arc::new(MemFs::new());
+    let options = options(fs.clone());
+    let db = Db::open(&options, DIR).unwrap();
+    let little = FeedOptions {
+        retain_bytes: 25_000,
+        ..named("little")
+    };
+    drop(db.feed(&little).unwrap());
+    for key in 0..5 {
+        db.put(format!("{key}").as_bytes(), &[b'v'; 10_000]).unwrap();
+        flush(&db);
+        db.wait_for_purge().unwrap();
+    }
+    assert_eq!(archived(&*fs), 2);
+    let seen = rest(&mut db.feed(&little).unwrap());
+    assert_eq!(
+        seen,
+        [Seen::Gap(1, 3), row(4, "default", "3"), row(5, "default", "4")]
+    );
+    let log = String::from_utf8(fs.read_file(&Path::new(DIR).join("LOG")).unwrap()).unwrap();
+    assert!(log.contains("which cursor little needs"), "{log}");
+}
+
+#[test]
+fn rows_name_their_families_and_dropped_ones_too() {
+    let fs: Arc<dyn FileSystem> = Arc::new(MemFs::new());
+    let options = options(fs.clone());
+    let db = Db::open(&options, DIR).unwrap();
+    drop(db.feed(&named("reader")).unwrap());
+    let writes = WriteOptions::default();
+    let kept = db.create_column_family("kept", &options.column_family).unwrap();
+    let gone = db.create_column_family("gone\n", &options.column_family).unwrap();
+    db.put_opt(&writes, &gone, b"a", b"").unwrap();
+    db.put_opt(&writes, &kept, b"b", b"").unwrap();
+    db.put(b"c", b"").unwrap();
+    db.drop_column_family(&gone).unwrap();
+    let all = [row(1, "gone\n", "a"), row(2, "kept", "b"), row(3, "default", "c")];
+    assert_eq!(rest(&mut db.feed(&named("reader")).unwrap()), all);
+    drop((kept, gone));
+    db.close().unwrap();
+    assert_eq!(
+        rest(&mut Feed::open(&options, DIR, &named("reader")).unwrap()),
+        all
+    );
+    let db = Db::open(&options, DIR).unwrap();
+    assert_eq!(rest(&mut db.feed(&named("reader")).unwrap()), all);
+    // Restricted to families; the others count, but do not come.
+    let some = FeedOptions {
+        column_families: BTreeSet::from(["gone\n".to_owned(), "default".to_owned()]),
+        ..named("reader")
+    };
+    let mut feed = db.feed(&some).unwrap();
+    assert_eq!(rest(&mut feed), [all[0].clone(), all[2].clone()]);
+    assert_eq!(feed.position(), 4);
+}
+
+#[test]
+fn a_section_is_kept_until_its_commit_was_acknowledged() {
+    let fs: Arc<dyn FileSystem> = Arc::new(MemFs::new());
+    let options = options(fs.clone());
+    let writes = WriteOptions::default();
+    let db = Db::open(&options, DIR).unwrap();
+    let mut section = WriteBatch::new();
+    section.put(b"prepared", b"");
+    // One before there is a cursor, and one after.
+    db.prepare(&writes, b"old", &section).unwrap();
+    db.put(b"a", b"").unwrap();
+    flush(&db);
+    let mut feed = db
+        .feed(&FeedOptions {
+            since: Some(2),
+            ..named("reader")
+        })
+        .unwrap();
+    db.prepare(&writes, b"new", &section).unwrap();
+    for key in ["b", "c"] {
+        db.put(key.as_bytes(), b"").unwrap();
+        flush(&db);
+    }
+    assert_eq!(rest(&mut feed), [row(2, "default", "b"), row(3, "default", "c")]);
+    feed.acknowledge(feed.position()).unwrap();
+    for name in [b"old", b"new"] {
+        db.commit_prepared(&writes, name, &WriteBatch::new(), &section)
+            .unwrap();
+        db.flush(&at_once()).unwrap();
+    }
+    db.put(b"d", b"").unwrap();
+    db.flush(&at_once()).unwrap();
+    db.wait_for_purge().unwrap();
+    drop(feed);
+    db.close().unwrap();
+    let db = Db::open(&options, DIR).unwrap();
+    let mut feed = db.feed(&named("reader")).unwrap();
+    let expected = [
+        row(4, "default", "prepared"),
+        row(5, "default", "prepared"),
+        row(6, "default", "d"),
+    ];
+    assert_eq!(rest(&mut feed), expected);
+}
+
+#[test]
+fn rows_without_a_wal_are_a_gap() {
+    let fs: Arc<dyn FileSystem> = Arc::new(MemFs::new());
+    let db = Db::open(&options(fs), DIR).unwrap();
+    let unlogged = WriteOptions {
+        disable_wal: true,
+        ..WriteOptions::default()
+    };
+    db.put(b"a", b"").unwrap();
+    db.put_opt(&unlogged, &db.default_column_family(), b"b", b"")
+        .unwrap();
+    db.put(b"c", b"").unwrap();
+    let mut feed = db.feed(&FeedOptions::default()).unwrap();
+    let seen = rest(&mut feed);
+    assert_eq!(
+        seen,
+        [row(1, "default", "a"), Seen::Gap(2, 2), row(3, "default", "c")]
+    );
+}
+
+#[test]
+fn what_cannot_be_is_refused() {
+    let fs: Arc<dyn FileSystem> = Arc::new(MemFs::new());
+    let options = options(fs);
+    let db = Db::open(&options, DIR).unwrap();
+    db.put(b"a", b"").unwrap();
+    for bad in ["", "a/b", ".a"] {
+        assert_eq!(
+            db.feed(&named(bad)).unwrap_err().kind(),
+            ErrorKind::InvalidArgument
+        );
+    }
+    let from = |since| FeedOptions {
+        since: Some(since),
+        ..FeedOptions::default()
+    };
+    assert!(db.feed(&from(2)).unwrap().next().unwrap().is_none());
+    assert_eq!(db.feed(&from(3)).unwrap_err().kind(), ErrorKind::NotFound);
+    let mut feed = db.feed(&FeedOptions::default()).unwrap();
+    assert_eq!(
+        feed.acknowledge(0).unwrap_err().kind(),
+        ErrorKind::InvalidArgument
+    );
+    let mut feed = db.feed(&named("reader")).unwrap();
+    assert_eq!(
+        feed.acknowledge(2).unwrap_err().kind(),
+        ErrorKind::InvalidArgument
+    );
+    rest(&mut feed);
+    feed.acknowledge(2).unwrap();
+    feed.acknowledge(1).unwrap();
+    assert_eq!(feed.acknowledged(), Some(2));
+    let second = Db::open_read_only(&options, DIR).unwrap();
+    assert_eq!(
+        second.feed(&named("reader")).unwrap_err().kind(),
+        ErrorKind::NotSupported
+    );
+    assert_eq!(rest(&mut second.feed(&FeedOptions::default()).unwrap()).len(), 1);
+    db.close().unwrap();
+    assert!(feed.next().is_err());
+}
+
+#[test]
+fn a_new_cursor_from_outside_is_refused_where_wals_are_recycled() {
+    let fs: Arc<dyn FileSystem> = Arc::new(MemFs::new());
+    let options = Options {
+        recycle_log_file_num: 1,
+        ..options(fs)
+    };
+    let db = Db::open(&options, DIR).unwrap();
+    let error = Feed::open(&options, DIR, &named("outside")).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NotSupported, "{error}");
+    drop(db.feed(&named("outside")).unwrap());
+    Feed::open(&options, DIR, &named("outside")).unwrap();
+    db.close().unwrap();
+    Feed::open(&options, DIR, &named("other")).unwrap();
+}
+
+/// Power or the process is lost at any change of a file: what was acknowledged is there and does not come
+/// again, what is there and was not acknowledged comes.
+#[test]
+fn a_crash_between_acknowledgements_loses_no_row_and_no_place() {
+    for seed in 0..3 {
+        let mem = MemFs::new();
+        let faults = FaultFs::new(Arc::new(mem.clone()));
+        let options_of = |fs: Arc<dyn FileSystem>| Options {
+            avoid_flush_during_recovery: seed == 1,
+            allow_2pc: false,
+            ..options(fs)
+        };
+        let ((), images) = images_of_changes(&mem, &faults, seed, || {
+            let mut rng = TestRng::with_seed(seed);
+            let mut next = 1;
+            for _ in 0..2 {
+                let db = Db::open(&options_of(Arc::new(faults.clone())), DIR).unwrap();
+                let mut feed = db.feed(&named("reader")).unwrap();
+                for _ in 0..25 {
+                    match rng.usize(..5) {
+                        0..3 => {
+                            db.put(format!("{next:06}").as_bytes(), &vec![b'v'; rng.usize(..3000)])
+                                .unwrap();
+                            next += 1;
+                        }
+                        3 => flush(&db),
+                        _ => {
+                            rest(&mut feed);
+                            feed.acknowledge(feed.position()).unwrap();
+                        }
+                    }
+                }
+                drop(feed);
+                db.close().unwrap();
+            }
+        });
+        let mut acknowledged = BTreeSet::new();
+        // Every few: they are many.
+        let images = images.into_iter().flatten().skip(seed as usize).step_by(11);
+        for image in images {
+            let fs: Arc<dyn FileSystem> = Arc::new(image);
+            if feed_cursors(&options_of(fs.clone()), DIR).unwrap().is_empty() {
+                continue;
+            }
+            let db = Db::open(&options_of(fs.clone()), DIR).unwrap();
+            let is_there = |number: u64| db.get(format!("{number:06}").as_bytes()).unwrap().is_some();
+            let last = (1..).take_while(|number| is_there(*number)).last().unwrap_or(0);
+            assert_eq!(db.latest_sequence_number(), last);
+            let mut feed = db.feed(&named("reader")).unwrap();
+            let position = feed.acknowledged().unwrap();
+            acknowledged.insert(position);
+            let expected: Vec<Seen> = (position..=last)
+                .map(|number| row(number, "default", &format!("{number:06}")))
+                .collect();
+            let log = || String::from_utf8(fs.read_file(&Path::new(DIR).join("LOG")).unwrap()).unwrap();
+            assert_eq!(rest(&mut feed), expected, "seed {seed}: {}", log());
+            // It goes on.
+            db.put(b"more", b"").unwrap();
+            assert_eq!(rest(&mut feed), [row(last + 1, "default", "more")]);
+        }
+        assert!(acknowledged.len() > 3, "{acknowledged:?}");
+    }
+}

@@ -1,0 +1,474 @@
+//! Change feeds: what was written, in order, read back from archived and live WALs; with a named cursor also
+//! after a restart.
+//!
+//! A cursor is a position and the oldest WAL that is needed to go on from there. The thread that deletes
+//! files keeps WALs from that one on, in the archive, up to the cursor's budget. An acknowledgement makes the
+//! rows before it durable first, and then the cursor: after a crash a feed goes on with a row that was not
+//! acknowledged, at a number that the database has not given to another row.
+//!
+//! WALs are synced before tables with their rows become durable, as long as there is a cursor: no row is in a
+//! table and lost to the feed.
+
+mod families;
+mod recycling;
+pub(crate) mod stream;
+pub(crate) mod wals;
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::path::Path;
+use std::sync::Arc;
+
+use base::env::Clock;
+use base::{Error, ErrorKind, Result, SeqNo};
+
+use self::families::{Names, Source};
+use self::stream::{Update, UpdateStream, gap};
+use self::wals::Wals;
+use crate::batch::operation::Operation;
+use crate::batch::write_batch::WriteBatch;
+use crate::files::archived_wals::create_directory;
+use crate::files::feed_cursor::{Cursor, check_name};
+use crate::lifecycle::manifest_tail::read_manifest;
+use crate::lifecycle::moment::read_identity;
+use crate::lifecycle::wal_dir::WalDir;
+use crate::options::Options;
+use crate::state::handle::Db;
+
+/// Bytes of WALs that are kept for a cursor unless another number is asked for.
+const DEFAULT_BUDGET: u64 = 1 << 30;
+
+/// The rows that a change feed reads, and where it begins.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FeedOptions {
+    /// The name of a durable cursor: up to 64 letters, digits, dots, dashes and underscores. The feed goes on
+    /// where the cursor was [acknowledged](Feed::acknowledge) last; one that does not exist is made, at
+    /// [`since`](Self::since). A cursor is for one reader at a time. Default: none, and nothing is kept for
+    /// the feed.
+    pub cursor: Option<String>,
+    /// The sequence number of the first row of a feed without a cursor, or with a new one. Default: the
+    /// oldest that WALs have.
+    pub since: Option<SeqNo>,
+    /// Bytes of WALs in the archive that are kept for a new cursor. Beyond it the oldest go, and the feed
+    /// reports a [gap](FeedEvent::Gap). Default: 1 GiB.
+    pub retain_bytes: u64,
+    /// The families whose rows are read, by name. Default: none named, which means all.
+    pub column_families: BTreeSet<String>,
+}
+
+impl Default for FeedOptions {
+    fn default() -> FeedOptions {
+        FeedOptions {
+            cursor: None,
+            since: None,
+            retain_bytes: DEFAULT_BUDGET,
+            column_families: BTreeSet::new(),
+        }
+    }
+}
+
+/// The next thing that a feed comes to.
+#[derive(Clone, Debug)]
+pub enum FeedEvent {
+    /// A batch with rows of the families that are read.
+    Batch(FeedBatch),
+    /// Numbers from `from` to `to`, both inclusive, are in no WAL: rows were written without one, files were
+    /// ingested, or WALs are gone.
+    Gap {
+        /// The first number that is missing.
+        from: SeqNo,
+        /// The last one.
+        to: SeqNo,
+    },
+}
+
+/// Rows that were written together. A two-phase transaction is one batch, at its commit.
+#[derive(Clone, Debug)]
+pub struct FeedBatch {
+    sequence: SeqNo,
+    batch: WriteBatch,
+    names: BTreeMap<u32, Arc<str>>,
+    wanted: Arc<BTreeSet<String>>,
+}
+
+/// A row of a [`FeedBatch`].
+#[derive(Clone, Copy, Debug)]
+pub struct FeedRow<'a> {
+    /// Its sequence number.
+    pub sequence: SeqNo,
+    /// The id of its family.
+    pub family_id: u32,
+    /// The name of its family, also if that was dropped since; `None` if it was dropped while there was
+    /// neither an archive nor a cursor.
+    pub family: Option<&'a str>,
+    /// The write itself.
+    pub operation: Operation<'a>,
+}
+
+/// A change feed: see [`Db::feed`]. It keeps the database open.
+pub struct Feed {
+    stream: UpdateStream,
+    wals: Arc<Wals>,
+    names: Names,
+    clock: Arc<dyn Clock>,
+    db: Option<Db>,
+    wanted: Arc<BTreeSet<String>>,
+    /// The sequence number behind the last event; `None` if the feed begins with whatever WALs have.
+    position: Option<SeqNo>,
+    cursor: Option<Cursor>,
+    /// Positions, and from each on the oldest WAL that is needed to go on there.
+    needed: VecDeque<(SeqNo, u64)>,
+    /// A batch that was read and comes behind a gap.
+    behind_gap: Option<Update>,
+}
+
+impl std::fmt::Debug for Feed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Feed")
+            .field("position", &self.position)
+            .field("cursor", &self.cursor)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Db {
+    /// Reads what was written, in order, from WALs: rows come as soon as they are visible to reads, before
+    /// they are durable. Rows without a WAL and ingested files are not among them, and show as
+    /// [gaps](FeedEvent::Gap).
+    ///
+    /// ```
+    /// # fn main() -> esker::Result<()> {
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// use esker::{FeedEvent, FeedOptions};
+    /// let db = esker::Db::open(&esker::Options { create_if_missing: true, ..Default::default() }, dir.path())?;
+    /// let options = FeedOptions { cursor: Some("replica".to_owned()), ..Default::default() };
+    /// let mut feed = db.feed(&options)?;
+    /// db.put(b"key", b"value")?;
+    /// while let Some(event) = feed.next()? {
+    ///     if let FeedEvent::Batch(batch) = event {
+    ///         for row in batch.rows() {
+    ///             println!("{:?}", row?);
+    ///         }
+    ///     }
+    ///     feed.acknowledge(feed.position())?;
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// `NotFound` if `since`, or the cursor, is beyond the next row: the database is older than the cursor.
+    /// `InvalidArgument` for a bad name. `NotSupported` for a cursor of a database that is open for reading
+    /// only.
+    pub fn feed(&self, options: &FeedOptions) -> Result<Feed> {
+        let inner = self.inner();
+        inner.check_open()?;
+        if options.cursor.is_some() && inner.read_only {
+            return Err(Error::not_supported("the database is open for reading only"));
+        }
+        let names = Names::new(inner.options.fs.clone(), &inner.wal_dir, Source::Db(self.clone()));
+        let feed = Feed::begin(
+            Wals::of(self),
+            names,
+            inner.options.clock.clone(),
+            Some(self.clone()),
+            options,
+        )?;
+        let end = self.latest_sequence_number() + 1;
+        match feed.position {
+            Some(position) if position > end => Err(Error::new(
+                ErrorKind::NotFound,
+                format!("Requested sequence {position} not yet written in the db, whose next is {end}"),
+            )),
+            _ => Ok(feed),
+        }
+    }
+
+    /// Deletes a cursor, and with it what was kept for it alone. False if there is none of that name.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub fn drop_feed_cursor(&self, name: &str) -> Result<bool> {
+        let inner = self.inner();
+        inner.check_open()?;
+        if inner.read_only {
+            return Err(Error::not_supported("the database is open for reading only"));
+        }
+        let dropped = Cursor::remove(&*inner.options.fs, &inner.wal_dir, name)?;
+        inner.cursors_changed();
+        Ok(dropped)
+    }
+}
+
+impl Feed {
+    /// Same as [`Db::feed`], of a database in `path` that this process does not have open, and that another
+    /// process may write to. Rows of that process are read as soon as the kernel has them.
+    ///
+    /// WALs are kept for a new cursor from when the database next moves or deletes one. A database that
+    /// recycles WALs and is open elsewhere notices no new cursor: it is refused.
+    ///
+    /// # Errors
+    /// Those of [`Db::feed`]; `NotSupported` for a new cursor as above; those of reading the MANIFEST.
+    pub fn open(options: &Options, path: impl AsRef<Path>, feed: &FeedOptions) -> Result<Feed> {
+        let dir = path.as_ref();
+        let (_, manifest) = read_manifest(options, dir)?;
+        let id = match manifest.db_id {
+            Some(id) => Some(id),
+            None => read_identity(&*options.fs, dir)?,
+        };
+        let wal_dir = WalDir::look(options, dir, id.as_deref())?;
+        let source = Source::Manifest(Box::new(options.clone()), dir.to_path_buf());
+        let names = Names::new(options.fs.clone(), &wal_dir, source);
+        // Held while the cursor is made, so that no database is opened meanwhile which would not know of it.
+        let _lock = match &feed.cursor {
+            Some(name) if Cursor::read(&*options.fs, &wal_dir, name)?.is_none() => {
+                recycling::lock_if_it_recycles(options, dir)?
+            }
+            _ => None,
+        };
+        Feed::begin(
+            Wals::in_directory(options, &wal_dir),
+            names,
+            options.clock.clone(),
+            None,
+            feed,
+        )
+    }
+
+    fn begin(
+        wals: Wals,
+        names: Names,
+        clock: Arc<dyn Clock>,
+        db: Option<Db>,
+        options: &FeedOptions,
+    ) -> Result<Feed> {
+        let wals = Arc::new(wals);
+        let mut feed = Feed {
+            stream: UpdateStream::new(wals.clone(), None),
+            wals: wals.clone(),
+            names,
+            clock,
+            db,
+            wanted: Arc::new(options.column_families.clone()),
+            position: options.since,
+            cursor: None,
+            needed: VecDeque::new(),
+            behind_gap: None,
+        };
+        let first = match &options.cursor {
+            Some(name) => {
+                let cursor = feed.take_cursor(name, options)?;
+                let first = cursor.keep;
+                feed.position = Some(cursor.position);
+                feed.needed.push_back((cursor.position, first));
+                feed.cursor = Some(cursor);
+                Some(first)
+            }
+            None => options
+                .since
+                .map(|since| wals.holding(since))
+                .transpose()?
+                .flatten(),
+        };
+        feed.stream = UpdateStream::new(wals, first);
+        Ok(feed)
+    }
+
+    /// The cursor of that name, which is made if there is none.
+    fn take_cursor(&self, name: &str, options: &FeedOptions) -> Result<Cursor> {
+        check_name(name)?;
+        let (fs, wal_dir) = (self.wals.fs(), self.wals.wal_dir());
+        if let Some(cursor) = Cursor::read(fs, wal_dir, name)? {
+            return Ok(cursor);
+        }
+        let all = self.wals.all()?;
+        // Sections that are outstanding lie in live WALs.
+        let live = all
+            .iter()
+            .find(|(_, wal)| !wal.archived)
+            .map_or(0, |(number, _)| *number);
+        let (position, first) = match options.since {
+            Some(since) => (since, self.wals.holding(since)?),
+            None => self.wals.oldest_row()?,
+        };
+        let cursor = Cursor {
+            name: name.to_owned(),
+            position,
+            keep: first.unwrap_or(live).min(live),
+            budget: options.retain_bytes,
+            acknowledged: self.clock.unix_seconds(),
+        };
+        create_directory(fs, wal_dir)?;
+        cursor.write(fs, wal_dir)?;
+        self.cursor_changed();
+        Ok(cursor)
+    }
+
+    fn cursor_changed(&self) {
+        if let Some(db) = &self.db {
+            db.inner().cursors_changed();
+        }
+    }
+
+    /// The next event; `None` at the end, where a later call may find more.
+    ///
+    /// # Errors
+    /// `Corruption` if sequence numbers go back, which they do where a recovery left out rows that the feed
+    /// had read; those of reading a WAL.
+    #[expect(
+        clippy::should_implement_trait,
+        reason = "an iterator that has ended does not go on"
+    )]
+    pub fn next(&mut self) -> Result<Option<FeedEvent>> {
+        while let Some(update) = self.next_update()? {
+            let expected = self.position.unwrap_or(update.sequence);
+            if update.sequence > expected {
+                let missing = FeedEvent::Gap {
+                    from: expected,
+                    to: update.sequence - 1,
+                };
+                self.position = Some(update.sequence);
+                self.behind_gap = Some(update);
+                return Ok(Some(missing));
+            }
+            if update.is_before(expected) {
+                if self.stream.take_damage().is_some() {
+                    return Err(gap(expected, update.sequence, None));
+                }
+                continue;
+            }
+            self.position = Some(update.next_sequence());
+            self.note_needed(update.next_sequence());
+            let batch = self.named(update)?;
+            if batch.has_rows()? {
+                return Ok(Some(FeedEvent::Batch(batch)));
+            }
+        }
+        Ok(None)
+    }
+
+    fn next_update(&mut self) -> Result<Option<Update>> {
+        match self.behind_gap.take() {
+            Some(update) => Ok(Some(update)),
+            None => self.stream.next(),
+        }
+    }
+
+    fn note_needed(&mut self, position: SeqNo) {
+        let Some(oldest) = self.stream.oldest_needed().filter(|_| self.cursor.is_some()) else {
+            return;
+        };
+        if self.needed.back().is_none_or(|(_, last)| *last != oldest) {
+            self.needed.push_back((position, oldest));
+        }
+    }
+
+    fn named(&mut self, update: Update) -> Result<FeedBatch> {
+        let mut names = BTreeMap::new();
+        for operation in update.batch.operations() {
+            let Some(id) = operation?.family() else { continue };
+            if !names.contains_key(&id)
+                && let Some(name) = self.names.of(id)?
+            {
+                names.insert(id, name);
+            }
+        }
+        Ok(FeedBatch {
+            sequence: update.sequence,
+            batch: update.batch,
+            names,
+            wanted: self.wanted.clone(),
+        })
+    }
+
+    /// The sequence number behind the last event: all rows with lower numbers, of any family, have come. 0
+    /// before the first event of a feed that begins with the oldest row.
+    pub fn position(&self) -> SeqNo {
+        self.position.unwrap_or(0)
+    }
+
+    /// The position of the last acknowledgement: the feed goes on there after a restart. `None` without a
+    /// cursor.
+    pub fn acknowledged(&self) -> Option<SeqNo> {
+        self.cursor.as_ref().map(|cursor| cursor.position)
+    }
+
+    /// Says that all rows before `position`, a [`position`](Self::position) of this feed, need not come
+    /// again. The rows are made durable, and then the cursor. WALs that no cursor needs any more are deleted.
+    /// An older position than the last is ignored.
+    ///
+    /// # Errors
+    /// `InvalidArgument` without a cursor, and for a position that the feed has not come to; those of the
+    /// file system, after which the cursor stands where it stood.
+    pub fn acknowledge(&mut self, position: SeqNo) -> Result<()> {
+        let reached = self.position();
+        let Some(cursor) = &self.cursor else {
+            return Err(Error::invalid_argument("the change feed has no cursor"));
+        };
+        if position > reached {
+            return Err(Error::invalid_argument(format!(
+                "position {position} of change feed {} is acknowledged, which has come to {reached}",
+                cursor.name
+            )));
+        }
+        if position <= cursor.position {
+            return Ok(());
+        }
+        // The newest mark that is not behind the position.
+        while self.needed.get(1).is_some_and(|(from, _)| *from <= position) {
+            self.needed.pop_front();
+        }
+        let keep = self.needed.front().map_or(cursor.keep, |(_, oldest)| *oldest);
+        let cursor = Cursor {
+            position,
+            keep,
+            acknowledged: self.clock.unix_seconds(),
+            ..cursor.clone()
+        };
+        match &self.db {
+            Some(db) => db.sync_wal()?,
+            None => self.wals.sync_from(keep)?,
+        }
+        cursor.write(self.wals.fs(), self.wals.wal_dir())?;
+        self.cursor = Some(cursor);
+        self.cursor_changed();
+        Ok(())
+    }
+}
+
+impl FeedBatch {
+    /// The sequence number of its first row, of whatever family.
+    pub fn sequence(&self) -> SeqNo {
+        self.sequence
+    }
+
+    /// All of it, with rows of all families.
+    pub fn batch(&self) -> &WriteBatch {
+        &self.batch
+    }
+
+    /// The rows of the families that are read, in order.
+    pub fn rows(&self) -> impl Iterator<Item = Result<FeedRow<'_>>> {
+        let mut next = self.sequence;
+        self.batch.operations().filter_map(move |operation| {
+            let operation = match operation {
+                Ok(operation) => operation,
+                Err(error) => return Some(Err(error)),
+            };
+            let family_id = operation.family()?;
+            let sequence = next;
+            next += 1;
+            let family = self.names.get(&family_id).map(|name| &**name);
+            let is_wanted = self.wanted.is_empty() || family.is_some_and(|name| self.wanted.contains(name));
+            is_wanted.then_some(Ok(FeedRow {
+                sequence,
+                family_id,
+                family,
+                operation,
+            }))
+        })
+    }
+
+    fn has_rows(&self) -> Result<bool> {
+        Ok(self.rows().next().transpose()?.is_some())
+    }
+}

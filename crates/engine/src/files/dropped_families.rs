@@ -1,0 +1,70 @@
+//! The names of dropped families: their rows outlive them in WALs, and the MANIFEST forgets them. So their
+//! names are put into a file of the archive before they are dropped, one a line, `ID NAME`, the name in
+//! hexadecimal.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::path::Path;
+
+use base::{Error, ErrorKind, Result};
+use vfs::FileSystem;
+
+use crate::files::archived_wals::{create_directory, directory};
+
+/// The file with the names of dropped families.
+pub(crate) const DROPPED: &str = "DROPPED_FAMILIES";
+/// The temporary file that is renamed to it.
+pub(crate) const TEMPORARY: &str = "DROPPED_FAMILIES.tmp";
+
+/// Reads the names of dropped families by id.
+pub(crate) fn dropped(fs: &dyn FileSystem, wal_dir: &Path) -> Result<BTreeMap<u32, String>> {
+    let path = directory(wal_dir).join(DROPPED);
+    let bytes = match fs.read_file(&path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(BTreeMap::new()),
+        bytes => bytes?,
+    };
+    let parsed = std::str::from_utf8(&bytes)
+        .ok()
+        .and_then(|text| text.lines().map(parse).collect());
+    parsed.ok_or_else(|| Error::corruption("not a list of dropped column families").in_file(&path))
+}
+
+fn parse(line: &str) -> Option<(u32, String)> {
+    let (id, hex) = line.split_once(' ')?;
+    let digits = hex.as_bytes().chunks(2);
+    let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
+    let name: Option<Vec<u8>> = digits.map(byte).collect();
+    Some((id.parse().ok()?, String::from_utf8(name?).ok()?))
+}
+
+/// Adds family `id`, which is called `name`, to the file. The caller excludes others that write it.
+pub(crate) fn remember(fs: &dyn FileSystem, wal_dir: &Path, id: u32, name: &str) -> Result<()> {
+    let mut names = dropped(fs, wal_dir)?;
+    if names.insert(id, name.to_owned()).is_some() {
+        return Ok(());
+    }
+    let mut text = String::new();
+    for (id, name) in &names {
+        let hex = name
+            .bytes()
+            .fold(String::new(), |hex, byte| format!("{hex}{byte:02x}"));
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "{id} {hex}");
+    }
+    create_directory(fs, wal_dir)?;
+    let dir = directory(wal_dir);
+    fs.replace_file(&dir.join(DROPPED), &dir.join(TEMPORARY), text.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_names_a_family_whatever_its_bytes() {
+        assert_eq!(parse("7 610a62"), Some((7, "a\nb".to_owned())));
+        for bad in ["", "7", "x 61", "7 6", "7 zz", "7 ff"] {
+            assert_eq!(parse(bad), None, "{bad:?}");
+        }
+    }
+}

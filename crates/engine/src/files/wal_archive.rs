@@ -1,0 +1,284 @@
+//! The archive: WALs that no recovery needs, kept for readers of updates in the directory `archive` beside
+//! the live ones, as RocksDB keeps them, until they are too old (`WAL_ttl_seconds`) or too many
+//! (`WAL_size_limit_MB`), and for the cursors of change feeds, without these options too.
+//!
+//! The thread that deletes files moves a WAL there instead of deleting it, by one rename: after a crash the
+//! WAL has one name or the other, and the next open moves those that are left. Recovery reads no archived
+//! WAL, and checkpoints and backups have none.
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use base::Result;
+use base::env::Clock;
+use base::filename::{self, FileKind};
+use base::sync::{Mutex, MutexGuard};
+use vfs::FileSystem;
+
+use crate::files::archived_wals::{archived, create_directory, directory};
+use crate::files::dropped_families;
+use crate::files::feed_cursor::{self, Cursor};
+use crate::log::{InfoLog, log_line};
+use crate::options::Options;
+
+/// The longest time between two looks for archived WALs that are too old.
+const LONGEST_INTERVAL: Duration = Duration::from_secs(600);
+
+/// The archive of a database that is open for writing.
+pub(crate) struct WalArchive {
+    fs: Arc<dyn FileSystem>,
+    clock: Arc<dyn Clock>,
+    log: Arc<InfoLog>,
+    /// The directory of the live WALs.
+    wal_dir: PathBuf,
+    /// Seconds after which an archived WAL is deleted; 0: it never grows too old.
+    ttl_seconds: u64,
+    /// The bytes of all archived WALs together; 0: any number.
+    size_limit: u64,
+    /// WALs of these numbers are deleted and not archived: recovery ended in front of them, and their rows
+    /// are in no table.
+    unread: OnceLock<Range<u64>>,
+    /// A WAL was moved since the last look.
+    moved: AtomicBool,
+    /// The time of the next look, in microseconds of the clock. Without an archive there is one only after a
+    /// cursor was dropped.
+    pub due_micros: AtomicU64,
+    has_cursors: AtomicBool,
+    names: Mutex<()>,
+}
+
+/// Deletes the archived WALs and the files of change feeds, and the directory if nothing else is in it.
+pub(crate) fn destroy(fs: &dyn FileSystem, wal_dir: &Path) -> Result<()> {
+    let dir = directory(wal_dir);
+    if !fs.exists(&dir)? {
+        return Ok(());
+    }
+    for name in fs.list(&dir)? {
+        let is_wal = matches!(filename::parse(&name), Some(FileKind::Wal(_)));
+        let is_of_feeds = feed_cursor::is_cursor_file(&name)
+            || [dropped_families::DROPPED, dropped_families::TEMPORARY].contains(&&*name);
+        if is_wal || is_of_feeds {
+            fs.remove(&dir.join(name))?;
+        }
+    }
+    if fs.list(&dir)?.is_empty() {
+        fs.remove_dir(&dir)?;
+    }
+    Ok(())
+}
+
+impl WalArchive {
+    /// The archive as the options have it.
+    pub fn new(options: &Options, wal_dir: &Path, log: Arc<InfoLog>) -> WalArchive {
+        WalArchive {
+            fs: options.fs.clone(),
+            clock: options.clock.clone(),
+            log,
+            wal_dir: wal_dir.to_path_buf(),
+            ttl_seconds: options.wal_ttl_seconds,
+            size_limit: options.wal_size_limit_mb.saturating_mul(1 << 20),
+            unread: OnceLock::new(),
+            moved: AtomicBool::new(false),
+            due_micros: AtomicU64::new(1),
+            has_cursors: AtomicBool::new(false),
+            names: Mutex::default(),
+        }
+    }
+
+    /// True if all WALs are archived.
+    fn is_on(&self) -> bool {
+        self.ttl_seconds > 0 || self.size_limit > 0
+    }
+
+    /// True if WALs are kept for a cursor of a change feed, as far as this process knows.
+    pub fn has_cursors(&self) -> bool {
+        self.has_cursors.load(Ordering::Relaxed)
+    }
+
+    /// True if rows may be read from WALs that recovery does not need.
+    pub fn is_used(&self) -> bool {
+        self.is_on() || self.has_cursors()
+    }
+
+    /// Reads the cursors anew. If they cannot be read, the last answer stands.
+    pub fn look_for_cursors(&self) {
+        if let Err(error) = self.cursors() {
+            log_line!(self.log, Warn, "Can't read the cursors of change feeds: {error}");
+        }
+    }
+
+    fn cursors(&self) -> Result<Vec<Cursor>> {
+        let cursors = Cursor::all(&*self.fs, &self.wal_dir)?;
+        self.has_cursors.store(!cursors.is_empty(), Ordering::Relaxed);
+        Ok(cursors)
+    }
+
+    /// Held while the names of dropped families are written.
+    pub fn writing_names(&self) -> MutexGuard<'_, ()> {
+        self.names.lock()
+    }
+
+    /// Recovery ended in front of the WALs of these numbers.
+    pub fn leave_unread(&self, numbers: Range<u64>) {
+        // A database is recovered once.
+        let _ = self.unread.set(numbers);
+    }
+
+    /// Moves an obsolete file into the archive. False if the file is to be deleted instead: no WAL, or none
+    /// that is archived.
+    pub fn take(&self, path: &Path) -> bool {
+        let name = path.file_name().and_then(|name| name.to_str());
+        let Some(FileKind::Wal(number)) = name.and_then(filename::parse) else {
+            return false;
+        };
+        if path.parent() != Some(&*self.wal_dir) || !self.has_rows_of_tables(number) || !self.wants(number) {
+            return false;
+        }
+        let to = filename::wal(&directory(&self.wal_dir), number);
+        match self.move_to(path, &to) {
+            Ok(()) => {
+                self.moved.store(true, Ordering::Relaxed);
+                log_line!(
+                    self.log,
+                    Info,
+                    "Move log file {} to {} -- OK",
+                    path.display(),
+                    to.display()
+                );
+            }
+            // The next open tries again.
+            Err(error) => log_line!(
+                self.log,
+                Warn,
+                "Move log file {} to {} -- {error}",
+                path.display(),
+                to.display()
+            ),
+        }
+        true
+    }
+
+    /// A WAL is kept rather than lost to a cursor that cannot be read.
+    fn wants(&self, number: u64) -> bool {
+        match self.cursors() {
+            Ok(cursors) => self.is_on() || cursors.iter().any(|cursor| cursor.keep <= number),
+            Err(_) => true,
+        }
+    }
+
+    fn has_rows_of_tables(&self, number: u64) -> bool {
+        self.unread.get().is_none_or(|unread| !unread.contains(&number))
+    }
+
+    fn move_to(&self, path: &Path, to: &Path) -> Result<()> {
+        create_directory(&*self.fs, &self.wal_dir)?;
+        if !self.has_cursors() {
+            return self.fs.rename(path, to);
+        }
+        self.fs.sync_file(path)?;
+        self.fs.rename(path, to)?;
+        self.fs.sync_dir(&directory(&self.wal_dir))
+    }
+
+    /// Deletes archived WALs that are too old or too many, if one was moved since the last look.
+    pub fn purge_if_moved(&self) {
+        if self.moved.swap(false, Ordering::Relaxed) {
+            self.look();
+        }
+    }
+
+    /// Same as [`purge_if_moved`](Self::purge_if_moved), if it is time to look. Returns the time until the
+    /// next look; `None`: there is no archive.
+    pub fn purge_when_due(&self) -> Option<Duration> {
+        if !self.is_used() && self.due_micros.load(Ordering::Relaxed) > 0 {
+            return None;
+        }
+        let now = self.clock.now();
+        let due = Duration::from_micros(self.due_micros.load(Ordering::Relaxed));
+        if now < due {
+            return Some(due - now);
+        }
+        self.look();
+        let interval = self.interval();
+        let next = (now + interval).as_micros() as u64;
+        self.due_micros.store(next.max(1), Ordering::Relaxed);
+        self.is_used().then_some(interval)
+    }
+
+    fn look(&self) {
+        if let Err(error) = self.purge() {
+            log_line!(self.log, Warn, "Can't delete archived log files: {error}");
+        }
+    }
+
+    fn interval(&self) -> Duration {
+        match self.ttl_seconds {
+            0 => LONGEST_INTERVAL,
+            ttl => LONGEST_INTERVAL.min(Duration::from_secs((ttl / 2).max(1))),
+        }
+    }
+
+    fn purge(&self) -> Result<()> {
+        let cursors = self.cursors()?;
+        let mut wals: Vec<(u64, PathBuf, u64)> = Vec::new();
+        for (number, path) in archived(&*self.fs, &self.wal_dir)? {
+            let size = self.fs.size(&path)?;
+            wals.push((number, path, size));
+        }
+        let kept = feed_cursor::kept(&cursors, &wals);
+        let mut total: u64 = wals.iter().map(|(_, _, size)| size).sum();
+        let limit = if self.size_limit > 0 {
+            self.size_limit
+        } else {
+            u64::MAX
+        };
+        for (number, path, size) in wals {
+            if kept.contains(&number) {
+                continue;
+            }
+            let why = match self.is_on() {
+                false => "no change feed needs it",
+                true if self.has_expired(&path)? => "it is older than WAL_ttl_seconds",
+                true if total > limit => "the archive is larger than WAL_size_limit_MB",
+                true => continue,
+            };
+            for cursor in cursors.iter().filter(|cursor| cursor.keep <= number) {
+                log_line!(
+                    self.log,
+                    Warn,
+                    "The WALs from {:06}.log on, which cursor {} needs, have more than its {} bytes: the feed will have a gap",
+                    cursor.keep,
+                    cursor.name,
+                    cursor.budget
+                );
+            }
+            self.delete(&path, why);
+            total -= size;
+        }
+        Ok(())
+    }
+
+    /// A file from the future, by a clock that was set back, is not old.
+    fn has_expired(&self, path: &Path) -> Result<bool> {
+        if self.ttl_seconds == 0 {
+            return Ok(false);
+        }
+        let written = self.fs.modified_seconds(path)?;
+        Ok(self.clock.unix_seconds().saturating_sub(written) > self.ttl_seconds)
+    }
+
+    fn delete(&self, path: &Path, why: &str) {
+        match self.fs.remove(path) {
+            Ok(()) => log_line!(
+                self.log,
+                Info,
+                "Deleted archived log file {}: {why}",
+                path.display()
+            ),
+            Err(error) => log_line!(self.log, Warn, "Can't delete file: {error}"),
+        }
+    }
+}

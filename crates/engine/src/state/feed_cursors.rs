@@ -1,0 +1,127 @@
+//! The WALs that are kept for cursors, and their cost.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use base::{Result, SeqNo};
+
+use crate::files::archived_wals::archived;
+use crate::files::dropped_families;
+use crate::files::feed_cursor::Cursor;
+use crate::files::wal_archive::WalArchive;
+use crate::options::Options;
+use crate::state::db_inner::DbInner;
+
+/// A cursor of a change feed, and the WALs that are kept for it: see [`Db::pins`](crate::Db::pins).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PinningCursor {
+    /// Its name.
+    pub name: String,
+    /// The sequence number of the next row that it reads.
+    pub position: SeqNo,
+    /// The oldest WAL that it needs.
+    pub oldest_wal: u64,
+    /// Archived WALs from that one on.
+    pub wals: usize,
+    /// Bytes of them.
+    pub wal_bytes: u64,
+    /// Bytes of archived WALs that are kept for it at most.
+    pub retain_bytes: u64,
+    /// Since when nothing was acknowledged.
+    pub age: Duration,
+}
+
+impl std::fmt::Display for PinningCursor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "cursor {} at sequence number {} keeps {} WALs from {:06}.log on, {} bytes of at most {}, acknowledged {} s ago",
+            self.name,
+            self.position,
+            self.wals,
+            self.oldest_wal,
+            self.wal_bytes,
+            self.retain_bytes,
+            self.age.as_secs()
+        )
+    }
+}
+
+/// The cursors of the database in `path`, by name, read from its files: it may be closed, or open in another
+/// process.
+///
+/// # Errors
+/// Those of reading them.
+pub fn feed_cursors(options: &Options, path: impl AsRef<Path>) -> Result<Vec<PinningCursor>> {
+    cursors_in(options, &options.wal_directory(path.as_ref()))
+}
+
+fn cursors_in(options: &Options, wal_dir: &Path) -> Result<Vec<PinningCursor>> {
+    let fs = &*options.fs;
+    let cursors = Cursor::all(fs, wal_dir)?;
+    if cursors.is_empty() {
+        return Ok(Vec::new());
+    }
+    let now = options.clock.unix_seconds();
+    let wals = archived(fs, wal_dir)?;
+    let of = |cursor: Cursor| {
+        let needed = wals.range(cursor.keep..);
+        // One that is deleted meanwhile counts as nothing.
+        let sizes: Vec<u64> = needed.filter_map(|(_, path)| fs.size(path).ok()).collect();
+        PinningCursor {
+            name: cursor.name,
+            position: cursor.position,
+            oldest_wal: cursor.keep,
+            wals: sizes.len(),
+            wal_bytes: sizes.iter().sum(),
+            retain_bytes: cursor.budget,
+            age: Duration::from_secs(now.saturating_sub(cursor.acknowledged)),
+        }
+    };
+    Ok(cursors.into_iter().map(of).collect())
+}
+
+impl DbInner {
+    /// Has obsolete WALs go through the archive. The directory of the WALs is known and locked.
+    pub(crate) fn begin_archive(&self) {
+        let archive = WalArchive::new(&self.options, &self.wal_dir, self.log.clone());
+        archive.look_for_cursors();
+        self.obsolete.archive_in(Arc::new(archive));
+    }
+
+    /// A cursor came, went, or was acknowledged.
+    pub(crate) fn cursors_changed(&self) {
+        if let Some(archive) = self.obsolete.archive() {
+            archive.look_for_cursors();
+            archive.due_micros.store(0, Ordering::Relaxed);
+            self.obsolete.wake();
+        }
+    }
+
+    /// True if WALs are kept for a cursor.
+    pub(crate) fn has_cursors(&self) -> bool {
+        self.obsolete
+            .archive()
+            .is_some_and(|archive| archive.has_cursors())
+    }
+
+    /// The cursors and what is kept for them; none if they cannot be read.
+    pub(crate) fn pinning_cursors(&self) -> Vec<PinningCursor> {
+        match self.has_cursors() {
+            true => cursors_in(&self.options, &self.wal_dir).unwrap_or_default(),
+            false => Vec::new(),
+        }
+    }
+
+    /// Writes the name of a family that is about to be dropped into the archive, if its rows may be read from
+    /// WALs afterwards.
+    pub(crate) fn remember_family(&self, id: u32, name: &str) -> Result<()> {
+        let Some(archive) = self.obsolete.archive().filter(|archive| archive.is_used()) else {
+            return Ok(());
+        };
+        let _writing = archive.writing_names();
+        dropped_families::remember(&*self.options.fs, &self.wal_dir, id, name)
+    }
+}

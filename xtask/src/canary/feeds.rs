@@ -1,0 +1,81 @@
+//! Bugs of archived WALs, and of those who read updates from them.
+
+use super::Canary;
+use super::Catcher::Tests;
+
+const ARCHIVE: &[&str] = &["-p", "esker-dbtest", "--test", "it", "wal_archive::"];
+const FEEDS: &[&str] = &["-p", "esker-dbtest", "--test", "it", "feeds::"];
+const UPDATES: &[&str] = &["-p", "esker", "--test", "it", "wal_iterator::"];
+
+pub(super) const CANARIES: &[Canary] = &[
+    Canary {
+        name: "a WAL that recovery did not read is archived with those it read",
+        file: "crates/engine/src/files/wal_archive.rs",
+        right: "let _ = self.unread.set(numbers);",
+        wrong: "let _ = self.unread.set(numbers.end..numbers.end);",
+        caught_by: Tests(ARCHIVE),
+    },
+    Canary {
+        name: "WALs are written over while others are archived",
+        file: "crates/engine/src/options/db.rs",
+        right: "            _ if self.wal_ttl_seconds > 0 || self.wal_size_limit_mb > 0 => 0,\n",
+        wrong: "",
+        caught_by: Tests(ARCHIVE),
+    },
+    Canary {
+        name: "the size of the archive is looked at after the next WAL alone",
+        file: "crates/engine/src/files/wal_archive.rs",
+        right: "true if total > limit =>",
+        wrong: "true if total > limit + size =>",
+        caught_by: Tests(ARCHIVE),
+    },
+    Canary {
+        name: "a transaction whose section lies in an older WAL comes without its rows",
+        file: "crates/engine/src/db/feed/stream.rs",
+        right: "            if !self.sections.holds(name)\n",
+        wrong: "            if self.sections.holds(name)\n",
+        caught_by: Tests(UPDATES),
+    },
+    Canary {
+        name: "updates go on over a gap",
+        file: "crates/engine/src/db/wal_iterator.rs",
+        right: "                Some(expected) if expected != update.sequence => {\n",
+        wrong: "                Some(expected) if expected > update.sequence => {\n",
+        caught_by: Tests(UPDATES),
+    },
+    Canary {
+        name: "a cursor is acknowledged before its rows are durable",
+        file: "crates/engine/src/db/feed/mod.rs",
+        right: "            Some(db) => db.sync_wal()?,\n",
+        wrong: "            Some(db) => db.flush_wal(false)?,\n",
+        caught_by: Tests(FEEDS),
+    },
+    Canary {
+        name: "a flush makes rows durable whose WAL, which a cursor needs, is not",
+        file: "crates/engine/src/jobs/flush.rs",
+        right: "syncs_wals: syncs_wals || self.has_cursors(),",
+        wrong: "syncs_wals,",
+        caught_by: Tests(FEEDS),
+    },
+    Canary {
+        name: "a cursor keeps no WAL of a section that is outstanding",
+        file: "crates/engine/src/db/feed/stream.rs",
+        right: "        self.section_wals.values().copied().chain(current).min()\n",
+        wrong: "        current\n",
+        caught_by: Tests(FEEDS),
+    },
+    Canary {
+        name: "an acknowledgement keeps WALs from where the feed has read to",
+        file: "crates/engine/src/db/feed/mod.rs",
+        right: "is_some_and(|(from, _)| *from <= position)",
+        wrong: "is_some_and(|(from, _)| *from <= position + 100)",
+        caught_by: Tests(FEEDS),
+    },
+    Canary {
+        name: "the name of a dropped family is forgotten",
+        file: "crates/engine/src/jobs/families.rs",
+        right: "        self.inner().remember_family(family.id(), family.name())?;\n",
+        wrong: "",
+        caught_by: Tests(FEEDS),
+    },
+];
