@@ -64,10 +64,16 @@ pub enum Command {
     /// is not loopback, a request needs the token in the printed address.
     Serve(ServeArgs),
     /// Shows the iterators, snapshots and backups that hold memory and files of a database in use, with their
-    /// age
+    /// age, and the cursors of change feeds
     ///
-    /// The information is that of the process's LOG, which it writes every stats_dump_period_sec.
+    /// The information is that of the process's LOG, which it writes every stats_dump_period_sec. Cursors are
+    /// read from the database's files.
     Pins(PinsArgs),
+    /// Prints what was written to a database as JSON lines, in order, from its WALs
+    ///
+    /// The database may be in use: what it writes is read as soon as the kernel has it. With `--cursor` the
+    /// feed goes on where the last run ended, and the database keeps WALs for it.
+    Feed(FeedArgs),
     /// Creates a second database from the same files, in the current state
     ///
     /// Tables are linked where the file system supports it. The database must not be in use.
@@ -393,9 +399,42 @@ pub struct PinsArgs {
     /// The directory of the database
     #[arg(long, value_name = "DIR")]
     pub db: PathBuf,
+    /// The directory of its WALs [default: that of the database]
+    #[arg(long, value_name = "DIR")]
+    pub wal_dir: Option<PathBuf>,
     /// The directory of its LOG [default: that of the database]
     #[arg(long, value_name = "DIR")]
     pub db_log_dir: Option<PathBuf>,
+}
+
+#[derive(clap::Args, Debug)]
+#[command(rename_all = "snake_case")]
+pub struct FeedArgs {
+    /// The directory of the database
+    #[arg(value_name = "DIR")]
+    pub db: PathBuf,
+    /// The directory of its WALs [default: that of the database]
+    #[arg(long, value_name = "DIR")]
+    pub wal_dir: Option<PathBuf>,
+    /// Goes on behind what was printed under this name before; without it the directory is not changed
+    #[arg(long, value_name = "NAME")]
+    pub cursor: Option<String>,
+    /// Begins with this sequence number; a cursor that exists already stays where it is [default: the oldest
+    /// in WALs]
+    #[arg(long, value_name = "N")]
+    pub since: Option<u64>,
+    /// Waits for more at the end
+    #[arg(long)]
+    pub follow: bool,
+    /// Rows of this column family alone, or of these if given several times [default: all]
+    #[arg(long, value_name = "NAME")]
+    pub column_family: Vec<String>,
+    /// Bytes of WALs that the database keeps for a new cursor [default: 1 GiB]
+    #[arg(long, value_name = "N")]
+    pub retain_bytes: Option<u64>,
+    /// Ends after this many batches and gaps
+    #[arg(long, value_name = "N")]
+    pub limit: Option<u64>,
 }
 
 #[derive(clap::Args, Debug)]

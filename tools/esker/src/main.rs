@@ -12,6 +12,7 @@ mod backup;
 mod checkpoint;
 mod directory;
 mod dump;
+mod feed;
 mod log;
 mod lsm;
 mod notes;
@@ -57,6 +58,7 @@ fn run(command: &Command, out: &mut Out) -> Result<(), Failure> {
         Command::Top(args) => top::top(args, out),
         Command::Serve(args) => serving::serve(args, out),
         Command::Pins(args) => top::pins(args, out),
+        Command::Feed(args) => feed::feed(args, out),
         Command::Properties(args) => properties::properties(args, out),
         Command::Options(args) => options::options(args, out),
         Command::Salvage(args) => watched("salvage", &args.working, |progress| {

@@ -15,7 +15,12 @@ const MOST_LEVELS: i32 = manifest::MAX_LEVELS as i32;
 
 /// The value of the option `wal_dir`.
 pub fn wal_dir(database: &Database) -> Result<String> {
-    let dir = database.wal_dir.as_deref().unwrap_or(Path::new(""));
+    wal_dir_text(database.wal_dir.as_deref())
+}
+
+/// Same as [`wal_dir`], of the flag alone.
+pub fn wal_dir_text(dir: Option<&Path>) -> Result<String> {
+    let dir = dir.unwrap_or(Path::new(""));
     let text = dir
         .to_str()
         .ok_or_else(|| Error::invalid_argument("a path that is not UTF-8").in_file(dir))?;

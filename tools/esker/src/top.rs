@@ -17,6 +17,7 @@ use base::{Error, ErrorKind};
 
 use crate::args::{PinsArgs, TopArgs};
 use crate::directory;
+use crate::open;
 use crate::output::{Failure, Out};
 pub use frame::Sort;
 use frame::View;
@@ -29,11 +30,22 @@ const DEFAULT_WIDTH: usize = 100;
 /// Prints the holders of memory and files of an open database, from its LOG.
 pub fn pins(args: &PinsArgs, out: &mut Out) -> Result<(), Failure> {
     directory::check_is_database(&args.db)?;
+    let options = esker::Options {
+        wal_dir: open::wal_dir_text(args.wal_dir.as_deref())?,
+        ..esker::Options::default()
+    };
+    let cursors = esker::feed_cursors(&options, &args.db)?;
+    for cursor in &cursors {
+        writeln!(out, "{cursor}")?;
+    }
     let path = info_log::path_of(&args.db, args.db_log_dir.as_deref());
     let mut log = InfoLog::new(path.clone());
     log.read_on(&directory::fs())?;
     let told = log.told();
     let Some(dumped) = told.dumped.as_ref().filter(|_| !told.pins.is_empty()) else {
+        if !cursors.is_empty() {
+            return Ok(());
+        }
         let why = match told.exists {
             true => "has no pins yet: an open database of Esker writes them every stats_dump_period_sec",
             false => "does not exist",
@@ -45,7 +57,8 @@ pub fn pins(args: &PinsArgs, out: &mut Out) -> Result<(), Failure> {
         Some(then) => writeln!(out, "as of {dumped}, {} s ago", now.saturating_sub(then))?,
         None => writeln!(out, "as of {dumped}")?,
     }
-    for line in &told.pins {
+    // The cursors there are as old as the LOG.
+    for line in told.pins.iter().filter(|line| !line.starts_with("cursor ")) {
         writeln!(out, "{line}")?;
     }
     Ok(())

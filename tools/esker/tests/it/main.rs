@@ -6,6 +6,7 @@ mod common;
 mod damage;
 mod dumps;
 mod errors;
+mod feed;
 mod opening;
 mod options;
 mod repair;
