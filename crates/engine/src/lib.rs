@@ -146,9 +146,7 @@ pub use files::pinned_value::PinnedValue;
 pub use ingest::export::{ExportImportFilesMetaData, LiveFileMetaData};
 pub use ingest::import::ImportColumnFamilyOptions;
 pub use ingest::sst_file_writer::{ExternalSstFileInfo, SstFileWriter};
-pub use ingest::{
-    FileIngestionHandle, IngestExternalFileArg, IngestExternalFileOptions, PreparedFileInfo, RangeOpt,
-};
+pub use ingest::{FileIngestionHandle, IngestExternalFileArg, IngestExternalFileOptions, PreparedFileInfo};
 pub use lifecycle::checkpoint::CheckpointOptions;
 pub use lifecycle::repair::{LostFile, RepairReport, RepairedTable};
 pub use lifecycle::wal_dir::WalDir;
@@ -168,8 +166,8 @@ pub use options::{
     CompactFilesOptions, CompactRangeOptions, CompactionOptionsFifo, CompactionOptionsUniversal,
     CompactionPri, CompactionStopStyle, CompactionStyle, DataBlockIndexType, DbPath, FileChecksumGenFactory,
     FileTemperatureAge, FilterPolicy, FlushOptions, LostOption, MemtableFactory, MetadataCacheOptions,
-    OptionLoss, Options, PinningTier, PrepopulateBlobCache, PrepopulateBlockCache, ReadTier, WriteOptions,
-    table as option_table,
+    OptionLoss, Options, PinningTier, PrepopulateBlobCache, PrepopulateBlockCache, RangeOpt, ReadTier,
+    WriteOptions, table as option_table,
 };
 pub use read::blob_files::BlobMetaData;
 pub use read::db_iterator::{DbIterator, PrefixMove, UnpreparedValue};

@@ -35,6 +35,7 @@ pub fn kept(rng: &mut Rng, on: On) -> Vec<String> {
         one_of(rng, "allow_ingest_behind", &["false", "false", "true"]),
         one_of(rng, "change_wal_dir", &["false", "false", "true"]),
         one_of(rng, "table_paths", &["0", "0", "3"]),
+        one_of(rng, "test_feed", &["false", "false", "true"]),
         "--progress_reports=false".to_owned(),
     ];
     match rng.u32(..5) {

@@ -116,6 +116,8 @@ flags::flags! {
     compact_files_one_in: u64 = 0;
     /// One in this number of operations is followed by the drop and recreation of a column family; 0: none.
     clear_column_family_one_in: u64 = 1_000_000;
+    /// A change feed with a durable cursor is read and compared whenever all keys are verified.
+    test_feed: bool = false;
     /// One in this number of operations is followed by a sync of the WAL; 0: none.
     sync_wal_one_in: u64 = 0;
     /// One in this number of operations is followed by a flush of the WAL, half the time with a sync, and the

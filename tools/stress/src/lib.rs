@@ -17,6 +17,7 @@ mod expected_value;
 mod exports;
 mod failure;
 mod faults;
+mod feed;
 mod filter;
 mod flags;
 mod followers;

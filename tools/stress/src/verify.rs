@@ -31,7 +31,7 @@ impl Stress {
         for (family, handle) in open.families.iter().enumerate() {
             self.verify_family(&open.db, family, &handle.read())?;
         }
-        Ok(())
+        self.verify_feed(open)
     }
 
     /// Compares every key of a family, which is `handle` in `db`, while no thread changes it.

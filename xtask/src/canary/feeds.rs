@@ -1,4 +1,4 @@
-//! Bugs of archived WALs, and of those who read updates from them.
+//! Bugs of archived WALs, of those who read updates from them, and of files that are dropped by range.
 
 use super::Canary;
 use super::Catcher::Tests;
@@ -74,8 +74,22 @@ pub(super) const CANARIES: &[Canary] = &[
     Canary {
         name: "the name of a dropped family is forgotten",
         file: "crates/engine/src/jobs/families.rs",
-        right: "        self.inner().remember_family(family.id(), family.name())?;\n",
+        right: "        self.inner().remember_family(&family.0)?;\n",
         wrong: "",
         caught_by: Tests(FEEDS),
+    },
+    Canary {
+        name: "the limit of a range of files is always in it",
+        file: "crates/engine/src/jobs/delete_files.rs",
+        right: "            false => Bound::Excluded(limit),\n",
+        wrong: "            false => Bound::Included(limit),\n",
+        caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "delete_files::"]),
+    },
+    Canary {
+        name: "a clipped family keeps its last row",
+        file: "crates/engine/src/db/clip.rs",
+        right: "            self.delete_opt(&writes, family, &last)?;\n",
+        wrong: "",
+        caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "delete_files::"]),
     },
 ];

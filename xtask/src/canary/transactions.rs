@@ -133,7 +133,7 @@ pub(super) const CANARIES: &[Canary] = &[
     Canary {
         name: "tables that are dropped by range are no write to their keys",
         file: "crates/engine/src/jobs/delete_files.rs",
-        right: "        removals.begin(range.clone(), inner.oldest_snapshot());\n",
+        right: "            removals.begin(range.clone(), inner.oldest_snapshot());\n",
         wrong: "",
         caught_by: Tests(&["-p", "esker-txn", "removals::"]),
     },

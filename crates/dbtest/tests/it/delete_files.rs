@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use esker::{BottommostLevelCompaction, CompactRangeOptions, CompressionType, Db, FlushOptions, Options};
+use esker::{
+    BottommostLevelCompaction, CompactRangeOptions, CompressionType, Db, ErrorKind, FlushOptions, Options,
+    RangeOpt, WriteOptions,
+};
 use vfs::MemFs;
 
 fn filled() -> Db {
@@ -84,4 +87,71 @@ fn without_bounds_all_below_level_0_go() {
         db.get(&7u16.to_be_bytes()).unwrap().as_deref(),
         Some(&b"again"[..])
     );
+}
+
+#[test]
+fn several_ranges_go_in_one_step() {
+    for include_end in [false, true] {
+        let db = filled();
+        let family = db.default_column_family();
+        let before = bounds(&db);
+        // The second table, its last key in the range or not, and all from the fifth on.
+        let ranges = [
+            RangeOpt {
+                start: Some(before[1].0.clone()),
+                limit: Some(before[1].1.clone()),
+            },
+            RangeOpt {
+                start: Some(before[4].0.clone()),
+                limit: None,
+            },
+        ];
+        let sequence = db.latest_sequence_number();
+        db.delete_files_in_ranges(&family, &ranges, include_end).unwrap();
+        assert_eq!(db.latest_sequence_number(), sequence + 1, "one step");
+        let mut expected = before[..4].to_vec();
+        if include_end {
+            expected.remove(1);
+        }
+        assert_eq!(bounds(&db), expected);
+        db.delete_files_in_ranges(&family, &[], include_end).unwrap();
+        assert_eq!(bounds(&db), expected);
+    }
+}
+
+#[test]
+fn a_clipped_family_has_the_rows_of_the_range_alone() {
+    let db = filled();
+    let family = db.default_column_family();
+    // In memory and in L0 too, and at the borders.
+    for row in [0u16, 99, 100, 299, 300, 500] {
+        db.put(&row.to_be_bytes(), b"newer").unwrap();
+    }
+    db.flush(&FlushOptions::default()).unwrap();
+    db.put(&600u16.to_be_bytes(), b"newest").unwrap();
+    let (begin, end) = (100u16.to_be_bytes(), 300u16.to_be_bytes());
+    for _ in 0..2 {
+        db.clip_column_family(&family, &begin, &end).unwrap();
+        for row in 0..700u16 {
+            let there = db.get(&row.to_be_bytes()).unwrap().is_some();
+            assert_eq!(there, (100..300).contains(&row), "{row}");
+        }
+        let files = bounds(&db);
+        assert!(
+            files[0].0 == begin && files[files.len() - 1].1 < end.to_vec(),
+            "{files:?}"
+        );
+    }
+    // Rows of one end alone.
+    db.put_opt(&WriteOptions::default(), &family, &10u16.to_be_bytes(), b"")
+        .unwrap();
+    db.clip_column_family(&family, &begin, &end).unwrap();
+    assert!(db.get(&10u16.to_be_bytes()).unwrap().is_none());
+    let error = db.clip_column_family(&family, &end, &begin).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidArgument);
+    // Nothing is left of a family that is cut to nothing.
+    db.clip_column_family(&family, &end, &end).unwrap();
+    assert!(bounds(&db).is_empty());
+    db.clip_column_family(&family, &end, &end).unwrap();
+    db.verify_checksum().unwrap();
 }

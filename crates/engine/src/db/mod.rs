@@ -2,6 +2,7 @@
 //! traces of queries and their replay.
 
 mod block_cache_trace;
+mod clip;
 pub mod feed;
 mod io_trace;
 mod query_trace;

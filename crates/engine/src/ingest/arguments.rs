@@ -6,7 +6,7 @@ use std::sync::Arc;
 use base::Temperature;
 use sst::properties::TableProperties;
 
-use super::replace::RangeOpt;
+use crate::options::RangeOpt;
 use crate::state::column_family::ColumnFamily;
 
 /// The options of an ingestion. Names and defaults are RocksDB's.

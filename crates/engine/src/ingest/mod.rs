@@ -27,7 +27,6 @@ use crate::state::column_family::ColumnFamily;
 use crate::state::handle::{Db, Handle};
 pub use arguments::{IngestExternalFileArg, IngestExternalFileOptions, PreparedFileInfo};
 use prepare::PreparedFamily;
-pub use replace::RangeOpt;
 
 /// Prepared files that are in no family yet: pass it to
 /// [`commit_file_ingestion_handle`](Db::commit_file_ingestion_handle). When it is dropped, the files are

@@ -9,11 +9,11 @@ use base::{Error, ErrorKind, Progress, Result, Temperature};
 use manifest::FileChecksum;
 
 use super::inspect::{ExternalFile, believe, inspect};
-use super::{IngestExternalFileArg, IngestExternalFileOptions, RangeOpt};
+use super::{IngestExternalFileArg, IngestExternalFileOptions};
 use crate::files::copy::copy;
 use crate::files::file_checksum;
 use crate::log::log_line;
-use crate::options::FileChecksumGenFactory;
+use crate::options::{FileChecksumGenFactory, RangeOpt};
 use crate::state::column_family::Family;
 use crate::state::db_inner::DbInner;
 

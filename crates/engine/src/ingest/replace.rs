@@ -8,18 +8,10 @@ use base::{Cursor, Error, Result, UserComparator, internal_key};
 use manifest::{FileMetadata, RANGE_TOMBSTONE_SENTINEL, Version, VersionBuilder, VersionEdit};
 use memtable::Memtable;
 
+use crate::options::RangeOpt;
 use crate::read::merging_cursor::before_key;
 use crate::state::removals::KeyRange;
 use crate::state::super_version::SuperVersion;
-
-/// A range of user keys from `start` (inclusive) to `limit` (exclusive); `None`: unbounded.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct RangeOpt {
-    /// The first key, inclusive.
-    pub start: Option<Vec<u8>>,
-    /// The end of the range, exclusive.
-    pub limit: Option<Vec<u8>>,
-}
 
 impl RangeOpt {
     /// `InvalidArgument` for a range that ends before it begins.

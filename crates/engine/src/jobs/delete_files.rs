@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering;
 use base::{Error, Result, SeqNo, internal_key};
 use manifest::{FileMetadata, RANGE_TOMBSTONE_SENTINEL, Version, VersionEdit};
 
+use crate::options::RangeOpt;
 use crate::state::column_family::ColumnFamily;
 use crate::state::db_inner::DbInner;
 use crate::state::handle::Db;
@@ -30,6 +31,40 @@ impl Db {
         begin: Option<&[u8]>,
         end: Option<&[u8]>,
     ) -> Result<()> {
+        let range = KeyRange {
+            begin: begin.map(<[u8]>::to_vec),
+            end: end.map_or(Bound::Unbounded, |end| Bound::Included(end.to_vec())),
+        };
+        self.delete_files_in(family, &[range])
+    }
+
+    /// Same as [`delete_files_in_range`](Db::delete_files_in_range), for several ranges in one record of the
+    /// MANIFEST: RocksDB's `DeleteFilesInRanges`. The limit of a range is in it only if `include_end` says
+    /// so.
+    ///
+    /// # Errors
+    /// Those of `delete_files_in_range`.
+    pub fn delete_files_in_ranges(
+        &self,
+        family: &ColumnFamily,
+        ranges: &[RangeOpt],
+        include_end: bool,
+    ) -> Result<()> {
+        let end_of = |limit: Vec<u8>| match include_end {
+            true => Bound::Included(limit),
+            false => Bound::Excluded(limit),
+        };
+        let ranges: Vec<KeyRange> = ranges
+            .iter()
+            .map(|range| KeyRange {
+                begin: range.start.clone(),
+                end: range.limit.clone().map_or(Bound::Unbounded, end_of),
+            })
+            .collect();
+        self.delete_files_in(family, &ranges)
+    }
+
+    fn delete_files_in(&self, family: &ColumnFamily, ranges: &[KeyRange]) -> Result<()> {
         let inner = self.inner();
         inner.check_open()?;
         inner.check_owns(&family.0)?;
@@ -49,7 +84,7 @@ impl Db {
         };
         let dropped: Vec<(u32, Arc<FileMetadata>)> = (1..version.num_levels())
             .flat_map(|level| {
-                let files = within(&version, level, begin, end);
+                let files = within(&version, level, ranges);
                 files.into_iter().map(move |file| (level as u32, file))
             })
             .collect();
@@ -69,12 +104,10 @@ impl Db {
                 .collect(),
             ..VersionEdit::default()
         };
-        let range = KeyRange {
-            begin: begin.map(<[u8]>::to_vec),
-            end: end.map_or(Bound::Unbounded, |end| Bound::Included(end.to_vec())),
-        };
         let removals = &family.0.removals;
-        removals.begin(range.clone(), inner.oldest_snapshot());
+        for range in ranges {
+            removals.begin(range.clone(), inner.oldest_snapshot());
+        }
         let result = inner.apply_claimed(&mut state, vec![edit], None, |_| {});
         drop(state);
         if result.is_err() {
@@ -83,7 +116,7 @@ impl Db {
                 .for_each(|(_, file)| file.set_being_compacted(false));
         }
         let seqno = result.is_ok().then(|| inner.take_sequence_number());
-        removals.end(&range, seqno);
+        ranges.iter().for_each(|range| removals.end(range, seqno));
         result
     }
 }
@@ -98,14 +131,9 @@ impl DbInner {
     }
 }
 
-/// The files of a level that are in the range and may be dropped. Files that share a user key are dropped
-/// together or not at all.
-fn within(
-    version: &Version,
-    level: usize,
-    begin: Option<&[u8]>,
-    end: Option<&[u8]>,
-) -> Vec<Arc<FileMetadata>> {
+/// The files of a level that are in one of the ranges and may be dropped. Files that share a user key are
+/// dropped together or not at all.
+fn within(version: &Version, level: usize, ranges: &[KeyRange]) -> Vec<Arc<FileMetadata>> {
     let user = version.cmp().user();
     let files = version.files(level);
     let lies_within = |file: &Arc<FileMetadata>| {
@@ -113,9 +141,8 @@ fn within(
             internal_key::user_key(&file.smallest),
             internal_key::user_key(&file.largest),
         );
-        begin.is_none_or(|begin| user.compare_without_timestamp(begin, first).is_le())
-            && end.is_none_or(|end| user.compare_without_timestamp(last, end).is_le())
-            && !file.is_being_compacted()
+        let holds = |range: &KeyRange| range.contains(user, first) && range.contains(user, last);
+        ranges.iter().any(holds) && !file.is_being_compacted()
     };
     let mut goes: Vec<bool> = files.iter().map(lies_within).collect();
     let shares = |left: &FileMetadata, right: &FileMetadata| {

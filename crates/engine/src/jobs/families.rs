@@ -90,7 +90,7 @@ impl Db {
     /// read. `InvalidArgument` for the default family.
     pub fn drop_column_family(&self, family: &ColumnFamily) -> Result<()> {
         self.inner().check_open()?;
-        self.inner().remember_family(family.id(), family.name())?;
+        self.inner().remember_family(&family.0)?;
         self.inner().drop_column_family(&family.0)
     }
 }

@@ -16,6 +16,15 @@ pub enum ReadTier {
     Memtable,
 }
 
+/// A range of user keys from `start` (inclusive) to `limit` (exclusive); `None`: unbounded.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RangeOpt {
+    /// The first key, inclusive.
+    pub start: Option<Vec<u8>>,
+    /// The end of the range, exclusive.
+    pub limit: Option<Vec<u8>>,
+}
+
 /// The options of a write.
 #[derive(Clone, Debug, Default)]
 pub struct WriteOptions {

@@ -12,6 +12,7 @@ use crate::files::dropped_families;
 use crate::files::feed_cursor::Cursor;
 use crate::files::wal_archive::WalArchive;
 use crate::options::Options;
+use crate::state::column_family::Family;
 use crate::state::db_inner::DbInner;
 
 /// A cursor of a change feed, and the WALs that are kept for it: see [`Db::pins`](crate::Db::pins).
@@ -117,11 +118,14 @@ impl DbInner {
 
     /// Writes the name of a family that is about to be dropped into the archive, if its rows may be read from
     /// WALs afterwards.
-    pub(crate) fn remember_family(&self, id: u32, name: &str) -> Result<()> {
-        let Some(archive) = self.obsolete.archive().filter(|archive| archive.is_used()) else {
+    pub(crate) fn remember_family(&self, family: &Arc<Family>) -> Result<()> {
+        let own = self.family_by_id(family.id);
+        let is_own = own.is_some_and(|own| Arc::ptr_eq(&own, family));
+        let archive = self.obsolete.archive().filter(|archive| archive.is_used());
+        let Some(archive) = archive.filter(|_| is_own) else {
             return Ok(());
         };
         let _writing = archive.writing_names();
-        dropped_families::remember(&*self.options.fs, &self.wal_dir, id, name)
+        dropped_families::remember(&*self.options.fs, &self.wal_dir, family.id, &family.name)
     }
 }

@@ -47,7 +47,8 @@ impl KeyRange {
         end: Bound::Unbounded,
     };
 
-    fn contains(&self, user: &UserComparator, key: &[u8]) -> bool {
+    /// True if the key lies in the range.
+    pub fn contains(&self, user: &UserComparator, key: &[u8]) -> bool {
         self.begins_at_or_before(user, key) && is_within(user, key, as_bound(&self.end))
     }
 

@@ -343,6 +343,10 @@ impl Feed {
                 return Ok(Some(FeedEvent::Batch(batch)));
             }
         }
+        // WALs without a row were passed, it may be.
+        if let Some(position) = self.position {
+            self.note_needed(position);
+        }
         Ok(None)
     }
 
@@ -410,7 +414,7 @@ impl Feed {
                 cursor.name
             )));
         }
-        if position <= cursor.position {
+        if position < cursor.position {
             return Ok(());
         }
         // The newest mark that is not behind the position.
@@ -418,6 +422,9 @@ impl Feed {
             self.needed.pop_front();
         }
         let keep = self.needed.front().map_or(cursor.keep, |(_, oldest)| *oldest);
+        if (position, keep) == (cursor.position, cursor.keep) {
+            return Ok(());
+        }
         let cursor = Cursor {
             position,
             keep,

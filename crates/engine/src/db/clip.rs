@@ -1,0 +1,86 @@
+//! A family cut to a range of keys.
+
+use base::{Error, Result};
+
+use crate::options::{BottommostLevelCompaction, CompactRangeOptions, FlushOptions, RangeOpt, WriteOptions};
+use crate::state::column_family::ColumnFamily;
+use crate::state::handle::Db;
+
+impl Db {
+    /// Deletes all rows of `family` but those with keys from `begin`, inclusive, to `end`, exclusive:
+    /// RocksDB's `ClipColumnFamily`. Tables below L0 without a key of the range are dropped as they are, the
+    /// rest is deleted by range, and the family is compacted. Rows that are written meanwhile outside the
+    /// range may stay. After an error, or a crash, a part of the rows outside may be gone; the same call goes
+    /// on.
+    ///
+    /// Snapshots do not keep what is dropped. As in RocksDB it is meant for a family before it is exported,
+    /// or merged with others.
+    ///
+    /// # Errors
+    /// `InvalidArgument` if `end` lies before `begin`, or the family has timestamps; those of a flush, of
+    /// [`delete_files_in_ranges`](Db::delete_files_in_ranges), of a write and of a compaction.
+    pub fn clip_column_family(&self, family: &ColumnFamily, begin: &[u8], end: &[u8]) -> Result<()> {
+        let comparator = family.comparator();
+        if comparator.timestamp_size() > 0 {
+            return Err(Error::invalid_argument(
+                "clip_column_family in a column family with timestamps",
+            ));
+        }
+        if comparator.compare(begin, end).is_gt() {
+            return Err(Error::invalid_argument(
+                "clip_column_family ends before it begins",
+            ));
+        }
+        let at_once = FlushOptions {
+            allow_write_stall: true,
+            ..FlushOptions::default()
+        };
+        self.flush_cf(&at_once, std::slice::from_ref(family))?;
+        let before = RangeOpt {
+            start: None,
+            limit: Some(begin.to_vec()),
+        };
+        let behind = RangeOpt {
+            start: Some(end.to_vec()),
+            limit: None,
+        };
+        self.delete_files_in_ranges(family, &[before, behind], false)?;
+        let Some((first, last)) = self.key_bounds(family) else {
+            return Ok(());
+        };
+        let writes = WriteOptions::default();
+        if comparator.compare(&first, begin).is_lt() {
+            self.delete_range(&writes, family, &first, begin)?;
+        }
+        if comparator.compare(end, &last).is_le() {
+            self.delete_range(&writes, family, end, &last)?;
+            // The end of a range is not in it.
+            self.delete_opt(&writes, family, &last)?;
+        }
+        let thorough = CompactRangeOptions {
+            exclusive_manual_compaction: true,
+            bottommost_level_compaction: BottommostLevelCompaction::ForceOptimized,
+            ..CompactRangeOptions::default()
+        };
+        self.compact_range(family, &thorough, None, None)
+    }
+
+    /// The first and the last key of the family's tables; `None` if it has no table.
+    fn key_bounds(&self, family: &ColumnFamily) -> Option<(Vec<u8>, Vec<u8>)> {
+        let comparator = family.comparator();
+        let version = family.0.super_version.load_full().version.clone();
+        let mut bounds: Option<(Vec<u8>, Vec<u8>)> = None;
+        for (_, file) in version.all_files() {
+            let smallest = base::internal_key::user_key(&file.smallest);
+            let largest = base::internal_key::user_key(&file.largest);
+            let (first, last) = bounds.get_or_insert_with(|| (smallest.to_vec(), largest.to_vec()));
+            if comparator.compare(smallest, first).is_lt() {
+                *first = smallest.to_vec();
+            }
+            if comparator.compare(largest, last).is_gt() {
+                *last = largest.to_vec();
+            }
+        }
+        bounds
+    }
+}
