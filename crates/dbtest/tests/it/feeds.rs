@@ -320,6 +320,21 @@ fn rows_without_a_wal_are_a_gap() {
         seen,
         [row(1, "default", "a"), Seen::Gap(2, 2), row(3, "default", "c")]
     );
+    // WALs without a row are not kept once they were passed.
+    let mut feed = db.feed(&named("reader")).unwrap();
+    rest(&mut feed);
+    feed.acknowledge(feed.position()).unwrap();
+    let position = feed.acknowledged();
+    for key in 0..4 {
+        db.put_opt(&unlogged, &db.default_column_family(), &[key], b"")
+            .unwrap();
+        flush(&db);
+    }
+    rest(&mut feed);
+    feed.acknowledge(feed.position()).unwrap();
+    assert_eq!(feed.acknowledged(), position);
+    let current = db.get_current_wal_file().unwrap().number;
+    assert_eq!(db.pins().cursors[0].oldest_wal, current);
 }
 
 #[test]
@@ -384,7 +399,7 @@ fn a_new_cursor_from_outside_is_refused_where_wals_are_recycled() {
 /// again, what is there and was not acknowledged comes.
 #[test]
 fn a_crash_between_acknowledgements_loses_no_row_and_no_place() {
-    for seed in 0..3 {
+    for seed in 0..2 {
         let mem = MemFs::new();
         let faults = FaultFs::new(Arc::new(mem.clone()));
         let options_of = |fs: Arc<dyn FileSystem>| Options {
@@ -418,7 +433,7 @@ fn a_crash_between_acknowledgements_loses_no_row_and_no_place() {
         });
         let mut acknowledged = BTreeSet::new();
         // Every few: they are many.
-        let images = images.into_iter().flatten().skip(seed as usize).step_by(11);
+        let images = images.into_iter().flatten().skip(seed as usize).step_by(13);
         for image in images {
             let fs: Arc<dyn FileSystem> = Arc::new(image);
             if feed_cursors(&options_of(fs.clone()), DIR).unwrap().is_empty() {
