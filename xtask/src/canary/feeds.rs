@@ -26,7 +26,7 @@ pub(super) const CANARIES: &[Canary] = &[
         name: "the size of the archive is looked at after the next WAL alone",
         file: "crates/engine/src/files/wal_archive.rs",
         right: "true if total > limit =>",
-        wrong: "true if total > limit + size =>",
+        wrong: "true if total > limit.saturating_add(size) =>",
         caught_by: Tests(ARCHIVE),
     },
     Canary {
