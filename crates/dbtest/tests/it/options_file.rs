@@ -121,7 +121,9 @@ fn what_is_lost_is_told_one_by_one_and_kept() {
         ] {
             assert_eq!(log.matches(line).count(), 1, "{line} in {log}");
         }
-        assert!(!log.contains("paranoid_checks=true has") && !log.contains("best_efforts_recovery=false has"));
+        assert!(
+            !log.contains("paranoid_checks=true has") && !log.contains("best_efforts_recovery=false has")
+        );
         let kept = options_file(&fs).1;
         for line in (OF_THE_DATABASE.to_owned() + OF_THE_FAMILY).lines() {
             assert!(kept.contains(&format!("{line}\n")), "{line} in {kept}");

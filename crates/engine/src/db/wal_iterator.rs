@@ -29,8 +29,8 @@ pub struct WalFile {
 /// Iterates over the batches in archived and live WALs, in the order of their writes. It is positioned on the
 /// first batch after its creation, if there is one. At the end it has no position, and [`next`](Self::next)
 /// checks for batches written since, in later WALs too: RocksDB's `TryAgain`, which asks for a new iterator
-/// there, does not occur. A two-phase transaction is one batch, at its commit. The iterator keeps the database
-/// open.
+/// there, does not occur. A two-phase transaction is one batch, at its commit. The iterator keeps the
+/// database open.
 pub struct TransactionLogIterator {
     stream: UpdateStream,
     /// Batches whose last row is older are skipped.
@@ -52,8 +52,8 @@ impl std::fmt::Debug for TransactionLogIterator {
 
 impl Db {
     /// Returns an iterator over the batches written since `sequence`, beginning with the batch that contains
-    /// that row. If no WAL has that row any more, it begins with the first batch after it: the caller compares
-    /// the numbers. [`wal_ttl_seconds`](crate::Options::wal_ttl_seconds) and
+    /// that row. If no WAL has that row any more, it begins with the first batch after it: the caller
+    /// compares the numbers. [`wal_ttl_seconds`](crate::Options::wal_ttl_seconds) and
     /// [`wal_size_limit_mb`](crate::Options::wal_size_limit_mb) decide how long WALs are kept.
     ///
     /// # Errors
