@@ -5,7 +5,8 @@ use std::collections::HashMap;
 
 use esker::{Db, FeedEvent, FeedOptions, FeedRow, Operation};
 
-use crate::stress::{Failure, Open, Outcome, Stress};
+use crate::failure::{Failure, Outcome};
+use crate::stress::{Open, Stress};
 
 /// The name of the cursor.
 const CURSOR: &str = "db_stress";
