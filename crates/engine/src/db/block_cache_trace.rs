@@ -8,12 +8,12 @@ use crate::trace::{BlockCacheTraceOptions, TraceWriter};
 impl Db {
     /// Records lookups of blocks in the block cache until
     /// [`end_block_cache_trace`](Self::end_block_cache_trace), in RocksDB's format. Blocks that a table owns,
-    /// and tables without a cache, are not looked up. Where the trace cannot be written reads go on, and
-    /// `end_block_cache_trace` has the error.
+    /// and blocks of tables without a cache, are not looked up and so not recorded. If the trace cannot be
+    /// written, reads continue, and `end_block_cache_trace` returns the error.
     ///
     /// # Errors
-    /// `Busy` if one is under way; that of writing the header; `ShutdownInProgress` once the database is
-    /// closed.
+    /// `Busy` if a trace of the block cache is running already; the error of writing the header;
+    /// `ShutdownInProgress` if the database is closed.
     pub fn start_block_cache_trace(
         &self,
         options: &BlockCacheTraceOptions,
@@ -29,7 +29,7 @@ impl Db {
     /// the same.
     ///
     /// # Errors
-    /// That of the first record that could not be written.
+    /// The error of the first record that could not be written.
     pub fn end_block_cache_trace(&self) -> Result<()> {
         self.inner().end_block_trace()
     }

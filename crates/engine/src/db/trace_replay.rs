@@ -1,4 +1,4 @@
-//! A trace of queries run again over a database.
+//! The replay of a trace of queries over a database.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -18,16 +18,17 @@ use crate::trace::file::FileTraceReader;
 use crate::trace::query_reader::QueryTraceReader;
 use crate::trace::record::{TraceRecord, TracedQuery};
 
-/// Queries that wait for a thread, of each thread: reading runs so far ahead.
+/// The maximum number of queries per thread that are read from the trace and wait to be run.
 const AHEAD: usize = 16;
 
-/// How a trace is replayed.
+/// The options of a replay of a trace of queries.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReplayOptions {
-    /// Threads that run queries. With more than one their order is not that of the trace. Default: 1; 0
-    /// means the same.
+    /// The number of threads that run queries. With several threads, queries may run in another order than in
+    /// the trace. 0 means 1. Default: 1.
     pub num_threads: u32,
-    /// How many times as fast as they were made queries are run. Must be above 0. Default: 1.0, as fast.
+    /// The factor by which the replay is faster than the recorded queries were; it must be above 0. Default:
+    /// 1.0.
     pub fast_forward: f64,
 }
 
@@ -40,23 +41,23 @@ impl Default for ReplayOptions {
     }
 }
 
-/// The result of a query that was run again.
+/// The result of a replayed query.
 #[derive(Clone, Debug)]
 pub enum Replayed {
-    /// A write was done.
+    /// The write succeeded.
     Written,
-    /// The value that a Get found.
+    /// The value that a Get found; `None` if the key does not exist.
     Value(Option<Vec<u8>>),
-    /// The values that a MultiGet found.
+    /// The value that a MultiGet found for each key; `None` for a key that does not exist.
     Values(Vec<Option<Vec<u8>>>),
-    /// The key and the value that a seek came to.
+    /// The key and value of the iterator after a seek; `None` if the iterator is not valid.
     Stands(Option<(Vec<u8>, Vec<u8>)>),
 }
 
-/// A callback that takes the result of each query.
+/// A callback that gets the result of each query.
 type Each<'a> = &'a (dyn Fn(Result<Replayed>) + Sync);
 
-/// Replays a trace of queries over a database: RocksDB's `Replayer`. Keeps the database open.
+/// Replays a trace of queries over a database: RocksDB's `Replayer`. It keeps the database open.
 ///
 /// ```
 /// # use esker::{Db, FileTraceReader, FileTraceWriter, Options, ReplayOptions, Replayer, TraceOptions};
@@ -84,8 +85,8 @@ pub struct Replayer {
 }
 
 impl Replayer {
-    /// Runs over `db` what `reader` has. Queries find families by their id among `families`; writes reach
-    /// all families of the database.
+    /// Creates a replay of the trace in `reader` over `db`. Gets, MultiGets and seeks find their families by
+    /// id among `families`; writes may go to any family of the database.
     pub fn new(db: &Db, families: &[ColumnFamily], reader: FileTraceReader) -> Replayer {
         Replayer {
             db: db.clone(),
@@ -97,26 +98,27 @@ impl Replayer {
         }
     }
 
-    /// Reads the header. Must come first, and once more before the trace is replayed from its beginning
-    /// again.
+    /// Reads the header of the trace. It must be called before the first query is read, and again before the
+    /// trace is replayed once more from its start.
     ///
     /// # Errors
-    /// `Corruption` with the offset if it is none, or of no version; `Incomplete` for an empty file.
+    /// `Corruption` with the offset if the file has no valid header or names no version; `Incomplete` if the
+    /// file is empty.
     pub fn prepare(&mut self) -> Result<()> {
         self.queries.prepare()
     }
 
-    /// When the trace was begun, in microseconds since 1970; 0 before it is [prepared](Self::prepare).
+    /// The start of the trace in microseconds since 1970; 0 before [`prepare`](Self::prepare) was called.
     pub fn header_timestamp(&self) -> u64 {
         self.queries.header_timestamp()
     }
 
-    /// The next query, or `None` at the end of the trace.
+    /// Returns the next query, or `None` at the end of the trace.
     ///
     /// # Errors
-    /// `Incomplete` before it is prepared; `Corruption` with the offset for a damaged record;
-    /// `NotSupported` for a record that is no query. After the latter, and after one that is damaged within
-    /// its bounds, the next call goes on behind it.
+    /// `Incomplete` before [`prepare`](Self::prepare) was called; `Corruption` with the offset for a corrupt
+    /// record; `NotSupported` for a record that is not a query. After `NotSupported`, and after a record with
+    /// a corrupt payload and an intact length, the next call continues with the next record.
     pub fn next_record(&mut self) -> Result<Option<TraceRecord>> {
         self.queries.next_record()
     }
@@ -124,19 +126,21 @@ impl Replayer {
     /// Runs one query.
     ///
     /// # Errors
-    /// Those of the query; `Corruption` for a family that was not given, or a batch that is damaged.
+    /// The errors of the query; `Corruption` for a family that was not passed to [`new`](Self::new), and for
+    /// a corrupt batch.
     pub fn execute(&self, query: &TracedQuery) -> Result<Replayed> {
         execute(&self.db, &self.families, query)
     }
 
-    /// Runs the rest of the trace. Records that are no queries are passed over. The result of each query,
-    /// and `NotSupported` for each record passed over, goes to `each`, from the threads that run them. A
-    /// trace that ends without its last record has ended all the same.
+    /// Runs the remaining queries of the trace. `each` gets the result of each query, on the thread that ran
+    /// it, and `NotSupported` for each record that is not a query and is skipped. If the last record of the
+    /// trace is missing, the trace ends with the file.
     ///
     /// # Errors
-    /// `InvalidArgument` for a speed that is not above 0; `Incomplete` before it is prepared, and once the
-    /// trace has ended; those of [`next_record`](Self::next_record); that of a query, after which nothing
-    /// more is run: with several threads that of the query first made among those that failed.
+    /// `InvalidArgument` if `fast_forward` is not above 0; `Incomplete` before [`prepare`](Self::prepare) was
+    /// called, and if the trace has ended already; the errors of [`next_record`](Self::next_record); the
+    /// error of a failed query, after which no further query begins. If queries fail on several threads, the
+    /// error is that of the query with the earliest time in the trace.
     pub fn replay(
         &mut self,
         options: &ReplayOptions,
@@ -157,7 +161,7 @@ impl Replayer {
         self.replay_by_threads(options, each)
     }
 
-    /// Hands over each query when its time has come, until one fails.
+    /// Passes each query to `run` when it is due, until one fails.
     fn feed(
         &mut self,
         fast_forward: f64,
@@ -179,11 +183,11 @@ impl Replayer {
                 Err(error) => return Err(error),
             };
             let due = record.timestamp.saturating_sub(first) as f64 / fast_forward;
-            // A damaged time may lie beyond all times.
+            // A corrupt timestamp may exceed every `Duration`.
             let due = Duration::try_from_secs_f64(due / 1e6).unwrap_or(Duration::MAX);
             let early = due.saturating_sub(clock.now().saturating_sub(began));
             if !early.is_zero() {
-                // Nothing notifies: it is the time that is waited for.
+                // No thread notifies this condition: the wait ends when its time is over.
                 Condvar::new().wait_for(&mut Mutex::new(()).lock(), early);
             }
             run(record)?;
@@ -199,7 +203,7 @@ impl Replayer {
                 let thread = thread::Builder::new().name("esker-replay".to_owned());
                 let spawned = thread.spawn_scoped(scope, || shared.work(&db, &families, each));
                 match spawned {
-                    // Fewer threads run the same queries.
+                    // The threads that did start run all queries.
                     Err(_) if started > 0 => break,
                     Err(error) => {
                         let message = format!("No thread for the replay could be started: {error}");
@@ -221,7 +225,7 @@ impl Replayer {
     }
 }
 
-/// Hands over the result of a query, and returns its error.
+/// Passes the result of a query to `each`, and returns its error.
 fn tell(each: Option<Each<'_>>, result: Result<Replayed>) -> Result<()> {
     let failed = result.as_ref().err().cloned();
     if let Some(each) = each {
@@ -230,11 +234,11 @@ fn tell(each: Option<Each<'_>>, result: Result<Replayed>) -> Result<()> {
     failed.map_or(Ok(()), Err)
 }
 
-/// Queries on their way to the threads that run them.
+/// The queue of queries for the threads that run them.
 #[derive(Default)]
 struct Queue {
     state: Mutex<QueueState>,
-    /// A query came or went, or one has failed.
+    /// Notified when a query was added or taken, when a query has failed, and when the queue is closed.
     changed: Condvar,
 }
 
@@ -242,12 +246,13 @@ struct Queue {
 struct QueueState {
     waiting: VecDeque<TraceRecord>,
     closed: bool,
-    /// The failure of the query that was made first, and when that was.
+    /// The error of the failed query with the earliest time in the trace, and that time in microseconds since
+    /// 1970.
     failed: Option<(u64, Error)>,
 }
 
 impl Queue {
-    /// Adds a query once fewer than `most` wait. An error if one has failed.
+    /// Adds a query when fewer than `most` queries wait. Returns the error if a query has failed.
     fn push(&self, record: TraceRecord, most: usize) -> Result<()> {
         let mut state = self.state.lock();
         while state.waiting.len() >= most && state.failed.is_none() {
@@ -266,7 +271,7 @@ impl Queue {
         self.changed.notify_all();
     }
 
-    /// Runs queries until there are no more, or one has failed.
+    /// Runs queries until none is left or one has failed.
     fn work(&self, db: &Db, families: &HashMap<u32, ColumnFamily>, each: Option<Each<'_>>) {
         while let Some(record) = self.take() {
             if let Err(error) = tell(each, execute(db, families, &record.query)) {

@@ -1,4 +1,4 @@
-//! The traces of I/O and of the block cache, which share their header.
+//! The traces of accesses, which are those of I/O and of the block cache. They have the same header.
 
 use std::marker::PhantomData;
 use std::path::Path;
@@ -22,15 +22,15 @@ pub(super) mod sealed {
     use base::Result;
 
     pub trait Decoded: Sized {
-        /// True of the record types that this is.
+        /// True if records of type `kind` are decoded by this type.
         fn is_of_type(kind: u8) -> bool;
 
-        /// The record of a payload. `Corruption` with the offset within it.
+        /// Decodes the payload of a record. `Corruption` with the offset within the payload.
         fn decode(timestamp: u64, kind: u8, payload: &[u8]) -> Result<Self>;
     }
 }
 
-/// The first record of a trace of accesses.
+/// Encodes the first record of a trace of accesses.
 pub(super) fn header(timestamp: u64) -> Vec<u8> {
     let mut payload = Vec::new();
     coding::put_length_prefixed(&mut payload, MAGIC.as_bytes());
@@ -41,7 +41,7 @@ pub(super) fn header(timestamp: u64) -> Vec<u8> {
     record
 }
 
-/// When a trace was begun, in microseconds since 1970.
+/// Decodes the first record of a trace. Returns the start of the trace in microseconds since 1970.
 fn decode_header(record: &[u8]) -> Result<u64> {
     let (timestamp, kind, payload) = split(record)?;
     if kind != kind::BEGIN {
@@ -62,7 +62,7 @@ fn decode_magic(payload: &[u8]) -> Result<()> {
     all_taken(&reader)
 }
 
-/// `Corruption` if bytes follow the last field.
+/// `Corruption` if the payload has bytes after its last field.
 pub(super) fn all_taken(reader: &Reader<'_>) -> Result<()> {
     match reader.is_empty() {
         true => Ok(()),
@@ -85,7 +85,8 @@ impl<T: TracedAccess> AccessTraceReader<T> {
     /// Opens the file and reads its header.
     ///
     /// # Errors
-    /// `NotFound` if there is none; `Corruption` with the offset if it is no trace of accesses, or empty.
+    /// `NotFound` if the file does not exist; `Corruption` with the offset if the file is empty or is not a
+    /// trace of accesses.
     pub fn open(fs: &dyn FileSystem, path: &Path) -> Result<AccessTraceReader<T>> {
         let mut reader = FileTraceReader::open(fs, path)?;
         let record = reader.read()?;
@@ -98,16 +99,17 @@ impl<T: TracedAccess> AccessTraceReader<T> {
         })
     }
 
-    /// When the trace was begun, in microseconds since 1970.
+    /// The start of the trace in microseconds since 1970.
     pub fn header_timestamp(&self) -> u64 {
         self.header_timestamp
     }
 
-    /// The next record, or `None` at the end of the file. These traces have no last record.
+    /// Returns the next record, or `None` at the end of the file. These traces have no record that marks
+    /// their end.
     ///
     /// # Errors
-    /// `Corruption` with the offset for a damaged record, for one of another type, and for a file that ends
-    /// within one.
+    /// `Corruption` with the offset for a corrupt record, for a record of another type, and for a file that
+    /// ends within a record.
     pub fn next_record(&mut self) -> Result<Option<T>> {
         let at = self.reader.offset();
         let Some(record) = self.reader.read()? else {
@@ -135,10 +137,11 @@ pub enum TraceKind {
 }
 
 impl TraceKind {
-    /// The kind of the trace in a file, or `None` of one of accesses that has no records.
+    /// Returns the kind of the trace in a file; `None` for a trace of accesses without records, whose kind
+    /// the header does not show.
     ///
     /// # Errors
-    /// `NotFound` if there is no file; `Corruption` with the offset if it is no trace.
+    /// `NotFound` if the file does not exist; `Corruption` with the offset if the file is not a trace.
     pub fn of_file(fs: &dyn FileSystem, path: &Path) -> Result<Option<TraceKind>> {
         let mut reader = FileTraceReader::open(fs, path)?;
         let record = reader.read()?.unwrap_or_default();

@@ -1,24 +1,24 @@
-//! A trace under way: what all kinds of traces share while they are written.
+//! The writing of a running trace, which is the same for all kinds of traces.
 
 use base::user_code::catch_or_fail;
 use base::{Error, Result};
 
 use super::{TraceWriter, encode_record};
 
-/// Appends the records of one trace. Nothing is appended once the file is as large as it may be, or once a
-/// record could not be written.
+/// Appends the records of one trace. No record is appended after the file has reached its maximum size, or
+/// after a record could not be written.
 pub(super) struct Appender {
     writer: Box<dyn TraceWriter>,
-    /// In bytes.
+    /// The size of the file in bytes beyond which no record is appended.
     max_trace_file_size: u64,
-    /// Why nothing is recorded any more.
+    /// The error of the first record that could not be written; no record is appended after it.
     error: Option<Error>,
     payload: Vec<u8>,
     record: Vec<u8>,
 }
 
 impl Appender {
-    /// Begins a trace with `header`, a whole record.
+    /// Begins a trace by writing `header`, an encoded record.
     pub fn begin(
         mut writer: Box<dyn TraceWriter>,
         max_trace_file_size: u64,
@@ -34,7 +34,7 @@ impl Appender {
         })
     }
 
-    /// True if nothing is recorded any more.
+    /// True if no further record is appended: the file is full, or a record could not be written.
     pub fn is_full(&self) -> bool {
         self.error.is_some() || self.writer.file_size() > self.max_trace_file_size
     }
@@ -49,15 +49,16 @@ impl Appender {
         }
         self.record.clear();
         encode_record(&mut self.record, timestamp, kind, &self.payload);
-        // A panic of the user's writer ends the trace, and nothing that is traced.
+        // A panic of the user's writer ends the trace. The traced operation continues.
         self.error = catch_or_fail(|| self.writer.write(&self.record)).err();
     }
 
-    /// Writes `last`, a whole record if the format has one, and closes the writer. The error of the first
-    /// record that could not be written.
+    /// Writes `last`, the encoded last record (empty in formats without one), and closes the writer. Returns
+    /// the error of the first record that could not be written.
     pub fn finish(mut self, last: &[u8]) -> Result<()> {
         if let Some(error) = self.error.take() {
-            // The first error is the reason; the file is closed as far as it can be.
+            // The caller gets the first error. The writer is closed nevertheless, and an error of that is
+            // ignored.
             let _ = self.writer.close();
             return Err(error);
         }

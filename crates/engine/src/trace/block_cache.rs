@@ -1,4 +1,4 @@
-//! The trace of the lookups in the block cache of a database that runs.
+//! The running trace of the lookups in the block cache of a database.
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,17 +14,19 @@ use sst::block_trace::{self, BlockAccess};
 use super::appender::Appender;
 use super::{BlockCacheTraceOptions, TraceWriter, accesses, block_record};
 
-/// Where lookups are recorded while a trace is on.
+/// Records lookups of blocks while a trace is running.
 pub(crate) struct BlockCacheTrace {
     on: AtomicBool,
     clock: Arc<dyn Clock>,
-    /// Gets and MultiGets since the database was opened; the id of the last one.
+    /// The number of Gets and MultiGets in traces since the database was opened, which is also the id of the
+    /// last one.
     gets: AtomicU64,
-    /// Nothing else is locked under it, and the file is written under it.
+    /// No other lock of the database is taken while this one is held. The records are written to the file
+    /// under it.
     running: Mutex<Option<Running>>,
 }
 
-/// A trace under way.
+/// A running trace.
 struct Running {
     appender: Appender,
     sampling_frequency: u64,
@@ -64,19 +66,20 @@ impl BlockCacheTrace {
         Ok(())
     }
 
-    /// Ends the trace, if there is one.
+    /// Ends the running trace, if there is one. Returns the error of the first record that could not be
+    /// written.
     pub fn end(&self) -> Result<()> {
         let mut slot = self.running.lock();
         self.on.store(false, Ordering::Relaxed);
         slot.take().map_or(Ok(()), |running| running.appender.finish(&[]))
     }
 
-    /// True while lookups are to be recorded.
+    /// True while a trace is running, so that lookups must be recorded.
     pub fn is_on(&self) -> bool {
         self.on.load(Ordering::Relaxed)
     }
 
-    /// Starts a read of a user: later lookups of this thread for `caller` belong to it.
+    /// Begins a Get or MultiGet of a user: later lookups of this thread for `caller` belong to it.
     pub fn begin(&self, caller: TableReaderCaller, has_snapshot: bool, key: &[u8], seqno: SeqNo) {
         if self.is_on() {
             let id = self.gets.fetch_add(1, Ordering::Relaxed) + 1;
@@ -98,8 +101,8 @@ impl BlockCacheTrace {
 }
 
 impl Running {
-    /// True of a block that is recorded. All lookups of a block are, or none: RocksDB's choice, by the hash
-    /// of its key.
+    /// True if lookups of the block with this key are recorded. As in RocksDB, the hash of the key decides,
+    /// so that all lookups of a block are recorded or none.
     fn takes(&self, block_key: &[u8]) -> bool {
         if self.appender.is_full() {
             return false;

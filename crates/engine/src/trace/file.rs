@@ -1,4 +1,4 @@
-//! The file of a trace: records are appended, and read back one by one.
+//! The file of a trace, to which records are appended and from which they are read one by one.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -8,30 +8,31 @@ use vfs::{CreateOptions, FileSystem, OpenOptions, RandomAccessFile, WritableFile
 
 use super::RECORD_HEADER_LEN;
 
-/// Bytes of a payload read at a time: a length that a damaged file claims allocates no more than the file
-/// has.
+/// The bytes of a payload that are read at a time, so that a corrupt length allocates no more memory than the
+/// file has bytes.
 const PIECE: usize = 64 << 10;
 
-/// Takes the records of a trace: a file, or what a user has instead. Called by one thread at a time, under
-/// locks of the database: it must not call the database.
+/// The destination of a trace's records: a file, or an implementation of the user. One thread at a time calls
+/// it, while it holds locks of the database; the writer must not call the database.
 pub trait TraceWriter: Send {
-    /// Takes one record, whole.
+    /// Appends one complete record.
     fn write(&mut self, record: &[u8]) -> Result<()>;
 
-    /// Bytes taken so far; compared with [`max_trace_file_size`](super::TraceOptions::max_trace_file_size).
+    /// The bytes written so far, which are compared with
+    /// [`max_trace_file_size`](super::TraceOptions::max_trace_file_size).
     fn file_size(&self) -> u64;
 
-    /// No record follows. Called once.
+    /// Ends the trace: called once, after the last record.
     fn close(&mut self) -> Result<()>;
 }
 
-/// Writes a trace to a file. The end of the trace may be in memory until the writer is closed; a process that
-/// dies before loses it.
+/// Writes a trace to a file. The last records may be in the memory of the process until the writer is closed;
+/// they are lost if the process dies before.
 #[derive(Debug)]
 pub struct FileTraceWriter(Box<dyn WritableFile>);
 
 impl FileTraceWriter {
-    /// Creates the file, or empties it.
+    /// Creates the file, or truncates an existing one.
     pub fn create(fs: &dyn FileSystem, path: &Path) -> Result<FileTraceWriter> {
         fs.create(path, &CreateOptions::default()).map(FileTraceWriter)
     }
@@ -54,13 +55,13 @@ impl TraceWriter for FileTraceWriter {
 /// Reads the records of a trace.
 #[derive(Debug)]
 pub struct FileTraceReader {
-    /// `None` once it is closed.
+    /// The file; `None` after [`close`](Self::close).
     file: Option<Arc<dyn RandomAccessFile>>,
     offset: u64,
 }
 
 impl FileTraceReader {
-    /// Opens the file. `NotFound` if there is none.
+    /// Opens the file. `NotFound` if it does not exist.
     pub fn open(fs: &dyn FileSystem, path: &Path) -> Result<FileTraceReader> {
         Ok(FileTraceReader {
             file: Some(fs.open_random(path, &OpenOptions::default())?),
@@ -68,11 +69,11 @@ impl FileTraceReader {
         })
     }
 
-    /// The next record as it stands in the file, or `None` at its end.
+    /// Returns the next record, encoded as in the file; `None` at the end of the file.
     ///
     /// # Errors
-    /// `Corruption` with the offset if the file ends within a record; the next call finds the same. `Io` once
-    /// it is closed.
+    /// `Corruption` with the offset if the file ends within a record; later calls return the same error. `Io`
+    /// after [`close`](Self::close).
     pub fn read(&mut self) -> Result<Option<Vec<u8>>> {
         let file = self.file()?;
         let mut record = vec![0; RECORD_HEADER_LEN];
@@ -96,25 +97,25 @@ impl FileTraceReader {
         Ok(Some(record))
     }
 
-    /// The next record read is the first. `Io` once it is closed.
+    /// Continues with the first record. `Io` after [`close`](Self::close).
     pub fn reset(&mut self) -> Result<()> {
         self.file()?;
         self.offset = 0;
         Ok(())
     }
 
-    /// Lets go of the file. Closing again is allowed.
+    /// Closes the file. A second call does nothing.
     pub fn close(&mut self) -> Result<()> {
         self.file = None;
         Ok(())
     }
 
-    /// Where the record begins that is read next.
+    /// The offset of the record that is read next.
     pub(crate) fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// `error`, of a record at `offset`, with the place in the file.
+    /// Adds the path of the file and `offset`, the offset of the record, to `error`.
     pub(crate) fn place(&self, error: Error, offset: u64) -> Error {
         match &self.file {
             Some(file) => error.offset_by(offset).in_file(file.path()),
