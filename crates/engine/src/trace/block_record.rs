@@ -1,4 +1,4 @@
-//! The records of a trace of the block cache, and their bytes: `docs/format/trace.md`.
+//! The records of a trace of the block cache and their encoding: `docs/format/trace.md`.
 
 use base::coding::{self, Reader};
 use base::{Error, Result};
@@ -13,47 +13,47 @@ pub type BlockCacheTraceReader = AccessTraceReader<BlockCacheTraceRecord>;
 /// One lookup of a block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlockCacheTraceRecord {
-    /// When it was, in microseconds since 1970.
+    /// The time of the lookup in microseconds since 1970.
     pub access_timestamp: u64,
     /// The kind of block.
     pub block_type: TracedBlock,
     /// The key of the block in the cache. Esker's is two varints: the number of the table in the cache, and
     /// the block's offset in the file.
     pub block_key: Vec<u8>,
-    /// Bytes that the block takes of the cache.
+    /// The bytes that the block is charged in the cache.
     pub block_size: u64,
     /// The id of the column family.
     pub cf_id: u64,
     /// The name of the column family.
     pub cf_name: String,
-    /// The level of the file; `u32::MAX` where that is not known.
+    /// The level of the file; `u32::MAX` if the level is not known.
     pub level: u32,
     /// The number of the file.
     pub sst_fd_number: u64,
-    /// The purpose.
+    /// The caller of the lookup: a Get, an iterator, a compaction and so on.
     pub caller: TableReaderCaller,
-    /// The block was in the cache.
+    /// True if the block was in the cache.
     pub is_cache_hit: bool,
-    /// A block that is not in the cache is not inserted.
+    /// True if the lookup does not insert the block into the cache after a miss.
     pub no_insert: bool,
-    /// The same for all lookups of one Get, or of one MultiGet; 0 of other callers.
+    /// The id of the Get or MultiGet, the same for all its lookups; 0 for other callers.
     pub get_id: u64,
-    /// The Get was given a snapshot.
+    /// True if the Get reads as of a snapshot of the caller.
     pub get_from_user_specified_snapshot: bool,
-    /// The internal key that a Get looks for; empty for other callers, and for index and filter blocks of a
-    /// MultiGet.
+    /// The internal key that a Get searches for; empty for other callers, and for index and filter blocks of
+    /// a MultiGet.
     pub referenced_key: Vec<u8>,
-    /// Bytes of the key's versions, with their values, in the data block; 0 but for data blocks of Gets.
+    /// The bytes of the key's versions in the data block, values included; 0 except for data blocks of Gets.
     pub referenced_data_size: u64,
-    /// About so many entries has the data block; 0 but for data blocks of Gets.
+    /// The approximate number of entries of the data block; 0 except for data blocks of Gets.
     pub num_keys_in_block: u64,
-    /// The key was in the data block.
+    /// True if the key was in the data block.
     pub referenced_key_exist_in_block: bool,
 }
 
 impl BlockCacheTraceRecord {
-    /// The offset of the block in its file, if the key in the cache has it: Esker's does. RocksDB's has
-    /// been a hash of 16 bytes since 6.30.
+    /// The offset of the block in its file; `None` if [`block_key`](Self::block_key) does not contain it.
+    /// Esker's keys do. RocksDB's keys have been hashes of 16 bytes since 6.30.
     pub fn block_offset(&self) -> Option<u64> {
         let (_, len) = coding::varint64(&self.block_key)?;
         let (offset, rest) = coding::varint64(&self.block_key[len..])?;
@@ -61,7 +61,7 @@ impl BlockCacheTraceRecord {
     }
 }
 
-/// Encodes the payload of a lookup in that column family and level.
+/// Encodes the payload of a lookup of a block of a column family, given by id and name, at `level`.
 pub(super) fn encode(out: &mut Vec<u8>, access: &BlockAccess<'_>, (id, name): (u32, &str), level: u32) {
     coding::put_length_prefixed(out, access.block_key);
     coding::put_u64(out, access.size);
@@ -153,7 +153,7 @@ impl sealed::Decoded for BlockCacheTraceRecord {
     }
 }
 
-/// The next byte, which is 0 or 1.
+/// Reads the next byte, which must be 0 or 1, as a boolean.
 fn flag(reader: &mut Reader<'_>) -> Result<bool> {
     let at = reader.position() as u64;
     match reader.u8("flag of a traced lookup")? {

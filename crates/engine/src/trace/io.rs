@@ -1,4 +1,4 @@
-//! The trace of I/O of a database that runs.
+//! The running trace of the I/O of a database.
 
 use std::cell::Cell;
 use std::fmt;
@@ -16,33 +16,34 @@ use super::io_record::{self, IoNumbers};
 use super::{TraceOptions, TraceWriter, accesses, kind};
 
 thread_local! {
-    /// The thread writes a trace: what it does to files meanwhile is not part of it.
+    /// True while this thread writes a trace: its file operations are not recorded then.
     static RECORDING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Where operations on files are recorded while a trace is on. Operations look at one flag where none is.
+/// Records operations on files while a trace is running. Otherwise an operation only reads one flag.
 pub(crate) struct IoTrace {
     on: AtomicBool,
     clock: Arc<dyn Clock>,
-    /// Nothing else is locked under it, and the file is written under it.
+    /// No other lock of the database is taken while this one is held. The records are written to the file
+    /// under it.
     running: Mutex<Option<Running>>,
 }
 
-/// A trace under way.
+/// A running trace.
 struct Running {
     appender: Appender,
     sampling_frequency: u64,
-    /// Operations since the last one that was recorded.
+    /// The number of operations since the last recorded one.
     passed_over: u64,
 }
 
 /// One finished operation.
 pub(super) struct Finished<'a> {
-    /// RocksDB's name of it.
+    /// RocksDB's name of the operation.
     pub name: &'static str,
     pub path: &'a Path,
     pub numbers: IoNumbers,
-    /// When it began, by the clock of the trace.
+    /// The time at which the operation began, by the clock of the trace.
     pub began: Duration,
     pub error: Option<&'a Error>,
 }
@@ -64,13 +65,13 @@ impl IoTrace {
         }
     }
 
-    /// True while operations are to be recorded.
+    /// True while a trace is running, so that operations must be recorded.
     #[inline]
     pub fn is_on(&self) -> bool {
         self.on.load(Ordering::Relaxed)
     }
 
-    /// The time, for the beginning of an operation.
+    /// The current time by the clock of the trace.
     pub fn now(&self) -> Duration {
         self.clock.now()
     }
@@ -90,14 +91,15 @@ impl IoTrace {
         Ok(())
     }
 
-    /// Ends the trace, if there is one.
+    /// Ends the running trace, if there is one. Returns the error of the first record that could not be
+    /// written.
     pub fn end(&self) -> Result<()> {
         let mut slot = self.running.lock();
         self.on.store(false, Ordering::Relaxed);
         slot.take().map_or(Ok(()), |running| running.appender.finish(&[]))
     }
 
-    /// Records an operation.
+    /// Records an operation, unless it is one of the trace itself.
     #[cold]
     pub(super) fn record(&self, finished: &Finished<'_>) {
         if RECORDING.replace(true) {
@@ -123,7 +125,7 @@ impl IoTrace {
 }
 
 impl Running {
-    /// True of an operation that is recorded.
+    /// Counts an operation. True if it is recorded.
     fn takes_next(&mut self) -> bool {
         if self.appender.is_full() {
             return false;

@@ -1,4 +1,4 @@
-//! The records of a trace of I/O, and their bytes: `docs/format/trace.md`.
+//! The records of a trace of I/O and their encoding: `docs/format/trace.md`.
 
 use base::coding::{self, Reader};
 use base::{Error, Result};
@@ -6,7 +6,7 @@ use base::{Error, Result};
 use super::accesses::{AccessTraceReader, all_taken, sealed};
 use super::kind;
 
-/// Fields of a record, by their bits in its map. They stand in this order.
+/// The bits of a record's fields in its map of fields. The fields are encoded in this order.
 mod field {
     pub const FILE_SIZE: u32 = 0;
     pub const LENGTH: u32 = 1;
@@ -22,28 +22,29 @@ pub type IoTraceReader = AccessTraceReader<IoTraceRecord>;
 /// One operation on a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct IoTraceRecord {
-    /// When it ended, in nanoseconds since a fixed moment, by [`Clock::now`](crate::Clock::now). RocksDB's
-    /// clock counts from the start of the machine.
+    /// The time at which the operation ended, in nanoseconds since a fixed moment, by
+    /// [`Clock::now`](crate::Clock::now). RocksDB's clock counts from the start of the machine.
     pub access_timestamp: u64,
     /// The operation, by the name of RocksDB's method: `Read`, `Append`, `NewWritableFile` and so on.
     pub file_operation: String,
-    /// How long it took, in nanoseconds.
+    /// The duration of the operation in nanoseconds.
     pub latency: u64,
-    /// `OK`, or the error.
+    /// `OK`, or the text of the error.
     pub io_status: String,
     /// The file's name without its directory.
     pub file_name: String,
-    /// The size of the file in bytes, of operations on it.
+    /// The size in bytes that a query of the file's size returned, or to which a file was truncated; `None`
+    /// for other operations.
     pub file_size: Option<u64>,
-    /// Bytes read or appended.
+    /// The bytes that were to be read or appended; `None` for other operations.
     pub len: Option<u64>,
-    /// The offset of a read.
+    /// The offset of a read; `None` for other operations.
     pub offset: Option<u64>,
-    /// The request that the operation is part of. Esker writes none.
+    /// The id of the request that the operation belongs to. Esker records none.
     pub request_id: Option<Vec<u8>>,
 }
 
-/// The numbers of an operation, as they are recorded.
+/// The numbers that the record of an operation has.
 #[derive(Clone, Copy, Default)]
 pub(super) struct IoNumbers {
     pub file_size: Option<u64>,
@@ -121,7 +122,7 @@ impl sealed::Decoded for IoTraceRecord {
     }
 }
 
-/// The next map of fields. `Corruption` for a bit that is not among `known`.
+/// Reads a map of fields. `Corruption` if it has a bit that is not in `known`.
 fn bits(reader: &mut Reader<'_>, known: u64) -> Result<u64> {
     let at = reader.position() as u64;
     match reader.u64("map of an I/O record")? {

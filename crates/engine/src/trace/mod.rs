@@ -1,5 +1,5 @@
-//! Traces in RocksDB's formats: the file they share, the traces of queries, of I/O and of the block cache,
-//! and the replay of queries.
+//! Traces in RocksDB's formats: their common file format, the traces of queries, of I/O and of the block
+//! cache, and the replay of queries.
 //!
 //! ```text
 //! file   = record*, the first of type BEGIN
@@ -32,16 +32,16 @@ pub(crate) use traced_fs::TracedFs;
 use base::Result;
 use base::coding::{self, Reader};
 
-/// Every trace begins with it.
+/// The magic number in the header of every trace.
 const MAGIC: &str = "feedcafedeadbeef";
 
-/// The release of RocksDB that headers name: that of the formats.
+/// The release of RocksDB that trace headers name: the one whose formats are written.
 const ROCKSDB_RELEASE: (u32, u32) = (11, 8);
 
-/// Bytes of a record before its payload.
+/// The size of a record's header in bytes, which precedes the payload.
 const RECORD_HEADER_LEN: usize = 13;
 
-/// Types of records, by RocksDB's numbers.
+/// The types of records, with RocksDB's numbers.
 mod kind {
     pub const BEGIN: u8 = 1;
     pub const END: u8 = 2;
@@ -53,32 +53,33 @@ mod kind {
     pub const MULTI_GET: u8 = 13;
 }
 
-/// How a database is traced: RocksDB's `TraceOptions`.
+/// The options of a trace of queries or of I/O: RocksDB's `TraceOptions`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TraceOptions {
-    /// Bytes of the file beyond which nothing is added but its last record. Default: 64 GiB.
+    /// The size of the file in bytes after which no record is appended, except the last record of a trace of
+    /// queries. Default: 64 GiB.
     pub max_trace_file_size: u64,
-    /// One in so many queries is recorded, of those that pass [`filter`](Self::filter). Default: 1; 0 means
-    /// the same.
+    /// The number of queries, or of I/O operations, of which one is recorded. Queries that
+    /// [`filter`](Self::filter) excludes do not count. 0 means 1. Default: 1.
     pub sampling_frequency: u64,
     /// The kinds of queries that are not recorded: a sum of the constants [`FILTER_GET`](Self::FILTER_GET)
-    /// and so on. Bits without a meaning are ignored. Default: 0, everything is recorded.
+    /// and so on. Bits without a meaning are ignored. 0 records all queries. Default: 0.
     pub filter: u64,
-    /// Records of writes stand in the order in which the rows became visible. They always do here. Default:
+    /// Records writes in the order in which their rows became visible. Esker does so in any case. Default:
     /// false.
     pub preserve_write_order: bool,
 }
 
 impl TraceOptions {
-    /// Gets are not recorded.
+    /// Excludes Gets from the trace.
     pub const FILTER_GET: u64 = 1;
-    /// Writes are not recorded.
+    /// Excludes writes from the trace.
     pub const FILTER_WRITE: u64 = 1 << 1;
-    /// Seeks of iterators are not recorded.
+    /// Excludes forward seeks of iterators (`seek`) from the trace.
     pub const FILTER_ITERATOR_SEEK: u64 = 1 << 2;
-    /// Seeks of iterators backwards are not recorded.
+    /// Excludes backward seeks of iterators (`seek_for_prev`) from the trace.
     pub const FILTER_ITERATOR_SEEK_FOR_PREV: u64 = 1 << 3;
-    /// MultiGets are not recorded.
+    /// Excludes MultiGets from the trace.
     pub const FILTER_MULTI_GET: u64 = 1 << 4;
 }
 
@@ -93,7 +94,7 @@ impl Default for TraceOptions {
     }
 }
 
-/// Timestamp, type and payload of a record.
+/// Splits a record into its timestamp, type and payload.
 fn split(record: &[u8]) -> Result<(u64, u8, &[u8])> {
     let mut reader = Reader::new(record);
     let timestamp = reader.u64("time of a trace record")?;
@@ -102,14 +103,14 @@ fn split(record: &[u8]) -> Result<(u64, u8, &[u8])> {
     Ok((timestamp, kind, reader.rest()))
 }
 
-/// How lookups of blocks in the cache are traced: RocksDB's `BlockCacheTraceOptions` and
+/// The options of a trace of the block cache: RocksDB's `BlockCacheTraceOptions` and
 /// `BlockCacheTraceWriterOptions`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlockCacheTraceOptions {
-    /// One in so many blocks is recorded, with all its lookups: the blocks are chosen by a hash of their keys
-    /// in the cache. Default: 1; 0 means the same.
+    /// The number of blocks of which one is recorded, with all its lookups. The blocks are chosen by a hash
+    /// of their keys in the cache. 0 means 1. Default: 1.
     pub sampling_frequency: u64,
-    /// Bytes of the file beyond which nothing is added. Default: 64 GiB.
+    /// The size of the file in bytes after which no record is appended. Default: 64 GiB.
     pub max_trace_file_size: u64,
 }
 
@@ -122,7 +123,7 @@ impl Default for BlockCacheTraceOptions {
     }
 }
 
-/// Encodes a record. The payload is shorter than 4 GiB.
+/// Encodes a record. The payload must be shorter than 4 GiB.
 fn encode_record(out: &mut Vec<u8>, timestamp: u64, kind: u8, payload: &[u8]) {
     coding::put_u64(out, timestamp);
     out.push(kind);

@@ -1,4 +1,4 @@
-//! The trace of queries of a database that runs.
+//! The running trace of the queries of a database.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,26 +12,27 @@ use super::appender::Appender;
 use super::record::{self, TracedQuery};
 use super::{TraceOptions, TraceWriter, encode_record, kind};
 
-/// A trace of queries is on.
+/// The flag of a running trace of queries.
 const QUERIES: u8 = 1;
 
-/// A trace of the block cache is on: its records name the Get they are part of.
+/// The flag of a running trace of the block cache, whose records name the Get that they belong to.
 const BLOCKS: u8 = 1 << 1;
 
-/// Where queries are recorded while a trace is on. Queries look at one flag where none is.
+/// Records queries while a trace is running. Otherwise a query only reads one flag.
 pub(crate) struct QueryTrace {
-    /// [`QUERIES`] and [`BLOCKS`], for what is on.
+    /// The flags of the running traces: [`QUERIES`] and [`BLOCKS`].
     on: AtomicU8,
     clock: Arc<dyn Clock>,
-    /// Nothing else is locked under it, and the file is written under it.
+    /// No other lock of the database is taken while this one is held. The records are written to the file
+    /// under it.
     running: Mutex<Option<Running>>,
 }
 
-/// A trace under way.
+/// A running trace.
 struct Running {
     options: TraceOptions,
     appender: Appender,
-    /// Queries since the last one that was recorded.
+    /// The number of queries since the last recorded one.
     passed_over: u64,
 }
 
@@ -52,13 +53,13 @@ impl QueryTrace {
         }
     }
 
-    /// True while queries are to be recorded, or their lookups of blocks.
+    /// True while queries, or their lookups of blocks, must be recorded.
     #[inline]
     pub fn is_on(&self) -> bool {
         self.on.load(Ordering::Relaxed) != 0
     }
 
-    /// Reads tell the trace of the block cache which they are, from now on or no longer.
+    /// Sets whether reads identify themselves to the trace of the block cache.
     pub fn watch_blocks(&self, on: bool) {
         self.set(BLOCKS, on);
     }
@@ -86,7 +87,8 @@ impl QueryTrace {
         Ok(())
     }
 
-    /// Ends the trace, if there is one.
+    /// Ends the running trace; `None` if there is none. The result has the error of the first record that
+    /// could not be written.
     pub fn end(&self) -> Option<Result<()>> {
         let mut slot = self.running.lock();
         self.set(QUERIES, false);
@@ -100,8 +102,8 @@ impl QueryTrace {
         running.appender.finish(&last)
     }
 
-    /// Records a write, by the bytes of its batch. Called with the write queue's lock: records stand in the
-    /// order of sequence numbers.
+    /// Records a write by the wire format of its batch. Called with the write queue's lock, so that records
+    /// are in the order of sequence numbers.
     #[cold]
     pub fn write(&self, batch: &[u8]) {
         let filter = TraceOptions::FILTER_WRITE;
@@ -115,7 +117,7 @@ impl QueryTrace {
         self.record(kind::GET, filter, |out| TracedQuery::encode_get(out, family, key));
     }
 
-    /// Records a MultiGet of keys with the ids of their families.
+    /// Records a MultiGet of keys, each with the id of its family. A MultiGet without keys is not recorded.
     #[cold]
     pub fn multi_get<'a>(&self, keys: impl ExactSizeIterator<Item = (u32, &'a [u8])>) {
         if keys.len() > 0 {
@@ -125,7 +127,7 @@ impl QueryTrace {
         }
     }
 
-    /// Records a seek of an iterator within these bounds; an empty one is none.
+    /// Records a seek of an iterator with these bounds, lower and upper. An empty bound means no bound.
     #[cold]
     pub fn seek(&self, for_prev: bool, family: u32, key: &[u8], bounds: [&[u8]; 2]) {
         let (kind, filter) = match for_prev {
@@ -150,7 +152,7 @@ impl QueryTrace {
 }
 
 impl Running {
-    /// True of a query that is not recorded.
+    /// Counts a query, unless `filter`, the flag of its kind, excludes it. True if the query is not recorded.
     fn passes_over(&mut self, filter: u64) -> bool {
         if self.appender.is_full() {
             return true;

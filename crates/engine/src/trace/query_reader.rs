@@ -1,4 +1,4 @@
-//! The queries of a trace, one after the other.
+//! Reading of the queries of a trace, one by one.
 
 use base::{Error, ErrorKind, Result};
 
@@ -9,13 +9,14 @@ use super::record::{self, TraceRecord};
 #[derive(Debug)]
 pub struct QueryTraceReader {
     reader: FileTraceReader,
-    /// When the trace was begun, and the version of its format, once prepared.
+    /// The start of the trace in microseconds since 1970, and the version of its format; `None` before
+    /// [`prepare`](Self::prepare) was called.
     header: Option<(u64, u32)>,
     ended: bool,
 }
 
 impl QueryTraceReader {
-    /// Takes the queries that `reader` has.
+    /// Creates a reader of the queries in the trace of `reader`.
     pub fn new(reader: FileTraceReader) -> QueryTraceReader {
         QueryTraceReader {
             reader,
@@ -24,10 +25,12 @@ impl QueryTraceReader {
         }
     }
 
-    /// Reads the header. Must come first, and once more before the trace is read from its beginning again.
+    /// Reads the header of the trace. It must be called before the first query is read, and again before the
+    /// trace is read once more from its start.
     ///
     /// # Errors
-    /// `Corruption` with the offset if it is none, or of no version; `Incomplete` for an empty file.
+    /// `Corruption` with the offset if the file has no valid header or names no version; `Incomplete` if the
+    /// file is empty.
     pub fn prepare(&mut self) -> Result<()> {
         self.reader.reset()?;
         let record = self.reader.read()?;
@@ -38,17 +41,17 @@ impl QueryTraceReader {
         Ok(())
     }
 
-    /// When the trace was begun, in microseconds since 1970; 0 before it is [prepared](Self::prepare).
+    /// The start of the trace in microseconds since 1970; 0 before [`prepare`](Self::prepare) was called.
     pub fn header_timestamp(&self) -> u64 {
         self.header.map_or(0, |(timestamp, _)| timestamp)
     }
 
-    /// The next query, or `None` at the end of the trace.
+    /// Returns the next query, or `None` at the end of the trace.
     ///
     /// # Errors
-    /// `Incomplete` before it is prepared; `Corruption` with the offset for a damaged record; `NotSupported`
-    /// for a record that is no query. After the latter, and after one that is damaged within its bounds, the
-    /// next call goes on behind it.
+    /// `Incomplete` before [`prepare`](Self::prepare) was called; `Corruption` with the offset for a corrupt
+    /// record; `NotSupported` for a record that is not a query. After `NotSupported`, and after a record with
+    /// a corrupt payload and an intact length, the next call continues with the next record.
     pub fn next_record(&mut self) -> Result<Option<TraceRecord>> {
         let (_, version) = self.prepared()?;
         if self.ended {
@@ -64,7 +67,7 @@ impl QueryTraceReader {
         Ok(query)
     }
 
-    /// True once the last query was read. `Incomplete` before it is prepared.
+    /// True after the end of the trace was read. `Incomplete` before [`prepare`](Self::prepare) was called.
     pub(crate) fn has_ended(&self) -> Result<bool> {
         self.prepared().map(|_| self.ended)
     }

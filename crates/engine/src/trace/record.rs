@@ -1,17 +1,17 @@
-//! The records of a trace of queries, and their bytes: `docs/format/trace.md`.
+//! The records of a trace of queries and their encoding: `docs/format/trace.md`.
 
 use base::coding::{self, Reader};
 use base::{Error, Result};
 
 use super::{MAGIC, RECORD_HEADER_LEN, ROCKSDB_RELEASE, encode_record, kind, split};
 
-/// The version of the format that is written, major and minor, as headers name it.
+/// The version of the format that is written, major and minor, as in the header of a trace.
 const VERSION: (u32, u32) = (0, 2);
 
-/// The first version whose payloads begin with a map of their fields.
+/// The first version of the format whose payloads begin with a map of their fields.
 const WITH_MAP: u32 = 2;
 
-/// Fields of payloads, by their bits in the map. They stand in this order.
+/// The bits of a payload's fields in its map of fields. The fields are encoded in this order.
 mod field {
     pub const WRITE_BATCH: u32 = 1;
     pub const GET_FAMILY: u32 = 2;
@@ -28,43 +28,44 @@ mod field {
 /// One query of a trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TraceRecord {
-    /// When it was made, in microseconds since 1970.
+    /// The time of the query in microseconds since 1970.
     pub timestamp: u64,
     /// The query.
     pub query: TracedQuery,
 }
 
-/// A query that a trace records. Families are named by their id.
+/// A query that a trace records. Its families are identified by their ids.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TracedQuery {
-    /// A write, by the [bytes](crate::WriteBatch::data) of its batch.
+    /// A write: the [wire format](crate::WriteBatch::data) of its batch.
     Write(Vec<u8>),
     /// A Get.
     Get {
-        /// The family.
+        /// The id of the column family.
         family: u32,
         /// The key.
         key: Vec<u8>,
     },
     /// A seek of an iterator.
     Seek {
-        /// To the last key at or before `key`, not to the first at or after it.
+        /// True for a seek to the last key at or before `key`, false for a seek to the first key at or after
+        /// it.
         for_prev: bool,
-        /// The family.
+        /// The id of the column family.
         family: u32,
-        /// The key sought.
+        /// The target key of the seek.
         key: Vec<u8>,
-        /// The iterator's lower bound. An empty one is none.
+        /// The iterator's lower bound; empty if it has none.
         lower: Vec<u8>,
-        /// The iterator's upper bound. An empty one is none.
+        /// The iterator's upper bound; empty if it has none.
         upper: Vec<u8>,
     },
-    /// A MultiGet: each key with its family, at least one.
+    /// A MultiGet: one or more keys, each with the id of its family.
     MultiGet(Vec<(u32, Vec<u8>)>),
 }
 
 impl TracedQuery {
-    /// The record of a write of a batch's bytes.
+    /// Encodes the payload of a write; `batch` is the wire format of its batch.
     pub(crate) fn encode_write(out: &mut Vec<u8>, batch: &[u8]) {
         coding::put_u64(out, 1 << field::WRITE_BATCH);
         coding::put_length_prefixed(out, batch);
@@ -108,7 +109,7 @@ impl TracedQuery {
     }
 }
 
-/// The first record of a trace.
+/// Encodes the first record of a trace.
 pub(crate) fn encode_header(out: &mut Vec<u8>, timestamp: u64) {
     let (major, minor) = ROCKSDB_RELEASE;
     let text = format!(
@@ -118,7 +119,8 @@ pub(crate) fn encode_header(out: &mut Vec<u8>, timestamp: u64) {
     encode_record(out, timestamp, kind::BEGIN, text.as_bytes());
 }
 
-/// When a trace was begun, and the version of its format, both digits in a row.
+/// Decodes the first record of a trace. Returns the start of the trace in microseconds since 1970, and the
+/// version of its format: the digits of major and minor as one number (2 for 0.2).
 pub(crate) fn decode_header(record: &[u8]) -> Result<(u64, u32)> {
     let (timestamp, kind, payload) = split(record)?;
     if kind != kind::BEGIN {
@@ -146,10 +148,10 @@ pub(crate) fn decode_header(record: &[u8]) -> Result<(u64, u32)> {
     Ok((timestamp, version))
 }
 
-/// A query, or `None` of the record that ends a trace.
+/// Decodes the record of a query; `None` for the record that ends a trace.
 ///
 /// # Errors
-/// `Corruption` with the offset within the record; `NotSupported` for a type that is no query.
+/// `Corruption` with the offset within the record; `NotSupported` for a type of record that is not a query.
 pub(crate) fn decode(record: &[u8], version: u32) -> Result<Option<TraceRecord>> {
     let (timestamp, kind, payload) = split(record)?;
     if kind == kind::END {
@@ -200,7 +202,7 @@ fn decode_query(kind: u8, payload: &[u8], version: u32) -> Result<TracedQuery> {
     fields.query(kind)
 }
 
-/// The fields of a payload that its map names, taken in their order.
+/// Reads the fields that the map of a payload names, in the order in which they are encoded.
 struct Fields<'a> {
     reader: Reader<'a>,
     map: u64,
@@ -229,7 +231,7 @@ impl<'a> Fields<'a> {
         self.map & 1 << bit != 0
     }
 
-    /// The number in that field, or 0 without it.
+    /// Reads the field with this bit as a number; 0 if the payload does not have the field.
     fn number(&mut self, bit: u32) -> Result<u32> {
         match self.has(bit) {
             true => self.reader.u32("number in a trace record"),
@@ -237,7 +239,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// The bytes in that field, or none without it.
+    /// Reads the field with this bit as bytes; empty if the payload does not have the field.
     fn bytes(&mut self, bit: u32) -> Result<&'a [u8]> {
         match self.has(bit) {
             true => self.reader.length_prefixed("bytes in a trace record"),

@@ -1,4 +1,4 @@
-//! The file system of an open database, whose operations a trace of I/O records while it is on.
+//! The file system of an open database. A running trace of I/O records its operations.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -10,14 +10,14 @@ use vfs::{Call, Details, FileSystem, Layer, Op, PendingRead, RandomAccessFile, R
 use super::io::{Finished, IoTrace};
 use super::io_record::IoNumbers;
 
-/// Wraps the file system of a database. While no trace is on an operation costs one relaxed load.
+/// Wraps the file system of a database. Without a running trace, an operation costs one relaxed load.
 #[derive(Clone, Debug)]
 pub(crate) struct TracedFs {
     inner: Arc<dyn FileSystem>,
     trace: Arc<IoTrace>,
 }
 
-/// RocksDB's name of an operation.
+/// Returns RocksDB's name of an operation.
 fn name_of(op: Op) -> &'static str {
     match op {
         Op::Open => "NewRandomAccessFile",
@@ -136,7 +136,8 @@ impl Layer for TracedFs {
         self.recorded(call, || file.read_at(offset, buf), |_| read_of(offset, len))
     }
 
-    /// Its latency is that from the start to the end of the wait.
+    /// Starts a read. Its recorded latency is the time from the start of the read to the end of the wait for
+    /// it.
     fn start_read(
         &self,
         call: &Call<'_>,
