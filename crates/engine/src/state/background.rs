@@ -19,11 +19,11 @@ pub(crate) struct Work {
 
 impl Work {
     pub fn begin(&self, flushes: Lane, compactions: Lane) {
-        // A database is opened once.
+        // The lanes are set only here, and a database is opened once.
         let _ = self.lanes.set((flushes, compactions));
     }
 
-    /// There may be a flush or a compaction to run.
+    /// Notifies the lanes, and the thread of a follower, that there may be a flush or a compaction to run.
     pub fn notify_all(&self) {
         self.follower.notify_all();
         if let Some((flushes, compactions)) = self.lanes.get() {
@@ -32,7 +32,7 @@ impl Work {
         }
     }
 
-    /// Waits on behalf of a follower, for at most `time`.
+    /// Makes the thread of a follower wait for a notification, for at most `time`.
     pub fn wait_for(&self, state: &mut MutexGuard<'_, DbState>, time: Duration) -> WaitTimeoutResult {
         self.follower.wait_for(state, time)
     }
@@ -44,7 +44,8 @@ impl Work {
         }
     }
 
-    /// Returns when no thread works for the database, and none can begin.
+    /// Ends the background work of the database. Returns when no thread works for the database; none begins
+    /// afterwards.
     pub fn close(&self) {
         if let Some((flushes, compactions)) = self.lanes.get() {
             flushes.close();
@@ -69,6 +70,6 @@ pub(crate) struct AutoRecovery {
     pub due: Duration,
     /// The number of failed attempts in this recovery.
     pub failed: u64,
-    /// The value of [`Recovery::resumed`] when it began.
+    /// The number of successful recoveries of the database when this recovery began: `Recovery::resumed`.
     pub resumed: u64,
 }

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use base::SeqNo;
 use memtable::Memtable;
 
-/// The first sequence number of rows that are not written yet. No database gets this far.
+/// The sequence number of the first row of a batch that is not written yet. The rows of a database never
+/// reach this number.
 pub(crate) const UNWRITTEN: SeqNo = 1 << 55;
 
 /// The rows of a batch for a family at one moment, read before those of the database.

@@ -21,17 +21,17 @@ pub(crate) struct FamilyBlockTrace {
     id: u32,
     name: Box<str>,
     family: OnceLock<Weak<Family>>,
-    /// Nothing else is locked under it.
+    /// No other lock is taken while this one is held.
     levels: Mutex<Levels>,
 }
 
 /// The levels of a family's files.
 #[derive(Default)]
 struct Levels {
-    /// The version that `now` is of.
+    /// The version whose files and levels are in `now`.
     version: Weak<Version>,
     now: HashMap<u64, u32>,
-    /// Those of the version before: readers may still be at its files.
+    /// The levels of the files of the previous version, which readers may still use.
     before: HashMap<u64, u32>,
 }
 
@@ -54,7 +54,7 @@ impl FamilyBlockTrace {
         }
     }
 
-    /// Takes levels from `family`. Called once.
+    /// Sets the family whose current version determines the levels of files. Called once.
     pub fn belongs_to(&self, family: &Arc<Family>) {
         let _ = self.family.set(Arc::downgrade(family));
     }
@@ -64,7 +64,8 @@ impl FamilyBlockTrace {
         let Some(family) = self.family.get().and_then(Weak::upgrade) else {
             return u32::MAX;
         };
-        // Dropped last, outside of the lock: it may be the last reference.
+        // Declared before the lock, so that it is dropped after the lock is released: this may be the last
+        // reference to the super version.
         let super_version = family.super_version.load_full();
         let mut levels = self.levels.lock();
         if !std::ptr::eq(levels.version.as_ptr(), Arc::as_ptr(&super_version.version)) {

@@ -108,7 +108,7 @@ pub(crate) struct DbInner {
     pub listeners: Listeners,
     /// Held while listeners are notified of stalls, so that the events arrive in order.
     pub telling: Mutex<()>,
-    /// The samples that statistics are compared with.
+    /// Samples of the counters, with which later values are compared for statistics.
     pub samples: Mutex<Samples>,
     /// The number of the next job in events.
     pub next_job: AtomicU64,
@@ -184,7 +184,8 @@ impl DbInner {
     /// The sequence number of the last write that readers see.
     pub(crate) fn latest_sequence_number(&self) -> SeqNo {
         match &self.secondary {
-            // The number visible in every family, and not the one being installed.
+            // The number up to which rows are visible in every family. `published` may already have the
+            // number of a catch-up that is being installed.
             Some(secondary) => secondary.view().seqno,
             None => self.published.load(std::sync::atomic::Ordering::Acquire),
         }
@@ -325,8 +326,8 @@ impl DbInner {
     }
 }
 
-/// True for the error that the latch itself returns after a failure. It is no failure of its own, and may
-/// arrive after the first one has been resumed from.
+/// True for the error that the latch itself returns after a failure. Such an error is not a new failure, and
+/// may arrive after the database has resumed from the first failure.
 fn is_told(error: &Error) -> bool {
     error.kind() == base::ErrorKind::ReadOnly
 }

@@ -35,7 +35,8 @@ pub(crate) struct DbState {
     pub wals: VecDeque<LiveWal>,
     /// The numbers of obsolete WALs that are kept to be recycled.
     pub recyclable_wals: VecDeque<u64>,
-    /// The first WAL of this session. Older ones may have another record format, and are not recycled.
+    /// The number of the first WAL of this session. Older WALs may have another record format, and are not
+    /// recycled.
     pub first_own_wal: u64,
     /// The first failure of a write, a sync or a background job. While it is set nothing is written.
     pub background_error: Option<Error>,
@@ -284,8 +285,8 @@ impl FamilyState {
 
     /// True if the memtable must be switched before more rows are inserted.
     pub fn mem_is_full(&self) -> bool {
-        // An empty memtable made for a larger write buffer may exceed a smaller limit, and is as good as a
-        // new one.
+        // An empty memtable is not replaced even if its memory exceeds the limit, which may have been lowered
+        // since it was allocated: a new memtable would not be better.
         !self.mem.table.is_empty()
             && self.mem.table.memory_usage() as u64 >= self.family.current().write_buffer_size
     }

@@ -1,4 +1,4 @@
-//! The guard while which no file is deleted.
+//! A guard that prevents the deletion of files.
 
 use std::fmt;
 

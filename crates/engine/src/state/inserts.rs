@@ -32,9 +32,9 @@ use sync::{AtomicU64, Condvar, Mutex, Ordering, happens_soon, sleep};
 /// that they would have to wait for without it, too.
 const PLACES: u64 = 16;
 const DONE: u64 = (1 << PLACES) - 1;
-/// A failed ticket has been the first.
+/// The flag that a failed ticket became the first one, after which no ticket is published.
 const FAILED: u64 = 1 << PLACES;
-/// A thread sleeps until a ticket is published.
+/// The flag that a thread sleeps until a ticket is published.
 const ASLEEP: u64 = FAILED << 1;
 const FIRST_SHIFT: u32 = (ASLEEP << 1).trailing_zeros();
 

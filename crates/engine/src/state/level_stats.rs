@@ -75,7 +75,7 @@ pub(crate) fn entries<'a>(files: impl IntoIterator<Item = &'a FileMetadata>) -> 
     counts.map(|stats| stats.num_entries).sum()
 }
 
-/// The statistics of external files.
+/// The totals of ingested and imported files.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct IngestedStats {
     /// The bytes of the files.
@@ -426,7 +426,7 @@ struct Place<'a> {
     busy: usize,
     bytes: u64,
     score: f64,
-    /// The bytes that entered, for write amplification.
+    /// The bytes that came into this place from elsewhere, by which write amplification is computed.
     came_in: u64,
 }
 
@@ -445,7 +445,7 @@ fn row(out: &mut String, place: &Place<'_>, stats: &LevelStats) {
     let of = |part: f64, whole: f64| if whole > 0.0 { part / whole } else { 0.0 };
     let read = stats.read_above + stats.read_here + stats.blobs_read;
     let written = stats.written + stats.blobs_written;
-    // The rewritten data of this level is not new.
+    // The bytes read from this level were in it before, so they are not new.
     let new = stats.written as f64 - stats.read_here as f64;
     let shown = writeln!(
         out,

@@ -14,7 +14,7 @@ const PLACES: usize = u64::BITS as usize;
 /// The number of rows of groups: beyond sixty million open iterators, further ones are not listed.
 const ROWS: usize = 20;
 
-/// In place of a time: the place is free, or its iterator has not written its data yet.
+/// The value of [`Place::opened`] while the place is free, or its iterator has not written its data yet.
 const NOBODY: u64 = u64::MAX;
 
 struct Place {
@@ -107,7 +107,7 @@ impl OpenIterators {
         group.places.get(listed.0 % PLACES)
     }
 
-    /// Lists an iterator that was opened. `None`: there are too many to list it.
+    /// Adds an opened iterator to the list. `None` if the list is full: then the iterator is not listed.
     pub fn enter(&self, iterator: OpenIterator) -> Option<Listed> {
         let from = self.full.load(Ordering::Relaxed);
         let mut at = from;
