@@ -6,9 +6,9 @@ use crate::state::handle::Db;
 use crate::trace::{TraceOptions, TraceWriter};
 
 impl Db {
-    /// Records queries until [`end_trace`](Self::end_trace), in RocksDB's format: successful writes, Gets,
-    /// MultiGets and seeks of iterators. If a trace of queries is running already, it is ended first. If the
-    /// trace cannot be written, queries continue, and `end_trace` returns the error.
+    /// Records queries until [`end_trace`](Self::end_trace), in RocksDB's format: writes, as soon as they are
+    /// in the WAL, Gets, MultiGets and seeks of iterators. If a trace of queries is running already, it is
+    /// ended first. If the trace cannot be written, queries continue, and `end_trace` returns the error.
     ///
     /// # Errors
     /// The error of writing the header of this trace, or of ending the previous trace; `ShutdownInProgress`

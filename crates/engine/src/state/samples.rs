@@ -20,7 +20,8 @@ pub(crate) struct Sample {
     pub stall_micros: u64,
 }
 
-/// The samples that later ones are compared with.
+/// Earlier samples, with which later samples are compared: that of the open or the last reset, and that of
+/// the last dump.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Samples {
     pub opened: Sample,

@@ -30,7 +30,7 @@ struct Gate {
     /// True while new snapshots are prevented; read with a part locked. A thread that sets it and then locks
     /// each part once knows that no other thread is between this check and the end of taking a snapshot.
     closed: AtomicBool,
-    /// Held while the gate is opened, and by threads that wait for that.
+    /// Locked while the gate is opened, and by threads that wait until it is open.
     opening: Mutex<()>,
     opened: Condvar,
 }

@@ -63,10 +63,10 @@ pub(crate) struct SyncGroup {
     synced: u64,
     /// The number of the newest WAL whose directory entry is on disk.
     directory: u64,
-    /// A sync failed. The kernel may have dropped the pages it could not write, so a retry is not allowed: it
-    /// might succeed.
+    /// The error of a failed sync. The kernel may have dropped the pages that it could not write, so that a
+    /// second sync could succeed without writing them: no sync is tried again.
     failed: Option<Error>,
-    /// A thread is syncing.
+    /// True while a thread syncs.
     busy: bool,
     /// The waiting threads, in the order of their arrival.
     waiting: Vec<Arc<Waiter>>,
@@ -137,11 +137,12 @@ impl DbInner {
         group.busy = true;
         let directory = group.directory;
         drop(group);
-        // This is read first: every record appended by then is in one of the listed WALs.
+        // The number of records is read before the list of WALs: every record appended by then is in one of
+        // the listed WALs.
         let upto = self.wal_tail.records.load(Ordering::Acquire);
         let synced = catch_or_fail(|| self.sync_wals_listed(directory));
-        // This precedes the notification of waiters: a waiter that gets the error may rely on the database
-        // having stopped.
+        // The database latches before the waiters are notified: a waiter that gets the error may rely on the
+        // database having stopped.
         if let Err(error) = &synced {
             self.latch_in(&mut self.state.lock(), SYNC, error);
         }

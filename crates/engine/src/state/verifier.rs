@@ -73,7 +73,8 @@ pub(crate) struct VerifierState {
 }
 
 impl Verifier {
-    /// A verifier with `rate` bytes per second, which [`DbInner::start_verifier`] starts.
+    /// A verifier with a rate of `rate` bytes per second, whose thread
+    /// [`DbInner::start_verifier`](crate::state::db_inner::DbInner::start_verifier) starts.
     pub fn new(rate: u64, clock: Arc<dyn Clock>) -> Result<Verifier> {
         let limiter = RateLimiterOptions {
             rate_bytes_per_sec: rate.max(1),

@@ -184,7 +184,8 @@ pub(crate) fn replace_file(
     fs.write_file(temp, content)
         .and_then(|()| fs.rename(temp, path))
         .inspect_err(|_| {
-            // Otherwise the file would stay until the next open. After a successful rename it does not exist.
+            // After a failure the temporary file would stay until the next open. After a successful rename it
+            // does not exist.
             let _ = fs.remove(temp);
         })?;
     fs.sync_dir(dir)
@@ -284,7 +285,8 @@ impl DbInner {
         // After a panic the MANIFEST has a change that readers do not see.
         installed.unwrap_or_else(|error| self.release_manifest(state, WRITE_MANIFEST, Err(error)))?;
         if let Some(last_seqno) = last_seqno {
-            // Published only now: a snapshot of this number must show the installed files.
+            // The number is published after the installation: a snapshot of this number must show the
+            // installed files.
             self.published.fetch_max(last_seqno, Ordering::AcqRel);
         }
         self.rotate_manifest(state)

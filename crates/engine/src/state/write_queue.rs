@@ -121,8 +121,8 @@ impl WriteQueue {
             return (writer, false);
         }
         drop(writer);
-        // Not on the write queue's own lock: a thread that wakes there sleeps again until the lock is free,
-        // and must be woken once more.
+        // The writer does not sleep on the write queue's lock: a thread that wakes there sleeps again until
+        // the lock is free, and must be woken once more.
         self.moment.wait_for(&mut self.asleep.lock(), MOMENT);
         (self.wait_to_write(), true)
     }
@@ -144,8 +144,9 @@ impl WriteQueue {
             return true;
         }
         self.inserts.drain();
-        // Unless a ticket has failed: then only rows with a ticket would be considered for publication, and
-        // those are not published either.
+        // After `drain` the inserts are idle unless a ticket has failed. Then no further row may be
+        // published: the rows of a write with a ticket are not, but a write that keeps the lock would publish
+        // its rows.
         !self.inserts.is_idle()
     }
 

@@ -1,4 +1,4 @@
-//! The state of the thread that writes.
+//! The state that belongs to the thread with the write queue's lock.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use base::SeqNo;
 pub(crate) struct Writer {
     /// The WAL that is written to; `None` in a read-only database.
     pub wal: Option<wal::Writer>,
-    /// The length of that WAL in bytes when it held no row yet.
+    /// The length of `wal` in bytes when it held no row yet.
     pub wal_head: u64,
     /// The number of the next WAL, once an attempt to create it has failed.
     pub next_wal: Option<u64>,
@@ -17,15 +17,15 @@ pub(crate) struct Writer {
     pub logged_next: SeqNo,
     /// The sequence number of the last row.
     pub last_seqno: SeqNo,
-    /// Rows were written without WAL since the last flush of all memtables: a close must flush them.
+    /// True if rows were written without WAL since the last flush of all memtables: a close must flush them.
     pub unlogged: bool,
-    /// The encoded batch of the current write, if that is no [`WriteBatch`].
+    /// The encoded batch of the current write, if the write is a single operation and not a batch.
     pub scratch: Vec<u8>,
     /// The number of bytes written since writers were last stalled.
     pub delayed_bytes: u64,
     /// The time until which the writes are paid for, while writes are delayed.
     pub paid: Paid,
-    /// The first stalled writer waits, and this lock is free meanwhile.
+    /// True while the first stalled writer waits with this lock released.
     pub held_back: bool,
     /// The number of writes in a row that found this lock free, since a write last waited for it or the queue
     /// last checked for waiters.
