@@ -71,12 +71,12 @@ impl BlobCache {
     }
 }
 
-/// How a read gets the values of blobs.
+/// The settings with which a read gets values from blob files.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BlobRead {
-    /// Values that are read from files are inserted into the cache.
+    /// True if values that are read from a file are inserted into the cache.
     pub fill_cache: bool,
-    /// No file is read: a value outside the cache is `Incomplete`.
+    /// True if no file may be read: a value that is not in the cache is `Incomplete`.
     pub cache_only: bool,
 }
 
@@ -216,7 +216,7 @@ impl BlobFileCache {
                 touched: AtomicBool::new(false),
             }),
         };
-        // Called without the lock, because closing the file takes it.
+        // Called without the lock of `open`, because closing a file takes that lock.
         self.limit.opened(OpenBlobFile {
             cache: self.itself.clone(),
             number,

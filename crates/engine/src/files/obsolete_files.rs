@@ -42,18 +42,18 @@ struct Queue {
     to_close: Vec<Arc<dyn FileSync>>,
     /// Obsolete tables with blocks in the block cache, and the aggressiveness of erasing these.
     uncached: Vec<(Arc<Table>, u32)>,
-    /// The requests that nothing be deleted which are still in force, oldest first.
+    /// The holds that are in force, oldest first: while there is one, no file is deleted.
     holds: Vec<Hold>,
     /// The id of the next hold.
     next_hold: u64,
-    /// The background thread is deleting files or closing handles that it took from the queue.
+    /// True while the background thread deletes files or closes handles that it took from the queue.
     deleting: bool,
-    /// The background thread must call `idle` again.
+    /// True if the background thread must call `idle` again.
     woken: bool,
     closed: bool,
 }
 
-/// A request that nothing be deleted.
+/// A hold: a request that no file be deleted.
 #[derive(Clone, Debug)]
 pub(crate) struct Hold {
     id: u64,
@@ -78,9 +78,9 @@ impl ObsoleteFiles {
         }
     }
 
-    /// From now on turns of `lane` delete files.
+    /// Makes the turns of `lane` delete the queued files from now on.
     pub fn begin(&self, lane: Lane) {
-        // A database is opened once.
+        // The lane is set only here, and a database is opened once.
         let _ = self.lane.set(lane);
     }
 
@@ -124,7 +124,7 @@ impl ObsoleteFiles {
         self.notify();
     }
 
-    /// Wakes the thread that deletes, to check its other duties again.
+    /// Wakes the thread that deletes files, so that it checks its periodic work again.
     pub fn wake(&self) {
         self.queue.lock().woken = true;
         self.notify();
@@ -167,7 +167,7 @@ impl ObsoleteFiles {
         self.notify();
     }
 
-    /// Releases the last hold of that holder. False if there is none.
+    /// Releases the newest hold whose description is `holder`. False if there is none.
     pub fn release_one_of(&self, holder: &str) -> bool {
         let mut queue = self.queue.lock();
         let Some(last) = queue.holds.iter().rposition(|hold| *hold.holder == *holder) else {

@@ -10,8 +10,8 @@ pub(crate) trait Closable: Send + Sync {
     fn number(&self) -> u64;
     /// True if the file was read since the last call.
     fn take_touched(&self) -> bool;
-    /// True if a reader keeps the file open, as iterators do. Removed from this list, it would stay open, and
-    /// the next reader would open it once more.
+    /// True if a reader keeps the file open, as iterators do. Such a file is not removed from the list: it
+    /// would stay open, and the next reader would open it once more.
     fn is_kept(&self) -> bool;
     /// Closes the file when its last reader is done.
     fn close(&self);

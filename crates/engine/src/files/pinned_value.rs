@@ -1,4 +1,4 @@
-//! A value that was read, where it lies.
+//! A value that was read, pinned in the block, memtable or cache that holds it.
 
 use std::ops::Deref;
 

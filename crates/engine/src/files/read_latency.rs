@@ -30,7 +30,7 @@ impl ReadLatency {
     }
 }
 
-/// In RocksDB's format, without the heading.
+/// Writes the histograms in RocksDB's format, without the heading of the property.
 impl fmt::Display for ReadLatency {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (level, histogram) in self.levels.iter().enumerate() {

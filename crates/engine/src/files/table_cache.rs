@@ -35,19 +35,20 @@ pub(crate) struct TableCacheOptions {
     pub direct: bool,
     pub mmap: bool,
     pub advise_random: bool,
-    /// A data block is inserted into a full cache at its first read already.
+    /// True if a data block is inserted into a full block cache at its first read; see
+    /// [`caches_first_reads`](crate::BlockBasedOptions::caches_first_reads).
     pub caches_first_reads: bool,
     pub auto_readahead: AutoReadahead,
     pub block_trace: Option<Arc<dyn BlockTrace>>,
     pub block_protection_bytes_per_key: u8,
     pub verify_unique_ids: bool,
-    /// How index and filter blocks are kept in the block cache, if they are: for most tables, and for flushed
-    /// and similar ones.
+    /// The caching of index and filter blocks in the block cache, `None` if tables own them: first for most
+    /// tables, then for flushed and similar ones.
     pub metadata_caching: [Option<MetadataCaching>; 2],
-    /// A file of more bytes than this does not count as flushed.
+    /// The maximum size in bytes of a file that counts as flushed.
     pub largest_flushed: u64,
-    /// How many misses are tolerated when the blocks of obsolete tables are erased from the block cache; 0:
-    /// nothing is erased.
+    /// The number of misses that are tolerated when the blocks of an obsolete table are erased from the block
+    /// cache; 0: no block is erased.
     pub uncache_aggressiveness: u32,
     /// The number of levels of the family.
     pub num_levels: usize,
@@ -79,9 +80,9 @@ struct TableSlot {
     table: TablePlace,
     /// The table's identity in the block cache, the same each time it is opened; 0 without a cache.
     cache_id: u64,
-    /// The table was opened before.
+    /// True if the table was opened before.
     opened: AtomicBool,
-    /// A flush wrote the file, or the file was in level 0 when the database was opened.
+    /// True if a flush wrote the file, or if the file was in level 0 when the database was opened.
     level_0: AtomicBool,
     /// The table's range tombstones within the file's bounds; set by the first reader that needs them.
     tombstones: OnceLock<Arc<FragmentedTombstones>>,
@@ -292,7 +293,7 @@ impl TableCache {
         let mut memory = table
             .as_ref()
             .map_or_else(TableMemory::default, |table| table.memory());
-        // Tombstones that were cut to the file's bounds are memory in addition.
+        // Range tombstones that were cut to the file's bounds take memory in addition to those of the table.
         let whole = table.as_ref().map(|table| table.range_tombstones());
         if let Some(cut) = slot.tombstones.get()
             && !whole.is_some_and(|whole| Arc::ptr_eq(whole, cut))

@@ -73,10 +73,10 @@ impl TablePlace {
     }
 }
 
-/// A table that stays open while this exists.
+/// A reader's hold on an open table: the table stays open while this exists.
 pub(crate) enum OpenTable<'a> {
     Borrowed(&'a Arc<Table>),
-    /// Always made of an open table.
+    /// The guard of a table that was open when the guard was made, so that it is never `None`.
     Guarded(Guard<Option<Arc<Table>>>),
 }
 

@@ -19,10 +19,10 @@ use crate::stats::Stats;
 pub(crate) struct TimedFile {
     file: Arc<dyn RandomAccessFile>,
     stats: Arc<Stats>,
-    /// The file is read by a compaction.
+    /// True if a compaction reads the file.
     compacted: bool,
     limiter: Option<Arc<RateLimiter>>,
-    /// The place of a table that users read; `None` for other reads.
+    /// The place of the table, by which its reads are counted; `None` in a verification.
     place: Option<Place>,
 }
 
