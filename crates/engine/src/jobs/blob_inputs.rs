@@ -23,7 +23,7 @@ pub(crate) struct BlobInputs {
     open: OpenOptions,
     readahead_size: usize,
     files: HashMap<u64, BlobFile>,
-    /// The numbers of the open files, the first opened in front, and the maximum number of open files.
+    /// The numbers of the open files in the order in which they were opened, and their maximum number.
     opened: VecDeque<u64>,
     most: usize,
     stats: Arc<Stats>,
@@ -40,7 +40,7 @@ impl BlobInputs {
             readahead_size: family.current().blob_compaction_readahead_size,
             files: HashMap::new(),
             opened: VecDeque::new(),
-            // In addition to the files that are open for readers.
+            // These files count in addition to those that are open for readers.
             most: db.open_limit.most().map_or(usize::MAX, |most| (most / 4).max(1)),
             stats: db.stats.clone(),
         }

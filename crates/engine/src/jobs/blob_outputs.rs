@@ -214,7 +214,7 @@ pub(crate) struct Blobs {
     pub outputs: Option<Arc<Mutex<BlobOutputs>>>,
     /// The minimum sizes in bytes of values that are written to blob files.
     pub sizes: BlobSizes,
-    /// Blobs in files with lower numbers are relocated.
+    /// The number below which blob files are emptied: their blobs are written to new files.
     pub cutoff: u64,
     pub garbage: Arc<Mutex<BlobGarbage>>,
     /// The file number and offset of the last blob that was counted as an input.

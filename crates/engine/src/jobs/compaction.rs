@@ -258,9 +258,10 @@ impl DbInner {
                     && own.compaction_due
                     && own.running.is_empty()
                 {
-                    // Without a running compaction of its own, nothing changes the family's state by itself.
+                    // No running compaction of the family will change its state, so that the flag would stay
+                    // set.
                     own.compaction_due = false;
-                    // Waiters may wait until no compaction is due.
+                    // A thread may wait until no compaction is due.
                     self.changed.notify_all();
                 }
                 Ok(false)
@@ -333,7 +334,7 @@ impl DbInner {
         })
     }
 
-    /// Runs `work` while no other compaction runs, once it `may`.
+    /// Runs `work` while no other compaction runs. Waits for the running ones, while `may` returns no error.
     fn alone(
         &self,
         state: &mut MutexGuard<'_, DbState>,
@@ -558,8 +559,8 @@ impl DbInner {
             }
             shape = Some((own.version.clone(), own.compaction_score));
         }
-        // This precedes the removal of the job, so that a waiter that sees the job ended sees its failure
-        // too.
+        // The failure is recorded before the job is removed, so that a waiter that sees the job ended sees
+        // its failure too.
         let failure = match &result {
             Err(error) if is_failure(error) && done.refused.is_none() => {
                 Some(self.note_failed_compaction(state, plan, error))

@@ -85,7 +85,7 @@ impl Db {
     /// WAL are flushed first, as by a close. With `wait`, the call returns when no job is running.
     ///
     /// # Errors
-    /// Those of that flush.
+    /// The errors of that flush.
     pub fn cancel_all_background_work(&self, wait: bool) -> Result<()> {
         self.inner().check_open()?;
         let inner = self.inner();

@@ -281,8 +281,8 @@ impl DbInner {
                     .for_each(|immutable| immutable.flushing = false);
             }
         }
-        // This precedes the removal of the job, so that a waiter that sees the job ended sees its failure
-        // too. If a family was dropped meanwhile, that is no failure.
+        // The failure is recorded before the job is removed, so that a waiter that sees the job ended sees
+        // its failure too. If a family was dropped meanwhile, that is no failure.
         let mut errors = outcomes.iter().filter_map(|outcome| outcome.as_ref().err());
         let failure = errors
             .find(|error| error.kind() != ErrorKind::ColumnFamilyDropped)

@@ -246,7 +246,7 @@ impl DbInner {
         self.wait_until(&mut self.state.lock(), |_| Ok(()), all_reported)
     }
 
-    /// Waits until `done` is true, while `may` returns no error.
+    /// Flushes `family`, and compacts its keys from `begin` to `end`: see [`Db::compact_range`].
     fn compact_range(
         &self,
         family: &Arc<Family>,

@@ -29,7 +29,7 @@ use crate::timed_hooks;
 /// The files written from some memtables.
 #[derive(Default)]
 pub(crate) struct Flushed {
-    /// Empty if no row of the memtables was left to write.
+    /// The tables; empty if no row of the memtables was left to write.
     pub tables: Vec<FlushedTable>,
     /// The blob files with values of the rows.
     pub blob_files: Vec<BlobFileAddition>,

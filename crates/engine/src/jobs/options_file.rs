@@ -1,4 +1,4 @@
-//! The OPTIONS file of an open database: it is written anew when options or families change.
+//! The OPTIONS file of an open database: a new one is written when options or families change.
 
 use crate::options::file::OptionsFile;
 use crate::options::file::Section;

@@ -42,9 +42,9 @@ use crate::table_properties_collector::{CollectorContext, TablePropertiesCollect
 pub(crate) struct Destination {
     /// The level; `None`: L0, from memtables.
     pub level: Option<usize>,
-    /// The rows come from memtables.
+    /// True if the rows come from memtables.
     pub flushed: bool,
-    /// No older data of their keys is in any level below.
+    /// True if no level below the tables has older data of their keys.
     pub bottommost: bool,
     pub compression: CompressionType,
     /// The index of the directory.
@@ -56,7 +56,7 @@ pub(crate) struct Destination {
 pub(crate) struct TableOutputs<'a> {
     db: &'a DbInner,
     family: &'a Family,
-    /// The options in force when it was made.
+    /// The options of the family that were in force when these outputs were begun.
     options: Arc<ColumnFamilyOptions>,
     pub destination: Destination,
     /// The time of the oldest data among the inputs, in Unix seconds; 0 if not known.
@@ -189,7 +189,7 @@ impl<'a> TableOutputs<'a> {
     }
 
     /// Makes the directory entries of finished files durable. Their contents were made durable file by file.
-    /// Blob files lie in the family's first directory, whichever one the tables go to.
+    /// Blob files are in the family's first directory, whichever one the tables go to.
     pub fn sync_dir(&self) -> Result<()> {
         if self.files.is_empty() {
             return Ok(());

@@ -20,7 +20,7 @@ pub(crate) struct OutputFile {
     stats: Arc<Stats>,
     /// The cancellation flag of the compaction that writes the file, which ends once it is set.
     cancelled: Option<Arc<AtomicBool>>,
-    /// Writes to the family are delayed or stopped.
+    /// True while writes to the family are delayed or stopped.
     pressing: Arc<AtomicBool>,
 }
 
@@ -62,7 +62,7 @@ impl OutputFile {
         let mut left = bytes;
         while left > 0 {
             let priority = match (self.pressing.load(Ordering::Relaxed), &self.cancelled) {
-                // Writers wait for this compaction.
+                // Delayed writers wait for the job that writes this file.
                 (true, _) => IoPriority::User,
                 (false, None) => IoPriority::High,
                 (false, Some(_)) => IoPriority::Low,

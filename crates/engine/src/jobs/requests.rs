@@ -150,7 +150,7 @@ pub(crate) fn compacts(options: &ColumnFamilyOptions) -> bool {
     !options.disable_auto_compactions && options.compaction_style != CompactionStyle::None
 }
 
-/// The refusal of a manual compaction while they are disabled.
+/// The error of a manual compaction while manual compactions are disabled.
 pub(crate) fn manual_paused() -> Error {
     Error::new(ErrorKind::Incomplete, "Manual compaction paused")
 }

@@ -48,12 +48,12 @@ pub(crate) struct Rewrite<'a> {
     plan: &'a Plan,
     job: u64,
     snapshots: Vec<SeqNo>,
-    /// Same as in [`FilterContext`].
+    /// The lower bound of all snapshots that compaction filters get: [`FilterContext::oldest_snapshot`].
     oldest_snapshot: SeqNo,
     tombstones: CompactionTombstones,
-    /// Empty if there is no such timestamp.
+    /// The timestamp below which old versions of keys are dropped; empty if there is none.
     full_history_ts_low: Box<[u8]>,
-    /// The keys at which outputs end in any case.
+    /// The keys at which outputs end, whatever their size.
     borders: Arc<[Border]>,
     /// The time of the oldest data among the inputs, in Unix seconds; 0 if not known.
     oldest_ancestor_time: u64,

@@ -32,7 +32,7 @@ pub(crate) struct FoundStream {
 pub(crate) struct PlacedStream {
     pub stream: Stream,
     pub level: usize,
-    /// No data of its range is in lower levels.
+    /// True if no lower level has data in the range of the stream.
     pub bottommost: bool,
     pub compression: CompressionType,
     reserved: JobId,

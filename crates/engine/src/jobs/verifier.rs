@@ -117,7 +117,7 @@ impl DbInner {
             state.thread.take()
         };
         self.verifier.limiter.wake();
-        // A panic has printed itself.
+        // A panic of the thread printed its message when it occurred.
         thread.into_iter().for_each(|thread| drop(thread.join()));
     }
 
