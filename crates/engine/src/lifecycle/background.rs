@@ -11,7 +11,7 @@ use crate::state::db_inner::DbInner;
 use crate::state::db_state::{HOUSEKEEPING, closing};
 
 impl DbInner {
-    /// Starts the pool's work for a database that is open for writing.
+    /// Starts the background work of a database that is open for writing, in its pool of threads.
     pub(crate) fn start_threads(self: &Arc<Self>) {
         if let Some(share) = &self.share {
             let owner: Weak<DbInner> = Arc::downgrade(self);
@@ -20,8 +20,8 @@ impl DbInner {
         self.begin_stats_history();
         *self.housekeeping.lock() = Some(self.begin_housekeeping());
         if let Err(error) = self.join_pool() {
-            // Without a thread the database still serves reads; operations that need the thread return this
-            // error.
+            // If no thread can be started, the database still serves reads; operations that need a thread
+            // return this error.
             self.latch(
                 "start a background thread",
                 base::Error::io("start thread", &self.dir, error),
@@ -59,7 +59,8 @@ impl DbInner {
         }
     }
 
-    /// A turn of the thread that deletes files; it checks the periodic work when there are none.
+    /// A turn of the thread that deletes files: it deletes the queued files, and does the periodic work when
+    /// none is left.
     fn keep_house(&self) -> Next {
         let wait = self.obsolete.work_off(&mut || {
             let mut house = self.housekeeping.lock();

@@ -12,8 +12,8 @@ use wal::Reader;
 use crate::lifecycle::moment::{comparator_for, parse_current};
 use crate::options::Options;
 
-/// The fill at the end of a block is shorter than the longest header; a longer run of zeros between two
-/// records is a hole.
+/// The upper bound in bytes for the padding at the end of a block: the length of the longest header. A longer
+/// run of zeros between two records is a hole.
 pub(crate) const LONGEST_FILL: u64 = 11;
 
 /// The contents of the current MANIFEST read so far.
@@ -23,7 +23,7 @@ pub(crate) struct ManifestTail {
     torn: Option<TornTail>,
 }
 
-/// Bytes at the end of a MANIFEST that are no record: its writer crashed, or part of the file is lost.
+/// The bytes at the end of a MANIFEST that are not a record: its writer crashed, or part of the file is lost.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TornTail {
     pub path: PathBuf,

@@ -59,7 +59,7 @@ impl Moment {
     }
 }
 
-/// The result, or `None` if the file does not exist.
+/// Returns the value of `result`; `None` if the error is that the file does not exist.
 fn if_there<T>(result: Result<T>) -> Result<Option<T>> {
     match result {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
@@ -103,8 +103,8 @@ pub(crate) fn write_identity(fs: &dyn FileSystem, dir: &Path, db_id: &str) -> Re
     )
 }
 
-/// The comparator of a family: the built-in one it was written with, or the one in the options if it has the
-/// recorded name.
+/// The comparator of a family: the built-in one that it was written with, or the one in the options if it has
+/// the recorded name.
 pub(crate) fn comparator_for(
     options: &Options,
     family: &str,

@@ -131,7 +131,7 @@ impl Db {
                     Some(FileKind::Table(_) | FileKind::Blob(_)) if has_tables => {
                         fs.remove(&directory.join(&name))?;
                     }
-                    // In the directories of WALs and tables, other files do not belong to the database.
+                    // Other files in the directories of WALs and tables do not belong to the database.
                     Some(_) if directory == dir => fs.remove(&directory.join(&name))?,
                     Some(_) => {}
                 }
@@ -521,8 +521,6 @@ pub(crate) fn assemble_db(
     Ok(inner)
 }
 
-/// The limit for the bytes of WALs beyond which memtables are flushed: from the options, or derived from the
-/// families of `state`.
 impl DbInner {
     /// Makes `claimed` the directory of the WALs, and this database its owner.
     pub(crate) fn take_wal_dir(&mut self, mut claimed: WalDir) -> Result<()> {

@@ -46,7 +46,7 @@ use crate::write::pipeline::deletion_kind;
 use crate::write::predecessor::Predecessor;
 use crate::write::two_phase::encode_section;
 
-/// The length in bytes from which on a record's buffer is freed at once.
+/// The minimum length in bytes of a record whose buffer is freed at once.
 const LONG_RECORD: usize = 1 << 20;
 
 /// The progress of a replay.
@@ -820,7 +820,7 @@ impl Replayed {
     }
 }
 
-/// The error for WAL `missing`, which does not exist although the WAL `behind` needs it.
+/// The error for WAL `missing`, which does not exist although the WAL with the name `behind` needs it.
 pub(crate) fn missing_wal(missing: u64, behind: &str) -> Error {
     Error::corruption(format!(
         "Missing WAL {missing:06}.log: {behind} follows it, and the MANIFEST does not record that its rows are in tables"

@@ -61,18 +61,18 @@ pub struct RepairReport {
 pub struct RepairedTable {
     /// The file number.
     pub number: u64,
-    /// The name of its column family.
+    /// The name of the table's column family.
     pub family: String,
-    /// The level it was placed in.
+    /// The level in which the repair placed the table.
     pub level: usize,
-    /// True if the repair wrote it from rows of WALs.
+    /// True if the repair wrote the table from rows of WALs.
     pub from_wal: bool,
 }
 
 /// A file that the repair could not use, or only in part.
 #[derive(Clone, Debug)]
 pub struct LostFile {
-    /// Its path after the repair.
+    /// The path of the file after the repair.
     pub path: PathBuf,
     /// The reason why the file, or part of it, could not be used.
     pub error: Error,
@@ -179,7 +179,7 @@ impl Listing {
                         }
                         number
                     }
-                    // In the directories of WALs and tables, other files do not belong to the database.
+                    // Other files in the directories of WALs and tables do not belong to the database.
                     Some(FileKind::Table(number)) if has_tables => {
                         found.tables.insert(number, path);
                         number

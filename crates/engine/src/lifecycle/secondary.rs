@@ -19,7 +19,7 @@
 //!
 //! Rows of each WAL are in memtables of their own, so that they can be dropped exactly when a table has them.
 //! Rows are also added to memtables that are being read; readers do not see them, because each super version
-//! limits the rows that it shows ([`SuperVersion::visible`](crate::read::super_version::SuperVersion)).
+//! limits the rows that it shows ([`SuperVersion::visible`](crate::state::super_version::SuperVersion)).
 
 mod followed_wals;
 
@@ -186,7 +186,7 @@ fn open(options: &Options, dir: &Path, own_dir: &Path) -> Result<Db> {
     Ok(db)
 }
 
-/// Repeats `read` until it succeeds, or fails although the MANIFEST has not changed meanwhile.
+/// Repeats `read` until it succeeds, or until it fails although the MANIFEST has not changed meanwhile.
 fn again_while_it_changes<T>(
     options: &Options,
     dir: &Path,
@@ -218,7 +218,7 @@ impl Primary for Mutex<Reading> {
 }
 
 impl DbInner {
-    /// See [`Db::try_catch_up_with_primary`].
+    /// Reads the primary's recent writes and makes them visible: see [`Db::try_catch_up_with_primary`].
     pub(crate) fn catch_up(&self) -> Result<()> {
         let Some(secondary) = &self.secondary else {
             return Err(Error::not_supported("the database is not a secondary"));

@@ -207,7 +207,7 @@ impl DbInner {
         Ok(())
     }
 
-    /// Makes all background threads and waiting writers check again whether there is work or a stall.
+    /// Logs the changes of options and their outcome.
     fn tell_changes<T>(&self, what: &str, changes: &[(&str, &str)], result: &Result<T>) {
         let changes: Vec<String> = changes
             .iter()

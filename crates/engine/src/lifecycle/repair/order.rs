@@ -33,7 +33,8 @@ pub(super) struct Place {
     pub level: usize,
 }
 
-/// Pairs of file numbers, newer and older, for which the opposite is true as well.
+/// Pairs of file numbers, newer and older in the order that was chosen, for which rows of the tables also
+/// require the opposite order.
 pub(super) type Contradictions = Vec<(u64, u64)>;
 
 /// Places the tables of a family, oldest first, in levels below `levels`.
@@ -120,7 +121,8 @@ fn oldest_first(older: &[BTreeSet<usize>], ranks: &[(SeqNo, u64)]) -> (Vec<usize
     (order, contradictions)
 }
 
-/// Among tables that all wait for another one, the table with the lowest rank in one of their cycles.
+/// The next table if every table waits for another one: the one with the lowest rank in a cycle of waiting
+/// tables.
 fn in_a_circle(
     older: &[BTreeSet<usize>],
     ranks: &[(SeqNo, u64)],
@@ -187,15 +189,15 @@ struct Rows {
     oldest: SeqNo,
 }
 
-/// A side of a table: before or behind all of its own rows.
+/// A side of a table: before or after all of its own rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Side {
     Before,
     Behind,
 }
 
-/// The rows of one table under a range deletion of another that contradict it: their first key and their
-/// last.
+/// The rows of one table that contradict a range deletion of another table, which covers them: their first
+/// key and their last.
 #[derive(Clone, Debug, Default)]
 struct Evidence {
     first: Vec<u8>,
@@ -209,8 +211,9 @@ struct Evidence {
 struct Relations {
     /// For each table, the tables that must be older.
     older: Vec<BTreeSet<usize>>,
-    /// Newer rows under an older range deletion, by the table of the deletion, the table of the rows, and the
-    /// side of the former's own rows they are on; `None` if among them.
+    /// Newer rows under an older range deletion. The key of the map is the table of the deletion, the table
+    /// of the rows, and the side of the deleting table's own rows on which they are; `None` if they are
+    /// between those.
     evidence: BTreeMap<(usize, usize, Option<Side>), Evidence>,
 }
 

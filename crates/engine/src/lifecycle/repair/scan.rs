@@ -31,18 +31,18 @@ pub(super) struct ScannedTable {
     pub family: u32,
     pub family_name: String,
     pub cmp: InternalComparator,
-    /// The id of the session that wrote it.
+    /// The id of the session that wrote the table.
     pub session_id: Vec<u8>,
     /// The metadata of the file: number, size, bounds and sequence numbers.
     pub file: FileMetadata,
     /// The blob files that its entries refer to.
     pub blobs: BTreeSet<u64>,
     pub tombstones: Arc<FragmentedTombstones>,
-    /// Its first and last entry, without range deletions.
+    /// The first and last entry of the table, without range deletions.
     pub points: Option<(Vec<u8>, Vec<u8>)>,
     /// The lowest sequence number of a plain value, 0 excluded.
     pub lowest_numbered: Option<SeqNo>,
-    /// True if it was ingested and does not hold the sequence number of its entries.
+    /// True if the table was ingested and does not hold the sequence number of its entries.
     pub lacks_seqno: bool,
 }
 

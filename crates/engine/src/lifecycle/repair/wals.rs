@@ -190,7 +190,7 @@ impl Repair<'_> {
     }
 }
 
-/// Tells whether a table has a row of a WAL.
+/// The answer to whether a table has a row of a WAL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Has {
     Yes,
