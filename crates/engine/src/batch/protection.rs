@@ -77,7 +77,7 @@ impl Operation<'_> {
     /// The checksum of the parts of the operation that are not in its row.
     fn rest_protection(&self) -> Option<Protection> {
         let (tag, first, second): (u8, &[u8], &[u8]) = match *self {
-            // The row is a plain value; its time is in the WAL only.
+            // The row of a timed put is a plain value; its time is in the WAL only.
             Operation::TimedPut { ref write_time, .. } => {
                 let time = write_time.to_le_bytes();
                 return Some(Protection::of_row(tag::TIMED_PUT.0, &[], &time));

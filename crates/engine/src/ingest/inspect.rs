@@ -21,7 +21,7 @@ use crate::state::db_inner::DbInner;
 
 /// An external file that may be ingested.
 pub(crate) struct ExternalFile {
-    /// The file number it will have.
+    /// The number that the file will have in the database.
     pub number: u64,
     /// The size in bytes.
     pub size: u64,
@@ -32,7 +32,7 @@ pub(crate) struct ExternalFile {
     /// The lowest and highest sequence number, if the file keeps its own.
     pub seqnos: Option<(SeqNo, SeqNo)>,
     pub properties: TableProperties,
-    /// The offset of its sequence number in the file, if it must be written there.
+    /// The offset of the global sequence number in the file, if the number must be written there.
     pub global_seqno_at: Option<u64>,
 }
 
@@ -449,7 +449,7 @@ impl<'a> Entries<'a> {
     }
 }
 
-/// Adds the row that was refused to the error.
+/// Adds the row that the file may not have to the error.
 #[cold]
 fn of_row(user_key: &[u8], error: Error) -> Error {
     let key = shown_key(user_key);

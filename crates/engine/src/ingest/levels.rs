@@ -207,7 +207,7 @@ impl Finder<'_> {
         Ok(Place { level, seqno })
     }
 
-    /// The placement in the last level, which has only files that were ingested behind as well.
+    /// The placement of a file in the last level, which contains only files that were ingested behind.
     fn place_behind(&self, file: &ExternalFile) -> Result<Place> {
         let last = self.version.num_levels() - 1;
         let (start, limit) = (Some(file.start()), Some(file.limit()));

@@ -24,7 +24,7 @@ pub(crate) struct PreparedFamily {
     /// The range that the files replace.
     pub replace: Option<RangeOpt>,
     pub temperature: Temperature,
-    /// The files in the order they were given.
+    /// The files in the order in which the caller passed them.
     pub files: Vec<PreparedFile>,
 }
 
@@ -35,7 +35,7 @@ pub(crate) struct PreparedFile {
     pub from: PathBuf,
     /// The path in the directory; the file may be missing if it could not be brought there.
     pub path: PathBuf,
-    /// The file is a copy and not a link.
+    /// True if the file is a copy and not a link.
     pub copied: bool,
     pub checksum: Option<FileChecksum>,
 }

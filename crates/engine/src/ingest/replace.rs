@@ -37,7 +37,7 @@ impl RangeOpt {
         start.is_none_or(|start| user.compare(start, key).is_le())
     }
 
-    /// True if a file whose largest bound is `largest` ends before the limit.
+    /// True if a file whose largest internal key is `largest` ends before the limit.
     fn ends_behind(&self, user: &UserComparator, largest: &[u8]) -> bool {
         self.limit.as_ref().is_none_or(
             |limit| match user.compare(internal_key::user_key(largest), limit) {

@@ -25,7 +25,7 @@ pub struct ExternalSstFileInfo {
     pub file_path: PathBuf,
     /// The smallest user key of a put, merge or deletion; empty without one.
     pub smallest_key: Vec<u8>,
-    /// The largest such key; empty without one.
+    /// The largest user key of a put, merge or deletion; empty without one.
     pub largest_key: Vec<u8>,
     /// The smallest start key of the range deletions; empty without one.
     pub smallest_range_del_key: Vec<u8>,
@@ -374,7 +374,8 @@ impl Drop for SstFileWriter {
     }
 }
 
-/// As RocksDB chooses it: ingested files go to the last level where they can.
+/// The compression of the file. As in RocksDB it is that of the last level, where ingested files go if
+/// possible.
 fn compression(family: &ColumnFamilyOptions) -> CompressionType {
     family
         .bottommost_compression

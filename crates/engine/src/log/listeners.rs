@@ -75,7 +75,7 @@ pub(crate) struct Listeners {
 /// Panics of listeners, until the database handles them.
 #[derive(Default)]
 struct ListenerPanics {
-    /// The database is open. Before that, the open itself handles panics.
+    /// True once the database is open. Before that, the open itself handles panics.
     open: AtomicBool,
     any: AtomicBool,
     first: Mutex<Option<Error>>,
@@ -115,7 +115,8 @@ impl Listeners {
         }
     }
 
-    /// True if no listener forbids an automatic recovery. All are asked; one that panics forbids it.
+    /// True if no listener forbids an automatic recovery. All listeners are queried; a listener that panics
+    /// forbids it.
     pub fn allow_recovery(&self, background_error: &Error) -> bool {
         let answers = self.all.iter().map(|listener| {
             let ask = || listener.on_error_recovery_begin(background_error);

@@ -74,7 +74,7 @@ impl DbInner {
             return None;
         }
         let now = self.options.clock.now();
-        // If a shorter period was set meanwhile, it begins now.
+        // If a shorter period was set meanwhile, the next dump is due after that period.
         *due = (*due).min(now + period);
         if now >= *due {
             self.dump_stats();
@@ -128,7 +128,7 @@ impl DbInner {
         }
     }
 
-    /// `rocksdb.dbstats`.
+    /// The text of the property `rocksdb.dbstats`.
     pub(crate) fn db_stats(&self) -> String {
         let samples = *self.samples.lock();
         let now = self.sample();
@@ -195,9 +195,9 @@ impl DbInner {
         );
     }
 
-    /// `rocksdb.cfstats` of a family whose current version is `version`.
+    /// The text of the property `rocksdb.cfstats` of a family whose current version is `version`.
     pub(crate) fn family_stats(&self, family: &Family, version: &Version) -> String {
-        // Computed without the lock, because it may iterate over many tables.
+        // The memory is computed without the database mutex, because this may iterate over many tables.
         let readers: usize = version
             .all_files()
             .map(|(_, file)| family.tables.memory_usage(file) as usize)

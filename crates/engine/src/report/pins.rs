@@ -1,5 +1,5 @@
 //! The holders of memory and files: iterators, snapshots, backups. Iterators record when they were opened and
-//! what they read (`read/open_iterators.rs`), at the cost of two atomic operations. Other holders are not
+//! what they read (`state/open_iterators.rs`), at the cost of two atomic operations. Other holders are not
 //! recorded: replaced super versions are remembered, and their remaining holders are counted on request.
 
 use std::collections::{BTreeMap, HashSet};
@@ -19,8 +19,8 @@ use crate::state::super_version::SuperVersion;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pins {
     /// Open iterators, oldest first in each family. An iterator whose super version is among
-    /// [`super_versions`](Self::super_versions) keeps the memory and files of that one; the other iterators
-    /// do not keep anything yet.
+    /// [`super_versions`](Self::super_versions) keeps the memory and files of that super version. The other
+    /// iterators read the current super version, and keep nothing that would be freed without them.
     pub iterators: Vec<PinningIterator>,
     /// Replaced super versions that are still read, oldest first in each family.
     pub super_versions: Vec<PinnedSuperVersion>,

@@ -19,9 +19,9 @@ use crate::state::handle::Db;
 /// A live table file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LiveFile {
-    /// The name of its column family.
+    /// The name of the file's column family.
     pub column_family: String,
-    /// Its level, counted from 0.
+    /// The level of the file, counted from 0.
     pub level: usize,
     /// The file number.
     pub number: u64,
@@ -41,7 +41,7 @@ pub struct LiveFile {
     pub num_entries: u64,
     /// The number of deletions; 0 if the file has not been opened yet.
     pub num_deletions: u64,
-    /// True while a compaction reads it.
+    /// True while a compaction reads the file.
     pub being_compacted: bool,
     /// The temperature that the file was written with.
     pub temperature: Temperature,
@@ -230,7 +230,7 @@ impl Db {
     }
 }
 
-/// The text of the property `rocksdb.cf-file-histogram`.
+/// The description of a table file of `level`.
 fn live_file(family: &Family, level: usize, file: &FileMetadata) -> LiveFile {
     let stats = file.stats.get().copied().unwrap_or_default();
     let checksum = file.file_checksum.as_ref();

@@ -27,7 +27,7 @@ use crate::state::handle::Db;
 use crate::state::read_options::ReadOptions;
 use crate::write::commit::Commit;
 
-/// The name of the family of statistics, which is RocksDB's.
+/// The keys under which the family of statistics has the versions of its format, as in RocksDB.
 const FORMAT_VERSION_KEY: &str = "__persistent_stats_format_version__";
 const COMPATIBLE_VERSION_KEY: &str = "__persistent_stats_compatible_version__";
 
