@@ -115,7 +115,7 @@ impl OptionValue for Vec<FileTemperatureAge> {
     }
 }
 
-/// Fields of features that do not exist here.
+/// The names and only allowed values of fields for features that Esker does not have.
 const FIFO_OTHERS: &[(&str, &str)] = &[
     ("age_for_warm", "0"),
     ("ttl", "0"),

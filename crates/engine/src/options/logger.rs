@@ -5,17 +5,17 @@ use crate::options::table::{OptionValue, enum_option};
 /// The level of a log message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum InfoLogLevel {
-    /// For debugging the engine.
+    /// Messages for debugging the engine.
     Debug,
-    /// Normal operation.
+    /// Messages about normal operation.
     Info,
-    /// Conditions that slow the database.
+    /// Messages about conditions that slow the database.
     Warn,
-    /// Errors.
+    /// Messages about errors.
     Error,
-    /// Errors after which nothing continues.
+    /// Messages about errors after which the database cannot continue.
     Fatal,
-    /// The version and the options. Always logged.
+    /// The header of the log: the version and the options. It is always logged.
     Header,
 }
 

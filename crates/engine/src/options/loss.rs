@@ -11,7 +11,7 @@ pub enum OptionLoss {
     Durability,
     /// Files take more space.
     Space,
-    /// Only time and memory.
+    /// Only time and memory are lost.
     Cost,
     /// No release of RocksDB that Esker knows has an option of that name, or such a value.
     Unknown,

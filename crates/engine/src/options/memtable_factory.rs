@@ -5,13 +5,14 @@ use super::table::OptionValue;
 /// The type of memtables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MemtableFactory {
-    /// Sorted on insertion, with any number of concurrent readers. RocksDB's `SkipListFactory`, and Esker's
-    /// tree.
+    /// A memtable that is sorted on insertion and has any number of concurrent readers: RocksDB's
+    /// `SkipListFactory`, and Esker's tree.
     SkipList {
-        /// The lookahead of RocksDB's skip list; it is only kept here.
+        /// The lookahead of RocksDB's skip list. It is kept for OPTIONS files, and has no effect.
         lookahead: usize,
     },
-    /// Appended to, and sorted for the first reader: RocksDB's `VectorRepFactory`.
+    /// A memtable to which rows are appended, and which is sorted when it is first read: RocksDB's
+    /// `VectorRepFactory`.
     Vector {
         /// The initial capacity in rows.
         count: usize,

@@ -17,7 +17,7 @@ impl ColumnFamilyOptions {
     /// order, as in RocksDB: writes that stop before the compaction they wait for can start would never
     /// continue.
     pub(crate) fn leveled(&self) -> LeveledOptions {
-        // Universal compaction leaves one run.
+        // Universal compaction leaves one sorted run, so that it must not start before there are two.
         let compacts_at = match self.compaction_style {
             CompactionStyle::Universal => self.level0_file_num_compaction_trigger.max(2),
             _ => self.level0_file_num_compaction_trigger,
@@ -33,7 +33,7 @@ impl ColumnFamilyOptions {
             CompactionStyle::Fifo => Style::Fifo(self.compaction_options_fifo.clone()),
             CompactionStyle::None => Style::None,
         };
-        // All files are in L0.
+        // FIFO compaction has all files in L0.
         let piles_up = self.compaction_style == CompactionStyle::Fifo;
         let (ttl, periodic_compaction_seconds) = self.ages();
         LeveledOptions {

@@ -97,7 +97,8 @@ struct State {
     lines: [Line; KINDS.len()],
     /// The times at which lanes need another turn.
     timers: BTreeSet<(Duration, u64)>,
-    /// Threads of an older age end: the pool was without a database since they began.
+    /// The age of the pool, which grows when the pool has no database left. Threads that were started in an
+    /// earlier age end.
     age: u64,
     handles: BTreeMap<u64, JoinHandle<()>>,
     /// The number of the next thread.
@@ -270,7 +271,7 @@ impl ThreadPriority {
 }
 
 impl Lane {
-    /// There may be work to do.
+    /// Notifies the lane that there may be work to do.
     pub fn notify(&self) {
         let pool = &self.pool.0;
         pool.enqueue(&mut pool.state.lock(), self.id);
@@ -298,7 +299,7 @@ impl Lane {
         let Some(lane) = state.lanes.get_mut(&self.id) else {
             return;
         };
-        // The lane is not queued from now on.
+        // With this limit the lane is not queued any more.
         lane.most = 0;
         let (kind, timer) = (lane.kind, lane.timer.take());
         state.timers.remove(&(timer.unwrap_or_default(), self.id));
@@ -319,7 +320,7 @@ impl Lane {
         for work in &pool.work {
             work.notify_all();
         }
-        // A panic in a thread has printed itself.
+        // A panic in a thread printed its message when it occurred.
         handles.into_values().for_each(|thread| drop(thread.join()));
     }
 }

@@ -113,7 +113,7 @@ impl WriteBufferManager {
     /// is switched off, waiting writers continue.
     pub fn set_allow_stall(&self, allow_stall: bool) {
         self.allow_stall.store(allow_stall, Ordering::Relaxed);
-        // Under the lock, so that no writer is between its check and its wait.
+        // The lock is held, so that no writer is between its check and its wait.
         let _waiting = self.waiting.lock();
         self.freed.notify_all();
     }
@@ -203,7 +203,7 @@ impl WriteBufferManager {
 
     fn wake(&self) {
         if self.allow_stall.load(Ordering::Relaxed) {
-            // Under the lock, so that no writer is between its check and its wait.
+            // The lock is held, so that no writer is between its check and its wait.
             let _waiting = self.waiting.lock();
             self.freed.notify_all();
         }
@@ -270,11 +270,11 @@ impl Charge {
 impl Share {
     /// Sets the database of this share.
     pub fn belongs_to(&self, owner: Weak<dyn Member>) {
-        // A database starts its threads once.
+        // The owner is set once, because a database starts its threads once.
         let _ = self.owner.set(owner);
     }
 
-    /// The database will flush nothing more: writers must not wait for it.
+    /// Records that the database will flush nothing more, so that writers do not wait for it.
     pub fn give_up(&self) {
         self.immutable.store(0, Ordering::Relaxed);
         self.manager.wake();
