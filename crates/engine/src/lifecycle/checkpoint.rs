@@ -33,14 +33,14 @@ impl Db {
     /// crash before that leaves at most `dir.tmp`, which the next checkpoint of that name reuses.
     ///
     /// # Errors
-    /// `InvalidArgument` if `dir` exists; those of the file system.
+    /// `InvalidArgument` if `dir` exists; the errors of the file system.
     pub fn create_checkpoint(&self, dir: impl AsRef<Path>, options: &CheckpointOptions) -> Result<SeqNo> {
         self.create_checkpoint_with_progress(dir, options, &Progress::new())
     }
 
-    /// Same as [`create_checkpoint`](Db::create_checkpoint), and reports its progress. If `progress` asks it
-    /// to stop, it fails with `Aborted` and leaves `dir.tmp`; the next checkpoint of that name does not copy
-    /// a table again if the copy there is complete and equal.
+    /// Same as [`create_checkpoint`](Db::create_checkpoint), and reports its progress. If `progress` requests
+    /// a stop, the call fails with `Aborted` and leaves `dir.tmp`; the next checkpoint of that name does not
+    /// copy a table again if the copy there is complete and equal.
     pub fn create_checkpoint_with_progress(
         &self,
         dir: impl AsRef<Path>,

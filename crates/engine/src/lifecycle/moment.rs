@@ -33,7 +33,7 @@ impl Moment {
     /// Reads CURRENT and the ends of the MANIFEST.
     ///
     /// # Errors
-    /// Those of the file system: if the files cannot be read, a change cannot be excluded.
+    /// The errors of the file system: if the files cannot be read, a change cannot be excluded.
     pub fn of(options: &Options, dir: &Path) -> Result<Moment> {
         let fs = &*options.fs;
         let current = if_there(fs.read_file(&filename::current(dir)))?;

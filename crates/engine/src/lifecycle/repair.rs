@@ -95,15 +95,15 @@ impl Db {
     ///
     /// # Errors
     /// `LockHeld` if the database is open; `InvalidArgument` if `path` contains no table and no WAL, a
-    /// table's comparator is unknown, or [`wal_dir`](Options::wal_dir) belongs to another database; those of
-    /// the file system.
+    /// table's comparator is unknown, or [`wal_dir`](Options::wal_dir) belongs to another database; the
+    /// errors of the file system.
     pub fn repair(options: &Options, path: impl AsRef<Path>) -> Result<RepairReport> {
         Db::repair_with_progress(options, path, &Progress::new())
     }
 
-    /// Same as [`repair`](Db::repair), and reports its progress. If `progress` asks it to stop, it fails with
-    /// `Aborted` between two files, and the database is as after a crash: damaged files are in `lost`, and
-    /// the next repair completes the work.
+    /// Same as [`repair`](Db::repair), and reports its progress. If `progress` requests a stop, the repair
+    /// fails with `Aborted` between two files, and the database is as after a crash: damaged files are in
+    /// `lost`, and the next repair completes the work.
     pub fn repair_with_progress(
         options: &Options,
         path: impl AsRef<Path>,

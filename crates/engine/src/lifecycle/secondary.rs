@@ -92,8 +92,8 @@ impl Db {
     /// readable after the primary has deleted them; otherwise a read may fail until the next catch-up.
     ///
     /// # Errors
-    /// Those of [`open_read_only`](Db::open_read_only). `TryAgain` if the primary changes its files faster
-    /// than they can be opened.
+    /// The errors of [`open_read_only`](Db::open_read_only). `TryAgain` if the primary changes its files
+    /// faster than they can be opened.
     pub fn open_as_secondary(
         options: &Options,
         path: impl AsRef<Path>,

@@ -104,8 +104,8 @@ fn has_row_of(operations: Operations<'_>, len: u64) -> bool {
 }
 
 impl DbInner {
-    /// Gives every WAL with some of `rows` a second name in `lost`, and reports the rows. Called before the
-    /// MANIFEST records that the WALs are no longer needed.
+    /// Creates a second name in `lost` for every WAL with some of `rows`, and reports the rows. Called before
+    /// the MANIFEST records that the WALs are no longer needed.
     pub(crate) fn set_aside(&self, rows: &[LargeRow]) -> Result<()> {
         let fs = &*self.options.fs;
         let lost = self.wal_dir.join(LOST);

@@ -52,7 +52,7 @@ impl Db {
     /// Changes options of the database; see [`set_options`](Self::set_options).
     ///
     /// # Errors
-    /// Those of [`set_options`](Self::set_options).
+    /// The errors of [`set_options`](Self::set_options).
     pub fn set_db_options(&self, changes: &[(&str, &str)]) -> Result<()> {
         self.inner().check_open()?;
         let inner = self.inner();
@@ -77,7 +77,7 @@ impl Db {
     /// Enables automatic compactions of `families`, as `disable_auto_compactions=false` does.
     ///
     /// # Errors
-    /// Those of [`set_options`](Self::set_options).
+    /// The errors of [`set_options`](Self::set_options).
     pub fn enable_auto_compaction(&self, families: &[ColumnFamily]) -> Result<()> {
         self.inner().check_open()?;
         families

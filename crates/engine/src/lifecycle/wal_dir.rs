@@ -191,7 +191,7 @@ impl WalDir {
     /// The WAL directory of the database in `dir`, for a read-only database, which takes no lock.
     ///
     /// # Errors
-    /// Those of [`claim`](WalDir::claim), except `LockHeld`.
+    /// The errors of [`claim`](WalDir::claim), except `LockHeld`.
     pub(crate) fn look(options: &Options, dir: &Path, id: Option<&str>) -> Result<PathBuf> {
         let path = options.wal_directory(dir);
         let place = Place {

@@ -25,7 +25,7 @@ pub struct LiveFilesStorageInfoOptions {
 /// A file that belongs to a database at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LiveFileStorageInfo {
-    /// The name in [`directory`](Self::directory), which also tells the kind of the file.
+    /// The name in [`directory`](Self::directory), which also shows the kind of the file.
     pub relative_filename: String,
     /// The directory of the file: that of the database, of the WALs, or of the tables.
     pub directory: PathBuf,

@@ -42,11 +42,11 @@ pub struct Pins {
 /// An open iterator.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PinningIterator {
-    /// The name of the column family that it reads.
+    /// The name of the column family that the iterator reads.
     pub column_family: String,
-    /// The number of the super version that it reads.
+    /// The number of the super version that the iterator reads.
     pub super_version: u64,
-    /// The time since it was opened, exact to some milliseconds.
+    /// The time since the iterator was opened, exact to some milliseconds.
     pub age: Duration,
 }
 
@@ -58,15 +58,15 @@ pub struct PinnedSuperVersion {
     pub column_family: String,
     /// The number of the super version, counted within the family.
     pub number: u64,
-    /// The number of its holders.
+    /// The number of holders of the super version.
     pub holders: usize,
-    /// The time since it was replaced.
+    /// The time since the super version was replaced.
     pub replaced_for: Duration,
-    /// The number of its memtables that are flushed.
+    /// The number of the super version's memtables that are flushed.
     pub memtables: usize,
     /// The bytes of those memtables.
     pub memtable_bytes: u64,
-    /// The number of its tables that are no longer in use.
+    /// The number of the super version's tables that are no longer in the current version.
     pub files: usize,
     /// The bytes of those tables.
     pub file_bytes: u64,
@@ -78,7 +78,7 @@ pub struct FileDeletionsHold {
     /// The name of the holder: `backup 3`, `checkpoint DIR`, `export DIR`, `disable_file_deletions`, or the
     /// argument of [`Db::hold_file_deletions`].
     pub holder: String,
-    /// The age of the oldest of them.
+    /// The time since this holder stopped the deletion of files.
     pub age: Duration,
 }
 

@@ -138,8 +138,8 @@ impl Db {
     /// [`stats_history_buffer_size`](crate::Options::stats_history_buffer_size). Empty without statistics.
     ///
     /// # Errors
-    /// The iterator reports them: `Corruption` for rows of the family that are not statistics; those of
-    /// reads.
+    /// The iterator reports the errors: `Corruption` for rows of the family that are not statistics; the
+    /// errors of the reads.
     pub fn get_stats_history(&self, start: u64, end: u64) -> StatsHistoryIterator {
         let inner = self.inner();
         if let Some(family) = inner.stats_family() {
@@ -176,8 +176,8 @@ impl DbInner {
         }
     }
 
-    /// Creates the family of statistics if the options ask for it. If it has an unknown format, it is dropped
-    /// and created again, as in RocksDB.
+    /// Creates the family of statistics if the options require it. If the family has an unknown format, it is
+    /// dropped and created again, as in RocksDB.
     pub(crate) fn open_stats_history(&self) -> Result<()> {
         if !self.options.persist_stats_to_disk {
             return Ok(());

@@ -18,7 +18,7 @@ impl Db {
     /// Opens tables that are not open.
     ///
     /// # Errors
-    /// Those of opening a table.
+    /// The errors of opening a table.
     pub fn properties_of_all_tables(
         &self,
         family: &ColumnFamily,
@@ -30,7 +30,7 @@ impl Db {
     /// both inclusive: RocksDB's `GetPropertiesOfTablesInRange`.
     ///
     /// # Errors
-    /// Those of [`properties_of_all_tables`](Db::properties_of_all_tables).
+    /// The errors of [`properties_of_all_tables`](Db::properties_of_all_tables).
     pub fn properties_of_tables_in_range(
         &self,
         family: &ColumnFamily,

@@ -92,7 +92,7 @@ impl Family {
         }
     }
 
-    /// A super version with everything visible at the sequence number that is returned with it: that of
+    /// Returns a super version and a sequence number up to which all rows are visible in it: that of
     /// `snapshot`, or the newest.
     pub fn view(&self, snapshot: Option<&Snapshot>) -> (Arc<SuperVersion>, SeqNo) {
         loop {

@@ -749,8 +749,8 @@ pub(crate) const BEGIN_MANIFEST: &str = "begin a MANIFEST";
 /// removed; a MANIFEST with unknown contents is replaced. After a failed sync of a WAL the contents of the
 /// disk are unknown.
 ///
-/// After a panic only a user may resume, who knows whether it will recur: resumption is possible if the job
-/// released everything, but never automatic.
+/// After a panic the database does not resume automatically, because only a user knows whether the panic will
+/// recur. A user may resume it if the failed job has released everything.
 fn can_be_resumed(action: &str, error: &Error) -> bool {
     if error.kind() == ErrorKind::Panicked {
         return matches!(action, FLUSH | COMPACTION | INGESTION | LISTENER | HOUSEKEEPING);

@@ -1,4 +1,4 @@
-//! The handle of an open database. Each part of the engine gives it its methods.
+//! The handle of an open database. Each part of the engine implements its own methods of the handle.
 
 use std::fmt;
 use std::path::Path;

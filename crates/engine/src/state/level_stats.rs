@@ -69,7 +69,8 @@ impl Sub for LevelStats {
     }
 }
 
-/// The number of entries of `files`, as far as it is known: that of tables that were opened.
+/// The number of entries of `files`. Tables that were never opened are not counted, because their numbers of
+/// entries are not known.
 pub(crate) fn entries<'a>(files: impl IntoIterator<Item = &'a FileMetadata>) -> u64 {
     let counts = files.into_iter().filter_map(|file| file.stats.get());
     counts.map(|stats| stats.num_entries).sum()

@@ -25,7 +25,8 @@ pub(crate) struct Secondary {
 
 /// The files of the primary, as the secondary reads them.
 pub(crate) trait Primary: Send + Sync {
-    /// Reads what the primary has written since, and makes it visible in `db`. One thread at a time.
+    /// Reads the primary's writes since the last call, and makes them visible in `db`. Called by one thread
+    /// at a time.
     fn catch_up(&self, db: &DbInner, secondary: &Secondary) -> Result<()>;
 }
 

@@ -1,4 +1,4 @@
-//! The write queue's lock, and the guarantees it gives.
+//! The write queue's lock, and the guarantees for its holder.
 //!
 //! Writers take it to number their rows and append them to the WAL, and may release it before the rows are in
 //! memtables (`inserts.rs`). All other holders require that no write is half done. Therefore

@@ -414,8 +414,8 @@ fn push<'a>(heap: &mut BinaryHeap<Entry<'a>>, entry: Entry<'a>) -> Result<()> {
     entry.cursor.status()
 }
 
-/// Derives the relations of tables from the rows of one key, given in the order of the newest row of each
-/// table.
+/// Derives the relations of tables from the rows of one key. `group` is in the order of the newest row of
+/// each table.
 fn relate(
     cmp: &UserComparator,
     tables: &[ScannedTable],

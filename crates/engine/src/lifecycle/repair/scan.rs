@@ -1,4 +1,4 @@
-//! Reading a table or a blob file completely, to find out what it contains.
+//! Complete reads of tables and blob files, to determine their contents.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

@@ -165,7 +165,7 @@ impl FollowedWals {
         self.drop_flushed(state);
         let mut stopped: Option<(u64, Error)> = None;
         let mut taken = false;
-        // The WALs are read once more for each WAL that was found incomplete.
+        // For each WAL that was found incomplete, the WALs are read again.
         let mut rereads = self.wals.len() + 1;
         let mut at = 0;
         let mut confirmed = 0;
