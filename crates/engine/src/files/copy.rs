@@ -28,8 +28,8 @@ pub(crate) fn remove_dir(fs: &dyn FileSystem, dir: &Path) -> Result<()> {
     fs.remove_dir(dir)
 }
 
-/// Gives a file that no longer changes a second name, or copies it where linking fails. An existing copy of
-/// the same size is kept if its bytes are equal.
+/// Creates a second name for a file that no longer changes, or copies the file if linking fails. An existing
+/// copy of the same size is kept if its bytes are equal.
 pub(crate) fn link_or_copy(fs: &dyn FileSystem, from: &Path, to: &Path, progress: &Progress) -> Result<()> {
     let linked = to.with_extension("link");
     match fs.link(from, &linked) {

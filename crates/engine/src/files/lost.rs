@@ -62,8 +62,8 @@ impl<'a> Lost<'a> {
     }
 }
 
-/// Gives `path` a second name in `lost`, unless a file of its name and size is there, and returns that name.
-/// The name is not durable yet.
+/// Creates a second name for `path` in `lost`, unless a file of its name and size is there, and returns that
+/// name. The name is not durable yet.
 pub(crate) fn keep_in(fs: &dyn FileSystem, path: &Path, lost: &Path) -> Result<PathBuf> {
     let name = path.file_name().unwrap_or_default();
     let same = lost.join(name);

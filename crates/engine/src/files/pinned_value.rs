@@ -13,7 +13,7 @@ enum Repr {
     Block(PinnedBytes),
     Memtable(memtable::PinnedValue),
     Owned(Vec<u8>),
-    /// The bytes of a wide-column entity, for readers that asked for its columns.
+    /// The bytes of a wide-column entity, for readers of its columns.
     Entity(Vec<u8>),
     /// A value of a blob file, in the block cache.
     Cached(Handle<Block>),

@@ -331,7 +331,8 @@ impl DbInner {
         })
     }
 
-    /// The version edits for the MANIFEST, one per family. An error if they would not give a valid version.
+    /// The version edits for the MANIFEST, one per family. An error if the edits do not result in a valid
+    /// version.
     fn edits(
         &self,
         state: &DbState,

@@ -16,7 +16,7 @@ use crate::state::handle::Db;
 /// A table that was exported by [`Db::export_column_family`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LiveFileMetaData {
-    /// The name of its column family.
+    /// The name of the table's column family.
     pub column_family_name: String,
     /// The level of the table in that family.
     pub level: usize,

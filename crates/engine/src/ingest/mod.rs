@@ -1,10 +1,10 @@
 //! External table files: written ([`sst_file_writer`]), ingested, exported and imported.
 //!
 //! An ingestion has two phases. `prepare` inspects the files and puts copies or links of them into the
-//! directory, under numbers of their own and in no version; reads and writes go on meanwhile. `commit` stops
-//! the writers, flushes memtables that overlap, determines the level and sequence number of each file, and
-//! records all files of all families in one step of the MANIFEST. `docs/flow/08_ingest.md` describes the path
-//! of a file.
+//! directory, under numbers of their own and in no version; reads and writes continue meanwhile. `commit`
+//! stops the writers, flushes memtables that overlap, determines the level and sequence number of each file,
+//! and records all files of all families in one step of the MANIFEST. `docs/flow/08_ingest.md` describes the
+//! path of a file.
 
 mod arguments;
 mod commit;

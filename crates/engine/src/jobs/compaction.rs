@@ -83,7 +83,7 @@ struct Facts<'a> {
     preserved_from: SeqNo,
     suggested: &'a BTreeSet<u64>,
     to_rewrite: &'a BTreeSet<u64>,
-    /// The numbers of files that the picker asked about and that were never opened.
+    /// The numbers of files about which the picker requested data, and which were never opened.
     never_opened: &'a RefCell<BTreeSet<u64>>,
 }
 
@@ -193,8 +193,8 @@ impl DbInner {
         self.with_facts(state, id, &RefCell::default(), pick)
     }
 
-    /// Like [`with_pick_context`](Self::with_pick_context). Also collects the numbers of files that the
-    /// picker asked about and that were never opened.
+    /// Like [`with_pick_context`](Self::with_pick_context). Also collects the numbers of files about which
+    /// the picker requested data, and which were never opened.
     fn with_facts<T>(
         &self,
         state: &DbState,

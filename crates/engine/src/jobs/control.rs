@@ -142,7 +142,7 @@ impl Db {
     /// The suggestion ends with the close of the database. RocksDB has no such call.
     ///
     /// # Errors
-    /// Those of [`suggest_compact_range`](Self::suggest_compact_range).
+    /// The errors of [`suggest_compact_range`](Self::suggest_compact_range).
     pub fn suggest_compact_files(&self, family: &ColumnFamily, numbers: &[u64]) -> Result<()> {
         self.inner().check_open()?;
         let inner = self.inner();

@@ -24,7 +24,7 @@ impl Db {
     /// transaction validated against an older one finds each key of the range written.
     ///
     /// # Errors
-    /// `NotSupported` if the database is open for reading only; those of writing the MANIFEST.
+    /// `NotSupported` if the database is open for reading only; the errors of writing the MANIFEST.
     pub fn delete_files_in_range(
         &self,
         family: &ColumnFamily,

@@ -76,8 +76,8 @@ impl Db {
     /// writes an OPTIONS file with all families, so that the cost grows with the square of their number.
     ///
     /// # Errors
-    /// Those of [`create_column_family`](Self::create_column_family) for the first family that fails. The
-    /// families before it are created.
+    /// The errors of [`create_column_family`](Self::create_column_family) for the first family that fails.
+    /// The families before it are created.
     pub fn create_column_families(
         &self,
         families: &[(&str, &ColumnFamilyOptions)],

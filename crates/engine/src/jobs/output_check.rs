@@ -8,7 +8,7 @@ use codec::hash::xxh3_64;
 use rangedel::{FragmentedTombstones, RangeTombstone};
 use sst::{BlockReadOptions, Table, TableProperties, TableReaderCaller};
 
-/// A summary of the entries added to a table, if `paranoid_file_checks` asks for it.
+/// A summary of the entries added to a table, if `paranoid_file_checks` is set.
 #[derive(Default)]
 pub(crate) struct OutputCheck {
     paranoid: bool,

@@ -87,8 +87,8 @@ impl DbInner {
         }
     }
 
-    /// The first sequence number that compactions must keep instead of zeroing it, so that `times` still
-    /// gives the age of its row.
+    /// The first sequence number that compactions must keep instead of zeroing it, because `times` needs it
+    /// to show the age of its row.
     pub(crate) fn preserved_from(&self, family: &Family, times: Option<&SeqnoToTimeMapping>) -> SeqNo {
         let preserved = family.options.preserve_internal_time_seconds;
         let oldest = self.options.clock.unix_seconds().saturating_sub(preserved);

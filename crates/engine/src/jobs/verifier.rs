@@ -81,7 +81,7 @@ impl RandomAccessFile for PacedFile {
 /// A corrupt place of a file.
 struct Fault {
     error: Error,
-    /// User keys: those of the block, or those of the file if the block is not known.
+    /// The smallest and the largest user key of the block, or of the file if the block is not known.
     smallest_key: Vec<u8>,
     largest_key: Vec<u8>,
 }

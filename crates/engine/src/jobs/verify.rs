@@ -37,7 +37,7 @@ impl Db {
     /// Other read options are ignored.
     ///
     /// # Errors
-    /// Those of [`verify_checksum`](Db::verify_checksum).
+    /// The errors of [`verify_checksum`](Db::verify_checksum).
     pub fn verify_checksum_opt(&self, options: &ReadOptions) -> Result<()> {
         self.inner().check_open()?;
         let inner = self.inner();
@@ -84,7 +84,7 @@ impl Db {
     /// when the rate is set to 0 is verified again from its start.
     ///
     /// # Errors
-    /// Those of starting a thread, at the first call.
+    /// The errors of starting a thread, at the first call.
     pub fn set_verify_rate(&self, bytes_per_sec: u64) -> Result<()> {
         self.inner().check_open()?;
         self.0.inner.set_verify_rate(bytes_per_sec)

@@ -35,7 +35,7 @@ pub(crate) struct AutoRollLogger {
 #[derive(Default)]
 struct State {
     file: Option<Box<dyn WritableFile>>,
-    /// The time at which it was begun, in seconds since 1970.
+    /// The time at which the file was begun, in seconds since 1970.
     begun: u64,
     bytes: u64,
     /// The header of each file.
@@ -112,7 +112,7 @@ impl AutoRollLogger {
     fn append(&self, state: &mut State, text: &str) {
         let Some(file) = &mut state.file else { return };
         state.bytes += text.len() as u64;
-        // As documented above, a failed write of the log is no failure of the database.
+        // A failed write of the log does not fail the operation that logs: see [`AutoRollLogger`].
         let _ = file.append(text.as_bytes()).and_then(|()| file.flush());
     }
 

@@ -13,7 +13,7 @@ use crate::options::loss::LostOption;
 use crate::options::loss::OptionLoss;
 
 impl LostOption {
-    /// True if the caller's options supply in another way what this option of the file supplied.
+    /// True if the caller's options have a replacement for this option of the file, so that it is not lost.
     pub(crate) fn is_given(&self, options: &Options) -> bool {
         let family = self.column_family.as_deref().map(|name| options.family(name));
         let is_filter = ["compaction_filter", "compaction_filter_factory"].contains(&&*self.name);

@@ -47,7 +47,7 @@ pub struct OptionRow<S> {
     pub domain: &'static [&'static str],
     /// The option's value as text.
     pub get: fn(&S) -> String,
-    /// Sets the option from text; `None` if the text is no value of its type.
+    /// Sets the option from text; `None` if the text is not a value of the option's type.
     pub set: fn(&mut S, &str) -> Option<()>,
     /// The option's value as a number, if it is one.
     pub number: fn(&S) -> Option<f64>,

@@ -178,8 +178,8 @@ impl ThreadPool {
     }
 
     /// Sets the maximum number of threads for work of that priority, at least one. Excess threads end after
-    /// their current turn. Opening a database, or changing its `max_background_jobs`, raises the limit to
-    /// what that needs.
+    /// their current turn. Opening a database, or changing its `max_background_jobs`, raises the limit to the
+    /// number of threads that the database needs.
     pub fn set_background_threads(&self, threads: usize, priority: ThreadPriority) {
         let mut state = self.0.state.lock();
         let kind = priority.kind();
