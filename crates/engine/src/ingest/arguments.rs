@@ -12,49 +12,53 @@ use crate::state::column_family::ColumnFamily;
 /// The options of an ingestion. Names and defaults are RocksDB's.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IngestExternalFileOptions {
-    /// Files are moved into the database: linked if the file system supports that, and their original names
-    /// removed after the ingestion. Otherwise files are copied. Default: false.
+    /// Moves the files into the database: links them if the file system supports that, and removes their
+    /// original names after the ingestion. Otherwise files are copied. Default: false.
     pub move_files: bool,
-    /// Files are linked into the database and keep their original names: a later write to such a file damages
+    /// Links the files into the database and keeps their original names: a later write to such a file damages
     /// the database. Not together with [`move_files`](Self::move_files). Default: false.
     pub link_files: bool,
-    /// A file that cannot be linked, because it is on another file system, is copied. Default: true.
+    /// Copies a file that cannot be linked, for example because it is on another file system. If false, such
+    /// a file is an error. Default: true.
     pub failed_move_fall_back_to_copy: bool,
-    /// Snapshots taken before do not show the ingested data: with an open snapshot each file gets a sequence
-    /// number, and without one new snapshots wait until the files are installed. Default: true.
+    /// Hides the ingested data from snapshots taken before the ingestion: if a snapshot is open, each file
+    /// gets a sequence number, and otherwise new snapshots wait until the files are installed. Default: true.
     pub snapshot_consistency: bool,
-    /// A file may get a sequence number, which it needs if it overlaps data of the database or if a snapshot
-    /// is open. Otherwise such a file is refused. Default: true.
+    /// Allows the ingestion to assign a sequence number to a file that overlaps data of the database, or if a
+    /// snapshot is open. If false, such a file is refused. Default: true.
     pub allow_global_seqno: bool,
-    /// Memtables that overlap the files, or have rows while a file goes to L0, are flushed while writers
-    /// wait. Otherwise the files are refused in this case. Default: true.
+    /// Allows the ingestion to flush memtables that overlap the files, or that have rows while a file goes to
+    /// L0; writers wait for the flush. If false, the files are refused in this case. Default: true.
     pub allow_blocking_flush: bool,
-    /// Files go to the last level, below all existing data: for a key that the database has already, its own
-    /// value stays. Requires a family with
+    /// Places the files in the last level, below all existing data: for a key that the database has already,
+    /// its own value stays. Requires a family with
     /// [`cf_allow_ingest_behind`](crate::ColumnFamilyOptions::cf_allow_ingest_behind). Snapshots show the
     /// files. Default: false.
     pub ingest_behind: bool,
-    /// The sequence number of a file is written into it, for RocksDB before 5.16. The file is copied for
-    /// that, while writers wait. Otherwise only the MANIFEST has the number. Default: false.
+    /// Writes the sequence number of a file into the file, for RocksDB before 5.16. The file is copied for
+    /// that, while writers wait. If false, only the MANIFEST has the number. Default: false.
     pub write_global_seqno: bool,
-    /// Files are read completely first, to verify the checksum of each block and the order, kind and sequence
-    /// number of each entry. Otherwise only a file's first and last entries, its index and its range
+    /// Reads the files completely first, to verify the checksum of each block and the order, kind and
+    /// sequence number of each entry. If false, only a file's first and last entries, its index and its range
     /// deletions are read. Default: false.
     pub verify_checksums_before_ingest: bool,
-    /// The readahead of that verification in bytes; 0: the maximum readahead of iterators. Default: 0.
+    /// The readahead in bytes of the verification by
+    /// [`verify_checksums_before_ingest`](Self::verify_checksums_before_ingest); 0: the maximum readahead of
+    /// iterators. Default: 0.
     pub verify_checksums_readahead_size: usize,
-    /// If the database has checksums of whole files, the checksum of each file is computed, and compared with
-    /// the given one, if there is one. Otherwise a given checksum is accepted unverified. Default: true.
+    /// Computes the checksum of each file, if the database has checksums of whole files, and compares it with
+    /// the checksum in the argument, if there is one. If false, a checksum in the argument is accepted
+    /// unverified. Default: true.
     pub verify_file_checksum: bool,
-    /// Files that cannot go to the last level are refused with `TryAgain`. Default: false.
+    /// Refuses files that cannot go to the last level, with `TryAgain`. Default: false.
     pub fail_if_not_bottommost_level: bool,
-    /// Files may be tables of a database, of any column family, with entries of any sequence number, which
-    /// they keep. They must not overlap data of the database. They may overlap one another: for a common key,
-    /// a later file must have the newer entry. Files are read completely to determine their contents; files
+    /// Accepts tables of a database, of any column family, with entries of any sequence number, which they
+    /// keep. They must not overlap data of the database. They may overlap one another: for a common key, a
+    /// later file must have the newer entry. Files are read completely to determine their contents; files
     /// that refer to blob files are refused. Default: false.
     pub allow_db_generated_files: bool,
-    /// Blocks of the database's own tables that are read to determine whether they overlap stay in the block
-    /// cache. Default: true.
+    /// Keeps blocks of the database's own tables in the block cache that are read to determine whether the
+    /// files overlap them. Default: true.
     pub fill_cache: bool,
 }
 
@@ -95,11 +99,11 @@ pub struct IngestExternalFileArg {
     /// The temperature recorded for the files, which determines how they are read and where they should be
     /// placed. Default: kUnknown.
     pub file_temperature: Temperature,
-    /// All existing rows of the family in this range are replaced in the same step: tables within it are
-    /// dropped unread, and the ingested files are then its only contents. Every file must be within the
-    /// range. Rows of it in memory are flushed first, and compactions of the family awaited, while writers
-    /// wait. If a table is partly within the range, the ingestion fails: compact the range first, or separate
-    /// its keys by an `sst_partitioner`. Snapshots show the new contents:
+    /// The range whose existing rows are replaced by the ingested files, in the same step: tables within the
+    /// range are dropped unread, and the ingested files are then its only contents. Every file must be within
+    /// the range. Rows of the range in memory are flushed first, and compactions of the family awaited, while
+    /// writers wait. If a table is partly within the range, the ingestion fails: compact the range first, or
+    /// separate its keys by an `sst_partitioner`. Snapshots show the new contents:
     /// [`snapshot_consistency`](IngestExternalFileOptions::snapshot_consistency) must be false. The
     /// replacement takes a sequence number: a transaction that is validated by an older one finds every key
     /// of the range written.

@@ -484,7 +484,8 @@ pub(super) fn metadata(
 ) -> FileMetadata {
     let external = &file.external;
     let properties = &external.properties;
-    // Only a key without a sequence number gets one: the end of a range deletion has a special one.
+    // Only a key without a sequence number gets one: the end of a range deletion has a special number
+    // already.
     let numbered = |key: &[u8]| -> Box<[u8]> {
         let mut key = key.to_vec();
         if internal_key::seqno(&key) == 0 {

@@ -21,8 +21,8 @@ use crate::state::handle::Db;
 /// The options of an import of a column family.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ImportColumnFamilyOptions {
-    /// The files are moved: linked if the file system supports that, and their original names removed after
-    /// the import. Otherwise they are copied. Default: false.
+    /// Moves the files: links them if the file system supports that, and removes their original names after
+    /// the import. If false, the files are copied. Default: false.
     pub move_files: bool,
 }
 

@@ -361,7 +361,7 @@ fn may_hold_large_rows(
 struct Entries<'a> {
     cmp: &'a InternalComparator,
     limit: RowLimit,
-    /// Entries may have any sequence number.
+    /// True if entries may have any sequence number.
     any_seqno: bool,
     last: Vec<u8>,
     bounds: Option<(Vec<u8>, Vec<u8>)>,

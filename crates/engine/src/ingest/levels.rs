@@ -91,7 +91,8 @@ impl PreparedFamily {
         let mut below: Option<usize> = None;
         for (at, file) in self.files.iter().enumerate() {
             let file = &file.external;
-            // As in RocksDB, the range of the whole batch counts.
+            // As in RocksDB, a file begins a new batch if it overlaps the range of the whole batch, even
+            // between two of its files.
             if overlaps_batch(&self.files[batch_start..at], file, user) {
                 below = places[batch_start..].iter().map(|place| place.level).min();
                 batch_start = at;
