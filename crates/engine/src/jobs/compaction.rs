@@ -112,7 +112,8 @@ impl FileFacts for Facts<'_> {
     /// A rewrite would not change a file whose merges cannot be resolved here: it would be picked again
     /// endlessly.
     fn worth_rewriting(&self, file: &FileMetadata) -> bool {
-        // The same holds for a file whose rows keep their sequence numbers because of their age.
+        // A rewrite would not change a file either whose rows keep their sequence numbers because of their
+        // age.
         if file.largest_seqno >= self.preserved_from {
             return false;
         }

@@ -163,8 +163,8 @@ pub(crate) fn assemble(
             direct: shared.options.use_direct_reads,
             mmap: shared.options.allow_mmap_reads,
             advise_random: shared.options.advise_random_on_open,
-            // With direct reads, a later read of the block would come from the disk itself, not from the page
-            // cache.
+            // With direct reads, a second read of a block would come from the disk itself, not from the page
+            // cache, so the first read inserts the block already.
             caches_first_reads: options.table.caches_first_reads || shared.options.use_direct_reads,
             auto_readahead: options.table.auto_readahead(),
             block_trace: Some(block_trace.clone()),

@@ -203,7 +203,7 @@ impl DbInner {
         self.claim_manifest(state).inspect_err(|_| {
             edits.iter().for_each(|edit| self.doubt_files_of(state, edit));
         })?;
-        // From here on no family is dropped.
+        // The MANIFEST is claimed, so that no family is dropped from here on.
         edits.retain(|edit| state.families.contains_key(&edit.column_family));
         let flushed: Vec<(u32, usize)> = edits
             .iter()
@@ -290,7 +290,7 @@ impl DbInner {
         match &failure {
             Some(error) => {
                 self.latch_in(state, FLUSH, error);
-                // These families are still to be flushed together.
+                // After a failure these families must still be flushed together.
                 state.regroup(flush.families.iter().map(|own| own.id));
             }
             None => self.drop_unneeded_wals(state),

@@ -149,7 +149,8 @@ fn changed_family(
             }
         }
     }
-    // This check also finds changed values that are impossible, and those that contradict others.
+    // The check of all options also finds changed values that are impossible, and values that contradict each
+    // other.
     wrong.take_all(wrong_with(&options), &of_family(name));
     wrong.result()?;
     Ok(options)

@@ -120,13 +120,13 @@ struct Line {
 struct LaneState {
     kind: Kind,
     turn: Turn,
-    /// The lane is in the queue.
+    /// True if the lane is in the queue.
     queued: bool,
     /// The number of turns in progress.
     running: usize,
     /// The maximum number of turns in progress.
     most: usize,
-    /// The lane was notified while it could not be queued.
+    /// True if the lane was notified while it could not be queued.
     again: bool,
     timer: Option<Duration>,
 }

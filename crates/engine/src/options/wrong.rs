@@ -34,7 +34,8 @@ impl Wrong {
         self.take(others.result().map_err(|error| error.context(context)));
     }
 
-    /// One error that names everything: `InvalidArgument`, or `NotSupported` if nothing is invalid.
+    /// Returns one error that names every wrong setting: `InvalidArgument`, or `NotSupported` if all settings
+    /// are valid but some are not supported.
     pub fn result(self) -> Result<()> {
         match (self.invalid.is_empty(), self.unsupported.is_empty()) {
             (true, true) => Ok(()),

@@ -26,19 +26,19 @@ pub struct ReadOptions {
     pub verify_checksums: bool,
     /// Keeps blocks read from disk in the block cache. Default: true.
     pub fill_cache: bool,
-    /// Iterators end where the prefix of the sought key ends; requires a prefix extractor. A forward seek
+    /// Ends iterators where the prefix of the sought key ends; requires a prefix extractor. A forward seek
     /// then queries the tables' filters for the prefix, and skips tables without it. Without this and
     /// [`auto_prefix_mode`](Self::auto_prefix_mode), iterators use no filters, and return all keys in order:
     /// RocksDB's `total_order_seek`. Default: false.
     pub prefix_same_as_start: bool,
-    /// A forward seek queries the tables' filters if the sought key and
+    /// Lets a forward seek query the tables' filters if the sought key and
     /// [`iterate_upper_bound`](Self::iterate_upper_bound) have the same prefix, so that no other key can be
     /// returned. RocksDB also does so if the bound is the next prefix, and then loses keys shorter than a
     /// prefix, as its header says. Default: false.
     pub auto_prefix_mode: bool,
     /// The storage that the read may use. Default: memory and files.
     pub read_tier: ReadTier,
-    /// Iterators move to the current state of the database at each seek; between seeks they return the same
+    /// Moves iterators to the current state of the database at each seek; between seeks they return the same
     /// rows. A seek without newer rows costs as much as any other; a seek that meets a file that cannot be
     /// opened fails. With a [`snapshot`](Self::snapshot) the iterator's status is `InvalidArgument`. Default:
     /// false.
@@ -52,7 +52,7 @@ pub struct ReadOptions {
     /// of iterators, [`verify_checksum_opt`](crate::Db::verify_checksum_opt). Accesses to a memory map or the
     /// block cache are not charged. Default: none.
     pub rate_limiter_priority: Option<IoPriority>,
-    /// In families with timestamps: reads as of this timestamp. Required there. Default: none.
+    /// The timestamp as of which families with timestamps are read, which require it. Default: none.
     pub timestamp: Option<Vec<u8>>,
     /// The oldest timestamp of the versions that [`Db::iter_versions`](crate::Db::iter_versions) returns.
     /// Other iterators return one version per key, and fail with `InvalidArgument` if it is set; other reads
@@ -62,27 +62,27 @@ pub struct ReadOptions {
     /// for each block it must read; 0 reads ahead automatically once it detects sequential access
     /// ([`initial_auto_readahead_size`](crate::BlockBasedOptions::initial_auto_readahead_size)). Default: 0.
     pub readahead_size: usize,
-    /// The automatic readahead of an iterator keeps its size from one file of a level to the next, and
-    /// shrinks by 8 KiB for each block found in the cache. Otherwise it starts again at its initial size.
-    /// Default: false.
+    /// Keeps the size of an iterator's automatic readahead from one file of a level to the next, and shrinks
+    /// it by 8 KiB for each block found in the cache. If false, it starts again at its initial size in each
+    /// file. Default: false.
     pub adaptive_readahead: bool,
-    /// Nothing is read ahead beyond the bounds of an iterator, and no block that is in the block cache
-    /// already. Default: true.
+    /// Limits readahead to the bounds of an iterator, and to blocks that are not in the block cache yet.
+    /// Default: true.
     pub auto_readahead_size: bool,
-    /// Reads of the disk run in parallel and while the reader does other work: the readahead of an iterator
+    /// Runs reads of the disk in parallel and while the reader does other work: the readahead of an iterator
     /// runs while it returns rows that were read before, a seek reads from all levels at once, and a MultiGet
-    /// all blocks of a level. They use io_uring, with a ring per reading thread; if the kernel has none, it
-    /// is advised of the coming reads. Costs a second readahead buffer per file and level of an iterator; if
-    /// all data is in memory it gains nothing. Default: false.
+    /// reads all blocks of a level at once. These reads use io_uring, with a ring per reading thread; if the
+    /// kernel does not support io_uring, it is advised of the coming reads. Costs a second readahead buffer
+    /// per file and level of an iterator; if all data is in memory it gains nothing. Default: false.
     pub async_io: bool,
-    /// Iterators with a [`snapshot`](Self::snapshot) release, as they move, memtables and files that flushes
-    /// and compactions have replaced, and continue in the replacements: they delay the release of memory and
-    /// disk space by at most one move, and return the same rows all the time. Costs one load per step, and a
-    /// seek after a replacement. No effect without a snapshot. RocksDB's default is false, with which a long
-    /// scan of a snapshot pins its initial memory and files. Default: true.
+    /// Lets iterators with a [`snapshot`](Self::snapshot) release, as they move, memtables and files that
+    /// flushes and compactions have replaced, and continue in the replacements: they delay the release of
+    /// memory and disk space by at most one move, and return the same rows all the time. Costs one load per
+    /// step, and a seek after a replacement. No effect without a snapshot. RocksDB's default is false, with
+    /// which a long scan of a snapshot pins its initial memory and files. Default: true.
     pub auto_refresh_iterator_with_snapshot: bool,
-    /// Iterators do not read a value in a blob file until
-    /// [`DbIterator::prepare_value`](crate::DbIterator::prepare_value) is called; before that,
+    /// Delays the read of a value in a blob file until
+    /// [`DbIterator::prepare_value`](crate::DbIterator::prepare_value) of an iterator is called; before that,
     /// [`value`](crate::DbIterator::value) is empty. Other values are available at once: those in tables and
     /// memtables, results of merges with a value in a blob file, and the columns of entities. Default: false.
     pub allow_unprepared_value: bool,
@@ -95,8 +95,8 @@ pub struct ReadOptions {
     /// The bytes of values after which a MultiGet stops: the remaining keys, in order, fail with `Aborted`.
     /// Default: no limit.
     pub value_size_soft_limit: u64,
-    /// Reads ignore range deletions: deleted keys are visible. Useful if it is known that there are none.
-    /// Default: false.
+    /// Ignores range deletions: keys that they delete are visible. Useful if it is known that there are no
+    /// range deletions. Default: false.
     pub ignore_range_deletions: bool,
     /// Iterators skip tables whose properties it rejects, except for their range deletions. A skipped table
     /// hides nothing: older versions of its keys in other tables may be returned. Default: none.

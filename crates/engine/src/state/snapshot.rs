@@ -303,7 +303,8 @@ impl Snapshot {
         self.0.seqno
     }
 
-    /// In a secondary: the super version of `family`. A family that was created later is empty.
+    /// Returns the super version of `family` that the snapshot of a secondary reads. A family that was
+    /// created later is empty.
     #[inline]
     pub(crate) fn super_version_of(&self, family: &Family) -> Option<Arc<SuperVersion>> {
         let view = self.0.view.as_ref()?;
