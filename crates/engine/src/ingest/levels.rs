@@ -184,7 +184,7 @@ impl Finder<'_> {
             if candidate > 0 && candidate < self.base_level {
                 continue;
             }
-            // Data that a compaction is about to write there counts as if it were there already.
+            // Data that a running compaction writes to the level counts as if the level contained it already.
             if overlaps || self.running.writes_to(user, candidate, start, limit) {
                 overlaps_db = true;
                 break;

@@ -209,7 +209,7 @@ impl BlobOutputs {
 
 /// The handling of blobs by one thread of a flush or compaction.
 pub(crate) struct Blobs {
-    /// The blob files that are read; `None` in a flush, which meets no blobs.
+    /// The blob files that are read; `None` in a flush, which reads no blobs.
     pub inputs: Option<BlobInputs>,
     pub outputs: Option<Arc<Mutex<BlobOutputs>>>,
     /// The minimum sizes in bytes of values that are written to blob files.

@@ -723,7 +723,8 @@ impl DbInner {
         Severity::Hard
     }
 
-    /// `failure` is the severity; `None`: the compaction was cancelled, or its files are left alone.
+    /// `failure` is the severity; `None`: the compaction was cancelled, or its files are excluded from
+    /// compactions.
     fn report_failed_compaction(&self, family: &Family, job: u64, error: &Error, failure: Option<Severity>) {
         self.notify(&Event::JobEnded {
             family: family.name.clone(),

@@ -76,7 +76,7 @@ pub(crate) struct TableOutputs<'a> {
     begun: Option<u64>,
     /// The finished tables, in key order.
     pub files: Vec<FileMetadata>,
-    /// The row that no table can hold, once one was met.
+    /// The first row that no table can hold, if there was one.
     pub refused: Option<RefusedRow>,
     /// The paths of all files begun.
     paths: Vec<PathBuf>,

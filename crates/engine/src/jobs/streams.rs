@@ -73,7 +73,7 @@ impl DbInner {
             }
             cursor.next();
         }
-        // The write of the memtables meets the error again, and reports it.
+        // The write of the memtables gets the same error, and reports it.
         if cursor.status().is_err() {
             return Vec::new();
         }

@@ -96,8 +96,8 @@ pub(crate) struct Section {
     pub title: String,
     /// The name in quotes after the title.
     pub argument: Option<String>,
-    /// Names and values as they are in the file: only string options have escape sequences, and none of ours
-    /// can contain any.
+    /// Names and values as they are in the file: only string options have escape sequences, and no value of
+    /// Esker's string options needs one.
     pub entries: Vec<(String, String)>,
 }
 

@@ -56,7 +56,8 @@ pub(crate) struct Family {
     /// The database's trace, in which iterators record their seeks.
     pub query_trace: Arc<QueryTrace>,
     pub dropped: AtomicBool,
-    /// True while writes to the family are delayed or stopped: then its jobs come first at a rate limiter.
+    /// True while writes to the family are delayed or stopped. A rate limiter then serves the family's jobs
+    /// first.
     pub pressing: Arc<AtomicBool>,
     pub iterators: OpenIterators,
     /// Removals without a row of their own (dropped tables, say), for transactions that have read the removed

@@ -127,7 +127,7 @@ pub(crate) struct FamilyStats {
 }
 
 impl FamilyStats {
-    /// Counts a flush of `bytes`. They count as written to L0, whatever the level of the tables.
+    /// Counts a flush of `bytes`. The bytes count as written to L0, whatever the level of the tables.
     pub fn flushed(&mut self, bytes: u64, took: Duration, cpu: Duration) {
         let job = self.wrote_memtables(bytes, took, cpu);
         self.high += job;
