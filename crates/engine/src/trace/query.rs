@@ -80,9 +80,12 @@ impl QueryTrace {
             passed_over: 0,
         };
         let mut slot = self.running.lock();
-        if let Some(before) = slot.replace(running) {
+        if let Some(before) = slot.take() {
+            // If its end cannot be written, no trace runs.
+            self.set(QUERIES, false);
             self.finish(before)?;
         }
+        *slot = Some(running);
         self.set(QUERIES, true);
         Ok(())
     }
