@@ -3,7 +3,7 @@ import org.junit.runner.JUnitCore;
 import org.junit.runner.notification.Failure;
 import org.junit.runner.notification.RunListener;
 
-/** Runs the test classes that are named, and prints a line a test: PASS or FAIL, its name, and why. */
+/** Runs the named test classes, and prints a line for each test: PASS or FAIL, its name, and the reason. */
 public final class Judge extends RunListener {
   private boolean failed;
 

@@ -5,13 +5,13 @@ public final class Decision {
   /** The row stays as it is. */
   public static final Decision KEEP = new Decision((byte) 0, null);
 
-  /** The row is dropped, and older ones of its key do not reappear. An operand of a merge is dropped. */
+  /** The row is dropped, and older rows of its key do not reappear. An operand of a merge is dropped. */
   public static final Decision REMOVE = new Decision((byte) 1, null);
 
-  /** The number that the library knows it by. */
+  /** The number by which the library knows the decision. */
   final byte number;
 
-  /** A value or a key; null where the decision has none. */
+  /** The new value or the key; null if the decision has neither. */
   final byte[] bytes;
 
   private Decision(final byte number, final byte[] bytes) {
@@ -30,10 +30,10 @@ public final class Decision {
   }
 
   /**
-   * All rows from this one up to a key are dropped without leaving anything behind, even if a snapshot sees them; older rows of these keys
-   * in levels below may reappear.
+   * All rows from this one up to a key are dropped and leave no tombstone, even if a snapshot sees them.
+   * Older rows of these keys in lower levels may reappear.
    *
-   * @param key the first key that stays, which must be greater than that of the row; else the row stays
+   * @param key the first key that stays; the row stays if this key is not greater than the row's
    * @return the decision
    */
   public static Decision removeAndSkipUntil(final byte[] key) {

@@ -4,11 +4,12 @@ import org.rocksdb.AbstractCompactionFilter;
 import org.rocksdb.Slice;
 
 /**
- * A compaction filter that Java implements, for {@code setCompactionFilter} of the options of org.rocksdb, and for the filters that an
- * {@code AbstractCompactionFilterFactory} creates.
+ * A compaction filter in Java: for {@code setCompactionFilter} of the options of org.rocksdb, and for the
+ * filters that an {@code AbstractCompactionFilterFactory} creates.
  *
- * <p>Its method is called by the threads that compact and flush, by several at a time where one filter serves all compactions: it must not
- * call the database. What it throws is printed, and the row stays as it is.
+ * <p>The threads of compactions and flushes call its method, several at a time if one filter serves all
+ * compactions. The method must not call the database. An exception in it is printed, and the row stays as it
+ * is.
  */
 public abstract class JavaCompactionFilter extends AbstractCompactionFilter<Slice> {
   /** The kind of a row that a filter sees. */
@@ -24,9 +25,9 @@ public abstract class JavaCompactionFilter extends AbstractCompactionFilter<Slic
   private static final Kind[] KINDS = Kind.values();
 
   /**
-   * A filter of that name.
+   * Creates a filter.
    *
-   * @param name the name, for the LOG
+   * @param name the name of the filter, for the LOG
    */
   protected JavaCompactionFilter(final String name) {
     super(create(name));
@@ -34,17 +35,21 @@ public abstract class JavaCompactionFilter extends AbstractCompactionFilter<Slic
   }
 
   /**
-   * Decides about a row. It is called for the newest row of a key alone, and for each operand of a merge.
+   * Decides about a row. The library calls it for the newest row of each key, and for each operand of a
+   * merge.
    *
    * @param level the level that is compacted
    * @param key the key
    * @param kind the kind of the row
-   * @param value its value
+   * @param value the value of the row
    * @return the decision
    */
   protected abstract Decision filter(int level, byte[] key, Kind kind, byte[] value);
 
-  /** Called by the library: the decision's number, with its bytes, if it has some, in {@code bytes}. */
+  /**
+   * Called by the library. Returns the decision's number, and stores its bytes in {@code bytes} if it has
+   * any.
+   */
   private byte decide(
       final int level, final byte[] key, final int kind, final byte[] value, final byte[][] bytes) {
     final Decision decision = filter(level, key, KINDS[kind], value);

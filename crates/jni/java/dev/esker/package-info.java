@@ -1,7 +1,9 @@
 /**
- * What Esker's library has for Java that org.rocksdb has no classes for: merge operators and compaction filters that are written in Java.
+ * Merge operators and compaction filters in Java: Esker's library has them, and org.rocksdb has no classes
+ * for them.
  *
- * <p>The classes must be loaded by the class loader that has loaded org.rocksdb, and that has loaded Esker's library: call {@code
- * RocksDB.loadLibrary()} first. Over RocksDB's own library their constructors throw an {@code UnsatisfiedLinkError}.
+ * <p>The classes must be loaded by the class loader that has loaded org.rocksdb and Esker's library: call
+ * {@code RocksDB.loadLibrary()} first. With RocksDB's own library their constructors throw an {@code
+ * UnsatisfiedLinkError}.
  */
 package dev.esker;

@@ -28,8 +28,8 @@ import org.apache.flink.util.CloseableIterator;
 import org.apache.flink.util.Collector;
 
 /**
- * A job with every kind of state, stopped in the middle and restored from its last checkpoint with another parallelism. The state of each
- * key at the end, which does not depend on where it was stopped, is printed.
+ * A job with every kind of state. It is stopped in the middle, and restored from its last checkpoint with
+ * another parallelism. It prints the final state of each key, which does not depend on the point of the stop.
  *
  * <p>Arguments: {@code begin DIR} runs until there are checkpoints and cancels; {@code end DIR} restores and runs to the end.
  */
@@ -58,7 +58,7 @@ public final class Judge {
       final ValueStateDescriptor<Long> value = new ValueStateDescriptor<>("short value", Types.LONG);
       value.enableTimeToLive(ttl);
       shortValue = getRuntimeContext().getState(value);
-      // Elements of no fixed length, so that the filter of lists is Java's.
+      // Elements of variable length, so that Java filters the lists.
       final ListStateDescriptor<String> elements = new ListStateDescriptor<>("short list", Types.STRING);
       elements.enableTimeToLive(ttl);
       shortList = getRuntimeContext().getListState(elements);
@@ -83,7 +83,7 @@ public final class Judge {
       context.timerService().registerProcessingTimeTimer(context.timerService().currentProcessingTime() + 50);
       long listed = 0;
       for (final Long element : list.get()) {
-        // The order of records depends on where the first run was stopped.
+        // The order of the records depends on the point at which the first run was stopped.
         listed += element * element;
       }
       long mapped = 0;
@@ -123,7 +123,7 @@ public final class Judge {
     final DataStream<String> states = environment.fromSequence(1, RECORDS).uid("source")
         .map(record -> {
           if (record % 100 == 0) {
-            // The first run has no end in sight when it is cancelled.
+            // The first run must still be running when it is cancelled.
             Thread.sleep(begins ? 2000 : 1);
           }
           return record;
@@ -155,14 +155,17 @@ public final class Judge {
     System.exit(0);
   }
 
-  /** Each checkpoint that is taken has a number one higher than the one before. */
+  /** Returns the number of checkpoints so far: each checkpoint's number is one higher than the last. */
   private static int count(final Path checkpoints) throws Exception {
     return newest(checkpoints)
         .map(path -> Integer.parseInt(path.getFileName().toString().replace("chk-", "")))
         .orElse(0);
   }
 
-  /** The newest checkpoint that is complete. Those before it are deleted meanwhile: then it is looked for again. */
+  /**
+   * Returns the newest complete checkpoint. Flink deletes earlier checkpoints meanwhile; then the search is
+   * repeated.
+   */
   private static Optional<Path> newest(final Path checkpoints) throws Exception {
     while (true) {
       try {

@@ -7,7 +7,7 @@ import java.util.stream.Stream;
 import org.rocksdb.RocksDBException;
 import org.rocksdb.Status;
 
-/** Runs checks one by one and prints a line each: PASS or FAIL, its name, and why. */
+/** Runs checks one by one, and prints a line for each: PASS or FAIL, its name, and the reason. */
 final class Check {
   interface Body {
     void run(Path dir) throws Throwable;
@@ -35,7 +35,7 @@ final class Check {
     void run() throws Throwable;
   }
 
-  /** Wants a RocksDBException of that code. */
+  /** Expects a RocksDBException with that code. */
   static void fails(final Status.Code code, final Throwing body) {
     final Throwable thrown = thrown(body);
     if (!(thrown instanceof RocksDBException)) {
@@ -47,7 +47,7 @@ final class Check {
     }
   }
 
-  /** Wants an exception of that class. */
+  /** Expects an exception of that class. */
   static void fails(final Class<? extends Throwable> kind, final Throwing body) {
     final Throwable thrown = thrown(body);
     if (!kind.isInstance(thrown)) {

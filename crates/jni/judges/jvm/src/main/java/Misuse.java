@@ -39,12 +39,12 @@ import org.rocksdb.WalProcessingOption;
 import org.rocksdb.WriteBatch;
 import org.rocksdb.WriteOptions;
 
-/** Wrong use of the classes: each is an exception, and the JVM and the data stay. */
+/** Wrong use of the classes: each case ends in an exception, and the JVM and the data remain intact. */
 public final class Misuse {
   private static final byte[] KEY = Check.bytes("key");
   private static final byte[] VALUE = Check.bytes("value");
 
-  /** A native method that Java's own checks stand in front of. */
+  /** Calls a native method directly, without the checks that Java makes before it. */
   private static Object call(final Class<?> owner, final String name, final Object... arguments) throws Throwable {
     for (final Method method : owner.getDeclaredMethods()) {
       if (!method.getName().equals(name) || !java.lang.reflect.Modifier.isNative(method.getModifiers())) {
@@ -98,7 +98,7 @@ public final class Misuse {
           Check.fails(IllegalStateException.class, () -> call(RocksIterator.class, "isValid0Jni", wrong));
           call(RocksDB.class, "disposeInternalJni", wrong == handle(options) ? 0L : wrong);
         }
-        // A handle of another kind is none of a family.
+        // A handle of another kind is not a family's.
         Check.fails(Status.Code.InvalidArgument,
             () -> call(RocksDB.class, "get", handle(db), KEY, 0, 3, handle(options)));
         Check.equal(false, rows.isValid());
@@ -256,7 +256,7 @@ public final class Misuse {
     });
   }
 
-  /** Opens with the family that the check has made, and writes a row to be found. */
+  /** Opens the database with the family that the check has created, and writes a row to find later. */
   private static RocksDB open2(final Path dir) throws RocksDBException {
     final List<ColumnFamilyHandle> families = new ArrayList<>();
     final RocksDB db = RocksDB.open(new DBOptions(), dir.toString(),
@@ -438,7 +438,7 @@ public final class Misuse {
     });
   }
 
-  /** Writes rows until it is killed, and prints the number of each that is safe. */
+  /** Writes rows until the process is killed, and prints the number of each durable row. */
   private static void load(final String dir) throws Exception {
     try (RocksDB db = open(java.nio.file.Paths.get(dir)); WriteOptions write = new WriteOptions()) {
       for (int number = 0;; number++) {

@@ -5,9 +5,11 @@ import java.nio.file.Paths;
 import org.rocksdb.Options;
 import org.rocksdb.RocksDB;
 
-/** The library found on the class path, as one jar in front of rocksdbjni, by each class loader for itself. */
+/**
+ * The library from the class path: its jar comes before rocksdbjni, and each class loader loads its own copy.
+ */
 public final class Swap {
-  /** The release of Esker whose library the loaded classes have. */
+  /** Returns the release of Esker that the loaded classes use. */
   public static String version(final String dir) throws Exception {
     RocksDB.loadLibrary();
     try (Options options = new Options().setCreateIfMissing(true);

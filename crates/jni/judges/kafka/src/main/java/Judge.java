@@ -28,7 +28,10 @@ import org.apache.kafka.streams.state.KeyValueStore;
 import org.apache.kafka.streams.state.Stores;
 import org.apache.kafka.streams.state.ValueAndTimestamp;
 
-/** A topology with every kind of store of Kafka Streams; what its stores hold in the end is printed, one line a fact. */
+/**
+ * A topology with every kind of store of Kafka Streams. It prints the final contents of its stores, one fact
+ * per line.
+ */
 public final class Judge {
   private static final int KEYS = 50;
   private static final Instant START = Instant.parse("2026-01-01T00:00:00Z");
@@ -43,7 +46,7 @@ public final class Judge {
     try (TopologyTestDriver driver = new TopologyTestDriver(topology().build(), properties)) {
       feed(driver, records);
       facts(driver);
-      // Every gauge is read: those of RocksDB's properties and tickers among them.
+      // Reads every gauge, including those of RocksDB's properties and tickers.
       final long read = driver.metrics().values().stream().filter(metric -> metric.metricValue() != null).count();
       System.out.println("metrics " + (read > 0));
     }
