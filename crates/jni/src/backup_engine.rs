@@ -29,7 +29,7 @@ native!("BackupEngineOptions_setBackupEnv" "JJ" fn(env, options: i64, environmen
     Ok(())
 });
 
-// Backups write no lines of their own to a log.
+// Backups write no lines to a log.
 native!("BackupEngineOptions_setInfoLog" "JJ" fn(env, options: i64, logger: i64) {
     handles::get::<LoggerObject>(logger)?;
     handles::get::<Settings>(options).map(drop)
@@ -144,7 +144,7 @@ native!("BackupEngine_deleteBackup" "JI" fn(env, engine: i64, id: i32) {
     Ok(handles::get::<EngineObject>(engine)?.0.lock().delete_backup(id)?)
 });
 
-/// `org.rocksdb.RestoreOptions`: whether logs that are there stay.
+/// `org.rocksdb.RestoreOptions`: true if existing WALs stay.
 struct RestoreObject(bool);
 
 native!("RestoreOptions_newRestoreOptions" "Z" fn(env, keep_log_files: bool) -> i64 {

@@ -87,16 +87,16 @@ macro_rules! operations {
 operations!(WriteBatch, batch => batch);
 operations!(WriteBatchWithIndex, batch => batch.write_batch());
 
-/// A batch, and what Java has said of it.
+/// A batch with the settings that Java has made.
 struct Limited<B> {
     batch: B,
-    /// Bytes beyond which it takes nothing more; 0: no limit.
+    /// The maximum size of the batch in bytes. 0: no limit.
     max_bytes: u64,
-    /// Where what goes into the WAL ends: bytes, operations, kinds of operations.
+    /// The end of the part that goes into the WAL: bytes, operations, kinds of operations.
     wal_end: Option<(usize, u32, i64)>,
     index: Index,
     lent: Lent,
-    /// Counts changes.
+    /// The number of changes so far.
     changes: u64,
 }
 
@@ -110,16 +110,16 @@ impl Drop for Lent {
     }
 }
 
-/// The order of a batch's index.
+/// The order of the index of a batch.
 #[derive(Clone)]
 pub struct Index {
-    /// It keeps the last operation on a key alone.
+    /// True if the index keeps only the last operation on a key.
     pub overwrites: bool,
-    /// The order of the keys of operations that name no family.
+    /// The order of the keys of operations without a family.
     pub comparator: UserComparator,
 }
 
-/// A batch of either kind, by one thread at a time.
+/// A batch of either kind. One thread at a time uses it.
 pub struct BatchOf<B>(Mutex<Limited<B>>);
 
 /// `org.rocksdb.WriteBatch`.
@@ -129,7 +129,7 @@ pub type BatchObject = BatchOf<WriteBatch>;
 pub type IndexedBatch = BatchOf<WriteBatchWithIndex>;
 
 impl<B: Operations> BatchOf<B> {
-    /// Over a batch.
+    /// Returns the object of a batch.
     pub fn new(batch: B) -> BatchOf<B> {
         BatchOf::with_index(
             batch,
@@ -140,7 +140,7 @@ impl<B: Operations> BatchOf<B> {
         )
     }
 
-    /// Over a batch with an index in that order.
+    /// Returns the object of a batch with an index in that order.
     fn with_index(batch: B, index: Index) -> BatchOf<B> {
         BatchOf(Mutex::new(Limited {
             batch,
@@ -152,30 +152,30 @@ impl<B: Operations> BatchOf<B> {
         }))
     }
 
-    /// The order of its index.
+    /// Returns the order of the index.
     pub fn index(&self) -> Index {
         self.0.lock().index.clone()
     }
 
-    /// Works with the batch.
+    /// Runs `act` with the batch.
     pub fn with<R>(&self, act: impl FnOnce(&mut B) -> R) -> R {
         act(&mut self.0.lock().batch)
     }
 
-    /// Changes the batch.
+    /// Runs `act`, which changes the batch.
     fn change<R>(&self, act: impl FnOnce(&mut B) -> R) -> R {
         let limited = &mut *self.0.lock();
         limited.changes += 1;
         act(&mut limited.batch)
     }
 
-    /// Works with the batch and the number of its changes.
+    /// Runs `act` with the batch and the number of its changes.
     pub fn with_changes<R>(&self, act: impl FnOnce(&mut B, u64) -> R) -> R {
         let limited = &mut *self.0.lock();
         act(&mut limited.batch, limited.changes)
     }
 
-    /// Adds to the batch. An operation that makes it larger than it may be is taken back.
+    /// Adds an operation to the batch. An operation that exceeds the maximum size is removed again.
     fn add(&self, add: impl FnOnce(&mut B)) -> Result<()> {
         let limited = &mut *self.0.lock();
         limited.changes += 1;
@@ -195,14 +195,14 @@ impl<B: Operations> BatchOf<B> {
 }
 
 impl BatchObject {
-    /// A copy, to be written.
+    /// Returns a copy of the batch, for a write.
     pub fn copy(&self) -> WriteBatch {
         self.with(|batch| batch.clone())
     }
 }
 
 impl IndexedBatch {
-    /// A copy of its operations, to be written.
+    /// Returns a copy of the operations, for a write.
     pub fn batch(&self) -> WriteBatch {
         self.with(|batch| batch.write_batch().clone())
     }
@@ -398,7 +398,7 @@ native!("WriteBatch_getWalTerminationPoint" "J" fn(env, batch: i64) -> JObject {
     env.object("org/rocksdb/WriteBatch$SavePoint", "(JJJ)V", &arguments).map(JObject)
 });
 
-/// `org.rocksdb.WriteBatch.Handler`: it is called while a batch is walked, on the thread that walks.
+/// `org.rocksdb.WriteBatch.Handler`. The thread that iterates over a batch calls it.
 pub struct HandlerObject(crate::callback::Global);
 
 native!("WriteBatch_00024Handler_createNewHandler0" "" fn(env) -> i64 {
@@ -441,7 +441,7 @@ impl<'e> Visitor<'e> {
         self.env.call_bool(self.handler, method, &[])
     }
 
-    /// Calls a method with a family, if it is not the default one, and arrays.
+    /// Calls a method with arrays, and with the family unless that is the default one.
     fn call(&self, name: &str, family: Option<u32>, arrays: &[&[u8]]) -> Result<()> {
         let mut signature = "(".to_owned();
         let mut arguments = Vec::new();
@@ -512,12 +512,12 @@ native!("WriteBatchWithIndex_newWriteBatchWithIndex" "" fn(env) -> i64 {
     new_indexed(false, UserComparator::Bytewise)
 });
 
-// Reads see the newest row of a key, whether or not the index keeps older ones.
+// Reads see the newest row of a key, even if the index keeps older rows.
 native!("WriteBatchWithIndex_newWriteBatchWithIndex" "Z" fn(env, overwrite: bool) -> i64 {
     new_indexed(overwrite, UserComparator::Bytewise)
 });
 
-// Rows of a family that is named are found by the family's comparator.
+// The comparator of a family orders that family's rows.
 native!("WriteBatchWithIndex_newWriteBatchWithIndex" "JBIZ" fn(
     env, comparator: i64, kind: i8, reserved: i32, overwrite: bool
 ) -> i64 {

@@ -28,10 +28,10 @@ struct Entry {
     value: Option<Vec<u8>>,
 }
 
-/// Entries as they were when the iterator was last sought with.
+/// The entries at the time of the last seek.
 struct Position {
     entries: Vec<Entry>,
-    /// None: it stands on no entry.
+    /// The index of the current entry; `None` if the iterator is not valid.
     at: Option<usize>,
 }
 
@@ -48,7 +48,8 @@ impl BatchIterator {
         self.comparator.compare(a, b)
     }
 
-    /// The batch's entries of the family. Of one key the newest stands first, or alone where the batch keeps no others.
+    /// Returns the batch's entries of the family. The newest entry of a key comes first; it is the only one
+    /// if the batch keeps no older entries.
     fn listed(&self) -> Result<Vec<Entry>> {
         let held = indexed(self.batch)?;
         let (batch, overwrites) = (held.batch(), held.index().overwrites);
@@ -71,7 +72,7 @@ impl BatchIterator {
         }
         entries.sort_by(|a, b| self.order(&a.key, &b.key));
         if overwrites {
-            // A merge overwrites nothing.
+            // A merge does not replace earlier entries.
             let mut at = 0;
             while at + 1 < entries.len() {
                 let replaced = self.order(&entries[at].key, &entries[at + 1].key) == Ordering::Equal
@@ -87,7 +88,7 @@ impl BatchIterator {
         Ok(entries)
     }
 
-    /// Moves to the entry that `find` finds among the batch's entries of now.
+    /// Lists the batch's entries again, and moves to the one that `find` chooses.
     fn seek(&self, find: impl FnOnce(&[Entry]) -> Option<usize>) -> Result<()> {
         let entries = self.listed()?;
         let at = find(&entries).filter(|at| *at < entries.len());
@@ -196,7 +197,7 @@ native!("WBWIRocksIterator_seekForPrevDirect0" "JLjava_nio_ByteBuffer_2II" fn(
 
 native!("WBWIRocksIterator_status0" "J" fn(env, handle: i64) { iterator(handle).map(drop) });
 
-/// It reads a batch, which has no state to be read anew.
+/// A batch has no state to refresh.
 fn refresh(handle: i64) -> Result<()> {
     iterator(handle)?;
     Err(Fail::Status(esker::Error::not_supported(

@@ -1,4 +1,4 @@
-//! Block caches, write buffer managers and rate limiters: shared by all that are given them.
+//! Block caches, write buffer managers and rate limiters, which several databases can share.
 
 use std::sync::Arc;
 
@@ -104,7 +104,7 @@ native!("RateLimiter_getBytesPerSecond" "J" fn(env, limiter: i64) -> i64 {
 
 native!("RateLimiter_request" "JJ" fn(env, limiter: i64, bytes: i64) {
     let limiter = handles::get::<RateLimiterObject>(limiter)?;
-    // As RocksJava's own: no priority and no kind are given, so that of all is taken.
+    // As in RocksJava, the request has no priority and no kind: the total of all kinds is charged.
     limiter.0.request(bytes.max(0) as u64, IoPriority::User, OpType::Write);
     Ok(())
 });

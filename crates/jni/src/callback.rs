@@ -1,4 +1,5 @@
-//! Calls from the library into Java: references that outlive a method, and threads of ours that the JVM learns of.
+//! Calls from the library into Java: references that outlive a method call, and attachment of the library's
+//! threads to the JVM.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -9,17 +10,17 @@ use jni_sys::{JNI_VERSION_1_6, JNIEnv, JavaVM, jclass, jmethodID, jobject, jvalu
 use crate::env::Env;
 use crate::fail::{Fail, Result};
 
-/// The virtual machine. There is one in a process.
+/// The virtual machine. A process has one.
 struct Machine(*mut JavaVM);
 
 // SAFETY: the functions of a virtual machine may be called by any thread.
 unsafe impl Send for Machine {}
-// SAFETY: as above.
+// SAFETY: the functions of a virtual machine may be called by any thread.
 unsafe impl Sync for Machine {}
 
 static MACHINE: OnceLock<Machine> = OnceLock::new();
 
-/// A reference to an object of Java's that lives until it is dropped, by whichever thread.
+/// A global reference to an object of Java. Any thread may drop it.
 pub struct Global {
     object: jobject,
     is_weak: bool,
@@ -27,11 +28,11 @@ pub struct Global {
 
 // SAFETY: global references may be used by any thread.
 unsafe impl Send for Global {}
-// SAFETY: as above.
+// SAFETY: global references may be used by any thread.
 unsafe impl Sync for Global {}
 
 impl Global {
-    /// Keeps the object.
+    /// Creates a reference that keeps the object alive.
     pub fn strong(env: &Env<'_>, object: jobject) -> Result<Global> {
         remember(env)?;
         Ok(Global {
@@ -40,7 +41,8 @@ impl Global {
         })
     }
 
-    /// Does not keep it: Java's own object holds the handle of what holds this.
+    /// Creates a reference that does not keep the object alive. The Java object holds the handle of this
+    /// reference's owner.
     pub fn weak(env: &Env<'_>, object: jobject) -> Result<Global> {
         remember(env)?;
         Ok(Global {
@@ -49,7 +51,7 @@ impl Global {
         })
     }
 
-    /// The reference.
+    /// Returns the reference.
     pub fn reference(&self) -> jobject {
         self.object
     }
@@ -58,7 +60,7 @@ impl Global {
 impl Drop for Global {
     fn drop(&mut self) {
         let (object, is_weak) = (self.object, self.is_weak);
-        // A machine that has ended needs no references back.
+        // After the end of the machine no reference needs a release.
         let _ = attached(|env| {
             match is_weak {
                 true => env.forget_weak(object),
@@ -69,21 +71,22 @@ impl Drop for Global {
     }
 }
 
-/// A method, which lives as long as its class, and that as long as an object of it.
+/// The ID of a method. It is valid as long as its class is loaded, which lasts at least as long as an object
+/// of the class.
 #[derive(Clone, Copy)]
 pub struct Method(pub jmethodID);
 
-// SAFETY: the numbers of methods may be used by any thread.
+// SAFETY: the IDs of methods may be used by any thread.
 unsafe impl Send for Method {}
-// SAFETY: as above.
+// SAFETY: the IDs of methods may be used by any thread.
 unsafe impl Sync for Method {}
 
-/// Classes that were looked up on a thread of Java's, by their names with slashes. A thread of ours finds those of the class path alone,
-/// and not those of the class loader that has loaded `org.rocksdb`.
+/// Classes by their names with slashes, looked up on a thread of Java. A thread of the library finds only the
+/// classes of the class path, not those of the class loader that has loaded `org.rocksdb`.
 pub struct Classes(BTreeMap<&'static str, Global>);
 
 impl Classes {
-    /// Looks them up.
+    /// Looks up the classes of these names.
     pub fn of(env: &Env<'_>, names: &[&'static str]) -> Result<Classes> {
         let mut classes = BTreeMap::new();
         for name in names {
@@ -94,12 +97,12 @@ impl Classes {
         Ok(Classes(classes))
     }
 
-    /// One of them.
+    /// Returns one of the classes.
     pub fn class(&self, name: &str) -> jclass {
         self.0.get(name).map_or(std::ptr::null_mut(), Global::reference)
     }
 
-    /// A new object of one of them.
+    /// Creates an object of one of the classes.
     pub fn object(
         &self,
         env: &Env<'_>,
@@ -115,19 +118,19 @@ impl Classes {
 
 fn remember(env: &Env<'_>) -> Result<()> {
     if MACHINE.get().is_none() {
-        // Another thread may have been first: it is the same machine.
+        // Another thread may have set it: the machine is the same.
         let _ = MACHINE.set(Machine(env.vm()?));
     }
     Ok(())
 }
 
-/// A thread of ours that the JVM knows, until the thread ends.
+/// Detaches a thread of the library from the JVM when the thread ends.
 struct Attached;
 
 impl Drop for Attached {
     fn drop(&mut self) {
         if let Some(machine) = MACHINE.get() {
-            // SAFETY: this thread was attached by us, and calls no more of Java.
+            // SAFETY: this module has attached this thread, and the thread calls Java no more.
             unsafe { ((**machine.0).v1_2.DetachCurrentThread)(machine.0) };
         }
     }
@@ -137,16 +140,17 @@ thread_local! {
     static ATTACHED: RefCell<Option<Attached>> = const { RefCell::new(None) };
 }
 
-/// Runs `call` with the JVM as this thread sees it. A thread of ours is attached once, as a daemon, which keeps no JVM from ending, and
-/// detached when it ends. An exception that Java throws in it is taken away, and is an error: on a thread of Java's too, since the engine
-/// goes on and may call Java again.
+/// Runs `call` with this thread's view of the JVM. A thread of the library is attached once, as a daemon,
+/// which does not prevent the end of the JVM, and detached when the thread ends. An exception of Java in
+/// `call` is cleared and becomes an error, on threads of Java too: the engine continues, and may call Java
+/// again.
 pub fn attached<R>(call: impl FnOnce(&Env<'_>) -> Result<R>) -> Result<R> {
     let machine = MACHINE.get().ok_or_else(|| Fail::state("no virtual machine"))?.0;
     let mut raw: *mut JNIEnv = std::ptr::null_mut();
     // SAFETY: the machine lives as long as the process; the place may be written.
     let known = unsafe { ((**machine).v1_2.GetEnv)(machine, (&raw mut raw).cast(), JNI_VERSION_1_6) };
     if known != 0 {
-        // SAFETY: as above; no arguments stand for a thread without a name of its own.
+        // SAFETY: as above; null arguments mean a thread without a name of its own.
         let code = unsafe {
             ((**machine).v1_4.AttachCurrentThreadAsDaemon)(
                 machine,
@@ -157,10 +161,10 @@ pub fn attached<R>(call: impl FnOnce(&Env<'_>) -> Result<R>) -> Result<R> {
         if code != 0 || raw.is_null() {
             return Err(Fail::state("the thread cannot be attached"));
         }
-        // Where the thread's values are gone already, the thread stays attached until it is gone too.
+        // If the thread's local values are destroyed already, the thread stays attached until it ends.
         let _ = ATTACHED.try_with(|attached| *attached.borrow_mut() = Some(Attached));
     }
-    // SAFETY: the pointer is this thread's.
+    // SAFETY: the pointer belongs to this thread.
     let env = unsafe { Env::of(raw, std::ptr::null_mut()) };
     let result = call(&env);
     if result.is_err() {

@@ -1,4 +1,4 @@
-//! Compaction filters. Java chooses among those that the library has.
+//! Compaction filters: those of the library, from which Java chooses, and those that Java implements.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -17,11 +17,11 @@ pub struct FilterObject(pub Arc<dyn Kind>);
 
 /// A kind of filter, with its settings.
 pub trait Kind: Send + Sync {
-    /// Its name.
+    /// Returns the name of the filter.
     fn name(&self) -> &str;
-    /// One of the kind, for one compaction.
+    /// Returns a filter for one compaction.
     fn make(&self) -> Box<dyn CompactionFilter>;
-    /// The object of Java's behind it, if there is one.
+    /// Returns the Java object of the filter, if it has one.
     fn own(&self) -> Option<&dyn Any> {
         None
     }
@@ -53,7 +53,7 @@ native!("RemoveEmptyValueCompactionFilter_createNewRemoveEmptyValueCompactionFil
     Ok(handles::insert(FilterObject(Arc::new(RemoveEmptyValue))))
 });
 
-/// Makes the same kind each time.
+/// A factory of filters of one kind.
 struct Always(Arc<dyn Kind>);
 
 impl CompactionFilterFactory for Always {
@@ -66,7 +66,7 @@ impl CompactionFilterFactory for Always {
     }
 }
 
-/// A factory that makes the filter of a handle.
+/// Returns a factory of the filter of a handle.
 pub fn factory_of_filter(filter: jlong) -> Result<Arc<dyn CompactionFilterFactory>> {
     Ok(Arc::new(Always(Arc::clone(
         &handles::get::<FilterObject>(filter)?.0,
@@ -76,7 +76,7 @@ pub fn factory_of_filter(filter: jlong) -> Result<Arc<dyn CompactionFilterFactor
 /// `org.rocksdb.AbstractCompactionFilterFactory`.
 struct FactoryObject(Arc<JavaFactory>);
 
-/// An object of Java's that chooses a filter for each compaction.
+/// A Java object that chooses a filter for each compaction.
 struct JavaFactory {
     name: String,
     object: Global,
@@ -105,11 +105,11 @@ impl CompactionFilterFactory for JavaFactory {
         });
         let filter = handle.and_then(|handle| {
             let made = handles::get::<FilterObject>(handle).map(|filter| filter.0.make());
-            // Java has given it away.
+            // Java has given up its ownership of the handle.
             handles::close(handle);
             made
         });
-        // Without the filter it was asked for a compaction keeps all rows.
+        // Without a filter a compaction keeps all rows.
         filter.ok()
     }
 }
@@ -127,7 +127,7 @@ native!("AbstractCompactionFilterFactory_createNewCompactionFilterFactory0" "" f
     }))))
 });
 
-/// The factory of a handle.
+/// Returns the factory of a handle.
 pub fn factory(factory: jlong) -> Result<Arc<dyn CompactionFilterFactory>> {
     Ok(Arc::clone(&handles::get::<FactoryObject>(factory)?.0) as Arc<dyn CompactionFilterFactory>)
 }

@@ -1,4 +1,5 @@
-//! `org.rocksdb.CompactionJobInfo`: the facts of a compaction, for the caller who asked for it and for listeners.
+//! `org.rocksdb.CompactionJobInfo`: the facts of a compaction, for the caller of a manual compaction and for
+//! listeners.
 
 use std::collections::BTreeMap;
 
@@ -18,23 +19,23 @@ use crate::table_properties;
 pub struct JobInfo {
     /// The family's name.
     pub family: String,
-    /// The number of the job; 0 where the caller is not told of it.
+    /// The number of the job; 0 if the caller does not get it.
     pub job: u64,
-    /// The files read, and those written.
+    /// The files that the compaction read.
     pub inputs: Vec<String>,
-    /// The files written.
+    /// The files that the compaction wrote.
     pub outputs: Vec<String>,
-    /// The level that the topmost input was in.
+    /// The level of the topmost input.
     pub base_level: i32,
-    /// The level that was written to.
+    /// The level of the output.
     pub output_level: i32,
     /// RocksJava's number of the reason.
     pub reason: i8,
     /// RocksDB's number of the compression.
     pub compression: i8,
-    /// Numbers.
+    /// The counters of the compaction.
     pub stats: JobStats,
-    /// The properties of tables that were read or written, by their paths.
+    /// The properties of the input and output tables, by their paths.
     pub properties: BTreeMap<String, TableProperties>,
 }
 
@@ -48,7 +49,7 @@ pub fn fill(handle: jlong, info: JobInfo) -> Result<()> {
     Ok(())
 }
 
-/// A handle of these facts.
+/// Returns a new handle of these facts.
 pub fn insert(info: JobInfo) -> jlong {
     handles::insert(InfoObject(Mutex::new(info)))
 }
@@ -57,7 +58,7 @@ fn info(handle: jlong) -> Result<JobInfo> {
     Ok(handles::get::<InfoObject>(handle)?.0.lock().clone())
 }
 
-/// RocksJava's number of a reason. Its releases do not all have the last ones: they are unknown to these.
+/// Returns RocksJava's number of a reason. The newest reasons are unknown to older releases of RocksJava.
 pub fn reason_number(reason: CompactionReason) -> i8 {
     match reason {
         CompactionReason::LevelL0FilesNum => 0x1,
@@ -86,13 +87,13 @@ native!("CompactionJobInfo_columnFamilyName" "J" fn(env, handle: i64) -> JByteAr
     env.byte_array(info(handle)?.family.as_bytes())
 });
 
-// One that failed is an exception, and fills none.
+// A failed compaction is an exception and fills no object.
 native!("CompactionJobInfo_status" "J" fn(env, handle: i64) -> JObject {
     info(handle)?;
     status_ok(&env).map(JObject)
 });
 
-// Threads of the engine have no numbers.
+// Threads of the engine have no IDs.
 native!("CompactionJobInfo_threadId" "J" fn(env, handle: i64) -> i64 { info(handle).map(|_| 0) });
 
 native!("CompactionJobInfo_jobId" "J" fn(env, handle: i64) -> i32 { Ok(info(handle)?.job as i32) });

@@ -7,26 +7,26 @@ use crate::fail::Result;
 use crate::frame::{native, natives};
 use crate::handles;
 
-/// The numbers of one compaction, or of several.
+/// The counters of one compaction, or the sums of several.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct JobStats {
-    /// How long it took.
+    /// The duration in microseconds.
     pub elapsed_micros: u64,
-    /// Rows read.
+    /// The number of input rows.
     pub num_input_records: u64,
-    /// Files read.
+    /// The number of input files.
     pub num_input_files: u64,
-    /// Files read of the level that was written to.
+    /// The number of input files in the output level.
     pub num_input_files_at_output_level: u64,
-    /// Rows written.
+    /// The number of output rows.
     pub num_output_records: u64,
-    /// Files written.
+    /// The number of output files.
     pub num_output_files: u64,
-    /// A user has asked for it.
+    /// True if a user has requested the compaction.
     pub is_manual_compaction: bool,
-    /// Bytes read.
+    /// The size of the input in bytes.
     pub total_input_bytes: u64,
-    /// Bytes written.
+    /// The size of the output in bytes.
     pub total_output_bytes: u64,
 }
 
@@ -46,7 +46,7 @@ impl JobStats {
 
 struct StatsObject(Mutex<JobStats>);
 
-/// A handle of these numbers, which the caller owns.
+/// Returns a new handle of these counters, which the caller owns.
 pub fn insert(stats: JobStats) -> i64 {
     handles::insert(StatsObject(Mutex::new(stats)))
 }
@@ -90,7 +90,7 @@ native!("CompactionJobStats_isManualCompaction" "J" fn(env, handle: i64) -> bool
     Ok(stats(handle)?.is_manual_compaction)
 });
 
-// The engine does not count these: they stay 0, as RocksDB's do where a compaction has none.
+// The engine does not count these: they stay 0, which RocksDB reports for a compaction without them.
 natives!(
     "CompactionJobStats_numRecordsReplaced" "CompactionJobStats_totalInputRawKeyBytes"
     "CompactionJobStats_totalInputRawValueBytes" "CompactionJobStats_numInputDeletionRecords"

@@ -16,20 +16,21 @@ use crate::settings::Settings;
 /// `org.rocksdb.AbstractComparator`.
 struct ComparatorObject(Arc<JavaComparator>);
 
-/// An order that an object of Java's has.
+/// An order that a Java object implements.
 struct JavaComparator {
     name: String,
     object: Global,
     bridge: Global,
     compare: Method,
-    /// Keys are given in buffers over the engine's memory; else in arrays.
+    /// True if keys are passed in buffers over the engine's memory, false if they are passed in arrays.
     direct: bool,
 }
 
 impl JavaComparator {
     fn key(&self, env: &Env<'_>, key: &[u8]) -> Result<jni_sys::jobject> {
         if self.direct {
-            // SAFETY: the key stays where it is while Java compares; a comparator's contract is to change no key and keep none.
+            // SAFETY: the key does not move while Java compares. The contract of comparators forbids changing
+            // or keeping a key.
             return unsafe { env.new_direct(key.as_ptr().cast_mut(), key.len()) };
         }
         let array = env.byte_array(key)?;
@@ -64,7 +65,7 @@ impl Comparator for JavaComparator {
     fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
         match attached(|env| self.ask(env, a, b)) {
             Ok(order) => order,
-            // The engine makes an error of it where it can, and stops writing.
+            // The engine turns the panic into an error if it can, and stops writing.
             Err(_) => panic!("the comparator {} threw an exception", self.name),
         }
     }
@@ -91,7 +92,7 @@ native!("AbstractComparator_usingDirectBuffers" "J" fn(env, comparator: i64) -> 
     Ok(handles::get::<ComparatorObject>(comparator)?.0.direct)
 });
 
-/// The engine's comparator of a handle.
+/// Returns the engine's comparator of a handle.
 pub fn user(comparator: jlong) -> Result<UserComparator> {
     match handles::get::<ComparatorObject>(comparator) {
         Ok(comparator) => Ok(UserComparator::Custom(
