@@ -15,7 +15,7 @@ use crate::listener::{self, JavaListener, Listeners};
 use crate::objects::{Database, Family, FamilyObject, Layer, database};
 use crate::settings::Settings;
 
-/// The name of a family. Those that are no UTF-8 are refused.
+/// Returns the name of a family. A name that is not UTF-8 is an error.
 pub fn family_name(bytes: Vec<u8>) -> Result<String> {
     String::from_utf8(bytes).map_err(|_| {
         Fail::Status(Error::not_supported(
@@ -24,13 +24,13 @@ pub fn family_name(bytes: Vec<u8>) -> Result<String> {
     })
 }
 
-/// The engine's options of a handle.
+/// Returns the engine's options of a handle.
 pub fn database_options(env: &Env<'_>, options: jlong) -> Result<Options> {
     crate::release::probe(env);
     Ok(handles::get::<Settings>(options)?.look(|inner| inner.database())?)
 }
 
-/// Takes the options of the families that are named into those of the database.
+/// Adds the options of the named families to those of the database.
 pub fn with_families(
     env: &Env<'_>,
     options: jlong,
@@ -52,7 +52,8 @@ pub fn with_families(
     Ok((options, list))
 }
 
-/// RocksDB wants every family of a database named where it is opened for writing.
+/// Returns an error unless `names` has every family of the database: RocksDB requires it for an open with
+/// writes.
 pub fn check_all_named(options: &Options, path: &Path, names: &[String]) -> Result<()> {
     if !names.iter().any(|name| name == esker::DEFAULT_COLUMN_FAMILY) {
         return Err(Error::invalid_argument("Default column family not specified").into());
@@ -72,7 +73,7 @@ pub fn check_all_named(options: &Options, path: &Path, names: &[String]) -> Resu
     Err(Error::invalid_argument(format!("Column families not opened: {}", missing.join(", "))).into())
 }
 
-/// Gives Java a database that was opened with the options of a handle. Its listeners learn of its own.
+/// Creates the handle of an open database, and attaches the listeners to it.
 fn insert(mut db: Database, options: jlong, listeners: Option<Arc<Listeners>>) -> jlong {
     db.listeners.clone_from(&listeners);
     let environment =
@@ -101,10 +102,11 @@ pub fn open_one(
     Ok(insert(open(&options, &dir)?, handle, listeners))
 }
 
-/// The families of a database as Java names them: `byte[][]`, and handles of their options.
+/// The families of a database as Java passes them: `byte[][]`, and handles of their options.
 pub type Named = (JByteArrays, JLongArray);
 
-/// Opens a database with the families that are named. Returns its handle and then those of the families, in the same order.
+/// Opens a database with the named families. Returns its handle, followed by those of the families, in the
+/// same order.
 pub fn open_families(
     env: &Env<'_>,
     handle: jlong,
@@ -138,7 +140,7 @@ fn path(env: &Env<'_>, path: JString) -> Result<PathBuf> {
     Ok(env.string(path)?.into())
 }
 
-/// The name of the family that is always there, as the only one.
+/// The name of the default family, as the only one.
 pub fn default_alone() -> [String; 1] {
     [esker::DEFAULT_COLUMN_FAMILY.to_owned()]
 }
@@ -159,7 +161,8 @@ native!("RocksDB_open" "JLjava_lang_String_2_3_3B_3J" fn(
     })
 });
 
-/// Refuses a database with a WAL, where the caller does not want to read without knowing what it holds.
+/// Returns an error if `wanted` is true and the database has a WAL: RocksDB calls this option
+/// `error_if_wal_file_exists`.
 fn check_no_wal(options: &Options, dir: &Path, wanted: bool) -> Result<()> {
     let wal_dir = match options.wal_dir.is_empty() {
         true => dir,
@@ -227,7 +230,7 @@ native!("RocksDB_destroyDB" "Ljava_lang_String_2J" fn(env, dir: JString, options
 });
 
 native!("RocksDB_listColumnFamilies" "JLjava_lang_String_2" fn(env, options: i64, dir: JString) -> JByteArrays {
-    // As RocksJava's: where no list can be read there are no families.
+    // As in RocksJava, the list is empty if it cannot be read.
     let names = Db::list_column_families(&database_options(&env, options)?, path(&env, dir)?).unwrap_or_default();
     let names: Vec<Option<Vec<u8>>> = names.into_iter().map(|name| Some(name.into_bytes())).collect();
     env.array_of_arrays(&names)
@@ -237,7 +240,7 @@ fn create(db: &Database, name: Vec<u8>, options: jlong) -> Result<jlong> {
     let options = handles::get::<Settings>(options)?.look(|inner| inner.family())?;
     let name = family_name(name)?;
     let family = match &db.layer {
-        // Without a time of its own its rows live for ever.
+        // A family without a time to live keeps its rows permanently.
         Layer::Ttl(db) => db.create_column_family(&name, &options, FamilyTtl::RocksDb(0))?,
         _ => db.db.create_column_family(&name, &options)?,
     };

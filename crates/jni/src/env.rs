@@ -1,5 +1,5 @@
-//! The table of functions that the JVM gives each native method, with Rust's types: arrays are copied, strings are UTF-8, and an
-//! exception that Java has thrown is an error.
+//! The JVM's table of functions with Rust's types: arrays are copied, strings are UTF-8, and a pending
+//! exception of Java is an error.
 
 use std::marker::PhantomData;
 use std::ops::Deref;
@@ -15,9 +15,9 @@ macro_rules! jni {
     };
 }
 
-/// A type that a native method takes, and its code in a mangled signature.
+/// A type of a parameter of a native method, with its code in a mangled signature.
 pub trait JavaType {
-    /// The code; one that ends in `*` stands for every class.
+    /// The code. A code that ends in `*` stands for every class.
     const CODE: &'static str;
 }
 
@@ -32,7 +32,7 @@ primitives!(bool => "Z", i8 => "B", u16 => "C", jint => "I", jlong => "J", f64 =
 
 /// A reference to an object.
 pub trait Reference: Copy {
-    /// True of Java's null.
+    /// True if the reference is Java's null.
     fn is_null(self) -> bool;
 }
 
@@ -75,16 +75,16 @@ references!(
     JObject => "L*",
 );
 
-/// The JVM as the native method that runs sees it.
+/// The JVM as the running native method sees it.
 #[derive(Clone, Copy)]
 pub struct Env<'a> {
     raw: *mut JNIEnv,
-    /// The object whose method runs, or its class.
+    /// The object or the class of the running method.
     pub this: jobject,
     frame: PhantomData<&'a ()>,
 }
 
-/// Bytes up to which an array is copied to the stack.
+/// The maximum size of an array that is copied to the stack, in bytes.
 const ON_STACK: usize = 256;
 
 /// A copy of a part of a Java array.
@@ -107,10 +107,10 @@ impl Deref for Bytes {
 }
 
 impl<'a> Env<'a> {
-    /// Over the pointer that the JVM gave.
+    /// Returns the environment of the pointer that the JVM has passed.
     ///
     /// # Safety
-    /// The pointer is the one of this thread, and good for `'a`.
+    /// The pointer belongs to this thread, and is valid for `'a`.
     pub unsafe fn of(raw: *mut JNIEnv, this: jobject) -> Env<'a> {
         Env {
             raw,
@@ -119,16 +119,16 @@ impl<'a> Env<'a> {
         }
     }
 
-    /// An error if Java has thrown.
+    /// Returns an error if an exception is pending.
     pub fn check(&self) -> Result<()> {
-        // SAFETY: `of` has the pointer's promise; the function takes nothing else.
+        // SAFETY: the pointer is valid as promised to `of`; the function has no other arguments.
         match unsafe { jni!(self, ExceptionCheck) } {
             true => Err(Fail::Thrown),
             false => Ok(()),
         }
     }
 
-    /// Takes what Java has thrown away; true if there was something.
+    /// Clears a pending exception. Returns true if there was one.
     pub fn clear(&self) -> bool {
         // SAFETY: as in `check`.
         unsafe {
@@ -140,7 +140,7 @@ impl<'a> Env<'a> {
         }
     }
 
-    /// Prints what Java has thrown, and takes it away.
+    /// Prints a pending exception and clears it.
     pub fn describe(&self) {
         // SAFETY: as in `check`.
         unsafe {
@@ -151,7 +151,8 @@ impl<'a> Env<'a> {
         }
     }
 
-    /// Runs `body`, and gives every local reference back that it has made. On a thread of ours no method of Java's ends, which would do so.
+    /// Runs `body`, and releases every local reference that it has created. On threads of the library no
+    /// return from a native method releases them.
     pub fn in_frame<R>(&self, body: impl FnOnce() -> Result<R>) -> Result<R> {
         const REFERENCES: jint = 64;
         // SAFETY: as in `check`; the frame is popped below, on this thread.
@@ -159,7 +160,7 @@ impl<'a> Env<'a> {
             return Err(Fail::Thrown);
         }
         let result = body();
-        // SAFETY: the frame is the one pushed above; nothing of it is kept.
+        // SAFETY: the frame is the one pushed above; no reference of it is kept.
         unsafe { jni!(self, PopLocalFrame, std::ptr::null_mut()) };
         result
     }
@@ -172,14 +173,15 @@ impl<'a> Env<'a> {
         Ok(object)
     }
 
-    /// The length of an array. `NullPointerException` if there is none.
+    /// Returns the length of an array. `NullPointerException` if the array is null.
     pub fn length(&self, array: jobject) -> Result<usize> {
         let array = self.not_null(array)?;
-        // SAFETY: the JVM gave it as an array, and it is not null.
+        // SAFETY: the JVM has passed it as an array, and it is not null.
         Ok(unsafe { jni!(self, GetArrayLength, array) } as usize)
     }
 
-    /// A copy of `length` bytes of an array from `offset` on. `ArrayIndexOutOfBoundsException` where they are not in it.
+    /// Returns a copy of `length` bytes of an array from `offset` on. `ArrayIndexOutOfBoundsException` if the
+    /// range is not inside the array.
     #[inline]
     pub fn bytes(&self, array: JByteArray, offset: jint, length: jint) -> Result<Bytes> {
         let array = self.not_null(array.0)?;
@@ -192,7 +194,7 @@ impl<'a> Env<'a> {
         let to = if count <= ON_STACK {
             bytes.short.as_mut_ptr()
         } else {
-            // Looked at before memory is taken for what the caller merely claims.
+            // The check comes before the allocation, because the caller's length may be wrong.
             let there = self.length(array)?;
             if usize::try_from(offset).map_or(true, |from| from > there || count > there - from) {
                 return Err(Fail::bounds(offset));
@@ -206,23 +208,23 @@ impl<'a> Env<'a> {
         Ok(bytes)
     }
 
-    /// A copy of the first `length` bytes of an array.
+    /// Returns a copy of the first `length` bytes of an array.
     #[inline]
     pub fn head(&self, array: JByteArray, length: jint) -> Result<Bytes> {
         self.bytes(array, 0, length)
     }
 
-    /// A copy of a whole array.
+    /// Returns a copy of a whole array.
     pub fn whole(&self, array: JByteArray) -> Result<Bytes> {
         let length = self.length(array.0)?;
         self.bytes(array, 0, length as jint)
     }
 
-    /// A new `byte[]`.
+    /// Creates a `byte[]`.
     #[inline]
     pub fn byte_array(&self, bytes: &[u8]) -> Result<JByteArray> {
         let length = jsize::try_from(bytes.len()).map_err(|_| too_large())?;
-        // SAFETY: the region is the whole of the array just made, and `bytes` has as many.
+        // SAFETY: the region is the whole of the new array, which has the length of `bytes`.
         unsafe {
             let array = jni!(self, NewByteArray, length);
             if array.is_null() {
@@ -233,7 +235,7 @@ impl<'a> Env<'a> {
         }
     }
 
-    /// Writes to an array as much of `bytes` as goes into `length` bytes from `offset` on.
+    /// Copies `bytes` to an array from `offset` on, at most `length` bytes.
     pub fn fill(&self, array: JByteArray, offset: jint, length: jint, bytes: &[u8]) -> Result<()> {
         let array = self.not_null(array.0)?;
         let count = bytes
@@ -253,12 +255,12 @@ impl<'a> Env<'a> {
         self.check()
     }
 
-    /// The memory of `length` bytes of a direct buffer from `offset` on. `IllegalArgumentException` of any other buffer, or where they are
-    /// not in it.
+    /// Returns the memory of `length` bytes of a direct buffer from `offset` on. `IllegalArgumentException`
+    /// if the buffer is not direct or the range is not inside it.
     pub fn direct(&self, buffer: JBuffer, offset: jint, length: jint) -> Result<&'a mut [u8]> {
         let buffer = self.not_null(buffer.0)?;
-        // SAFETY: the object is a buffer; the memory is the buffer's, which the caller holds while the method runs, and the region is
-        // inside of it. Java promises no more about who else writes there than C++ has.
+        // SAFETY: the object is a buffer. The caller holds the buffer, and so its memory, while the method
+        // runs; the region is inside it. As in C++, concurrent writers are excluded only by the caller.
         unsafe {
             let address: *mut u8 = jni!(self, GetDirectBufferAddress, buffer).cast();
             let capacity = jni!(self, GetDirectBufferCapacity, buffer);
@@ -276,20 +278,20 @@ impl<'a> Env<'a> {
         }
     }
 
-    /// A direct buffer over memory that outlives the use Java makes of it.
+    /// Creates a direct buffer over memory that outlives Java's use of it.
     ///
     /// # Safety
-    /// The memory stays where it is while Java may read it.
+    /// The memory does not move while Java may read it.
     pub unsafe fn new_direct(&self, bytes: *mut u8, length: usize) -> Result<jobject> {
-        // SAFETY: the caller's promise.
+        // SAFETY: as the caller promises.
         let buffer = unsafe { jni!(self, NewDirectByteBuffer, bytes.cast(), length as jlong) };
         self.not_null(buffer)
     }
 
-    /// The text of a `String`.
+    /// Returns the text of a `String`.
     pub fn string(&self, text: JString) -> Result<String> {
         let text = self.not_null(text.0)?;
-        // SAFETY: the object is a string; the buffer has as many units as the string.
+        // SAFETY: the object is a string; the buffer has the length of the string.
         unsafe {
             let length = jni!(self, GetStringLength, text);
             let mut units = vec![0_u16; length.max(0) as usize];
@@ -299,7 +301,7 @@ impl<'a> Env<'a> {
         }
     }
 
-    /// A new `String`.
+    /// Creates a `String`.
     pub fn new_string(&self, text: &str) -> Result<JString> {
         let units: Vec<u16> = text.encode_utf16().collect();
         let length = jsize::try_from(units.len()).map_err(|_| too_large())?;
@@ -308,7 +310,7 @@ impl<'a> Env<'a> {
         self.not_null(made).map(JString)
     }
 
-    /// The numbers of a `long[]`.
+    /// Returns the numbers of a `long[]`.
     pub fn longs(&self, array: JLongArray) -> Result<Vec<jlong>> {
         let length = self.length(array.0)?;
         let mut list = vec![0; length];
@@ -327,7 +329,7 @@ impl<'a> Env<'a> {
         Ok(list)
     }
 
-    /// The numbers of an `int[]`.
+    /// Returns the numbers of an `int[]`.
     pub fn ints(&self, array: JIntArray) -> Result<Vec<jint>> {
         let length = self.length(array.0)?;
         let mut list = vec![0; length];
@@ -346,10 +348,10 @@ impl<'a> Env<'a> {
         Ok(list)
     }
 
-    /// A new `long[]`.
+    /// Creates a `long[]`.
     pub fn long_array(&self, list: &[jlong]) -> Result<JLongArray> {
         let length = jsize::try_from(list.len()).map_err(|_| too_large())?;
-        // SAFETY: the region is the whole of the array just made.
+        // SAFETY: the region is the whole of the new array.
         unsafe {
             let array = self.not_null(jni!(self, NewLongArray, length))?;
             jni!(self, SetLongArrayRegion, array, 0, length, list.as_ptr());
@@ -357,7 +359,7 @@ impl<'a> Env<'a> {
         }
     }
 
-    /// A new `int[]`.
+    /// Creates an `int[]`.
     pub fn int_array(&self, list: &[jint]) -> Result<JIntArray> {
         let length = jsize::try_from(list.len()).map_err(|_| too_large())?;
         // SAFETY: as in `long_array`.
@@ -368,10 +370,10 @@ impl<'a> Env<'a> {
         }
     }
 
-    /// Writes numbers to an `int[]` from its beginning.
+    /// Writes numbers to the beginning of an `int[]`.
     pub fn set_ints(&self, array: JIntArray, list: &[jint]) -> Result<()> {
         let array = self.not_null(array.0)?;
-        // SAFETY: the vector has as many; the JVM checks the region.
+        // SAFETY: the vector has the length of the region; the JVM checks the region.
         unsafe {
             jni!(
                 self,
@@ -385,7 +387,7 @@ impl<'a> Env<'a> {
         self.check()
     }
 
-    /// Writes numbers to a `long[]` from its beginning.
+    /// Writes numbers to the beginning of a `long[]`.
     pub fn set_longs(&self, array: JLongArray, list: &[jlong]) -> Result<()> {
         let array = self.not_null(array.0)?;
         // SAFETY: as in `set_ints`.
@@ -402,7 +404,7 @@ impl<'a> Env<'a> {
         self.check()
     }
 
-    /// An element of an array of objects; null where there is none.
+    /// Returns an element of an array of objects, which may be null.
     pub fn element(&self, array: jobject, at: usize) -> Result<jobject> {
         let array = self.not_null(array)?;
         // SAFETY: the object is an array of objects; the JVM checks the index.
@@ -411,14 +413,14 @@ impl<'a> Env<'a> {
         Ok(element)
     }
 
-    /// Puts an element into an array of objects.
+    /// Sets an element of an array of objects.
     pub fn set_element(&self, array: jobject, at: usize, element: jobject) -> Result<()> {
         // SAFETY: as in `element`; the JVM checks the class.
         unsafe { jni!(self, SetObjectArrayElement, array, at as jsize, element) };
         self.check()
     }
 
-    /// The arrays of a `byte[][]`.
+    /// Returns the arrays of a `byte[][]`.
     pub fn byte_arrays(&self, arrays: JByteArrays) -> Result<Vec<Vec<u8>>> {
         let mut list = Vec::new();
         for at in 0..self.length(arrays.0)? {
@@ -429,7 +431,7 @@ impl<'a> Env<'a> {
         Ok(list)
     }
 
-    /// The strings of a `String[]`.
+    /// Returns the strings of a `String[]`.
     pub fn strings(&self, strings: JStrings) -> Result<Vec<String>> {
         let mut list = Vec::new();
         for at in 0..self.length(strings.0)? {
@@ -440,13 +442,13 @@ impl<'a> Env<'a> {
         Ok(list)
     }
 
-    /// Gives a reference back before the method ends.
+    /// Releases a local reference before the method ends.
     pub fn forget(&self, object: jobject) {
-        // SAFETY: a local reference of this frame, which nothing uses any more; null is taken.
+        // SAFETY: a local reference of this frame that is not used again; null is allowed.
         unsafe { jni!(self, DeleteLocalRef, object) };
     }
 
-    /// The class of that name, with slashes, seen from the class whose method runs.
+    /// Returns the class of that name, with slashes, as the class of the running method sees it.
     pub fn class(&self, name: &str) -> Result<jclass> {
         let text = zero_ended(name);
         // SAFETY: the text ends with NUL.
@@ -454,7 +456,7 @@ impl<'a> Env<'a> {
         self.not_null(class)
     }
 
-    /// A method of a class.
+    /// Returns a method of a class.
     pub fn method(&self, class: jclass, name: &str, signature: &str) -> Result<jmethodID> {
         let (name, signature) = (zero_ended(name), zero_ended(signature));
         // SAFETY: a class, and texts that end with NUL.
@@ -474,11 +476,11 @@ impl<'a> Env<'a> {
     /// True if the class has a static method of that name and signature.
     pub fn has_static(&self, class: jclass, name: &str, signature: &str) -> bool {
         let found = self.static_method(class, name, signature).is_ok();
-        // The JVM throws where there is none.
+        // The JVM throws if the method does not exist.
         !self.clear() && found
     }
 
-    /// A new object of the class of that name.
+    /// Creates an object of the class of that name.
     pub fn object(&self, class: &str, signature: &str, arguments: &[jvalue]) -> Result<jobject> {
         let class = self.class(class)?;
         let constructor = self.method(class, "<init>", signature)?;
@@ -487,29 +489,29 @@ impl<'a> Env<'a> {
         object
     }
 
-    /// A new object.
+    /// Creates an object.
     pub fn construct(&self, class: jclass, constructor: jmethodID, arguments: &[jvalue]) -> Result<jobject> {
-        // SAFETY: the constructor is the class's, and `arguments` are those of its signature.
+        // SAFETY: the constructor belongs to the class, and `arguments` have the types of its signature.
         let object = unsafe { jni!(self, NewObjectA, class, constructor, arguments.as_ptr()) };
         self.not_null(object)
     }
 
-    /// The class of an object.
+    /// Returns the class of an object.
     pub fn class_of(&self, object: jobject) -> Result<jclass> {
         let object = self.not_null(object)?;
-        // SAFETY: it is an object.
+        // SAFETY: the reference is an object.
         self.not_null(unsafe { jni!(self, GetObjectClass, object) })
     }
 
     /// Calls a method that returns an object, or null.
     pub fn call_object(&self, object: jobject, method: jmethodID, arguments: &[jvalue]) -> Result<jobject> {
-        // SAFETY: the method is of the object's class, and `arguments` are those of its signature.
+        // SAFETY: the method belongs to the object's class, and `arguments` have the types of its signature.
         let found = unsafe { jni!(self, CallObjectMethodA, object, method, arguments.as_ptr()) };
         self.check()?;
         Ok(found)
     }
 
-    /// Calls a method that returns nothing.
+    /// Calls a method without a result.
     pub fn call_void(&self, object: jobject, method: jmethodID, arguments: &[jvalue]) -> Result<()> {
         // SAFETY: as in `call_object`.
         unsafe { jni!(self, CallVoidMethodA, object, method, arguments.as_ptr()) };
@@ -556,7 +558,7 @@ impl<'a> Env<'a> {
         Ok(found)
     }
 
-    /// A constant of an enum.
+    /// Returns a constant of an enum.
     pub fn enum_constant(&self, class: &str, name: &str) -> Result<jobject> {
         let signature = zero_ended(&format!("L{class};"));
         let class = self.class(class)?;
@@ -572,13 +574,13 @@ impl<'a> Env<'a> {
             )
         };
         self.check()?;
-        // SAFETY: the field is the class's, and an object.
+        // SAFETY: the field belongs to the class, and its type is an object.
         let constant = unsafe { jni!(self, GetStaticObjectField, class, field) };
         self.forget(class);
         self.not_null(constant)
     }
 
-    /// A static method of a class.
+    /// Returns a static method of a class.
     pub fn static_method(&self, class: jclass, name: &str, signature: &str) -> Result<jmethodID> {
         let (name, signature) = (zero_ended(name), zero_ended(signature));
         // SAFETY: a class, and texts that end with NUL.
@@ -597,7 +599,7 @@ impl<'a> Env<'a> {
 
     /// Calls a static method that returns an `int`.
     pub fn call_static_int(&self, class: jclass, method: jmethodID, arguments: &[jvalue]) -> Result<jint> {
-        // SAFETY: the method is the class's, and `arguments` are those of its signature.
+        // SAFETY: the method belongs to the class, and `arguments` have the types of its signature.
         let found = unsafe { jni!(self, CallStaticIntMethodA, class, method, arguments.as_ptr()) };
         self.check()?;
         Ok(found)
@@ -613,14 +615,14 @@ impl<'a> Env<'a> {
     ) -> Result<jobject> {
         let class = self.class(class)?;
         let method = self.static_method(class, name, signature)?;
-        // SAFETY: the method is the class's, and `arguments` are those of its signature.
+        // SAFETY: the method belongs to the class, and `arguments` have the types of its signature.
         let found = unsafe { jni!(self, CallStaticObjectMethodA, class, method, arguments.as_ptr()) };
         self.check()?;
         self.forget(class);
         Ok(found)
     }
 
-    /// A new array of objects of that class.
+    /// Creates an array of objects of the class of that name.
     pub fn object_array(&self, class: &str, length: usize) -> Result<jobject> {
         let class = self.class(class)?;
         let array = self.array_of(class, length);
@@ -628,13 +630,13 @@ impl<'a> Env<'a> {
         array
     }
 
-    /// The same of a class that was looked up.
+    /// Creates an array of objects of a class.
     pub fn array_of(&self, class: jclass, length: usize) -> Result<jobject> {
         // SAFETY: a class; the elements are null.
         self.not_null(unsafe { jni!(self, NewObjectArray, length as jsize, class, std::ptr::null_mut()) })
     }
 
-    /// A new `String[]`.
+    /// Creates a `String[]`.
     pub fn string_array<T: AsRef<str>>(&self, list: impl IntoIterator<Item = T>) -> Result<JStrings> {
         let list: Vec<T> = list.into_iter().collect();
         let array = self.object_array("java/lang/String", list.len())?;
@@ -646,7 +648,7 @@ impl<'a> Env<'a> {
         Ok(JStrings(array))
     }
 
-    /// A new `byte[][]`; `None` is null.
+    /// Creates a `byte[][]`; `None` becomes null.
     pub fn array_of_arrays<T: Deref<Target = [u8]>>(&self, list: &[Option<T>]) -> Result<JByteArrays> {
         let array = self.object_array("[B", list.len())?;
         for (at, bytes) in list.iter().enumerate() {
@@ -659,7 +661,7 @@ impl<'a> Env<'a> {
         Ok(JByteArrays(array))
     }
 
-    /// A new `HashMap` of texts.
+    /// Creates a `HashMap` of texts.
     pub fn string_map<'t>(&self, pairs: impl IntoIterator<Item = (&'t str, &'t str)>) -> Result<JObject> {
         let map = self.object("java/util/HashMap", "()V", &[])?;
         for (key, value) in pairs {
@@ -685,7 +687,7 @@ impl<'a> Env<'a> {
         Ok(())
     }
 
-    /// Adds to a `java.util.List`.
+    /// Adds an element to a `java.util.List`.
     pub fn list_add(&self, list: jobject, element: jobject) -> Result<()> {
         let class = self.class("java/util/List")?;
         let add = self.method(class, "add", "(Ljava/lang/Object;)Z")?;
@@ -694,42 +696,42 @@ impl<'a> Env<'a> {
         Ok(())
     }
 
-    /// A reference that outlives the method; given back by [`crate::callback::Global`].
+    /// Creates a global reference, which outlives the method. [`crate::callback::Global`] releases it.
     pub fn global(&self, object: jobject) -> Result<jobject> {
         let object = self.not_null(object)?;
-        // SAFETY: it is an object.
+        // SAFETY: the reference is an object.
         self.not_null(unsafe { jni!(self, NewGlobalRef, object) })
     }
 
-    /// A reference that outlives the method and does not keep the object from being collected.
+    /// Creates a weak global reference, which outlives the method and does not keep the object alive.
     pub fn weak(&self, object: jobject) -> Result<jobject> {
         let object = self.not_null(object)?;
-        // SAFETY: it is an object.
+        // SAFETY: the reference is an object.
         self.not_null(unsafe { jni!(self, NewWeakGlobalRef, object) })
     }
 
-    /// A local reference to what another one refers to; null if that is gone.
+    /// Returns a local reference to the object of another reference; null if the object is collected.
     pub fn local(&self, object: jobject) -> jobject {
-        // SAFETY: a reference that is held.
+        // SAFETY: the caller holds the reference.
         unsafe { jni!(self, NewLocalRef, object) }
     }
 
-    /// Gives a reference of [`global`](Env::global) back.
+    /// Releases a reference of [`global`](Env::global).
     pub fn forget_global(&self, object: jobject) {
-        // SAFETY: whoever calls holds the reference, and lets it go.
+        // SAFETY: the caller holds the reference, and does not use it again.
         unsafe { jni!(self, DeleteGlobalRef, object) };
     }
 
-    /// Gives a reference of [`weak`](Env::weak) back.
+    /// Releases a reference of [`weak`](Env::weak).
     pub fn forget_weak(&self, object: jobject) {
         // SAFETY: as in `forget_global`.
         unsafe { jni!(self, DeleteWeakGlobalRef, object) };
     }
 
-    /// The virtual machine.
+    /// Returns the virtual machine.
     pub fn vm(&self) -> Result<*mut jni_sys::JavaVM> {
         let mut vm = std::ptr::null_mut();
-        // SAFETY: the place may be written.
+        // SAFETY: the pointer is valid for a write.
         let code = unsafe { jni!(self, GetJavaVM, &raw mut vm) };
         match code {
             0 => Ok(vm),
@@ -743,7 +745,7 @@ impl<'a> Env<'a> {
         unsafe { jni!(self, Throw, exception) };
     }
 
-    /// Throws a new exception of that class. Where that fails Java has thrown another one.
+    /// Throws a new exception of that class. If its creation fails, Java has thrown another exception.
     pub fn throw_new(&self, class: &str, message: &str) {
         let thrown = self
             .new_string(message)
@@ -760,7 +762,7 @@ fn zero_ended(text: &str) -> Vec<u8> {
     bytes
 }
 
-/// An array longer than Java's arrays can be.
+/// An error for an array beyond the maximum length of Java's arrays.
 fn too_large() -> Fail {
     Fail::Status(esker::Error::invalid_argument(
         "Requested array size exceeds VM limit",

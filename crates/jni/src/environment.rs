@@ -1,4 +1,4 @@
-//! `org.rocksdb.Env`: where files live, and the threads of the process.
+//! `org.rocksdb.Env`: the file system of a database, and the threads of the process.
 
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -11,10 +11,10 @@ use crate::env::JObjects;
 use crate::frame::native;
 use crate::handles;
 
-/// An environment. The threads of all are those of the process.
+/// An environment. All environments share the threads of the process.
 #[derive(Clone)]
 pub struct Environment {
-    /// The file system; none for the operating system's.
+    /// The file system; `None` for the operating system's.
     fs: Option<Arc<dyn FileSystem>>,
 }
 
@@ -23,20 +23,20 @@ impl Environment {
         handles::insert(Environment { fs })
     }
 
-    /// Puts the files of a database there.
+    /// Sets the file system of a database's options.
     pub fn apply(&self, options: &mut Options) {
         if let Some(fs) = &self.fs {
             options.fs = Arc::clone(fs);
         }
     }
 
-    /// The file system, where it is not the operating system's.
+    /// Returns the file system, unless it is the operating system's.
     pub fn file_system(&self) -> Option<Arc<dyn FileSystem>> {
         self.fs.clone()
     }
 }
 
-/// The handle of the operating system's, which is never closed: Java compares it.
+/// Returns the handle of the default environment, which is never closed: Java compares it.
 fn default() -> jlong {
     static DEFAULT: OnceLock<jlong> = OnceLock::new();
     *DEFAULT.get_or_init(|| Environment::insert(None))
@@ -44,7 +44,8 @@ fn default() -> jlong {
 
 native!("Env_getDefaultEnvInternal" "" fn(env) -> i64 { Ok(default()) });
 
-/// A handle of the environment that a database was opened with. Java makes an object of its own over one that is not the default's.
+/// Returns the handle of the environment that a database was opened with. Java creates an object for it
+/// unless it is the default environment.
 pub fn handle_of(environment: Option<&Environment>) -> jlong {
     match environment {
         Some(environment) if environment.fs.is_some() => handles::insert(environment.clone()),
@@ -56,16 +57,16 @@ native!("RocksMemEnv_createMemEnv" "J" fn(env, base: i64) -> i64 {
     Ok(Environment::insert(Some(Arc::new(MemFs::with_clock(Arc::new(SystemClock::new()))))))
 });
 
-// Times of its calls are not measured.
+// The times of calls are not measured.
 native!("TimedEnv_createTimedEnv" "J" fn(env, base: i64) -> i64 {
     Ok(Environment::insert(handles::get::<Environment>(base)?.fs.clone()))
 });
 
-/// The threads of one of RocksJava's priorities.
+/// The threads of a priority of RocksJava.
 enum Threads {
-    /// Threads of the engine.
+    /// A pool of threads of the engine.
     Engine(ThreadPriority),
-    /// Of the bottom and of users: the engine has none, and the number is kept.
+    /// The priorities BOTTOM and USER: the engine has no such pools, and keeps the number.
     Kept(&'static AtomicI32),
 }
 
@@ -134,7 +135,7 @@ native!("Env_lowerThreadPoolCPUPriority" "JB" fn(env, handle: i64, priority: i8)
     handles::get::<Environment>(handle).map(drop)
 });
 
-// Threads of the engine tell no status: none are enabled to.
+// Threads of the engine do not report a status, so that the list is empty.
 native!("Env_getThreadList" "J" fn(env, handle: i64) -> JObjects {
     handles::get::<Environment>(handle)?;
     env.object_array("org/rocksdb/ThreadStatus", 0).map(JObjects)

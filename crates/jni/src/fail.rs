@@ -1,4 +1,4 @@
-//! Errors on their way to Java: exceptions of `org.rocksdb` with RocksDB's codes, and those of Java itself.
+//! Errors for Java: exceptions of `org.rocksdb` with RocksDB's codes, and exceptions of Java itself.
 
 use esker::{Error, ErrorKind};
 use jni_sys::{jclass, jobject, jvalue};
@@ -6,14 +6,14 @@ use jni_sys::{jclass, jobject, jvalue};
 use crate::env::{Env, JString};
 use crate::generated::throws;
 
-/// The reason why a native method ends early.
+/// The reason for the failure of a native method.
 pub enum Fail {
     /// An error of the engine: a `RocksDBException` with its status.
     Status(Error),
-    /// A handle that is closed, or of another class: a `RocksDBException` where the method declares one, and else an
-    /// `IllegalStateException`.
+    /// The handle is closed, or belongs to another class. A `RocksDBException` if the method declares it,
+    /// otherwise an `IllegalStateException`.
     Closed(String),
-    /// Java has thrown already.
+    /// An exception of Java is pending.
     Thrown,
     /// An exception of Java's own.
     Java(&'static str, String),
@@ -49,7 +49,7 @@ impl Fail {
         Fail::Java("java/lang/IllegalStateException", message.into())
     }
 
-    /// Refuses by name what is not there.
+    /// An error for a feature that is not supported, with its name.
     pub fn unsupported(what: &str) -> Fail {
         Fail::Java(
             "java/lang/UnsupportedOperationException",
@@ -57,7 +57,7 @@ impl Fail {
         )
     }
 
-    /// Throws it from the method of that mangled name.
+    /// Throws the error from the method of that mangled name.
     #[cold]
     pub fn throw(self, env: &Env<'_>, method: &str) {
         match self {
@@ -86,11 +86,11 @@ fn throw_status(env: &Env<'_>, error: &Error) {
     }
 }
 
-/// An `org.rocksdb.Status` of an error.
+/// Creates an `org.rocksdb.Status` of an error.
 pub fn status(env: &Env<'_>, error: &Error) -> Result<jobject> {
     let (code, subcode) = codes(error);
     let state = match state(error) {
-        // RocksDB's has no text then, and Java tells the code.
+        // RocksDB's status has no text then, and Java shows the code.
         text if text.is_empty() => JString(std::ptr::null_mut()),
         text => env.new_string(&text)?,
     };
@@ -98,8 +98,8 @@ pub fn status(env: &Env<'_>, error: &Error) -> Result<jobject> {
     env.object("org/rocksdb/Status", "(BBLjava/lang/String;)V", &arguments)
 }
 
-/// A status of the class given, which is `org.rocksdb.Status`: of an error, or one that says that all is well. For threads that cannot look
-/// the class up.
+/// Creates a status of `class`, which is `org.rocksdb.Status`: that of an error, or OK. Threads that cannot
+/// look up the class use it.
 pub fn status_of(env: &Env<'_>, class: jclass, error: Option<&Error>) -> Result<jobject> {
     let (code, subcode) = error.map_or((0, 0), codes);
     let text = error.map(state).filter(|text| !text.is_empty());
@@ -112,7 +112,7 @@ pub fn status_of(env: &Env<'_>, class: jclass, error: Option<&Error>) -> Result<
     env.construct(class, constructor, &arguments)
 }
 
-/// An `org.rocksdb.Status` that says that all is well.
+/// Creates an `org.rocksdb.Status` with the code OK.
 pub fn status_ok(env: &Env<'_>) -> Result<jobject> {
     let arguments = [
         jvalue { b: 0 },
@@ -124,7 +124,7 @@ pub fn status_ok(env: &Env<'_>) -> Result<jobject> {
     env.object("org/rocksdb/Status", "(BBLjava/lang/String;)V", &arguments)
 }
 
-/// The text that RocksDB's status has besides its code: the message, and the file it is about.
+/// Returns the text of RocksDB's status besides its code: the message and the file.
 fn state(error: &Error) -> String {
     match error.file() {
         Some(file) if error.kind() == ErrorKind::LockHeld => {
@@ -142,18 +142,18 @@ fn is_of_files(kind: ErrorKind) -> bool {
     )
 }
 
-/// The text of a batch that may not become larger.
+/// The text of the error for a batch that would exceed its maximum size.
 pub const MEMORY_LIMIT: &str = "Memory limit reached";
 
-/// The text of a batch whose merges cannot be resolved in it.
+/// The text of the error for a batch whose merges cannot be resolved inside it.
 pub const MERGE_IN_PROGRESS: &str = "merge in progress";
 
-/// Subcodes of transactions.
+/// The subcodes of transactions.
 const LOCK_TIMEOUT: i8 = 2;
 const LOCK_LIMIT: i8 = 3;
 const DEADLOCK: i8 = 5;
 
-/// RocksJava's numbers of a status's code and subcode.
+/// Returns RocksJava's numbers of a status's code and subcode.
 fn codes(error: &Error) -> (i8, i8) {
     match error.kind() {
         ErrorKind::NotFound => (1, 0),
