@@ -1,4 +1,4 @@
-//! How a native method is declared, and what stands between its body and the JVM: errors and panics become exceptions.
+//! The declaration of a native method, and the frame around its body: errors and panics become exceptions.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -8,9 +8,9 @@ use jni_sys::{JNIEnv, jobject};
 use crate::env::{Env, JByteArray, JByteArrays, JIntArray, JLongArray, JObject, JObjects, JString, JStrings};
 use crate::fail::{Fail, Result};
 
-/// The value that a method returns when it throws.
+/// The value that a method returns if it throws.
 pub trait Zero {
-    /// That value.
+    /// The value itself.
     const ZERO: Self;
 }
 
@@ -29,9 +29,10 @@ zero!(
     JString => JString(NULL), JStrings => JStrings(NULL),
 );
 
-/// Declares a native method: its class and name, mangled, its signature, mangled, and its body. It is exported under its long name, so
-/// that overloads and shapes of other releases are told apart by the JVM, and again with `Jni` after its name, as releases from 9.7 on
-/// spell what became static.
+/// Declares a native method: its mangled class and name, its mangled signature, and its body. The method is
+/// exported under its long name, by which the JVM distinguishes overloads and the signatures of other
+/// releases. It is exported a second time with `Jni` after its name: releases from 9.7 on use that spelling
+/// for methods that became static.
 macro_rules! native {
     (@group $name:literal { $($rest:tt)* }) => {
         $crate::frame::native!($name $($rest)*);
@@ -41,7 +42,7 @@ macro_rules! native {
             $crate::frame::check($signature, &[$(<$type as $crate::env::JavaType>::CODE),*]);
 
             fn method_body($env: $crate::env::Env<'_>, $($arg: $type),*) -> $crate::fail::Result<$crate::frame::ret!($($ret)?)> {
-                // Not every method looks at all it is given.
+                // Some methods do not use all of their arguments.
                 let _ = (&$env, $(&$arg),*);
                 $body
             }
@@ -70,7 +71,7 @@ macro_rules! natives {
 }
 pub(crate) use natives;
 
-/// The type that a method returns.
+/// The Rust type of a method's result.
 macro_rules! ret {
     () => {
         ()
@@ -89,7 +90,7 @@ pub fn enter<'a, R: Zero>(
     name: &str,
     body: impl FnOnce(Env<'a>) -> Result<R>,
 ) -> R {
-    // SAFETY: the JVM calls with the pointer of this thread, which is good until the method returns.
+    // SAFETY: the JVM passes the pointer of this thread, which is valid until the method returns.
     let env = unsafe { Env::of(env, this) };
     match catch_unwind(AssertUnwindSafe(|| body(env))) {
         Ok(Ok(value)) => value,
@@ -112,7 +113,8 @@ pub fn enter<'a, R: Zero>(
     }
 }
 
-/// Compares a mangled signature with the codes of the types that a method takes, while the crate is built: the JVM does not.
+/// Compares a mangled signature with the codes of a method's parameter types at compile time: the JVM does
+/// not check them.
 pub const fn check(signature: &str, codes: &[&str]) {
     let signature = signature.as_bytes();
     let (mut at, mut argument) = (0, 0);

@@ -1,8 +1,9 @@
-//! The objects that Java holds by a `long`.
+//! The handles by which Java refers to objects: each is a `long`.
 //!
-//! A handle is a place in a table and the generation of the object that is there. A handle whose object is closed is found to be of an
-//! older generation: to close it again does nothing, and to use it is an exception. Looking one up takes no lock and writes to no memory
-//! that threads share; an object stays alive while a method works with it, whoever closes it meanwhile.
+//! A handle consists of a slot in a table and the generation of the object in it. The handle of a closed
+//! object has an older generation: closing it again has no effect, and using it is an exception. A lookup
+//! takes no lock, and writes to no memory that threads share. An object stays alive while a method works with
+//! it, even if another thread closes it meanwhile.
 
 use std::any::Any;
 use std::marker::PhantomData;
@@ -25,16 +26,17 @@ struct Slot {
     entry: ArcSwapOption<Entry>,
 }
 
-/// Places of the first block of the table; each further one has as many as all before it.
+/// The number of slots in the first block of the table. Each further block has as many slots as all blocks
+/// before it.
 const FIRST: usize = 1024;
 
-/// Generations count from 1 to this, so that a handle is positive.
+/// The highest generation: generations count from 1, so that a handle is positive.
 const GENERATIONS: u32 = i32::MAX as u32;
 
-/// Blocks of places. A place never moves.
+/// The blocks of slots. A slot never moves.
 static BLOCKS: [OnceLock<Box<[Slot]>>; 21] = [const { OnceLock::new() }; 21];
 
-/// Places that are free, with the generation that the next object there gets, and how many there are in all.
+/// The free slots with the generation of their next object, and the number of all slots.
 static FREE: OnceLock<Mutex<Free>> = OnceLock::new();
 
 #[derive(Default)]
@@ -47,7 +49,7 @@ fn free() -> &'static Mutex<Free> {
     FREE.get_or_init(Mutex::default)
 }
 
-/// The block of a place, and the place in it.
+/// Returns the block of a slot, and the index in that block.
 fn locate(place: u32) -> (usize, usize) {
     let place = place as usize;
     let block = (place / FIRST + 1).ilog2() as usize;
@@ -84,7 +86,8 @@ pub fn insert<T: Any + Send + Sync>(value: T) -> jlong {
     (i64::from(generation) << 32) | i64::from(place + 1)
 }
 
-/// Takes an object out of the table. Nothing happens if it is not there any more. The object ends here unless a method works with it.
+/// Removes an object from the table, if it is still there. The object is dropped now, or when the last method
+/// that works with it returns.
 pub fn close(handle: jlong) {
     let (place, generation) = split(handle);
     let Some(slot) = slot(place) else { return };
@@ -126,7 +129,8 @@ impl<T: Any> Deref for Held<T> {
     }
 }
 
-/// The object of a handle. An error if it is closed, was never there, or is of another kind than `T`.
+/// Returns the object of a handle. An error if the object is closed, never existed, or has another type than
+/// `T`.
 #[inline]
 pub fn get<T: Any>(handle: jlong) -> Result<Held<T>> {
     let (place, generation) = split(handle);
@@ -145,7 +149,7 @@ pub fn get<T: Any>(handle: jlong) -> Result<Held<T>> {
     Err(missing::<T>(handle))
 }
 
-/// The same; none of the handle 0, which stands for Java's null.
+/// Returns the object of a handle, or `None` for the handle 0, which is Java's null.
 #[inline]
 pub fn optional<T: Any>(handle: jlong) -> Result<Option<Held<T>>> {
     match handle {

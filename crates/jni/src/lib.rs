@@ -1,9 +1,11 @@
-//! RocksJava's native library over Esker: the native methods of `org.rocksdb`, whose Java classes stay as they are.
+//! RocksJava's native library over Esker: the native methods of `org.rocksdb`, whose Java classes are
+//! unchanged.
 //!
-//! The methods of a class stand in a module named for it. Settings of option classes, methods that end an object and those that are not
-//! there yet are generated from `options.tsv` and `natives.tsv` by `cargo xtask gen`. The modules `frame`, `env` and `handles` have the
-//! rules of the border: no panic crosses it, a handle that is closed is an exception, and each method is exported under its long name,
-//! by which the JVM tells the shapes of several releases apart.
+//! The methods of a class are in a module with its name. `cargo xtask gen` generates the settings of option
+//! classes, the methods that end an object, and those that are not implemented, from `options.tsv` and
+//! `natives.tsv`. The modules `frame`, `env` and `handles` contain the rules of the boundary: no panic
+//! crosses it, a closed handle is an exception, and each method is exported under its long name, by which the
+//! JVM distinguishes the signatures of several releases.
 mod backup_engine;
 mod batch;
 mod batch_iterator;

@@ -1,6 +1,6 @@
-//! `org.rocksdb.AbstractEventListener`: an object of Java's that hears of the background work of a database.
+//! `org.rocksdb.AbstractEventListener`: a Java object that is notified of the background work of a database.
 //!
-//! It is called by the thread on which the event occurs; an exception in it is printed, and changes nothing.
+//! The thread of the event calls it. An exception in it is printed, and has no other effect.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -25,7 +25,7 @@ use crate::table_properties;
 
 mod tell;
 
-/// Bits of the methods that a listener's object has bodies of its own for, in RocksJava's order.
+/// The bits of the methods that a listener overrides, in RocksJava's order.
 #[derive(Clone, Copy)]
 enum Callback {
     FlushCompleted = 0,
@@ -54,7 +54,7 @@ enum Callback {
 /// The class of statuses.
 const STATUS: &str = "org/rocksdb/Status";
 
-/// Classes whose objects listeners are given. Threads of ours cannot look them up.
+/// The classes of the objects that listeners receive. Threads of the library cannot look them up.
 const CLASSES: &[&str] = &[
     "org/rocksdb/FlushJobInfo",
     "org/rocksdb/TableFileDeletionInfo",
@@ -73,13 +73,13 @@ const CLASSES: &[&str] = &[
 
 /// `org.rocksdb.AbstractEventListener`.
 pub struct JavaListener {
-    /// The object.
+    /// The Java object.
     pub object: Global,
     classes: Classes,
     enabled: i64,
 }
 
-/// A listener of a handle's.
+/// The listener of a handle.
 pub struct ListenerObject(pub Arc<JavaListener>);
 
 native!("AbstractEventListener_createNewEventListener" "J" fn(env, enabled: i64) -> i64 {
@@ -95,7 +95,7 @@ impl JavaListener {
         self.enabled & (1 << callback as i64) != 0
     }
 
-    /// Calls a method whose last parameter is an object that `make` makes.
+    /// Calls a method whose last parameter is the object that `make` creates.
     fn call(
         &self,
         callback: Callback,
@@ -106,7 +106,7 @@ impl JavaListener {
         if !self.wants(callback) {
             return;
         }
-        // Where Java cannot be called any more, it cannot be told either.
+        // If Java cannot be called any more, the event is lost.
         let _ = attached(|env| {
             env.in_frame(|| {
                 let arguments = make(env, &self.classes)?;
@@ -119,7 +119,7 @@ impl JavaListener {
         });
     }
 
-    /// Calls a method that answers; `otherwise` where it throws.
+    /// Calls a method with a result. Returns `otherwise` if it throws.
     fn ask(
         &self,
         callback: Callback,
@@ -145,29 +145,30 @@ impl JavaListener {
     }
 }
 
-/// The listeners of one database: what each event needs of earlier ones, and the handle that Java has of the database.
+/// The listeners of one database, the facts of earlier events that later ones need, and Java's handle of the
+/// database.
 pub struct Listeners {
     list: Vec<Arc<JavaListener>>,
-    /// 0 until Java has it.
+    /// Java's handle of the database; 0 until it exists.
     db: AtomicI64,
     dir: String,
     seen: Mutex<Seen>,
 }
 
-/// Numbers of tables by level.
+/// The numbers of tables by level.
 type Inputs = Vec<(usize, Vec<u64>)>;
 
-/// Facts of earlier events that later ones report.
+/// The facts of earlier events that later ones report.
 #[derive(Default)]
 struct Seen {
-    /// The properties of tables made since the database was opened, until they are deleted.
+    /// The properties of tables created since the database was opened, until their deletion.
     tables: HashMap<u64, TableProperties>,
     flushes: HashMap<u64, FlushReason>,
-    /// Inputs by level, and the reason, of compactions under way.
+    /// The inputs by level and the reason of each running compaction.
     compactions: HashMap<u64, (Inputs, CompactionReason)>,
 }
 
-/// Adds listeners of Java's to the engine's options of a database in `dir`. None if there are none.
+/// Adds listeners of Java to the engine's options of a database in `dir`. Returns `None` if there are none.
 pub fn join(list: Vec<Arc<JavaListener>>, options: &mut Options, dir: &Path) -> Option<Arc<Listeners>> {
     if list.is_empty() {
         return None;
@@ -185,7 +186,7 @@ pub fn join(list: Vec<Arc<JavaListener>>, options: &mut Options, dir: &Path) -> 
 }
 
 impl Listeners {
-    /// Tells it the database's handle.
+    /// Sets Java's handle of the database.
     pub fn attach(&self, db: jlong) {
         self.db.store(db, Ordering::Release);
     }
@@ -422,7 +423,7 @@ impl EventListener for Listeners {
     }
 }
 
-/// RocksJava's numbers of the reason why a table was made.
+/// RocksJava's numbers of the reason for the creation of a table.
 const FLUSH: i8 = 0;
 const COMPACTION: i8 = 1;
 const RECOVERY: i8 = 2;

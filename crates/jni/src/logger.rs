@@ -18,7 +18,7 @@ use crate::settings::Settings;
 /// A logger of either kind.
 pub struct LoggerObject(pub Arc<AnyLogger>);
 
-/// The place a logger writes to, and the level from which on it does.
+/// The sink of a logger, and the lowest level that it writes.
 pub struct AnyLogger {
     level: AtomicI8,
     sink: Sink,
@@ -29,7 +29,7 @@ enum Sink {
     StandardError(Mutex<String>),
 }
 
-/// An object of Java's whose method `log` takes lines.
+/// A Java object whose method `log` takes lines.
 struct JavaSink {
     logger: Global,
     method: Method,
@@ -39,7 +39,7 @@ struct JavaSink {
 
 impl Logger for AnyLogger {
     fn log(&self, level: InfoLogLevel, message: &str) {
-        // RocksDB's headers come to a logger of one's own as any other line.
+        // RocksDB passes headers to a user's logger like any other line.
         let number = if level == InfoLogLevel::Header {
             INFO
         } else {
@@ -49,11 +49,11 @@ impl Logger for AnyLogger {
             return;
         }
         match &self.sink {
-            // An exception in it is lost with the line.
+            // An exception in it is dropped together with the line.
             Sink::Java(sink) => drop(attached(|env| sink.log(env, number, message))),
             Sink::StandardError(prefix) => {
                 let prefix = prefix.lock();
-                // Nothing is to be done about a standard error output that is closed.
+                // A closed standard error output cannot be repaired here.
                 let _ = writeln!(std::io::stderr(), "{prefix}{message}");
             }
         }

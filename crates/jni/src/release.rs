@@ -5,16 +5,17 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use crate::env::Env;
 use crate::frame::native;
 
-/// Releases that the library must tell apart, oldest first, each with a method that the one before has not.
+/// The releases that the library distinguishes, oldest first. Each has a method that the release before it
+/// lacks.
 const MARKS: &[(u8, &str, &str, &str)] = &[
     (9, "org/rocksdb/RocksDB", "disposeInternalJni", "(J)V"),
     (11, "org/rocksdb/RocksDB", "abortAllCompactions", "(J)V"),
 ];
 
-/// The major release, 0 before it was looked for.
+/// The major release; 0 before the classes are probed.
 static MAJOR: AtomicU8 = AtomicU8::new(0);
 
-/// Looks which release the classes are of, once.
+/// Finds the release of the classes, once.
 pub fn probe(env: &Env<'_>) {
     if MAJOR.load(Ordering::Relaxed) != 0 {
         return;
@@ -32,7 +33,7 @@ pub fn probe(env: &Env<'_>) {
     MAJOR.store(major, Ordering::Relaxed);
 }
 
-/// The format of tables that RocksDB of that release writes where nothing else is asked for.
+/// Returns the default table format of RocksDB of that release.
 pub fn format_version() -> u32 {
     match MAJOR.load(Ordering::Relaxed) {
         0..=8 => 5,

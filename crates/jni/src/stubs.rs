@@ -1,11 +1,11 @@
-//! Functions that need no body of their own: those that end an object, and those that are not there yet.
+//! Functions without a body of their own: those that end an object, and those that are not implemented.
 
 use jni_sys::{JNIEnv, jobject};
 
 use crate::env::Env;
 use crate::fail::Fail;
 
-/// Throws what a method that is not there throws.
+/// Throws the exception of a method that is not implemented.
 #[cold]
 pub fn refuse(env: *mut JNIEnv, this: jobject, name: &str) {
     // SAFETY: the JVM calls with the pointer of this thread.
@@ -13,8 +13,8 @@ pub fn refuse(env: *mut JNIEnv, this: jobject, name: &str) {
     Fail::unsupported(&format!("org.rocksdb.{name}")).throw(&env, name);
 }
 
-/// Declares a function that is not there yet. It takes none of its arguments, which C's calling conventions allow, and its zero serves
-/// for every type that is returned but fractions, which a caller with an exception does not look at.
+/// Declares a function that is not implemented. It reads none of its arguments, which C's calling conventions
+/// allow. It returns 0 for every result type; a caller does not read the result of a method that throws.
 macro_rules! absent {
     ($($export:literal $name:literal)+) => { $(
         const _: () = {
@@ -50,7 +50,7 @@ mod tests {
     const NATIVES: &str = include_str!("../natives.tsv");
     const STUBS: &str = include_str!("generated/stubs.rs");
 
-    /// A symbol without the ending that later releases give to what became static.
+    /// Returns a symbol without the suffix that later releases append to methods that became static.
     fn plain(symbol: &str) -> String {
         let (name, signature) = symbol.split_once("__").unwrap_or((symbol, ""));
         format!("{}__{signature}", name.strip_suffix("Jni").unwrap_or(name))

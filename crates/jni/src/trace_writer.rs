@@ -1,4 +1,4 @@
-//! `org.rocksdb.AbstractTraceWriter`: an object of Java's that takes the records of a trace.
+//! `org.rocksdb.AbstractTraceWriter`: a Java object that receives the records of a trace.
 
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ native!("AbstractTraceWriter_createNewTraceWriter" "" fn(env) -> i64 {
 /// The writer of one trace.
 struct Writing(Arc<JavaWriter>);
 
-/// The error of a status, whose code is in the upper byte.
+/// Returns the error of a status, whose code is the upper byte.
 fn outcome(called: crate::fail::Result<i16>) -> esker::Result<()> {
     match called {
         Ok(status) if status >> 8 == 0 => Ok(()),
@@ -48,7 +48,7 @@ fn outcome(called: crate::fail::Result<i16>) -> esker::Result<()> {
 
 impl TraceWriter for Writing {
     fn write(&mut self, record: &[u8]) -> esker::Result<()> {
-        // Java makes an object over the handle that does not own it.
+        // Java creates an object over the handle that does not own it.
         let slice = handles::insert(SliceObject::new(record));
         let writer = &self.0;
         let called =

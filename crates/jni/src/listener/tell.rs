@@ -1,4 +1,4 @@
-//! Calls of a listener's methods, each with the object that it takes.
+//! Calls of a listener's methods, each with the object that the method takes.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use crate::handles;
 use crate::table_properties;
 
 impl Listeners {
-    /// A handle of a family is closed.
+    /// Notifies the listeners that a handle of a family is closed.
     pub fn family_handle_closes(&self, family: jlong) {
         for listener in &self.list {
             let name = "onColumnFamilyHandleDeletionStarted";
@@ -70,7 +70,7 @@ impl Listeners {
                         jvalue {
                             l: env.new_string(&path)?.0,
                         },
-                        // Threads of the engine have no numbers, and a flush slows no writes by itself.
+                        // Threads of the engine have no IDs, and a flush alone delays no writes.
                         jvalue { j: 0 },
                         jvalue { i: job as i32 },
                         jvalue { z: false },
@@ -142,7 +142,7 @@ impl Listeners {
                 name,
                 "(JLorg/rocksdb/CompactionJobInfo;)V",
                 |env, classes| {
-                    // The object owns the handle, which the collector gives back with it.
+                    // The Java object owns the handle, and closes it when it is collected.
                     let handle = compaction_job_info::insert(info.clone());
                     let object = classes.object(
                         env,
@@ -203,7 +203,7 @@ impl Listeners {
         }
     }
 
-    /// A table is begun, or was made or given up.
+    /// Notifies the listeners that the creation of a table begins, succeeds or is given up.
     pub(super) fn tell_table(
         &self,
         family: &str,
@@ -387,7 +387,7 @@ fn stall_number(condition: StallCondition) -> i8 {
     }
 }
 
-/// The number of the job that failed: a flush, a compaction, or else a write.
+/// Returns the number of the failed job: a flush, a compaction, or otherwise a write.
 fn error_reason_number(action: &str) -> i8 {
     match action {
         "flush" => 0,
