@@ -1,4 +1,5 @@
-//! `org.rocksdb.AbstractTableFilter` and `AbstractWalFilter`: objects of Java's that choose what is read.
+//! `org.rocksdb.AbstractTableFilter` and `AbstractWalFilter`: Java objects that choose which tables and WAL
+//! records are read.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -31,7 +32,7 @@ native!("AbstractTableFilter_createNewTableFilter" "" fn(env) -> i64 {
     }))))
 });
 
-/// The engine's filter of a handle.
+/// Returns the engine's table filter of a handle.
 pub fn table_filter(handle: jlong) -> Result<TableFilter> {
     let filter = Arc::clone(&handles::get::<TableFilterObject>(handle)?.0);
     Ok(TableFilter::new(move |properties| {
@@ -45,7 +46,7 @@ pub fn table_filter(handle: jlong) -> Result<TableFilter> {
                 wanted
             })
         });
-        // A table that the filter cannot be asked about is read.
+        // If the filter fails, the table is read.
         wanted.unwrap_or(true)
     }))
 }
@@ -72,7 +73,7 @@ native!("AbstractWalFilter_createNewWalFilter" "" fn(env) -> i64 {
     }))))
 });
 
-/// The engine's filter of a handle.
+/// Returns the engine's WAL filter of a handle.
 pub fn wal_filter(handle: jlong) -> Result<Arc<dyn WalFilter>> {
     Ok(Arc::clone(&handles::get::<WalFilterObject>(handle)?.0) as Arc<dyn WalFilter>)
 }
@@ -98,7 +99,7 @@ impl JavaWalFilter {
         env.call_void(self.object.reference(), self.families.0, &arguments)
     }
 
-    /// Asks about a batch; `new` is one that may be applied in its place.
+    /// Asks the filter about a batch. `new` is a batch that the filter may fill as the replacement.
     fn ask(&self, log_number: u64, file: &str, batch: i64, new: i64) -> Result<i16> {
         attached(|env| {
             env.in_frame(|| {
@@ -128,7 +129,7 @@ impl WalFilter for JavaWalFilter {
     }
 
     fn column_family_log_number_map(&self, log_numbers: &BTreeMap<u32, u64>, ids: &BTreeMap<String, u32>) {
-        // It has no result: what it throws is printed.
+        // The method has no result: an exception in it is printed.
         let _ = attached(|env| {
             env.in_frame(|| {
                 let told = self.tell_families(env, log_numbers, ids);
@@ -144,7 +145,7 @@ impl WalFilter for JavaWalFilter {
         log_file_name: &str,
         batch: &WriteBatch,
     ) -> esker::Result<WalProcessingOption> {
-        // Java makes objects over the handles that do not own them.
+        // Java creates objects over the handles that do not own them.
         let seen = handles::insert(BatchOf::new(batch.clone()));
         let new = handles::insert(BatchOf::new(WriteBatch::new()));
         let answer = self.ask(log_number, log_file_name, seen, new);

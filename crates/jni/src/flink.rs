@@ -1,7 +1,8 @@
-//! Flink's compaction filter: state that has outlived its time goes when it is compacted.
+//! Flink's compaction filter: compactions remove state whose time to live has expired.
 //!
-//! A value begins, at an offset, with the time it was last touched at, milliseconds as eight bytes, the most significant first. Each element
-//! of a list does so, and a byte divides elements. State that is no older than its time to live stays.
+//! At an offset a value contains the time of its last access: milliseconds as eight bytes, the most
+//! significant first. Each element of a list does so, and a byte separates elements. State that is no older
+//! than its time to live stays.
 
 use std::sync::{Arc, OnceLock};
 
@@ -15,7 +16,7 @@ use crate::fail::{Fail, Result};
 use crate::frame::native;
 use crate::handles;
 
-/// Bytes of a time.
+/// The size of a time in bytes.
 const TIME: usize = 8;
 
 /// The kind of state.
@@ -26,13 +27,13 @@ enum StateType {
     List,
 }
 
-/// The way to the first element of a list that is to stay.
+/// The way to find the first element of a list that stays.
 enum Elements {
-    /// Whole values are looked at.
+    /// A whole value has one time.
     None,
-    /// Elements of so many bytes, with what divides them.
+    /// Elements of fixed length: the length in bytes, the separator included.
     Fixed(usize),
-    /// Java knows.
+    /// Java finds the element.
     Java(JavaFilters),
 }
 
@@ -44,7 +45,7 @@ struct Config {
     elements: Elements,
 }
 
-/// An interface's method, and the object that has it.
+/// A method of a Java interface, and the object that implements it.
 struct JavaFilters {
     factory: Global,
     create: Method,
@@ -53,12 +54,12 @@ struct JavaFilters {
 
 struct Method(jmethodID);
 
-// SAFETY: the numbers of methods may be used by any thread.
+// SAFETY: the IDs of methods may be used by any thread.
 unsafe impl Send for Method {}
-// SAFETY: as above.
+// SAFETY: the IDs of methods may be used by any thread.
 unsafe impl Sync for Method {}
 
-/// The settings of a state, which Flink gives when it knows them, maybe after the database is open.
+/// The settings of a state. Flink passes them when it knows them, possibly after the database is open.
 #[derive(Clone, Default)]
 struct ConfigHolder(Arc<OnceLock<Config>>);
 
@@ -129,7 +130,7 @@ impl JavaClock {
     }
 }
 
-// Lines of its own go to no log.
+// The filter writes no lines to the log.
 native!("FlinkCompactionFilter_createNewFlinkCompactionFilter0"
     "JLorg_rocksdb_FlinkCompactionFilter_00024TimeProvider_2J" fn(env, holder: i64, provider: JObject, logger: i64) -> i64 {
     let class = env.class("org/rocksdb/FlinkCompactionFilter$TimeProvider")?;
@@ -162,9 +163,9 @@ struct Running {
     config: ConfigHolder,
     time: Arc<JavaClock>,
     now: i64,
-    /// Rows that are judged by `now` before the clock is asked again.
+    /// The number of rows that are judged by `now` before the filter reads the clock again.
     until_next_look: i64,
-    /// Java's filter of lists, once there was a list.
+    /// Java's filter of lists, set at the first list.
     list_filter: Option<Global>,
 }
 
@@ -179,7 +180,7 @@ impl CompactionFilter for Running {
             StateType::Value => value_type == ValueType::Value,
             StateType::List => matches!(value_type, ValueType::Value | ValueType::MergeOperand),
         };
-        // Without the time, which only Java knows, everything stays.
+        // Without the time, which only Java knows, every row stays.
         if !judged || self.look_at_clock(config).is_err() {
             return Decision::Keep;
         }
@@ -202,7 +203,7 @@ impl CompactionFilter for Running {
     }
 }
 
-/// True if the time at that place of a value is over. A value too short to have one stays.
+/// Returns true if the time at that offset of a value has expired. A value that is too short stays.
 fn is_expired(config: &Config, value: &[u8], from: usize, now: i64) -> bool {
     let at = from + config.timestamp_offset;
     let Some(time) = value
@@ -220,7 +221,7 @@ fn is_expired(config: &Config, value: &[u8], from: usize, now: i64) -> bool {
     end <= now
 }
 
-/// The offset of the first element that stays, of elements of one length.
+/// Returns the offset of the first element that stays, for elements of fixed length.
 fn fixed_offset(config: &Config, length: usize, value: &[u8], now: i64) -> usize {
     let mut offset = 0;
     while offset < value.len() && is_expired(config, value, offset, now) {

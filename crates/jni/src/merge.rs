@@ -1,4 +1,4 @@
-//! Merge operators: those of RocksDB, which are all that RocksJava has, and those of `dev.esker`.
+//! Merge operators: those of RocksDB, to which RocksJava is limited, and those of `dev.esker`.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -13,9 +13,9 @@ use crate::handles;
 
 /// `org.rocksdb.MergeOperator`.
 pub struct MergeObject {
-    /// The engine's.
+    /// The engine's operator.
     pub operator: Arc<dyn MergeOperator>,
-    /// The same with its own type, where it is Java's.
+    /// The operator with its own type, if Java implements it.
     pub own: Option<Box<dyn Any + Send + Sync>>,
 }
 

@@ -15,31 +15,31 @@ use crate::settings::Settings;
 
 /// `org.rocksdb.RocksDB`.
 pub struct Database {
-    /// The engine's.
+    /// The engine's database.
     pub db: Db,
-    /// The family of methods that name none.
+    /// The family of methods that do not name one.
     pub default: ColumnFamily,
-    /// The layer over it.
+    /// The layer over the database.
     pub layer: Layer,
-    /// The listeners that hear of it.
+    /// The listeners of the database.
     pub listeners: Option<Arc<Listeners>>,
-    /// The environment that it was opened with, if one was given.
+    /// The environment that the database was opened with, if the options have one.
     pub environment: Option<Environment>,
 }
 
 /// A layer over a database, through which its rows go.
 pub enum Layer {
-    /// None.
+    /// No layer.
     None,
     /// A time to live: each value ends with the time of its writing.
     Ttl(DbWithTtl),
-    /// With locks: writes without a transaction lock their keys, too.
+    /// Transactions with locks: writes without a transaction lock their keys, too.
     Locks(TransactionDB),
-    /// With validation at commit.
+    /// Transactions with validation at commit.
     Validation(OptimisticTransactionDB),
 }
 
-/// A write, as the database has it or, with locks, its transactions.
+/// Defines writes through the database, or with locks, through its transactions.
 macro_rules! writes {
     ($($(#[$meta:meta])+ $name:ident, $plain:ident, [$($ttl:tt)+], ($($arg:ident),*));+ $(;)?) => { $(
         $(#[$meta])+
@@ -53,16 +53,16 @@ macro_rules! writes {
     )+ };
 }
 
-/// Bytes at the end of a value that a time to live takes.
+/// The number of bytes that a time to live adds to the end of a value.
 const TTL_SUFFIX: usize = 4;
 
 impl Database {
-    /// Over an open database.
+    /// Returns the object of an open database.
     pub fn new(db: Db) -> Database {
         Database::with(db, Layer::None)
     }
 
-    /// Over one that has a layer over it.
+    /// Returns the object of a database with a layer.
     pub fn with(db: Db, layer: Layer) -> Database {
         Database {
             default: db.default_column_family(),
@@ -95,7 +95,7 @@ impl Database {
         }
     }
 
-    /// Bytes at the end of each value that are not the caller's.
+    /// Returns the number of bytes at the end of each value that do not belong to the caller.
     #[inline]
     pub fn suffix(&self) -> usize {
         match self.layer {
@@ -104,7 +104,7 @@ impl Database {
         }
     }
 
-    /// The value of a key.
+    /// Returns the value of a key.
     #[inline]
     pub fn get(
         &self,
@@ -117,14 +117,14 @@ impl Database {
     }
 }
 
-/// A value without the bytes at its end that are not the caller's.
+/// A value without the bytes at its end that do not belong to the caller.
 pub struct Shown {
     value: PinnedValue,
     length: usize,
 }
 
 impl Shown {
-    /// Over a value.
+    /// Returns the caller's part of a value.
     #[inline]
     pub fn new(value: PinnedValue, suffix: usize) -> Shown {
         let length = value.len().saturating_sub(suffix);
@@ -143,34 +143,35 @@ impl Deref for Shown {
 
 impl Drop for Database {
     fn drop(&mut self) {
-        // Handles of families, snapshots and iterators may outlive it; files and threads do not. Errors were for `closeDatabase` to tell.
+        // Handles of families, snapshots and iterators may outlive the database; files and threads do not.
+        // `closeDatabase` has reported errors.
         let _ = self.db.close();
     }
 }
 
-/// `org.rocksdb.ColumnFamilyHandle`, with the listeners that hear of its end.
+/// `org.rocksdb.ColumnFamilyHandle`, with the listeners that are notified of its end.
 pub struct FamilyObject(pub ColumnFamily, pub Option<Arc<Listeners>>);
 
 impl FamilyObject {
-    /// A handle of a family of a database.
+    /// Creates a handle of a family of a database.
     pub fn insert(db: &Database, family: ColumnFamily) -> jlong {
         handles::insert(FamilyObject(family, db.listeners.clone()))
     }
 }
 
-/// The database of a handle.
+/// Returns the database of a handle.
 #[inline]
 pub fn database(handle: jlong) -> Result<Held<Database>> {
     handles::get(handle)
 }
 
-/// A family, or the default one where none is given.
+/// A family, or the default family if the method does not name one.
 pub struct Family {
     given: Option<Held<FamilyObject>>,
 }
 
 impl Family {
-    /// The family of a handle, or of none.
+    /// Returns the family of a handle, or the default family for the handle 0.
     #[inline]
     pub fn of(handle: jlong) -> Result<Family> {
         Ok(Family {
@@ -178,7 +179,7 @@ impl Family {
         })
     }
 
-    /// The family itself.
+    /// Returns the family itself.
     #[inline]
     pub fn in_db<'f>(&'f self, db: &'f Database) -> &'f ColumnFamily {
         match &self.given {
@@ -188,7 +189,7 @@ impl Family {
     }
 }
 
-/// Options of a read: those of a handle, or the defaults.
+/// Returns the read options of a handle, or the defaults.
 #[inline]
 pub fn read_options(handle: jlong) -> Result<Arc<ReadOptions>> {
     match handle {
@@ -197,7 +198,7 @@ pub fn read_options(handle: jlong) -> Result<Arc<ReadOptions>> {
     }
 }
 
-/// Options of a write: those of a handle, or the defaults.
+/// Returns the write options of a handle, or the defaults.
 #[inline]
 pub fn write_options(handle: jlong) -> Result<Arc<WriteOptions>> {
     match handle {

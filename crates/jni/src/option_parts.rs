@@ -1,4 +1,4 @@
-//! Objects that options are given, constructors and copies of option classes, and presets.
+//! The objects that options hold, the constructors and copies of option classes, and presets.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
@@ -65,7 +65,7 @@ native!("Options_newOptions" "JJ" fn(env, db: i64, family: i64) -> i64 {
     Ok(handles::insert(Settings::of(inner)))
 });
 
-// Those of `Options` hold both parts, so that one of them may be taken.
+// The handle of an `Options` has the settings of databases and of families, so that either can be copied.
 natives!("DBOptions_newDBOptionsFromOptions" "ColumnFamilyOptions_newColumnFamilyOptionsFromOptions"; {
     "J" fn(env, options: i64) -> i64 { copy(options) }
 });
@@ -110,13 +110,13 @@ natives!("Options_setStatistics" "DBOptions_setStatistics"; { "JJ" fn(env, optio
     change(options, |inner| inner.parts.statistics = Some((given, statistics)))
 }});
 
-// Java makes an object of its own over the handle, which it keeps.
+// Java creates an object of its own over the handle, which it keeps.
 natives!("Options_statistics" "DBOptions_statistics"; { "J" fn(env, options: i64) -> i64 {
     let statistics = look(options, |inner| inner.parts.statistics.clone())?;
     Ok(match statistics {
         None => 0,
         Some((_, handle)) if handles::get::<StatisticsObject>(handle).is_ok() => handle,
-        // Java has closed its own.
+        // Java has closed its own object.
         Some((statistics, _)) => handles::insert(StatisticsObject(statistics)),
     })
 }});
@@ -136,7 +136,7 @@ fn set_logger(options: jlong, logger: jlong) -> Result<()> {
     change(options, |inner| inner.parts.info_log = Some(logger))
 }
 
-// The shape of releases before 8.11, and that of others.
+// The signature of releases before 8.11, and that of later ones.
 natives!("Options_setLogger" "DBOptions_setLogger"; { "JJ" fn(env, options: i64, logger: i64) {
     set_logger(options, logger)
 }});
@@ -149,7 +149,7 @@ natives!("Options_setIncreaseParallelism" "DBOptions_setIncreaseParallelism"; { 
     change(options, |inner| inner.set("max_background_jobs", Value::Int(i64::from(threads))))
 }});
 
-// There is no cache of rows, and trash is not deleted at a rate: what is given is only held.
+// The engine has no row cache, and does not limit the rate of deletions: the object is only held.
 natives!("Options_setRowCache" "DBOptions_setRowCache"; { "JJ" fn(env, options: i64, cache: i64) {
     change(options, |inner| inner.parts.kept.insert("row_cache", "given".to_owned())).map(drop)
 }});
@@ -313,7 +313,7 @@ natives!("Options_setMemTableFactory" "ColumnFamilyOptions_setMemTableFactory"; 
     let memtable = *handles::get::<Memtable>(memtable)?;
     change(options, |inner| {
         inner.parts.memtable = Some(memtable);
-        // Esker's memtables have no others behind them: those are kept by name.
+        // Memtables that the engine does not implement are kept by name.
         if memtable.factory.is_none() {
             inner.parts.kept.insert("memtable_factory", memtable.name.to_owned());
         }
@@ -393,7 +393,8 @@ natives!("Options_setCompactionThreadLimiter" "ColumnFamilyOptions_setCompaction
     change(options, |inner| inner.parts.kept.insert("compaction_thread_limiter", "given".to_owned())).map(drop)
 }});
 
-/// `org.rocksdb.ConcurrentTaskLimiter`. Compactions are limited by `max_background_jobs` alone: it is kept, and no task is ever counted.
+/// `org.rocksdb.ConcurrentTaskLimiter`. Only `max_background_jobs` limits compactions: the limiter is kept,
+/// and its count of tasks is always 0.
 struct LimiterObject {
     name: String,
     limit: AtomicI32,
@@ -433,7 +434,7 @@ native!("ConfigOptions_setEnv" "JJ" fn(env, options: i64, environment: i64) {
     change(options, |inner| inner.parts.env = Some(environment))
 });
 
-// Keys that transactions have in common are found by the comparators of their families.
+// The comparators of the families find the keys that transactions have in common.
 native!("OptimisticTransactionOptions_setComparator" "JJ" fn(env, options: i64, comparator: i64) {
     crate::comparator::user(comparator)?;
     look(options, |_| ())
@@ -573,7 +574,7 @@ natives!("Options_optimizeForPointLookup" "ColumnFamilyOptions_optimizeForPointL
     })
 }});
 
-/// Sets memtables by a memory budget, as either style does.
+/// Sizes the memtables by a memory budget, for either compaction style.
 fn memtables_of(inner: &mut Inner, budget: i64) {
     inner.set("write_buffer_size", Value::Int(budget / 4));
     inner.set("min_write_buffer_number_to_merge", Value::Int(2));
@@ -646,7 +647,7 @@ natives!("Options_oldDefaults" "ColumnFamilyOptions_oldDefaults"; { "JII" fn(env
     })
 }});
 
-/// An object with the settings of a family that is open.
+/// Returns an object with the settings of an open family.
 pub fn of_family(options: &ColumnFamilyOptions) -> Inner {
     use esker::option_table::OptionTable;
     let mut inner = Inner::default();

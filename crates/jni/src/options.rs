@@ -1,4 +1,4 @@
-//! The engine's options of a database, a family, a read or a write, made of what Java has set.
+//! The engine's options of a database, a family, a read or a write, built from the settings of Java.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use jni_sys::jlong;
 use crate::generated::options::{CF, DB};
 use crate::settings::Inner;
 
-/// Objects that options hold besides their settings.
+/// The objects that options hold besides their settings.
 #[derive(Clone, Default)]
 pub struct Parts {
     pub comparator: Option<UserComparator>,
@@ -42,39 +42,39 @@ pub struct Parts {
     pub level_multipliers: Vec<i32>,
     pub db_paths: Vec<(String, jlong)>,
     pub cf_paths: Vec<(String, jlong)>,
-    /// A file system in memory.
+    /// The environment, if one was set.
     pub env: Option<crate::environment::Environment>,
     pub snapshot: Option<(Snapshot, jlong)>,
     pub lower_bound: Option<(Vec<u8>, jlong)>,
     pub upper_bound: Option<(Vec<u8>, jlong)>,
     pub timestamp: Option<(Vec<u8>, jlong)>,
     pub iter_start_ts: Option<jlong>,
-    /// The factory of checksums of whole files, which a property string can name.
+    /// The factory of file checksums, which a property string can name.
     pub file_checksum: Option<FileChecksumGenFactory>,
-    /// The two numbers of which RocksJava makes a timestamp.
+    /// The two numbers that form a timestamp in RocksJava.
     pub full_history_ts_low: Option<(u64, u64)>,
     pub table_filter: Option<TableFilter>,
     pub wal_filter: Option<Arc<dyn WalFilter>>,
     pub listeners: Vec<Arc<crate::listener::JavaListener>>,
-    /// Objects that mean nothing here, by the option's name.
+    /// Objects without a meaning here, by the option's name.
     pub kept: BTreeMap<&'static str, String>,
-    /// True once Java has asked for the compaction to end.
+    /// True after Java has cancelled the compaction.
     pub canceled: Arc<std::sync::atomic::AtomicBool>,
 }
 
 /// A table factory.
 #[derive(Clone)]
 pub struct Table {
-    /// RocksDB's name of it.
+    /// RocksDB's name of the factory.
     pub name: &'static str,
-    /// The options of block-based tables; none of a format that is not built.
+    /// The options of block-based tables; `None` for a format that is not supported.
     pub options: Option<BlockBasedOptions>,
-    /// A persistent cache was given, which the engine has not: it is kept by name.
+    /// True if a persistent cache was set. The engine has none: the setting is only kept.
     pub persistent_cache: bool,
 }
 
 impl Table {
-    /// Block-based tables.
+    /// Returns a factory of block-based tables.
     pub fn block_based(options: BlockBasedOptions) -> Table {
         Table {
             name: "BlockBasedTable",
@@ -87,14 +87,14 @@ impl Table {
 /// A memtable factory.
 #[derive(Clone, Copy)]
 pub struct Memtable {
-    /// RocksDB's name of it.
+    /// RocksDB's name of the factory.
     pub name: &'static str,
-    /// The engine's; none of one that it does not have.
+    /// The engine's factory; `None` if the engine has none of that kind.
     pub factory: Option<esker::MemtableFactory>,
 }
 
 impl Parts {
-    /// Takes over what another one has.
+    /// Overwrites the parts with those that `other` has.
     pub fn join(&mut self, other: Parts) {
         macro_rules! options {
             ($($field:ident),+) => { $( self.$field = other.$field.or(self.$field.take()); )+ };
@@ -143,7 +143,8 @@ impl Parts {
 }
 
 impl Inner {
-    /// The engine's options for opening a database; those of families that are not named are in its `column_family`.
+    /// Returns the engine's options for opening a database. The options of families that are not named are in
+    /// its `column_family`.
     pub fn database(&self) -> Result<Options> {
         let mut options = Options::default();
         let mut kept = BTreeMap::new();
@@ -168,7 +169,7 @@ impl Inner {
         options.write_buffer_manager = parts.write_buffer_manager.clone();
         options.info_log = parts.info_log.clone();
         if options.info_log.is_some() {
-            // A logger has a level of its own, which may be changed while the database is open.
+            // A logger has its own level, which may change while the database is open.
             options.info_log_level = InfoLogLevel::Debug;
         }
         options.wal_filter = parts.wal_filter.clone();
@@ -180,7 +181,7 @@ impl Inner {
         }
         options.db_paths = directories(&parts.db_paths);
         options.column_family = self.family_with(&mut kept)?;
-        // The older way to say how many jobs there are at a time.
+        // The older options for the number of concurrent jobs.
         let (compactions, flushes) = (
             self.int("max_background_compactions", -1),
             self.int("max_background_flushes", -1),
@@ -198,14 +199,14 @@ impl Inner {
         Ok(options)
     }
 
-    /// The engine's options for opening a column family.
+    /// Returns the engine's options for opening a column family.
     pub fn family(&self) -> Result<ColumnFamilyOptions> {
         self.family_with(&mut BTreeMap::new())
     }
 
     fn family_with(&self, kept: &mut BTreeMap<String, String>) -> Result<ColumnFamilyOptions> {
         let mut options = ColumnFamilyOptions {
-            // A flush makes one file in level 0, as programs written for RocksDB expect to see.
+            // A flush writes one file in level 0, as programs written for RocksDB expect.
             streams_bypass_level0: false,
             ..ColumnFamilyOptions::default()
         };
@@ -324,7 +325,7 @@ impl Inner {
         }
     }
 
-    /// The engine's options of a read.
+    /// Returns the engine's options of a read.
     pub fn read_options(&self) -> Result<ReadOptions> {
         if self.parts.iter_start_ts.is_some() {
             return Err(Error::not_supported("ReadOptions::iter_start_ts"));
@@ -361,7 +362,7 @@ impl Inner {
         })
     }
 
-    /// The engine's options of a write.
+    /// Returns the engine's options of a write.
     pub fn write_options(&self) -> WriteOptions {
         WriteOptions {
             sync: self.flag("sync", false),
@@ -373,7 +374,7 @@ impl Inner {
         }
     }
 
-    /// The engine's options of a flush.
+    /// Returns the engine's options of a flush.
     pub fn flush_options(&self) -> FlushOptions {
         FlushOptions {
             wait: self.flag("wait_for_flush", true),
@@ -383,7 +384,7 @@ impl Inner {
         }
     }
 
-    /// The engine's options of a manual compaction.
+    /// Returns the engine's options of a manual compaction.
     pub fn compact_range_options(&self) -> CompactRangeOptions {
         CompactRangeOptions {
             exclusive_manual_compaction: self.flag("exclusive_manual_compaction", false),
@@ -402,7 +403,7 @@ impl Inner {
         }
     }
 
-    /// The engine's options of a compaction of named files.
+    /// Returns the engine's options of a compaction of named files.
     pub fn compact_files_options(&self) -> CompactFilesOptions {
         CompactFilesOptions {
             output_file_size_limit: u64::try_from(self.int("output_file_size_limit", -1)).ok(),
@@ -412,10 +413,10 @@ impl Inner {
     }
 }
 
-/// RocksJava's number of no compression of its own.
+/// RocksJava's number of `DISABLE_COMPRESSION_OPTION`: the option is not set.
 const NO_COMPRESSION_OPTION: i64 = 0x7F;
 
-/// A compression by RocksDB's number. `InvalidArgument` if there is none of that number.
+/// Returns the compression type of RocksDB's number. `InvalidArgument` if the number has none.
 pub fn compression_type(number: i64) -> Result<CompressionType> {
     u8::try_from(number)
         .ok()
@@ -423,7 +424,7 @@ pub fn compression_type(number: i64) -> Result<CompressionType> {
         .ok_or_else(|| Error::invalid_argument(format!("compression type {number}")))
 }
 
-/// A level of the info log by RocksDB's number.
+/// Returns the level of the info log of RocksDB's number.
 pub fn info_log_level(number: i8) -> InfoLogLevel {
     match number {
         ..=0 => InfoLogLevel::Debug,
@@ -435,7 +436,7 @@ pub fn info_log_level(number: i8) -> InfoLogLevel {
     }
 }
 
-/// Directories of tables. A negative size of Java's counts as 0.
+/// Returns the directories of tables. A negative size counts as 0.
 fn directories(paths: &[(String, jlong)]) -> Vec<DbPath> {
     let directory = |(path, size): &(String, jlong)| DbPath::new(path, u64::try_from(*size).unwrap_or(0));
     paths.iter().map(directory).collect()

@@ -1,4 +1,5 @@
-//! Options from text and to text: property strings, OPTIONS files (`org.rocksdb.OptionsUtil`), and the options of a database that is open.
+//! The text forms of options: property strings, OPTIONS files (`org.rocksdb.OptionsUtil`), and the options of
+//! an open database.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -30,7 +31,7 @@ const COMPRESSIONS: &[&str] = &[
     "kZSTD",
 ];
 
-/// RocksDB's names of an option's values, by their numbers from 0.
+/// Returns RocksDB's names of an option's values, by their numbers from 0.
 fn names_of(option: &str) -> &'static [&'static str] {
     match option {
         "compression" | "bottommost_compression" | "wal_compression" | "blob_compression_type" => {
@@ -68,14 +69,14 @@ fn names_of(option: &str) -> &'static [&'static str] {
     }
 }
 
-/// RocksJava's number of a compression that is none of its own.
+/// RocksJava's number of a compression option that is not set.
 const DISABLED_COMPRESSION: i64 = 127;
 
 fn invalid(name: &str, text: &str) -> Error {
     Error::invalid_argument(format!("Error parsing: {name}={text}"))
 }
 
-/// `name=value` pairs divided by semicolons that stand in no braces.
+/// Splits `name=value` pairs at the semicolons outside of braces.
 fn pairs(text: &str) -> esker::Result<Vec<(&str, &str)>> {
     let mut depth = 0_usize;
     let parts = text.split(move |c| {
@@ -103,7 +104,7 @@ fn in_braces(text: &str) -> &str {
     inside.unwrap_or(text)
 }
 
-/// The value of a field from its text.
+/// Parses the value of a field.
 fn value(field: &Field, text: &str) -> esker::Result<Value> {
     if let Some(number) = names_of(field.name).iter().position(|name| *name == text) {
         return Ok(Value::Int(number as i64));
@@ -129,7 +130,7 @@ fn value(field: &Field, text: &str) -> esker::Result<Value> {
     )
 }
 
-/// Sets an option of `fields` by RocksDB's name. False: they have none of that name.
+/// Sets an option of `fields` by RocksDB's name. Returns false if they have no such option.
 fn set(inner: &mut Inner, fields: &'static [Field], name: &str, text: &str) -> esker::Result<bool> {
     // RocksDB writes two of the names with capitals.
     let Some(field) = fields.iter().find(|field| field.name.eq_ignore_ascii_case(name)) else {
@@ -139,7 +140,7 @@ fn set(inner: &mut Inner, fields: &'static [Field], name: &str, text: &str) -> e
     Ok(true)
 }
 
-/// Sets an option of a database by RocksDB's name. False: there is none of that name.
+/// Sets an option of a database by RocksDB's name. Returns false if there is no such option.
 fn set_of_db(inner: &mut Inner, name: &str, text: &str) -> esker::Result<bool> {
     if name != "file_checksum_gen_factory" {
         return set(inner, &DB, name, text);
@@ -150,7 +151,8 @@ fn set_of_db(inner: &mut Inner, name: &str, text: &str) -> esker::Result<bool> {
     Ok(true)
 }
 
-/// Sets an option of a family by RocksDB's name, those that are objects too. False: there is none of that name.
+/// Sets an option of a family by RocksDB's name, including those that are objects. Returns false if there is
+/// no such option.
 fn set_of_family(inner: &mut Inner, name: &str, text: &str) -> esker::Result<bool> {
     let parts = &mut inner.parts;
     match name {
@@ -171,7 +173,7 @@ fn set_of_family(inner: &mut Inner, name: &str, text: &str) -> esker::Result<boo
             };
             for (name, text) in pairs(in_braces(text))? {
                 let field = fields.iter().find(|field| field.name == name);
-                // A style's number, and fields that RocksJava has no methods for, are not read back.
+                // A style's number, and fields without a method in RocksJava, are not read back.
                 if let Some((field, value)) = field.and_then(|field| Some((field, value(field, text).ok()?)))
                 {
                     object.get_or_insert_default().set(field.name, value);
@@ -200,7 +202,7 @@ fn set_table(inner: &mut Inner, table: BlockBasedOptions) {
     inner.parts.table = Some(Table::block_based(table));
 }
 
-// ---- Property strings. One that does not fit is the handle 0, of which Java makes null.
+// ---- Property strings. A string that does not fit becomes the handle 0, which Java turns into null.
 
 fn of_properties(
     text: &str,
@@ -248,9 +250,10 @@ native!("ColumnFamilyOptions_getColumnFamilyOptionsFromProps" "JLjava_lang_Strin
     family_of_properties(&env, text, ignores_unknown(config)?)
 });
 
-// ---- Of a database that is open.
+// ---- An open database.
 
-/// Every option with its value. A number that Java's `long` has no room for stands as the one below 0 that has the same bits.
+/// Returns every option with its value. A number beyond the range of Java's `long` becomes the negative
+/// number with the same bits.
 fn text_of<S: OptionTable>(options: &S) -> String {
     let mut text = String::new();
     for row in S::rows() {
@@ -275,20 +278,20 @@ native!("RocksDB_getOptions" "JJ" fn(env, db: i64, family: i64) -> JString {
 
 // ---- OPTIONS files.
 
-/// The file system of a `ConfigOptions`.
+/// Returns the file system of a `ConfigOptions`.
 fn file_system(config: jlong) -> Result<Arc<dyn FileSystem>> {
     let env = handles::get::<Settings>(config)?.look(|inner| inner.parts.env.clone());
     let given = env.and_then(|env| env.file_system());
     Ok(given.unwrap_or_else(|| Options::default().fs))
 }
 
-/// Reads the options of the database into those of a handle, and adds a descriptor of each family to a list.
+/// Reads the database's options into the object of a handle, and adds a descriptor of each family to a list.
 fn load(env: &Env<'_>, file: &OptionsFile, options: jlong, families: jobject) -> Result<()> {
     crate::release::probe(env);
     let mut db = Inner::default();
     for (title, _, name, text) in file.entries() {
         if title == "DBOptions" {
-            // Options of other releases, and of ours, which RocksJava has no fields for, are passed over.
+            // Options that RocksJava has no fields for, those of other releases and of Esker, are skipped.
             set_of_db(&mut db, name, text)?;
         }
     }

@@ -1,7 +1,8 @@
-//! Objects of options: they hold what Java has set, with RocksDB's defaults, and the engine's options are made of them when they are used.
+//! The objects of options. They hold the settings of Java, with RocksDB's defaults; the engine's options are
+//! built from them at their use.
 //!
-//! The scalar settings of all classes come from `options.tsv`; `generated::options` has their fields and functions. An object of
-//! its own stands in [`Parts`].
+//! The scalar settings of all classes come from `options.tsv`; `generated::options` has their fields and
+//! functions. A setting that is an object is in [`Parts`].
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,42 +18,42 @@ use crate::fail::Result;
 use crate::handles;
 use crate::options::Parts;
 
-/// The use that is made of a field.
+/// The use of a field.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Use {
-    /// The engine's option of that name.
+    /// The field sets the engine's option of that name.
     Row,
-    /// The same once the engine has it; until then any value but the default is refused.
+    /// As `Row`, once the engine has the option; until then any value but the default is an error.
     Later,
-    /// A module translates it.
+    /// A module translates the field.
     Hand,
-    /// It is kept, and does nothing.
+    /// The field is kept, and has no effect.
     Kept,
 }
 
-/// A field of an object.
+/// A field of an options object.
 pub struct Field {
-    /// RocksDB's name.
+    /// RocksDB's name of the field.
     pub name: &'static str,
     /// RocksDB's default, as text.
     pub default: &'static str,
-    /// The use made of it.
+    /// The use of the field.
     pub used: Use,
 }
 
 /// A value.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
-    /// A whole number, or a truth value as 0 or 1.
+    /// A whole number, or a boolean as 0 or 1.
     Int(i64),
-    /// A fraction.
+    /// A floating-point number.
     Float(f64),
     /// A text.
     Text(String),
 }
 
 impl Value {
-    /// The value as the text of an option.
+    /// Returns the value as the text of an option.
     fn text(&self, is_flag: bool, unsigned: bool) -> String {
         match self {
             Value::Int(number) if is_flag => (*number != 0).to_string(),
@@ -64,13 +65,13 @@ impl Value {
     }
 }
 
-/// A value as Java gives and takes it.
+/// A type of a value in Java.
 pub trait Scalar: JavaType + Sized {
-    /// Takes Java's value.
+    /// Converts a value from Java.
     fn take(self, env: &Env<'_>) -> Result<Value>;
-    /// Gives a value that was set.
+    /// Converts a value that was set to Java's type.
     fn of(value: &Value, env: &Env<'_>) -> Result<Self>;
-    /// Gives a default.
+    /// Parses a default.
     fn of_text(text: &str, env: &Env<'_>) -> Result<Self>;
 }
 
@@ -88,7 +89,8 @@ macro_rules! integers {
                 })
             }
             fn of_text(text: &str, _env: &Env<'_>) -> Result<$type> {
-                // A number above the middle of its range stands for one below 0: Java knows no other.
+                // A number in the upper half of the unsigned range becomes negative: Java has no unsigned
+                // types.
                 Ok(text.parse::<i128>().unwrap_or_default() as $type)
             }
         }
@@ -139,25 +141,25 @@ impl Scalar for JString {
     }
 }
 
-/// An object of options, of whichever class.
+/// An object of options, of any class.
 #[derive(Default)]
 pub struct Settings {
     inner: Mutex<Inner>,
-    /// The engine's options made of it, until it is changed.
+    /// The engine's read options of the object, cached until a change.
     read: ArcSwapOption<ReadOptions>,
     write: ArcSwapOption<WriteOptions>,
 }
 
-/// Values by name, and objects.
+/// The values by name, and the objects.
 #[derive(Clone, Default)]
 pub struct Inner {
     values: BTreeMap<&'static str, Value>,
-    /// Objects that were given.
+    /// The objects that were set.
     pub parts: Parts,
 }
 
 impl Settings {
-    /// Over what another one, or several, have.
+    /// Returns an object with the settings of `inner`.
     pub fn of(inner: Inner) -> Settings {
         Settings {
             inner: Mutex::new(inner),
@@ -165,12 +167,12 @@ impl Settings {
         }
     }
 
-    /// A copy of what it has.
+    /// Returns a copy of the settings.
     pub fn copy(&self) -> Inner {
         self.inner.lock().clone()
     }
 
-    /// Changes it.
+    /// Runs `change` with the settings, and discards the cached options.
     pub fn change<R>(&self, change: impl FnOnce(&mut Inner) -> R) -> R {
         let result = change(&mut self.inner.lock());
         self.read.store(None);
@@ -178,12 +180,12 @@ impl Settings {
         result
     }
 
-    /// Looks at it.
+    /// Runs `look` with the settings.
     pub fn look<R>(&self, look: impl FnOnce(&Inner) -> R) -> R {
         look(&self.inner.lock())
     }
 
-    /// The engine's options of a read.
+    /// Returns the engine's options of a read.
     #[inline]
     pub fn read_options(&self) -> Result<Arc<ReadOptions>> {
         if let Some(options) = &*self.read.load() {
@@ -194,7 +196,7 @@ impl Settings {
         Ok(options)
     }
 
-    /// The engine's options of a write.
+    /// Returns the engine's options of a write.
     #[inline]
     pub fn write_options(&self) -> Arc<WriteOptions> {
         if let Some(options) = &*self.write.load() {
@@ -207,7 +209,7 @@ impl Settings {
 }
 
 impl Inner {
-    /// Takes over what another one has.
+    /// Overwrites the settings with those that `other` has.
     pub fn join(&mut self, other: Inner) {
         self.values.extend(other.values);
         self.parts.join(other.parts);
@@ -218,12 +220,12 @@ impl Inner {
         self.values.insert(name, value);
     }
 
-    /// A field that was set.
+    /// Returns the value of a field, if it was set.
     pub fn value(&self, name: &str) -> Option<&Value> {
         self.values.get(name)
     }
 
-    /// A whole number, and `default` if it was never set.
+    /// Returns a whole number, or `default` if it was never set.
     pub fn int(&self, name: &str, default: i64) -> i64 {
         match self.values.get(name) {
             Some(Value::Int(number)) => *number,
@@ -231,12 +233,13 @@ impl Inner {
         }
     }
 
-    /// A truth value, and `default` if it was never set.
+    /// Returns a boolean, or `default` if it was never set.
     pub fn flag(&self, name: &str, default: bool) -> bool {
         self.int(name, i64::from(default)) != 0
     }
 
-    /// Hands the fields of an object to the engine's options; those that are kept and differ from their defaults go to `kept`.
+    /// Applies the fields to the engine's options. Fields that are only kept go to `kept` if they differ from
+    /// their defaults.
     pub fn apply<S: OptionTable>(
         &self,
         fields: &[Field],
@@ -265,7 +268,8 @@ impl Inner {
             let is_flag = row.type_name == "boolean";
             let (text, negative) = match set {
                 Some(value) => {
-                    // Java has no unsigned numbers: one below 0 is one of the upper half where the option's type is unsigned.
+                    // Java has no unsigned types: a negative number is in the upper half of the range if the
+                    // option's type is unsigned.
                     let wraps = row
                         .range
                         .is_some_and(|(low, high)| low >= 0.0 && high > i64::MAX as f64);
@@ -277,7 +281,7 @@ impl Inner {
                 None if is_flag => ((field.default == "1").to_string(), false),
                 None => (field.default.to_owned(), false),
             };
-            // A value outside the row's range is brought into it, as RocksDB does with its own.
+            // A value outside the row's range is clamped, as RocksDB does.
             match (row.range, text.parse::<f64>().ok()) {
                 (Some((low, _)), Some(number)) if number < low => options.set(row.name, &low.to_string())?,
                 (Some((_, high)), Some(number)) if number > high => {
@@ -301,7 +305,7 @@ pub fn set<T: Scalar>(env: Env<'_>, handle: jlong, field: &'static Field, value:
     Ok(())
 }
 
-/// A field of the object of a handle.
+/// Returns a field of the object of a handle.
 pub fn get<T: Scalar>(env: Env<'_>, handle: jlong, field: &'static Field) -> Result<T> {
     let settings = handles::get::<Settings>(handle)?;
     let value = settings.look(|inner| inner.value(field.name).cloned());

@@ -23,7 +23,7 @@ native!("BloomFilter_createNewBloomFilter" "D" fn(env, bits_per_key: f64) -> i64
     Ok(handles::insert(FilterObject(FilterPolicy::Bloom(bits_per_key))))
 });
 
-/// `org.rocksdb.PersistentCache`. The engine has no tier of blocks on another disk: it is only held.
+/// `org.rocksdb.PersistentCache`. The engine has no cache of blocks on another disk: the object is only held.
 struct PersistentCacheObject;
 
 native!("PersistentCache_newPersistentCache" "JLjava_lang_String_2JJZ" fn(
@@ -33,7 +33,7 @@ native!("PersistentCache_newPersistentCache" "JLjava_lang_String_2JJZ" fn(
     Ok(handles::insert(PersistentCacheObject))
 });
 
-/// The settings of a `BlockBasedTableConfig` that all releases have.
+/// The settings that `BlockBasedTableConfig` has in all releases.
 struct Given {
     cache_index_and_filter_blocks: bool,
     with_high_priority: bool,
@@ -145,7 +145,7 @@ impl Given {
     }
 }
 
-/// Each shape of the factory's function: up to 10.4, 10.10, and from 11.1 on.
+/// The signatures of the factory's function: up to 10.4, in 10.10, and from 11.1 on.
 macro_rules! table_factory {
     ($signature:literal $($after_version:ident: $av:ty),*; $($after_align:ident: $aa:ty),*; $($after_shortening:ident: $as:ty),*; $separate:expr) => {
         native!("BlockBasedTableConfig_newTableFactoryHandle" $signature fn(
@@ -174,7 +174,7 @@ macro_rules! table_factory {
 table_factory!("ZZZZBBDBZJJJIIIJZZZJZZIIZZBJI" ; ; ; false);
 table_factory!("ZZZZBBDBZJJJIIIJZZZJZZIIZZJJBJI" ; alignment: i64, overhead: i64; ; false);
 
-// The one shape with a field whose value the macro's other shapes lack.
+// This signature alone has a field whose value the macro's other signatures lack.
 native!("BlockBasedTableConfig_newTableFactoryHandle" "ZZZZBBDBZJJJIIIJZZZJZZIIZDZZJJBBJI" fn(
     env, cache_index_and_filter_blocks: bool, with_high_priority: bool, pin_l0: bool, pin_top_level: bool,
     index_type: i8, data_block_index_type: i8, hash_ratio: f64, checksum: i8, no_block_cache: bool,
@@ -198,11 +198,12 @@ native!("BlockBasedTableConfig_newTableFactoryHandle" "ZZZZBBDBZJJJIIIJZZZJZZIIZ
     .table()
 });
 
-/// RocksJava's numbers of a filter: none that it can make, a Bloom filter.
+/// RocksJava's numbers of a filter: unknown, and Bloom.
 const UNKNOWN_FILTER: i8 = 0;
 const BLOOM_FILTER: i8 = 1;
 
-/// An `org.rocksdb.BlockBasedTableConfig` of what the engine has, by the constructor of the release that is loaded.
+/// Creates an `org.rocksdb.BlockBasedTableConfig` from the engine's options, by the constructor of the loaded
+/// release.
 pub fn config(env: &Env<'_>, options: &BlockBasedOptions) -> Result<jobject> {
     let flag = |z: bool| jvalue { z };
     let (filter, handle, bits) = match options.filter_policy {
@@ -250,7 +251,7 @@ pub fn config(env: &Env<'_>, options: &BlockBasedOptions) -> Result<jobject> {
         flag(options.optimize_filters_for_memory),
         flag(options.use_delta_encoding),
         flag(options.whole_key_filtering),
-        // Neither verified when written nor counted as read: the engine has no such options.
+        // The engine has no options for verification at the write or for statistics of reads.
         flag(false),
         jvalue { i: 0 },
         jvalue {
@@ -273,7 +274,7 @@ pub fn config(env: &Env<'_>, options: &BlockBasedOptions) -> Result<jobject> {
         return env.construct(class, constructor, &arguments);
     }
     env.clear();
-    // From 11.1 on.
+    // Arguments from 11.1 on.
     arguments.extend([flag(options.separate_key_value_in_data_block), jvalue { d: -1.0 }]);
     arguments.extend(compression);
     arguments.extend([jvalue { j: 0 }, jvalue { j: 128 }, shortening[0], jvalue { b: 0 }]);
@@ -305,7 +306,7 @@ native!("VectorMemTableConfig_newMemTableFactoryHandle" "J" fn(env, reserved: i6
     }))
 });
 
-// Memtables by prefix: Esker's own has every prefix in its place, and stands for them.
+// Memtables by prefix: Esker's memtable serves every prefix, and replaces them.
 native!("HashSkipListMemTableConfig_newMemTableFactoryHandle" "JII" fn(env, buckets: i64, height: i32, branching: i32) -> i64 {
     Ok(handles::insert(Memtable { name: "HashSkipListRepFactory", factory: None }))
 });
