@@ -11,28 +11,28 @@ use crate::handles;
 use crate::objects::{Database, Family, database, read_options};
 use crate::snapshot::SnapshotObject;
 
-/// An iterator. Java may hand it to another thread; two at a time wait for each other.
+/// An iterator. Java may pass it to another thread; concurrent calls wait for each other.
 pub struct IteratorObject {
     iterator: Mutex<DbIterator>,
-    /// The database and options of its rows, for a batch to be laid over them.
+    /// The database and the read options of the rows, from which a merged view with a batch is created.
     db: Db,
     options: ReadOptions,
-    /// Bytes at the end of each value that are not the caller's.
+    /// The number of bytes at the end of each value that do not belong to the caller.
     suffix: usize,
-    /// The batch whose rows are laid over them.
+    /// The batch whose rows are merged into the iterator.
     over: Option<Mutex<Over>>,
 }
 
-/// A batch under an iterator, which sees what the batch has when it is sought with.
+/// A batch that is merged into an iterator. Each seek sees the current contents of the batch.
 struct Over {
     batch: jlong,
     family: ColumnFamily,
-    /// The number of the batch's changes when it was last looked at.
+    /// The number of the batch's changes at the last look.
     changes: u64,
 }
 
 impl IteratorObject {
-    /// Over rows of a family.
+    /// Returns an iterator over the rows of a family.
     pub fn over(db: &Database, options: &ReadOptions, family: &ColumnFamily) -> IteratorObject {
         IteratorObject {
             suffix: db.suffix(),
@@ -40,7 +40,7 @@ impl IteratorObject {
         }
     }
 
-    /// An iterator of other kinds, over rows of a database.
+    /// Returns the object of any other iterator over a database.
     pub fn new(iterator: DbIterator, db: &Db, options: &ReadOptions) -> IteratorObject {
         IteratorObject {
             iterator: Mutex::new(iterator),
@@ -51,13 +51,13 @@ impl IteratorObject {
         }
     }
 
-    /// Works with the iterator.
+    /// Runs `act` with the iterator.
     pub fn with<R>(&self, act: impl FnOnce(&mut DbIterator) -> R) -> R {
         act(&mut self.iterator.lock())
     }
 
-    /// Over the same rows and those of a batch, with its handle and the number of its changes. Bounds of `options` replace the iterator's
-    /// own.
+    /// Returns an iterator over the same rows merged with those of a batch, from the batch's handle and the
+    /// number of its changes. The bounds in `options` replace those of this iterator.
     pub fn over_batch(
         &self,
         (handle, changes): (jlong, u64),
@@ -70,7 +70,7 @@ impl IteratorObject {
             merged.iterate_lower_bound = given.iterate_lower_bound.clone().or(merged.iterate_lower_bound);
             merged.iterate_upper_bound = given.iterate_upper_bound.clone().or(merged.iterate_upper_bound);
         }
-        // The database's rows stay as they are now when the batch is looked at again.
+        // A snapshot keeps the database's rows the same when the batch is merged again.
         if merged.snapshot.is_none() && !merged.tailing {
             merged.snapshot = Some(self.db.snapshot());
         }
@@ -86,13 +86,13 @@ impl IteratorObject {
         })
     }
 
-    /// Looks at the batch again if it has changed.
+    /// Merges the batch again if it has changed.
     fn renew(&self) -> Result<()> {
         let Some(over) = &self.over else {
             return Ok(());
         };
         let mut over = over.lock();
-        // A batch that is closed stays as it was.
+        // A closed batch keeps its last contents.
         let Ok(batch) = crate::batch::indexed(over.batch) else {
             return Ok(());
         };
@@ -111,14 +111,14 @@ fn with<R>(iterator: jlong, act: impl FnOnce(&mut DbIterator) -> R) -> Result<R>
     Ok(handles::get::<IteratorObject>(iterator)?.with(act))
 }
 
-/// Works with an iterator that is sought with.
+/// Runs `act`, which seeks, with an iterator.
 fn seeking<R>(iterator: jlong, act: impl FnOnce(&mut DbIterator) -> R) -> Result<R> {
     let object = handles::get::<IteratorObject>(iterator)?;
     object.renew()?;
     Ok(object.with(act))
 }
 
-/// Works with an iterator that must stand on a row.
+/// Runs `act` with an iterator that must be valid.
 fn on_row<R>(iterator: jlong, act: impl FnOnce(&DbIterator) -> Result<R>) -> Result<R> {
     with(iterator, |iterator| match iterator.valid() {
         true => act(iterator),
@@ -126,7 +126,7 @@ fn on_row<R>(iterator: jlong, act: impl FnOnce(&DbIterator) -> Result<R>) -> Res
     })?
 }
 
-/// Works with the value of the row that the iterator stands on.
+/// Runs `act` with the value of the current row.
 fn on_value<R>(iterator: jlong, act: impl FnOnce(&[u8]) -> Result<R>) -> Result<R> {
     let object = handles::get::<IteratorObject>(iterator)?;
     object.with(|iterator| match iterator.valid() {
@@ -151,7 +151,7 @@ native!("RocksDB_iterator" "JJJ" fn(env, db: i64, family: i64, options: i64) -> 
 native!("RocksDB_iterators" "J_3JJ" fn(env, db: i64, families: JLongArray, options: i64) -> JLongArray {
     let db = database(db)?;
     let mut options = ReadOptions::clone(&*read_options(options)?);
-    // All see the same rows.
+    // All iterators see the same rows.
     if options.snapshot.is_none() && !options.tailing {
         options.snapshot = Some(db.db.snapshot());
     }
@@ -174,7 +174,7 @@ fn copied_direct(env: &Env<'_>, bytes: &[u8], to: JBuffer, at: i32, length: i32)
     Ok(bytes.len() as i32)
 }
 
-/// The methods of an iterator, of whichever class it is an iterator of.
+/// The methods of an iterator, for each of the iterator classes.
 macro_rules! iterator_methods {
     ($with:ident, $seeking:ident:
      $valid:literal $first:literal $last:literal $next:literal $prev:literal $seek:literal $seek_for_prev:literal

@@ -1,4 +1,5 @@
-//! The package `dev.esker`, whose sources stand in `crates/jni/java`: merge operators and compaction filters that Java implements.
+//! The package `dev.esker`, whose sources are in `crates/jni/java`: merge operators and compaction filters in
+//! Java.
 
 use std::sync::{Arc, OnceLock};
 
@@ -33,8 +34,8 @@ macro_rules! own {
     };
 }
 
-/// An object of Java's and the methods of it that the library calls. It is bound after the handle is made: Java's constructor needs the
-/// handle first.
+/// A Java object and its methods that the library calls. It is bound after the handle is created, because
+/// Java's constructor needs the handle first.
 struct Bound<M> {
     name: String,
     object: OnceLock<(Global, M)>,
@@ -55,7 +56,7 @@ impl<M> Bound<M> {
             .map_err(|_| Fail::state("it is bound already"))
     }
 
-    /// Calls Java. What it throws is printed; none then, and of an object that is not bound.
+    /// Calls Java. Returns `None` if the object is not bound, or if Java throws: the exception is printed.
     fn call<R>(&self, call: impl FnOnce(&Env<'_>, jobject, &M) -> Result<R>) -> Option<R> {
         let (object, methods) = self.object.get()?;
         let called = attached(|env| {
@@ -69,7 +70,7 @@ impl<M> Bound<M> {
     }
 }
 
-/// Copies of an array that Java has returned, or none of null.
+/// Copies an array that Java has returned. `None` if it is null.
 fn returned(env: &Env<'_>, array: jobject) -> Result<Option<Vec<u8>>> {
     match JByteArray(array).is_null() {
         true => Ok(None),
@@ -86,7 +87,7 @@ fn array(env: &Env<'_>, bytes: Option<&[u8]>) -> Result<jvalue> {
     })
 }
 
-/// Methods of `dev.esker.JavaMergeOperator`, and the class of arrays of bytes.
+/// The methods of `dev.esker.JavaMergeOperator`, and the class of byte arrays.
 struct MergeMethods {
     full: Method,
     partial: Method,
@@ -125,7 +126,7 @@ impl MergeOperator for JavaMergeOperator {
     }
 }
 
-/// The operator of a handle of `dev.esker`, beside the one that options take.
+/// The operator of a handle of `dev.esker`; the options take a second handle.
 struct OwnOperator(Arc<JavaMergeOperator>);
 
 own!("JavaMergeOperator_create" "Ljava_lang_String_2" fn(env, name: JString) -> i64 {
@@ -153,7 +154,7 @@ own!("JavaMergeOperator_dispose" "J" fn(env, handle: i64) {
     Ok(())
 });
 
-/// Methods of `dev.esker.JavaCompactionFilter`, and the class of arrays of bytes.
+/// The methods of `dev.esker.JavaCompactionFilter`, and the class of byte arrays.
 struct FilterMethods {
     decide: Method,
     classes: Classes,
@@ -161,7 +162,7 @@ struct FilterMethods {
 
 struct JavaFilter(Bound<FilterMethods>);
 
-/// A filter as the engine has it.
+/// The filter of one compaction, for the engine.
 struct Filtering(Arc<JavaFilter>);
 
 impl Kind for Filtering {

@@ -11,7 +11,7 @@ use crate::objects::{Family, Shown, database, read_options};
 /// The place of a key in an array.
 type Part = (JByteArray, i32, i32);
 
-/// The number that a read which found nothing returns in the place of a length.
+/// The result of a read that finds nothing, in the place of a length.
 const NOT_FOUND: i32 = -1;
 
 fn get(env: &Env<'_>, db: jlong, options: jlong, key: Part, family: jlong) -> Result<JByteArray> {
@@ -24,7 +24,7 @@ fn get(env: &Env<'_>, db: jlong, options: jlong, key: Part, family: jlong) -> Re
     }
 }
 
-/// Fills what is given of an array, and returns the length of the value.
+/// Copies the value to the caller's part of an array, and returns the length of the value.
 fn fill(env: &Env<'_>, db: jlong, options: jlong, key: Part, value: Part, family: jlong) -> Result<i32> {
     let db = database(db)?;
     let key = env.bytes(key.0, key.1, key.2)?;
@@ -101,7 +101,7 @@ native!("RocksDB_getDirect" "JJLjava_nio_ByteBuffer_2IILjava_nio_ByteBuffer_2IIJ
     }
 });
 
-/// Keys that stand in parts of arrays.
+/// Returns the keys in parts of arrays.
 fn keys(env: &Env<'_>, keys: JByteArrays, at: JIntArray, lengths: JIntArray) -> Result<Vec<Vec<u8>>> {
     let (at, lengths) = (env.ints(at)?, env.ints(lengths)?);
     let mut list = Vec::with_capacity(at.len());
@@ -113,7 +113,7 @@ fn keys(env: &Env<'_>, keys: JByteArrays, at: JIntArray, lengths: JIntArray) -> 
     Ok(list)
 }
 
-/// Values of keys, in their order; null of a key that is not there, or whose value cannot be read.
+/// Returns the values of keys, in their order. A value is null if the key does not exist or its read fails.
 fn multi_get(
     env: &Env<'_>,
     db: jlong,
@@ -130,7 +130,7 @@ fn multi_get(
             if families.len() != keys.len() {
                 return Err(crate::fail::Fail::argument("as many families as keys are wanted"));
             }
-            // Neighbours of one family are read together.
+            // Consecutive keys of one family are read together.
             let mut from = 0;
             while from < keys.len() {
                 let run = families[from..]
@@ -218,7 +218,7 @@ native!("RocksDB_multiGet" "JJ_3J_3Ljava_nio_ByteBuffer_2_3I_3I_3Ljava_nio_ByteB
     env.set_ints(sizes, &found_sizes)
 });
 
-/// Fills a buffer from its position on; Java sets its limit.
+/// Copies the bytes to a buffer, from its position on. Java sets its limit.
 fn copy_to(env: &Env<'_>, buffer: JBuffer, bytes: &[u8]) -> Result<()> {
     let class = env.class("java/nio/Buffer")?;
     let number = |name| {
@@ -253,12 +253,12 @@ native!("RocksDB_keyExistsDirect" "JJJLjava_nio_ByteBuffer_2II" fn(
     exists(db, family, options, env.direct(key, at, length)?)
 });
 
-/// RocksJava's numbers of the answers whether a key may be there.
+/// RocksJava's numbers of the results of `keyMayExist`.
 const ABSENT: u8 = 0;
 const UNKNOWN: u8 = 1;
 const FOUND: u8 = 2;
 
-/// The number of the answer, and the value where that is known.
+/// Returns the number of the result, and the value if it is known.
 fn may_exist(db: jlong, family: jlong, options: jlong, key: &[u8]) -> Result<(u8, Option<Shown>)> {
     let db = database(db)?;
     let family = Family::of(family)?;

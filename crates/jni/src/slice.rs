@@ -1,4 +1,4 @@
-//! `org.rocksdb.Slice` and `DirectSlice`: bytes of their own.
+//! `org.rocksdb.Slice` and `DirectSlice`: bytes that the object owns.
 
 use base::sync::Mutex;
 use jni_sys::jlong;
@@ -8,18 +8,18 @@ use crate::fail::{Fail, Result};
 use crate::frame::native;
 use crate::handles;
 
-/// Bytes, and how many of them at their beginning were taken away.
+/// The bytes, and the length of the prefix that was removed.
 pub struct SliceObject(Mutex<Slice>);
 
 struct Slice {
-    /// Behind a box, so that a buffer of Java's may show it.
+    /// The bytes, boxed so that a buffer of Java can refer to them.
     bytes: Box<[u8]>,
     from: usize,
     length: usize,
 }
 
 impl SliceObject {
-    /// Over a copy.
+    /// Returns a slice with a copy of the bytes.
     pub fn new(bytes: &[u8]) -> SliceObject {
         SliceObject(Mutex::new(Slice {
             bytes: bytes.into(),
@@ -28,7 +28,7 @@ impl SliceObject {
         }))
     }
 
-    /// A copy of the bytes.
+    /// Returns a copy of the bytes.
     pub fn copy(&self) -> Vec<u8> {
         self.look(<[u8]>::to_vec)
     }
@@ -68,7 +68,7 @@ native!("DirectSlice_createNewDirectSlice1" "Ljava_nio_ByteBuffer_2" fn(env, buf
     let class = env.class("java/nio/Buffer")?;
     let capacity = env.method(class, "capacity", "()I")?;
     let capacity = env.call_int(buffer.0, capacity, &[])?;
-    // RocksDB's reads up to a zero.
+    // RocksDB reads up to a zero byte.
     let bytes = env.direct(buffer, 0, capacity)?;
     let length = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
     Ok(slice(&bytes[..length]))
@@ -104,7 +104,8 @@ native!("DirectSlice_data0" "J" fn(env, handle: i64) -> JObject {
     let held = handles::get::<SliceObject>(handle)?;
     let mut slice = held.0.lock();
     let (from, length) = (slice.from, slice.length);
-    // SAFETY: the bytes stay where they are until the slice is closed, and Java's contract is to use no buffer of it after that.
+    // SAFETY: the bytes do not move until the slice is closed. Java's contract forbids the use of its buffers
+    // after that.
     let buffer = unsafe { env.new_direct(slice.bytes[from..].as_mut_ptr(), length) };
     buffer.map(JObject)
 });
@@ -152,7 +153,7 @@ native!("Slice_clear0" "JZJ" fn(env, handle: i64, internal: bool, offset: i64) {
 
 native!("DirectSlice_clear0" "JZJ" fn(env, handle: i64, internal: bool, offset: i64) { clear(handle) });
 
-// The bytes are the slice's own, and go with it.
+// The slice owns the bytes, and frees them at its end.
 native!("Slice_disposeInternalBuf" "JJ" fn(env, handle: i64, offset: i64) { Ok(()) });
 
 native!("DirectSlice_disposeInternalBuf" "JJ" fn(env, handle: i64, offset: i64) { Ok(()) });

@@ -11,7 +11,7 @@ use crate::handles;
 use crate::settings::Settings;
 use crate::slice::SliceObject;
 
-/// A writer, by one thread at a time.
+/// A writer. One thread at a time uses it.
 struct WriterObject(Mutex<SstFileWriter>);
 
 fn with<R>(writer: jlong, act: impl FnOnce(&mut SstFileWriter) -> esker::Result<R>) -> Result<R> {

@@ -18,7 +18,7 @@ use crate::objects::{Database, FamilyObject, read_options, write_options};
 use crate::settings::{Inner, Settings, Value};
 use crate::snapshot::SnapshotObject;
 
-/// A transaction, by one thread at a time, and the handles that Java has of its parts without owning them.
+/// A transaction, for one thread at a time, and the handles that Java has of its parts without owning them.
 pub struct TransactionObject {
     inner: Mutex<Parts>,
     default: ColumnFamily,
@@ -29,9 +29,9 @@ struct Parts {
     transaction: Transaction,
     detects_deadlocks: bool,
     log_number: i64,
-    /// Handles that go with the transaction.
+    /// Handles that are closed together with the transaction.
     lent: Vec<jlong>,
-    /// The batch written with the commit, once Java has asked for it.
+    /// The batch that the commit writes too; `None` until Java asks for it.
     commit_time: Option<jlong>,
 }
 
@@ -42,7 +42,7 @@ impl Drop for Parts {
 }
 
 impl TransactionObject {
-    /// Over a transaction of a database.
+    /// Returns the object of a transaction of a database.
     pub fn new(transaction: Transaction, db: &Database, detects_deadlocks: bool) -> TransactionObject {
         TransactionObject {
             inner: Mutex::new(Parts {
@@ -57,7 +57,7 @@ impl TransactionObject {
         }
     }
 
-    /// Puts another one in its place.
+    /// Replaces the transaction.
     pub fn replace(&self, transaction: Transaction, detects_deadlocks: bool) {
         let parts = Parts {
             transaction,
@@ -70,7 +70,7 @@ impl TransactionObject {
     }
 }
 
-/// Works with a transaction.
+/// Runs `act` with a transaction.
 fn with<R>(handle: jlong, act: impl FnOnce(&mut Transaction) -> R) -> Result<R> {
     Ok(act(&mut handles::get::<TransactionObject>(handle)?
         .inner
@@ -78,7 +78,7 @@ fn with<R>(handle: jlong, act: impl FnOnce(&mut Transaction) -> R) -> Result<R> 
         .transaction))
 }
 
-/// Works with a transaction and a family, the default one of the handle 0.
+/// Runs `act` with a transaction and a family, which is the default family for the handle 0.
 fn in_family<R>(
     handle: jlong,
     family: jlong,
@@ -98,14 +98,14 @@ fn tracking(assume_tracked: bool) -> Tracking {
     }
 }
 
-/// A key or value in several arrays.
+/// Returns a key or a value from the arrays of its parts.
 fn joined(env: &Env<'_>, parts: JByteArrays, count: i32) -> Result<Vec<u8>> {
     let mut parts = env.byte_arrays(parts)?;
     parts.truncate(count.max(0) as usize);
     Ok(parts.concat())
 }
 
-/// Writes of a key and a value.
+/// Defines the writes of a key and a value.
 macro_rules! pair_writes {
     ($act:ident: $name:literal $direct:literal) => {
         native!($name "J_3BII_3BII" fn(
@@ -198,7 +198,7 @@ native!("Transaction_mergeUntrackedDirect" "JLjava_nio_ByteBuffer_2IILjava_nio_B
     in_family(handle, family, |txn, family| txn.merge_opt(family, key, value, Tracking::Untracked))
 });
 
-/// Writes of a key alone.
+/// Defines the writes of a key alone.
 macro_rules! key_writes {
     ($act:ident: $name:literal) => {
         native!($name "J_3BI" fn(env, handle: i64, key: JByteArray, length: i32) {
@@ -340,13 +340,13 @@ native!("Transaction_getDirectForUpdate" "JJLjava_nio_ByteBuffer_2IILjava_nio_By
     Ok(filled_direct(found, env.direct(value, value_at, value_length)?))
 });
 
-/// A read of many keys by a transaction.
+/// A read of many keys in a transaction.
 type ReadMany = fn(&mut Transaction, &ReadOptions, &[(&ColumnFamily, Vec<u8>)]) -> Vec<Found>;
 
 /// The outcome of a read.
 type Found = esker::Result<Option<PinnedValue>>;
 
-/// Values of keys, of the default family or of those given, in their order.
+/// Returns the values of keys in their order, from the default family or from the given families.
 fn multi_get(
     env: &Env<'_>,
     handle: jlong,
@@ -432,7 +432,7 @@ native!("Transaction_undoGetForUpdate" "J_3BIJ" fn(env, handle: i64, key: JByteA
     })
 });
 
-// ---- Its way.
+// ---- Commit, rollback, savepoints and the state.
 
 native!("Transaction_setName" "JLjava_lang_String_2" fn(env, handle: i64, name: JString) {
     let name = env.string(name)?;
@@ -533,15 +533,15 @@ struct JavaNotifier {
 
 struct Method(jmethodID);
 
-// SAFETY: the numbers of methods may be used by any thread.
+// SAFETY: the IDs of methods may be used by any thread.
 unsafe impl Send for Method {}
-// SAFETY: as above.
+// SAFETY: the IDs of methods may be used by any thread.
 unsafe impl Sync for Method {}
 
 impl TransactionNotifier for JavaNotifier {
     fn snapshot_created(&self, snapshot: &Snapshot) {
         let handle = handles::insert(SnapshotObject(snapshot.clone()));
-        // An exception in it does not change what the transaction does.
+        // An exception in it does not affect the transaction.
         drop(attached(|env| {
             let object = env.local(self.object.reference());
             let result = env.call_void(object, self.method.0, &[jvalue { j: handle }]);
@@ -558,7 +558,7 @@ native!("AbstractTransactionNotifier_createNewTransactionNotifier" "" fn(env) ->
     Ok(handles::insert(NotifierObject(Arc::new(notifier))))
 });
 
-// ---- Its batch.
+// ---- The batch of the transaction.
 
 native!("Transaction_getWriteBatch" "J" fn(env, handle: i64) -> i64 {
     let object = handles::get::<TransactionObject>(handle)?;
@@ -607,7 +607,7 @@ native!("Transaction_getWriteOptions" "J" fn(env, handle: i64) -> i64 {
     Ok(lent)
 });
 
-// Rows are found in the batch whether or not they were written while it was to index them.
+// Reads find the rows of the batch even if they were written while indexing was disabled.
 native!("Transaction_disableIndexing" "J" fn(env, handle: i64) { with(handle, |_| ()) });
 
 native!("Transaction_enableIndexing" "J" fn(env, handle: i64) { with(handle, |_| ()) });

@@ -44,7 +44,7 @@ fn options_of(inner: &Inner) -> TransactionOptions {
     }
 }
 
-/// Begins a transaction with the options of a handle, or the defaults.
+/// Begins a transaction with the options of a handle, or with the defaults.
 fn begin(db: &Database, write: jlong, options: jlong) -> Result<(Transaction, bool)> {
     let write = write_options(write)?;
     let inner = handles::optional::<Settings>(options)?
@@ -72,7 +72,7 @@ fn begun(db: jlong, write: jlong, options: jlong) -> Result<jlong> {
     Ok(handles::insert(TransactionObject::new(transaction, &db, detects)))
 }
 
-/// Puts a new transaction in the place of one that has ended, under its handle.
+/// Replaces an ended transaction by a new one under the same handle.
 fn begun_again(db: jlong, write: jlong, options: jlong, old: jlong) -> Result<jlong> {
     let db = database(db)?;
     let object = handles::get::<TransactionObject>(old)?;
@@ -81,7 +81,7 @@ fn begun_again(db: jlong, write: jlong, options: jlong, old: jlong) -> Result<jl
     Ok(old)
 }
 
-/// The methods of a class of databases with transactions.
+/// The methods of each class of databases with transactions.
 macro_rules! begin_methods {
     ($begin:literal $again:literal $close:literal) => {
         native!($begin "JJ" fn(env, db: i64, write: i64) -> i64 { begun(db, write, 0) });
@@ -135,7 +135,7 @@ native!("OptimisticTransactionDB_open" "JLjava_lang_String_2_3_3B_3J" fn(
     })
 });
 
-// Java does not own it: it ends with the database that it is of.
+// Java does not own the object: it ends together with its database.
 native!("OptimisticTransactionDB_getBaseDB" "J" fn(env, db: i64) -> i64 { database(db).map(|_| db) });
 
 fn locks(db: jlong) -> Result<TransactionDB> {

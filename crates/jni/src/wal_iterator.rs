@@ -11,7 +11,7 @@ use crate::frame::native;
 use crate::handles;
 use crate::objects::database;
 
-/// `org.rocksdb.TransactionLogIterator`. Two threads at a time wait for each other.
+/// `org.rocksdb.TransactionLogIterator`. Concurrent calls wait for each other.
 struct LogIterator(Mutex<TransactionLogIterator>);
 
 fn with<R>(iterator: i64, act: impl FnOnce(&mut TransactionLogIterator) -> R) -> Result<R> {

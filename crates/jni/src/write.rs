@@ -10,7 +10,7 @@ use crate::frame::native;
 use crate::handles;
 use crate::objects::{Database, Family, database, write_options};
 
-/// Does something to a database, as options and a family say.
+/// Writes to a database with the options and the family of the handles.
 fn write(
     db: jlong,
     options: jlong,
@@ -23,7 +23,8 @@ fn write(
     Ok(act(&db, &options, family.in_db(&db))?)
 }
 
-/// The four shapes of an operation on a key and a value: with and without options, with and without a family.
+/// Declares the four signatures of an operation on a key and a value: with and without options, with and
+/// without a family.
 macro_rules! pair_operation {
     ($name:literal, $act:ident) => {
         native!($name "J_3BII_3BII" fn(
