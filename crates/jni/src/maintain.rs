@@ -1,4 +1,4 @@
-//! Flushes, compactions, ingestion and what else keeps a database in order.
+//! Flushes, compactions, ingestion and other maintenance of a database.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -19,7 +19,8 @@ use crate::slice::SliceObject;
 native!("RocksDB_flush" "JJ_3J" fn(env, db: i64, options: i64, families: JLongArray) {
     let db = database(db)?;
     let mut options = handles::get::<Settings>(options)?.look(|inner| inner.flush_options());
-    // Programs written for RocksDB expect that their listeners have heard of a flush that they have waited for.
+    // Programs written for RocksDB expect that their listeners are notified before a flush that they wait for
+    // returns.
     options.listener_wait |= db.listeners.is_some();
     if families.is_null() {
         return Ok(db.db.flush_cf(&options, std::slice::from_ref(&db.default))?);
@@ -59,7 +60,7 @@ native!("RocksDB_compactRange" "J_3BI_3BIJJ" fn(
     Ok(db.db.compact_range(family.in_db(&db), &options, begin.as_deref(), limit.as_deref())?)
 });
 
-/// The number in a table's name.
+/// Returns the number in a table's name.
 fn number(name: &str) -> Result<u64> {
     let stem = Path::new(name).file_stem().and_then(OsStr::to_str);
     stem.and_then(|stem| stem.parse().ok()).ok_or_else(|| {
@@ -180,7 +181,8 @@ native!("RocksDB_disableFileDeletions" "J" fn(env, db: i64) {
 
 native!("RocksDB_enableFileDeletions" "J" fn(env, db: i64) { Ok(database(db)?.db.enable_file_deletions()?) });
 
-// The shape of releases before 9: by force whoever else has disabled them.
+// The signature of releases before 9: with `force` the deletion is enabled even if other callers have
+// disabled it.
 native!("RocksDB_enableFileDeletions" "JZ" fn(env, db: i64, force: bool) { Ok(database(db)?.db.enable_file_deletions()?) });
 
 native!("RocksDB_verifyChecksum" "J" fn(env, db: i64) { Ok(database(db)?.db.verify_checksum()?) });
@@ -194,7 +196,7 @@ native!("RocksDB_getLatestSequenceNumber" "J" fn(env, db: i64) -> i64 {
     Ok(database(db)?.db.latest_sequence_number() as i64)
 });
 
-/// Names and values of options, to be changed.
+/// Returns the names and the new values of options.
 fn changes(env: &Env<'_>, names: JStrings, values: JStrings) -> Result<Vec<(String, String)>> {
     Ok(env
         .strings(names)?
@@ -232,7 +234,7 @@ native!("RocksDB_level0StopWriteTrigger" "JJ" fn(env, db: i64, family: i64) -> i
     Ok(Family::of(family)?.in_db(&db).current_options().level0_stop_writes_trigger)
 });
 
-/// Slices of ranges, begin and end in turn.
+/// Returns the ranges of a list of slices, in which begins and ends alternate.
 fn ranges(env: &Env<'_>, list: JLongArray) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
     let slices = env
         .longs(list)?

@@ -10,20 +10,20 @@ use crate::frame::native;
 use crate::handles;
 use crate::objects::database;
 
-/// Integer properties of each family, by RocksJava's number of the kind of memory that they are.
+/// The integer properties of each family that report memory, by RocksJava's number of the kind of memory.
 const PROPERTIES: [(i8, &str); 3] = [
     (0, "rocksdb.size-all-mem-tables"),
     (1, "rocksdb.cur-size-all-mem-tables"),
     (2, "rocksdb.estimate-table-readers-mem"),
 ];
 
-/// The number of the memory of caches.
+/// RocksJava's number of the memory of caches.
 const CACHES: i8 = 3;
 
 native!("MemoryUtil_getApproximateMemoryUsageByType" "_3J_3J" fn(
     env, databases: JLongArray, caches: JLongArray
 ) -> JObject {
-    // A kind that nothing is asked about has no entry, as RocksDB's.
+    // As in RocksDB, a kind of memory that is not queried has no entry.
     let mut usage: BTreeMap<i8, u64> = BTreeMap::new();
     for handle in env.longs(databases)? {
         let db = database(handle)?;

@@ -1,4 +1,4 @@
-//! Metadata of tables, as objects of Java.
+//! The metadata of tables, as Java objects.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -103,7 +103,7 @@ native!("RocksDB_getColumnFamilyMetaData" "JJ" fn(env, db: i64, family: i64) -> 
     env.object("org/rocksdb/ColumnFamilyMetaData", signature, &arguments).map(JObject)
 });
 
-// Names relative to the database's directory; the last text is the MANIFEST's size.
+// The names are relative to the database's directory; the last text is the size of the MANIFEST.
 native!("RocksDB_getLiveFiles" "JZ" fn(env, db: i64, flush: bool) -> JStrings {
     let db = database(db)?;
     if flush {

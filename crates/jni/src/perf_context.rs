@@ -1,4 +1,4 @@
-//! `org.rocksdb.PerfContext`: the counts of the thread that asks.
+//! `org.rocksdb.PerfContext`: the counters of the calling thread.
 
 use std::cell::Cell;
 use std::fmt::Write;
@@ -10,7 +10,8 @@ use crate::fail::Result;
 use crate::frame::{native, natives};
 use crate::handles;
 
-/// `org.rocksdb.PerfContext`. Each thread has one; the object stands for that of whichever thread uses it.
+/// `org.rocksdb.PerfContext`. Each thread has its own counters; the object shows those of the thread that
+/// uses it.
 struct ContextObject;
 
 fn context(handle: i64) -> Result<esker::PerfContext> {
@@ -18,7 +19,7 @@ fn context(handle: i64) -> Result<esker::PerfContext> {
     Ok(perf::context())
 }
 
-/// A method that returns a count of the engine's.
+/// Declares a method that returns a counter of the engine.
 macro_rules! count {
     ($method:literal, $field:ident) => {
         native!($method "J" fn(env, handle: i64) -> i64 { Ok(context(handle)?.$field as i64) });
@@ -75,7 +76,7 @@ count!("PerfContext_getWriteDelayTime", write_delay_time);
 count!("PerfContext_getWriteMemtableTime", write_memtable_time);
 count!("PerfContext_getWriteWalTime", write_wal_time);
 
-// The engine has no such counts: they stay 0.
+// The engine has no such counters: they stay 0.
 natives!(
     "PerfContext_getBlobCacheHitCount" "PerfContext_getBlobCacheReadByte" "PerfContext_getBlobChecksumTime"
     "PerfContext_getBlobDecompressTime" "PerfContext_getBlobReadByte" "PerfContext_getBlobReadCount"
@@ -127,7 +128,8 @@ thread_local! {
     static WAS_LEVEL_SET: Cell<bool> = const { Cell::new(false) };
 }
 
-// RocksDB's threads count from their beginning; ours from the first context that they ask for, unless they have set a level.
+// RocksDB's threads count from their start. Threads of the engine count from the first request for their
+// context, unless they have set a level.
 native!("RocksDB_getPerfContextNative" "" fn(env) -> i64 {
     if !WAS_LEVEL_SET.get() {
         perf::set_level(PerfLevel::EnableCount);
@@ -135,7 +137,7 @@ native!("RocksDB_getPerfContextNative" "" fn(env) -> i64 {
     Ok(handles::insert(ContextObject))
 });
 
-/// The level of a number of RocksJava's, which has no level of waits alone.
+/// Returns the level of a number of RocksJava, which has no level for waits alone.
 fn level(number: i8) -> Option<PerfLevel> {
     Some(match number {
         1 => PerfLevel::Disable,
@@ -147,7 +149,7 @@ fn level(number: i8) -> Option<PerfLevel> {
     })
 }
 
-// Java refuses the numbers that stand for no level.
+// Java refuses numbers without a level.
 native!("RocksDB_setPerfLevel" "B" fn(env, number: i8) {
     if let Some(level) = level(number) {
         WAS_LEVEL_SET.set(true);

@@ -1,4 +1,4 @@
-//! Properties of databases.
+//! The properties of databases.
 
 use jni_sys::jlong;
 
@@ -7,10 +7,10 @@ use crate::fail::Result;
 use crate::frame::native;
 use crate::objects::{Family, database};
 
-/// The property that says that this library is Esker's, and which release of it.
+/// The property that identifies this library as Esker's. Its value is Esker's release.
 const ESKER_VERSION: &str = "rocksdb.esker-version";
 
-/// A name or a property that is not there is `NotFound`, as RocksDB has it.
+/// The error of an unknown name or property: `NotFound`, as in RocksDB.
 fn missing<T>() -> Result<T> {
     Err(esker::Error::new(esker::ErrorKind::NotFound, "").into())
 }

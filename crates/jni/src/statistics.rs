@@ -1,4 +1,5 @@
-//! `org.rocksdb.Statistics`. Tickers and histograms have other numbers in each release: the loaded classes are asked for their names.
+//! `org.rocksdb.Statistics`. The numbers of tickers and histograms differ between releases: the library asks
+//! the loaded classes for their names.
 
 use std::sync::Arc;
 
@@ -19,7 +20,7 @@ fn statistics(handle: jlong) -> Result<Arc<Statistics>> {
     Ok(Arc::clone(&handles::get::<StatisticsObject>(handle)?.0))
 }
 
-/// New ones, or those of a handle.
+/// Creates statistics, or a handle of existing ones.
 fn new(other: jlong) -> Result<jlong> {
     let statistics = match handles::optional::<StatisticsObject>(other)? {
         Some(other) => Arc::clone(&other.0),
@@ -32,12 +33,12 @@ native!("Statistics_newStatistics" "" fn(env) -> i64 { new(0) });
 
 native!("Statistics_newStatistics" "J" fn(env, other: i64) -> i64 { new(other) });
 
-// Histograms that are not wanted are kept as the others are.
+// Histograms that the caller wants to ignore are kept like the others.
 native!("Statistics_newStatistics" "_3B" fn(env, ignored: JByteArray) -> i64 { new(0) });
 
 native!("Statistics_newStatistics" "_3BJ" fn(env, ignored: JByteArray, other: i64) -> i64 { new(other) });
 
-// RocksJava's levels: all but detailed timers, all but timers of the mutex, all.
+// RocksJava's levels: all except detailed timers, all except timers of the mutex, all.
 native!("Statistics_setStatsLevel" "JB" fn(env, handle: i64, level: i8) {
     statistics(handle)?.set_stats_level(match level {
         0 => StatsLevel::ExceptDetailedTimers,
@@ -55,7 +56,7 @@ native!("Statistics_statsLevel" "J" fn(env, handle: i64) -> i8 {
     })
 });
 
-/// RocksDB's name of a constant of an enum.
+/// Returns RocksDB's name of a constant of an enum.
 fn name(env: &Env<'_>, class: &str, getter: &str, number: i8) -> Result<String> {
     let signature = format!("(B)L{class};");
     let constant = env.call_static(class, getter, &signature, &[jvalue { b: number }])?;

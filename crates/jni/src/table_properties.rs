@@ -1,4 +1,4 @@
-//! `org.rocksdb.TableProperties`: what a table says of itself.
+//! `org.rocksdb.TableProperties`: the properties of a table.
 
 use std::borrow::Cow;
 
@@ -8,10 +8,10 @@ use jni_sys::{jclass, jobject, jvalue};
 use crate::env::{Env, JObject};
 use crate::fail::Result;
 
-/// The class of the objects, for a caller on a thread that cannot look it up.
+/// The class of the objects, for callers on threads that cannot look it up.
 pub const CLASS: &str = "org/rocksdb/TableProperties";
 
-/// An object of `class`, which is the one of [`CLASS`].
+/// Creates an object of `class`, which is that of [`CLASS`].
 pub fn object(env: &Env<'_>, class: jclass, from: &TableProperties) -> Result<jobject> {
     let numbers = [
         from.data_size,
@@ -35,7 +35,7 @@ pub fn object(env: &Env<'_>, class: jclass, from: &TableProperties) -> Result<jo
         from.oldest_key_time,
         from.slow_compression_estimated_data_size,
         from.fast_compression_estimated_data_size,
-        // The place of the sequence number in the file, which a table that is open no longer has.
+        // The offset of the sequence number in the file, which an open table does not keep.
         0,
     ];
     let mut arguments: Vec<jvalue> = numbers
@@ -77,7 +77,7 @@ pub fn object(env: &Env<'_>, class: jclass, from: &TableProperties) -> Result<jo
     let constructor = env.method(class, "<init>", &signature)?;
     let made = env.construct(class, constructor, &arguments);
     for argument in &arguments[numbers.len()..] {
-        // SAFETY: from there on the arguments are objects.
+        // SAFETY: from this argument on, all are objects.
         env.forget(unsafe { argument.l });
     }
     made
@@ -93,7 +93,7 @@ fn text_map<'t>(env: &Env<'_>, pairs: impl Iterator<Item = (Cow<'t, str>, Cow<'t
     Ok(map.0)
 }
 
-/// A `Map` of tables' paths to their properties.
+/// Creates a `Map` from tables' paths to their properties.
 pub fn map<'p>(
     env: &Env<'_>,
     tables: impl IntoIterator<Item = (&'p str, &'p TableProperties)>,

@@ -1,4 +1,5 @@
-//! `org.rocksdb.ThreadStatus`: names of what threads do. Threads of the engine tell no status, so that Java has no other use for them.
+//! `org.rocksdb.ThreadStatus`: the names of the activities of threads. Threads of the engine report no
+//! status, so that Java uses only the names.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +9,7 @@ use crate::env::{JLongArray, JObject, JString};
 use crate::fail::Result;
 use crate::frame::native;
 
-/// The name of a number, or an empty text.
+/// Returns the name of a number, or an empty text.
 fn named(env: &crate::env::Env<'_>, names: &[&str], number: i32) -> Result<JString> {
     let name = usize::try_from(number)
         .ok()
@@ -16,7 +17,7 @@ fn named(env: &crate::env::Env<'_>, names: &[&str], number: i32) -> Result<JStri
     env.new_string(name.unwrap_or(""))
 }
 
-/// Operations, by their numbers.
+/// The operations, by their numbers.
 const OPERATIONS: &[&str] = &[
     "",
     "Compaction",
@@ -33,7 +34,7 @@ const OPERATIONS: &[&str] = &[
 const COMPACTION: i8 = 1;
 const FLUSH: i8 = 2;
 
-/// Stages of operations, by their numbers.
+/// The stages of operations, by their numbers.
 const STAGES: &[&str] = &[
     "",
     "FlushJob::Run",
@@ -48,7 +49,7 @@ const STAGES: &[&str] = &[
     "MemTableList::TryInstallMemtableFlushResults",
 ];
 
-/// Properties of a compaction, by their places.
+/// The properties of a compaction, by their indexes.
 const OF_COMPACTION: &[&str] = &[
     "JobID",
     "InputOutputLevel",
@@ -58,7 +59,7 @@ const OF_COMPACTION: &[&str] = &[
     "BytesWritten",
 ];
 
-/// Properties of a flush, by their places.
+/// The properties of a flush, by their indexes.
 const OF_FLUSH: &[&str] = &["JobID", "BytesMemtables", "BytesWritten"];
 
 fn properties(operation: i8) -> &'static [&'static str] {
@@ -89,7 +90,7 @@ native!("ThreadStatus_getOperationPropertyName" "BI" fn(env, operation: i8, at: 
     named(&env, properties(operation), at)
 });
 
-/// Properties by their names; those that hold several numbers are taken apart.
+/// Returns the properties by their names. A property that packs several numbers is split.
 fn interpreted(operation: i8, values: &[i64]) -> BTreeMap<&'static str, i64> {
     let mut found = BTreeMap::new();
     for (at, (name, value)) in properties(operation).iter().zip(values).enumerate() {
@@ -125,7 +126,7 @@ native!("ThreadStatus_interpretOperationProperties" "B_3J" fn(
     Ok(JObject(map))
 });
 
-/// A duration as people read it.
+/// Returns a duration in human-readable form.
 fn human(micros: u64) -> String {
     const MINUTE: u64 = 60_000_000;
     let seconds = (micros % MINUTE) as f64 / 1e6;

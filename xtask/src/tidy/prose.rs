@@ -16,6 +16,7 @@ const DONE: &[&str] = &[
     "crates/compact/",
     "crates/engine/",
     "crates/http/",
+    "crates/jni/",
     "crates/manifest/",
     "crates/memtable/",
     "crates/metrics/",

@@ -1,6 +1,6 @@
-//! RocksJava's names of tickers and histograms, and RocksDB's.
+//! The names of tickers and histograms in RocksJava and in RocksDB.
 
-/// RocksDB's name of a ticker or histogram, by RocksJava's constant.
+/// Returns RocksDB's name of a ticker or histogram from RocksJava's constant.
 pub fn rocksdb_name(constant: &str) -> String {
     match OTHERWISE.iter().find(|(java, _)| *java == constant) {
         Some((_, name)) => (*name).to_owned(),
@@ -8,7 +8,7 @@ pub fn rocksdb_name(constant: &str) -> String {
     }
 }
 
-/// Those whose names are not made of each other.
+/// The constants whose names do not follow the rule.
 const OTHERWISE: &[(&str, &str)] = &[
     (
         "BLOB_DB_BLOB_FILE_READ_MICROS",
