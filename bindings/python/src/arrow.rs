@@ -1,6 +1,7 @@
-//! Columns of keys and values through the Arrow C data interface: any library of Arrow reads and writes them, and none need be installed.
+//! Columns of keys and values through the Arrow C data interface. Any Arrow library can read and write them;
+//! none has to be installed.
 //!
-//! Arrays go out and come in as PyCapsules, whose structs the arrow crates make and read.
+//! Arrays are passed as PyCapsules, whose structs the arrow crates create and read.
 
 use std::ffi::CStr;
 use std::sync::Arc;
@@ -25,15 +26,15 @@ use base::user_code::catch_or_fail;
 use crate::call::exception;
 use crate::shared::{Detached, Handle};
 
-/// The names that the interface gives to capsules.
+/// The names of the capsules in the interface.
 const SCHEMA: &CStr = c"arrow_schema";
 const ARRAY: &CStr = c"arrow_array";
 const STREAM: &CStr = c"arrow_array_stream";
 
-/// Bytes of a column that its 32-bit offsets can tell.
+/// The maximum size in bytes of a column, whose offsets have 32 bits.
 const MOST_BYTES: usize = i32::MAX as usize;
 
-/// A column that grows: bytes, one behind the other, and where each ends.
+/// A column under construction: the bytes of its values, and the end of each value.
 #[derive(Default)]
 struct Column {
     bytes: Vec<u8>,
@@ -51,16 +52,16 @@ impl Column {
         }
     }
 
-    /// True if `value` has room.
+    /// Returns true if `value` fits into the column.
     fn takes(&self, value: &[u8]) -> bool {
         self.bytes.len() + value.len() <= MOST_BYTES
     }
 
-    /// Adds a value that [`takes`](Column::takes) says yes to.
+    /// Adds a value that fits by [`takes`](Column::takes).
     #[inline]
     fn push(&mut self, value: &[u8]) {
         self.bytes.extend_from_slice(value);
-        // A column takes no value that ends beyond 32 bits.
+        // No value of a column ends beyond 32 bits.
         self.offsets.push(self.bytes.len() as i32);
     }
 
@@ -74,7 +75,7 @@ impl Column {
     }
 }
 
-/// Values as one array, `None` as null. `InvalidArgument` for more than 2 GiB of them.
+/// Returns the values as one array, in which `None` is null. `InvalidArgument` if they exceed 2 GiB.
 pub fn array_of<V: AsRef<[u8]>>(py: Python<'_>, values: &[Option<V>]) -> PyResult<ArrowArray> {
     let mut column = Column::of_rows(values.len());
     column.nulls = values.iter().map(Option::is_some).collect();
@@ -91,7 +92,7 @@ pub fn array_of<V: AsRef<[u8]>>(py: Python<'_>, values: &[Option<V>]) -> PyResul
     })
 }
 
-/// A column of values for any library of Arrow: `pyarrow.array(it)`.
+/// A column of values for any Arrow library, as in `pyarrow.array(column)`.
 #[pyclass(frozen, module = "esker")]
 pub struct ArrowArray {
     array: ArrayRef,
@@ -103,14 +104,14 @@ impl ArrowArray {
         self.array.len()
     }
 
-    /// The array and its type as capsules of the Arrow C data interface.
+    /// Returns the array and its type as capsules of the Arrow C data interface.
     #[pyo3(signature = (requested_schema = None))]
     fn __arrow_c_array__<'py>(
         &self,
         py: Python<'py>,
         requested_schema: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyTuple>> {
-        // A producer may leave a wish for another type unanswered; the consumer casts.
+        // A producer may ignore the requested type; the consumer casts.
         let _ = requested_schema;
         let (array, schema) = arrow_array::ffi::to_ffi(&self.array.to_data()).map_err(failed)?;
         let schema = PyCapsule::new_with_value(py, schema, SCHEMA)?;
@@ -119,7 +120,7 @@ impl ArrowArray {
     }
 }
 
-/// Which columns a scan has.
+/// The columns of a scan.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Columns {
     pub key: bool,
@@ -127,7 +128,7 @@ pub struct Columns {
 }
 
 impl Columns {
-    /// Those of these names. `ValueError` for others.
+    /// Returns the columns of these names. `ValueError` for an unknown name.
     pub fn of(names: Option<Vec<String>>) -> PyResult<Columns> {
         let Some(names) = names else {
             return Ok(Columns {
@@ -166,7 +167,7 @@ impl Columns {
     }
 }
 
-/// Rows of a range in batches: what reads a stream of Arrow's reads it, once.
+/// The rows of a range in record batches. A reader of Arrow streams reads them, once.
 #[pyclass(frozen, module = "esker")]
 pub struct ArrowStream {
     batches: Mutex<Option<Batches>>,
@@ -198,21 +199,21 @@ impl ArrowStream {
 
 #[pymethods]
 impl ArrowStream {
-    /// The stream as a capsule of the Arrow C stream interface. `ValueError` the second time.
+    /// Returns the stream as a capsule of the Arrow C stream interface. `ValueError` at the second call.
     #[pyo3(signature = (requested_schema = None))]
     fn __arrow_c_stream__<'py>(
         &self,
         py: Python<'py>,
         requested_schema: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
-        // As of an array.
+        // As for an array, the requested type is ignored.
         let _ = requested_schema;
         let batches = self.batches.lock().take();
         let batches = batches.ok_or_else(|| PyValueError::new_err("the stream was read already"))?;
         PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(Box::new(batches)), STREAM)
     }
 
-    /// The names and types of the columns as a capsule.
+    /// Returns the names and types of the columns as a capsule.
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
         let schema = self.batches.lock().as_ref().map(|batches| batches.schema.clone());
         let schema = schema.ok_or_else(|| PyValueError::new_err("the stream was read already"))?;
@@ -221,7 +222,7 @@ impl ArrowStream {
     }
 }
 
-/// Rows of an iterator as batches. The reader of the stream may have the GIL or not.
+/// The rows of an iterator as record batches. The reader of the stream may or may not hold the GIL.
 struct Batches {
     shared: Handle,
     /// `None` at the end.
@@ -292,7 +293,7 @@ impl Iterator for Batches {
     type Item = std::result::Result<RecordBatch, ArrowError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        // Not a panic may cross the interface, whose other side is C.
+        // No panic may cross the interface, whose other side is C.
         let read = catch_or_fail(|| self.read());
         if read.is_err() {
             self.iter = None;
@@ -308,7 +309,7 @@ impl RecordBatchReader for Batches {
     }
 }
 
-/// The error of the engine for one of Arrow's.
+/// Returns the engine's error of an Arrow error.
 fn of_arrow(error: ArrowError) -> Error {
     Error::new(ErrorKind::InvalidArgument, error.to_string())
 }
@@ -317,7 +318,8 @@ fn failed(error: ArrowError) -> PyErr {
     PyValueError::new_err(error.to_string())
 }
 
-/// The batches of anything that speaks Arrow: a table, a record batch, a stream. `TypeError` for what does not.
+/// Returns the batches of an object that exports Arrow data: a table, a record batch, a stream. `TypeError`
+/// for other objects.
 pub fn batches_of(data: &Bound<'_, PyAny>) -> PyResult<Box<dyn RecordBatchReader + Send>> {
     if data.hasattr("__arrow_c_stream__")? {
         let capsule = data.call_method0("__arrow_c_stream__")?;
@@ -341,26 +343,27 @@ pub fn batches_of(data: &Bound<'_, PyAny>) -> PyResult<Box<dyn RecordBatchReader
     ))
 }
 
-/// Takes the stream out of its capsule.
+/// Moves the stream out of its capsule.
 #[expect(unsafe_code, reason = "the Arrow C stream interface is pointers")]
 fn stream_of(capsule: &Bound<'_, PyCapsule>) -> PyResult<RecordBatchStreamReader> {
     let pointer = capsule
         .pointer_checked(Some(STREAM))?
         .cast::<FFI_ArrowArrayStream>();
-    // SAFETY: a capsule of this name points to a struct of that interface, by the interface's own rule, and lives while `capsule` is
-    // borrowed. The reader moves the struct out and marks what is left in the capsule as released.
+    // SAFETY: the interface guarantees that a capsule of this name points to a struct of that interface,
+    // which lives while `capsule` is borrowed. The reader moves the struct out, and marks the rest in the
+    // capsule as released.
     let reader = unsafe { RecordBatchStreamReader::from_raw(pointer.as_ptr()) };
     reader.map_err(failed)
 }
 
-/// Takes an array out of its capsule.
+/// Moves an array out of its capsule.
 #[expect(unsafe_code, reason = "the Arrow C data interface is pointers")]
 fn imported(schema: &Bound<'_, PyCapsule>, array: &Bound<'_, PyCapsule>) -> PyResult<ArrayRef> {
     let schema = schema.pointer_checked(Some(SCHEMA))?.cast::<FFI_ArrowSchema>();
     let array = array.pointer_checked(Some(ARRAY))?.cast::<FFI_ArrowArray>();
-    // SAFETY: capsules of these names point to structs of that interface, by the interface's own rule, and live while they are
-    // borrowed. `from_raw` moves the array out and marks what is left as released; the schema is only read. That buffers are as the
-    // schema says is the producer's promise.
+    // SAFETY: the interface guarantees that capsules of these names point to structs of that interface, which
+    // live while they are borrowed. `from_raw` moves the array out, and marks the rest as released; the
+    // schema is only read. The producer guarantees that the buffers match the schema.
     let data = unsafe {
         let array = FFI_ArrowArray::from_raw(array.as_ptr());
         arrow_array::ffi::from_ffi(array, schema.as_ref())
@@ -380,7 +383,8 @@ pub enum Values<'a> {
 }
 
 impl<'a> Values<'a> {
-    /// The column `name` of a batch. `InvalidArgument` if there is none, or it has neither bytes nor text.
+    /// Returns the column `name` of a batch. `InvalidArgument` if it does not exist, or contains neither
+    /// bytes nor text.
     pub fn of(batch: &'a RecordBatch, name: &str) -> Result<Values<'a>> {
         let column = batch.column_by_name(name);
         let column = column.ok_or_else(|| Error::invalid_argument(format!("no column {name:?}")))?;
@@ -397,7 +401,7 @@ impl<'a> Values<'a> {
         found.ok_or_else(|| Error::invalid_argument(format!("column {name:?} has neither bytes nor text")))
     }
 
-    /// The value of a row; `None` for null.
+    /// Returns the value of a row; `None` for null.
     pub fn get(&self, row: usize) -> Option<&'a [u8]> {
         match self {
             Values::Binary(array) => array.is_valid(row).then(|| array.value(row)),

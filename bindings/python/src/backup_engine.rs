@@ -1,4 +1,4 @@
-//! Backups of a live database, and their restoration.
+//! Backups of an open database, and their restoration.
 
 use std::path::PathBuf;
 
@@ -13,7 +13,7 @@ use crate::db::DB;
 use crate::operation::{Keywords, unknown};
 use crate::shared::Detached;
 
-/// A directory of backups, in RocksDB's format: each has what is new, and shares the rest.
+/// A directory of backups in RocksDB's format. Each backup adds the new files, and shares the others.
 #[pyclass(frozen, module = "esker")]
 pub struct BackupEngine {
     engine: Mutex<Option<Detached<backup::BackupEngine>>>,
@@ -34,7 +34,8 @@ impl BackupEngine {
 
 #[pymethods]
 impl BackupEngine {
-    /// Opens the backup directory, and makes it if there is none. Options are those of RocksDB's `BackupEngineOptions`, by name.
+    /// Opens the backup directory, and creates it if it does not exist. The options are those of RocksDB's
+    /// `BackupEngineOptions`, by name.
     #[new]
     #[pyo3(signature = (path, *, read_only = false, **options))]
     fn new(
@@ -67,7 +68,7 @@ impl BackupEngine {
         })
     }
 
-    /// Makes a backup of `db` as it is now, and gives its number.
+    /// Creates a backup of the current state of `db`, and returns its number.
     #[pyo3(signature = (db, *, flush_before_backup = false, app_metadata = None))]
     fn create_backup(
         &self,
@@ -88,7 +89,7 @@ impl BackupEngine {
         })
     }
 
-    /// All good backups, each as a dict.
+    /// Returns all intact backups, each as a dict.
     fn backups<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let backups = self.with(py, |engine| Ok(engine.backups()))?;
         let list = PyList::empty(py);
@@ -98,7 +99,7 @@ impl BackupEngine {
         Ok(list)
     }
 
-    /// Makes `path` the database that a backup is of, the newest if no number is given.
+    /// Restores the database of a backup to `path`. Without a number, the newest backup is restored.
     #[pyo3(signature = (path, backup_id = None, *, wal_dir = None, keep_log_files = false))]
     fn restore(
         &self,
@@ -119,7 +120,7 @@ impl BackupEngine {
         })
     }
 
-    /// Compares a backup's files with their sizes, and with `verify_with_checksum` with their checksums.
+    /// Compares the sizes of a backup's files, and with `verify_with_checksum` their checksums too.
     #[pyo3(signature = (backup_id, *, verify_with_checksum = false))]
     fn verify(&self, py: Python<'_>, backup_id: u32, verify_with_checksum: bool) -> PyResult<()> {
         self.with(py, |engine| {
@@ -127,17 +128,17 @@ impl BackupEngine {
         })
     }
 
-    /// Removes a backup.
+    /// Deletes a backup.
     fn delete_backup(&self, py: Python<'_>, backup_id: u32) -> PyResult<()> {
         self.with(py, |engine| engine.delete_backup(backup_id))
     }
 
-    /// Removes all but the newest backups.
+    /// Deletes all but the newest backups.
     fn purge_old_backups(&self, py: Python<'_>, num_backups_to_keep: usize) -> PyResult<()> {
         self.with(py, |engine| engine.purge_old_backups(num_backups_to_keep))
     }
 
-    /// Gives the directory back. A second close does nothing.
+    /// Closes the directory. A second close has no effect.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         call_with(py, &self.engine, |engine| {
             *engine = None;

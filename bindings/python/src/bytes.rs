@@ -1,4 +1,5 @@
-//! Bytes that Python passes in: `bytes` are borrowed, any other buffer is copied, because its owner may change it meanwhile.
+//! Bytes from Python: `bytes` are borrowed; any other buffer is copied, because its owner may change it
+//! meanwhile.
 
 use std::ops::Deref;
 
@@ -6,11 +7,11 @@ use pyo3::Borrowed;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyMemoryView};
 
-/// A bytes-like argument. `TypeError` for a `str`, and for all that has no buffer.
+/// A bytes-like argument. `TypeError` for a `str`, and for other objects without a buffer.
 pub enum Bytes<'a> {
     /// The memory of a `bytes` object.
     Borrowed(&'a [u8]),
-    /// A copy of a `bytearray`, a `memoryview`, an array.
+    /// A copy of another buffer: a `bytearray`, a `memoryview`, an array.
     Owned(Vec<u8>),
 }
 
@@ -44,13 +45,13 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Bytes<'a> {
     }
 }
 
-/// The bytes of any buffer, copied.
+/// Copies the bytes of any buffer.
 fn copied(object: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
     let bytes = PyMemoryView::from(object)?.call_method0("tobytes")?;
     Ok(bytes.cast::<PyBytes>()?.as_bytes().to_vec())
 }
 
-/// The bytes of a bytes-like object, owned.
+/// Returns the bytes of a bytes-like object, owned.
 pub fn owned(object: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
     match object.cast::<PyBytes>() {
         Ok(bytes) => Ok(bytes.as_bytes().to_vec()),

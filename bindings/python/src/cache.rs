@@ -1,4 +1,4 @@
-//! Objects that several databases may share: caches, limits of memory, limits of writing.
+//! Objects that several databases may share: caches, memory limits, and rate limiters.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 
 use crate::call::exception;
 
-/// A cache of blocks, as the options `block_cache` and `blob_cache`.
+/// A block cache, for the options `block_cache` and `blob_cache`.
 #[pyclass(frozen, module = "esker")]
 pub struct Cache {
     pub cache: Arc<BlockCache>,
@@ -26,13 +26,13 @@ impl Cache {
 
 #[pymethods]
 impl Cache {
-    /// An LRU cache of `capacity` bytes.
+    /// Creates an LRU cache of `capacity` bytes.
     #[new]
     fn new(capacity: usize) -> Cache {
         Cache::of_capacity(capacity)
     }
 
-    /// Bytes it may take; what no longer fits goes at once.
+    /// The capacity in bytes. A lower capacity evicts entries at once.
     #[getter]
     fn capacity(&self) -> usize {
         self.cache.capacity()
@@ -43,20 +43,20 @@ impl Cache {
         self.cache.set_capacity(capacity);
     }
 
-    /// Bytes it takes.
+    /// The size in bytes of all entries.
     #[getter]
     fn usage(&self) -> usize {
         self.cache.usage()
     }
 
-    /// Bytes of it in use, which nothing evicts.
+    /// The size in bytes of the entries in use, which are never evicted.
     #[getter]
     fn pinned_usage(&self) -> usize {
         self.cache.pinned_usage()
     }
 }
 
-/// A limit of the memory that memtables of several databases take together, as the option `write_buffer_manager`.
+/// A common memory limit for the memtables of several databases, for the option `write_buffer_manager`.
 #[pyclass(frozen, module = "esker")]
 pub struct WriteBufferManager {
     manager: Arc<esker::WriteBufferManager>,
@@ -73,7 +73,8 @@ impl WriteBufferManager {
 
 #[pymethods]
 impl WriteBufferManager {
-    /// A limit of `buffer_size` bytes, charged to `cache` if that is given; with `allow_stall` writes wait beyond.
+    /// Creates a limit of `buffer_size` bytes. If `cache` is given, memtables are charged to it. With
+    /// `allow_stall`, writes wait while the limit is exceeded.
     #[new]
     #[pyo3(signature = (buffer_size, cache = None, allow_stall = false))]
     fn new(buffer_size: u64, cache: Option<&Bound<'_, Cache>>, allow_stall: bool) -> WriteBufferManager {
@@ -83,27 +84,27 @@ impl WriteBufferManager {
         }
     }
 
-    /// Bytes that memtables may take.
+    /// The limit in bytes.
     #[getter]
     fn buffer_size(&self) -> u64 {
         self.manager.buffer_size()
     }
 
-    /// Bytes that they take.
+    /// The memory of the memtables in bytes.
     #[getter]
     fn memory_usage(&self) -> u64 {
         self.manager.memory_usage()
     }
 }
 
-/// A limit of what flushes and compactions write, as the option `rate_limiter`.
+/// A rate limit for flushes and compactions, for the option `rate_limiter`.
 #[pyclass(frozen, module = "esker")]
 pub struct RateLimiter {
     limiter: Arc<esker::RateLimiter>,
 }
 
 impl RateLimiter {
-    /// That of an option: an object, or a number of bytes a second.
+    /// Returns the rate limiter of an option's value: an object, or a number of bytes per second.
     pub fn of(value: &Bound<'_, PyAny>) -> PyResult<Option<Arc<esker::RateLimiter>>> {
         if value.is_none() {
             return Ok(None);
@@ -117,7 +118,7 @@ impl RateLimiter {
 
 #[pymethods]
 impl RateLimiter {
-    /// A limit of so many bytes a second.
+    /// Creates a limit, in bytes per second.
     #[new]
     fn new(py: Python<'_>, rate_bytes_per_sec: u64) -> PyResult<RateLimiter> {
         let limiter = esker::RateLimiter::new(rate_bytes_per_sec);
@@ -126,7 +127,7 @@ impl RateLimiter {
         })
     }
 
-    /// Bytes a second.
+    /// The limit in bytes per second.
     #[getter]
     fn bytes_per_second(&self) -> u64 {
         self.limiter.bytes_per_second()

@@ -1,4 +1,4 @@
-//! Calls of the engine: without the GIL, and with errors and panics as Python's exceptions.
+//! Calls of the engine: they run without the GIL, and their errors and panics become Python's exceptions.
 
 use std::cell::{Cell, RefCell};
 use std::panic::resume_unwind;
@@ -10,13 +10,13 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 
 thread_local! {
-    /// Calls of the engine that this thread is in.
+    /// The number of nested calls of the engine on this thread.
     static DEPTH: Cell<usize> = const { Cell::new(0) };
-    /// The first exception of Python code that the engine called on this thread during the call it is in.
+    /// The first exception of Python code that the engine has called on this thread during the current call.
     static CAUSE: RefCell<Option<PyErr>> = const { RefCell::new(None) };
 }
 
-/// One call of the engine under way on this thread.
+/// A call of the engine in progress on this thread.
 struct Calling;
 
 impl Calling {
@@ -34,8 +34,8 @@ impl Drop for Calling {
     }
 }
 
-/// Runs `body` without the GIL. Its error, or that of a panic of user code in it, becomes the exception of its kind, whose `__cause__` is
-/// the exception that Python code raised on the way, if any did.
+/// Runs `body` without the GIL. Its error, or the panic of user code in it, becomes the exception of that
+/// kind. If Python code has raised an exception meanwhile, that becomes the `__cause__`.
 #[inline]
 pub fn call<T: Send>(py: Python<'_>, body: impl FnOnce() -> esker::Result<T> + Send) -> PyResult<T> {
     let result = py.detach(|| {
@@ -45,8 +45,8 @@ pub fn call<T: Send>(py: Python<'_>, body: impl FnOnce() -> esker::Result<T> + S
     result.map_err(|error| exception(py, &error))
 }
 
-/// Runs a [`call`] with the value that `mutex` guards. Returns `Busy` if another thread, or Python code further out on
-/// this thread, holds the mutex: waiting for it could deadlock.
+/// Runs a [`call`] with the value that `mutex` guards. Returns `Busy` if another thread, or Python code
+/// further out on this thread, holds the mutex: waiting for it could deadlock.
 pub fn call_with<S: Send, T: Send>(
     py: Python<'_>,
     mutex: &Mutex<S>,
@@ -66,7 +66,8 @@ pub fn quietly<T: Send>(py: Python<'_>, body: impl FnOnce() -> T + Send) -> T {
     py.detach(body)
 }
 
-/// The exception of an error: its class by its kind, with the text that begins with RocksDB's words.
+/// Returns the exception of an error. The error's kind determines the class; the text begins with RocksDB's
+/// words.
 #[cold]
 pub fn exception(py: Python<'_>, error: &Error) -> PyErr {
     let cause = CAUSE.with_borrow_mut(Option::take);
@@ -90,8 +91,8 @@ fn of_error(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
     Ok(PyErr::from_value(made))
 }
 
-/// Takes what Python code raised where the engine called it. It becomes the cause of the call's exception; on a thread that Python knows
-/// nothing of it goes to `sys.unraisablehook`, so that it is not lost.
+/// Records an exception of Python code that the engine has called. It becomes the cause of the call's
+/// exception. On a thread without a Python call it goes to `sys.unraisablehook`, so that it is not lost.
 pub fn note(py: Python<'_>, error: PyErr, code: &Bound<'_, PyAny>) {
     if DEPTH.get() == 0 {
         error.write_unraisable(py, Some(code));
@@ -102,14 +103,15 @@ pub fn note(py: Python<'_>, error: PyErr, code: &Bound<'_, PyAny>) {
     });
 }
 
-/// Notes `error` and unwinds to the engine, which makes a failed read, write or job of it. For callbacks that have no other way to fail.
+/// Records `error`, and unwinds to the engine, which turns the panic into a failed read, write or job. For
+/// callbacks that cannot fail otherwise.
 pub fn unwind(py: Python<'_>, error: PyErr, code: &Bound<'_, PyAny>) -> ! {
     let message = error.to_string();
     note(py, error, code);
     resume_unwind(Box::new(message))
 }
 
-/// `InvalidArgument`.
+/// Returns an `InvalidArgument` exception.
 pub fn invalid(py: Python<'_>, message: String) -> PyErr {
     exception(py, &Error::invalid_argument(message))
 }

@@ -1,4 +1,4 @@
-//! A column family to read and write.
+//! A column family for reads and writes.
 
 use pyo3::PyClassInitializer;
 use pyo3::prelude::*;

@@ -14,7 +14,8 @@ use crate::merge_operator::name_of;
 
 type Factory = Option<Arc<dyn CompactionFilterFactory>>;
 
-/// A function, or an object with `filter`, that is asked about each entry of every compaction.
+/// Returns a factory that uses one filter for every compaction: a function, or an object with the method
+/// `filter`.
 pub fn of(value: &Bound<'_, PyAny>) -> PyResult<Factory> {
     if value.is_none() {
         return Ok(None);
@@ -26,7 +27,7 @@ pub fn of(value: &Bound<'_, PyAny>) -> PyResult<Factory> {
     })))
 }
 
-/// A function that makes such a filter, or `None`, for each compaction.
+/// Returns a factory that calls `value` for each compaction: a function that returns a filter, or `None`.
 pub fn factory_of(value: &Bound<'_, PyAny>) -> PyResult<Factory> {
     if value.is_none() {
         return Ok(None);
@@ -40,7 +41,7 @@ pub fn factory_of(value: &Bound<'_, PyAny>) -> PyResult<Factory> {
     })))
 }
 
-/// The same filter for all.
+/// A factory that uses the same filter for all compactions.
 struct One {
     name: String,
     filter: InPython,
@@ -57,7 +58,7 @@ impl CompactionFilterFactory for One {
     }
 }
 
-/// A filter for each.
+/// A factory that creates a filter for each compaction.
 struct Made {
     name: String,
     create: Py<PyAny>,
@@ -95,7 +96,7 @@ fn dict<'py>(py: Python<'py>, context: &FilterContext) -> PyResult<Bound<'py, Py
 }
 
 struct InPython {
-    /// Called with key and value, or with level, key, kind and value.
+    /// The code is called with key and value, or with level, key, kind and value.
     code: Py<PyAny>,
     is_method: bool,
 }
@@ -150,7 +151,8 @@ impl CompactionFilter for InPython {
     }
 }
 
-/// `None` and `False` keep an entry, `True` removes it, bytes become its value, `("skip_until", key)` drops all up to `key`.
+/// Returns the decision of a filter's result. `None` and `False` keep an entry, `True` removes it, bytes
+/// replace its value, and `("skip_until", key)` drops all entries up to `key`.
 fn decision(answer: &Bound<'_, PyAny>) -> PyResult<Decision> {
     if answer.is_none() {
         return Ok(Decision::Keep);
@@ -179,7 +181,7 @@ fn decision(answer: &Bound<'_, PyAny>) -> PyResult<Decision> {
     owned(answer).map(Decision::ChangeValue)
 }
 
-/// Databases are closed before the interpreter ends, and their threads with them.
+/// Panics. No caller gets here: databases and their threads end before the interpreter does.
 fn ended<T>() -> T {
     resume_unwind(Box::new("the interpreter has ended".to_owned()))
 }

@@ -1,4 +1,4 @@
-//! Orders of keys: RocksDB's by name, and those written in Python.
+//! The orders of keys: RocksDB's by name, and orders written in Python.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -10,7 +10,8 @@ use pyo3::types::{PyBytes, PyString};
 
 use crate::call::{invalid, unwind};
 
-/// The order that an option names: a built-in by its name, or an object with `name` and `compare`.
+/// Returns the order of an option's value: the name of a built-in order, or an object with `name` and
+/// `compare`.
 pub fn of(value: &Bound<'_, PyAny>) -> PyResult<UserComparator> {
     if let Ok(name) = value.cast::<PyString>() {
         return builtin_comparator(value.py(), &name.to_cow()?);
@@ -53,13 +54,13 @@ impl esker::Comparator for InPython {
                 Err(error) => unwind(py, error, compare),
             }
         });
-        // The interpreter has ended: databases were closed before, and their threads with them.
+        // The interpreter has ended; databases and their threads have ended before it.
         compared
             .unwrap_or_else(|| std::panic::resume_unwind(Box::new("the interpreter has ended".to_owned())))
     }
 }
 
-/// The built-in order of that name, in the words of an OPTIONS file.
+/// Returns the built-in order of that name, as OPTIONS files spell it.
 pub fn builtin_comparator(py: Python<'_>, name: &str) -> PyResult<UserComparator> {
     UserComparator::builtin(name).ok_or_else(|| invalid(py, format!("no built-in comparator {name}")))
 }

@@ -1,4 +1,4 @@
-//! RocksDB's iterator: it stands on a row, and moves on demand.
+//! RocksDB's iterator: it has a position, and moves on demand.
 
 use esker::{DbIterator, Error, Result};
 use parking_lot::Mutex;
@@ -10,8 +10,8 @@ use crate::call::{call_with, exception};
 use crate::shared::{Detached, Handle};
 use crate::snapshot::{Snapshot, snapshot_of};
 
-/// Stands on a row of a family, or nowhere, and moves in either direction. It sees the database as it was when it was made, and keeps it
-/// open. Each move tells whether it stands on a row then.
+/// A position in a range of rows, which moves in either direction. It sees the database as of its creation,
+/// and keeps the database open. Each move returns true if the cursor is on a row afterwards.
 #[pyclass(frozen, module = "esker")]
 pub struct Cursor {
     shared: Handle,
@@ -35,7 +35,7 @@ impl Cursor {
         })
     }
 
-    /// Something of the row it stands on.
+    /// Returns a part of the current row.
     fn row<'py, T>(&self, py: Python<'py>, part: impl FnOnce(&DbIterator) -> T) -> PyResult<T> {
         let mut iter = self.iter.try_lock().ok_or_else(|| {
             let busy = Error::new(esker::ErrorKind::Busy, "another thread is using this object");
@@ -74,17 +74,17 @@ impl Cursor {
         self.moved(py, |iter| iter.seek_to_last())
     }
 
-    /// Moves to the first row at or behind `key`.
+    /// Moves to the first row whose key is `key` or comes after it.
     fn seek(&self, py: Python<'_>, key: Bytes<'_>) -> PyResult<bool> {
         self.moved(py, |iter| iter.seek(&key))
     }
 
-    /// Moves to the last row at or before `key`.
+    /// Moves to the last row whose key is `key` or comes before it.
     fn seek_for_prev(&self, py: Python<'_>, key: Bytes<'_>) -> PyResult<bool> {
         self.moved(py, |iter| iter.seek_for_prev(&key))
     }
 
-    /// Moves to the next row. `InvalidArgument` if it stands on none.
+    /// Moves to the next row. `InvalidArgument` if the cursor is not on a row.
     fn next(&self, py: Python<'_>) -> PyResult<bool> {
         call_with(py, &self.iter, |iter| {
             self.shared.check_open()?;
@@ -94,7 +94,7 @@ impl Cursor {
         })
     }
 
-    /// Moves to the row before. `InvalidArgument` if it stands on none.
+    /// Moves to the previous row. `InvalidArgument` if the cursor is not on a row.
     fn prev(&self, py: Python<'_>) -> PyResult<bool> {
         call_with(py, &self.iter, |iter| {
             self.shared.check_open()?;
@@ -104,26 +104,26 @@ impl Cursor {
         })
     }
 
-    /// True if it stands on a row.
+    /// True if the cursor is on a row.
     #[getter]
     fn valid(&self) -> bool {
         let iter = self.iter.try_lock();
         iter.is_some_and(|iter| iter.as_ref().is_some_and(|iter| iter.valid()))
     }
 
-    /// The key it stands on. `InvalidArgument` if it stands on none.
+    /// The key of the current row. `InvalidArgument` if the cursor is not on a row.
     #[getter]
     fn key<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         self.row(py, |iter| PyBytes::new(py, iter.key()))
     }
 
-    /// The value it stands on.
+    /// The value of the current row. `InvalidArgument` if the cursor is not on a row.
     #[getter]
     fn value<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         self.row(py, |iter| PyBytes::new(py, iter.value()))
     }
 
-    /// Key and value.
+    /// The key and value of the current row. `InvalidArgument` if the cursor is not on a row.
     #[getter]
     fn item<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         self.row(py, |iter| {
@@ -131,13 +131,14 @@ impl Cursor {
         })?
     }
 
-    /// The timestamp of the row, in families that have them; else empty.
+    /// The timestamp of the current row; empty in families without timestamps.
     #[getter]
     fn timestamp<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         self.row(py, |iter| PyBytes::new(py, iter.timestamp()))
     }
 
-    /// Sees the database as it is now, or as of `snapshot`, from now on, and stands nowhere.
+    /// Refreshes the cursor: from now on it sees the current database, or `snapshot`. It is not on a row
+    /// afterwards.
     #[pyo3(signature = (snapshot = None))]
     fn refresh(&self, py: Python<'_>, snapshot: Option<&Bound<'_, Snapshot>>) -> PyResult<()> {
         let snapshot = snapshot.map(snapshot_of).transpose()?.flatten();
@@ -147,7 +148,7 @@ impl Cursor {
         })
     }
 
-    /// Lets go of what it reads. A second close does nothing.
+    /// Releases the rows that the cursor sees. A second close has no effect.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         call_with(py, &self.iter, |iter| {
             *iter = None;
