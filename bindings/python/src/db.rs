@@ -1,4 +1,4 @@
-//! A database: its default family, and the methods that concern all of it.
+//! A database: its default family, and the methods for the whole database.
 
 use std::path::PathBuf;
 
@@ -16,7 +16,7 @@ use crate::statistics::Statistics;
 use crate::write_batch::WriteBatch;
 use crate::writes::changes;
 
-/// Properties that every family has, by RocksDB's names.
+/// The properties of every family, by RocksDB's names.
 const PROPERTIES: &[&str] = &[
     "rocksdb.num-immutable-mem-table",
     "rocksdb.num-immutable-mem-table-flushed",
@@ -62,13 +62,15 @@ const PROPERTIES: &[&str] = &[
     "esker.write-cost",
 ];
 
-/// An open database, as its default column family. The other families are `column_family(name)`.
+/// An open database, which is also its default column family. `column_family(name)` returns the other
+/// families.
 ///
-/// It is closed by `close`, at the end of a `with` block, or when the last object that came from it is gone.
+/// The database is closed by `close`, at the end of a `with` block, or with the last of its objects.
 #[pyclass(frozen, subclass, extends = ColumnFamily, module = "esker", weakref)]
 pub struct DB;
 
-/// The options that a database is opened with: the defaults, or those of its OPTIONS file, and what keywords change.
+/// Returns the options for opening a database: the defaults, or those of its OPTIONS file, with the changes
+/// of the keywords.
 pub fn options_of(
     path: &std::path::Path,
     load: bool,
@@ -86,7 +88,7 @@ pub fn options_of(
 }
 
 impl DB {
-    /// The object of an open database.
+    /// Returns the object of an open database.
     pub fn of(shared: Handle) -> PyClassInitializer<DB> {
         let family = shared.db().default_column_family();
         ColumnFamily::of(shared, family).add_subclass(DB)
@@ -99,9 +101,10 @@ impl DB {
 
 #[pymethods]
 impl DB {
-    /// Opens the database in `path`. Options are RocksDB's, by name, of the database, of its families and of their tables; `column_families`
-    /// names those that have their own. `load_options` begins with what the OPTIONS file in `path` says. With `read_only` nothing is
-    /// written; with `secondary_path` it follows a database that another process writes to.
+    /// Opens the database in `path`. Options have RocksDB's names, those of the database, its families and
+    /// their tables together; `column_families` names the families with options of their own. With
+    /// `load_options` the options start from the OPTIONS file in `path`. With `read_only` nothing is written.
+    /// With `secondary_path` the database is a secondary of a primary in another process.
     #[new]
     #[pyo3(signature = (path, *, read_only = false, secondary_path = None, load_options = false, **options))]
     fn new(
@@ -126,13 +129,13 @@ impl DB {
         Ok(DB::of(Shared::open(Engine::Plain(db))))
     }
 
-    /// Its directory.
+    /// The directory of the database.
     #[getter]
     fn path(this: &Bound<'_, Self>) -> PathBuf {
         DB::shared(this).db().path().to_path_buf()
     }
 
-    /// Its id, 36 characters.
+    /// The id of the database, 36 characters.
     #[getter]
     fn identity(this: &Bound<'_, Self>) -> String {
         DB::shared(this).db().identity().to_owned()
@@ -144,8 +147,8 @@ impl DB {
         DB::shared(this).is_closed()
     }
 
-    /// Closes it for all that came from it: their next use raises `ShutdownInProgress`. Waits for background work. A second close gives
-    /// the outcome of the first.
+    /// Closes the database: the next use of each of its objects raises `ShutdownInProgress`. Waits for
+    /// background work. A second close has the outcome of the first.
     fn close(this: &Bound<'_, Self>) -> PyResult<()> {
         let shared = DB::shared(this);
         call(this.py(), || shared.close())
@@ -171,7 +174,7 @@ impl DB {
         format!("<esker.DB {:?}, {state}>", shared.db().path())
     }
 
-    /// A column family by name. `InvalidArgument` if there is none.
+    /// Returns the column family of that name. `InvalidArgument` if it does not exist.
     fn column_family(this: &Bound<'_, Self>, name: &str) -> PyResult<Py<ColumnFamily>> {
         let py = this.py();
         let shared = DB::shared(this);
@@ -179,7 +182,7 @@ impl DB {
         Py::new(py, ColumnFamily::of(shared.clone(), family))
     }
 
-    /// The names of all column families.
+    /// Returns the names of all column families.
     fn column_families(this: &Bound<'_, Self>) -> PyResult<Vec<String>> {
         let shared = DB::shared(this);
         call(this.py(), || {
@@ -209,7 +212,7 @@ impl DB {
         Py::new(py, ColumnFamily::of(shared.clone(), family))
     }
 
-    /// Drops a column family, by itself or by name. Objects of it go on reading it as it was.
+    /// Drops a column family, given by its object or its name. Its objects continue to read its rows.
     fn drop_column_family(this: &Bound<'_, Self>, column_family: &Bound<'_, PyAny>) -> PyResult<()> {
         let shared = DB::shared(this);
         let py = this.py();
@@ -229,7 +232,7 @@ impl DB {
         })
     }
 
-    /// Applies a batch, all of it or nothing.
+    /// Applies all writes of a batch, or none.
     #[pyo3(signature = (batch, **write_options))]
     fn write(
         this: &Bound<'_, Self>,
@@ -245,7 +248,7 @@ impl DB {
         })
     }
 
-    /// Writes the memtables of all families to tables.
+    /// Flushes the memtables of all families.
     #[pyo3(signature = (*, wait = true, allow_write_stall = false))]
     fn flush_all(this: &Bound<'_, Self>, wait: bool, allow_write_stall: bool) -> PyResult<()> {
         let shared = DB::shared(this);
@@ -261,20 +264,21 @@ impl DB {
         })
     }
 
-    /// Hands the WAL to the operating system, and with `sync` to the disk.
+    /// Flushes the WAL to the operating system, and with `sync` to the disk.
     #[pyo3(signature = (sync = false))]
     fn flush_wal(this: &Bound<'_, Self>, sync: bool) -> PyResult<()> {
         let shared = DB::shared(this);
         call(this.py(), || shared.db().flush_wal(sync))
     }
 
-    /// Returns when no flush and no compaction is at work or due.
+    /// Waits until no flush and no compaction is running or pending.
     fn wait_for_compact(this: &Bound<'_, Self>) -> PyResult<()> {
         let shared = DB::shared(this);
         call(this.py(), || shared.db().wait_for_compact())
     }
 
-    /// Makes `path`, which must not exist, a database of its own that is this one as it is now. Gives the sequence number of its last row.
+    /// Creates a checkpoint, an independent database with the current rows, in `path`, which must not exist.
+    /// Returns the sequence number of its last row.
     #[pyo3(signature = (path, *, log_size_for_flush = 0))]
     fn checkpoint(this: &Bound<'_, Self>, path: PathBuf, log_size_for_flush: u64) -> PyResult<u64> {
         let shared = DB::shared(this);
@@ -285,25 +289,25 @@ impl DB {
         })
     }
 
-    /// Verifies the checksum of every block. `Corruption` for the first that is damaged.
+    /// Verifies the checksum of every block. `Corruption` at the first damaged block.
     fn verify_checksum(this: &Bound<'_, Self>) -> PyResult<()> {
         let shared = DB::shared(this);
         call(this.py(), || shared.db().verify_checksum())
     }
 
-    /// Takes a secondary to where the primary is now.
+    /// Updates a secondary to the current state of the primary.
     fn try_catch_up_with_primary(this: &Bound<'_, Self>) -> PyResult<()> {
         let shared = DB::shared(this);
         call(this.py(), || shared.db().try_catch_up_with_primary())
     }
 
-    /// Tries to go on after an error that stopped writes.
+    /// Resumes after an error that stopped writes.
     fn resume(this: &Bound<'_, Self>) -> PyResult<()> {
         let shared = DB::shared(this);
         call(this.py(), || shared.db().resume())
     }
 
-    /// Changes options of the database while it is open.
+    /// Changes options of the open database.
     #[pyo3(signature = (**options))]
     fn set_db_options(this: &Bound<'_, Self>, options: Option<Keywords<'_, '_>>) -> PyResult<()> {
         let shared = DB::shared(this);
@@ -315,14 +319,15 @@ impl DB {
         })
     }
 
-    /// The options of the database as they are now, as texts by name.
+    /// Returns the current options of the database, as texts by name.
     #[getter]
     fn db_options<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyDict>> {
         let options = DB::shared(this).db().current_options();
         db_options_dict(this.py(), &options)
     }
 
-    /// The properties of the default family and of the database by RocksDB's names: numbers as `int`, others as text.
+    /// Returns the properties of the default family and of the database by RocksDB's names: numbers as `int`,
+    /// others as text.
     fn properties<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyDict>> {
         let dict = PyDict::new(this.py());
         for name in PROPERTIES {
@@ -334,7 +339,7 @@ impl DB {
         Ok(dict)
     }
 
-    /// The counts, if the database was opened with `statistics`.
+    /// The statistics, if the database was opened with `statistics`.
     #[getter]
     fn statistics(this: &Bound<'_, Self>) -> Option<Statistics> {
         let options = DB::shared(this).db().options();
@@ -348,7 +353,7 @@ impl DB {
         quietly(this.py(), || shared.db().latest_sequence_number())
     }
 
-    /// The tables and blob files in use, each as a dict.
+    /// Returns the tables and blob files in use, each as a dict.
     fn live_files<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyList>> {
         let py = this.py();
         let shared = DB::shared(this);
@@ -374,7 +379,7 @@ impl DB {
     }
 }
 
-/// Removes the database in `path`, and nothing else there.
+/// Deletes the files of the database in `path`, and no others.
 #[pyfunction]
 #[pyo3(signature = (path, **options))]
 pub fn destroy(py: Python<'_>, path: PathBuf, options: Option<Keywords<'_, '_>>) -> PyResult<()> {
@@ -382,7 +387,8 @@ pub fn destroy(py: Python<'_>, path: PathBuf, options: Option<Keywords<'_, '_>>)
     call(py, || Db::destroy(&options, &path))
 }
 
-/// Makes the database in `path` open again whose MANIFEST or CURRENT is gone or damaged. Gives the paths of what could not be used.
+/// Repairs the database in `path`, whose MANIFEST or CURRENT is missing or damaged. Returns the paths of the
+/// files that it could not use.
 #[pyfunction]
 #[pyo3(signature = (path, **options))]
 pub fn repair(py: Python<'_>, path: PathBuf, options: Option<Keywords<'_, '_>>) -> PyResult<Vec<PathBuf>> {
@@ -391,14 +397,14 @@ pub fn repair(py: Python<'_>, path: PathBuf, options: Option<Keywords<'_, '_>>) 
     Ok(report.lost.into_iter().map(|lost| lost.path).collect())
 }
 
-/// The names of the column families of the database in `path`.
+/// Returns the names of the column families of the database in `path`.
 #[pyfunction]
 pub fn list_column_families(py: Python<'_>, path: PathBuf) -> PyResult<Vec<String>> {
     call(py, || Db::list_column_families(&Options::default(), &path))
 }
 
-/// The contents of the newest OPTIONS file in `path`: the options of the database, and those of each family, as texts by name. `None` if there
-/// is no such file.
+/// Returns the contents of the newest OPTIONS file in `path`: the options of the database, and those of each
+/// family, as texts by name. `None` if the file does not exist.
 #[pyfunction]
 pub fn load_options(py: Python<'_>, path: PathBuf) -> PyResult<Option<Bound<'_, PyDict>>> {
     let found = call(py, || OptionsFile::newest(&*Options::default().fs, &path))?;
@@ -416,7 +422,7 @@ pub fn load_options(py: Python<'_>, path: PathBuf) -> PyResult<Option<Bound<'_, 
     Ok(Some(dict))
 }
 
-/// The names and types of all options, by the part they belong to.
+/// Returns the names and types of all options, grouped by part.
 #[pyfunction(name = "_option_names")]
 pub fn option_names(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     options::names(py)

@@ -1,9 +1,9 @@
-//! The module `esker._esker`: the engine for Python. Classes and functions are documented in `docs/python.md` and in the stubs beside
-//! the package.
+//! The module `esker._esker`: the engine for Python. `docs/python.md` and the stubs of the package document
+//! its classes and functions.
 //!
-//! The GIL is released around every call of the engine, and while anything is dropped that may close a database: background threads
-//! may be waiting for it, to call a merge operator or a compaction filter. A lock of ours is taken without the GIL and given back before
-//! it is taken again.
+//! The GIL is released around every call of the engine, and around drops that may close a database:
+//! background threads may be waiting for the GIL to call a merge operator or a compaction filter. A lock of
+//! this crate is taken without the GIL, and released before the GIL is taken again.
 
 #![deny(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! Merge operators: RocksDB's by name, and those written in Python.
+//! Merge operators: RocksDB's by name, and operators written in Python.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use pyo3::types::{PyBytes, PyList, PyString};
 use crate::bytes::{Bytes, owned};
 use crate::call::{invalid, note};
 
-/// A merge operator of the engine's own, which needs no Python code to run.
+/// A merge operator of the engine, which runs without Python code.
 #[pyclass(frozen, module = "esker")]
 pub struct MergeOperator {
     operator: Arc<dyn esker::MergeOperator>,
@@ -18,14 +18,14 @@ pub struct MergeOperator {
 
 #[pymethods]
 impl MergeOperator {
-    /// The name that stands in OPTIONS files and tables.
+    /// The name of the operator in OPTIONS files and tables.
     #[getter]
     fn name(&self) -> &str {
         self.operator.name()
     }
 }
 
-/// Joins value and operands with a delimiter: RocksDB's `StringAppendOperator`.
+/// Joins the value and the operands with a delimiter: RocksDB's `StringAppendOperator`.
 #[pyfunction]
 pub fn string_append(delimiter: Bytes<'_>) -> MergeOperator {
     MergeOperator {
@@ -33,7 +33,8 @@ pub fn string_append(delimiter: Bytes<'_>) -> MergeOperator {
     }
 }
 
-/// The operator that an option names: a built-in by its name, one of `esker.merge`, an object with `full_merge`, or a function in its place.
+/// Returns the operator of an option's value: the name of a built-in operator, an operator of `esker.merge`,
+/// an object with `full_merge`, or a function in its place.
 pub fn of(value: &Bound<'_, PyAny>) -> PyResult<Option<Arc<dyn esker::MergeOperator>>> {
     if value.is_none() {
         return Ok(None);
@@ -64,7 +65,7 @@ pub fn of(value: &Bound<'_, PyAny>) -> PyResult<Option<Arc<dyn esker::MergeOpera
     })))
 }
 
-/// The name of a user's code: its attribute `name`, or `__name__`, or that of its class.
+/// Returns the name of user code: its attribute `name`, or `__name__`, or that of its class.
 pub fn name_of(value: &Bound<'_, PyAny>) -> PyResult<String> {
     for attribute in ["name", "__name__"] {
         if let Some(name) = value.getattr_opt(attribute)?
@@ -124,7 +125,7 @@ impl esker::MergeOperator for InPython {
     }
 }
 
-/// Bytes, or `None` for `None`.
+/// Returns the bytes, or `None` for `None`.
 fn optional(value: &Bound<'_, PyAny>) -> PyResult<Option<Vec<u8>>> {
     match value.is_none() {
         true => Ok(None),

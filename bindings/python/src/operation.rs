@@ -1,4 +1,4 @@
-//! Options of one read or one write, as keywords.
+//! The options of a read or a write, as keywords.
 
 use esker::{ReadOptions, ReadTier, WriteOptions};
 use pyo3::exceptions::PyTypeError;
@@ -8,10 +8,11 @@ use pyo3::types::{PyDict, PyString};
 use crate::bytes::owned;
 use crate::snapshot::{Snapshot, snapshot_of};
 
-/// Keywords of a call.
+/// The keywords of a call.
 pub type Keywords<'a, 'py> = &'a Bound<'py, PyDict>;
 
-/// Read options of `keywords`, over `snapshot` if the object reads at one. `TypeError` for a name there is not.
+/// Returns the read options of `keywords`, at `snapshot` if the object is a snapshot. `TypeError` for an
+/// unknown name.
 pub fn read_options(
     snapshot: Option<esker::Snapshot>,
     keywords: Option<Keywords<'_, '_>>,
@@ -57,7 +58,7 @@ fn read_tier(value: &Bound<'_, PyAny>) -> PyResult<ReadTier> {
     }
 }
 
-/// Write options of `keywords`. `TypeError` for a name there is not.
+/// Returns the write options of `keywords`. `TypeError` for an unknown name.
 pub fn write_options(keywords: Option<Keywords<'_, '_>>) -> PyResult<WriteOptions> {
     let mut options = WriteOptions::default();
     for (name, value) in keywords.into_iter().flatten() {
@@ -75,7 +76,7 @@ pub fn write_options(keywords: Option<Keywords<'_, '_>>) -> PyResult<WriteOption
     Ok(options)
 }
 
-/// The error of an option of an operation that there is not.
+/// Returns the error for an unknown option of an operation.
 pub fn unknown(operation: &str, name: &str) -> PyErr {
     PyTypeError::new_err(format!("no {operation} option {name:?}"))
 }

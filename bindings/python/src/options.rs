@@ -1,4 +1,5 @@
-//! Options as keywords, by RocksDB's names: the rows of the engine's option tables, and the objects that no file can hold.
+//! Options as keywords by RocksDB's names: the rows of the engine's option tables, and the options that are
+//! objects.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -14,7 +15,7 @@ use crate::call::{exception, invalid};
 use crate::statistics::Statistics;
 use crate::{compaction_filter, comparator, merge_operator};
 
-/// `value` as it stands in an OPTIONS file. `TypeError` for what has no such text.
+/// Returns the text of `value` in an OPTIONS file. `TypeError` if it has none.
 pub fn text_of(value: &Bound<'_, PyAny>) -> PyResult<String> {
     if let Ok(flag) = value.cast::<PyBool>() {
         return Ok(flag.is_true().to_string());
@@ -61,7 +62,7 @@ fn set_row<S: OptionTable>(options: &mut S, name: &str, value: &Bound<'_, PyAny>
     Ok(true)
 }
 
-/// `TypeError` where the value's type is not the option's, though its text might do.
+/// `TypeError` if the value's type is not the option's, even if the option could parse its text.
 fn check_type<S>(row: &OptionRow<S>, value: &Bound<'_, PyAny>) -> PyResult<()> {
     let fits = match row.type_name {
         "boolean" => value.is_instance_of::<PyBool>() || value.is_instance_of::<PyString>(),
@@ -82,7 +83,7 @@ fn check_type<S>(row: &OptionRow<S>, value: &Bound<'_, PyAny>) -> PyResult<()> {
     )))
 }
 
-/// Sets one option of a family. False if there is none of that name.
+/// Sets one option of a family. Returns false if there is no option of that name.
 fn set_family(options: &mut ColumnFamilyOptions, name: &str, value: &Bound<'_, PyAny>) -> PyResult<bool> {
     match name {
         "comparator" => options.comparator = comparator::of(value)?,
@@ -100,7 +101,7 @@ fn set_family(options: &mut ColumnFamilyOptions, name: &str, value: &Bound<'_, P
     Ok(true)
 }
 
-/// Directories and the bytes of tables that each is meant for.
+/// Returns directories, each with the number of bytes of tables for it.
 fn db_paths(value: &Bound<'_, PyAny>) -> PyResult<Vec<DbPath>> {
     let paths: Vec<(PathBuf, u64)> = value.extract()?;
     let paths = paths
@@ -133,7 +134,7 @@ fn prefix_extractor(value: &Bound<'_, PyAny>) -> PyResult<Option<Arc<dyn esker::
     }
 }
 
-/// Sets one option of a database. False if there is none of that name.
+/// Sets one option of a database. Returns false if there is no option of that name.
 fn set_db(options: &mut Options, name: &str, value: &Bound<'_, PyAny>) -> PyResult<bool> {
     match name {
         "db_paths" => options.db_paths = db_paths(value)?,
@@ -151,7 +152,7 @@ fn set_db(options: &mut Options, name: &str, value: &Bound<'_, PyAny>) -> PyResu
     Ok(true)
 }
 
-/// Names of families, with their own options if they have any.
+/// Returns the names of families, with their own options if they have any.
 fn families_of<'py>(value: &Bound<'py, PyAny>) -> PyResult<Vec<(String, Option<Bound<'py, PyDict>>)>> {
     let Ok(named) = value.cast::<PyDict>() else {
         let names = value.try_iter()?;
@@ -167,7 +168,8 @@ fn families_of<'py>(value: &Bound<'py, PyAny>) -> PyResult<Vec<(String, Option<B
     families.collect()
 }
 
-/// The options of a family: those of `base` with what `keywords` change. `InvalidArgument` for a name there is not.
+/// Returns the options of a family: those of `base` with the changes of `keywords`. `InvalidArgument` for an
+/// unknown name.
 pub fn family_options(
     base: &ColumnFamilyOptions,
     keywords: Option<&Bound<'_, PyDict>>,
@@ -182,8 +184,8 @@ pub fn family_options(
     Ok(options)
 }
 
-/// The options of a database: those of `options` with what `keywords` change, of the database and of its families. `column_families` comes
-/// last, because its families begin with what is said of all.
+/// Sets the options of a database, and of its families, from `keywords`. `column_families` is applied last,
+/// because those families start from the options of all families.
 pub fn set_all(options: &mut Options, keywords: Option<&Bound<'_, PyDict>>) -> PyResult<()> {
     let mut families = None;
     for (name, value) in keywords.into_iter().flatten() {
@@ -202,14 +204,14 @@ pub fn set_all(options: &mut Options, keywords: Option<&Bound<'_, PyDict>>) -> P
     }
 }
 
-/// Every row of `options` as text, by name.
+/// Adds every row of `options` to `dict` as text, by name.
 fn rows_dict<S: OptionTable>(dict: &Bound<'_, PyDict>, options: &S) -> PyResult<()> {
     S::rows()
         .iter()
         .try_for_each(|row| dict.set_item(row.name, (row.get)(options)))
 }
 
-/// The options of a family and of its tables, as the texts of an OPTIONS file, by name.
+/// Returns the options of a family and of its tables, as the texts of an OPTIONS file, by name.
 pub fn family_options_dict<'py>(
     py: Python<'py>,
     options: &ColumnFamilyOptions,
@@ -231,14 +233,14 @@ pub fn family_options_dict<'py>(
     Ok(dict)
 }
 
-/// The options of a database, as texts by name.
+/// Returns the options of a database, as texts by name.
 pub fn db_options_dict<'py>(py: Python<'py>, options: &Options) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
     rows_dict(&dict, options)?;
     Ok(dict)
 }
 
-/// The name and type of every option row, by the part it belongs to: what the stubs are compared with.
+/// Returns the name and type of every option row, grouped by part. A test compares the stubs with them.
 pub fn names(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     let dict = PyDict::new(py);
     dict.set_item("Options", types(Options::rows()))?;

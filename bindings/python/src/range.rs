@@ -1,4 +1,4 @@
-//! Ranges of keys by plyvel's names, as bounds of an iterator.
+//! Ranges of keys with plyvel's parameters, as bounds of an iterator.
 
 use esker::ReadOptions;
 use pyo3::exceptions::PyTypeError;
@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 
 use crate::bytes::Bytes;
 
-/// Which keys are seen, and from which end.
+/// The bounds and the direction of a range.
 pub struct Range<'a> {
     pub start: Option<Bytes<'a>>,
     pub stop: Option<Bytes<'a>>,
@@ -16,8 +16,8 @@ pub struct Range<'a> {
 }
 
 impl Range<'_> {
-    /// Sets the bounds of `options`. `TypeError` for a prefix beside other bounds; `NotSupported` for what only the bytewise order has an
-    /// answer to: a prefix, an exclusive start, an inclusive stop.
+    /// Sets the bounds of `options`. `TypeError` for a prefix together with other bounds. `NotSupported` with
+    /// any but the bytewise order for a prefix, an exclusive start and an inclusive stop.
     pub fn bound(self, py: Python<'_>, bytewise: bool, options: &mut ReadOptions) -> PyResult<()> {
         if let Some(prefix) = &self.prefix {
             if self.start.is_some() || self.stop.is_some() {
@@ -50,7 +50,7 @@ fn require_bytewise(py: Python<'_>, bytewise: bool, what: &str) -> PyResult<()> 
     }
 }
 
-/// The bound at `key`, or right behind it.
+/// Returns the bound at `key`, or directly after it.
 fn bound(key: &[u8], behind: bool) -> Vec<u8> {
     let mut bound = key.to_vec();
     if behind {
@@ -59,7 +59,7 @@ fn bound(key: &[u8], behind: bool) -> Vec<u8> {
     bound
 }
 
-/// The first key behind all that begin with `prefix`; `None` if there is none.
+/// Returns the first key after all keys that begin with `prefix`; `None` if there is none.
 fn behind(prefix: &[u8]) -> Option<Vec<u8>> {
     let at = prefix.iter().rposition(|&byte| byte != 0xff)?;
     let mut key = prefix[..=at].to_vec();
@@ -68,7 +68,7 @@ fn behind(prefix: &[u8]) -> Option<Vec<u8>> {
 }
 
 impl Range<'_> {
-    /// All keys.
+    /// The range of all keys.
     pub const ALL: Range<'static> = Range {
         start: None,
         stop: None,

@@ -1,4 +1,4 @@
-//! A column family to read from.
+//! A column family for reads.
 
 use esker::ColumnFamily;
 use parking_lot::Mutex;
@@ -7,12 +7,12 @@ use pyo3::prelude::*;
 
 use crate::shared::{Detached, Handle};
 
-/// A column family to read from, as a mapping of bytes to bytes in the order of its keys.
+/// A column family for reads, as a mapping of bytes to bytes in the order of its keys.
 #[pyclass(frozen, subclass, module = "esker")]
 pub struct Reader {
     pub shared: Handle,
     pub family: ColumnFamily,
-    /// The moment that a snapshot reads at, until it is closed.
+    /// The snapshot of the reads, until it is closed. `None` for reads of the current rows.
     pub at: Option<Mutex<Option<Detached<esker::Snapshot>>>>,
 }
 
@@ -25,7 +25,7 @@ impl Reader {
         }
     }
 
-    /// The snapshot it reads at, if it is one. `ValueError` once that is closed.
+    /// Returns the snapshot of the reads, if there is one. `ValueError` if it is closed.
     pub fn snapshot(&self) -> PyResult<Option<esker::Snapshot>> {
         let Some(at) = &self.at else {
             return Ok(None);

@@ -1,4 +1,4 @@
-//! Reads of a column family, now or at a snapshot.
+//! Reads of a column family, from the current rows or from a snapshot.
 
 use esker::{DbIterator, KeyMayExist, PinnedValue, ReadOptions};
 use pyo3::exceptions::PyKeyError;
@@ -33,7 +33,7 @@ impl Reader {
         })
     }
 
-    /// An iterator over a range.
+    /// Returns an iterator over a range.
     pub fn iterator(
         &self,
         py: Python<'_>,
@@ -61,7 +61,7 @@ impl Reader {
     }
 }
 
-/// `value` as `bytes`, or `None`.
+/// Returns `value` as `bytes`, or `None`.
 pub fn optional<'py>(py: Python<'py>, value: Option<&[u8]>) -> Option<Bound<'py, PyBytes>> {
     value.map(|value| PyBytes::new(py, value))
 }
@@ -80,13 +80,13 @@ impl Reader {
         self.family.id()
     }
 
-    /// The name of the order of keys.
+    /// The name of the comparator.
     #[getter]
     fn comparator_name(&self) -> &str {
         self.family.comparator().name()
     }
 
-    /// The value of `key`, or `default`.
+    /// Returns the value of `key`, or `default`.
     #[pyo3(signature = (key, default = None, **read_options))]
     fn get<'py>(
         &self,
@@ -113,7 +113,8 @@ impl Reader {
         Ok(self.found(py, &key, None)?.is_some())
     }
 
-    /// The values of many keys as of one moment, in their order; `None` where there is none. Cheaper than as many gets.
+    /// Returns the values of many keys as of one moment, in their order, with `None` for absent keys. Cheaper
+    /// than the same number of gets.
     #[pyo3(signature = (keys, **read_options))]
     fn multi_get<'py>(
         &self,
@@ -125,7 +126,8 @@ impl Reader {
         PyList::new(py, found.iter().map(|value| optional(py, value.as_deref())))
     }
 
-    /// Whether `key` may have a value, as far as memory tells: without a read of the disk.
+    /// Returns false if the data in memory proves that `key` has no value; otherwise true. Does not read from
+    /// the disk.
     #[pyo3(signature = (key, **read_options))]
     fn key_may_exist(
         &self,
@@ -141,7 +143,7 @@ impl Reader {
         Ok(!matches!(found, KeyMayExist::No))
     }
 
-    /// Keys and values of a range.
+    /// Iterates over the keys and values of a range.
     #[pyo3(signature = (start = None, stop = None, *, include_start = true, include_stop = false, prefix = None, reverse = false, **read_options))]
     #[expect(clippy::too_many_arguments, reason = "keywords of Python")]
     fn items(
@@ -165,7 +167,7 @@ impl Reader {
         self.scan(py, range, reverse, read_options, Yields::Items)
     }
 
-    /// Keys of a range.
+    /// Iterates over the keys of a range.
     #[pyo3(signature = (start = None, stop = None, *, include_start = true, include_stop = false, prefix = None, reverse = false, **read_options))]
     #[expect(clippy::too_many_arguments, reason = "keywords of Python")]
     fn keys(
@@ -189,7 +191,7 @@ impl Reader {
         self.scan(py, range, reverse, read_options, Yields::Keys)
     }
 
-    /// Values of a range.
+    /// Iterates over the values of a range.
     #[pyo3(signature = (start = None, stop = None, *, include_start = true, include_stop = false, prefix = None, reverse = false, **read_options))]
     #[expect(clippy::too_many_arguments, reason = "keywords of Python")]
     fn values(
@@ -213,7 +215,8 @@ impl Reader {
         self.scan(py, range, reverse, read_options, Yields::Values)
     }
 
-    /// The values of many keys as one Arrow array, null where there is none. Keys are a sequence of bytes.
+    /// Returns the values of many keys as one Arrow array, with null for absent keys. The keys are a sequence
+    /// of bytes.
     #[pyo3(signature = (keys, **read_options))]
     fn multi_get_arrow<'py>(
         &self,
@@ -225,8 +228,8 @@ impl Reader {
         array_of(py, &found.iter().map(Option::as_deref).collect::<Vec<_>>())
     }
 
-    /// The rows of a range as a stream of Arrow record batches with the columns `key` and `value`, or one of them. A batch ends at
-    /// `batch_rows` rows or `batch_bytes` bytes.
+    /// Returns the rows of a range as a stream of Arrow record batches, with the columns `key` and `value`,
+    /// or one of them. A batch ends at `batch_rows` rows or `batch_bytes` bytes.
     #[pyo3(signature = (start = None, stop = None, *, include_start = true, include_stop = false, prefix = None, reverse = false, columns = None, batch_rows = 8192, batch_bytes = 4_194_304, **read_options))]
     #[expect(clippy::too_many_arguments, reason = "keywords of Python")]
     fn scan_arrow(
@@ -270,7 +273,7 @@ impl Reader {
         self.scan(py, Range::ALL, true, None, Yields::Keys)
     }
 
-    /// A cursor over a range, standing nowhere.
+    /// Returns a cursor over a range. It is not on a row yet.
     #[pyo3(signature = (start = None, stop = None, *, include_start = true, include_stop = false, prefix = None, **read_options))]
     #[expect(clippy::too_many_arguments, reason = "keywords of Python")]
     fn cursor(
@@ -294,18 +297,19 @@ impl Reader {
         Ok(Cursor::over(self.shared.clone(), iter))
     }
 
-    /// The number of keys as the property `rocksdb.estimate-num-keys` tells it: exact only while no key was written twice or deleted.
+    /// The number of keys according to the property `rocksdb.estimate-num-keys`: exact only if each key was
+    /// written once and none was deleted.
     fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
         let number = self.number(py, "rocksdb.estimate-num-keys")?;
         Ok(usize::try_from(number.unwrap_or(0)).unwrap_or(usize::MAX))
     }
 
-    /// A database is true, also an empty one.
+    /// A database is true, even an empty one.
     fn __bool__(&self) -> bool {
         true
     }
 
-    /// A property by RocksDB's name: a number as `int`, others as text, `None` if there is none of that name.
+    /// Returns a property by RocksDB's name: numbers as `int`, others as text, `None` for an unknown name.
     fn property<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
         if let Some(number) = self.number(py, name)? {
             return Ok(Some(number.into_pyobject(py)?.into_any()));
@@ -319,7 +323,7 @@ impl Reader {
             .transpose()?)
     }
 
-    /// About how many bytes of files the keys from `start` up to `stop`, exclusive, take.
+    /// Returns the approximate size in bytes of the files with keys from `start` to `stop`, exclusive.
     fn approximate_size(&self, py: Python<'_>, start: Bytes<'_>, stop: Bytes<'_>) -> PyResult<u64> {
         let sizes = call(py, || {
             self.shared.check_open()?;
@@ -330,19 +334,19 @@ impl Reader {
         Ok(sizes.first().copied().unwrap_or(0))
     }
 
-    /// The first key and value, or `None`.
+    /// Returns the first key and value, or `None`.
     fn first<'py>(&self, py: Python<'py>) -> PyResult<Option<(Bound<'py, PyBytes>, Bound<'py, PyBytes>)>> {
         self.end(py, |iter| iter.seek_to_first())
     }
 
-    /// The last key and value, or `None`.
+    /// Returns the last key and value, or `None`.
     fn last<'py>(&self, py: Python<'py>) -> PyResult<Option<(Bound<'py, PyBytes>, Bound<'py, PyBytes>)>> {
         self.end(py, |iter| iter.seek_to_last())
     }
 }
 
 impl Reader {
-    /// The values of `keys`.
+    /// Returns the values of `keys`.
     pub fn many(
         &self,
         py: Python<'_>,
@@ -380,7 +384,7 @@ impl Reader {
             .then(|| (PyBytes::new(py, iter.key()), PyBytes::new(py, iter.value()))))
     }
 
-    /// Fails if the database is closed.
+    /// Returns an error if the database is closed.
     pub fn check_open(&self, py: Python<'_>) -> PyResult<()> {
         self.shared.check_open().map_err(|error| exception(py, &error))
     }

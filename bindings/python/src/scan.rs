@@ -1,4 +1,4 @@
-//! Iteration in one direction: rows are read some at a time, without the GIL, and handed out one by one.
+//! Iteration in one direction: rows are read in batches, without the GIL, and returned one by one.
 
 use esker::{DbIterator, Error, Result};
 use parking_lot::Mutex;
@@ -8,15 +8,15 @@ use pyo3::types::{PyBytes, PyList, PyTuple};
 use crate::call::{call, exception};
 use crate::shared::{Detached, Handle};
 
-/// The number of rows in the first batch. Each batch doubles, up to [`MOST_ROWS`], so that a caller that takes one
-/// row waits for few.
+/// The number of rows in the first batch. Each batch doubles, up to [`MOST_ROWS`], so that a caller that
+/// takes one row waits for few.
 const FIRST_ROWS: usize = 4;
 /// The largest number of rows in a batch.
 const MOST_ROWS: usize = 1024;
 /// A batch ends once it has this many bytes.
 const MOST_BYTES: usize = 256 << 10;
 
-/// The part of each row that is handed out.
+/// The part of each row that is returned.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Yields {
     Items,
@@ -24,9 +24,11 @@ pub enum Yields {
     Values,
 }
 
-/// An iterator over rows of a range, in one direction. It sees the database as it was when it was made, and keeps it open.
+/// An iterator over the rows of a range, in one direction. It sees the database as of its creation, and keeps
+/// the database open.
 ///
-/// Rows are read ahead, up to 1024 or 256 KiB at a time. Once the database is closed each step raises `ShutdownInProgress`.
+/// Rows are read ahead, up to 1024 or 256 KiB at a time. After the database is closed each step raises
+/// `ShutdownInProgress`.
 #[pyclass(frozen, module = "esker")]
 pub struct Scan {
     shared: Handle,
@@ -36,18 +38,18 @@ pub struct Scan {
 }
 
 struct State {
-    /// `None` at the end.
+    /// The engine's iterator; `None` at the end.
     iter: Option<Detached<DbIterator>>,
     started: bool,
     rows_at_a_time: usize,
-    /// Keys and values of the rows read, one behind the other.
+    /// The keys and values of the rows read, concatenated.
     bytes: Vec<u8>,
-    /// Where key and value of each end.
+    /// The ends of each key and value in `bytes`.
     ends: Vec<(usize, usize)>,
-    /// The row handed out next, and where its key begins.
+    /// The index of the next row to return, and the offset of its key.
     next: usize,
     begin: usize,
-    /// The error that ended it, raised behind the last row.
+    /// The error that ended the iteration, raised after the last row.
     error: Option<Error>,
 }
 
@@ -70,7 +72,7 @@ impl Scan {
         }
     }
 
-    /// The next row, if it is read already.
+    /// Returns the next row, if it is read already.
     #[inline]
     fn row<'py>(&self, py: Python<'py>, state: &mut State) -> PyResult<Option<Bound<'py, PyAny>>> {
         let Some(&(key_end, value_end)) = state.ends.get(state.next) else {
@@ -88,7 +90,7 @@ impl Scan {
         Ok(Some(row))
     }
 
-    /// Reads more rows, unless there are some. False at the end.
+    /// Reads more rows, unless some are left. Returns false at the end.
     fn fill(&self, py: Python<'_>, rows: Option<usize>) -> PyResult<bool> {
         call(py, || {
             self.shared.check_open()?;
@@ -173,7 +175,7 @@ impl Scan {
         }
     }
 
-    /// Up to `rows` of the next rows as a list, which is empty at the end.
+    /// Returns up to `rows` of the next rows as a list, which is empty at the end.
     fn read<'py>(&self, py: Python<'py>, rows: usize) -> PyResult<Bound<'py, PyList>> {
         let list = PyList::empty(py);
         while list.len() < rows {
