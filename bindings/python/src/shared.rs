@@ -1,4 +1,4 @@
-//! The database behind all objects that have come from it, and its end.
+//! The database that several objects share, and its end.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,8 +11,9 @@ use txn::{OptimisticTransactionDB, TransactionDB};
 
 use crate::call::call;
 
-/// A value that is dropped without the GIL, because that may end the database, whose background threads may be waiting for it. Boxed, because
-/// Python's objects are aligned to 16 bytes at most, and some of the engine's to more.
+/// A value that is dropped without the GIL: the drop may close a database, whose background threads may be
+/// waiting for the GIL. The value is boxed: Python's objects are aligned to at most 16 bytes, and some
+/// objects of the engine need more.
 pub struct Detached<T: Send>(Option<Box<T>>);
 
 impl<T: Send> Detached<T> {
@@ -45,12 +46,12 @@ impl<T: Send> DerefMut for Detached<T> {
 impl<T: Send> Drop for Detached<T> {
     fn drop(&mut self) {
         let value = &mut self.0;
-        // At the end of the interpreter there is no GIL to release.
+        // When the interpreter ends there is no GIL to release.
         Python::try_attach(|py| py.detach(|| drop(value.take())));
     }
 }
 
-/// A database, and the transactions over it, which may have locks to ask for.
+/// A database, with its transactions if writes must take their locks.
 pub enum Engine {
     Plain(Db),
     Pessimistic(TransactionDB),
@@ -63,10 +64,10 @@ pub struct Shared {
     closed: AtomicBool,
 }
 
-/// Every database that is open, for the end of the interpreter.
+/// All open databases, to be closed at the end of the interpreter.
 static OPEN: Mutex<Vec<Weak<Detached<Shared>>>> = Mutex::new(Vec::new());
 
-/// A handle on a database that is dropped without the GIL.
+/// A handle of a database that is dropped without the GIL.
 pub type Handle = Arc<Detached<Shared>>;
 
 impl Shared {
@@ -85,7 +86,7 @@ impl Shared {
         &self.engine
     }
 
-    /// The database to read from.
+    /// Returns the database for reads.
     #[inline]
     pub fn db(&self) -> &Db {
         match &self.engine {
@@ -100,7 +101,7 @@ impl Shared {
         self.closed.load(Ordering::Relaxed)
     }
 
-    /// `ShutdownInProgress` once it is closed.
+    /// Returns `ShutdownInProgress` if the database is closed.
     #[inline]
     pub fn check_open(&self) -> Result<()> {
         match self.is_closed() {
@@ -171,7 +172,7 @@ impl Shared {
         }
     }
 
-    /// The family of that name. `InvalidArgument` if there is none.
+    /// Returns the family of that name. `InvalidArgument` if it does not exist.
     pub fn family(&self, name: &str) -> Result<ColumnFamily> {
         self.check_open()?;
         self.db()
@@ -180,12 +181,13 @@ impl Shared {
     }
 }
 
-/// Closes every database that is still open. The package has it called when the interpreter ends: afterwards no thread may call Python code.
+/// Closes all open databases. The package calls it when the interpreter ends: afterwards no thread may call
+/// Python code.
 #[pyfunction(name = "_close_all")]
 pub fn close_all(py: Python<'_>) {
     let open: Vec<Handle> = OPEN.lock().iter().filter_map(Weak::upgrade).collect();
     for shared in open {
-        // Errors have no reader at the end of the interpreter.
+        // An error at the end of the interpreter has no receiver.
         let _ = call(py, || shared.close());
     }
 }

@@ -1,4 +1,4 @@
-//! The database as it was.
+//! Snapshots of a database.
 
 use pyo3::PyClassInitializer;
 use pyo3::prelude::*;
@@ -6,8 +6,8 @@ use pyo3::prelude::*;
 use crate::call::{call, quietly};
 use crate::reader::Reader;
 
-/// A family as it was when the snapshot was taken. It keeps the database open, and all that it sees on the disk, until it is closed or
-/// dropped.
+/// A view of a family as of the time of the snapshot. It keeps the database and the files of the view until
+/// it is closed or dropped.
 #[pyclass(frozen, extends = Reader, module = "esker")]
 pub struct Snapshot;
 
@@ -17,20 +17,20 @@ impl Snapshot {
     }
 }
 
-/// The engine's. `ValueError` once it is closed.
+/// Returns the engine's snapshot. `ValueError` if it is closed.
 pub fn snapshot_of(snapshot: &Bound<'_, Snapshot>) -> PyResult<Option<esker::Snapshot>> {
     snapshot.as_super().get().snapshot()
 }
 
 #[pymethods]
 impl Snapshot {
-    /// The sequence number it reads at.
+    /// The sequence number of the snapshot.
     #[getter]
     fn sequence_number(this: &Bound<'_, Self>) -> PyResult<u64> {
         Ok(snapshot_of(this)?.map_or(0, |snapshot| snapshot.sequence_number()))
     }
 
-    /// Another family as of the same moment.
+    /// Returns the snapshot of another family as of the same moment.
     fn column_family(this: &Bound<'_, Self>, name: &str) -> PyResult<Py<Snapshot>> {
         let py = this.py();
         let reader = this.as_super().get();
@@ -42,7 +42,7 @@ impl Snapshot {
         )
     }
 
-    /// Lets go of the moment; reads raise `ValueError` from then on. A second close does nothing.
+    /// Releases the snapshot; reads raise `ValueError` from then on. A second close has no effect.
     fn close(this: &Bound<'_, Self>) {
         if let Some(at) = &this.as_super().get().at {
             let held = at.lock().take();

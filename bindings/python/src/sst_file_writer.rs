@@ -1,4 +1,4 @@
-//! Tables written outside of a database, to be ingested.
+//! Tables that are written outside of a database, for ingestion.
 
 use std::path::PathBuf;
 
@@ -13,9 +13,10 @@ use crate::operation::Keywords;
 use crate::options::set_all;
 use crate::shared::Detached;
 
-/// Writes a table file that `ingest` takes up, or RocksDB's. Keys come in the order of the family, one entry each.
+/// Writes a table file for `ingest`, of Esker or RocksDB. Keys must come in the order of the family, one
+/// entry each.
 ///
-/// Used as a context manager, the file is finished at the end of the block, and removed if the block raises.
+/// As a context manager it finishes the file at the end of the block, or removes it if the block raises.
 #[pyclass(frozen, module = "esker")]
 pub struct SstFileWriter {
     path: PathBuf,
@@ -37,7 +38,7 @@ impl SstFileWriter {
 
 #[pymethods]
 impl SstFileWriter {
-    /// Begins the file `path`. Options are those of `DB`; those of the family it is for decide.
+    /// Creates the file `path`. The options are those of `DB`; the options of the table's family apply.
     #[new]
     #[pyo3(signature = (path, **options))]
     fn new(py: Python<'_>, path: PathBuf, options: Option<Keywords<'_, '_>>) -> PyResult<SstFileWriter> {
@@ -51,7 +52,7 @@ impl SstFileWriter {
         Ok(writer)
     }
 
-    /// Adds a key, which must come behind those before.
+    /// Adds a key, which must come after all previous keys.
     fn put(&self, py: Python<'_>, key: Bytes<'_>, value: Bytes<'_>) -> PyResult<()> {
         self.with(py, |writer| writer.put(&key, &value))
     }
@@ -70,18 +71,18 @@ impl SstFileWriter {
         self.with(py, |writer| writer.delete(&key))
     }
 
-    /// Adds a deletion of every key from `start` up to `stop`, exclusive. These come in any order.
+    /// Adds a deletion of every key from `start` to `stop`, exclusive. Range deletions may come in any order.
     fn delete_range(&self, py: Python<'_>, start: Bytes<'_>, stop: Bytes<'_>) -> PyResult<()> {
         self.with(py, |writer| writer.delete_range(&start, &stop))
     }
 
-    /// Bytes written so far.
+    /// The size in bytes of the file so far.
     #[getter]
     fn file_size(&self, py: Python<'_>) -> PyResult<u64> {
         self.with(py, |writer| Ok(writer.file_size()))
     }
 
-    /// Ends the file and puts it on the disk. Gives what it holds as a dict.
+    /// Completes the file and syncs it. Returns its properties as a dict.
     fn finish<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let info = call_with(py, &self.writer, |writer| {
             let finished = match writer {

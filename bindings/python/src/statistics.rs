@@ -1,4 +1,4 @@
-//! The counts of databases.
+//! The statistics of databases.
 
 use std::sync::Arc;
 
@@ -7,14 +7,15 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict};
 
-/// Tickers and histograms of the databases it is given to, as the option `statistics`.
+/// The tickers and histograms of the databases that share it, for the option `statistics`.
 #[pyclass(frozen, module = "esker")]
 pub struct Statistics {
     statistics: Arc<esker::Statistics>,
 }
 
 impl Statistics {
-    /// That of an option: an object, `True` for a new one, `None` or `False` for none.
+    /// Returns the statistics of an option's value: an object, `True` for a new one, `None` or `False` for
+    /// none.
     pub fn of(value: &Bound<'_, PyAny>) -> PyResult<Option<Arc<esker::Statistics>>> {
         if value.is_none() {
             return Ok(None);
@@ -32,7 +33,7 @@ impl Statistics {
 
 #[pymethods]
 impl Statistics {
-    /// `stats_level` is RocksDB's number of a level, 0 to 5.
+    /// Creates statistics. `stats_level` is RocksDB's number of a level, 0 to 5.
     #[new]
     #[pyo3(signature = (stats_level = None))]
     fn new(stats_level: Option<i32>) -> PyResult<Statistics> {
@@ -47,7 +48,7 @@ impl Statistics {
         Ok(Statistics { statistics })
     }
 
-    /// Every ticker by RocksDB's name.
+    /// Returns every ticker by RocksDB's name.
     fn tickers<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let dict = PyDict::new(py);
         for &ticker in Ticker::ALL {
@@ -56,7 +57,7 @@ impl Statistics {
         Ok(dict)
     }
 
-    /// Every histogram by RocksDB's name, as a dict of its figures.
+    /// Returns every histogram by RocksDB's name, as a dict of its figures.
     fn histograms<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let dict = PyDict::new(py);
         for &histogram in Histogram::ALL {
@@ -76,7 +77,7 @@ impl Statistics {
         Ok(dict)
     }
 
-    /// Sets all to 0.
+    /// Resets all tickers and histograms to 0.
     fn reset(&self) {
         self.statistics.reset();
     }

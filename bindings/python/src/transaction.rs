@@ -1,4 +1,4 @@
-//! Databases with transactions, with locks or with validation at commit, and their transactions.
+//! Databases with transactions, which lock their keys or validate them at commit, and their transactions.
 
 use std::path::PathBuf;
 
@@ -20,13 +20,15 @@ use crate::range::Range;
 use crate::scan::{Scan, Yields};
 use crate::shared::{Detached, Engine, Handle, Shared};
 
-/// A database whose transactions lock what they write and read for update. Writes outside of transactions take locks, too.
+/// A database whose transactions lock the keys that they write or read for update. Writes outside of
+/// transactions take locks, too.
 #[pyclass(frozen, subclass, extends = DB, module = "esker")]
 pub struct TransactionDB;
 
 #[pymethods]
 impl TransactionDB {
-    /// Opens the database in `path`. Options are those of `DB`; `transaction_db_options` has RocksDB's `TransactionDBOptions` by name.
+    /// Opens the database in `path`. The options are those of `DB`; `transaction_db_options` has RocksDB's
+    /// `TransactionDBOptions` by name.
     #[new]
     #[pyo3(signature = (path, *, transaction_db_options = None, load_options = false, **options))]
     fn new(
@@ -44,7 +46,8 @@ impl TransactionDB {
         Ok(DB::of(Shared::open(Engine::Pessimistic(db))).add_subclass(TransactionDB))
     }
 
-    /// Begins a transaction. As a context manager it is committed at the end of the block, and rolled back if the block raises.
+    /// Begins a transaction. As a context manager the transaction is committed at the end of the block, and
+    /// rolled back if the block raises.
     #[pyo3(signature = (**options))]
     fn transaction(this: &Bound<'_, Self>, options: Option<Keywords<'_, '_>>) -> PyResult<Transaction> {
         let (options, write) = transaction_options(this.py(), options)?;
@@ -54,7 +57,7 @@ impl TransactionDB {
         })
     }
 
-    /// The prepared transaction of that name, or `None`.
+    /// Returns the prepared transaction of that name, or `None`.
     fn transaction_by_name(this: &Bound<'_, Self>, name: Bytes<'_>) -> PyResult<Option<Transaction>> {
         let db = this.as_super();
         let shared = DB::shared(db);
@@ -65,7 +68,8 @@ impl TransactionDB {
         Ok(found.map(|found| Transaction::around(shared.clone(), found)))
     }
 
-    /// Transactions that were prepared and have not ended, those of before the database was opened among them.
+    /// Returns the transactions that are prepared and not ended, including those recovered when the database
+    /// was opened.
     fn prepared_transactions(this: &Bound<'_, Self>) -> PyResult<Vec<Transaction>> {
         let db = this.as_super();
         let shared = DB::shared(db);
@@ -80,13 +84,14 @@ impl TransactionDB {
     }
 }
 
-/// A database whose transactions take no locks, and fail at their commit if what they have read or written was written meanwhile.
+/// A database whose transactions take no locks. Their commit fails if another write has changed a key that
+/// they have read or written.
 #[pyclass(frozen, subclass, extends = DB, module = "esker")]
 pub struct OptimisticTransactionDB;
 
 #[pymethods]
 impl OptimisticTransactionDB {
-    /// Opens the database in `path`. Options are those of `DB`.
+    /// Opens the database in `path`. The options are those of `DB`.
     #[new]
     #[pyo3(signature = (path, *, load_options = false, **options))]
     fn new(
@@ -103,7 +108,8 @@ impl OptimisticTransactionDB {
         Ok(DB::of(Shared::open(engine)).add_subclass(OptimisticTransactionDB))
     }
 
-    /// Begins a transaction. As a context manager it is committed at the end of the block, and rolled back if the block raises.
+    /// Begins a transaction. As a context manager the transaction is committed at the end of the block, and
+    /// rolled back if the block raises.
     #[pyo3(signature = (*, set_snapshot = false, **write_options))]
     fn transaction(
         this: &Bound<'_, Self>,
@@ -143,7 +149,7 @@ fn database_options(dict: Option<&Bound<'_, PyDict>>) -> PyResult<TransactionDBO
     Ok(options)
 }
 
-/// Options of a transaction, and of the write at its commit.
+/// Returns the options of a transaction, and those of the write at its commit.
 fn transaction_options(
     py: Python<'_>,
     keywords: Option<Keywords<'_, '_>>,
@@ -167,8 +173,9 @@ fn transaction_options(
     Ok((options, write_options(Some(&write))?))
 }
 
-/// Reads and writes that are committed together. It sees its own writes. Each method takes `column_family`, without which the default
-/// family is meant. One thread uses it at a time: others get `Busy`.
+/// Reads and writes that are committed together. A transaction sees its own writes. Each method takes
+/// `column_family`; the default is the default family. One thread at a time uses a transaction: others get
+/// `Busy`.
 #[pyclass(frozen, module = "esker")]
 pub struct Transaction {
     shared: Handle,
@@ -197,7 +204,7 @@ impl Transaction {
         Ok(Transaction::around(shared.clone(), begun))
     }
 
-    /// Does something with it, and with the family that is named or meant.
+    /// Runs a function with the transaction and the named family, or the default family.
     fn with<T: Send>(
         &self,
         py: Python<'_>,
@@ -215,7 +222,7 @@ impl Transaction {
         })
     }
 
-    /// Ends it, well or not.
+    /// Ends the transaction by `end`, a commit or a rollback.
     fn end(&self, py: Python<'_>, end: fn(&mut txn::Transaction) -> Result<()>) -> PyResult<()> {
         self.with(py, None, |transaction, _| end(transaction))
     }
@@ -254,7 +261,7 @@ impl Transaction {
 
 #[pymethods]
 impl Transaction {
-    /// The value of `key` as it would be after a commit, or `default`.
+    /// Returns the value that `key` would have after a commit, or `default`.
     #[pyo3(signature = (key, default = None, *, column_family = None, **read_options))]
     fn get<'py>(
         &self,
@@ -268,7 +275,8 @@ impl Transaction {
         Ok(value.map_or(default, |value| Some(PyBytes::new(py, &value).into_any())))
     }
 
-    /// Locks the key, then reads it like `get`. The lock is exclusive; with `exclusive=False` readers share it.
+    /// Locks the key, and then reads it like `get`. The lock is exclusive; with `exclusive=False` readers
+    /// share it.
     #[pyo3(signature = (key, default = None, *, exclusive = true, do_validate = true, column_family = None, **read_options))]
     #[expect(clippy::too_many_arguments, reason = "keywords of Python")]
     fn get_for_update<'py>(
@@ -330,7 +338,7 @@ impl Transaction {
         self.delete(py, key, None)
     }
 
-    /// Deletes `key`, which must have been put exactly once since it last did not exist.
+    /// Deletes `key`, which must have been put exactly once since it was last absent.
     #[pyo3(signature = (key, *, column_family = None))]
     fn single_delete(&self, py: Python<'_>, key: Bytes<'_>, column_family: Family<'_, '_>) -> PyResult<()> {
         self.with(py, column_family, |transaction, family| {
@@ -338,7 +346,7 @@ impl Transaction {
         })
     }
 
-    /// Adds `operand` to what `key` holds, by the family's merge operator.
+    /// Adds `operand` to the value of `key`, by the family's merge operator.
     #[pyo3(signature = (key, operand, *, column_family = None))]
     fn merge(
         &self,
@@ -352,7 +360,7 @@ impl Transaction {
         })
     }
 
-    /// Keys and values of a range as they would be after a commit.
+    /// Iterates over the keys and values that a range would have after a commit.
     #[pyo3(signature = (start = None, stop = None, *, include_start = true, include_stop = false, prefix = None, reverse = false, column_family = None, **read_options))]
     #[expect(clippy::too_many_arguments, reason = "keywords of Python")]
     fn items(
@@ -378,7 +386,7 @@ impl Transaction {
         Ok(Scan::over(self.shared.clone(), iter, Yields::Items, reverse))
     }
 
-    /// A cursor over a range as it would be after a commit, standing nowhere.
+    /// Returns a cursor over the rows that a range would have after a commit. It is not on a row yet.
     #[pyo3(signature = (start = None, stop = None, *, include_start = true, include_stop = false, prefix = None, column_family = None, **read_options))]
     #[expect(clippy::too_many_arguments, reason = "keywords of Python")]
     fn cursor(
@@ -403,27 +411,29 @@ impl Transaction {
         Ok(Cursor::over(self.shared.clone(), iter))
     }
 
-    /// Commits it. An optimistic one raises `Busy` or `TryAgain` if a key that it has read or written was written meanwhile.
+    /// Commits the transaction. An optimistic transaction raises `Busy` or `TryAgain` if another write has
+    /// changed a key that it has read or written.
     fn commit(&self, py: Python<'_>) -> PyResult<()> {
         self.end(py, txn::Transaction::commit)
     }
 
-    /// Forgets all it has written, and gives back its locks.
+    /// Discards all writes of the transaction, and releases its locks.
     fn rollback(&self, py: Python<'_>) -> PyResult<()> {
         self.end(py, txn::Transaction::rollback)
     }
 
-    /// Writes it to the WAL, to be committed or rolled back later, also after a crash. It must have a name.
+    /// Writes the transaction to the WAL, so that it can be committed or rolled back later, even after a
+    /// crash. It must have a name.
     fn prepare(&self, py: Python<'_>) -> PyResult<()> {
         self.end(py, txn::Transaction::prepare)
     }
 
-    /// Gives it the name that `prepare` needs.
+    /// Sets the name of the transaction, which `prepare` requires.
     fn set_name(&self, py: Python<'_>, name: Bytes<'_>) -> PyResult<()> {
         self.with(py, None, |transaction, _| transaction.set_name(&name))
     }
 
-    /// Remembers what it has written, for `rollback_to_save_point`.
+    /// Sets a savepoint for `rollback_to_save_point`.
     fn set_save_point(&self, py: Python<'_>) -> PyResult<()> {
         self.with(py, None, |transaction, _| {
             transaction.set_save_point();
@@ -431,17 +441,18 @@ impl Transaction {
         })
     }
 
-    /// Forgets what came since the last save point, and the save point. `NotFound` without one.
+    /// Discards the writes since the last savepoint, and the savepoint. `NotFound` without one.
     fn rollback_to_save_point(&self, py: Python<'_>) -> PyResult<()> {
         self.with(py, None, |transaction, _| transaction.rollback_to_save_point())
     }
 
-    /// Forgets the last save point. `NotFound` without one.
+    /// Removes the last savepoint, and keeps the writes. `NotFound` without one.
     fn pop_save_point(&self, py: Python<'_>) -> PyResult<()> {
         self.with(py, None, |transaction, _| transaction.pop_save_point())
     }
 
-    /// From now on it fails where what it writes was written after this moment.
+    /// Sets a snapshot: from now on writes of the transaction fail if their key was changed after this
+    /// moment.
     fn set_snapshot(&self, py: Python<'_>) -> PyResult<()> {
         self.with(py, None, |transaction, _| {
             transaction.set_snapshot();
@@ -449,14 +460,14 @@ impl Transaction {
         })
     }
 
-    /// Its name; empty without one.
+    /// The name of the transaction; empty if it has none.
     #[getter]
     fn name<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let name = self.with(py, None, |transaction, _| Ok(transaction.name().to_vec()))?;
         Ok(PyBytes::new(py, &name))
     }
 
-    /// Its state, by RocksDB's name.
+    /// The state of the transaction, by RocksDB's name.
     #[getter]
     fn state(&self, py: Python<'_>) -> PyResult<String> {
         self.with(py, None, |transaction, _| {
@@ -482,12 +493,12 @@ impl Transaction {
                 _ => Ok(()),
             });
             if committed.is_err() {
-                // The error is that of the commit; its locks go with the rollback.
+                // The caller gets the commit's error; the rollback releases the locks.
                 let _ = self.rollback(py);
             }
             return committed;
         }
-        // The block's own exception goes on.
+        // The caller gets the exception of the block.
         let _ = self.rollback(py);
         Ok(())
     }

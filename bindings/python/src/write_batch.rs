@@ -1,4 +1,4 @@
-//! Many writes, all of them or nothing.
+//! Write batches: all of their writes are applied, or none.
 
 use esker::{Error, WriteOptions};
 use parking_lot::Mutex;
@@ -11,10 +11,11 @@ use crate::column_family::ColumnFamily;
 use crate::operation::{Keywords, write_options};
 use crate::shared::Handle;
 
-/// Writes that are applied together, over any families of one database.
+/// Writes to any families of one database that are applied together.
 #[pyclass(frozen, module = "esker")]
 pub struct WriteBatch {
-    /// Where it is written at the end of its block, and which family is meant where none is named.
+    /// The database that the end of the block writes to, the default family of the operations, and the write
+    /// options.
     target: Option<(Handle, esker::ColumnFamily, WriteOptions)>,
     batch: Mutex<esker::WriteBatch>,
 }
@@ -29,12 +30,12 @@ impl WriteBatch {
         }
     }
 
-    /// A copy of what it holds.
+    /// Returns a copy of the batch.
     pub fn contents(&self) -> esker::WriteBatch {
         self.batch.lock().clone()
     }
 
-    /// Adds to it: `to` for the family that is named or meant, `default` where neither is.
+    /// Adds an operation: `to` for a named family or the batch's default one, `default` without either.
     #[inline]
     fn add(
         &self,
@@ -53,7 +54,7 @@ impl WriteBatch {
 
 #[pymethods]
 impl WriteBatch {
-    /// An empty batch that belongs to no database yet: `DB.write` applies it.
+    /// Creates an empty batch, which belongs to no database yet: `DB.write` applies it.
     #[new]
     fn new() -> WriteBatch {
         WriteBatch {
@@ -62,7 +63,7 @@ impl WriteBatch {
         }
     }
 
-    /// A batch of the bytes of another: RocksDB's wire format.
+    /// Creates a batch from the bytes of another one, in RocksDB's wire format.
     #[staticmethod]
     fn from_data(py: Python<'_>, data: Bytes<'_>) -> PyResult<WriteBatch> {
         let batch = esker::WriteBatch::from_data(&data).map_err(|error| exception(py, &error))?;
@@ -100,7 +101,7 @@ impl WriteBatch {
         self.delete(key, None);
     }
 
-    /// Deletes `key`, which must have been put exactly once since it last did not exist.
+    /// Deletes `key`, which must have been put exactly once since it was last absent.
     #[pyo3(signature = (key, *, column_family = None))]
     fn single_delete(&self, key: Bytes<'_>, column_family: Family<'_, '_>) {
         self.add(
@@ -110,7 +111,7 @@ impl WriteBatch {
         );
     }
 
-    /// Adds `operand` to what `key` holds, by the family's merge operator.
+    /// Adds `operand` to the value of `key`, by the family's merge operator.
     #[pyo3(signature = (key, operand, *, column_family = None))]
     fn merge(&self, key: Bytes<'_>, operand: Bytes<'_>, column_family: Family<'_, '_>) {
         self.add(
@@ -120,7 +121,7 @@ impl WriteBatch {
         );
     }
 
-    /// Deletes every key from `start` up to `stop`, exclusive.
+    /// Deletes every key from `start` to `stop`, exclusive.
     #[pyo3(signature = (start, stop, *, column_family = None))]
     fn delete_range(&self, start: Bytes<'_>, stop: Bytes<'_>, column_family: Family<'_, '_>) {
         self.add(
@@ -130,46 +131,46 @@ impl WriteBatch {
         );
     }
 
-    /// Adds bytes to the WAL that no key gets.
+    /// Adds bytes to the WAL that belong to no key.
     fn put_log_data(&self, blob: Bytes<'_>) {
         self.batch.lock().put_log_data(&blob);
     }
 
-    /// Adds all of `other` behind what there is.
+    /// Appends all operations of `other`.
     fn append(&self, other: &Bound<'_, WriteBatch>) {
         let other = other.get().contents();
         self.batch.lock().append(&other);
     }
 
-    /// Empties it.
+    /// Removes all operations.
     fn clear(&self) {
         self.batch.lock().clear();
     }
 
-    /// Remembers what it holds, for `rollback_to_save_point`.
+    /// Sets a savepoint for `rollback_to_save_point`.
     fn set_save_point(&self) {
         self.batch.lock().set_save_point();
     }
 
-    /// Forgets what came since the last save point, and the save point. `NotFound` without one.
+    /// Discards the operations since the last savepoint, and the savepoint. `NotFound` without one.
     fn rollback_to_save_point(&self, py: Python<'_>) -> PyResult<()> {
         let rolled_back = self.batch.lock().rollback_to_save_point();
         rolled_back.map_err(|error| exception(py, &error))
     }
 
-    /// Forgets the last save point. `NotFound` without one.
+    /// Removes the last savepoint, and keeps the operations. `NotFound` without one.
     fn pop_save_point(&self, py: Python<'_>) -> PyResult<()> {
         let popped = self.batch.lock().pop_save_point();
         popped.map_err(|error| exception(py, &error))
     }
 
-    /// Its bytes, in RocksDB's wire format.
+    /// The bytes of the batch, in RocksDB's wire format.
     #[getter]
     fn data<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
         PyBytes::new(py, self.batch.lock().data())
     }
 
-    /// Bytes of it.
+    /// The size of the batch in bytes.
     #[getter]
     fn data_size(&self) -> usize {
         self.batch.lock().data_size()
@@ -183,7 +184,7 @@ impl WriteBatch {
         true
     }
 
-    /// Applies it to the database it came from, and empties it. `InvalidArgument` if it came from none.
+    /// Applies the batch to its database, and empties it. `InvalidArgument` if it belongs to none.
     #[pyo3(signature = (**write_options))]
     fn write(&self, py: Python<'_>, write_options: Option<Keywords<'_, '_>>) -> PyResult<()> {
         let Some((shared, _, options)) = &self.target else {
@@ -194,7 +195,8 @@ impl WriteBatch {
             Some(_) => self::write_options(write_options)?,
             None => options.clone(),
         };
-        // Not written under the lock: who waits for that may have the GIL, which a comparator waits for.
+        // The write does not hold the lock: a thread that waits for the lock may hold the GIL, and a
+        // comparator in the write waits for the GIL.
         let batch = std::mem::take(&mut *self.batch.lock());
         call(py, || {
             let written = shared

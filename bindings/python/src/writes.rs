@@ -1,4 +1,4 @@
-//! Writes to a column family, and work on its files.
+//! Writes to a column family, and operations on its files.
 
 use arrow_array::RecordBatch;
 use esker::{
@@ -56,12 +56,13 @@ impl ColumnFamily {
         })
     }
 
-    /// Deletes `key`, whether or not it exists: a `dict` would raise `KeyError`, at the cost of a read.
+    /// Deletes `key`, whether or not it exists. A `dict` would raise `KeyError`, which would cost a read
+    /// here.
     fn __delitem__(this: &Bound<'_, Self>, key: Bytes<'_>) -> PyResult<()> {
         ColumnFamily::delete(this, key, None)
     }
 
-    /// Deletes `key`, which must have been put exactly once since it last did not exist.
+    /// Deletes `key`, which must have been put exactly once since it was last absent.
     #[pyo3(signature = (key, **write_options))]
     fn single_delete(
         this: &Bound<'_, Self>,
@@ -76,7 +77,7 @@ impl ColumnFamily {
         })
     }
 
-    /// Adds `operand` to what `key` holds, by the family's merge operator.
+    /// Adds `operand` to the value of `key`, by the family's merge operator.
     #[pyo3(signature = (key, operand, **write_options))]
     fn merge(
         this: &Bound<'_, Self>,
@@ -92,7 +93,7 @@ impl ColumnFamily {
         })
     }
 
-    /// Deletes every key from `start` up to `stop`, exclusive. Costs one write, whatever it covers.
+    /// Deletes every key from `start` to `stop`, exclusive. Costs one write, for any number of keys.
     #[pyo3(signature = (start, stop, **write_options))]
     fn delete_range(
         this: &Bound<'_, Self>,
@@ -110,8 +111,8 @@ impl ColumnFamily {
         })
     }
 
-    /// A batch for this family. As a context manager it is written at the end of the block, all of it or nothing, and dropped if the
-    /// block raises.
+    /// Returns a batch for this family. As a context manager the batch is written at the end of the block,
+    /// all of it or nothing, and discarded if the block raises.
     #[pyo3(signature = (**write_options))]
     fn write_batch(this: &Bound<'_, Self>, write_options: Option<Keywords<'_, '_>>) -> PyResult<WriteBatch> {
         let reader = this.as_super().get();
@@ -151,8 +152,9 @@ impl ColumnFamily {
         })
     }
 
-    /// Sets every row of a table, a record batch or a stream of Arrow: of bytes or text, in the columns `key` and `value`. A null value
-    /// deletes its key, a null key is refused. Each record batch is written as one batch. Gives the number of rows.
+    /// Sets every row of a table, a record batch or a stream of Arrow, from the columns `key` and `value` of
+    /// bytes or text. A null value deletes its key; a null key is an error. Each record batch is written as
+    /// one batch. Returns the number of rows.
     #[pyo3(signature = (data, *, key = "key", value = "value", **write_options))]
     fn write_arrow(
         this: &Bound<'_, Self>,
@@ -178,7 +180,7 @@ impl ColumnFamily {
         })
     }
 
-    /// This family as it is now, for as long as the snapshot is held.
+    /// Returns a snapshot of this family, which is valid until it is closed or dropped.
     fn snapshot(this: &Bound<'_, Self>) -> PyResult<Py<Snapshot>> {
         let py = this.py();
         let reader = this.as_super().get();
@@ -190,7 +192,7 @@ impl ColumnFamily {
         Py::new(py, Snapshot::of(of))
     }
 
-    /// Writes the family's memtable to a table.
+    /// Flushes the family's memtable.
     #[pyo3(signature = (*, wait = true, allow_write_stall = false))]
     fn flush(this: &Bound<'_, Self>, wait: bool, allow_write_stall: bool) -> PyResult<()> {
         let reader = this.as_super().get();
@@ -206,7 +208,7 @@ impl ColumnFamily {
         })
     }
 
-    /// Compacts the keys from `start` to `stop`, both inclusive, `None` for the first and the last.
+    /// Compacts the keys from `start` to `stop`, both inclusive; `None` is the first or the last key.
     #[pyo3(signature = (start = None, stop = None, **compact_range_options))]
     fn compact_range(
         this: &Bound<'_, Self>,
@@ -223,7 +225,7 @@ impl ColumnFamily {
         })
     }
 
-    /// Takes up files that `SstFileWriter` has written, in one step.
+    /// Ingests files of `SstFileWriter`, in one step.
     #[pyo3(signature = (paths, **ingest_options))]
     fn ingest(
         this: &Bound<'_, Self>,
@@ -240,7 +242,8 @@ impl ColumnFamily {
         })
     }
 
-    /// Changes options of the family while the database is open, and waits until the OPTIONS file says so.
+    /// Changes options of the family while the database is open, and waits until the OPTIONS file contains
+    /// them.
     #[pyo3(signature = (**options))]
     fn set_options(this: &Bound<'_, Self>, options: Option<Keywords<'_, '_>>) -> PyResult<()> {
         let reader = this.as_super().get();
@@ -253,7 +256,7 @@ impl ColumnFamily {
         })
     }
 
-    /// The options of the family as they are now, as the texts of an OPTIONS file by name.
+    /// Returns the current options of the family, as the texts of an OPTIONS file by name.
     #[getter]
     fn options<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyDict>> {
         let options = this.as_super().get().family.current_options();
@@ -261,7 +264,7 @@ impl ColumnFamily {
     }
 }
 
-/// The rows of a record batch as writes.
+/// Returns the rows of a record batch as writes.
 fn batch_of(
     rows: &RecordBatch,
     key: &str,
@@ -282,7 +285,7 @@ fn batch_of(
     Ok(batch)
 }
 
-/// Options by name, each as the text of an OPTIONS file.
+/// Returns options by name, each as the text of an OPTIONS file.
 pub fn changes(options: Option<Keywords<'_, '_>>) -> PyResult<Vec<(String, String)>> {
     let named = options.into_iter().flatten();
     named
