@@ -1,8 +1,8 @@
-"""Speed of esker beside rocksdict (RocksDB) and plyvel (LevelDB), through Python: `cargo xtask python bench`.
+"""Compares the speed of esker with rocksdict (RocksDB) and plyvel (LevelDB): `cargo xtask python bench`.
 
-Each measurement is the best of several turns, in which the engines take turns; every engine has the same rows. Figures are thousands of
-operations a second, and esker's ratio to each of the others. On a machine that does other things `--clock cpu` counts processor time, that of
-background threads included.
+Each measurement is the best of several rounds, in which the engines take turns; every engine has the same
+rows. Figures are thousands of operations per second, and esker's ratio to each of the others. On a busy
+machine `--clock cpu` measures processor time, including that of background threads.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ clock = time.perf_counter
 
 
 def timed(body: Callable[[], int]) -> float:
-    """Operations a second."""
+    """Returns operations per second."""
     started = clock()
     operations = body()
     return operations / (clock() - started)
@@ -207,7 +207,7 @@ def measure(
 
 
 def arrow(engine: Esker, rows: int, note: Callable[[str, str, float], None]) -> None:
-    """Rows as columns, and many keys at once: neither of the others has them."""
+    """Measures rows as columns, and reads of many keys at once: the other engines have neither."""
     import pyarrow
 
     def scan() -> int:

@@ -1,6 +1,6 @@
-"""plyvel's names over esker: what plyvel's own tests run against (`cargo xtask judge plyvel`).
+"""plyvel's names over esker: plyvel's own tests run against this module (`cargo xtask judge plyvel`).
 
-Not part of the package: esker takes the same bounds, and differs where RocksDB does.
+The module is not part of the package: esker has the same bounds, and differs from plyvel as RocksDB does.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def _call(call: Any, *arguments: Any, **keywords: Any) -> Any:
 
 
 def _options(options: dict[str, Any]) -> dict[str, Any]:
-    """Options of plyvel as RocksDB's."""
+    """Returns plyvel's options as RocksDB's."""
     chosen: dict[str, Any] = {}
     for name in ("create_if_missing", "error_if_exists", "write_buffer_size", "max_open_files", "block_size",
                  "block_restart_interval"):
@@ -84,7 +84,7 @@ def _options(options: dict[str, Any]) -> dict[str, Any]:
 
 
 class _Reads:
-    """The reads that a database, a part of one, and a snapshot have in common."""
+    """The reads that a database, a prefixed database and a snapshot have in common."""
 
     _db: esker.DB
     _reader: esker.Reader
@@ -268,7 +268,8 @@ class _Closing:
 
 
 class Iterator(_Closing):
-    """It stands between two rows: the cursor is on the one behind that place, or on none at the end."""
+    """A position between two rows. The cursor is on the row after that position, or not on a row at the
+    end."""
 
     def __init__(self, reads: _Reads, *, reverse: bool = False, start: bytes | None = None, stop: bytes | None = None,
                  include_start: bool = True, include_stop: bool = False, prefix: bytes | None = None,

@@ -1,4 +1,4 @@
-"""Code of the user's that the engine calls: merge operators, compaction filters, comparators."""
+"""User code that the engine calls: merge operators, compaction filters, comparators."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables from outside, checkpoints, backups, repair, secondaries."""
+"""Ingested tables, checkpoints, backups, repair, secondaries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Databases that RocksDB wrote, one a feature, and what RocksDB itself shows of them: see `docs/format/fixtures.md`."""
+"""Databases that RocksDB wrote, one per feature, and the rows that RocksDB reads from them: see
+`docs/format/fixtures.md`."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ import pytest
 HOME = Path(__file__).parents[3] / "testdata/rocksdb-11.9"
 NAMES = sorted(path.name for path in HOME.iterdir() if path.is_dir()) if HOME.is_dir() else []
 
-# Read as of this timestamp, as RocksDB was.
+# The timestamp of the reads, as in RocksDB's.
 TIMESTAMP = (400).to_bytes(8, "little")
 
 

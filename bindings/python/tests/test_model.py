@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, settings  # noqa: E402
 from hypothesis import strategies as st  # noqa: E402
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule  # noqa: E402
 
-# Short keys over few letters, so that operations meet.
+# Short keys with few letters, so that operations share keys.
 KEYS = st.lists(st.sampled_from([0, 1, 254, 255]), max_size=3).map(bytes)
 VALUES = st.binary(max_size=20)
 BOUND = st.none() | KEYS

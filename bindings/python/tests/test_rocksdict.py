@@ -1,4 +1,5 @@
-"""One directory in turns with RocksDB itself, as the wheel rocksdict has it: either reads what the other wrote."""
+"""One directory, opened by esker and by RocksDB (the wheel rocksdict) in turns: each reads the other's
+rows."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ rocksdict: Any = pytest.importorskip("rocksdict")
 
 ROUNDS = int(os.environ.get("ESKER_ROCKSDICT_ROUNDS", "6"))
 
-# Settings of both, by their text in an OPTIONS file, of which each round draws.
+# Settings of both engines, by their text in an OPTIONS file. Each round chooses from them.
 COMPRESSIONS = ["kNoCompression", "kSnappyCompression", "kLZ4Compression", "kZSTD"]
 
 
@@ -48,7 +49,7 @@ def ours(path: Path, chance: random.Random) -> esker.DB:
 
 
 def drawn(chance: random.Random) -> tuple[list[tuple[bytes, bytes]], list[bytes]]:
-    """Rows to put and keys to delete."""
+    """Returns rows to put and keys to delete."""
 
     def key() -> bytes:
         return b"%04d" % chance.randrange(800)

@@ -1,4 +1,4 @@
-"""Transactions, with locks and without."""
+"""Transactions with locks, and optimistic ones."""
 
 from __future__ import annotations
 
