@@ -1,16 +1,16 @@
-//! `options.py`: the option rows of the engine as typed keywords of Python. A test of the package compares it
-//! with the rows.
+//! `options.py`: the option rows of the engine as typed keywords of Python. A test of the package compares
+//! the file with the rows.
 
 use std::path::{Path, PathBuf};
 
-/// The section of an OPTIONS file that a keyword's type is for, and the file of its rows.
+/// A section of an OPTIONS file, for which a type of keywords is written, and the source file of its rows.
 struct Table {
     name: &'static str,
-    /// The Python class, and its base.
+    /// The Python class with its base.
     class: &'static str,
     doc: &'static str,
     source: &'static str,
-    /// Options that are objects, which no row has.
+    /// Options that are objects, which have no row.
     objects: &'static [(&'static str, &'static str, &'static str)],
 }
 
@@ -18,12 +18,12 @@ const TABLES: &[Table] = &[
     Table {
         name: "BlockBasedOptions",
         class: "BlockBasedOptions(TypedDict, total=False)",
-        doc: "How tables are written and read.",
+        doc: "Options of the table format.",
         source: "crates/engine/src/options/cf.rs",
         objects: &[(
             "block_cache",
             "Cache | int | None",
-            "Cache of blocks, or the bytes of one of its own. Default: 32 MiB for all families of the database.",
+            "A block cache, or the capacity of a new one in bytes. Default: 32 MiB, shared by all families.",
         )],
     },
     Table {
@@ -40,32 +40,32 @@ const TABLES: &[Table] = &[
             (
                 "merge_operator",
                 "str | MergeOperator | FullMerge | MergeOperatorObject | None",
-                "Resolves merges. Default: the built-in operator the OPTIONS file names, if it names one.",
+                "The merge operator. Default: the built-in operator that the OPTIONS file names, if any.",
             ),
             (
                 "compaction_filter",
                 "Filter | CompactionFilter | None",
-                "Asked about each entry of every compaction. Default: none.",
+                "Decides about each entry of every compaction. Default: none.",
             ),
             (
                 "compaction_filter_factory",
                 "CompactionFilterFactory | None",
-                "Makes such a filter for each compaction. Default: none.",
+                "Creates a compaction filter for each compaction. Default: none.",
             ),
             (
                 "prefix_extractor",
                 "str | None",
-                "Prefixes that filters index: fixed:N, capped:N or noop. Default: none.",
+                "The prefixes that filters contain: fixed:N, capped:N or noop. Default: none.",
             ),
             (
                 "cf_paths",
                 "list[tuple[Path, int]]",
-                "The directories of the family's tables, each with the bytes it is meant for. Default: those of db_paths.",
+                "The directories of the family's tables, each with its target size in bytes. Default: db_paths.",
             ),
             (
                 "blob_cache",
                 "Cache | int | None",
-                "Cache of values of blob files. Default: none.",
+                "A cache of values in blob files, or the capacity of a new one in bytes. Default: none.",
             ),
         ],
     },
@@ -78,34 +78,34 @@ const TABLES: &[Table] = &[
             (
                 "column_families",
                 "Sequence[str] | Mapping[str, ColumnFamilyOptions | None]",
-                "Options of single families, which start from the options of all families. Default: none.",
+                "The families with options of their own, which start from the common options. Default: none.",
             ),
             (
                 "statistics",
                 "Statistics | bool | None",
-                "Counts operations, bytes, events and times. Default: none.",
+                "Counts operations, bytes, events and times; true creates statistics. Default: none.",
             ),
             (
                 "rate_limiter",
                 "RateLimiter | int | None",
-                "Limits the writes of flushes and compactions. Default: none.",
+                "Limits the writes of flushes and compactions; a number is in bytes per second. Default: none.",
             ),
             (
                 "write_buffer_manager",
                 "WriteBufferManager | None",
-                "Limits the memory of memtables of several databases. Default: none.",
+                "Limits the memory of the memtables of several databases. Default: none.",
             ),
             (
                 "db_paths",
                 "list[tuple[Path, int]]",
-                "The directories of tables, each with the bytes it is meant for; at most four. Default: the database's own directory.",
+                "At most four directories of tables, each with its target size in bytes. Default: the database's.",
             ),
         ],
     },
 ];
 
 const HEAD: &str = "\
-\"\"\"The options as types of keywords. Written by `cargo xtask gen` from the option rows of the engine.\"\"\"
+\"\"\"The types of the options as keywords. Written by `cargo xtask gen` from the option rows of the engine.\"\"\"
 
 from __future__ import annotations
 

@@ -7,6 +7,7 @@ use super::tree::Tree;
 /// The folders that are done. A folder is added when every comment in it has been read and rewritten.
 const DONE: &[&str] = &[
     "bench-compare/",
+    "bindings/python/",
     "crates/base/",
     "crates/backup/",
     "crates/blob/",

@@ -9,7 +9,8 @@ A database is a mutable mapping of bytes to bytes in the order of its keys::
         for key, value in db.items(prefix=b"k"):
             ...
 
-`DB` takes RocksDB's options by name, with RocksDB's defaults; `open` is the same but creates a database that is not there.
+`DB` takes RocksDB's options by name, with RocksDB's defaults; `open` does the same, and creates a missing
+database.
 """
 
 from __future__ import annotations
@@ -122,10 +123,10 @@ __all__ = [
 
 
 def open(path: str | os.PathLike[str], **options: Unpack[Options]) -> DB:
-    """Opens the database in `path`, and creates it if there is none. Options are those of `DB`."""
+    """Opens the database in `path`, and creates it if it does not exist. The options are those of `DB`."""
     options.setdefault("create_if_missing", True)
     return DB(path, **options)
 
 
-# No thread of an engine may call Python code once the interpreter has ended.
+# No thread of the engine may call Python code after the end of the interpreter.
 atexit.register(_close_all)

@@ -1,4 +1,4 @@
-"""The engine. Its public names stand in `esker`, too."""
+"""The engine. Its public names are also in `esker`."""
 
 import os
 import pathlib

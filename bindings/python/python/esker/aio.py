@@ -1,7 +1,7 @@
-"""The same database for asyncio: each call of the engine runs on a thread of a pool, and is awaited.
+"""Databases for asyncio: each call of the engine runs on a thread of a pool, and is awaited.
 
-A single get of a cached row takes less time than its way to a thread and back: read many keys by `multi_get`, and ranges by `items`, which
-come some rows at a time::
+A single get of a cached row takes less time than the switch to a thread and back: read many keys by
+`multi_get`, and ranges by `items`, which transfers several rows at a time::
 
     async with esker.aio.open("path") as db:
         await db.put(b"key", b"value")
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 
 ROWS = 256
-"""Rows of a range that are read at a time."""
+"""The number of rows of a range that are read at a time."""
 
 
 class Reader:
@@ -36,7 +36,7 @@ class Reader:
 
     def __init__(self, sync: Any, executor: Executor) -> None:
         self.sync = sync
-        """The object behind it, whose methods block."""
+        """The synchronous object, whose methods block."""
         self._executor = executor
 
     async def _run(self, call: Callable[..., _T], *arguments: Any, **keywords: Any) -> _T:
@@ -44,15 +44,15 @@ class Reader:
         return await loop.run_in_executor(self._executor, lambda: call(*arguments, **keywords))
 
     async def get(self, key: Any, default: Any = None, **read_options: Any) -> Any:
-        """The value of `key`, or `default`."""
+        """Returns the value of `key`, or `default`."""
         return await self._run(self.sync.get, key, default, **read_options)
 
     async def contains(self, key: Any) -> bool:
-        """Whether there is a value of `key`."""
+        """Returns true if `key` has a value."""
         return await self._run(self.sync.__contains__, key)
 
     async def multi_get(self, keys: Any, **read_options: Any) -> list[bytes | None]:
-        """The values of many keys, in their order."""
+        """Returns the values of many keys, in their order."""
         found: list[bytes | None] = await self._run(self.sync.multi_get, keys, **read_options)
         return found
 
@@ -63,30 +63,30 @@ class Reader:
                 yield row
 
     def items(self, *bounds: Any, **options: Any) -> AsyncIterator[tuple[bytes, bytes]]:
-        """Keys and values of a range."""
+        """Iterates over the keys and values of a range."""
         return self._scan(self.sync.items, bounds, options)
 
     def keys(self, *bounds: Any, **options: Any) -> AsyncIterator[bytes]:
-        """Keys of a range."""
+        """Iterates over the keys of a range."""
         return self._scan(self.sync.keys, bounds, options)
 
     def values(self, *bounds: Any, **options: Any) -> AsyncIterator[bytes]:
-        """Values of a range."""
+        """Iterates over the values of a range."""
         return self._scan(self.sync.values, bounds, options)
 
     async def property(self, name: str) -> Any:
-        """A property by RocksDB's name."""
+        """Returns a property by RocksDB's name."""
         return await self._run(self.sync.property, name)
 
 
 class Snapshot(Reader):
-    """A family as it was."""
+    """A snapshot of a family."""
 
     def __init__(self, sync: _Snapshot, executor: Executor) -> None:
         super().__init__(sync, executor)
 
     async def close(self) -> None:
-        """Lets go of the moment."""
+        """Releases the snapshot."""
         await self._run(self.sync.close)
 
     async def __aenter__(self) -> Self:
@@ -113,11 +113,11 @@ class ColumnFamily(Reader):
         await self._run(self.sync.delete, key, **write_options)
 
     async def merge(self, key: Any, operand: Any, **write_options: Any) -> None:
-        """Adds `operand` to what `key` holds."""
+        """Adds `operand` to the value of `key`, by the family's merge operator."""
         await self._run(self.sync.merge, key, operand, **write_options)
 
     async def delete_range(self, start: Any, stop: Any, **write_options: Any) -> None:
-        """Deletes every key from `start` up to `stop`, exclusive."""
+        """Deletes every key from `start` to `stop`, exclusive."""
         await self._run(self.sync.delete_range, start, stop, **write_options)
 
     async def update(self, items: Any, **write_options: Any) -> None:
@@ -125,7 +125,7 @@ class ColumnFamily(Reader):
         await self._run(self.sync.update, items, **write_options)
 
     async def flush(self, **options: Any) -> None:
-        """Writes the family's memtable to a table."""
+        """Flushes the family's memtable."""
         await self._run(self.sync.flush, **options)
 
     async def compact_range(self, *bounds: Any, **options: Any) -> None:
@@ -133,19 +133,19 @@ class ColumnFamily(Reader):
         await self._run(self.sync.compact_range, *bounds, **options)
 
     async def snapshot(self) -> Snapshot:
-        """This family as it is now."""
+        """Returns a snapshot of this family."""
         return Snapshot(await self._run(self.sync.snapshot), self._executor)
 
 
 class DB(ColumnFamily):
-    """A database. `esker.aio.open` makes one."""
+    """A database. `esker.aio.open` opens it."""
 
     def __init__(self, sync: esker.DB, executor: ThreadPoolExecutor) -> None:
         super().__init__(sync, executor)
         self._own = executor
 
     def column_family(self, name: str) -> ColumnFamily:
-        """A column family by name."""
+        """Returns the column family of that name."""
         return ColumnFamily(self.sync.column_family(name), self._executor)
 
     async def create_column_family(self, name: str, **options: Any) -> ColumnFamily:
@@ -158,15 +158,15 @@ class DB(ColumnFamily):
         await self._run(self.sync.drop_column_family, name)
 
     async def write(self, batch: WriteBatch, **write_options: Any) -> None:
-        """Applies a batch, all of it or nothing."""
+        """Applies all writes of a batch, or none."""
         await self._run(self.sync.write, batch, **write_options)
 
     async def checkpoint(self, path: str | os.PathLike[str], **options: Any) -> int:
-        """Makes `path` a database of its own that is this one as it is now."""
+        """Creates a checkpoint, an independent database with the current rows, in `path`."""
         return await self._run(self.sync.checkpoint, path, **options)
 
     async def wait_for_compact(self) -> None:
-        """Returns when no flush and no compaction is at work or due."""
+        """Waits until no flush and no compaction is running or pending."""
         await self._run(self.sync.wait_for_compact)
 
     async def close(self) -> None:
@@ -184,7 +184,7 @@ class DB(ColumnFamily):
 
 
 class _Opening:
-    """The result of `open`: it is awaited, or entered by `async with`."""
+    """The result of `open`, to be awaited or used in `async with`."""
 
     def __init__(self, path: str | os.PathLike[str], threads: int, options: dict[str, Any]) -> None:
         self._path, self._threads, self._options = path, threads, options
@@ -215,5 +215,6 @@ class _Opening:
 
 
 def open(path: str | os.PathLike[str], *, threads: int = 4, **options: Any) -> _Opening:
-    """Opens the database in `path` on a pool of so many threads; options are those of `esker.open`."""
+    """Opens the database in `path`, with a pool of `threads` threads. The options are those of
+    `esker.open`."""
     return _Opening(path, threads, options)

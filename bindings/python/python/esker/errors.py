@@ -6,10 +6,11 @@ import builtins
 
 
 class Error(Exception):
-    """An error of the engine. Its text begins with RocksDB's words for it.
+    """An error of the engine. Its text begins with RocksDB's words for the status.
 
-    `kind` is the name of the status, `file` and `offset` say where the damage is, if that is known. An exception that Python code raised on
-    the way (a merge operator, a comparator) is the `__cause__`.
+    `kind` is the name of the status. `file` and `offset` locate the damage, if the location is known. If
+    Python code (a merge operator, a comparator) has raised an exception during the call, that is the
+    `__cause__`.
     """
 
     kind: str = ""
@@ -18,23 +19,23 @@ class Error(Exception):
 
 
 class NotFound(Error, LookupError):
-    """Something asked for by name does not exist. Absent keys raise `KeyError`, or give `None`."""
+    """A named object does not exist. An absent key raises `KeyError`, or returns `None`."""
 
 
 class Corruption(Error):
-    """Bytes on disk are not what they must be."""
+    """Data on disk is corrupt."""
 
 
 class NotSupported(Error, NotImplementedError):
-    """The request is valid, but the engine does not do it."""
+    """The request is valid, but the engine does not support it."""
 
 
 class InvalidArgument(Error, ValueError):
-    """The caller passed something that can never work."""
+    """An argument is invalid; the call can never succeed."""
 
 
 class IOError(Error, builtins.OSError):
-    """The operating system refused or failed."""
+    """A call of the operating system failed."""
 
 
 class LockHeld(IOError):
@@ -42,11 +43,11 @@ class LockHeld(IOError):
 
 
 class NoSpace(IOError):
-    """The disk, or the space allowed, is full."""
+    """The disk, or the permitted space, is full."""
 
 
 class ReadOnly(IOError):
-    """An earlier write or sync failed, and the database takes no more writes until it is opened again."""
+    """An earlier write or sync failed, and the database accepts no writes until it is reopened."""
 
 
 class MergeFailed(Corruption):
@@ -54,7 +55,7 @@ class MergeFailed(Corruption):
 
 
 class Incomplete(Error):
-    """The answer is not known without doing what the caller forbade."""
+    """The result is unknown without an operation that the caller has forbidden."""
 
 
 class ShutdownInProgress(Error):
@@ -62,27 +63,28 @@ class ShutdownInProgress(Error):
 
 
 class TimedOut(Error, TimeoutError):
-    """A limit of time ran out."""
+    """A time limit expired."""
 
 
 class Expired(Error):
-    """The time limit of a transaction is over."""
+    """The time limit of a transaction expired."""
 
 
 class Aborted(Error):
-    """Stopped on request."""
+    """The operation was stopped on request."""
 
 
 class Panicked(Aborted):
-    """Code of the user's (a comparator, a filter) raised where something would have been left half done."""
+    """User code (a comparator, a filter) raised an exception where it would have left an operation
+    incomplete."""
 
 
 class Busy(Error):
-    """A resource is in use; trying again may work."""
+    """A resource is in use; a retry may succeed."""
 
 
 class TryAgain(Error):
-    """A conflict that a new attempt may not meet."""
+    """A conflict with another write; a retry may succeed."""
 
 
 class ColumnFamilyDropped(Error):

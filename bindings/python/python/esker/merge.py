@@ -1,4 +1,4 @@
-"""Merge operators that need no Python code to run, for the option `merge_operator`."""
+"""Merge operators that run without Python code, for the option `merge_operator`."""
 
 from esker._esker import string_append
 
@@ -6,6 +6,6 @@ uint64add = "UInt64AddOperator"
 """Adds little-endian 64-bit numbers: RocksDB's `UInt64AddOperator`."""
 
 put = "PutOperator"
-"""The newest operand wins."""
+"""Keeps the newest operand."""
 
 __all__ = ["put", "string_append", "uint64add"]

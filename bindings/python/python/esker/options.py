@@ -1,4 +1,4 @@
-"""The options as types of keywords. Written by `cargo xtask gen` from the option rows of the engine."""
+"""The types of the options as keywords. Written by `cargo xtask gen` from the option rows of the engine."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Path = str | os.PathLike[str]
 
 
 class BlockBasedOptions(TypedDict, total=False):
-    """How tables are written and read."""
+    """Options of the table format."""
 
     # The size of a data block before compression, in bytes. Default: 4096.
     block_size: int | str
@@ -162,7 +162,7 @@ class BlockBasedOptions(TypedDict, total=False):
     # blocks are inserted at once. Default: false.
     caches_first_reads: bool
 
-    # Cache of blocks, or the bytes of one of its own. Default: 32 MiB for all families of the database.
+    # A block cache, or the capacity of a new one in bytes. Default: 32 MiB, shared by all families.
     block_cache: Cache | int | None
 
 
@@ -484,22 +484,22 @@ class ColumnFamilyOptions(BlockBasedOptions, total=False):
     # The order of keys, by name or as an object. Default: bytewise.
     comparator: str | Comparator
 
-    # Resolves merges. Default: the built-in operator the OPTIONS file names, if it names one.
+    # The merge operator. Default: the built-in operator that the OPTIONS file names, if any.
     merge_operator: str | MergeOperator | FullMerge | MergeOperatorObject | None
 
-    # Asked about each entry of every compaction. Default: none.
+    # Decides about each entry of every compaction. Default: none.
     compaction_filter: Filter | CompactionFilter | None
 
-    # Makes such a filter for each compaction. Default: none.
+    # Creates a compaction filter for each compaction. Default: none.
     compaction_filter_factory: CompactionFilterFactory | None
 
-    # Prefixes that filters index: fixed:N, capped:N or noop. Default: none.
+    # The prefixes that filters contain: fixed:N, capped:N or noop. Default: none.
     prefix_extractor: str | None
 
-    # The directories of the family's tables, each with the bytes it is meant for. Default: those of db_paths.
+    # The directories of the family's tables, each with its target size in bytes. Default: db_paths.
     cf_paths: list[tuple[Path, int]]
 
-    # Cache of values of blob files. Default: none.
+    # A cache of values in blob files, or the capacity of a new one in bytes. Default: none.
     blob_cache: Cache | int | None
 
 
@@ -748,17 +748,17 @@ class Options(ColumnFamilyOptions, total=False):
     # the LOG, and the database opens. Default: false.
     strict_options_file: bool
 
-    # Options of single families, which start from the options of all families. Default: none.
+    # The families with options of their own, which start from the common options. Default: none.
     column_families: Sequence[str] | Mapping[str, ColumnFamilyOptions | None]
 
-    # Counts operations, bytes, events and times. Default: none.
+    # Counts operations, bytes, events and times; true creates statistics. Default: none.
     statistics: Statistics | bool | None
 
-    # Limits the writes of flushes and compactions. Default: none.
+    # Limits the writes of flushes and compactions; a number is in bytes per second. Default: none.
     rate_limiter: RateLimiter | int | None
 
-    # Limits the memory of memtables of several databases. Default: none.
+    # Limits the memory of the memtables of several databases. Default: none.
     write_buffer_manager: WriteBufferManager | None
 
-    # The directories of tables, each with the bytes it is meant for; at most four. Default: the database's own directory.
+    # At most four directories of tables, each with its target size in bytes. Default: the database's.
     db_paths: list[tuple[Path, int]]

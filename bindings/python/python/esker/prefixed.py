@@ -1,4 +1,4 @@
-"""A part of a database that has a prefix of its own."""
+"""A part of a database with its own key prefix."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def _behind(prefix: bytes) -> bytes | None:
-    """The first key behind all that begin with `prefix`; `None` if there is none."""
+    """Returns the first key after all keys that begin with `prefix`; `None` if there is none."""
     for at in range(len(prefix) - 1, -1, -1):
         if prefix[at] != 0xFF:
             return prefix[:at] + bytes([prefix[at] + 1])
@@ -18,7 +18,7 @@ def _behind(prefix: bytes) -> bytes | None:
 
 
 class Prefixed:
-    """The keys of `family` that begin with `prefix`, without it: a mapping of its own."""
+    """The keys of `family` that begin with `prefix`, as a mapping of the keys without the prefix."""
 
     def __init__(self, family: ColumnFamily | Reader, prefix: bytes) -> None:
         self.family: Any = family
@@ -28,7 +28,7 @@ class Prefixed:
         return self.prefix + bytes(memoryview(key))
 
     def get(self, key: Any, default: Any = None, **read_options: Any) -> Any:
-        """The value of `key`, or `default`."""
+        """Returns the value of `key`, or `default`."""
         return self.family.get(self._inside(key), default, **read_options)
 
     def __getitem__(self, key: Any) -> bytes:
@@ -55,11 +55,11 @@ class Prefixed:
         self.delete(key)
 
     def merge(self, key: Any, operand: Any, **write_options: Any) -> None:
-        """Adds `operand` to what `key` holds."""
+        """Adds `operand` to the value of `key`, by the family's merge operator."""
         self.family.merge(self._inside(key), operand, **write_options)
 
     def prefixed(self, prefix: Any) -> Prefixed:
-        """The keys of this part that begin with `prefix`."""
+        """Returns the keys of this part that begin with `prefix`, as a part of its own."""
         return Prefixed(self.family, self._inside(prefix))
 
     def bounds(
@@ -71,7 +71,8 @@ class Prefixed:
         include_stop: bool = False,
         prefix: Any = None,
     ) -> dict[str, Any]:
-        """The range of the family that these bounds of this part mean, as keywords of `items`, `keys`, `values` and `cursor`."""
+        """Returns the family's range for bounds of this part, as keywords of `items`, `keys`, `values` and
+        `cursor`."""
         if prefix is not None:
             if start is not None or stop is not None:
                 raise TypeError("prefix does not go with start or stop")
@@ -90,19 +91,19 @@ class Prefixed:
         return range
 
     def items(self, start: Any = None, stop: Any = None, **options: Any) -> Iterator[tuple[bytes, bytes]]:
-        """Keys, without the prefix, and values of a range."""
+        """Iterates over the keys, without the prefix, and values of a range."""
         length = len(self.prefix)
         for key, value in self.family.items(**self._range(start, stop, options)):
             yield key[length:], value
 
     def keys(self, start: Any = None, stop: Any = None, **options: Any) -> Iterator[bytes]:
-        """Keys of a range, without the prefix."""
+        """Iterates over the keys of a range, without the prefix."""
         length = len(self.prefix)
         for key in self.family.keys(**self._range(start, stop, options)):
             yield key[length:]
 
     def values(self, start: Any = None, stop: Any = None, **options: Any) -> Iterator[bytes]:
-        """Values of a range."""
+        """Iterates over the values of a range."""
         values: Iterator[bytes] = self.family.values(**self._range(start, stop, options))
         return values
 

@@ -1,4 +1,4 @@
-"""The forms that code of the user's has, which the engine calls."""
+"""The types of user code that the engine calls."""
 
 from __future__ import annotations
 
@@ -12,41 +12,46 @@ Decision = (
     | tuple[Literal["skip_until"], bytes]
     | None
 )
-"""The fate of an entry that is compacted. `None`, `False` and `"keep"`: it stays. `True` and `"remove"`: it is deleted. Bytes: they are
-its value from now on. `"purge"`: as remove, by a single deletion. `("skip_until", key)`: all vanish from it up to `key`, exclusive."""
+"""The decision of a compaction filter about an entry. `None`, `False` and `"keep"`: the entry stays. `True`
+and `"remove"`: the entry is deleted. Bytes replace its value. `"purge"`: the entry is deleted by a single
+deletion. `("skip_until", key)`: all entries from this one to `key`, exclusive, are dropped."""
 
 FullMerge = Callable[[bytes, bytes | None, list[bytes]], bytes | None]
-"""The value of a key from its older value, if there is one, and the operands from oldest to newest. `None`: they cannot be merged."""
+"""Returns the value of a key from its older value, if it has one, and the operands from oldest to newest.
+`None`: the merge fails."""
 
 Filter = Callable[[bytes, bytes], Decision]
-"""Decides about key and value."""
+"""Decides about an entry by its key and value."""
 
 
 @runtime_checkable
 class Comparator(Protocol):
-    """An order of keys. It must be total and never change for a database, whose files hold its name."""
+    """An order of keys. It must be total, and must never change for a database, whose files contain its
+    name."""
 
     @property
     def name(self) -> str: ...
 
     def compare(self, a: bytes, b: bytes, /) -> int:
-        """Below 0 if `a` comes before `b`, 0 if they are the same, above 0 if `a` comes behind `b`."""
+        """Returns a negative number if `a` comes before `b`, 0 if they are equal, a positive number if `a`
+        comes after `b`."""
 
 
 @runtime_checkable
 class MergeOperatorObject(Protocol):
-    """A merge operator. It may also have `partial_merge(key, older, newer)`: one operand that does what both would, or `None`."""
+    """A merge operator. It may also have `partial_merge(key, older, newer)`, which returns one operand with
+    the effect of both, or `None`."""
 
     @property
     def name(self) -> str: ...
 
     def full_merge(self, key: bytes, existing: bytes | None, operands: list[bytes], /) -> bytes | None:
-        """See `FullMerge`."""
+        """Returns the merged value, as `FullMerge` does."""
 
 
 @runtime_checkable
 class CompactionFilter(Protocol):
-    """A compaction filter that is shown all there is."""
+    """A compaction filter that gets the level and the kind of an entry, too."""
 
     def filter(
         self,
@@ -56,11 +61,11 @@ class CompactionFilter(Protocol):
         value: bytes,
         /,
     ) -> Decision:
-        """Decides about an entry that is compacted from `level`."""
+        """Decides about an entry in a compaction of files from `level`."""
 
 
 class FilterContext(TypedDict):
-    """The compaction that a filter is made for."""
+    """The compaction for which a filter is created."""
 
     is_full_compaction: bool
     is_manual_compaction: bool
@@ -70,4 +75,4 @@ class FilterContext(TypedDict):
 
 
 CompactionFilterFactory = Callable[[FilterContext], Filter | CompactionFilter | None]
-"""Makes a filter for each compaction; `None`: nothing is filtered."""
+"""Creates a filter for each compaction. `None`: the compaction filters no entries."""
