@@ -1,8 +1,8 @@
 //! `book`: the documents as a book, built by mdBook from `docs/SUMMARY.md`.
 //!
-//! The pages are copied to `target/book/src`, as they are laid out in the repository. A link to a file that
-//! is no page of the book leads to the repository instead. `tidy` checks that each link has a target, and
-//! that each page under `docs/` is in the book.
+//! The pages are copied to `target/book/src` in the layout of the repository. A link to a file outside of the
+//! book leads to the repository instead. `tidy` checks that each link has a target, and that each page under
+//! `docs/` is in the book.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -16,10 +16,10 @@ const SETTINGS: &str = "docs/book.toml";
 /// The source on the web, for links that leave the book.
 const REPOSITORY: &str = "https://github.com/esker-db/esker/blob/main/";
 
-/// The end of the name of a picture, which is copied with the pages.
+/// The extension of pictures, which are copied with the pages.
 const PICTURE: &str = ".svg";
 
-/// A page of the book: its path, and its text with links that hold in the book.
+/// A page of the book: its path, and its text with links that are valid in the book.
 type Page = (String, String);
 
 /// Writes the pages and builds the book. Fails with mdBook's name if it is not installed.
@@ -57,7 +57,7 @@ fn write(path: &Path, text: &str) -> Outcome {
         .map_err(|error| format!("{}: {error}", path.display()))
 }
 
-/// The summary, at the front of the folder, every page that it links to, and the pictures.
+/// Returns the summary, moved to the root folder, and every page and picture that it links to.
 fn pages(tree: &Tree) -> Result<Vec<Page>, String> {
     let summary = tree
         .text(SUMMARY)
@@ -76,7 +76,7 @@ fn pages(tree: &Tree) -> Result<Vec<Page>, String> {
             if listed.contains(&file_path) || file_path.ends_with(PICTURE) {
                 return target.to_owned();
             }
-            // A fragment that names a function means nothing on the web.
+            // On the web a fragment that names a function has no target.
             let fragment = if file.ends_with(".rs") { "" } else { fragment };
             let mark = if fragment.is_empty() { "" } else { "#" };
             format!("{REPOSITORY}{file_path}{mark}{fragment}")
@@ -90,7 +90,8 @@ fn pages(tree: &Tree) -> Result<Vec<Page>, String> {
     Ok(pages)
 }
 
-/// The text with each relative link target replaced. Fragments of the same page and web addresses stay.
+/// Returns the text with each relative link target replaced. Fragments of the same page and web addresses
+/// stay.
 fn with_links(text: &str, replace: impl Fn(&str) -> String) -> String {
     let mut pieces = text.split("](");
     let mut new = pieces.next().unwrap_or_default().to_owned();

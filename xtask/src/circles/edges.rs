@@ -11,17 +11,17 @@ struct Crate<'a> {
     files: BTreeMap<&'a [String], &'a File<'a>>,
     /// The modules with inherent methods of a name.
     methods: BTreeMap<&'a str, BTreeSet<&'a [String]>>,
-    /// The same, by type.
+    /// The modules with inherent methods, by type and method.
     of_type: BTreeMap<(&'a str, &'a str), BTreeSet<&'a [String]>>,
-    /// Methods whose receiver may well be another type: those of traits here, and of the crates that this
-    /// one uses.
+    /// The methods whose receiver may have another type: methods of traits in this crate, and methods of the
+    /// crates that this one uses.
     others: BTreeSet<&'a str>,
 }
 
 /// The maximum number of re-exports of one path; a longer chain is a circle of `pub use`.
 const MAX_REEXPORTS: usize = 16;
 
-/// The graph of the modules in `files`, of a crate that uses those with the methods `foreign`.
+/// Returns the graph of the modules in `files`. `foreign` has the methods of the crates that this crate uses.
 pub fn graph<'a>(files: &'a [File<'a>], foreign: &BTreeSet<&'a str>) -> Graph {
     let all = Crate::of(files, foreign);
     let mut modules: Vec<String> = files.iter().map(|file| room(&file.module)).collect();
@@ -43,13 +43,13 @@ pub fn graph<'a>(files: &'a [File<'a>], foreign: &BTreeSet<&'a str>) -> Graph {
     Graph { modules, edges }
 }
 
-/// True if `pub(in` ends `before`: the path behind it says who sees an item.
+/// True if `pub(in` ends `before`: the path after it is a visibility.
 fn is_reach(before: &[Token<'_>]) -> bool {
     let words: Vec<&str> = before.iter().rev().take(3).map(|token| token.text).collect();
     words == ["in", "(", "pub"]
 }
 
-/// The module's name in the graph: `x.rs` and `x/` are one module below the first level.
+/// Returns the module's name in the graph: below the first level `x.rs` and `x/` are one module.
 fn room(module: &[String]) -> String {
     module[..module.len().min(2)].join("/")
 }
@@ -76,7 +76,7 @@ impl<'a> Crate<'a> {
         all
     }
 
-    /// The line, name and module of each use in `file`, of modules of this crate.
+    /// Returns the line, name and module of each use in `file` of a module of this crate.
     fn uses(&self, file: &'a File<'a>) -> Vec<(usize, String, Vec<String>)> {
         let mut found = Vec::new();
         for import in file.imports.iter().filter(|import| !import.public) {
@@ -128,7 +128,7 @@ impl<'a> Crate<'a> {
         found
     }
 
-    /// The one module that defines the method, of the type if it is known.
+    /// Returns the only module that defines the method, for the type if it is known.
     fn method(&self, file: &File<'_>, name: &str, of: Option<&str>) -> Option<&'a [String]> {
         let candidates = match of.and_then(|of| self.of_type.get(&(of, name))) {
             Some(candidates) => candidates,
@@ -144,7 +144,7 @@ impl<'a> Crate<'a> {
         }
     }
 
-    /// False for a method that only `module` and those in it see, and `file` is none of them.
+    /// False if only `module` and its descendants see the method, and `file` is not one of them.
     fn sees(&self, file: &File<'_>, module: &[String], name: &str) -> bool {
         let is_private = self
             .files
@@ -153,7 +153,8 @@ impl<'a> Crate<'a> {
         !is_private || file.module.starts_with(module)
     }
 
-    /// True if other types have a method of the name, and `file` names none of those here that do.
+    /// True if other types have a method of the name, and `file` does not name the types of this crate that
+    /// have one.
     fn is_of_another(&self, file: &File<'_>, name: &str) -> bool {
         self.others.contains(name)
             && !self
@@ -162,8 +163,8 @@ impl<'a> Crate<'a> {
                 .any(|(of, method)| *method == name && file.names(of))
     }
 
-    /// The module that `path`, written in `file`, leads to, and the item there. `within`: the import that
-    /// the path is of.
+    /// Returns the module and the item that `path` in `file` refers to. `within` is the import that contains
+    /// the path.
     fn resolve(
         &self,
         file: &'a File<'a>,

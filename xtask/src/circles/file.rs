@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::tidy::{Source, is_word};
 
-/// A word or a mark, and its line.
+/// A word or a mark with its line.
 #[derive(Clone, Copy)]
 pub struct Token<'a> {
     pub text: &'a str,
@@ -14,7 +14,8 @@ pub struct Token<'a> {
 /// One name that a `use` imports.
 #[derive(Clone, Debug)]
 pub struct Import {
-    /// The segments, with `crate`, `self` and `super`. A glob's end with the module that it opens.
+    /// The segments, with `crate`, `self` and `super`. The path of a glob ends with the module that it
+    /// imports from.
     pub path: Vec<String>,
     /// The name in this file; `None` for a glob.
     pub name: Option<String>,
@@ -29,16 +30,16 @@ pub struct File<'a> {
     pub path: &'a str,
     /// The names of the module and its parents.
     pub module: Vec<String>,
-    /// Items outside functions and `impl` blocks.
+    /// The items outside of functions and `impl` blocks.
     pub items: Vec<&'a str>,
-    /// Inherent methods, by type.
+    /// The inherent methods, by type.
     pub methods: BTreeMap<&'a str, Vec<&'a str>>,
-    /// Those of them that other modules do not see.
+    /// The inherent methods that other modules do not see.
     pub private: Vec<&'a str>,
-    /// Functions of traits that are defined here.
+    /// The functions of traits that the file defines.
     pub of_traits: Vec<&'a str>,
     pub imports: Vec<Import>,
-    /// Everything else, in order.
+    /// All other words and marks, in order.
     pub tokens: Vec<Token<'a>>,
     /// The type of the `impl` block around each token.
     pub within: Vec<Option<&'a str>>,
@@ -163,7 +164,7 @@ impl<'a> File<'a> {
         }
     }
 
-    /// True if the word stands in a path, a signature or an import here.
+    /// True if a path, a signature or an import of the file contains the word.
     pub fn names(&self, word: &str) -> bool {
         self.tokens.iter().any(|token| token.text == word)
             || self
@@ -178,7 +179,7 @@ impl<'a> File<'a> {
     }
 }
 
-/// The words and marks of the code that is no test. `::` is one mark.
+/// Returns the words and marks of the code outside of tests. `::` is one mark.
 fn tokens(source: &Source) -> Vec<Token<'_>> {
     let mut tokens = Vec::new();
     for (at, line) in source.lines.iter().enumerate().filter(|(_, line)| !line.test) {
@@ -199,7 +200,7 @@ fn tokens(source: &Source) -> Vec<Token<'_>> {
     tokens
 }
 
-/// The place of the next `mark` from `at` on, or the end.
+/// Returns the index of the next `mark` from `at` on, or the end.
 fn end_of(tokens: &[Token<'_>], at: usize, mark: &str) -> usize {
     tokens[at..]
         .iter()
@@ -217,21 +218,21 @@ fn is_public(before: &[Token<'_>]) -> bool {
     }
 }
 
-/// True if `pub`, with whatever reach, stands before the words that qualify the function behind `before`.
+/// True if `pub`, with any visibility, precedes the qualifiers of the function after `before`.
 fn is_seen(before: &[Token<'_>]) -> bool {
     let words = |token: &&Token<'_>| matches!(token.text, "const" | "async" | "unsafe" | "extern" | "\"");
     let qualifiers = before.iter().rev().take_while(words).count();
     is_public(&before[..before.len() - qualifiers])
 }
 
-/// True if `impl` begins an item, and not a type.
+/// True if `impl` begins an item, rather than a type.
 fn starts_item(before: &[Token<'_>]) -> bool {
     before
         .last()
         .is_none_or(|token| matches!(token.text, "}" | ";" | "{" | "]" | "unsafe"))
 }
 
-/// The type of a block, and whether the block is inherent.
+/// Returns the type of a block, and true if the block is inherent.
 fn subject<'a>(head: &[Token<'a>]) -> (Option<&'a str>, bool) {
     let mut angles = 0i32;
     let mut name = None;
@@ -257,7 +258,7 @@ fn subject<'a>(head: &[Token<'a>]) -> (Option<&'a str>, bool) {
     (name, inherent)
 }
 
-/// The names that the tree behind `use` brings in.
+/// Collects the names that the tree after `use` imports.
 fn imports(tree: &[Token<'_>], public: bool, line: usize, into: &mut Vec<Import>) {
     let mut stack: Vec<Vec<String>> = Vec::new();
     let mut path: Vec<String> = Vec::new();

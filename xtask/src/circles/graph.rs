@@ -1,17 +1,17 @@
-//! Modules, their edges, and the circles of them.
+//! Modules, the edges between them, and their circles.
 
 use std::collections::BTreeMap;
 
 /// The modules of a crate. A module's number is its index in `modules`.
 pub struct Graph {
-    /// Paths below `src`, without `.rs` and `/mod`.
+    /// The paths below `src`, without `.rs` and `/mod`.
     pub modules: Vec<String>,
-    /// The uses of one module by another, each with file, line and name.
+    /// The uses of one module by another, each with its file, line and name.
     pub edges: BTreeMap<(usize, usize), Vec<String>>,
 }
 
 impl Graph {
-    /// The strongly connected sets of two modules or more, in the order of their first modules.
+    /// Returns the strongly connected sets of two modules or more, in the order of their first modules.
     pub fn circles(&self) -> Vec<Vec<usize>> {
         let mut forwards = vec![Vec::new(); self.modules.len()];
         let mut backwards = vec![Vec::new(); self.modules.len()];
@@ -39,7 +39,7 @@ impl Graph {
         circles
     }
 
-    /// The same graph of a crate's first level alone: a folder is one module.
+    /// Returns the graph of the crate's first level: a folder is one module.
     pub fn of_first_level(&self) -> Graph {
         let folder = |module: &str| module.split('/').next().unwrap_or_default().to_owned();
         let mut modules: Vec<String> = self.modules.iter().map(|module| folder(module)).collect();
@@ -56,8 +56,8 @@ impl Graph {
         Graph { modules, edges }
     }
 
-    /// The modules in layers, from the ground up: each uses only modules of the layers before its own.
-    /// Those of a circle are one, in parentheses.
+    /// Returns the modules in layers: each module uses only modules of earlier layers. The modules of a
+    /// circle count as one, in parentheses.
     pub fn layers(&self) -> Vec<Vec<String>> {
         let mut groups = self.circles();
         let lone = |at: &usize| !groups.iter().any(|circle| circle.contains(at));
@@ -75,7 +75,7 @@ impl Graph {
             .map(|&(from, to)| (group(from), group(to)))
             .collect();
         let mut layer = vec![0; groups.len()];
-        // Without circles the longest way has fewer steps than there are groups.
+        // Without circles the longest path has fewer steps than there are groups.
         for _ in 0..groups.len() {
             for &(from, to) in edges.iter().filter(|(from, to)| from != to) {
                 layer[from] = layer[from].max(layer[to] + 1);
@@ -93,7 +93,7 @@ impl Graph {
         layers
     }
 
-    /// The edges between modules of `circle`, one per line, with the first use.
+    /// Returns the edges between modules of `circle`, one per line, with the first use.
     pub fn inside(&self, circle: &[usize]) -> Vec<String> {
         self.edges
             .iter()
@@ -111,7 +111,7 @@ impl Graph {
     }
 }
 
-/// Appends all modules to `order` that are reached from `start` and not `seen`, each after the modules it
+/// Appends the modules that are reachable from `start` and not `seen` to `order`, each after the modules it
 /// reaches.
 fn visit(edges: &[Vec<usize>], start: usize, seen: &mut [bool], order: &mut Vec<usize>) {
     if std::mem::replace(&mut seen[start], true) {

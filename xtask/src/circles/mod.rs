@@ -1,11 +1,11 @@
 //! `circles`: the modules of each crate, their uses of each other, and the circles of these uses.
 //!
-//! A module is a file. `mod` and `pub use` lines are no edges and tests are left out; paths are edges, and
-//! so are calls of inherent methods that another file defines. `x.rs` and the folder `x/` are one module,
-//! except on a crate's first level. Receivers have no types here: a call `.name()` counts where one file of
-//! the crate alone has an inherent method of that name. Where a trait, or a crate that this one uses, has
-//! the name too, it counts only in a file that names the type, and a method of the standard library's name
-//! only where the receiver is `self`.
+//! A module is a file. Lines of `mod` and `pub use` are not edges, and tests are ignored. Paths are edges,
+//! and so are calls of inherent methods that another file defines. `x.rs` and the folder `x/` are one module,
+//! except on a crate's first level. Receivers have no types here: a call `.name()` counts if exactly one file
+//! of the crate has an inherent method of that name. If a trait, or a crate that this one uses, has the name
+//! too, the call counts only in a file that names the type. A call of a name from the standard library counts
+//! only if the receiver is `self`.
 
 mod edges;
 mod file;
@@ -45,7 +45,7 @@ pub fn run(only: Option<&str>) -> Outcome {
     Ok(())
 }
 
-/// The graph of each crate, by the folder of its sources.
+/// Returns the graph of each crate, by the folder of its sources.
 pub fn graphs(tree: &Tree) -> BTreeMap<String, Graph> {
     let sources = tree.sources();
     let mut crates: BTreeMap<&str, Vec<&Source>> = BTreeMap::new();
@@ -81,7 +81,7 @@ pub fn graphs(tree: &Tree) -> BTreeMap<String, Graph> {
         .collect()
 }
 
-/// The folders of those of our crates that the one in `home` uses, directly and through others.
+/// Returns the folders of the workspace's crates that the crate in `home` uses, directly or through others.
 fn used_crates<'a>(tree: &'a Tree, home: &str) -> BTreeSet<&'a str> {
     let root = tree.text("Cargo.toml").unwrap_or_default();
     let mut found = BTreeSet::new();
@@ -100,7 +100,7 @@ fn used_crates<'a>(tree: &'a Tree, home: &str) -> BTreeSet<&'a str> {
     found
 }
 
-/// The folder of the crate that the workspace's manifest calls `name`, if it is ours.
+/// Returns the folder of the crate that the workspace's manifest calls `name`, if it is in the workspace.
 fn folder<'a>(root: &'a str, name: &str) -> Option<&'a str> {
     let row = root
         .lines()
@@ -117,7 +117,7 @@ mod tests {
         circles_over(files, &[])
     }
 
-    /// The circles of a crate over others with the methods `foreign`.
+    /// Returns the circles of a crate. `foreign` has the methods of the crates that it uses.
     fn circles_over(files: &[(&str, &str)], foreign: &[&str]) -> Vec<Vec<String>> {
         let sources: Vec<Source> = files
             .iter()

@@ -1,6 +1,6 @@
-//! Method names that the standard library has too: without types a call of one shows nothing.
+//! Method names that the standard library has too: without types a call of such a name proves no use.
 
-/// In alphabetical order.
+/// The names, in alphabetical order.
 const OF_STD: &[&str] = &[
     "abs",
     "add",
