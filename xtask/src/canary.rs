@@ -1,4 +1,4 @@
-//! Tests of the tests: bugs that are planted one at a time, each of which a named test must find.
+//! Tests of the tests: bugs are planted one at a time, and a named test must find each.
 
 mod directories;
 mod disk;
@@ -23,7 +23,7 @@ pub use planted::{Canary, Catcher};
 
 use Catcher::{CrashTest, PowerLoss, Simulation, Stress, Tests};
 
-/// A second with everything: several families, small files, snapshots, range deletions, reopens.
+/// A one-second run with all features: several families, small files, snapshots, range deletions, reopens.
 const EVERYTHING: &[&str] = &[
     "--threads=2",
     "--ops_per_thread=20000",
@@ -51,7 +51,7 @@ const EVERYTHING: &[&str] = &[
     "--progress_reports=false",
 ];
 
-/// Writes to many families, each flushed in its own time, and reopens that leave their WALs in use.
+/// Writes to many families with separate flushes, and reopens that leave their WALs in use.
 const MANY_FAMILIES: &[&str] = &[
     "--threads=4",
     "--ops_per_thread=5000",
@@ -72,7 +72,7 @@ const MANY_FAMILIES: &[&str] = &[
     "--progress_reports=false",
 ];
 
-/// Reads that fail, none of which may be taken for an absent row.
+/// Failing reads. None may be mistaken for an absent row.
 const FAILED_READS: &[&str] = &[
     "--threads=2",
     "--ops_per_thread=10000",

@@ -1,5 +1,5 @@
-//! `install` and `dist`: the C library with everything that programs are built with, under a prefix, as a
-//! Debian package and as a tarball.
+//! `install` and `dist`: install the C library, with all files that builds of programs need, under a prefix,
+//! as a Debian package or as a tarball.
 
 mod debian;
 mod files;
@@ -14,7 +14,7 @@ use layout::{Layout, PACKAGE, put};
 use crate::library::{GENERATIONS, NEWEST};
 use crate::shell::{self, Outcome};
 
-/// `--prefix DIR [--generation G] [--debug]`.
+/// Installs with `--prefix DIR [--generation G] [--debug]`.
 pub fn run(words: &[&str]) -> Outcome {
     let (mut prefix, mut generation, mut args) = (None, NEWEST, vec!["--release"]);
     let mut words = words.iter();
@@ -39,8 +39,8 @@ pub fn run(words: &[&str]) -> Outcome {
     Ok(())
 }
 
-/// Makes the package of Debian's without optimising and installs it under `root`, by dpkg; the directory of
-/// its libraries.
+/// Builds the Debian package without optimization, and installs it under `root` by dpkg. Returns the
+/// directory of its libraries.
 pub fn debian_into(root: &Path) -> Result<PathBuf, String> {
     let package = debian::package(&root.join("dist"), env!("CARGO_PKG_VERSION"), &[])?;
     let target = root.join("root");

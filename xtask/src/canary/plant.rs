@@ -10,7 +10,7 @@ use super::{Canary, canaries};
 use crate::part::Part;
 use crate::shell::{self, Outcome};
 
-/// The reason why a planted bug no longer fits its file, if it does not.
+/// Returns the reason why a planted bug does not fit its file any more, if it does not.
 pub fn stale(canary: &Canary, root: &Path) -> Option<String> {
     match std::fs::read_to_string(root.join(canary.file)) {
         Err(error) => Some(error.to_string()),
@@ -21,8 +21,8 @@ pub fn stale(canary: &Canary, root: &Path) -> Option<String> {
     }
 }
 
-/// Plants each bug of `part` whose name has one of `words`, which are divided by commas, into a separate
-/// checkout of HEAD, and fails unless it is found.
+/// Plants each bug of `part` whose name contains one of `words`, separated by commas, in a separate checkout
+/// of HEAD. Fails if a bug is not found.
 pub fn run(words: &str, part: Part) -> Outcome {
     let place = Place {
         checkout: shell::root().join("target/canary/checkout"),
@@ -72,7 +72,7 @@ pub fn run(words: &str, part: Part) -> Outcome {
 }
 
 impl Catcher {
-    /// The number of runs within which it must find a bug.
+    /// The number of runs within which the test must find a bug.
     fn runs(self) -> u32 {
         match self {
             Tests(_) | Simulation(_) => 1,
@@ -81,12 +81,12 @@ impl Catcher {
     }
 }
 
-/// How a run ended.
+/// The end of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
     Passed,
     Failed,
-    /// It was killed because it had not ended in time, which may be an effect of the bug.
+    /// The run was killed because it exceeded its time limit, which may be an effect of the bug.
     Hung,
 }
 
@@ -124,7 +124,8 @@ const LOOK: Duration = Duration::from_millis(50);
 /// The time limit of a run whose normal time is unknown.
 const FIRST_RUN: Duration = Duration::from_secs(1800);
 
-/// The time limit of a run with a bug, if one without took `taken`: more than any machine varies by.
+/// Returns the time limit of a run with a bug, if a run without one takes `taken`: more than the variation of
+/// any machine.
 fn limit(taken: Duration) -> Duration {
     taken * 10 + Duration::from_secs(60)
 }
@@ -155,7 +156,7 @@ impl Place {
         }
     }
 
-    /// Cargo for the program in which a seed decides about threads.
+    /// Returns a Cargo command for the program in which a seed decides about threads.
     fn simulated(&self, verb: &str) -> Command {
         let mut command = self.cargo(&[verb, "-p", "simulate"]);
         command
@@ -164,11 +165,11 @@ impl Place {
         command
     }
 
-    /// One run, limited to `limit`.
+    /// Runs the test once, for at most `limit`.
     fn run(&self, catcher: Catcher, limit: Duration) -> End {
         let program = |name: &str| {
             let mut command = Command::new(self.build.join("debug").join(name));
-            // Databases of other runs on this machine are in another directory.
+            // Other runs on this machine have their databases in another directory.
             command.env("TEST_TMPDIR", self.build.join("databases"));
             command
         };
@@ -188,15 +189,15 @@ impl Place {
                     command.arg("--simulate");
                 }
                 let end = run_within(command.arg(format!("--dir={}", kept.display())), limit);
-                // The files that the run kept of a planted bug are useless; there may be none.
+                // The files that a run keeps of a planted bug are useless; they may not exist.
                 let _ = std::fs::remove_dir_all(kept);
                 end
             }
         }
     }
 
-    /// The run in which the planted bug was found, if it was, and how that run ended. `sound` has the tests
-    /// that have passed without a bug, and the time they took.
+    /// Returns the run in which the planted bug was found, if it was, and the end of that run. `sound` has
+    /// the tests that have passed without a bug, and the duration of each.
     fn plant(
         &self,
         canary: &Canary,
@@ -252,7 +253,7 @@ mod tests {
         assert_eq!(run_within(&mut shell("exit 3"), long), End::Failed);
         let dir = std::env::temp_dir().join(format!("esker-canary-{}", std::process::id()));
         let script = format!("(sleep 1000; true) & echo $! > {0}; wait", dir.display());
-        // Until the script has printed the process that it started.
+        // The limit grows until the script has printed the process that it started.
         let mut limit = Duration::from_millis(100);
         let started = loop {
             assert_eq!(run_within(&mut shell(&script), limit), End::Hung);
@@ -262,7 +263,7 @@ mod tests {
             }
         };
         std::fs::remove_file(&dir).unwrap();
-        // A process that has died may stay until its parent has waited for it.
+        // A dead process may remain as a zombie until its parent waits for it.
         let stat = format!("/proc/{}/stat", started.trim());
         while std::fs::read_to_string(&stat).is_ok_and(|stat| !stat.contains(") Z ")) {
             std::thread::yield_now();

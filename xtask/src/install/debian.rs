@@ -7,16 +7,16 @@ use super::layout::{Layout, PACKAGE, put};
 use crate::library::{GENERATIONS, NEWEST};
 use crate::shell;
 
-/// The directory of Debian's libraries, from `/usr`.
+/// The directory of Debian's libraries, relative to `/usr`.
 pub const LIB: &str = if cfg!(target_arch = "aarch64") {
     "lib/aarch64-linux-gnu"
 } else {
     "lib/x86_64-linux-gnu"
 };
 
-/// Builds the package and returns its path. It replaces Debian's own: one file under the names of all
-/// generations. Debian's tools of RocksDB need its C++ interface, which does not exist here, so they cannot
-/// be installed together with it.
+/// Builds the package and returns its path. It replaces Debian's own packages: one file has the names of all
+/// generations. Debian's tools of RocksDB need its C++ interface, which Esker does not have, so that they
+/// conflict with the package.
 pub fn package(dist: &Path, version: &str, args: &[&str]) -> Result<PathBuf, String> {
     let architecture = match std::env::consts::ARCH {
         "x86_64" => "amd64",

@@ -1,8 +1,8 @@
-//! Texts that are installed with the library.
+//! The texts that are installed with the library.
 
 use crate::shell;
 
-/// The header, with the generation of its library.
+/// Returns the header, with the generation of its library.
 pub fn header(text: &str, generation: &str) -> Result<String, String> {
     let (major, minor) = generation.split_once('.').ok_or("a generation has two numbers")?;
     let line = "#define ROCKSDB_GENERATION 1108\n";
@@ -12,7 +12,7 @@ pub fn header(text: &str, generation: &str) -> Result<String, String> {
     Ok(text.replace(line, &format!("#define ROCKSDB_GENERATION {major}{minor:0>2}\n")))
 }
 
-/// `rocksdb.pc`. `up` leads from its directory to the prefix, so that the tree may be moved.
+/// Returns `rocksdb.pc`. `up` leads from its directory to the prefix, so that the tree can be moved.
 pub fn pkg_config(up: &str, version: &str) -> String {
     format!(
         "prefix=${{pcfiledir}}/{up}\n\
@@ -31,7 +31,7 @@ pub fn pkg_config(up: &str, version: &str) -> String {
     )
 }
 
-/// `RocksDBConfig.cmake`, with RocksDB's names of targets.
+/// Returns `RocksDBConfig.cmake`, with RocksDB's names of targets.
 pub fn cmake(up: &str, generation: &str) -> String {
     format!(
         "# The targets of RocksDB's own file: RocksDB::rocksdb is the archive, RocksDB::rocksdb-shared the shared library.\n\
@@ -58,7 +58,7 @@ pub fn cmake(up: &str, generation: &str) -> String {
     )
 }
 
-/// `RocksDBConfigVersion.cmake`: a program that asks for an older release gets this one.
+/// Returns `RocksDBConfigVersion.cmake`: a program that requires an older release accepts this one.
 pub fn cmake_version(version: &str) -> String {
     format!(
         "set(PACKAGE_VERSION \"{version}\")\n\
@@ -73,7 +73,7 @@ pub fn cmake_version(version: &str) -> String {
     )
 }
 
-/// `NOTICE`: the packages in the library, with their licences.
+/// Returns `NOTICE`: the packages in the library, with their licences.
 pub fn notice() -> Result<String, String> {
     Ok(format!(
         "Esker's C library is compatible with RocksDB. It is not RocksDB, and no part of it is RocksDB's code: names and signatures are those of\n\
@@ -82,7 +82,7 @@ pub fn notice() -> Result<String, String> {
     ))
 }
 
-/// The same of the library for RocksJava.
+/// Returns `NOTICE` of the library for RocksJava.
 pub fn notice_of_jni() -> Result<String, String> {
     Ok(format!(
         "Esker's native library stands under the classes of org.rocksdb. It is not RocksDB, and no part of it is RocksDB's code: names and\n\
@@ -91,7 +91,7 @@ pub fn notice_of_jni() -> Result<String, String> {
     ))
 }
 
-/// Our licences, and the packages of others in a library with theirs.
+/// Returns Esker's licences, and the packages of others in a library with theirs.
 fn contents(package: &str) -> Result<String, String> {
     let tree = shell::output(shell::cargo().args([
         "tree", "-p", package, "--prefix", "none", "--edges", "normal", "--format", "{p}|{l}",

@@ -1,4 +1,4 @@
-//! Jars for programs on the JVM: one that holds the library alone, and the classes of `dev.esker`.
+//! The jars for programs on the JVM: one contains only the library, the other the classes of `dev.esker`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,17 +7,17 @@ use super::files;
 use crate::judge::jvm;
 use crate::shell::{self, Outcome};
 
-/// The name under which rocksdbjni's loader looks for its library on the class path.
+/// The name of the library that rocksdbjni's loader looks for on the class path.
 const RESOURCE: &str = if cfg!(target_arch = "aarch64") {
     "librocksdbjni-linux-aarch64.so"
 } else {
     "librocksdbjni-linux64.so"
 };
 
-/// The day that every file of a jar has, so that the same contents are the same jar.
+/// The date of every file in a jar, so that equal contents result in equal jars.
 const DATE: &str = "2026-01-01T00:00:00Z";
 
-/// `dist jvm`: both jars, into `target/dist`.
+/// Builds the jars into `target/dist`, for `dist jvm`.
 pub fn dist(args: &[&str]) -> Outcome {
     let dist = shell::root().join("target/dist");
     let library = jvm::built(args)?;
@@ -26,8 +26,8 @@ pub fn dist(args: &[&str]) -> Outcome {
     Ok(())
 }
 
-/// Makes the jar of a library and returns its path. In front of rocksdbjni on the class path it is what the
-/// loader unpacks.
+/// Creates the jar of a library and returns its path. If the jar comes before rocksdbjni on the class path,
+/// the loader unpacks this library.
 pub fn natives(library: &Path, dist: &Path) -> Result<PathBuf, String> {
     let dir = dist.join("jar-natives");
     let _ = fs::remove_dir_all(&dir);
@@ -47,7 +47,7 @@ pub fn natives(library: &Path, dist: &Path) -> Result<PathBuf, String> {
     )
 }
 
-/// Compiles the package `dev.esker` for Java 8 and makes its jar.
+/// Compiles the package `dev.esker` for Java 8 and creates its jar.
 fn classes(dist: &Path) -> Result<PathBuf, String> {
     let dir = dist.join("jar-classes");
     let _ = fs::remove_dir_all(&dir);
@@ -66,7 +66,7 @@ fn classes(dist: &Path) -> Result<PathBuf, String> {
     )
 }
 
-/// Licences and the notice, for the directory `META-INF`.
+/// Copies the licences and the notice to the directory `META-INF`.
 fn licences(dir: &Path) -> Outcome {
     fs::create_dir_all(dir).map_err(|error| format!("{}: {error}", dir.display()))?;
     for licence in ["LICENSE-APACHE", "LICENSE-MIT"] {
@@ -77,7 +77,7 @@ fn licences(dir: &Path) -> Outcome {
     fs::write(&notice, files::notice_of_jni()?).map_err(|error| format!("{}: {error}", notice.display()))
 }
 
-/// A jar of all files of a directory.
+/// Creates a jar of all files of a directory.
 fn jar(dir: &Path, to: &Path) -> Result<PathBuf, String> {
     shell::output(
         shell::command("jar")

@@ -1,4 +1,4 @@
-//! The files of the C library, put where programs look for them.
+//! The places of the C library's files, where programs look for them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,18 +7,18 @@ use super::files;
 use crate::library::{self, Library};
 use crate::shell::{self, Outcome};
 
-/// The name of the package. It is no RocksDB: it stands in the place of one.
+/// The name of the package. It is not RocksDB, but replaces it.
 pub const PACKAGE: &str = "esker-librocksdb";
 
-/// Where things lie under a prefix.
+/// The directories of an installation.
 pub struct Layout {
-    /// The root that the files are put under.
+    /// The root directory of the installation.
     pub root: PathBuf,
-    /// Libraries, from the prefix.
+    /// The directory of libraries, relative to the prefix.
     pub lib: &'static str,
-    /// The prefix, from the root.
+    /// The prefix, relative to the root.
     pub prefix: &'static str,
-    /// Other generations that the library has a name for.
+    /// The other generations whose names the library has.
     pub names: &'static [&'static str],
 }
 
@@ -27,14 +27,14 @@ impl Layout {
         self.root.join(self.prefix).join(inside)
     }
 
-    /// The way from a directory below that of libraries, so many levels deep, to the prefix.
+    /// Returns the relative path to the prefix from a directory `levels` below that of libraries.
     fn up(&self, levels: usize) -> String {
         let levels = levels + self.lib.split('/').count();
         vec![".."; levels].join("/")
     }
 }
 
-/// Builds the library and puts all files into their places.
+/// Builds the library and copies all files to their places.
 pub fn put(layout: &Layout, generation: &str, args: &[&str]) -> Outcome {
     let library = Library::of_generation(generation, args)?;
     let lib = layout.dir(layout.lib);
@@ -77,8 +77,8 @@ pub fn put(layout: &Layout, generation: &str, args: &[&str]) -> Outcome {
     Ok(())
 }
 
-/// The shared library and its names: that of programs built with RocksDB's Makefile, that of those built
-/// with CMake, and that of the linker.
+/// Installs the shared library under its names: that for programs built with RocksDB's Makefile, that for
+/// programs built with CMake, and that for the linker.
 fn shared(layout: &Layout, library: &Library, generation: &str) -> Outcome {
     let lib = layout.dir(layout.lib);
     let file = format!("librocksdb.so.{}", full(generation));
@@ -107,7 +107,7 @@ fn shared(layout: &Layout, library: &Library, generation: &str) -> Outcome {
     Ok(())
 }
 
-/// The release of RocksDB whose interface a generation has.
+/// Returns the release of RocksDB whose interface a generation has.
 fn full(generation: &str) -> &'static str {
     match generation {
         "7.8" => "7.8.3",
