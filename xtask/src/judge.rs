@@ -1,6 +1,5 @@
-//! `judge`: programs of others, written for RocksDB, that run over this library instead of RocksDB's. Each
-//! has a floor: if fewer tests pass, it fails. Fetched files are never committed: they are under
-//! `target/judge`.
+//! `judge`: programs written for RocksDB run over this library. Each has a floor: the judge fails if fewer
+//! tests pass. Fetched files are never committed: they are under `target/judge`.
 
 mod c_test;
 mod count;
@@ -30,7 +29,7 @@ use crate::shell::Outcome;
 /// The page of judges, from the root.
 const PAGE: &str = "docs/judges.md";
 
-/// When a judge runs.
+/// The occasion on which a judge runs.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Tier {
     /// Before each change.
@@ -247,7 +246,7 @@ const JUDGES: &[Judge] = &[
     },
 ];
 
-/// Runs the judge of that name, or all of a tier; prints the list without a name.
+/// Runs the judge of that name, or all judges of a tier. Without a name, prints the list.
 pub fn run(words: &[&str]) -> Outcome {
     match words {
         [] => {
@@ -266,12 +265,12 @@ pub fn run(words: &[&str]) -> Outcome {
     }
 }
 
-/// The judges of the gate.
+/// Runs the judges of the gate.
 pub fn gate() -> Outcome {
     all_of(Tier::Gate)
 }
 
-/// The other judges, for a piece of `cargo xtask nightly`.
+/// Runs the other judges, for a part of `cargo xtask nightly`.
 pub fn nightly() -> Outcome {
     all_of(Tier::Nightly)
 }
@@ -290,8 +289,8 @@ fn all_of(tier: Tier) -> Outcome {
     }
 }
 
-/// Runs a judge and compares its count with its floor. With further words it may run a part, which has no
-/// floor.
+/// Runs a judge and compares its count with its floor. With further words the judge may run a part of its
+/// tests, which has no floor.
 fn hear(judge: &Judge, words: &[&str]) -> Outcome {
     let name = judge.name;
     let count = match (judge.run)(words) {
@@ -332,7 +331,7 @@ fn hear(judge: &Judge, words: &[&str]) -> Outcome {
     }
 }
 
-/// A count with its floor.
+/// Returns the text of a count with its floor.
 #[derive(Debug, PartialEq)]
 enum Verdict {
     Fallen,
@@ -348,7 +347,7 @@ fn verdict(judge: &Judge, count: &Count) -> Verdict {
     }
 }
 
-/// The page of judges with its path.
+/// Returns the page of judges with its path.
 pub fn file(root: &Path) -> (PathBuf, String) {
     (root.join(PAGE), page())
 }

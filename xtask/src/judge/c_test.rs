@@ -1,5 +1,5 @@
-//! RocksDB's own test of its C interface, from the registry's package, with the header of its release, over
-//! the shared library.
+//! RocksDB's own test of its C interface, from the registry's package, over the shared library and the header
+//! of its release.
 
 use std::fs;
 use std::path::Path;
@@ -9,18 +9,18 @@ use super::{Count, Fault};
 use crate::library::Library;
 use crate::shell;
 
-/// The test of 11.8.1.
+/// Runs the test of 11.8.1.
 pub fn newest(words: &[&str]) -> Result<Count, Fault> {
     run("0.19.0+11.8.1", "11.8", words)
 }
 
-/// The test of 10.4.2, whose library is of generation 10.4.
+/// Runs the test of 10.4.2, whose library is of generation 10.4.
 pub fn of_10_4(words: &[&str]) -> Result<Count, Fault> {
     run("0.17.3+10.4.2", "10.4", words)
 }
 
-/// Runs the phases one after the other until one fails. With `--each` it continues after a failed phase, so
-/// that the count is that of phases that pass on their own.
+/// Runs the phases in order until one fails. With `--each` it continues after a failed phase, so that the
+/// count is the number of phases that pass on their own.
 fn run(package: &str, generation: &str, words: &[&str]) -> Result<Count, Fault> {
     let each = words == ["--each"];
     if !each && !words.is_empty() {
@@ -74,7 +74,7 @@ fn run(package: &str, generation: &str, words: &[&str]) -> Result<Count, Fault> 
             .filter_map(|line| line.strip_prefix(FAILED))
             .map(str::to_owned)
             .collect(),
-        // It ends with the first failure.
+        // The program ends at the first failure.
         false if passed < phases => said
             .lines()
             .filter_map(|line| line.strip_prefix(STARTED))
@@ -112,8 +112,8 @@ const PHASE: &str = "  StartPhase(\"";
 /// The text with which the program reports that it leaves a phase.
 const FAILED: &str = "--- failed ";
 
-/// The test as a program that continues with the next phase after a failure: an abort, an assertion or a bad
-/// access.
+/// Changes the test so that it continues with the next phase after a failure: an abort, an assertion or a
+/// segmentation fault.
 fn leaving_failures(text: &str) -> String {
     let head = format!(
         "#include <setjmp.h>\n#include <signal.h>\n#include <stdio.h>\n#include <stdlib.h>\n#include <assert.h>\n\

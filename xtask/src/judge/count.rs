@@ -1,36 +1,36 @@
-//! The results of a judge, or why there are none.
+//! The results of a judge, or the reason for their absence.
 
-/// Where packages are unpacked and programs built, from the root.
+/// The directory of unpacked packages and built programs, from the root.
 pub const SCRATCH: &str = "target/judge";
 
 /// The results of a judge's tests.
 #[derive(Default)]
 pub struct Count {
-    /// Tests that passed.
+    /// The number of tests that passed.
     pub passed: usize,
-    /// The names of those that failed.
+    /// The names of the tests that failed.
     pub failed: Vec<String>,
-    /// Tests that the judge itself leaves out.
+    /// The number of tests that the judge itself ignores.
     pub ignored: usize,
-    /// Tests that were not built, or not reached.
+    /// The number of tests that were not built or not reached.
     pub not_built: usize,
 }
 
 /// The reason that there is no count.
 pub enum Fault {
-    /// A registry, or a tool, that this machine does not have.
+    /// A registry cannot be reached, or the machine lacks a tool.
     Unreachable(String),
-    /// Anything else.
+    /// Any other reason.
     Broken(String),
 }
 
 impl Fault {
-    /// Anything that is not a registry out of reach.
+    /// Returns the fault for any other reason.
     pub fn broken(what: impl Into<String>) -> Fault {
         Fault::Broken(what.into())
     }
 
-    /// The output of a program that asked a registry: out of reach if it says so.
+    /// Returns the fault of a program that uses a registry: `Unreachable` if its output says so.
     pub fn of_registry(said: String) -> Fault {
         const OUT_OF_REACH: &[&str] = &[
             "resolve host",
@@ -69,12 +69,12 @@ impl From<String> for Fault {
     }
 }
 
-/// The answer to arguments that a judge does not take.
+/// Returns the fault for arguments that a judge does not accept.
 pub fn not_understood(words: &[&str]) -> Fault {
     Fault::broken(format!("not understood: {}", words.join(" ")))
 }
 
-/// An error if there are arguments, for judges that take none.
+/// Returns an error if there are arguments, for judges that take none.
 pub fn no_words(words: &[&str]) -> Result<(), Fault> {
     match words {
         [] => Ok(()),

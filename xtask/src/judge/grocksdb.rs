@@ -9,15 +9,15 @@ use super::{Count, Fault};
 use crate::library::Library;
 use crate::shell;
 
-/// The module, and the release whose header is RocksDB 10.9.1's.
+/// The Go module. `VERSION` is the release whose header is RocksDB 10.9.1's.
 const MODULE: &str = "github.com/linxGnu/grocksdb";
 const VERSION: &str = "v1.10.7";
 
 /// The time limit of a test, with databases on a busy disk.
 const PATIENCE: &str = "5m";
 
-/// Runs the tests, each in a process of its own, because a test that dies ends its process. A word is the
-/// name of a test.
+/// Runs the tests, each in a process of its own, because a crashing test ends its process. The words are
+/// names of tests.
 pub fn run(words: &[&str]) -> Result<Count, Fault> {
     if shell::which("go").is_none() {
         return Err(Fault::Unreachable("go is not installed".to_owned()));

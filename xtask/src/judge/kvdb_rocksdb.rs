@@ -9,7 +9,7 @@ use crate::shell;
 /// The release of the tests.
 const VERSION: &str = "0.21.0";
 
-/// Runs its unit tests.
+/// Runs the unit tests.
 pub fn run(_words: &[&str]) -> Result<Count, Fault> {
     let root = shell::root();
     let package = fetch("kvdb-rocksdb", VERSION)?;
@@ -17,7 +17,7 @@ pub fn run(_words: &[&str]) -> Result<Count, Fault> {
     copy(&package.join("src"), &scratch.join("src"), &|text| text)?;
     let patch = root.join("crates/rocksdb/patch/v0_24");
     let manifest = read(&package.join("Cargo.toml"))?;
-    // Its benchmarks are not copied.
+    // The benchmarks of the package are not copied.
     let manifest = match manifest.find("[[bench]]") {
         Some(at) => {
             let end = manifest[at..]

@@ -40,15 +40,14 @@ pub fn run(words: &[&str]) -> Result<Count, Fault> {
 }
 
 impl Linking {
-    /// Builds a program by `build`, whose last argument becomes its path, and runs it over an empty
-    /// directory.
+    /// Builds a program by `build`, to which its path is appended, and runs it over an empty directory.
     fn try_one(&mut self, name: &str, mut build: Command, lib: &Path) {
         let program = self.scratch.join(name);
         let outcome = shell::output(build.arg(&program)).map(drop);
         self.used(name, &program, lib, outcome);
     }
 
-    /// Runs a program, if it was built.
+    /// Runs a program if it was built.
     fn used(&mut self, name: &str, program: &Path, lib: &Path, built: Result<(), String>) {
         let place = self.scratch.join(format!("{name}.db"));
         let outcome = built.and_then(|()| {
@@ -80,7 +79,7 @@ impl Linking {
         let mut shared = shell::command("cc");
         shared.arg(&source).args(flags(&[])).arg("-o");
         self.try_one("c-shared", shared, &prefix.join("lib"));
-        // The archive by its name, because the linker prefers the shared library.
+        // The archive has to be named, because the linker prefers the shared library.
         let mut archive = shell::command("cc");
         let flags = flags(&["--static"]);
         let flags = flags
@@ -161,7 +160,7 @@ impl Linking {
         }
     }
 
-    /// The package, installed by dpkg into an empty root; a program that was linked to Debian's 7.8 finds its
+    /// Installs the package by dpkg into an empty root. A program that was linked to Debian's 7.8 finds its
     /// library there.
     fn debian(&mut self) {
         let outcome = install::debian_into(&self.scratch.join("debian"));

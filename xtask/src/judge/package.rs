@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::{Count, Fault};
 use crate::shell::{self, Outcome};
 
-/// The directory where Cargo keeps `name` at `version`; fetched if it does not exist.
+/// Returns the directory where Cargo keeps `name` at `version`, and fetches the package if necessary.
 pub fn fetch(name: &str, version: &str) -> Result<PathBuf, Fault> {
     let dir = shell::root()
         .join("target/judge")
@@ -44,8 +44,7 @@ pub fn fetch(name: &str, version: &str) -> Result<PathBuf, Fault> {
         .ok_or_else(|| Fault::broken(format!("{name} {version} does not lie in {}", sources.display())))
 }
 
-/// The results in the output of a test program. A test that prints to the same line ends with its result all
-/// the same.
+/// Returns the results in the output of a test program. A test may print to the same line before its result.
 pub fn count(text: &str) -> Count {
     let mut count = Count::default();
     for line in text.lines() {
@@ -80,12 +79,12 @@ pub fn copy(from: &Path, to: &Path, change: &dyn Fn(String) -> String) -> Outcom
     Ok(())
 }
 
-/// The text of a file.
+/// Reads the text of a file.
 pub fn read(path: &Path) -> Result<String, String> {
     fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))
 }
 
-/// Writes a file unless it has this text: an unchanged file is not built again.
+/// Writes a file unless it already has this text: an unchanged file is not built again.
 pub fn write(path: &Path, text: &str) -> Outcome {
     if fs::read_to_string(path).is_ok_and(|there| there == text) {
         return Ok(());

@@ -8,12 +8,12 @@ use super::package::{copy, count, fetch, read, write};
 use super::{Count, Fault};
 use crate::shell;
 
-/// The tests of 0.25.
+/// Runs the tests of 0.25.
 pub fn of_0_25(words: &[&str]) -> Result<Count, Fault> {
     run("0.25.0", words)
 }
 
-/// The tests of 0.24.
+/// Runs the tests of 0.24.
 pub fn of_0_24(words: &[&str]) -> Result<Count, Fault> {
     run("0.24.0", words)
 }
@@ -51,7 +51,7 @@ fn run(version: &str, wanted: &[&str]) -> Result<Count, Fault> {
     Ok(all)
 }
 
-/// A package with the tests of `package`, over `crates/rocksdb`.
+/// Creates a package with the tests of `package`, over `crates/rocksdb`.
 fn arrange(package: &Path, version: &str) -> Result<PathBuf, String> {
     let root = shell::root();
     let scratch = root.join("target/judge").join(format!("rocksdb-{version}"));
@@ -75,7 +75,7 @@ fn arrange(package: &Path, version: &str) -> Result<PathBuf, String> {
         ours.display().to_string()
     );
     write(&scratch.join("Cargo.toml"), &manifest)?;
-    // The versions of the workspace's lock file, and its builds.
+    // The package uses the workspace's lock file and its target directory.
     fs::copy(root.join("Cargo.lock"), scratch.join("Cargo.lock")).map_err(|error| error.to_string())?;
     Ok(scratch)
 }
@@ -110,7 +110,7 @@ fn test(scratch: &Path, file: &str) -> Result<Option<Count>, String> {
     Ok(Some(count(&text)))
 }
 
-/// The names of the Rust files in `dir`, without their extension, sorted.
+/// Returns the names of the Rust files in `dir`, without their extension, sorted.
 fn names(dir: &Path) -> Result<Vec<String>, String> {
     let entries = fs::read_dir(dir).map_err(|error| format!("{}: {error}", dir.display()))?;
     let mut names: Vec<String> = entries

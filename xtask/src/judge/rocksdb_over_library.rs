@@ -1,5 +1,5 @@
 //! The `rocksdb` crate's own tests, from the registry's package, over the C library: `librocksdb-sys` gets
-//! its directory and the header of its release, and builds no C++.
+//! the library's directory and the header of its release, and builds no C++.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,28 +16,28 @@ enum Form {
     Archive,
 }
 
-/// The tests of 0.25 over the shared library.
+/// Runs the tests of 0.25 over the shared library.
 pub fn of_0_25(words: &[&str]) -> Result<Count, Fault> {
     run("0.25.0", "11.8", Form::Shared, words)
 }
 
-/// The tests of 0.25 over the archive.
+/// Runs the tests of 0.25 over the archive.
 pub fn archive_of_0_25(words: &[&str]) -> Result<Count, Fault> {
     run("0.25.0", "11.8", Form::Archive, words)
 }
 
-/// The tests of 0.24, whose header is RocksDB 10.4's, over the shared library.
+/// Runs the tests of 0.24, whose header is RocksDB 10.4's, over the shared library.
 pub fn of_0_24(words: &[&str]) -> Result<Count, Fault> {
     run("0.24.0", "10.4", Form::Shared, words)
 }
 
-/// The tests of 0.24 over the archive.
+/// Runs the tests of 0.24 over the archive.
 pub fn archive_of_0_24(words: &[&str]) -> Result<Count, Fault> {
     run("0.24.0", "10.4", Form::Archive, words)
 }
 
-/// Runs unit and integration tests, each in a process of its own, because a test that dies ends its process.
-/// Words are names of tests.
+/// Runs the unit and integration tests, each in a process of its own, because a crashing test ends its
+/// process. The words are names of tests.
 fn run(version: &str, generation: &str, form: Form, words: &[&str]) -> Result<Count, Fault> {
     let package = fetch("rocksdb", version)?;
     let name = match form {
@@ -55,7 +55,7 @@ fn run(version: &str, generation: &str, form: Form, words: &[&str]) -> Result<Co
     }
     for file in ["Cargo.toml", "README.md"] {
         let text = super::package::read(&package.join(file))?;
-        // It is a workspace of its own, because it is inside of ours.
+        // The package is its own workspace, because it is inside Esker's.
         let tail = if file == "Cargo.toml" {
             "\n[workspace]\n"
         } else {
@@ -127,7 +127,8 @@ fn one(program: &Path, test: &str, scratch: &Path, load: &Path, count: &mut Coun
     Ok(())
 }
 
-/// An empty library of Snappy's name: the crate links it, and calls Snappy through this library alone.
+/// Creates an empty library with Snappy's name: the crate links to it, but calls Snappy only through this
+/// library.
 fn snappy(dir: &Path) -> Result<(), Fault> {
     let source = dir.join("snappy.c");
     write(&source, "")?;
@@ -136,7 +137,7 @@ fn snappy(dir: &Path) -> Result<(), Fault> {
     Ok(shell::run(command.arg(dir.join("libsnappy.so")).arg(&source))?)
 }
 
-/// The test programs.
+/// Builds the test programs and returns their paths.
 fn build(package: &Path, link: &Path, form: Form) -> Result<Vec<PathBuf>, Fault> {
     let mut command = shell::cargo();
     command
@@ -145,10 +146,10 @@ fn build(package: &Path, link: &Path, form: Form) -> Result<Vec<PathBuf>, Fault>
         .env("CARGO_TARGET_DIR", shell::target().join("rocksdb-crate"))
         .env("ROCKSDB_LIB_DIR", link)
         .env("SNAPPY_LIB_DIR", link)
-        // Instead of the C++ library, which is not needed.
+        // It replaces the C++ library, which is not needed.
         .env("CXXSTDLIB", "c");
     if form == Form::Archive {
-        // Any value means an archive; a new value makes cargo link it again.
+        // Any value selects an archive; a new value makes cargo link the crate again.
         let archive = link.join("librocksdb.a");
         let made = fs::metadata(&archive).and_then(|file| file.modified());
         command.env("ROCKSDB_STATIC", format!("{made:?}"));

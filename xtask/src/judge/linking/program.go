@@ -1,4 +1,4 @@
-// A program of Go's over the C library, in either form: a row is written and read back.
+// A Go program over the C library in either form: it writes a row and reads it back.
 package main
 
 // #include <stdlib.h>
