@@ -1,14 +1,14 @@
-//! Metrics and the page, judged by the programs that their users have: Prometheus and a browser.
+//! Metrics and the page, tested with the programs of their users: Prometheus and a browser.
 
 use crate::apt;
 use crate::python::Environment;
 use crate::shell::{self, Outcome};
 
-/// The packages, each with a program of it.
+/// The packages, each with one of its programs.
 const PACKAGES: &[(&str, &str)] = &[("prometheus", "promtool"), ("chromium", "chromium")];
 
-/// Installs what is missing, where this machine lets us, and runs the tests of metrics and page with those
-/// that need Prometheus or a browser. A test whose program is missing reports a skip.
+/// Installs missing programs if the machine allows it, and runs the tests of metrics and the page, including
+/// those that need Prometheus or a browser. A test whose program is missing reports a skip.
 pub fn nightly() -> Outcome {
     for (package, program) in PACKAGES {
         if shell::which(program).is_none()
@@ -24,7 +24,7 @@ pub fn nightly() -> Outcome {
     dashboard()
 }
 
-/// Grafana's foundation SDK reads the dashboard and knows every part of it.
+/// Checks that Grafana's foundation SDK reads the dashboard and knows every part of it.
 fn dashboard() -> Outcome {
     let environment = Environment::set_up()?.ok_or("no Python 3.11 with venv")?;
     if let Err(reason) = environment.install(&["grafana-foundation-sdk"]) {

@@ -1,12 +1,12 @@
-//! Flink: a job with every kind of state, cancelled in the middle and restored with another parallelism: over
-//! RocksDB, over Esker, and with each of them restoring the other's state.
+//! Flink: a job with every kind of state is cancelled in the middle, and restored with another parallelism:
+//! over RocksDB, over Esker, and over each with the other's state.
 
 use std::path::Path;
 
 use super::{Count, Fault, jvm};
 use crate::shell;
 
-/// Runs all four.
+/// Runs all four combinations.
 pub fn run(words: &[&str]) -> Result<Count, Fault> {
     super::no_words(words)?;
     let library = jvm::library()?;

@@ -1,5 +1,5 @@
-//! Parts of the judges on the JVM: they build the library under its name, compile a Maven project, and run
-//! Java.
+//! The common parts of the judges on the JVM: they build the library under its name, compile a Maven project,
+//! and run Java.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -7,14 +7,14 @@ use std::process::Command;
 use super::{Count, Fault};
 use crate::shell;
 
-/// Builds the library and returns a directory that holds it as `librocksdbjni.so`.
+/// Builds the library and returns a directory that contains it as `librocksdbjni.so`.
 pub fn library() -> Result<PathBuf, String> {
     let dir = scratch("jvm-lib")?;
     copy(&built(&[])?, &dir.join("librocksdbjni.so"))?;
     Ok(dir)
 }
 
-/// Builds the library with these arguments of Cargo's, and returns its path.
+/// Builds the library with these arguments for Cargo, and returns its path.
 pub fn built(args: &[&str]) -> Result<PathBuf, String> {
     shell::run(shell::cargo().args(["build", "-p", "esker-jni"]).args(args))?;
     let target =
@@ -27,28 +27,29 @@ pub fn built(args: &[&str]) -> Result<PathBuf, String> {
     Ok(target.join(profile).join("libesker_jni.so"))
 }
 
-/// A directory of that name for files that are not committed.
+/// Returns a directory of that name for files that are not committed.
 pub fn scratch(name: &str) -> Result<PathBuf, String> {
     let dir = shell::root().join("target/judge").join(name);
     std::fs::create_dir_all(&dir).map_err(|error| format!("{}: {error}", dir.display()))?;
     Ok(dir)
 }
 
-/// An empty directory of that name.
+/// Returns an empty directory of that name.
 pub fn empty(name: &str) -> Result<PathBuf, String> {
     let dir = scratch(name)?;
     std::fs::remove_dir_all(&dir).map_err(|error| format!("{}: {error}", dir.display()))?;
     scratch(name)
 }
 
-/// Copies a file in the place of another one, which a JVM that runs may have mapped: that one stays as it is.
+/// Replaces a file by a copy of another one. A running JVM may have mapped the old file, which stays
+/// unchanged.
 fn copy(from: &Path, to: &Path) -> Result<(), String> {
     let _ = std::fs::remove_file(to);
     std::fs::copy(from, to).map_err(|error| format!("{}: {error}", from.display()))?;
     Ok(())
 }
 
-/// A project under `crates/jni/judges`: the directory of its classes, and its class path.
+/// A compiled project of `crates/jni/judges`.
 pub struct Project {
     /// The directory of its classes.
     pub classes: PathBuf,
@@ -82,7 +83,7 @@ pub fn project(name: &str) -> Result<Project, Fault> {
     Ok(Project { classes, path })
 }
 
-/// The sources of Java in a directory, in the order of their names.
+/// Returns the Java sources of a directory, in the order of their names.
 pub fn sources(dir: &Path) -> Result<Vec<PathBuf>, String> {
     let entries = std::fs::read_dir(dir).map_err(|error| format!("{}: {error}", dir.display()))?;
     let mut found = Vec::new();
@@ -96,10 +97,10 @@ pub fn sources(dir: &Path) -> Result<Vec<PathBuf>, String> {
     Ok(found)
 }
 
-/// Java with the project's class path, over the library in `library` or RocksDB's own.
+/// Returns a Java command with the project's class path, over the library in `library` or RocksDB's own.
 pub fn java(project: &Project, library: Option<&Path>) -> Command {
     let mut command = shell::command("java");
-    // Flink uses classes of the platform by reflection.
+    // Flink accesses classes of the platform by reflection.
     command.args(["--add-opens=java.base/java.util=ALL-UNNAMED"]);
     command.args(["--add-opens=java.base/java.lang=ALL-UNNAMED"]);
     if let Some(library) = library {

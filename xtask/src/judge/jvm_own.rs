@@ -1,5 +1,5 @@
-//! Programs of ours on the JVM: wrong use of RocksJava's classes, the package `dev.esker`, and the library
-//! in a jar in front of rocksdbjni.
+//! Esker's own programs on the JVM: wrong use of RocksJava's classes, the package `dev.esker`, and the
+//! library in a jar before rocksdbjni on the class path.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -10,13 +10,13 @@ use crate::install;
 use crate::jni;
 use crate::shell;
 
-/// Checks that the programs make.
+/// The number of checks in the programs.
 pub const CHECKS: usize = 23;
 
-/// Heap of the programs: small enough to be used up, as one of the checks wants it.
+/// The heap of the programs. One of the checks exhausts it.
 const HEAP: &[&str] = &["-Xmx128m", "-XX:MaxDirectMemorySize=256m"];
 
-/// Runs the programs, or those that are named.
+/// Runs the named programs, or all of them.
 pub fn run(names: &[&str]) -> Result<Count, Fault> {
     let library = jvm::library()?;
     let mut project = jvm::project("jvm")?;
@@ -49,7 +49,8 @@ pub fn run(names: &[&str]) -> Result<Count, Fault> {
     Ok(count)
 }
 
-/// The library exports every native method of all releases, under the name that the JVM looks for.
+/// Checks that the library exports every native method of all releases, under the name that the JVM looks
+/// for.
 fn exports(count: &mut Count, library: &Path) -> Result<(), Fault> {
     let listed = shell::output(shell::command("nm").args(["-D", "--defined-only"]).arg(library))?;
     let there: BTreeSet<&str> = listed
@@ -67,7 +68,7 @@ fn exports(count: &mut Count, library: &Path) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Runs a program and counts its lines. One that does not end by itself, as a JVM that has crashed, is a
+/// Runs a program and counts its lines. A program that does not end by itself, such as a crashed JVM, is a
 /// failure too.
 fn checks(count: &mut Count, java: &mut Command) -> Result<(), Fault> {
     let program = shell::line(java);
@@ -83,7 +84,7 @@ fn checks(count: &mut Count, java: &mut Command) -> Result<(), Fault> {
         match line.split_once(' ') {
             Some(("PASS", _)) => count.passed += 1,
             Some(("FAIL", check)) => count.failed.push(check.to_owned()),
-            // The JVM's own words of a wrong call of its functions.
+            // The JVM's report of a wrong call of its functions.
             Some(("FATAL" | "WARNING", _)) => count.failed.push(format!("the JVM: {line}")),
             _ => {}
         }

@@ -1,4 +1,4 @@
-//! Kafka Streams: a topology with every kind of store, over RocksDB and over Esker; the contents of the
+//! Kafka Streams: a topology with every kind of store, over RocksDB and over Esker. The contents of the
 //! stores must be equal.
 
 use super::{Count, Fault, jvm};

@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use super::{Count, Fault, jvm, package};
 use crate::shell::{self, Outcome};
 
-/// The time limit of a class of tests in seconds.
+/// The time limit of a class of tests, in seconds.
 const CLASS_SECONDS: &str = "300";
 
-/// Tests that do not pass, by their class, and why; `*` stands for any name.
+/// The tests that do not pass, by their class, with the reason; `*` stands for any name.
 pub const NOT_PASSED: &[(&str, &str)] = &[
     (
         "DBOptionsTest.sstFileManager",
@@ -111,7 +111,7 @@ pub const NOT_PASSED: &[(&str, &str)] = &[
     ),
 ];
 
-/// Runs each class of tests in a JVM of its own. `names`: only those classes, and without a count.
+/// Runs each class of tests in a JVM of its own. With `names`, runs only those classes, without a count.
 pub fn run(names: &[&str]) -> Result<Count, Fault> {
     let library = jvm::library()?;
     let project = jvm::project("rocksjava")?;
@@ -138,7 +138,7 @@ pub fn run(names: &[&str]) -> Result<Count, Fault> {
         // Some tests expect that an assertion of the classes fails.
         java.args(["-ea", "Judge", &class]);
         let mut limited = shell::command("timeout");
-        // Some tests leave databases in the directory that they run in.
+        // Some tests leave databases in their working directory.
         limited
             .current_dir(jvm::empty("jvm-rocksjava-scratch")?)
             .arg(CLASS_SECONDS)
@@ -185,7 +185,7 @@ fn java_files(dir: &Path, found: &mut Vec<PathBuf>) -> Outcome {
     Ok(())
 }
 
-/// The class of tests in a source file, if it can be run.
+/// Returns the class of tests in a source file, if it can be run.
 fn test_class(root: &Path, source: &Path) -> Option<String> {
     let path = source.strip_prefix(root).ok()?.to_str()?.strip_suffix(".java")?;
     let is_test = path.ends_with("Test") && !path.ends_with("AbstractTransactionTest");

@@ -1,5 +1,5 @@
-//! `rockstore`, PyPI's wrapper of `librocksdb.so` over cffi. Its published package has no tests, so the tests
-//! of its interface are in `through_rockstore.py`, and run over RocksDB's library in the same way.
+//! `rockstore`, PyPI's wrapper of `librocksdb.so` over cffi. Its published package has no tests:
+//! `through_rockstore.py` tests its interface, and passes over RocksDB's library too.
 
 use std::fs;
 
@@ -36,7 +36,7 @@ pub fn run(words: &[&str]) -> Result<Count, Fault> {
     let load = scratch.join("lib");
     fs::create_dir_all(&load).map_err(|error| format!("{}: {error}", load.display()))?;
     let library = Library::built(&[])?;
-    // The package asks the loader for this name.
+    // The package loads the library by this name.
     fs::copy(&library.shared, load.join("librocksdb.so")).map_err(|error| error.to_string())?;
     let place = scratch.join("databases");
     let _ = fs::remove_dir_all(&place);

@@ -1,5 +1,5 @@
-//! Spark: five stateful queries, stopped and continued: over RocksDB, over Esker, and with each of them
-//! continuing the other's state.
+//! Spark: five stateful queries are stopped and continued: over RocksDB, over Esker, and over each with the
+//! other's state.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use crate::shell;
 /// The release of Spark.
 const SPARK: &str = "pyspark==4.2.0";
 
-/// Runs all four.
+/// Runs all four combinations.
 pub fn run(words: &[&str]) -> Result<Count, Fault> {
     super::no_words(words)?;
     let library = jvm::library()?;

@@ -1,5 +1,5 @@
-# Uses each method of rockstore over the library that the loader finds, and prints `ok NAME` or `FAILED NAME: why` for each test.
-# argv[1] is a directory for databases.
+# Tests each method of rockstore over the library that the loader finds, and prints `ok NAME` or `FAILED NAME:
+# why` for each test. argv[1] is a directory for databases.
 import os
 import sys
 

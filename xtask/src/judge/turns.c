@@ -1,6 +1,7 @@
-// A turn at one database. argv[1] is its directory, argv[2] the number of the turn. What earlier turns wrote follows from their numbers: this
-// turn computes it, compares every row of both families with it, by iterators both ways and by Gets, and then writes its own. Some turns end as
-// a process that is killed ends: what was written without a sync is there all the same.
+// One turn at a database. argv[1] is its directory, argv[2] the number of the turn. The number of a turn
+// determines its writes: this turn computes those of earlier turns, compares every row of both families with
+// them, by iterators in both directions and by Gets, and then writes its own. Some turns end like a killed
+// process: writes without a sync survive nevertheless.
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +12,7 @@
 
 enum { KEYS = 1500, FAMILIES = 2, OPERATIONS = 120, LONGEST = 900 };
 
-// The number of the write that a row has its value from, or 0 for none.
+// The number of the write that set a row's value; 0 if the row is absent.
 static uint64_t expected[FAMILIES][KEYS];
 
 static void fail(const char* what, const char* more) {
@@ -47,7 +48,7 @@ struct database {
   rocksdb_writeoptions_t* write;
 };
 
-// The writes of a turn; without a database they are only remembered.
+// Makes the writes of a turn; without a database they are only recorded.
 static void play(uint64_t turn, struct database* to) {
   state = turn * 7919 + 1;
   char key[16], last[16], value[LONGEST];
@@ -157,7 +158,7 @@ int main(int argc, char** argv) {
     if (turn % 9 == 8) rocksdb_compact_range_cf(at.db, at.families[family], NULL, 0, NULL, 0);
   }
   compare(&at);
-  // As a process that is killed: neither close nor a destructor runs.
+  // Ends like a killed process, without a close or a destructor.
   if (turn / 2 % 3 == 0) _exit(0);
   rocksdb_flushoptions_destroy(flush);
   rocksdb_writeoptions_destroy(at.write);

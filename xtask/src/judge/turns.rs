@@ -1,5 +1,5 @@
-//! One C program (`turns.c`), linked to Debian's librocksdb 7.8, that runs with that library and with ours in
-//! turn over one directory.
+//! A C program (`turns.c`), linked to Debian's librocksdb 7.8, runs over one directory with that library and
+//! with Esker's in turn.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use super::{Count, Fault};
 use crate::library::Library;
 use crate::{apt, shell};
 
-/// Debian's package, and the library in it.
+/// Debian's package. `LIBRARY` is its library.
 const PACKAGE: &str = "librocksdb7.8";
 const THEIRS: &str = "librocksdb.so.7.8";
 
@@ -27,8 +27,8 @@ pub fn many(words: &[&str]) -> Result<Count, Fault> {
     run(MANY, words)
 }
 
-/// Runs that many turns, or the number in the word. Each turn checks every row of the earlier ones, writes,
-/// and ends; it passes if nothing is lost.
+/// Runs that many turns, or the number in the word. Each turn checks every row of the earlier ones, writes
+/// rows, and ends; it passes if no row is lost.
 fn run(turns: usize, words: &[&str]) -> Result<Count, Fault> {
     let turns = match words {
         [] => turns,
@@ -83,14 +83,14 @@ fn run(turns: usize, words: &[&str]) -> Result<Count, Fault> {
             output.status,
             said.trim()
         ));
-        // Later turns would report the same.
+        // Later turns would report the same failure.
         count.not_built = turns - turn - 1;
         break;
     }
     Ok(count)
 }
 
-/// Debian's library, which is installed if it is missing.
+/// Returns the path of Debian's library, which is installed if it is missing.
 fn theirs() -> Result<PathBuf, Fault> {
     let find = || {
         [
@@ -109,11 +109,12 @@ fn theirs() -> Result<PathBuf, Fault> {
     find().ok_or_else(|| Fault::broken(format!("{PACKAGE} is installed and has no {THEIRS}")))
 }
 
-/// A directory for the database, which is removed at the end.
+/// The directory of the database, which is removed at the end.
 struct Place(PathBuf);
 
 impl Place {
-    /// In memory if the machine has such a file system: a turn ends its process, and loses no power.
+    /// Creates the directory in memory if the machine has such a file system: a turn ends its process without
+    /// a power loss.
     fn new(scratch: &Path) -> Place {
         let memory = Path::new("/dev/shm");
         let home = if memory.is_dir() { memory } else { scratch };

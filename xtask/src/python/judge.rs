@@ -51,7 +51,7 @@ fn count(pytest: &mut Command) -> Result<Count, Fault> {
     Ok(count)
 }
 
-/// The results in pytest's summary.
+/// Returns the results in pytest's summary.
 fn counted(said: &str) -> Count {
     let summary = said.lines().rev().find(|line| line.contains(" passed"));
     let before = |word: &str| -> usize {
@@ -69,7 +69,7 @@ fn counted(said: &str) -> Count {
     }
 }
 
-/// The directory of plyvel's tests, from the source of its release.
+/// Returns the directory of plyvel's tests, from the source of its release.
 fn plyvel_tests(environment: &Environment) -> Result<PathBuf, String> {
     let place = shell::root().join("target/judge");
     std::fs::create_dir_all(&place).map_err(|error| format!("{}: {error}", place.display()))?;
@@ -95,7 +95,7 @@ fn plyvel_tests(environment: &Environment) -> Result<PathBuf, String> {
             .arg("-C")
             .arg(&place),
     )?;
-    // Away from plyvel's own package, which would be found before the adapter.
+    // The tests are moved away from plyvel's own package, which would be found before the adapter.
     let tests = place.join("plyvel-tests");
     let file = place.join(format!("plyvel-{PLYVEL}/test/test_plyvel.py"));
     std::fs::create_dir_all(&tests)
@@ -104,7 +104,7 @@ fn plyvel_tests(environment: &Environment) -> Result<PathBuf, String> {
     Ok(tests)
 }
 
-/// Runs directories in turns with RocksDB, for the number of seeds in `words`, or 40.
+/// Opens directories with Esker and RocksDB in turns, for the number of seeds in `words`, or 40.
 pub fn rocksdict_files(words: &[&str]) -> Result<Count, Fault> {
     let rounds = match words {
         [] => "40",

@@ -7,13 +7,13 @@ from grafana_foundation_sdk.cog.encoder import JSONEncoder
 from grafana_foundation_sdk.cog.plugins import register_default_plugins
 from grafana_foundation_sdk.models.dashboard import Dashboard
 
-# Parts of exported dashboards that the SDK's schema leaves out: the question for the data source at the import, and the text of a
-# variable's query for the editor.
+# The parts of exported dashboards that are not in the schema of the SDK: the question for the data source at
+# the import, and the text of the query of a variable for the editor.
 NOT_IN_SCHEMA = {"/__inputs", "/templating/list/definition"}
 
 
 def unknown(ours, theirs, path=""):
-    """The paths of what `theirs` does not have of `ours`."""
+    """Returns the paths in `ours` that `theirs` lacks."""
     if isinstance(ours, dict):
         for name, value in ours.items():
             below = f"{path}/{name}"
