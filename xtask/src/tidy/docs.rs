@@ -1,4 +1,4 @@
-//! Rules for documents: every path, link and heading that they name exists.
+//! Rules for documents: every path, link and heading in them exists.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use super::tree::Tree;
 /// The contents of the book.
 pub const SUMMARY: &str = "docs/SUMMARY.md";
 
-/// The folders with which a path in the text may begin; other code is not taken for a path.
+/// The folders with which a path in a text may begin; other code is not a path.
 const FOLDERS: &[&str] = &[
     "crates/",
     "tools/",
@@ -22,7 +22,8 @@ const FOLDERS: &[&str] = &[
     ".config/",
 ];
 
-/// The folder of the paths of the data, and the maximum size of a page there, in bytes.
+/// The folder of the pages about the flow of data. `MOST_OF_FLOW` is the maximum size of a page there, in
+/// bytes.
 const FLOW: &str = "docs/flow/";
 const MOST_OF_FLOW: usize = 12_000;
 
@@ -48,7 +49,7 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
                     found.push(Finding::new("link", path, at + 1, missing));
                 }
                 if exists(tree, &target) {
-                    // The book links to every page, which does not show that readers find a page from others.
+                    // The book links to every page, which does not prove that other pages lead readers to it.
                     if path != SUMMARY {
                         linked.insert(target);
                     }
@@ -111,7 +112,8 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
     found
 }
 
-/// The fault of `file.rs#name` if there is no function of that name, such as the test of a promise.
+/// Returns the fault of `file.rs#name` if the file has no function of that name, such as the test of a
+/// promise.
 fn missing_function(tree: &Tree, target: &str, fragment: &str) -> Option<String> {
     if fragment.is_empty() || !target.ends_with(".rs") {
         return None;
@@ -121,7 +123,7 @@ fn missing_function(tree: &Tree, target: &str, fragment: &str) -> Option<String>
     (!there).then(|| format!("{target} has no function {fragment}"))
 }
 
-/// The fault of `Type::name` if the crates have no public function, field or row of an option of that name.
+/// Returns the fault of `Type::name` if the crates have no public function, field or option row of that name.
 fn missing_call(tree: &Tree, named: &str) -> Option<String> {
     let (kind, name) = named.split_once("::")?;
     let is_call = kind.starts_with(|c: char| c.is_ascii_uppercase())
@@ -143,7 +145,7 @@ fn missing_call(tree: &Tree, named: &str) -> Option<String> {
     (!is_there).then(|| format!("the crates have no {named}"))
 }
 
-/// The fault of `page.md#heading` if the page has no such heading.
+/// Returns the fault of `page.md#heading` if the page has no such heading.
 fn missing_heading(tree: &Tree, target: &str, fragment: &str) -> Option<String> {
     if fragment.is_empty() || !target.ends_with(".md") {
         return None;
@@ -156,7 +158,7 @@ fn missing_heading(tree: &Tree, target: &str, fragment: &str) -> Option<String> 
     (!is_there).then(|| format!("{target} has no heading #{fragment}"))
 }
 
-/// The fragment of a heading, as GitHub and mdBook form it.
+/// Returns the fragment of a heading, as GitHub and mdBook form it.
 fn anchor(heading: &str) -> String {
     heading
         .to_lowercase()
@@ -166,7 +168,7 @@ fn anchor(heading: &str) -> String {
         .collect()
 }
 
-/// The pages that the page `path` links to, from the root.
+/// Returns the pages that the page `path` links to, from the root.
 pub fn linked_pages<'a>(path: &'a str, text: &'a str) -> impl Iterator<Item = String> + 'a {
     let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
     text.lines()
@@ -175,7 +177,7 @@ pub fn linked_pages<'a>(path: &'a str, text: &'a str) -> impl Iterator<Item = St
         .filter(|target| target.ends_with(".md"))
 }
 
-/// The targets of `[text](target)` in this tree, each with its `#fragment`.
+/// Returns the targets of `[text](target)` in this tree, each with its `#fragment`.
 fn links(line: &str) -> impl Iterator<Item = (&str, &str)> {
     line.split("](")
         .skip(1)
@@ -184,7 +186,7 @@ fn links(line: &str) -> impl Iterator<Item = (&str, &str)> {
         .filter(|(target, _)| !target.is_empty() && !target.contains("://") && !target.starts_with("mailto:"))
 }
 
-/// The path of `target`, which is relative to `dir`.
+/// Returns the path of `target`, which is relative to `dir`.
 pub fn join(dir: &str, target: &str) -> String {
     let mut parts: Vec<&str> = dir.split('/').filter(|part| !part.is_empty()).collect();
     for part in target.split('/') {

@@ -6,7 +6,7 @@ use super::finding::Finding;
 pub struct Exception {
     pub rule: &'static str,
     pub path: &'static str,
-    /// The reason. Read it before you add a similar one.
+    /// The reason for the exception. Read it before you add a similar one.
     pub reason: &'static str,
 }
 
@@ -186,7 +186,7 @@ impl Exception {
     }
 }
 
-/// Removes the excepted findings and adds one for each exception that covers nothing.
+/// Removes the excepted findings, and adds a finding for each exception that covers none.
 pub fn apply(exceptions: &[Exception], found: Vec<Finding>) -> Vec<Finding> {
     let mut used = vec![false; exceptions.len()];
     let mut left = Vec::new();

@@ -1,8 +1,8 @@
-//! Something that should not be as it is.
+//! Violations of the rules.
 
 use std::fmt;
 
-/// Something that should not be as it is.
+/// A violation of a rule.
 #[derive(Debug, PartialEq)]
 pub struct Finding {
     pub rule: &'static str,

@@ -1,11 +1,11 @@
-//! The modules of a crate use each other one way.
+//! Rule: the modules of a crate use each other in one direction.
 
 use super::finding::Finding;
 use super::tree::Tree;
 use crate::circles::{self, Graph};
 
-/// Crates whose modules use each other in circles, each with the number of modules in them, which may only
-/// fall. Add none.
+/// The crates whose modules use each other in circles, each with the number of modules in them. Lower the
+/// numbers; add none.
 const RATCHET: &[(&str, usize)] = &[
     ("bench-compare/src", 13),
     ("crates/capi/src", 30),

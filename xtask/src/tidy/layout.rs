@@ -4,14 +4,14 @@ use super::finding::Finding;
 use super::source::Source;
 use super::tree::Tree;
 
-/// The maximum number of lines of a file, without tests.
+/// The maximum number of lines in a file, without its tests.
 const MOST_LINES: usize = 1_000;
 
 /// Files over the limit, with their maximum. Shorten a file, then lower its number; add none.
 const RATCHET: &[(&str, usize)] = &[];
 
-/// The crates of the workspace that a crate may use, in dependency order; the arrows of ARCHITECTURE.md.
-/// Tools, bindings, tests and dev-dependencies are free.
+/// The crates of the workspace that a crate may use, in dependency order: the arrows of ARCHITECTURE.md.
+/// Tools, bindings, tests and dev-dependencies are unrestricted.
 const ARROWS: &[(&str, &[&str])] = &[
     ("simulated", &[]),
     ("base", &["simulated"]),
@@ -73,7 +73,7 @@ pub fn check(tree: &Tree, sources: &[Source]) -> Vec<Finding> {
     }
     for (path, text) in tree
         .with_extension("toml")
-        // The packages in `patch` are no members of the workspace.
+        // The packages in `patch` are not members of the workspace.
         .filter(|(path, _)| path.ends_with("Cargo.toml") && !path.contains("/patch/"))
     {
         found.extend(manifest(path, text));

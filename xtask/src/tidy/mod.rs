@@ -1,7 +1,6 @@
-//! The house rules as a check. Each finding names its rule, and each rule what to do instead.
+//! The rules of the project as a check. Each finding names its rule and the remedy.
 //!
-//! A place that has a reason to differ is in [`exceptions`], with the reason; an unused exception is a
-//! finding itself.
+//! A justified violation is in [`exceptions`], with its reason; an unused exception is a finding itself.
 
 mod docs;
 mod exceptions;
@@ -26,7 +25,7 @@ use finding::Finding;
 pub use source::{Source, is_word};
 pub use tree::Tree;
 
-/// Every finding without an exception.
+/// Returns every finding without an exception.
 fn findings(tree: &Tree, root: &Path) -> Vec<Finding> {
     let (modules, mut found) = modules::resolve(tree);
     let sources = tree.sources_by(&modules);

@@ -1,4 +1,4 @@
-//! The `.rs` files that are reachable from a crate's roots, and which of them are tests.
+//! The `.rs` files that are reachable from the roots of crates, each with a mark if it is a test.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,7 +6,7 @@ use super::finding::Finding;
 use super::source::{Line, Source, is_word};
 use super::tree::Tree;
 
-/// The files found.
+/// The reachable files.
 pub struct Modules {
     tests: BTreeSet<String>,
 }
@@ -21,7 +21,7 @@ impl Modules {
 /// The crates that only tests use.
 const TEST_CRATES: &[&str] = &["crates/dbtest/"];
 
-/// The folders of a crate whose files are roots, and whether they are tests.
+/// The folders of a crate whose files are roots, each with true if the files are tests.
 const ROOT_FOLDERS: &[(&str, bool)] = &[
     ("src/bin", false),
     ("fuzz_targets", false),
@@ -32,7 +32,7 @@ const ROOT_FOLDERS: &[(&str, bool)] = &[
 
 /// Follows `mod name;` from every root. An unreachable `.rs` file is a finding.
 pub fn resolve(tree: &Tree) -> (Modules, Vec<Finding>) {
-    // The path of each reached file, and whether only tests reached it.
+    // The path of each reached file, with true if only tests reach it.
     let mut reached: BTreeMap<String, bool> = BTreeMap::new();
     let mut queue = roots(tree);
     while let Some((path, test)) = queue.pop() {
@@ -103,7 +103,7 @@ struct Child {
     test: bool,
 }
 
-/// The files that the `mod name;` lines of `source` may refer to.
+/// Returns the files that the `mod name;` lines of `source` may refer to.
 fn children(source: &Source, path: &str) -> Vec<Child> {
     let (dir, file) = path.rsplit_once('/').unwrap_or(("", path));
     let stem = file.strip_suffix(".rs").unwrap_or(file);
@@ -168,7 +168,7 @@ fn is_root_by_place(path: &str) -> bool {
         .any(|(folder, _)| parent == *folder || parent.ends_with(&format!("/{folder}")))
 }
 
-/// The name of a `mod` item, and whether its body follows.
+/// Returns the name of a `mod` item, and true if its body follows.
 fn mod_item(line: &Line) -> Option<(&str, bool)> {
     let mut code = line.code.trim();
     while let Some(rest) = code.strip_prefix("#[") {
@@ -190,7 +190,7 @@ fn mod_item(line: &Line) -> Option<(&str, bool)> {
 }
 
 impl Tree {
-    /// Every Rust file, taken apart.
+    /// Returns every Rust file, split into lines.
     pub fn sources(&self) -> Vec<Source> {
         self.sources_by(&resolve(self).0)
     }

@@ -1,4 +1,4 @@
-//! The floors of the engine: each folder uses only those above it.
+//! The floors of the engine: each folder uses only the floors before it.
 
 use super::{Finding, Tree};
 use crate::circles;
@@ -6,7 +6,7 @@ use crate::circles;
 /// The crate with floors.
 const ENGINE: &str = "crates/engine/src";
 
-/// The folders and files of the engine, a floor each. A floor uses those before it and itself.
+/// The folders and files of the engine, one floor per entry. A floor uses itself and the floors before it.
 const FLOORS: &[&[&str]] = &[
     &["batch"],
     &[
@@ -29,8 +29,8 @@ const FLOORS: &[&[&str]] = &[
     &["ttl"],
 ];
 
-/// Methods here whose names types of other crates have too: calls have no types, and a call of such a name
-/// says nothing.
+/// Methods of the engine whose names types of other crates have too. Calls have no types here, so that a call
+/// of such a name proves no use.
 const OF_OTHERS: &[&str] = &[
     ".blob_files()",
     ".build()",
@@ -57,7 +57,7 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
     found
 }
 
-/// The uses of a floor by one above it, and the modules of no floor.
+/// Returns the uses of a later floor by an earlier one, and the modules without a floor.
 fn upward(tree: &Tree, root: &str, floors: &[&[&str]]) -> Vec<Finding> {
     let graphs = circles::graphs(tree);
     let Some(graph) = graphs.get(root) else {
@@ -97,7 +97,7 @@ fn upward(tree: &Tree, root: &str, floors: &[&[&str]]) -> Vec<Finding> {
     found
 }
 
-/// The floors without a row in the map of the engine, or with one out of order.
+/// Returns the floors without a row in the map of the engine, or with a row out of order.
 fn without_row(map: &str, floors: &[&[&str]]) -> Option<Finding> {
     let mut rest = map;
     for floor in floors {

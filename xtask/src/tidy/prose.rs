@@ -41,7 +41,7 @@ const DONE: &[&str] = &[
     "xtask/",
 ];
 
-/// Words that a sentence must not begin with: they stand for a subject that the sentence should name.
+/// Words that a sentence must not begin with: the sentence should name its subject instead.
 const OPENINGS: &[&str] = &["What", "Who", "Whoever", "Of", "Both"];
 
 /// Words that comments do not use, and the words to use instead.
@@ -61,7 +61,7 @@ const QUOTING: &[&str] = &[
     "docs/lab/repeat.md",
 ];
 
-/// Columns that a line of comment may have, its indentation included.
+/// The maximum width of a comment line in columns, including its indentation.
 const COLUMNS: usize = 110;
 
 /// A run of comment lines, joined into paragraphs; tables, code and headings are left out.
@@ -83,7 +83,7 @@ pub fn check(source: &Source) -> Vec<Finding> {
     long.chain(faults(&source.path, paragraphs(source))).collect()
 }
 
-/// The findings in the documents.
+/// Returns the findings in the documents.
 pub fn check_documents(tree: &Tree) -> Vec<Finding> {
     let documents = tree
         .with_extension("md")
@@ -93,7 +93,7 @@ pub fn check_documents(tree: &Tree) -> Vec<Finding> {
         .collect()
 }
 
-/// The words and the beginnings of sentences that are refused.
+/// Returns the findings about forbidden words and forbidden beginnings of sentences.
 fn faults(path: &str, paragraphs: Vec<Paragraph>) -> Vec<Finding> {
     let mut found = Vec::new();
     let mut add = |line, message: String| found.push(Finding::new("prose", path, line, message));
@@ -115,7 +115,7 @@ fn faults(path: &str, paragraphs: Vec<Paragraph>) -> Vec<Finding> {
     found
 }
 
-/// The text of a comment line without its mark; `None` for a line without a comment.
+/// Returns the text of a comment line without its mark; `None` for a line without a comment.
 fn text_of(comment: &str) -> Option<&str> {
     let text = comment.strip_prefix("//")?;
     let text = text.strip_prefix(['/', '!']).unwrap_or(text);
@@ -178,7 +178,7 @@ fn paragraphs(source: &Source) -> Vec<Paragraph> {
     found
 }
 
-/// The paragraphs, list items and table cells of a document, without headings, code and link targets.
+/// Returns the paragraphs, list items and table cells of a document, without headings, code and link targets.
 fn document_paragraphs(text: &str) -> Vec<Paragraph> {
     let mut found: Vec<Paragraph> = Vec::new();
     let (mut fenced, mut open) = (false, false);
@@ -218,7 +218,7 @@ fn document_paragraphs(text: &str) -> Vec<Paragraph> {
     found
 }
 
-/// The text without the targets of its links, and without the names of functions that are links.
+/// Returns the text without the targets of its links, and without the names of functions that are links.
 fn without_targets(text: &str) -> String {
     let mut pieces = text.split("](");
     let mut kept = pieces.next().unwrap_or_default().to_owned();
@@ -229,7 +229,7 @@ fn without_targets(text: &str) -> String {
     kept.replace('[', " ")
 }
 
-/// The text with each piece of code between backquotes replaced by a backquote.
+/// Returns the text with each piece of code between backquotes replaced by a backquote.
 fn without_code(text: &str) -> String {
     let pieces = text.split('`').step_by(2);
     pieces.collect::<Vec<_>>().join("`")
@@ -241,7 +241,7 @@ fn sentences(text: &str) -> impl Iterator<Item = &str> {
         .map(str::trim)
 }
 
-/// The word that a sentence must not begin with, if it does. A question may begin with it.
+/// Returns the word that the sentence must not begin with, if it does. A question may begin with it.
 fn bad_opening(sentence: &str) -> Option<&'static str> {
     let first = sentence.split(|c: char| !c.is_alphanumeric()).next()?;
     let is_question = sentence.ends_with('?');

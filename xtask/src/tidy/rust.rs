@@ -22,7 +22,7 @@ enum Scope {
     CratesAndTests,
     /// Everything in the tree that is not tests.
     Everywhere,
-    /// Tests, wherever they are; benchmarks and examples measure time, or show it.
+    /// Tests in any folder; benchmarks and examples may measure or show time.
     Tests,
 }
 
@@ -131,7 +131,7 @@ const UNSAFE_PLACES: &[&str] = &[
     "crates/jni/src/",
 ];
 
-/// Every finding in one file.
+/// Returns every finding in one file.
 pub fn check(source: &Source) -> Vec<Finding> {
     let mut found = Vec::new();
     let mut add = |rule, at: usize, message: String| {
@@ -183,12 +183,12 @@ fn banned(ban: &Ban, source: &Source, line: &Line) -> Option<&'static str> {
         .find(|word| word_at(&line.code, word).is_some())
 }
 
-/// The maximum distance of an `unsafe` from its reason above it.
+/// The maximum distance in lines from an `unsafe` to its reason above it.
 const REASON_REACH: usize = 12;
 
 fn unsafe_code(source: &Source, at: usize) -> Option<String> {
     let line = &source.lines[at];
-    // `unsafe_code` and `unsafe_op_in_unsafe_fn` are lints, which are other words; `unsafe(no_mangle)` is an
+    // `unsafe_code` and `unsafe_op_in_unsafe_fn` are lints, and so other words; `unsafe(no_mangle)` is an
     // attribute.
     let column = word_at(&line.code, "unsafe")?;
     let after = line.code[column + "unsafe".len()..].trim_start();
@@ -212,7 +212,7 @@ fn unsafe_code(source: &Source, at: usize) -> Option<String> {
         ("SAFETY:", "a `// SAFETY:` comment: why it is sound")
     };
     let reaches = source.lines[at.saturating_sub(REASON_REACH)..=at].iter().rev();
-    // Upwards over comments, attributes and the lines of the same statement.
+    // The search goes upwards over comments, attributes and the lines of the same statement.
     for (distance, above) in reaches.enumerate() {
         if above.comment.contains(mark) || above.comment.contains("SAFETY:") {
             return None;
@@ -248,7 +248,7 @@ fn lint_level(source: &Source, at: usize) -> Option<String> {
     None
 }
 
-/// The name of an item that looks like the second version of another.
+/// Returns the name of an item that looks like the second version of another item.
 fn twin(code: &str) -> Option<&str> {
     for keyword in [
         "fn ", "struct ", "enum ", "trait ", "mod ", "type ", "const ", "static ",

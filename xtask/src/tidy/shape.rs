@@ -1,18 +1,18 @@
-//! The shape of the code: functions fit a few screens, are not nested deeply, and files of tests have an end.
+//! The shape of the code: limits for the length of functions, their nesting, and the length of test files.
 
 use super::finding::Finding;
 use super::source::{Line, Source};
 
-/// Lines of a function, from its `fn` to its last brace.
+/// The maximum number of lines of a function, from its `fn` to its last brace.
 const MOST_FUNCTION_LINES: usize = 100;
 
-/// Blocks within each other in a function: `if`, `match` and its arms, loops, closures.
+/// The maximum nesting of blocks in a function: `if`, `match` and its arms, loops, closures.
 const MOST_NESTING: usize = 5;
 
-/// Lines of a file of tests.
+/// The maximum number of lines of a test file.
 const MOST_TEST_LINES: usize = 1_000;
 
-/// Functions that are longer, each with its file and its lines, which may only fall. Add none.
+/// The functions that are longer, each with its file and its number of lines. Lower the numbers; add none.
 const LONG_FUNCTIONS: &[(&str, &str, usize)] = &[
     ("bench-compare/src/published/tables.rs", "mixed_access", 127),
     ("bench-compare/src/published/tables.rs", "tombstone_kinds", 102),
@@ -36,7 +36,7 @@ const LONG_FUNCTIONS: &[(&str, &str, usize)] = &[
     ("xtask/src/tidy/source.rs", "split", 108),
 ];
 
-/// Functions that are nested deeper, each with its file and its depth, which may only fall. Add none.
+/// The functions that are nested deeper, each with its file and its depth. Lower the numbers; add none.
 const DEEP_FUNCTIONS: &[(&str, &str, usize)] = &[
     ("crates/engine/src/lifecycle/repair/wals.rs", "replay", 6),
     ("crates/mvcc/src/scan.rs", "backwards", 6),
@@ -44,7 +44,7 @@ const DEEP_FUNCTIONS: &[(&str, &str, usize)] = &[
     ("xtask/src/circles/file.rs", "parse", 8),
 ];
 
-/// Longer files of tests, each with its lines, which may only fall. Add none.
+/// The test files that are longer, each with its number of lines. Lower the numbers; add none.
 const LONG_TEST_FILES: &[(&str, usize)] = &[
     ("crates/dbtest/tests/it/blob_files.rs", 1340),
     ("crates/dbtest/tests/it/model.rs", 1032),
@@ -85,14 +85,14 @@ pub fn check(sources: &[Source]) -> Vec<Finding> {
 /// A function outside of tests.
 struct Function<'a> {
     path: &'a str,
-    /// The line of its `fn`, from 1 on.
+    /// The line of its `fn`, counted from 1.
     at: usize,
     name: &'a str,
     lines: usize,
     depth: usize,
 }
 
-/// The functions whose `figure` exceeds `most` or what is recorded for it, and the records that are too high.
+/// Returns the functions whose `figure` exceeds `most` or their record, and the records that are too high.
 fn limited(
     rule: &'static str,
     functions: &[Function<'_>],
@@ -154,7 +154,7 @@ fn test_lines(source: &Source, ratchet: &[(&str, usize)]) -> Option<Finding> {
     Some(Finding::new("test-length", &source.path, 0, message))
 }
 
-/// The functions of `source` outside of tests. Functions within functions count as their own, too.
+/// Returns the functions of `source` outside of tests. A nested function counts as a function too.
 fn functions_of(source: &Source) -> Vec<Function<'_>> {
     let mut functions = Vec::new();
     for (at, line) in source.lines.iter().enumerate().filter(|(_, line)| !line.test) {
@@ -172,7 +172,7 @@ fn functions_of(source: &Source) -> Vec<Function<'_>> {
     functions
 }
 
-/// The name of the function that begins in the line.
+/// Returns the name of the function that begins in the line.
 fn function_of(line: &Line) -> Option<&str> {
     let (before, rest) = line.code.split_once("fn ")?;
     let words = before.split_whitespace();
@@ -187,9 +187,10 @@ fn function_of(line: &Line) -> Option<&str> {
     (is_item && end > 0).then(|| &rest[..end])
 }
 
-/// The number of lines of the function that begins with `lines`, and its depth. `None` without a body.
+/// Returns the number of lines of the function that begins with `lines`, and its depth. `None` without a
+/// body.
 fn body(lines: &[Line]) -> Option<(usize, usize)> {
-    // For each open brace, whether it opens a block of the control flow.
+    // For each open brace, true if it opens a block of the control flow.
     let mut open: Vec<bool> = Vec::new();
     let mut deepest = 0;
     for (at, line) in lines.iter().enumerate() {
@@ -215,7 +216,7 @@ fn body(lines: &[Line]) -> Option<(usize, usize)> {
     None
 }
 
-/// True if the brace at the end of `code` opens a block of the control flow, and not a value.
+/// True if the brace at the end of `code` opens a block of the control flow, rather than a value.
 fn is_control(code: &str) -> bool {
     let before = code[..code.len() - 1].trim_end();
     let first = before

@@ -1,5 +1,5 @@
-//! A Rust file, split as far as rules for lines need it: code without comments and without the contents of
-//! strings, comments, and the lines that are tests.
+//! A Rust file, split as far as the rules for lines require: code without comments and contents of strings,
+//! comments, and a mark for lines of tests.
 
 /// One line of a Rust file.
 #[derive(Debug, Default)]
@@ -8,7 +8,7 @@ pub struct Line {
     pub code: String,
     /// The text of the comments, with their marks (`//`, `///`, `//!`, `/*`).
     pub comment: String,
-    /// True inside of an item behind `#[cfg(test)]` or a file of tests.
+    /// True inside an item with `#[cfg(test)]`, and in a test file.
     pub test: bool,
 }
 
@@ -24,7 +24,7 @@ pub struct Source {
 }
 
 impl Source {
-    /// Splits `text`. `test`: the whole file is tests.
+    /// Splits `text`. `test` is true if the whole file is tests.
     pub fn new(path: &str, text: &str, test: bool) -> Source {
         let mut lines = split(text);
         mark_tests(&mut lines);
@@ -158,7 +158,8 @@ fn split(text: &str) -> Vec<Line> {
     lines
 }
 
-/// `r` begins a raw string unless it ends a word; a `b` or `c` before it is part of the string's prefix.
+/// True if `code` ends in a word, after which `r` begins no raw string. A `b` or `c` before `r` belongs to
+/// the string's prefix.
 fn ends_in_word(code: &str) -> bool {
     let mut before = code.chars().rev();
     match before.next() {
@@ -173,7 +174,7 @@ pub fn is_word(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
-/// The length of the character literal at the start of `chars`; 1 if the quote begins a lifetime.
+/// Returns the length of the character literal at the start of `chars`; 1 if the quote begins a lifetime.
 fn char_literal_len(chars: &[char]) -> usize {
     match (chars.get(1), chars.get(2)) {
         (Some('\\'), _) => {
@@ -190,7 +191,7 @@ fn char_literal_len(chars: &[char]) -> usize {
     .min(chars.len())
 }
 
-/// Marks the items behind `#[cfg(test)]`, from the attribute to their closing brace or semicolon.
+/// Marks the items with `#[cfg(test)]`, from the attribute to their closing brace or semicolon.
 fn mark_tests(lines: &mut [Line]) {
     let mut i = 0;
     while i < lines.len() {
@@ -206,7 +207,7 @@ fn mark_tests(lines: &mut [Line]) {
     }
 }
 
-/// True for a `#[cfg(…)]` that holds in tests only, as far as one line shows.
+/// True for a `#[cfg(…)]` that only tests satisfy, as far as one line shows.
 fn needs_test(code: &str) -> bool {
     let Some(rest) = code.strip_prefix("#[cfg(") else {
         return false;
@@ -215,7 +216,7 @@ fn needs_test(code: &str) -> bool {
     !condition.starts_with("any(") && word_at(&condition, "test").is_some()
 }
 
-/// The line on which the item ends whose attributes begin on line `start`.
+/// Returns the last line of the item whose attributes begin on line `start`.
 fn item_end(lines: &[Line], start: usize) -> usize {
     let mut braces = 0usize;
     let mut brackets = 0usize;
@@ -239,7 +240,7 @@ fn item_end(lines: &[Line], start: usize) -> usize {
     lines.len() - 1
 }
 
-/// The places of `word` in `code` as a whole word (a `word` may have `::`, `!` or `(` itself).
+/// Returns the index of `word` in `code` as a whole word (a `word` may contain `::`, `!` or `(`).
 pub fn word_at(code: &str, word: &str) -> Option<usize> {
     let needs_before = word.chars().next().is_some_and(is_word);
     let needs_after = word.chars().next_back().is_some_and(is_word);

@@ -3,7 +3,7 @@
 use super::finding::Finding;
 use super::tree::Tree;
 
-/// Words that mark unfinished work. They are split here, because this file has to follow its own rule.
+/// Words that mark unfinished work. They are split here, because the file must follow its own rule.
 const UNFINISHED: &[&str] = &[
     concat!("TO", "DO"),
     concat!("FIX", "ME"),
@@ -11,7 +11,7 @@ const UNFINISHED: &[&str] = &[
     concat!("HA", "CK"),
 ];
 
-/// Folders of one machine: nothing in the tree may depend on them.
+/// Folders of a single machine: no file of the tree may depend on them.
 const MACHINE_PATHS: &[&str] = &[
     concat!("/ho", "me/"),
     concat!("/ro", "ot/"),
@@ -22,16 +22,16 @@ const MACHINE_PATHS: &[&str] = &[
     concat!("/m", "nt/"),
 ];
 
-/// Hosts that the tree may name. A private registry or mirror is none of them.
+/// The hosts that the tree may name. A private registry or mirror is not among them.
 const HOSTS: &[&str] = &[
     "github.com",
     "crates.io",
     "static.crates.io",
     "docs.rs",
     "www.apache.org",
-    // the name of the SVG format, in pictures that are drawn
+    // the name of the SVG format, in pictures
     "www.w3.org",
-    // servers of this machine, in examples and tests
+    // this machine's addresses, in examples and tests
     "127.0.0.1",
     "localhost",
     "rocksdb.org",
@@ -41,7 +41,7 @@ const HOSTS: &[&str] = &[
     "semver.org",
 ];
 
-/// Formats in which a line may end in blanks: test cases quote output.
+/// Extensions of files whose lines may end in blanks: test cases quote output.
 const QUOTING: &[&str] = &[".dd"];
 
 pub fn check(tree: &Tree) -> Vec<Finding> {
@@ -87,7 +87,7 @@ fn check_text(path: &str, text: &str) -> Vec<Finding> {
     found
 }
 
-/// True where `folder` begins an absolute path; `a/home/b` is not one.
+/// True if `folder` begins an absolute path; `a/home/b` is not one.
 fn names_folder(line: &str, folder: &str) -> bool {
     line.match_indices(folder).any(|(at, _)| {
         let before = line[..at].chars().next_back();

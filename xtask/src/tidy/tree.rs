@@ -5,15 +5,15 @@ use std::path::Path;
 
 use crate::shell;
 
-/// The files under version control, or about to be.
+/// The files that are under version control, or not ignored by it.
 pub struct Tree {
-    /// Path from the root to text; files that are not UTF-8, and test data, are left out.
+    /// The texts by their paths from the root, without test data and files that are not UTF-8.
     pub texts: BTreeMap<String, String>,
-    /// Every path, test data included.
+    /// Every path, including test data.
     pub paths: Vec<String>,
 }
 
-/// Where bytes lie that others wrote; no rule of ours applies to them.
+/// The folder of bytes that other programs wrote; no rule applies to them.
 const TEST_DATA: &str = "testdata/";
 
 impl Tree {
@@ -38,12 +38,12 @@ impl Tree {
             if path.starts_with(TEST_DATA) {
                 continue;
             }
-            // Deleted and not yet committed, or not text.
+            // The file is deleted and not yet committed, or not text.
             if let Ok(text) = std::fs::read_to_string(root.join(path)) {
                 texts.insert(path.clone(), text);
             }
         }
-        // Pictures of the documents are no text.
+        // The documents' pictures are not texts.
         paths
             .retain(|path| path.starts_with(TEST_DATA) || path.ends_with(".png") || texts.contains_key(path));
         Ok(Tree { texts, paths })
@@ -61,7 +61,7 @@ impl Tree {
         }
     }
 
-    /// The text of the file at `path`.
+    /// Returns the text of the file at `path`.
     pub fn text(&self, path: &str) -> Option<&str> {
         self.texts.get(path).map(String::as_str)
     }
