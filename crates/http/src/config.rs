@@ -76,7 +76,7 @@ impl Config {
     }
 
     /// True if `host`, the value of a `Host` header, names this server: an address, `localhost`, or a name of
-    /// [`hosts`](Self::hosts). A name of an attacker's domain that resolves to this machine is none of these.
+    /// [`hosts`](Self::hosts). An attacker's domain that resolves to this machine is not accepted.
     pub(crate) fn is_own_host(&self, host: &str) -> bool {
         let name = match host.rsplit_once(':') {
             // The colons of an IPv6 address without a port are inside of brackets.
@@ -113,10 +113,10 @@ fn equal(a: &[u8], b: &[u8]) -> bool {
     a.len() == b.len() && std::hint::black_box(different) == 0
 }
 
-/// A new token of 128 random bits, in hexadecimal.
+/// Returns a new token of 128 random bits, in hexadecimal.
 ///
 /// # Errors
-/// Those of the system's source of randomness.
+/// An error of the system's source of randomness.
 pub fn new_token() -> Result<String> {
     let mut bits = [0; 16];
     getrandom::fill(&mut bits).map_err(|error| {

@@ -40,7 +40,8 @@ impl Deadline<'_> {
     }
 }
 
-/// Answers the request on `stream`. An error of the network ends it silently: its client is gone.
+/// Answers the request on `stream`. An error of the network ends it silently: its client is no longer
+/// connected.
 pub(crate) fn serve(mut stream: TcpStream, config: &Config, handler: &dyn Fn(&Request) -> Response) {
     let (response, head_only) = match read(&mut stream, config) {
         Some(Head::Whole(request, head_only)) => {
@@ -88,7 +89,7 @@ fn read(stream: &mut TcpStream, config: &Config) -> Option<Head> {
     }
 }
 
-/// A blocking socket reports a timeout as one of these.
+/// True for the errors by which a blocking socket reports a timeout.
 fn is_timeout(kind: ErrorKind) -> bool {
     matches!(kind, ErrorKind::WouldBlock | ErrorKind::TimedOut)
 }
@@ -104,7 +105,8 @@ fn write(stream: &mut TcpStream, response: &Response, head_only: bool, config: &
     stream.flush().ok()
 }
 
-/// Reads on for a while: to close a connection with unread bytes would discard a response that the client has
+/// Reads more bytes for a limited time: a close with unread bytes would discard a response that the client
+/// has not read yet.
 /// not read yet.
 fn drain(stream: &mut TcpStream, config: &Config) {
     let deadline = Deadline::begin(config);

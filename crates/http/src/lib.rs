@@ -1,9 +1,10 @@
 //! A small HTTP server for pages and metrics of a database: one thread per connection, one request per
 //! connection, `GET` and `HEAD` only.
 //!
-//! It is made for hostile clients. A request has a deadline, a largest size and a largest number of
-//! connections; a request without a known `Host` is refused, so that a page of another site cannot reach it
-//! by DNS rebinding; an address other than loopback needs a token, or an explicit [`Access::Anyone`].
+//! The server withstands hostile clients. A request has a deadline, and its size and the number of
+//! connections are limited. A request without a known `Host` is refused, so that a page of another site
+//! cannot reach the server by DNS rebinding. An address other than loopback requires a token, or an explicit
+//! [`Access::Anyone`].
 #![forbid(unsafe_code)]
 
 mod config;

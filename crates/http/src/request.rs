@@ -3,7 +3,7 @@
 use crate::config::Config;
 use crate::response::Response;
 
-/// A request that the server has accepted: a `GET`, or a `HEAD` that is answered as if it were one.
+/// A request that the server has accepted: a `GET`, or a `HEAD` that is handled like a `GET`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Request {
     /// The path as it was sent, without the query; it begins with a slash.
@@ -13,7 +13,7 @@ pub struct Request {
 }
 
 impl Request {
-    /// The first value of `name` in the query.
+    /// Returns the first value of `name` in the query.
     pub fn value(&self, name: &str) -> Option<&str> {
         let mut values = self.query.iter().filter(|(known, _)| known == name);
         values.next().map(|(_, value)| value.as_str())
@@ -27,13 +27,13 @@ const MAX_HEADERS: usize = 64;
 pub(crate) enum Head {
     /// More bytes are needed.
     Partial,
-    /// The request is refused.
+    /// The request is refused, with this response.
     Refused(Response),
-    /// The request, and whether only the head of the response is wanted.
+    /// The request, and true if the client wants only the head of the response.
     Whole(Request, bool),
 }
 
-/// Parses the bytes that have arrived so far.
+/// Parses the bytes received so far.
 pub(crate) fn parse(bytes: &[u8], config: &Config) -> Head {
     let mut headers = [httparse::EMPTY_HEADER; MAX_HEADERS];
     let mut head = httparse::Request::new(&mut headers);
@@ -93,7 +93,7 @@ fn accepted(head: &httparse::Request<'_, '_>, config: &Config) -> Result<(Reques
     Ok((request, method == "HEAD"))
 }
 
-/// The pairs of a query; `None` if an escape is malformed or the decoded bytes are not UTF-8.
+/// Returns the pairs of a query; `None` if an escape is malformed or the decoded bytes are not UTF-8.
 fn pairs(query: &str) -> Option<Vec<(String, String)>> {
     let pairs = query.split('&').filter(|pair| !pair.is_empty());
     pairs

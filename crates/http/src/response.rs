@@ -15,9 +15,9 @@ pub struct Response {
     pub body: Vec<u8>,
 }
 
-/// Headers of every response: it is not kept by caches, not framed, not read by pages of other sites, and is
-/// taken for what its type says. A page may have its style and script inside, and may ask this server; it
-/// gets nothing from elsewhere.
+/// The headers of every response: caches do not store it, other sites neither frame nor read it, and browsers
+/// trust its type. A page may contain its style and script, and may send requests to this server; it loads
+/// nothing from other servers.
 const ALWAYS: &str = "Connection: close\r\n\
     Cache-Control: no-store\r\n\
     X-Content-Type-Options: nosniff\r\n\
@@ -38,7 +38,7 @@ impl Response {
         }
     }
 
-    /// A response that says what is wrong, as text.
+    /// Returns an error response with a text that describes the error.
     pub fn error(status: u16, message: &str) -> Response {
         Response {
             status,
@@ -46,7 +46,7 @@ impl Response {
         }
     }
 
-    /// The same with a further header. A value that would end the header is left out.
+    /// Returns the response with a further header. A value that would end the header is omitted.
     pub fn with_header(mut self, name: &str, value: &str) -> Response {
         if !value.contains(['\r', '\n']) {
             self.headers.push((name.to_owned(), value.to_owned()));

@@ -43,9 +43,9 @@ impl std::fmt::Debug for Shared {
 #[derive(Default)]
 struct Open {
     next: u64,
-    /// By a number of their own.
+    /// The streams by the numbers of their connections.
     streams: HashMap<u64, TcpStream>,
-    /// The threads of connections, and some of connections that have ended.
+    /// The threads of open connections, and of some that have ended.
     threads: Vec<thread::JoinHandle<()>>,
 }
 
@@ -99,7 +99,7 @@ impl Drop for Server {
             ip => ip,
         };
         let woken = TcpStream::connect((ip, self.address.port()));
-        // If the machine has no connection left, the thread ends with the next one that is accepted.
+        // If the machine permits no further connection, the thread ends with the next accepted one.
         if let (Ok(_), Some(accepting)) = (woken, self.accepting.take()) {
             // Its panic, if there was one, was reported when it happened.
             let _ = accepting.join();
@@ -124,7 +124,7 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
         if shared.stopped.load(Ordering::Acquire) {
             return;
         }
-        // An error concerns one connection, or is a lack of descriptors that the end of another remedies.
+        // The error concerns one connection, or a lack of descriptors, which ends with another connection.
         let Ok(stream) = stream else {
             thread::yield_now();
             continue;
@@ -144,14 +144,14 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
     }
 }
 
-/// A registered connection, which its end removes.
+/// A registered connection, which is removed when it is dropped.
 struct Connection {
     shared: Arc<Shared>,
     number: u64,
 }
 
 impl Connection {
-    /// `None` if there are too many.
+    /// Registers a connection. `None` if there are too many.
     fn register(shared: &Arc<Shared>, stream: &TcpStream) -> Option<Connection> {
         let mut open = shared.open.lock();
         if open.streams.len() >= shared.config.max_connections {

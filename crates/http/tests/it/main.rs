@@ -1,4 +1,4 @@
-//! A server and its clients over real sockets: good requests, bad ones, and the end of a server.
+//! A server and its clients over real sockets: valid requests, invalid ones, and the end of a server.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
@@ -122,7 +122,7 @@ fn a_request_that_arrives_byte_by_byte_has_a_deadline() {
     });
     let mut slow = TcpStream::connect(server.address()).unwrap();
     slow.write_all(b"GET / HTTP/1.1\r\nX-a: ").unwrap();
-    // A whole request on another connection: the slow one does not hold it up.
+    // A complete request on another connection: the slow connection does not delay it.
     assert_eq!(status(&ask(server.address(), get("/").as_bytes())), "200");
     clock.advance(Duration::from_secs(31));
     slow.write_all(b"b").unwrap();
@@ -177,7 +177,7 @@ fn a_server_ends_with_its_connections() {
     let partial = TcpStream::connect(address).unwrap();
     let mut unread = TcpStream::connect(address).unwrap();
     unread.write_all(get("/").as_bytes()).unwrap();
-    // One byte of the response: it is under way.
+    // One byte of the response proves that it has begun.
     unread.read_exact(&mut [0]).unwrap();
     let gone = TcpStream::connect(address).unwrap();
     gone.shutdown(Shutdown::Both).unwrap();
