@@ -7,8 +7,8 @@ use manifest::{FileMetadata, Version};
 
 /// The positions of the files of a version in the order of keys.
 ///
-/// The axis represents data, not keys: each file gets room by its size, so that a level with twice the data
-/// looks twice as full, whatever the keys and their order are.
+/// The axis represents data, not keys: the width of a file is its size, so that a level with twice the data
+/// looks twice as full, for any keys and any order.
 #[derive(Debug)]
 pub struct Axis {
     order: UserComparator,
@@ -56,7 +56,7 @@ impl Axis {
         axis
     }
 
-    /// The part of the data before a file of the version and before its end, 0 to 1.
+    /// Returns the part of the data before a file of the version, and the part before the file's end, 0 to 1.
     pub fn span(&self, file: &FileMetadata) -> (f64, f64) {
         let (from, to) = self.bounds_of(file);
         let place = |at: usize| self.places.get(at).copied().unwrap_or(0.0);
@@ -82,9 +82,9 @@ impl Axis {
         (from, find(file.largest_user_key()).max(from))
     }
 
-    /// The distances between neighbours of the bounds `from..=to`: numbers of eight digits after the common
-    /// prefix, in the base of the bytes in use there. Equal distances if that is meaningless, as in orders
-    /// other than bytewise.
+    /// Returns the distances between neighbours of the bounds `from..=to`: each key is a number of eight
+    /// digits after the common prefix, in the base of the bytes in use there. The distances are equal if that
+    /// is meaningless, as in orders other than bytewise.
     fn widths(&self, from: usize, to: usize) -> Vec<f64> {
         let bounds = &self.bounds[from..=to];
         let (first, last) = (&bounds[0], &bounds[bounds.len() - 1]);

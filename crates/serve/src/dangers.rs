@@ -23,20 +23,20 @@ pub struct Loaded {
 }
 
 impl Loaded {
-    /// The newest file in the directory `dir`.
+    /// Returns the newest file in the directory `dir`.
     ///
     /// # Errors
-    /// `InvalidArgument` if there is none, those of reading and parsing it.
+    /// `InvalidArgument` if there is none, and errors of reading and parsing it.
     pub fn newest(fs: &dyn FileSystem, dir: &Path) -> Result<Loaded> {
         let none = || Error::invalid_argument("no OPTIONS file in it").in_file(dir);
         let (path, file) = OptionsFile::newest(fs, dir)?.ok_or_else(none)?;
         Ok(Loaded::new(fs, path, &file))
     }
 
-    /// The file at `path`.
+    /// Reads the file at `path`.
     ///
     /// # Errors
-    /// Those of reading and parsing it.
+    /// Errors of reading and parsing it.
     pub fn open(fs: &dyn FileSystem, path: &Path) -> Result<Loaded> {
         let bytes = fs.read_file(path)?;
         let text = String::from_utf8(bytes).map_err(|error| {
@@ -69,7 +69,7 @@ impl Loaded {
         }
     }
 
-    /// Every option by section and name, without the file's own header.
+    /// Returns every option by section and name, without the header of the file.
     pub fn all(&self) -> BTreeMap<(&str, &str), &str> {
         let sections = self.sections.iter().filter(|(section, _)| *section != "Version");
         sections
@@ -118,7 +118,7 @@ impl<'a> View<'a> {
         self.text(name)?.parse().ok()
     }
 
-    /// True if both exist and `test` holds for them.
+    /// True if both options exist and `test` holds for them.
     fn both(self, a: &str, b: &str, test: impl Fn(i128, i128) -> bool) -> bool {
         self.number(a)
             .zip(self.number(b))
@@ -133,7 +133,7 @@ pub enum Risk {
     Data,
     /// Writes stop or wait for long.
     Stall,
-    /// Too much memory, descriptors or disk space.
+    /// Excessive memory, descriptors or disk space.
     Room,
     /// Slow operations.
     Slow,
@@ -487,12 +487,12 @@ const TABLE_RULES: &[Rule] = &[
     ),
 ];
 
-/// The number of tables from which keeping all of them open is reported.
+/// The number of tables from which a warning is issued if all of them stay open.
 const MANY_TABLES: u64 = 5_000;
-/// The bytes of memtables from which they are reported.
+/// The bytes of memtables from which a warning is issued.
 const LARGE_MEMTABLES: i128 = 4 << 30;
 
-/// All dangers in a file, the worst first.
+/// Returns all dangers in a file, the worst first.
 pub fn dangers(file: &Loaded) -> Vec<Danger> {
     let mut found = Vec::new();
     let mut apply = |section: &str, rules: &[Rule]| {
@@ -520,7 +520,7 @@ pub fn dangers(file: &Loaded) -> Vec<Danger> {
     found
 }
 
-/// Dangers that depend on several sections, or on the tables next to the file.
+/// Returns the dangers that depend on several sections, or on the tables next to the file.
 fn dangers_of_several(file: &Loaded) -> Vec<Danger> {
     let mut found = Vec::new();
     let families = file.families();

@@ -1,4 +1,4 @@
-//! The edits of a MANIFEST, from the first on.
+//! The edits of a MANIFEST, from the first one on.
 
 use std::path::Path;
 
@@ -15,8 +15,8 @@ pub(crate) struct Past {
     pub replay: Replay,
 }
 
-/// Calls `on_edit` with the number of each edit from 1, its offset, and itself, until that returns false. A
-/// record that is being written ends the MANIFEST.
+/// Calls `on_edit` with the number of each edit, counted from 1, its offset, and the edit, until `on_edit`
+/// returns false. An incomplete record ends the MANIFEST.
 fn for_each(
     fs: &dyn FileSystem,
     path: &Path,
@@ -64,7 +64,7 @@ pub(crate) fn knows_table(fs: &dyn FileSystem, path: &Path, number: u64) -> Resu
     Ok(known)
 }
 
-/// The edits from the number `from` on.
+/// Returns the edits from the number `from` on.
 pub(crate) fn edits(fs: &dyn FileSystem, path: &Path, from: u64, limit: u64) -> Result<Value> {
     let mut edits = Vec::new();
     let mut total = 0;
@@ -102,7 +102,7 @@ fn described(number: u64, offset: u64, edit: &VersionEdit) -> Value {
     })
 }
 
-/// The change that an edit makes, in words.
+/// Returns a description of the change that an edit makes.
 fn what(edit: &VersionEdit) -> String {
     let (added, deleted) = (edit.new_files.len(), edit.deleted_files.len());
     let moved = edit.new_files.iter().all(|(_, file)| {

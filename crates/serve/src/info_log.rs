@@ -13,10 +13,10 @@ const LOOK_BACK: u64 = 8 << 20;
 /// The number of jobs remembered for rates.
 const MOST_JOBS: usize = 1000;
 
-/// The number of lines remembered about stalls and about errors.
+/// The number of lines about stalls, and about errors, that are remembered.
 const MOST_LINES: usize = 5;
 
-/// The beginnings of the lines to keep of a dump of statistics.
+/// The beginnings of those lines in a dump of statistics that are kept.
 const OF_MEMORY: [&str; 2] = ["Block cache", "Memory of "];
 
 /// The header of the lines about pins, which extend up to the next line with a time.
@@ -27,7 +27,7 @@ const PINS: &str = "** Pins **";
 pub struct InfoLog {
     path: PathBuf,
     offset: u64,
-    /// The first bytes: another file begins with others.
+    /// The first bytes, by which another file is recognized.
     head: Vec<u8>,
     /// A line that is not complete yet.
     partial: Vec<u8>,
@@ -131,7 +131,8 @@ pub fn moment(stamp: &str) -> Option<u64> {
     utc.unix()
 }
 
-/// The path of the LOG of the database in `dir`: there, or in `log_dir` with a name derived from `dir`.
+/// Returns the path of the LOG of the database in `dir`: there, or in `log_dir` under a name derived from
+/// `dir`.
 pub fn path_of(dir: &Path, log_dir: Option<&Path>) -> PathBuf {
     let absolute = std::path::absolute(dir).unwrap_or_else(|_| dir.to_path_buf());
     match log_dir {
@@ -141,7 +142,7 @@ pub fn path_of(dir: &Path, log_dir: Option<&Path>) -> PathBuf {
 }
 
 impl InfoLog {
-    /// The LOG at `path`, of which nothing has been read yet.
+    /// Returns a reader of the LOG at `path`, of which no line has been read yet.
     pub fn new(path: PathBuf) -> InfoLog {
         InfoLog {
             path,
@@ -152,7 +153,7 @@ impl InfoLog {
         }
     }
 
-    /// The information in the lines read so far.
+    /// Returns the information in the lines read so far.
     pub fn told(&self) -> &Told {
         &self.told
     }
@@ -306,7 +307,7 @@ fn family_of(line: &str) -> Option<String> {
     Some(family.to_owned())
 }
 
-/// The value after `"name": `.
+/// Returns the value after `"name": `.
 fn value<'a>(json: &'a str, name: &str) -> Option<&'a str> {
     let (_, rest) = json.split_once(&format!("\"{name}\": "))?;
     Some(rest)
@@ -322,13 +323,13 @@ fn text<'a>(json: &'a str, name: &str) -> Option<&'a str> {
     value(json, name)?.strip_prefix('"')?.split('"').next()
 }
 
-/// The numbers in the list.
+/// Returns the numbers in the list.
 fn list(json: &str, name: &str) -> Option<Vec<u64>> {
     let inside = value(json, name)?.strip_prefix('[')?.split(']').next()?;
     let members = inside
         .split(',')
         .map(str::trim)
         .filter(|member| !member.is_empty());
-    // A member that is no number still counts as a file.
+    // A member that is not a number still counts as a file.
     Some(members.map(|member| member.parse().unwrap_or(0)).collect())
 }

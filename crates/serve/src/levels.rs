@@ -22,7 +22,7 @@ pub(crate) struct Marks {
     pub paths: HashMap<u64, PathBuf>,
 }
 
-/// The families of `state`, the result of `edits` edits. Without a state the note says why.
+/// Returns the families of `state`, the result of `edits` edits. Without a state, the note is the reason.
 pub(crate) fn levels(
     edits: u64,
     state: Option<&ManifestState>,

@@ -43,7 +43,7 @@ struct Manifest {
 
 impl Manifest {
     /// True if `reader`, of a file of this name, returns the records read before, and is positioned after
-    /// them. A database that was created again may use the same file numbers as the old one.
+    /// them. A recreated database may use the same file numbers as the old one.
     fn goes_on(&self, reader: &mut Reader) -> bool {
         let mut reads = |record: &[u8]| matches!(reader.read_record(), Ok(Some(found)) if found == record);
         if !reads(&self.first) {
@@ -84,7 +84,7 @@ pub struct Observation {
 pub struct Family {
     /// The name.
     pub name: String,
-    /// WALs with lower numbers hold no row of it that is in no table.
+    /// WALs with lower numbers contain no row of the family that is not in a table.
     pub log_number: u64,
     /// The levels up to the last one with files.
     pub levels: Vec<Level>,
@@ -105,7 +105,7 @@ pub struct Level {
     pub files: usize,
     /// The size of the tables in bytes.
     pub bytes: u64,
-    /// From 1 on the level is to be compacted.
+    /// The score of the level; from 1 on the level is to be compacted.
     pub score: Option<f64>,
     /// The number of files that a compaction reads now.
     pub compacting: usize,
@@ -122,12 +122,13 @@ pub struct Wal {
     pub begun: Option<u64>,
     /// The time of the last write in Unix seconds.
     pub written: u64,
-    /// Some family may have rows in this WAL that are in none of its tables.
+    /// True if some family may have rows in this WAL that are not in its tables.
     pub needed: bool,
 }
 
 impl Observer {
-    /// An observer of the database in `dir`, whose WALs and LOG are there unless another directory is given.
+    /// Returns an observer of the database in `dir`, which contains the WALs and the LOG unless another
+    /// directory is given.
     pub fn new(
         fs: Arc<dyn FileSystem>,
         clock: Arc<dyn Clock>,
@@ -146,8 +147,8 @@ impl Observer {
         }
     }
 
-    /// Observes the current state. Costs two records of the MANIFEST, the additions to MANIFEST and LOG since
-    /// the last time, and the number of files.
+    /// Observes the current state. The cost: two records of the MANIFEST, the additions to MANIFEST and LOG
+    /// since the last call, and a pass over the files.
     pub fn look(&mut self) -> Result<Observation> {
         let state = self.manifest_state()?;
         self.log.read_on(&*self.fs)?;
@@ -180,7 +181,7 @@ impl Observer {
         })
     }
 
-    /// The state in the current MANIFEST, read from the end of the last reading on.
+    /// Returns the state in the current MANIFEST, which is read from the end of the last call on.
     fn manifest_state(&mut self) -> Result<ManifestState> {
         let name = current_manifest(&*self.fs, &self.dir)?;
         let path = self.dir.join(&name);
@@ -244,7 +245,7 @@ impl Observer {
     }
 }
 
-/// The name of the MANIFEST that CURRENT names.
+/// Returns the name of the MANIFEST in CURRENT.
 pub(crate) fn current_manifest(fs: &dyn FileSystem, dir: &Path) -> Result<String> {
     let current = filename::current(dir);
     let text = fs.read_file(&current)?;

@@ -15,13 +15,13 @@ use crate::source::{Directory, Source};
 /// The page: HTML with its style and script.
 const PAGE: &str = include_str!("page.html");
 
-/// The maximum number of edits in an answer.
+/// The maximum number of edits in a response.
 const MAX_EDITS: u64 = 500;
 
-/// The default and the maximum number of keys of a table in an answer.
+/// The default and the maximum number of keys of a table in a response.
 const KEYS: (u64, u64) = (20, 200);
 
-/// A running server of the page. Dropping it ends it.
+/// A running server of the page. It ends when it is dropped.
 #[derive(Debug)]
 pub struct Page {
     server: Server,
@@ -63,7 +63,7 @@ impl Page {
         Ok(Page { server, token })
     }
 
-    /// The address at which it listens, with its port.
+    /// The address at which the server listens, with its port.
     pub fn address(&self) -> SocketAddr {
         self.server.address()
     }
@@ -114,7 +114,7 @@ fn answer(source: &Source, request: &Request) -> Response {
     }
 }
 
-/// A number of the query, if it is there.
+/// Returns a number of the query, if the query has it.
 fn number(request: &Request, name: &str) -> Result<Option<u64>> {
     let parse = |text: &str| {
         let parsed = text.parse();
@@ -129,7 +129,7 @@ fn edits(source: &Source, request: &Request) -> Result<Value> {
     source.edits(from, limit.min(MAX_EDITS))
 }
 
-/// A table is named by its number, so that no path comes from a request.
+/// The request names a table by its number, so that no path comes from a request.
 fn file(source: &Source, request: &Request) -> Result<Value> {
     let table = number(request, "number")?;
     let table = table.ok_or_else(|| Error::invalid_argument("the query must have the number of a table"))?;

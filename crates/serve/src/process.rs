@@ -12,13 +12,13 @@ pub struct Process {
     pub id: u64,
     /// The name of its program.
     pub name: String,
-    /// Bytes of memory in use.
+    /// The size of its resident memory in bytes.
     pub resident: u64,
     /// Bytes read from and written to disks; `None` if the kernel does not reveal them.
     pub io: Option<(u64, u64)>,
 }
 
-/// The process that holds a lock on the file `lock`, if the kernel reveals it.
+/// Returns the process that holds a lock on the file `lock`, if the kernel reveals it.
 pub fn holder(fs: &dyn FileSystem, lock: &Path) -> Option<Process> {
     let status = stat(lock).ok()?;
     let file = format!(
@@ -34,7 +34,7 @@ pub fn holder(fs: &dyn FileSystem, lock: &Path) -> Option<Process> {
     Some(described(id, &status, io.as_deref()))
 }
 
-/// The process that `/proc/locks` lists with a lock on `file`, given as device and inode.
+/// Returns the process that `/proc/locks` lists with a lock on `file`, given as device and inode.
 pub fn holder_in(locks: &str, file: &str) -> Option<u64> {
     let mut lines = locks
         .lines()
@@ -43,7 +43,7 @@ pub fn holder_in(locks: &str, file: &str) -> Option<u64> {
     line.get(4)?.parse().ok()
 }
 
-/// A process from its `/proc/ID/status` and `/proc/ID/io`.
+/// Returns a process from its `/proc/ID/status` and `/proc/ID/io`.
 pub fn described(id: u64, status: &str, io: Option<&str>) -> Process {
     let field = |text: &str, name: &str| {
         let line = text
@@ -60,7 +60,7 @@ pub fn described(id: u64, status: &str, io: Option<&str>) -> Process {
     }
 }
 
-/// The text of a kernel file, whose reported size is 0.
+/// Reads a kernel file, whose reported size is 0.
 fn read(fs: &dyn FileSystem, path: &str) -> Option<String> {
     let file = fs.open_random(Path::new(path), &OpenOptions::default()).ok()?;
     let mut bytes = Vec::new();

@@ -1,4 +1,4 @@
-//! The source of a page's data: the files of a database, and the open database where the page runs inside its
+//! The source of a page's data: the files of a database, and the open database if the page runs inside its
 //! program.
 
 use std::collections::HashSet;
@@ -21,7 +21,7 @@ use crate::options;
 use crate::state::state;
 use crate::tables::{Counts, Tables};
 
-/// A database's directory, and where its WALs and LOG are if not there.
+/// A database's directory, and the directories of its WALs and LOG if they are others.
 #[derive(Clone, Debug, Default)]
 pub struct Directory {
     /// The directory of the database.
@@ -77,13 +77,13 @@ impl Source {
         }
     }
 
-    /// The database now, without its tables.
+    /// Returns the current state of the database, without its tables.
     pub fn state(&self) -> Result<Value> {
         let now = self.observer.lock().look()?;
         Ok(state(&now, self.live.as_ref().map(live::state)))
     }
 
-    /// The tables of each level, now or after the first `edit` edits of the MANIFEST.
+    /// Returns the tables of each level, now or after the first `edit` edits of the MANIFEST.
     pub fn levels(&self, edit: Option<u64>) -> Result<Value> {
         let path = self.manifest()?;
         let past = history::replay(&*self.fs, &path, edit)?;
@@ -96,24 +96,24 @@ impl Source {
                 .map_or_else(|| manifest::builtin_comparator(family, recorded), Ok)
         });
         let state = match state {
-            // A comparator of the program that is not built in.
+            // The database has a comparator of the program that is not built in.
             Err(error) if error.kind() == ErrorKind::InvalidArgument => past.replay.finish_without_keys(),
             state => state,
         };
         let (state, note) = match state {
-            // The first edits lack entries that every MANIFEST has in the end.
+            // The first edits lack entries that every complete MANIFEST has.
             Err(error) if edit.is_some() => (None, Some(error.to_string())),
             state => (Some(state.map_err(|error| error.in_file(&path))?), None),
         };
         Ok(levels(past.edits, state.as_ref(), note, &marks, &self.tables))
     }
 
-    /// The edits of the MANIFEST from the number `from` on, counted from 1.
+    /// Returns the edits of the MANIFEST from the number `from` on, counted from 1.
     pub fn edits(&self, from: u64, limit: u64) -> Result<Value> {
         history::edits(&*self.fs, &self.manifest()?, from, limit)
     }
 
-    /// The properties and the first keys of a table of the MANIFEST, in use or deleted since.
+    /// Returns the properties and the first keys of a table of the MANIFEST, in use or deleted.
     pub fn file(&self, number: u64, keys: u64) -> Result<Value> {
         let known = history::knows_table(&*self.fs, &self.manifest()?, number)?;
         if !known {
@@ -123,7 +123,7 @@ impl Source {
         self.tables.describe(number, keys)
     }
 
-    /// The newest OPTIONS file, with its dangers.
+    /// Returns the newest OPTIONS file, with its dangers.
     pub fn options(&self) -> Result<Value> {
         Ok(options::options(&Loaded::newest(&*self.fs, &self.dir)?))
     }
@@ -132,13 +132,14 @@ impl Source {
         Ok(self.dir.join(current_manifest(&*self.fs, &self.dir)?))
     }
 
-    /// The comparator of a family, if the program is here.
+    /// Returns the comparator of a family, if the page runs inside the program.
     fn comparator(&self, family: &str) -> Option<UserComparator> {
         let family = self.live.as_ref()?.column_family(family)?;
         Some(family.comparator().clone())
     }
 
-    /// The tables that compactions read, and the counts of entries that are known without opening tables.
+    /// Returns the tables that compactions read, and the counts of entries that are known without opening
+    /// tables.
     fn marks(&self) -> Marks {
         let mut marks = Marks::default();
         match &self.live {

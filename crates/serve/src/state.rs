@@ -1,4 +1,4 @@
-//! The database now as JSON: families, WALs, jobs, stalls, and the lines of its LOG.
+//! The current database as JSON: families, WALs, jobs, stalls, and the lines of its LOG.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ use crate::observe::{Family, Observation, Wal};
 /// The number of ended jobs that are listed, the newest first.
 const SHOWN_DONE: usize = 30;
 
-/// `live` is the part that only the program has.
+/// Returns the state as JSON. `live` is the part that only the program has.
 pub(crate) fn state(now: &Observation, live: Option<Value>) -> Value {
     let log = &now.log;
     let running = log.running.iter().map(|(id, job)| running(*id, job, now));
@@ -68,7 +68,7 @@ fn family(family: &Family) -> Value {
     })
 }
 
-/// A WAL with the families that may have rows in it.
+/// Returns a WAL, with the families that may have rows in it.
 fn wal(wal: &Wal, now: &Observation) -> Value {
     let families = now
         .families

@@ -1,4 +1,4 @@
-//! Tables opened for the page: their counts of entries, remembered, and one table in detail.
+//! The tables that the page opens: their remembered counts of entries, and one table in detail.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ use vfs::{FileSystem, OpenOptions};
 use crate::text::Form;
 use crate::text::shown;
 
-/// The number of tables that one request opens at most; the next request goes on.
+/// The maximum number of tables that one request opens; the next request continues.
 const OPENED_AT_ONCE: usize = 64;
 
 /// The number of tables whose counts are remembered. Beyond it they are forgotten and read again.
@@ -23,18 +23,18 @@ const REMEMBERED: usize = 100_000;
 /// The counts of a table.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Counts {
-    /// Entries, deletions included.
+    /// The number of entries, including deletions.
     pub entries: u64,
-    /// Deletions, those of ranges included.
+    /// The number of deletions, including range deletions.
     pub deletions: u64,
 }
 
 pub(crate) struct Tables {
     fs: Arc<dyn FileSystem>,
     dir: PathBuf,
-    /// By number; `None` if the table could not be read.
+    /// The counts by table number; `None` if the table could not be read.
     known: Mutex<HashMap<u64, Option<Counts>>>,
-    /// The paths of tables that are in another directory, which only the program knows.
+    /// The paths of tables in other directories, which only the program knows.
     paths: Mutex<HashMap<u64, PathBuf>>,
 }
 
@@ -48,17 +48,17 @@ impl Tables {
         }
     }
 
-    /// Remembers where tables are.
+    /// Remembers the paths of tables.
     pub fn have_paths(&self, paths: HashMap<u64, PathBuf>) {
         *self.paths.lock() = paths;
     }
 
-    /// The number of tables that a request may open.
+    /// Returns the number of tables that a request may open.
     pub fn budget(&self) -> usize {
         OPENED_AT_ONCE
     }
 
-    /// The counts of a table, which is opened for them once if the budget permits.
+    /// Returns the counts of a table, which is opened once for them if the budget permits.
     pub fn counts(&self, number: u64, budget: &mut usize) -> Option<Counts> {
         if let Some(known) = self.known.lock().get(&number) {
             return *known;
@@ -79,8 +79,8 @@ impl Tables {
         counts
     }
 
-    /// The table with this number, with the comparator that its properties name, or bytewise if that is not
-    /// built in.
+    /// Opens the table with this number, with the comparator that its properties name, or bytewise if that
+    /// comparator is not built in.
     fn open(&self, number: u64) -> Result<Arc<Table>> {
         let path = self.paths.lock().get(&number).cloned();
         let path = path.unwrap_or_else(|| filename::table(&self.dir, number));
@@ -97,7 +97,7 @@ impl Tables {
         }
     }
 
-    /// The properties and the first `keys` keys of a table.
+    /// Returns the properties and the first `keys` keys of a table.
     pub fn describe(&self, number: u64, keys: u64) -> Result<Value> {
         let table = self.open(number).map_err(|error| match error.kind() {
             ErrorKind::NotFound => Error::new(

@@ -20,7 +20,7 @@ pub enum Form {
 /// The maximum number of bytes of a key that are shown.
 const MAX_KEY: usize = 64;
 
-/// A key as text, cut where it is long.
+/// Returns a key as text, truncated if it is long.
 pub(crate) fn shown(key: &[u8]) -> String {
     let dots = if key.len() > MAX_KEY { "…" } else { "" };
     format!("{}{dots}", Form::Escaped.show(&key[..key.len().min(MAX_KEY)]))
@@ -29,7 +29,7 @@ pub(crate) fn shown(key: &[u8]) -> String {
 const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
 
 impl Form {
-    /// Hexadecimal if `hex`.
+    /// Returns the hexadecimal form if `hex` is true.
     pub fn new(hex: bool) -> Form {
         if hex { Form::Hex } else { Form::Escaped }
     }
@@ -53,12 +53,12 @@ impl Form {
         }
     }
 
-    /// `bytes` in a form that can be formatted.
+    /// Returns `bytes` in a form that can be formatted.
     pub fn show(self, bytes: &[u8]) -> Shown<'_> {
         Shown { bytes, form: self }
     }
 
-    /// The bytes of `text`; the inverse of [`append`](Form::append).
+    /// Returns the bytes of `text`; the inverse of [`append`](Form::append).
     pub fn parse(self, text: &OsStr) -> Result<Vec<u8>, String> {
         match self {
             Form::Hex => parse_hex(text.as_bytes()),
@@ -143,7 +143,7 @@ fn bad_escape(text: &[u8]) -> String {
     )
 }
 
-/// See [`Form::show`].
+/// The result of [`Form::show`].
 #[derive(Debug)]
 pub struct Shown<'a> {
     bytes: &'a [u8],
@@ -158,7 +158,7 @@ impl fmt::Display for Shown<'_> {
     }
 }
 
-/// An internal key in readable form: `key @ 12 Value`. A malformed one is shown as bytes.
+/// Returns an internal key in readable form: `key @ 12 Value`. A malformed key is shown as bytes.
 pub fn show_internal_key(form: Form, key: &[u8]) -> String {
     if key.len() < TRAILER_LEN {
         return format!("{} (no internal key)", form.show(key));
@@ -172,7 +172,7 @@ pub fn show_internal_key(form: Form, key: &[u8]) -> String {
     )
 }
 
-/// A number of bytes in readable form.
+/// Returns a number of bytes in readable form.
 pub fn show_size(bytes: u64) -> String {
     const UNITS: [&str; 5] = ["KiB", "MiB", "GiB", "TiB", "PiB"];
     if bytes < 1024 {
@@ -187,7 +187,7 @@ pub fn show_size(bytes: u64) -> String {
     format!("{size:.1} {}", UNITS[unit])
 }
 
-/// `1 file`, `2 files`, `3 batches`, `4 entries`.
+/// Returns `1 file`, `2 files`, `3 batches`, `4 entries`.
 pub fn count(number: u64, what: &str) -> String {
     match what.strip_suffix('y') {
         _ if number == 1 => format!("{number} {what}"),

@@ -1,4 +1,4 @@
-//! The page in headless Chromium, where the machine has it: it draws the tables that the database has.
+//! The page in headless Chromium, if the machine has it: the page draws the tables of the database.
 
 use std::process::{Command, Stdio};
 

@@ -12,7 +12,7 @@ use esker_serve::{Directory, Page};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// Sends `request` and returns the answer.
+/// Sends `request` and returns the response.
 pub fn ask(address: SocketAddr, request: &str) -> String {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.write_all(request.as_bytes()).unwrap();
@@ -21,7 +21,7 @@ pub fn ask(address: SocketAddr, request: &str) -> String {
     answer
 }
 
-/// The status and the body of the answer to a request for `path`.
+/// Returns the status and the body of the response to a request for `path`.
 pub fn get(page: &Page, path: &str) -> (u16, String) {
     let address = page.address();
     let answer = ask(
@@ -33,14 +33,14 @@ pub fn get(page: &Page, path: &str) -> (u16, String) {
     (status, body.to_owned())
 }
 
-/// The JSON at `path`.
+/// Returns the JSON at `path`.
 pub fn json(page: &Page, path: &str) -> Value {
     let (status, body) = get(page, path);
     assert_eq!(status, 200, "{path}: {body}");
     serde_json::from_str(&body).unwrap()
 }
 
-/// A copy of a database that RocksDB wrote.
+/// Copies a database that RocksDB wrote.
 pub fn copy(name: &str) -> TempDir {
     let dir = TempDir::new().unwrap();
     for entry in std::fs::read_dir(fixtures().join(name)).unwrap() {
@@ -63,7 +63,7 @@ pub fn page_of(dir: &Path) -> Page {
     Page::of_directory(&directory, Config::default()).unwrap()
 }
 
-/// The tables of an answer of `/api/levels`: family, level, number.
+/// Returns the tables in a response of `/api/levels`: family, level, number.
 pub fn tables(levels: &Value) -> Vec<(String, u64, u64)> {
     let mut tables = Vec::new();
     for family in levels["families"].as_array().unwrap() {
@@ -80,7 +80,7 @@ pub fn tables(levels: &Value) -> Vec<(String, u64, u64)> {
     tables
 }
 
-/// Holds every compaction until the sender is dropped.
+/// A gate that holds every compaction until the sender is dropped.
 struct Gate(Mutex<Receiver<()>>);
 
 impl EventListener for Gate {
@@ -92,8 +92,8 @@ impl EventListener for Gate {
     }
 }
 
-/// A database whose writers have been delayed by the files of L0. Its compactions wait while the sender
-/// exists.
+/// Returns a database whose writers have been delayed by the files of L0. Its compactions wait while the
+/// sender exists.
 pub fn delayed(dir: &Path) -> (Db, Sender<()>) {
     let (go, gate) = channel();
     let mut options = Options {

@@ -27,7 +27,7 @@ fn every_database_of_rocksdb_has_a_page_with_the_tables_that_the_engine_reads() 
         let shown: BTreeSet<_> = tables(&json(&page, "/api/levels")).into_iter().collect();
         let total = json(&page, "/api/edits")["total"].as_u64().unwrap();
         assert_eq!(state["edits"], total, "{name}");
-        // Each past state can be shown, and the last one is the present.
+        // Each past state can be shown, and the last one is the current state.
         for edit in 1..=total {
             json(&page, &format!("/api/levels?edit={edit}"));
         }
@@ -48,7 +48,7 @@ fn every_database_of_rocksdb_has_a_page_with_the_tables_that_the_engine_reads() 
             assert!(table["keys"].as_array().unwrap().len() <= 3);
         }
         let Ok(db) = Db::open_read_only(&Options::default(), held.path()) else {
-            // A database of other comparators or levels than the defaults.
+            // The database has other comparators or levels than the defaults.
             continue;
         };
         let live = db.live_files().into_iter();
@@ -99,7 +99,7 @@ fn the_past_goes_by_edits_family_by_family() {
     let part = json(&page, "/api/edits?from=2&limit=1");
     assert_eq!(part["edits"].as_array().unwrap().len(), 1);
     assert_eq!(part["edits"][0], edits["edits"][1]);
-    // An edit after the last one is the present.
+    // A number after the last edit shows the current state.
     assert_eq!(json(&page, "/api/levels?edit=100000")["edit"], total);
 }
 

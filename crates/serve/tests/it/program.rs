@@ -14,7 +14,7 @@ fn a_program_shows_its_stalls_pins_and_memory() {
     db.create_column_family("other", &ColumnFamilyOptions::default())
         .unwrap();
     let page = Page::of_database(&db, Config::default()).unwrap();
-    // The compaction that is held is one that runs, and its tables are marked.
+    // The compaction that the gate holds is running, and its tables are marked.
     let state = json(&page, "/api/state");
     assert_eq!(state["live"]["running_compactions"], 1, "{state}");
     let levels = json(&page, "/api/levels");

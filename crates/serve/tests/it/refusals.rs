@@ -1,4 +1,4 @@
-//! Requests that are refused, and the page itself: it needs nothing from elsewhere.
+//! Requests that are refused, and the page itself: it loads nothing from other servers.
 
 use esker_serve::http::{Access, Config};
 use esker_serve::{Directory, Page};
