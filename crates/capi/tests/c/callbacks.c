@@ -1,4 +1,4 @@
-/* A comparator, a merge operator, a compaction filter and a prefix extractor of the caller's. */
+/* A comparator, a merge operator, a compaction filter and a prefix extractor of the caller. */
 #include "check.h"
 
 static int destroyed;
@@ -7,7 +7,7 @@ static void count_destroyed(void* state) {
   destroyed++;
 }
 
-/* Keys backwards. */
+/* Compares keys in reverse order. */
 static int backwards(void* state, const char* a, size_t alen, const char* b, size_t blen) {
   (void)state;
   size_t n = alen < blen ? alen : blen;
@@ -19,7 +19,7 @@ static const char* backwards_name(void* state) {
   return "test.Backwards";
 }
 
-/* Values joined by commas. */
+/* Joins values with commas. */
 static char* join(const char* base, size_t base_len, const char* const* operands, const size_t* lengths, int n,
                   size_t* length) {
   size_t total = base_len;
@@ -56,7 +56,7 @@ static const char* merge_name(void* state) {
   return "test.Join";
 }
 
-/* Drops "drop", changes "change". */
+/* Drops the value "drop", and changes the value "change". */
 static unsigned char filter(void* state, int level, const char* key, size_t key_len, const char* value, size_t value_len,
                             char** new_value, size_t* new_len, unsigned char* changed) {
   (void)state, (void)level, (void)value, (void)value_len;
@@ -134,7 +134,7 @@ int main(int argc, char** argv) {
   rocksdb_close(db);
   CHECK(destroyed == 0);
 
-  /* Another order is refused with RocksDB's words. */
+  /* Another order is refused with RocksDB's error text. */
   rocksdb_options_t* plain = rocksdb_options_create();
   db = rocksdb_open(plain, argv[1], &err);
   CHECK(db == NULL && strncmp(err, "Invalid argument: ", 18) == 0);

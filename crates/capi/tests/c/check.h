@@ -1,4 +1,4 @@
-/* What the programs share: checks that say where they failed. */
+/* The common part of the programs: checks that report the place of a failure. */
 #ifndef CHECK_H
 #define CHECK_H
 
@@ -24,7 +24,7 @@
     }                                                                         \
   } while (0)
 
-/* True if both are absent, or both are there and equal; gives the value back to malloc. */
+/* True if both are absent, or both are present and equal. Frees the value. */
 static inline int is_value(char* value, size_t length, const char* wanted) {
   int same = wanted == NULL ? value == NULL
                             : value != NULL && length == strlen(wanted) &&

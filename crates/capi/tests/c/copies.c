@@ -1,4 +1,4 @@
-/* Backups, checkpoints, tables made outside and ingested. */
+/* Backups, checkpoints, and tables that are written outside of a database and ingested. */
 #include "check.h"
 
 static void check_get(rocksdb_t* db, const char* key, const char* wanted) {
@@ -30,7 +30,7 @@ int main(int argc, char** argv) {
   rocksdb_put(db, writes, "k", 1, "v", 1, &err);
   CHECK_OK(err);
 
-  /* A table made outside. */
+  /* A table that is written outside of the database. */
   rocksdb_envoptions_t* env_options = rocksdb_envoptions_create();
   rocksdb_sstfilewriter_t* writer = rocksdb_sstfilewriter_create(env_options, options);
   rocksdb_sstfilewriter_open(writer, table, &err);
@@ -64,7 +64,7 @@ int main(int argc, char** argv) {
   check_get(other, "k", "v");
   rocksdb_close(other);
 
-  /* A backup with metadata, and what is restored of it. */
+  /* A backup with metadata, and its restoration. */
   rocksdb_backup_engine_options_t* engine_options = rocksdb_backup_engine_options_create(backups);
   rocksdb_backup_engine_options_set_callback_trigger_interval_size(engine_options, 1);
   rocksdb_backup_engine_t* engine = rocksdb_backup_engine_open_opts(engine_options, NULL, &err);

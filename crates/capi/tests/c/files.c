@@ -1,7 +1,7 @@
-/* Files that a caller lists, and sizes of ranges. */
+/* Files that a caller lists, and the sizes of ranges. */
 #include "check.h"
 
-/* A family that was exported is imported by a list of files that the caller has put together. */
+/* Imports an exported family by a list of files that the caller has assembled. */
 static void import_files(rocksdb_t* db, rocksdb_options_t* options, rocksdb_writeoptions_t* writes,
                          rocksdb_readoptions_t* reads, const char* dir) {
   char* err = NULL;
@@ -10,7 +10,7 @@ static void import_files(rocksdb_t* db, rocksdb_options_t* options, rocksdb_writ
   CHECK_OK(err);
   rocksdb_put_cf(db, writes, from, "k", 1, "v", 1, &err);
   CHECK_OK(err);
-  /* Rows in memory count where they are asked for. */
+  /* Rows in memory count if the caller requests them. */
   const char *first = "a", *behind = "z";
   size_t one = 1;
   uint64_t size = 7;
@@ -68,7 +68,7 @@ static void import_files(rocksdb_t* db, rocksdb_options_t* options, rocksdb_writ
   CHECK_OK(err);
   CHECK(is_value(value, length, "v"));
 
-  /* A table whose keys all lie in a range goes. */
+  /* A table whose keys are all in the range is deleted. */
   rocksdb_compact_range_cf(db, to, NULL, 0, NULL, 0);
   rocksdb_delete_file_in_range_cf(db, to, "a", 1, "z", 1, &err);
   CHECK_OK(err);

@@ -1,5 +1,6 @@
-// One library under the names of four releases: argv[1] is the directory that they lie in, argv[2] the place of a database. Each is loaded in
-// a process of its own, as a loader gives one file under two names once.
+// One library under the names of four releases. argv[1] is the directory of the files, argv[2] the place of a
+// database. Each name is loaded in a process of its own, because a loader loads one file only once, even
+// under two names.
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,7 +27,7 @@ static void* function(const char* name) {
   return found;
 }
 
-// A function of the library with the type that the header declares.
+// Declares a function of the library with its type in the header.
 #define FN(name) ((__typeof__(&name))function(#name))
 
 static char* first_two(void* state, const char* key, size_t length, size_t* prefix) {

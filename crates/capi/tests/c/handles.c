@@ -1,4 +1,5 @@
-/* Objects that are given back twice, watched: reported, and left alone. Run with ESKER_CHECKED_HANDLES=1. */
+/* Objects that are released twice, with checks enabled: each is reported, and not touched. Run with
+   ESKER_CHECKED_HANDLES=1. */
 #include "check.h"
 
 int main(int argc, char** argv) {
@@ -11,13 +12,13 @@ int main(int argc, char** argv) {
   CHECK_OK(err);
   rocksdb_iterator_t* iter = rocksdb_create_iterator(db, reads);
   rocksdb_iter_destroy(iter);
-  /* Another of its kind does not get its address. */
+  /* Another object of its kind does not get its address. */
   rocksdb_iterator_t* other = rocksdb_create_iterator(db, reads);
   CHECK(other != iter);
   rocksdb_iter_destroy(iter);
   rocksdb_iter_seek_to_first(other);
   rocksdb_iter_destroy(other);
-  /* One that was taken over is not the caller's any more. */
+  /* An object that options have taken over does not belong to the caller any more. */
   rocksdb_slicetransform_t* prefix = rocksdb_slicetransform_create_fixed_prefix(3);
   rocksdb_options_set_prefix_extractor(options, prefix);
   rocksdb_slicetransform_destroy(prefix);

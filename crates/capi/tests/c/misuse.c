@@ -1,4 +1,5 @@
-/* What must be an error and no crash: use after close, lengths no buffer has, functions that are not there. */
+/* Misuse that must be an error and not a crash: use after close, impossible lengths, functions that are not
+   implemented. */
 #include "check.h"
 
 int main(int argc, char** argv) {
@@ -14,7 +15,7 @@ int main(int argc, char** argv) {
   rocksdb_put(db, writes, "l", 1, "v", 1, &err);
   CHECK_OK(err);
 
-  /* Only one has it open. */
+  /* Only one object can have the database open. */
   rocksdb_t* second = rocksdb_open(options, argv[1], &err);
   CHECK(second == NULL && strncmp(err, "IO error: ", 10) == 0 && strstr(err, "LOCK") != NULL);
   /* An old error is freed by the next one. */
@@ -23,7 +24,7 @@ int main(int argc, char** argv) {
   free(err);
   err = NULL;
 
-  /* A length that no buffer has is an empty key, and nothing is read there. */
+  /* An impossible length is an empty key, and no byte is read. */
   size_t length = 1;
   char* value = rocksdb_get(db, reads, "k", (size_t)1 << 63, &length, &err);
   CHECK_OK(err);
@@ -32,7 +33,7 @@ int main(int argc, char** argv) {
   CHECK_OK(err);
   CHECK(value == NULL);
 
-  /* An iterator, a snapshot and a family outlive the database. */
+  /* An iterator, a snapshot and a family handle outlive the database. */
   rocksdb_iterator_t* iter = rocksdb_create_iterator(db, reads);
   const rocksdb_snapshot_t* snapshot = rocksdb_create_snapshot(db);
   rocksdb_column_family_handle_t* cf = rocksdb_create_column_family(db, options, "other", &err);
@@ -49,17 +50,17 @@ int main(int argc, char** argv) {
   rocksdb_release_snapshot(NULL, snapshot);
   rocksdb_column_family_handle_destroy(cf);
 
-  /* The directory is free again, though handles lived. */
+  /* The directory is unlocked, although handles exist. */
   rocksdb_destroy_db(options, argv[1], &err);
   CHECK_OK(err);
 
-  /* Nothing that is destroyed may be NULL's victim. */
+  /* Destroying NULL has no effect. */
   rocksdb_iter_destroy(NULL);
   rocksdb_options_destroy(NULL);
   rocksdb_pinnableslice_destroy(NULL);
   rocksdb_close(NULL);
 
-  /* A batch that is none says so when it is written. */
+  /* An invalid batch reports its error when it is written. */
   db = rocksdb_open(options, argv[1], &err);
   CHECK_OK(err);
   rocksdb_writebatch_t* batch = rocksdb_writebatch_create_from("no batch", 8);

@@ -78,7 +78,7 @@ int main(int argc, char** argv) {
   rocksdb_put(db, writes, "b", 1, "2", 1, &err);
   CHECK_OK(err);
 
-  /* What was written, from the WAL. */
+  /* Reads the writes back from the WAL. */
   rocksdb_wal_iterator_t* updates = rocksdb_get_updates_since(db, 2, NULL, &err);
   CHECK_OK(err);
   uint64_t sequence = 0;
@@ -91,7 +91,7 @@ int main(int argc, char** argv) {
 
   CHECK(rocksdb_options_statistics_get_ticker_count(options, 61) > 0); /* bytes written */
   rocksdb_flushoptions_t* flush = rocksdb_flushoptions_create();
-  /* Without it a flush may return before its listener is called. */
+  /* Without the option a flush may return before its listener is called. */
   rocksdb_flushoptions_set_listener_wait(flush, 1);
   rocksdb_flush(db, flush, &err);
   CHECK_OK(err);

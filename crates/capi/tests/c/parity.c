@@ -1,4 +1,5 @@
-// Behaviour that programs written for RocksDB rely on beside the header's words; each was found by the tests of one of them.
+// Behaviour that programs written for RocksDB rely on, and that the header does not describe. The tests of
+// one of them found each.
 #include "check.h"
 
 static int compare(void* state, const char* a, size_t a_length, const char* b, size_t b_length) {
@@ -28,7 +29,7 @@ static void defaults(void) {
   rocksdb_backup_engine_options_t* backups = rocksdb_backup_engine_options_create("nowhere");
   CHECK((uint32_t)rocksdb_backup_engine_options_get_share_files_with_checksum_naming(backups) == 0x80000002u);
   rocksdb_backup_engine_options_destroy(backups);
-  // Rounded up to a multiple of the shards inside, and reported as it was given.
+  // The capacity is rounded up to a multiple of the shards internally, and reported as requested.
   rocksdb_lru_cache_options_t* of_cache = rocksdb_lru_cache_options_create();
   rocksdb_lru_cache_options_set_capacity(of_cache, 19);
   rocksdb_lru_cache_options_set_num_shard_bits(of_cache, 2);
@@ -38,7 +39,7 @@ static void defaults(void) {
   CHECK(rocksdb_cache_get_capacity(cache) == 130);
   rocksdb_cache_destroy(cache);
   rocksdb_lru_cache_options_destroy(of_cache);
-  // Seven arguments: the function for timestamps stands before that for keys without them.
+  // The function has seven arguments: the one for timestamps comes before the one for keys without them.
   rocksdb_comparator_t* order =
       rocksdb_comparator_with_ts_create(NULL, nothing, compare, compare_timestamps, compare_without, name, 8);
   CHECK(order != NULL);
@@ -65,7 +66,7 @@ int main(int argc, char** argv) {
   CHECK(files != NULL && strcmp(files, "1") == 0);
   rocksdb_free(files);
 
-  // A key that is surely not there has its value found: none.
+  // A key that is certainly absent is reported as found, with an empty value.
   rocksdb_readoptions_t* read = rocksdb_readoptions_create();
   char* value = NULL;
   size_t length = 9;
@@ -74,7 +75,7 @@ int main(int argc, char** argv) {
   CHECK(found == 1 && value != NULL && length == 0);
   rocksdb_free(value);
 
-  // Backups may lie in the database's own directory.
+  // Backups may be in the database's own directory.
   rocksdb_backup_engine_t* engine = rocksdb_backup_engine_open(options, argv[1], &err);
   CHECK_OK(err);
   rocksdb_backup_engine_create_new_backup(engine, db, &err);

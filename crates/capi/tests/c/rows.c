@@ -28,7 +28,7 @@ static void single_rows(rocksdb_t* db) {
   rocksdb_delete(db, writes, "a", 1, &err);
   CHECK_OK(err);
   check_get(db, "a", NULL);
-  /* A value where it lies, and one that does not fit. */
+  /* A pinned value, and one that does not fit into the buffer. */
   put(db, "pinned", "where it lies");
   size_t length = 0;
   rocksdb_pinnableslice_t* pinned = rocksdb_get_pinned(db, reads, "pinned", 6, &err);
@@ -131,7 +131,7 @@ static void families(rocksdb_options_t* options, const char* path) {
   rocksdb_column_family_handle_destroy(cf);
   rocksdb_close(db);
 
-  /* RocksDB wants every family named. */
+  /* RocksDB requires the names of all families. */
   db = rocksdb_open(options, path, &err);
   CHECK(db == NULL && strncmp(err, "Invalid argument: ", 18) == 0);
   free(err);

@@ -1,4 +1,4 @@
-/* WAL filters and compaction services of the caller's, and what they answer that means nothing. */
+/* WAL filters and compaction services of the caller, including invalid results. */
 #include "check.h"
 
 static int destroyed;
@@ -12,7 +12,7 @@ static const char* filter_name(void* state) {
   return "test.Filter";
 }
 
-/* Answers with the number at `state`; with 0 it puts another row in the place of the first. */
+/* Returns the number at `state`; for 0 it replaces the first row by another. */
 static int found(void* state, unsigned long long number, const char* file, size_t length,
                  const rocksdb_writebatch_t* batch, rocksdb_writebatch_t* other, unsigned char* changed) {
   CHECK(number > 0 && strlen(file) == length);
@@ -71,7 +71,7 @@ int main(int argc, char** argv) {
   answer = 0;
   db = rocksdb_open(options, argv[1], &err);
   CHECK_OK(err);
-  /* Options keep it. */
+  /* The options keep the filter. */
   rocksdb_walfilter_destroy(filter);
   CHECK(destroyed == 0);
   char* value = rocksdb_get(db, reads, "k", 1, &length, &err);
@@ -82,7 +82,7 @@ int main(int argc, char** argv) {
   rocksdb_options_clear_wal_filter(options);
   CHECK(destroyed == 1);
 
-  /* A result that is none: the compaction is done here. A status that is none: it fails, and rows are read all the same. */
+  /* An invalid result: the compaction runs here. An invalid status: it fails, and reads still succeed. */
   int status = rocksdb_compactionservice_jobstatus_success;
   rocksdb_options_set_compaction_service(
       options,

@@ -1,4 +1,4 @@
-/* Families with timestamps: reads that tell them, single deletions, and history that compactions drop. */
+/* Families with timestamps: reads that return them, single deletions, and history that compactions drop. */
 #include "check.h"
 
 static void nothing(void* state) { (void)state; }
@@ -68,7 +68,7 @@ int main(int argc, char** argv) {
   rocksdb_column_family_handle_t* two = families[1];
   rocksdb_create_column_families_destroy(families);
 
-  /* Those before one that cannot be created are there. */
+  /* The families before one that cannot be created exist. */
   const char* again[3] = {"three", "one", "four"};
   families = rocksdb_create_column_families(db, options, 3, again, &made, &err);
   CHECK(err != NULL && made == 1);
@@ -145,7 +145,7 @@ int main(int argc, char** argv) {
   CHECK_OK(err);
   check_value(value, length, "v3", ts, tslen, 3);
 
-  /* A compaction that may drop history below 4: reads there fail. */
+  /* A compaction that may drop history below 4: reads below 4 fail. */
   rocksdb_compactoptions_t* compaction = rocksdb_compactoptions_create();
   char low[8];
   memcpy(low, at(4), 8);

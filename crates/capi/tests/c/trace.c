@@ -1,7 +1,8 @@
-/* Traces of queries: recorded, read back, and replayed over another database. Traces of I/O and of the block cache. */
+/* Traces of queries are recorded, read back, and replayed over another database. Traces of I/O and of the
+   block cache. */
 #include "check.h"
 
-/* The type of each record of a trace. */
+/* Checks the type of each record of a trace. */
 static void check_types(rocksdb_env_t* env, const char* path, const char* types) {
   char* err = NULL;
   rocksdb_trace_reader_t* reader = rocksdb_trace_reader_create(env, NULL, path, &err);
@@ -28,7 +29,8 @@ static void check_types(rocksdb_env_t* env, const char* path, const char* types)
   rocksdb_trace_reader_destroy(reader);
 }
 
-/* The type of the first record of a trace, and of all that follow, of which there is one at least. */
+/* Checks the type of the first record of a trace, and that of all further ones, of which there is at least
+   one. */
 static void check_first(rocksdb_env_t* env, const char* path, char first, char others) {
   char* err = NULL;
   rocksdb_trace_reader_t* reader = rocksdb_trace_reader_create(env, NULL, path, &err);
@@ -63,7 +65,7 @@ int main(int argc, char** argv) {
   CHECK(err != NULL && strcmp(err, "IO error: No trace file to close") == 0);
   rocksdb_free(err);
   err = NULL;
-  /* Without options everything is recorded, with a filter the rest. */
+  /* Without options all queries are recorded, with a filter only some. */
   size_t length = 0;
   for (int filtered = 0; filtered < 2; filtered++) {
     rocksdb_trace_options_t* how = NULL;
@@ -117,7 +119,8 @@ int main(int argc, char** argv) {
   CHECK(value != NULL && length == 1 && value[0] == 'w');
   rocksdb_free(value);
 
-  /* Traces of I/O and of the block cache: one at a time, and ending none is no error. */
+  /* Traces of I/O and of the block cache: one at a time. Ending a trace that does not exist is not an error.
+     */
   rocksdb_end_io_trace(db, &err);
   rocksdb_end_block_cache_trace(db, &err);
   CHECK_OK(err);

@@ -1,4 +1,5 @@
-/* Transactions, with locks and without: what they see, who fails, what callers release with rocksdb_free, and use after close. */
+/* Transactions with locks, and optimistic ones: their reads, their conflicts, objects for rocksdb_free, and
+   use after close. */
 #include "check.h"
 
 static int fails_with(char** err, const char* start) {
@@ -21,7 +22,7 @@ static void locks(const char* dir, rocksdb_options_t* options, rocksdb_writeopti
   rocksdb_transactiondb_t* db = rocksdb_transactiondb_open(options, db_options, dir, &err);
   CHECK_OK(err);
 
-  /* A key that one has locked is not another's. */
+  /* A key that one transaction has locked cannot be locked by another. */
   rocksdb_transaction_t* one = rocksdb_transaction_begin(db, writes, txn_options, NULL);
   rocksdb_transaction_t* two = rocksdb_transaction_begin(db, writes, txn_options, NULL);
   rocksdb_transaction_put(one, "k", 1, "1", 1, &err);
@@ -29,7 +30,8 @@ static void locks(const char* dir, rocksdb_options_t* options, rocksdb_writeopti
   rocksdb_transaction_put(two, "k", 1, "2", 1, &err);
   CHECK(fails_with(&err, "Operation timed out: Timeout waiting to lock key"));
 
-  /* The batch of a transaction is its own: rocksdb_free takes the object alone, and so does its destructor. */
+  /* The batch belongs to the transaction: rocksdb_free releases only the object, and so does its destructor.
+     */
   rocksdb_writebatch_wi_t* batch = rocksdb_transaction_get_writebatch_wi(one);
   CHECK(rocksdb_writebatch_wi_count(batch) == 1);
   value = rocksdb_writebatch_wi_get_from_batch(batch, options, "k", 1, &length, &err);
@@ -42,7 +44,7 @@ static void locks(const char* dir, rocksdb_options_t* options, rocksdb_writeopti
   CHECK(fails_with(&err, "Operation timed out"));
   rocksdb_writebatch_wi_destroy(batch);
 
-  /* A transaction without a snapshot gives an object that reads what is newest. */
+  /* A transaction without a snapshot returns an object that reads the newest state. */
   const rocksdb_snapshot_t* snapshot = rocksdb_transaction_get_snapshot(one);
   CHECK(snapshot != NULL);
   rocksdb_readoptions_set_snapshot(reads, snapshot);
@@ -54,7 +56,8 @@ static void locks(const char* dir, rocksdb_options_t* options, rocksdb_writeopti
   value = rocksdb_transactiondb_get(db, reads, "unlocked", 8, &length, &err);
   CHECK(is_value(value, length, "x"));
 
-  /* With a snapshot, a write of others since fails it; the snapshot reads what was, even when it was let go by the transaction. */
+  /* With a snapshot, a later write of another transaction is a conflict. The snapshot keeps its state even
+     after the transaction has released it. */
   rocksdb_transaction_options_set_set_snapshot(txn_options, 1);
   two = rocksdb_transaction_begin(db, writes, txn_options, two);
   rocksdb_transactiondb_put(db, writes, "k", 1, "3", 1, &err);
@@ -82,7 +85,7 @@ static void locks(const char* dir, rocksdb_options_t* options, rocksdb_writeopti
   CHECK(value == NULL && err == NULL);
   rocksdb_writebatch_destroy(range);
 
-  /* Prepared, let go, found again. */
+  /* A prepared transaction whose object is released is found again. */
   size_t count = 7;
   CHECK(rocksdb_transactiondb_get_prepared_transactions(db, &count) == NULL && count == 0);
   rocksdb_transaction_put(two, "p", 1, "4", 1, &err);
@@ -103,14 +106,14 @@ static void locks(const char* dir, rocksdb_options_t* options, rocksdb_writeopti
   rocksdb_transaction_destroy(list[0]);
   rocksdb_free(list);
 
-  /* The database below: its object is closed alone; it does not close the database. */
+  /* The base database: closing its object does not close the database. */
   rocksdb_t* base = rocksdb_transactiondb_get_base_db(db);
   value = rocksdb_get(base, reads, "p", 1, &length, &err);
   CHECK(is_value(value, length, "4"));
   rocksdb_transactiondb_close_base_db(base);
   base = rocksdb_transactiondb_get_base_db(db);
 
-  /* What outlives the database fails, and does no harm. */
+  /* Objects that outlive the database return errors, and cause no other harm. */
   one = rocksdb_transaction_begin(db, writes, txn_options, one);
   rocksdb_transaction_put(one, "q", 1, "5", 1, &err);
   CHECK_OK(err);
