@@ -12,8 +12,8 @@ use crate::ffi::*;
 #[derive(Clone, Default)]
 pub struct rocksdb_writebatch_t {
     pub batch: WriteBatch,
-    /// The reason why the bytes of `rocksdb_writebatch_create_from` are no batch. It is reported when the
-    /// batch is used.
+    /// The reason why the bytes of `rocksdb_writebatch_create_from` are not a batch. The error is reported
+    /// when the batch is used.
     invalid: Option<(Vec<u8>, Error)>,
 }
 
@@ -31,7 +31,7 @@ impl rocksdb_writebatch_t {
         }
     }
 
-    /// The batch, for a write in place.
+    /// Returns the batch, for a write in place.
     pub fn in_place(&mut self) -> Result<&mut WriteBatch> {
         match &self.invalid {
             Some((_, error)) => Err(error.clone()),
@@ -43,7 +43,7 @@ impl rocksdb_writebatch_t {
 /// A family's handle as an argument; NULL is the default family.
 pub type FamilyPtr = *mut rocksdb_column_family_handle_t;
 
-/// The family of a handle.
+/// Returns the family of a handle.
 ///
 /// # Safety
 /// The handle is NULL, or it was not destroyed.
@@ -63,7 +63,7 @@ pub trait Rows {
     fn single_delete(&mut self, family: Option<&ColumnFamily>, key: &[u8]);
     /// Deletes the keys from `begin` to before `end`.
     fn delete_range(&mut self, family: Option<&ColumnFamily>, begin: &[u8], end: &[u8]);
-    /// Adds a blob, which goes to the WAL alone.
+    /// Adds a blob, which is written only to the WAL.
     fn log_data(&mut self, blob: &[u8]);
 }
 
@@ -122,7 +122,7 @@ unsafe fn joined(count: c_int, data: *const *const c_char, lengths: *const usize
     buffers(data, lengths, count.max(0) as usize).concat()
 }
 
-/// Functions that add a row, by its kind and the form of its arguments.
+/// Defines functions that add a row, by its kind and the form of its arguments.
 macro_rules! row_functions {
     ($object:ty; $(fn $name:ident => $shape:ident $($row:ident)?;)+) => {
         $( row_functions!(@$shape $object, $name $(, $row)?); )+

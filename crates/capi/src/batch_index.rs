@@ -1,4 +1,4 @@
-//! `rocksdb_writebatch_wi_t`: a batch that can be read.
+//! `rocksdb_writebatch_wi_t`: a batch that supports reads.
 
 use std::ffi::{c_char, c_int, c_void};
 
@@ -22,19 +22,20 @@ pub struct rocksdb_writebatch_wi_t {
 }
 
 impl rocksdb_writebatch_wi_t {
-    /// The batch of a transaction, which outlives the object. `rocksdb_free` releases the object.
+    /// Returns an object for the batch of a transaction, which outlives the object. `rocksdb_free` releases
+    /// the object.
     pub fn lent(index: &mut WriteBatchWithIndex) -> *mut rocksdb_writebatch_wi_t {
         malloced(rocksdb_writebatch_wi_t { index, owned: false })
     }
 
-    /// The batch.
+    /// Returns the batch.
     pub fn index(&self) -> &WriteBatchWithIndex {
         // SAFETY: the batch is the object's own until the object is destroyed, or the transaction's, which
         // exists while the caller uses the object.
         unsafe { &*self.index }
     }
 
-    /// The batch, for additions.
+    /// Returns the batch, for additions.
     pub fn index_mut(&mut self) -> &mut WriteBatchWithIndex {
         // SAFETY: as above.
         unsafe { &mut *self.index }
@@ -60,7 +61,7 @@ api!(
     }
 );
 
-// Reads see the newest row of a key, whether or not the index keeps older ones; the batch has all rows.
+// Reads see the newest row of a key, even if the index keeps older rows; the batch has all rows.
 api!(
     fn rocksdb_writebatch_wi_create(_reserved: usize, _overwrite: u8) -> *mut rocksdb_writebatch_wi_t {
         owned(WriteBatchWithIndex::new())
@@ -299,7 +300,7 @@ api!(
 );
 
 /// Takes over the iterator over the database, and returns one over the batch and the database. `options`
-/// bound the batch's rows; the default is those of the base iterator.
+/// restrict the batch's rows; the default is the options of the base iterator.
 unsafe fn over_base(
     b: *mut rocksdb_writebatch_wi_t,
     base: *mut rocksdb_iterator_t,

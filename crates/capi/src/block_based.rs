@@ -18,12 +18,12 @@ pub struct rocksdb_block_based_table_options_t {
     pub fields: BlockBasedTableOptionsFields,
     pub block_cache: Option<rocksdb_cache_t>,
     pub filter_policy: FilterPolicy,
-    /// The name of a user's index, which is kept: tables have the index of `index_type`.
+    /// The name of a user-defined index. It is only stored: tables have the index of `index_type`.
     pub user_defined_index: Option<Vec<u8>>,
 }
 
 impl rocksdb_block_based_table_options_t {
-    /// The engine's options for writing tables.
+    /// Returns the engine's options for writing tables.
     pub fn options(&self) -> Result<BlockBasedOptions> {
         let mut options = BlockBasedOptions::default();
         let fields = &self.fields;

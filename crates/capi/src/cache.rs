@@ -1,4 +1,4 @@
-//! `rocksdb_cache_t` and `rocksdb_write_buffer_manager_t`: shared by all databases that they are passed to.
+//! `rocksdb_cache_t` and `rocksdb_write_buffer_manager_t`, which all databases that get them share.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -114,8 +114,8 @@ api!(
     }
 );
 
-// The memory of a cache that ends with the process need not be freed. The cache is shared, so nothing has to
-// be done.
+// After this call the memory of the cache need not be freed, because the process is about to end. The cache
+// is shared: the function does nothing.
 api!(
     fn rocksdb_cache_disown_data(_cache: *mut rocksdb_cache_t) {}
 );

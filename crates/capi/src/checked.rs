@@ -1,5 +1,5 @@
 //! Checks of objects. With `ESKER_CHECKED_HANDLES=1` in the environment, an object that is released twice, or
-//! that this library did not create, is reported on standard error and left alone.
+//! that this library did not create, is reported on standard error and not touched.
 //!
 //! The memory of a released object is then not reused, so that an address identifies one object for the life
 //! of the process, and a released handle is recognized later. Without the variable, each object costs a check
@@ -30,7 +30,7 @@ pub fn made<T>(object: *mut T) {
     }
 }
 
-/// Takes the object at `object`, or reports that it does not exist.
+/// Returns the object at `object`, or reports that it does not exist.
 ///
 /// # Safety
 /// Unless objects are checked: it was created by [`boxed`](crate::ffi::boxed), and not taken before.

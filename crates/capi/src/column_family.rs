@@ -47,7 +47,7 @@ api!(
             let families: Vec<_> = names.iter().map(|name| (&**name, &options)).collect();
             let before = (*db).db.column_families();
             let created = (*db).db.create_column_families(&families);
-            // Those before one that cannot be created are there, and the caller's.
+            // The families before one that cannot be created exist, and their handles belong to the caller.
             let there = match &created {
                 Ok(created) => created.clone(),
                 Err(_) => (*db).db.column_families(),

@@ -16,7 +16,7 @@ use crate::listener::rocksdb_compactionjobinfo_t;
 #[derive(Default)]
 pub struct rocksdb_compaction_options_t {
     pub fields: CompactionOptionsFields,
-    /// The address of the caller's flag; 0: none.
+    /// The address of the caller's flag; 0 if there is none.
     canceled: usize,
 }
 
@@ -35,7 +35,7 @@ api!(
     }
 );
 
-/// The number in a table's name, with or without a directory.
+/// Returns the number in a table's name, with or without a directory.
 fn number_of(name: &str) -> Result<u64> {
     let base = name.rsplit('/').next().unwrap_or(name);
     match filename::parse(base) {
@@ -80,7 +80,7 @@ fn compact(
     })
 }
 
-/// Tables by level, number and path.
+/// Tables with their level, number and path.
 type Tables = Vec<(usize, u64, Vec<u8>)>;
 
 /// The inputs and outputs of a compaction.
@@ -97,7 +97,7 @@ fn named(files: &[esker::LiveFile], numbers: &[u64]) -> Tables {
         .collect()
 }
 
-/// The numbers of jobs that have none from the engine.
+/// The next number for a job that has none from the engine.
 static JOBS: AtomicI32 = AtomicI32::new(1);
 
 unsafe fn run(

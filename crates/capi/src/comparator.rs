@@ -1,6 +1,5 @@
-//! `rocksdb_comparator_t`: an order of keys that the caller's functions define. RocksDB's rule is that the
-//! caller destroys it after every database that uses it is closed; here it lives until its last holder is
-//! gone.
+//! `rocksdb_comparator_t`: an order of keys that the caller's functions define. By RocksDB's rule the caller
+//! destroys it after every database that uses it is closed; here it lives until its last user is dropped.
 
 use std::cmp::Ordering;
 use std::ffi::{CStr, c_char, c_int, c_void};

@@ -27,7 +27,7 @@ impl Default for CompressionFields {
     }
 }
 
-/// Options of the last level that have separate setters.
+/// The options of the last level that have separate setters.
 #[derive(Clone)]
 pub struct ZstdFields {
     max_train_bytes: c_int,
@@ -56,7 +56,7 @@ impl CompressionFields {
         }
     }
 
-    /// Adds the options that other functions set.
+    /// Returns the compression options, with the options that other functions set.
     pub fn options(&self, fields: &OptionsFields) -> CompressionOptions {
         CompressionOptions {
             zstd_max_train_bytes: fields.compression_options_zstd_max_train_bytes.max(0) as u32,
@@ -67,7 +67,7 @@ impl CompressionFields {
         }
     }
 
-    /// The compression options of the last level, if they are enabled.
+    /// Returns the compression options of the last level, if they are enabled.
     pub fn bottommost(&self, zstd: &ZstdFields) -> CompressionOptions {
         CompressionOptions {
             enabled: true,
@@ -79,7 +79,7 @@ impl CompressionFields {
     }
 }
 
-/// The compression of RocksDB's number. `InvalidArgument` if there is none of that number.
+/// Returns the compression type of RocksDB's number. `InvalidArgument` if the number has none.
 pub fn compression_type(number: c_int) -> Result<CompressionType> {
     u8::try_from(number)
         .ok()

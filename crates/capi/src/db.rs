@@ -41,7 +41,7 @@ impl rocksdb_t {
         pointer
     }
 
-    /// Another object for the same database, which is not notified of its end.
+    /// Creates another object for the same database, which is not notified of its end.
     pub fn another(&self) -> *mut rocksdb_t {
         boxed(rocksdb_t {
             db: self.db.clone(),
@@ -96,7 +96,7 @@ pub struct Families {
     pub handles: *mut *mut rocksdb_column_family_handle_t,
 }
 
-/// The options of a database, and of its families by name.
+/// Returns the options of a database, and of its families by name.
 ///
 /// # Safety
 /// The arrays have `count` elements.
@@ -117,7 +117,8 @@ unsafe fn with_families(
     Ok((whole, list))
 }
 
-/// RocksDB requires that an open for writing names every family of the database.
+/// Returns an error unless `names` has every family of the database: RocksDB requires it for an open with
+/// writes.
 fn check_all_named(options: &Options, path: &std::path::Path, names: &[String]) -> Result<()> {
     if !names.iter().any(|name| name == "default") {
         return Err(Error::invalid_argument("Default column family not specified"));
@@ -143,7 +144,7 @@ fn check_all_named(options: &Options, path: &std::path::Path, names: &[String]) 
 /// Writes the handles of the opened families, in the order of their names in the call.
 ///
 /// # Safety
-/// `handles` has room for all.
+/// `handles` has room for all families.
 unsafe fn give_handles(
     db: &Db,
     names: &[String],
@@ -279,7 +280,7 @@ api!(
         if let Err(error) = db.db.close() {
             complain(&format!("rocksdb_close: {}", error_text(&error)));
         }
-        // Its threads have ended: no more callbacks.
+        // The threads have ended: there are no more callbacks.
         for listener in &db.listeners {
             listener.attach(std::ptr::null_mut());
         }

@@ -1,5 +1,5 @@
-//! `rocksdb_env_t`, the place of files, and `rocksdb_logger_t`. The numbers of threads of an environment are
-//! kept and can be read back; the engine uses `max_background_jobs`.
+//! `rocksdb_env_t`, which determines the file system, and `rocksdb_logger_t`. The numbers of threads of an
+//! environment are stored and can be read back; the engine uses `max_background_jobs`.
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::sync::Arc;
@@ -31,7 +31,7 @@ impl Default for rocksdb_env_t {
 }
 
 impl rocksdb_env_t {
-    /// Places the files of a database in this environment.
+    /// Sets the file system of a database's options.
     pub fn apply(&self, options: &mut Options) {
         options.fs = self.fs.clone();
     }
@@ -181,7 +181,7 @@ impl Logger for StderrLogger {
     fn log(&self, level: InfoLogLevel, message: &str) {
         use std::io::Write;
         if number(level) >= self.level {
-            // A closed standard error is no error of the database.
+            // A closed standard error is not an error of the database.
             let _ = writeln!(std::io::stderr(), "{}{message}", self.prefix);
         }
     }

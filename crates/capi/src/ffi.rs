@@ -25,9 +25,9 @@ macro_rules! api {
     };
 }
 
-/// The value that a function returns when there is none.
+/// The value that a function returns in the place of a result.
 pub trait Zero {
-    /// That value.
+    /// Returns the value.
     fn zero() -> Self;
 }
 
@@ -102,7 +102,7 @@ pub unsafe fn set_error(errptr: *mut *mut c_char, error: &Error) {
     *errptr = copied_string(error_text(error).as_bytes());
 }
 
-/// The text of RocksDB's `Status`: code, subcode, message.
+/// Returns the text of RocksDB's `Status`: code, subcode, message.
 pub fn error_text(error: &Error) -> String {
     let words = error.kind().words();
     let message = error.message();
@@ -146,7 +146,7 @@ pub unsafe fn absent_error<R: Zero>(name: &str, errptr: *mut *mut c_char) -> R {
     fallible(errptr, || Err(Error::not_supported(name)))
 }
 
-/// The bytes of a buffer. Empty for NULL, or for a length that no buffer can have.
+/// Returns the bytes of a buffer. Empty for NULL, or for a length that no buffer can have.
 ///
 /// # Safety
 /// `length` bytes may be read at `data`, for as long as the caller keeps the result.
@@ -158,7 +158,7 @@ pub unsafe fn bytes<'a>(data: *const c_char, length: usize) -> &'a [u8] {
     std::slice::from_raw_parts(data.cast(), length)
 }
 
-/// A C array. Empty for NULL.
+/// Returns the elements of a C array. Empty for NULL.
 ///
 /// # Safety
 /// `length` elements may be read at `data`, for as long as the caller keeps the result.
@@ -170,7 +170,7 @@ pub unsafe fn array<'a, T>(data: *const T, length: usize) -> &'a [T] {
     std::slice::from_raw_parts(data, length)
 }
 
-/// The buffers of two arrays, of pointers and of lengths.
+/// Returns the buffers of two arrays, of pointers and of lengths.
 ///
 /// # Safety
 /// The two arrays have `count` elements, each a buffer.
@@ -183,7 +183,7 @@ pub unsafe fn buffers<'a>(data: *const *const c_char, lengths: *const usize, cou
         .collect()
 }
 
-/// A string that ends with NUL. Empty for NULL; invalid UTF-8 is replaced.
+/// Returns a string that ends with NUL. Empty for NULL; invalid UTF-8 is replaced.
 ///
 /// # Safety
 /// `text` is NULL or ends with NUL.
@@ -194,7 +194,7 @@ pub unsafe fn string(text: *const c_char) -> String {
     CStr::from_ptr(text).to_string_lossy().into_owned()
 }
 
-/// A path.
+/// Returns a path.
 ///
 /// # Safety
 /// As for [`string`].
@@ -206,8 +206,8 @@ pub unsafe fn path(text: *const c_char) -> std::path::PathBuf {
     std::ffi::OsStr::from_bytes(CStr::from_ptr(text).to_bytes()).into()
 }
 
-/// A copy that the caller frees, with its length at `length`. NULL for an absent value, and never for an
-/// empty one.
+/// Returns a copy that the caller frees, with its length at `length`. An empty value has a copy too; only an
+/// absent value is NULL.
 ///
 /// # Safety
 /// `length` is NULL or may be written.
@@ -218,7 +218,7 @@ pub unsafe fn copied(data: &[u8], length: *mut usize) -> *mut c_char {
     copied_string(data)
 }
 
-/// A copy that the caller frees, followed by a NUL.
+/// Returns a copy that the caller frees, followed by a NUL.
 pub fn copied_string(data: &[u8]) -> *mut c_char {
     // SAFETY: the block is one byte longer than the copied bytes, for the NUL.
     unsafe {
@@ -232,7 +232,7 @@ pub fn copied_string(data: &[u8]) -> *mut c_char {
     }
 }
 
-/// NULL, and a length of 0.
+/// Returns NULL, and a length of 0.
 ///
 /// # Safety
 /// `length` is NULL or may be written.
@@ -243,7 +243,7 @@ pub unsafe fn nothing(length: *mut usize) -> *mut c_char {
     std::ptr::null_mut()
 }
 
-/// Bytes that stay the object's own, with their length at `length`.
+/// Returns bytes that belong to the object, with their length at `length`.
 ///
 /// # Safety
 /// `length` is NULL or may be written.
@@ -271,7 +271,7 @@ pub fn boxed<T>(value: T) -> *mut T {
     object
 }
 
-/// Takes an object of [`boxed`] back. `None` for NULL.
+/// Takes back an object of [`boxed`]. `None` for NULL.
 ///
 /// # Safety
 /// The object was not destroyed before.
@@ -312,7 +312,7 @@ pub struct State {
 
 // SAFETY: the interface requires that any thread may call the callbacks with their state.
 unsafe impl Send for State {}
-// SAFETY: as above.
+// SAFETY: the interface requires that any thread may call the callbacks with their state.
 unsafe impl Sync for State {}
 
 impl State {

@@ -1,7 +1,7 @@
 //! The generation of the interface: the release of RocksDB whose signatures, numbers and defaults the program
 //! expects.
 //!
-//! It follows from the name under which the library was loaded: programs that were linked to 7.8 load
+//! The name under which the library was loaded determines it: programs that were linked to 7.8 load
 //! `librocksdb.so.7.8`. Under a name without a number, and in a static library, it is the generation that was
 //! set at build time by `ESKER_ROCKSDB_GENERATION`, or 11.8.
 
@@ -23,14 +23,14 @@ pub enum Generation {
 
 use Generation::{V7_8, V10_4, V10_9, V11_8};
 
-/// The generation of this library in this process.
+/// Returns the generation of this library in this process.
 pub fn generation() -> Generation {
     static GENERATION: OnceLock<Generation> = OnceLock::new();
     *GENERATION.get_or_init(|| loaded_as().and_then(|name| of_name(&name)).unwrap_or(built()))
 }
 
-/// `default`, or in older generations the value of the first pair whose generation is not older than this
-/// one. Pairs are in the order of generations, oldest first.
+/// Returns `default`, or in an older generation the value of the first pair whose generation is not older
+/// than the current one. The pairs are in the order of generations, oldest first.
 pub fn at<T: Copy>(default: T, older: &[(Generation, T)]) -> T {
     of_generation(generation(), default, older)
 }
@@ -42,7 +42,7 @@ fn of_generation<T: Copy>(generation: Generation, default: T, older: &[(Generati
         .map_or(default, |(_, value)| *value)
 }
 
-/// The file of the library, by the name that the loader looked for.
+/// Returns the file of the library, by the name that the loader looked for.
 fn loaded_as() -> Option<String> {
     let address: *const c_void = (generation as fn() -> Generation) as *const c_void;
     // SAFETY: an all-zero `Dl_info` is valid; `dladdr` fills it for an address of this library, with strings
@@ -57,9 +57,9 @@ fn loaded_as() -> Option<String> {
     Some(path.rsplit('/').next()?.to_owned())
 }
 
-/// The generation of `librocksdb.so.10.4`. A release between two generations has the older one, but 9 has
-/// that of 10.4, whose signatures it shares. A major number alone, as RocksDB's CMake build has it, is the
-/// newest release of that number.
+/// Returns the generation of a name such as `librocksdb.so.10.4`. A release between two generations has the
+/// older one, except that release 9 has 10.4, whose signatures it shares. A name with only a major number, as
+/// RocksDB's CMake build creates it, has the newest release of that number.
 fn of_name(name: &str) -> Option<Generation> {
     let mut numbers = name.strip_prefix("librocksdb.so.")?.split('.');
     let major: u32 = numbers.next()?.parse().ok()?;
@@ -75,7 +75,7 @@ fn of_name(name: &str) -> Option<Generation> {
     })
 }
 
-/// The generation that was set at build time.
+/// Returns the generation that was set at build time.
 fn built() -> Generation {
     match env!("ESKER_ROCKSDB_GENERATION") {
         "7.8" => V7_8,

@@ -16,7 +16,7 @@ pub struct rocksdb_iterator_t {
     db: Db,
     family: ColumnFamily,
     options: ReadOptions,
-    /// An iterator that could not be created: it is invalid, and this is its status.
+    /// The error that prevented the creation of the iterator: it is invalid, and this is its status.
     error: Option<Error>,
 }
 
@@ -290,7 +290,7 @@ api!(
 
 api!(
     fn rocksdb_iter_refresh(iter: *const rocksdb_iterator_t, errptr: *mut *mut c_char) {
-        // The signature says const; the iterator is the caller's all the same.
+        // The signature says const; the iterator belongs to the caller nevertheless.
         fallible(errptr, || (*iter.cast_mut()).iter.refresh(None))
     }
 );

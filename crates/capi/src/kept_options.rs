@@ -25,7 +25,7 @@ pub struct KeptOptions {
 impl Default for KeptOptions {
     fn default() -> KeptOptions {
         KeptOptions {
-            // Leveled compaction alone.
+            // Only leveled compaction.
             write_lifetime_hint_styles: BTreeSet::from([0]),
             checksum_handoff_types: BTreeSet::new(),
             daily_offpeak_time_utc: Vec::new(),
@@ -119,7 +119,7 @@ api!(
     }
 );
 
-// There is no row cache: the given cache is only kept.
+// The engine has no row cache: the cache is only stored.
 api!(
     fn rocksdb_options_set_row_cache(options: *mut rocksdb_options_t, cache: *mut rocksdb_cache_t) {
         (&mut (*options).kept).row_cache = cache.as_ref().cloned();
@@ -132,7 +132,7 @@ api!(
     }
 );
 
-/// The only index of its kind that RocksDB has by name.
+/// The only user-defined index that RocksDB has by name.
 const TRIE_INDEX: &str = "trie_index";
 
 fn index_factory(text: String) -> esker::Result<Option<Vec<u8>>> {
@@ -261,7 +261,7 @@ api!(
     }
 );
 
-/// `rocksdb_memory_allocator_t`: none can be created.
+/// `rocksdb_memory_allocator_t`. None can be created.
 pub struct rocksdb_memory_allocator_t(());
 
 api!(
