@@ -155,12 +155,12 @@ const ALERTS: &[Alert] = &[
     },
 ];
 
-/// `text` as a string of YAML.
+/// Returns `text` as a string of YAML.
 fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
 }
 
-/// The alert rules as YAML, for `rule_files` of Prometheus.
+/// Returns the alert rules as YAML, for `rule_files` of Prometheus.
 pub fn alert_rules() -> String {
     let mut text = "groups:\n  - name: esker\n    rules:\n".to_owned();
     for alert in ALERTS {
@@ -179,8 +179,8 @@ pub fn alert_rules() -> String {
     text
 }
 
-/// A test file for `promtool test rules` beside `rules`, the path of the alert rules: each alert fires on its
-/// series, and none does before.
+/// Returns a test file for `promtool test rules`. `rules` is the path of the alert rules. Each alert fires on
+/// its series, and none fires before.
 pub fn alert_tests(rules: &str) -> String {
     let mut text = format!(
         "rule_files:\n  - {}\nevaluation_interval: 1m\ntests:\n",

@@ -1,4 +1,4 @@
-//! The state of one database at a scrape, and the samples read off it.
+//! The state of one database at a scrape, and the samples taken from it.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -21,11 +21,11 @@ pub(crate) struct Sampled<'a> {
 struct Family {
     handle: ColumnFamily,
     levels: Vec<LevelMetadata>,
-    /// By level.
+    /// The tables by level.
     tables: BTreeMap<usize, Tables>,
 }
 
-/// The tables of a level, added up.
+/// The sums over the tables of a level.
 #[derive(Clone, Copy, Default)]
 struct Tables {
     compacting: u64,
@@ -175,7 +175,7 @@ pub(crate) fn stalls(sampled: &Sampled<'_>, samples: &mut Samples) {
     sampled.of_stalls(|labels, total| samples.int(labels, total.count));
 }
 
-/// Read off the property's text, `memtable-limit-delays: 0, memtable-limit-stops: 2, ...`.
+/// Parses the property's text, `memtable-limit-delays: 0, memtable-limit-stops: 2, ...`.
 pub(crate) fn family_stalls(sampled: &Sampled<'_>, samples: &mut Samples) {
     for family in &sampled.families {
         let text = sampled
@@ -217,7 +217,7 @@ pub(crate) fn wal_file_bytes(sampled: &Sampled<'_>, samples: &mut Samples) {
     }
 }
 
-/// The kinds of pins: the number of each, and the age of the oldest.
+/// Returns the kinds of pins: the number of each, and the age of the oldest.
 fn kinds_of_pins(pins: &Pins) -> [(&'static str, u64, Duration); 4] {
     fn oldest(ages: impl Iterator<Item = Duration>) -> Duration {
         ages.max().unwrap_or_default()
@@ -281,7 +281,7 @@ pub(crate) fn memory(sampled: &Sampled<'_>, samples: &mut Samples) {
     }
 }
 
-/// The caches of a database, by a name that is unique in it.
+/// Returns the caches of a database, by a name that is unique in it.
 fn caches<'a>(sampled: &'a Sampled<'_>) -> impl Iterator<Item = (String, &'a esker::CacheMemory)> {
     let caches = sampled.memory.block_caches.iter().enumerate();
     caches.map(|(nth, cache)| (format!("{nth}:{}", cache.name), cache))
@@ -364,7 +364,7 @@ pub(crate) fn options(sampled: &Sampled<'_>, samples: &mut Samples) {
     }
 }
 
-/// The sum of a ticker over the statistics of a database; `None` without any.
+/// Returns the sum of a ticker over the statistics of a database; `None` without any.
 pub(crate) fn ticker(db: &Db, ticker: Ticker) -> Option<u64> {
     let statistics = db.options().statistics.as_ref()?;
     Some(statistics.get_ticker_count(ticker))

@@ -1,4 +1,4 @@
-//! The tables of `docs/metrics.md`, from the rows that are encoded.
+//! The tables of `docs/metrics.md`, generated from the encoded rows.
 
 use std::fmt::Write;
 
@@ -7,7 +7,7 @@ use esker::{Histogram, Ticker};
 use crate::statistics;
 use crate::table::METRICS;
 
-/// The names of all metrics as tables of Markdown.
+/// Returns the names of all metrics as tables of Markdown.
 pub fn document() -> String {
     let mut text = "| name | type | labels | meaning |\n|---|---|---|---|\n".to_owned();
     for metric in METRICS {

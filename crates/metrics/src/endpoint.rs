@@ -10,7 +10,7 @@ use crate::exporter::Exporter;
 /// The media type of [`Exporter::encode`]'s text.
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// A server that answers `GET /metrics`. Dropping it ends it and its handles of databases.
+/// A server that answers `GET /metrics`. It ends, and drops its handles of databases, when it is dropped.
 #[derive(Debug)]
 pub struct Endpoint {
     server: Server,
@@ -26,7 +26,7 @@ impl Endpoint {
         Ok(Endpoint { server })
     }
 
-    /// The address at which it listens, with its port.
+    /// The address at which the server listens, with its port.
     pub fn address(&self) -> SocketAddr {
         self.server.address()
     }

@@ -17,15 +17,15 @@ use crate::table::{Kind, METRICS, Metric, PREFIX, Unit};
 
 /// Databases, each under a name that is the label `db` of its metrics.
 ///
-/// An exporter keeps its databases open, as every handle does; an explicit [`Db::close`] ends them, and then
-/// `esker_up` is 0.
+/// An exporter keeps its databases open, as every handle does; an explicit [`Db::close`] closes them, and
+/// then `esker_up` is 0.
 #[derive(Debug, Default)]
 pub struct Exporter {
     databases: Vec<(String, Db)>,
 }
 
 impl Exporter {
-    /// An exporter without databases.
+    /// Returns an exporter without databases.
     pub fn new() -> Exporter {
         Exporter::default()
     }
@@ -45,7 +45,7 @@ impl Exporter {
     /// iterators of each database; takes no lock for longer than a copy.
     ///
     /// # Errors
-    /// None of the databases; one of the formatter, which does not occur.
+    /// An error of the formatter, which does not occur; the databases cause none.
     pub fn encode(&self) -> Result<String> {
         let mut registry = Registry::default();
         registry.register_collector(Box::new(Scrape {
@@ -180,7 +180,7 @@ fn encode_histogram(
     Ok(())
 }
 
-/// The name and the help of a metric of `Statistics`.
+/// Returns the name and the help of a metric of `Statistics`.
 fn described(name: &str, what: &str) -> (String, String) {
     (statistics::metric_name(name), format!("{what} {name}"))
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-// The measures of panels, in Grafana's names.
+// The units of panels, in Grafana's names.
 const BYTES: &str = "bytes";
 const BYTES_A_SECOND: &str = "Bps";
 const SECONDS: &str = "s";
@@ -14,7 +14,7 @@ const A_SECOND: &str = "ops";
 struct Panel {
     title: &'static str,
     unit: &'static str,
-    /// The sense of the panel, and the reaction to a bad value.
+    /// The meaning of the panel, and the reaction to a bad value.
     description: &'static str,
     queries: &'static [(&'static str, &'static str)],
 }
@@ -256,7 +256,7 @@ const COLUMNS: usize = 24;
 const WIDTH: usize = 8;
 const HEIGHT: usize = 8;
 
-/// The dashboard as JSON, to import into Grafana. It asks for the data source at the import.
+/// Returns the dashboard as JSON, for an import into Grafana. The import asks for the data source.
 pub fn dashboard() -> String {
     let mut panels = Vec::new();
     let mut y = 0;
@@ -299,7 +299,7 @@ pub fn dashboard() -> String {
         "uid": "esker-databases",
         "version": 1,
     });
-    // A value made of strings and numbers can be written.
+    // A value of strings and numbers can always be written.
     let text = serde_json::to_string_pretty(&dashboard).unwrap_or_default();
     format!("{text}\n")
 }
@@ -340,8 +340,8 @@ fn timeseries(panel: &Panel, id: usize, x: usize, y: usize) -> Value {
     })
 }
 
-/// The title and the query of each series of the dashboard, with Grafana's variables replaced: all databases,
-/// and the range `interval`, such as `1m`.
+/// Returns the title and the query of each series of the dashboard, with Grafana's variables replaced: all
+/// databases, and the range `interval`, such as `1m`.
 pub fn panel_queries(interval: &str) -> Vec<(&'static str, String)> {
     let panels = ROWS.iter().flat_map(|row| row.panels);
     let queries = panels.flat_map(|panel| panel.queries.iter().map(|(query, _)| (panel.title, *query)));

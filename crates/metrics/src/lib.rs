@@ -1,9 +1,9 @@
-//! Metrics of databases for Prometheus and everything else that reads OpenMetrics.
+//! Metrics of databases for Prometheus and other readers of OpenMetrics.
 //!
-//! An [`Exporter`] knows databases by a name and encodes their statistics, properties and memory, by column
+//! An [`Exporter`] has databases by name and encodes their statistics, properties and memory, by column
 //! family and level. An [`Endpoint`] answers scrapes of it over HTTP, at a loopback address unless another
-//! one is asked for. Names are stable; `docs/metrics.md` lists each. The engine does not know this crate: a
-//! database that is not exported pays nothing.
+//! one is configured. Names are stable; `docs/metrics.md` lists each. The engine does not depend on this
+//! crate: a database that is not exported has no cost.
 //!
 //! ```
 //! use esker::{Db, Options, Statistics};

@@ -6,8 +6,8 @@ use esker::{Histogram, bucket_limits};
 
 use crate::table::PREFIX;
 
-/// The name of the metric for RocksDB's `name`, without the suffix of its type: `rocksdb.block.cache.hit` is
-/// `esker_stat_block_cache_hit`.
+/// Returns the name of the metric for RocksDB's `name`, without the suffix of its type:
+/// `rocksdb.block.cache.hit` becomes `esker_stat_block_cache_hit`.
 pub(crate) fn metric_name(name: &str) -> String {
     let name = name
         .strip_prefix("rocksdb.")
@@ -17,7 +17,7 @@ pub(crate) fn metric_name(name: &str) -> String {
     format!("{PREFIX}stat_{}", words.chars().map(letter).collect::<String>())
 }
 
-/// Every this many limits of RocksDB's buckets are exported: each is 3.4 times the one before.
+/// The step between exported limits of RocksDB's buckets: each exported limit is 3.4 times the one before.
 const EVERY: usize = 3;
 
 /// The largest limit that is exported: 10^10, which is about 3 h in microseconds, 10 s in nanoseconds, 10 GB
@@ -35,11 +35,11 @@ static EXPORTED: LazyLock<Vec<usize>> = LazyLock::new(|| {
 pub(crate) struct Buckets {
     pub sum: u64,
     pub count: u64,
-    /// The upper limit of each bucket and the number of values in it, not in those below.
+    /// The upper limit of each bucket, and the number of values above the previous limit.
     pub buckets: Vec<(f64, u64)>,
 }
 
-/// Joins the buckets of `histogram` into the exported ones.
+/// Sums the buckets of `histogram` into the exported ones.
 pub(crate) fn buckets(statistics: &esker::Statistics, histogram: Histogram) -> Buckets {
     let (counts, sum) = statistics.histogram_buckets(histogram);
     let mut buckets = Vec::with_capacity(EXPORTED.len() + 1);

@@ -1,5 +1,5 @@
-//! The metrics besides those of `Statistics`: one row each, from which the encoding and the documentation
-//! come.
+//! The metrics besides those of `Statistics`. Each has one row, from which the encoding and the documentation
+//! are generated.
 
 use esker::Ticker;
 
@@ -14,7 +14,7 @@ pub(crate) enum Kind {
     Gauge,
 }
 
-/// The unit of a metric, the end of its name.
+/// The unit of a metric, which is the end of its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unit {
     None,
@@ -29,11 +29,11 @@ pub(crate) enum Source {
     Property(&'static str),
     /// A property of each column family that is a number. Label: `family`.
     FamilyProperty(&'static str),
-    /// The same in microseconds.
+    /// As `FamilyProperty`, for a property in microseconds.
     FamilyMicros(&'static str),
     /// A ticker that a database counts with and without `Options::statistics`.
     Always(Ticker),
-    /// The same in microseconds.
+    /// As `Always`, for a ticker in microseconds.
     AlwaysMicros(Ticker),
     /// Samples with labels of their own.
     Samples(fn(&Sampled<'_>, &mut Samples)),
@@ -74,7 +74,7 @@ impl Kind {
 }
 
 impl Metric {
-    /// The samples that `database` has of it. A closed database has only that it is closed.
+    /// Returns the metric's samples of `database`. A closed database has only `esker_up`.
     pub fn samples(&self, database: &Sampled<'_>) -> Samples {
         let mut samples = Samples::default();
         let always = |ticker| database.db.statistics().get(ticker);
@@ -101,7 +101,7 @@ impl Metric {
         samples
     }
 
-    /// The name of its samples.
+    /// Returns the name of the samples.
     pub fn sample_name(&self) -> String {
         let unit = self.unit.name().map_or(String::new(), |unit| format!("_{unit}"));
         let total = if self.kind == Kind::Counter { "_total" } else { "" };

@@ -20,7 +20,7 @@ pub struct TracingListener {
 }
 
 impl TracingListener {
-    /// A listener for the database that the field `db` is to name so.
+    /// Returns a listener for a database, whose name in the field `db` is `db`.
     pub fn new(db: &str) -> TracingListener {
         TracingListener { db: db.to_owned() }
     }
@@ -133,7 +133,7 @@ struct Name(String);
 impl Name {
     fn of(event: &Event) -> Name {
         let mut name = Name(String::new());
-        // It ends with an error at the first character that is not of the name.
+        // The write ends with an error at the first character after the name.
         let _ = write!(name, "{event:?}");
         name
     }

@@ -40,12 +40,12 @@ impl Held {
         Held { _dir: dir, db }
     }
 
-    /// An open database in `dir`.
+    /// Returns an open database in `dir`.
     pub fn of(dir: TempDir, db: Db) -> Held {
         Held { _dir: dir, db }
     }
 
-    /// Writes, flushes, compacts and reads.
+    /// Writes, flushes, compacts and reads rows.
     pub fn work(&self) {
         let family = self.db.column_family(ODD).unwrap();
         for round in 0..3u8 {
@@ -75,7 +75,7 @@ impl Held {
     }
 }
 
-/// Holds every compaction until the sender is dropped.
+/// A gate that holds every compaction until the sender is dropped.
 struct Gate(Mutex<Receiver<()>>);
 
 impl EventListener for Gate {
@@ -87,8 +87,8 @@ impl EventListener for Gate {
     }
 }
 
-/// A database whose writers have been delayed by the files of L0. Its compactions wait while the sender
-/// exists.
+/// Returns a database whose writers have been delayed by the files of L0. Its compactions wait while the
+/// sender exists.
 pub fn delayed(dir: &Path) -> (Db, Sender<()>) {
     let (go, gate) = channel();
     let mut options = Options {
@@ -116,7 +116,7 @@ pub fn delayed(dir: &Path) -> (Db, Sender<()>) {
     (db, go)
 }
 
-/// The head and the body of the answer to a request.
+/// Returns the head and the body of the response to a request.
 pub fn get(address: SocketAddr, path: &str) -> (String, String) {
     ask(
         address,
@@ -124,7 +124,8 @@ pub fn get(address: SocketAddr, path: &str) -> (String, String) {
     )
 }
 
-/// The same from a server that keeps connections open unless it is asked to close them.
+/// Returns the head and the body of the response of a server that keeps connections open unless the request
+/// closes them.
 pub fn get_closing(address: SocketAddr, path: &str) -> (String, String) {
     ask(
         address,
@@ -151,7 +152,7 @@ pub struct Scrape {
 }
 
 impl Scrape {
-    /// Parses OpenMetrics text by its specification; panics where the text departs from it.
+    /// Parses OpenMetrics text by its specification; panics if the text violates it.
     pub fn parse(text: &str) -> Scrape {
         let text = text.strip_suffix("# EOF\n").expect("the text ends with # EOF");
         let mut scrape = Scrape::default();
@@ -190,7 +191,7 @@ impl Scrape {
         scrape
     }
 
-    /// The value of the only sample of `name` that has these labels besides `db`.
+    /// Returns the value of the only sample of `name` that has these labels besides `db`.
     pub fn value(&self, name: &str, labels: &[(&str, &str)]) -> f64 {
         let mut found = self.samples.iter().filter(|((known, of), _)| {
             known == name
@@ -203,7 +204,7 @@ impl Scrape {
         *value
     }
 
-    /// The names of all samples.
+    /// Returns the names of all samples.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.samples.keys().map(|(name, _)| name.as_str())
     }

@@ -36,7 +36,7 @@ fn files_are_generated() {
     is_generated(&page, &format!("{written}{mark}{}", esker_metrics::document()));
 }
 
-/// The names in `text` that could be metrics.
+/// Returns the names in `text` that could be metrics.
 fn names_in(text: &str) -> BTreeSet<&str> {
     let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
     words

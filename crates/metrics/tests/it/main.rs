@@ -1,5 +1,5 @@
-//! Metrics of live databases over a real socket, the files generated from their table, and Prometheus as a
-//! judge of them.
+//! Metrics of open databases over a real socket, the files generated from their table, and tests of them with
+//! Prometheus.
 
 mod common;
 mod document;

@@ -1,5 +1,5 @@
-//! Debian's Prometheus as a judge: promtool reads the rules and fires each alert, and a running Prometheus
-//! scrapes a live database and answers every query of the dashboard.
+//! Tests with Debian's Prometheus: promtool reads the rules and fires each alert, and a running Prometheus
+//! scrapes an open database and answers every query of the dashboard.
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::Path;
@@ -67,7 +67,7 @@ fn promtool_takes_every_query_of_the_dashboard() {
     assert!(said.contains(&format!("{} rules found", queries.len())), "{said}");
 }
 
-/// A running Prometheus, ended with the value.
+/// A running Prometheus, which ends when the value is dropped.
 struct Prometheus {
     process: Child,
     address: SocketAddr,
@@ -84,7 +84,7 @@ impl Drop for Prometheus {
 impl Prometheus {
     /// Scrapes `target` each second, with the alert rules.
     fn start(dir: &Path, target: SocketAddr) -> Prometheus {
-        // A port that is free now. Prometheus cannot choose one and name it.
+        // A port that is free now: Prometheus cannot choose a port and report it.
         let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let address = free.local_addr().unwrap();
         drop(free);
@@ -103,7 +103,7 @@ impl Prometheus {
         Prometheus { process, address }
     }
 
-    /// The `data` of an answer of its API; `None` while it does not answer.
+    /// Returns the `data` of a response of its API; `None` while it does not respond.
     fn api(&self, path: &str) -> Option<Value> {
         std::net::TcpStream::connect(self.address).ok()?;
         let (head, body) = get_closing(self.address, path);

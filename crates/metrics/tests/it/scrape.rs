@@ -1,4 +1,4 @@
-//! Scrapes of live databases, parsed again.
+//! Scrapes of open databases, parsed again.
 
 use std::io::Write;
 use std::net::TcpStream;
@@ -136,7 +136,7 @@ fn the_oldest_wal_has_the_age_since_it_was_begun_or_found() {
     db.flush(&FlushOptions::default()).unwrap();
     assert_eq!(age(&db, "default"), 0);
     db.close().unwrap();
-    // Recovery finds a WAL, and does not know when it was begun.
+    // Recovery finds a WAL without the time of its creation.
     clock.advance(Duration::from_secs(100));
     let db = Db::open(&options, dir.path()).unwrap();
     clock.advance(Duration::from_secs(3));
