@@ -1,5 +1,5 @@
-//! Functions that RocksDB 7.8 had and 11.8 does not have, for programs that were linked to 7.8. Setters of
-//! options that RocksDB dropped are fields of `fields.tsv`.
+//! Functions of RocksDB 7.8 that 11.8 does not have, for programs that were linked to 7.8. Setters of options
+//! that RocksDB has dropped are fields of `fields.tsv`.
 
 use std::ffi::{c_char, c_int};
 
@@ -11,14 +11,14 @@ use crate::db::rocksdb_t;
 use crate::ffi::*;
 use crate::filter_policy::rocksdb_filterpolicy_t;
 
-// The function returns no error: the file stays, and a line on standard error reports it.
+// The function returns no error: if it fails, the file stays, and a line on standard error reports the error.
 api!(
     fn rocksdb_delete_file(_db: *mut rocksdb_t, _name: *const c_char) {
         absent("rocksdb_delete_file")
     }
 );
 
-// A second cache, of blocks in their stored form. The page cache of the system has the same purpose.
+// The engine has no second cache of compressed blocks. The page cache of the system has the same purpose.
 api!(
     fn rocksdb_block_based_options_set_block_cache_compressed(
         _options: *mut rocksdb_block_based_table_options_t,

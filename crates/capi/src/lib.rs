@@ -1,11 +1,11 @@
 //! RocksDB's C interface over Esker: the functions of `rocksdb/c.h`, exported from a shared and a static
 //! library.
 //!
-//! The functions of a family are in a module of its name. Uniform ones, setters and getters, and those that
-//! are not implemented are generated from `fields.tsv` and `functions.tsv` by `cargo xtask gen`. Option
-//! objects store their values in C's types and with RocksDB's defaults, and are translated for the engine
-//! when a database is opened. The module `ffi` has the rules of the boundary: no panic crosses it, memory
-//! that the caller frees comes from malloc, and errors have RocksDB's texts.
+//! The functions of a family are in a module of its name. `cargo xtask gen` generates uniform functions,
+//! setters and getters, and those that are not implemented from `fields.tsv` and `functions.tsv`. Option
+//! objects store their values in C's types with RocksDB's defaults, and are translated for the engine when a
+//! database is opened. The module `ffi` has the rules of the boundary: no panic crosses it, memory that the
+//! caller frees comes from malloc, and errors have RocksDB's texts.
 #[macro_use]
 mod ffi;
 

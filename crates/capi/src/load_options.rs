@@ -10,7 +10,7 @@ use crate::env::rocksdb_env_t;
 use crate::ffi::*;
 use crate::options::{TableFactory, rocksdb_options_t};
 
-/// The names of an enum, in the order of their numbers from 0; gaps are empty.
+/// Returns the names of an enum, in the order of their numbers from 0; gaps are empty.
 fn names_of(option: &str) -> Option<&'static [&'static str]> {
     Some(match option {
         "compression" | "bottommost_compression" | "wal_compression" | "blob_compression_type" => &[
@@ -71,7 +71,7 @@ fn names_of(option: &str) -> Option<&'static [&'static str]> {
     })
 }
 
-/// The number of `text` in the option's enum, or the text itself if the option is no enum.
+/// Returns the number of `text` in the option's enum, or the text itself if the option is not an enum.
 fn as_number(option: &str, text: &str) -> String {
     let temperatures = [
         ("kUnknown", 0),
@@ -93,7 +93,7 @@ fn as_number(option: &str, text: &str) -> String {
     number.map_or_else(|| text.to_owned(), |number| number.to_string())
 }
 
-/// The `name=value` pairs of a text, which are divided by semicolons outside of braces.
+/// Returns the `name=value` pairs of a text, which are separated by semicolons outside of braces.
 fn pairs(text: &str) -> Result<Vec<(&str, &str)>> {
     let mut depth = 0usize;
     let parts = text.split(move |c| {
@@ -116,7 +116,7 @@ fn pairs(text: &str) -> Result<Vec<(&str, &str)>> {
         .collect()
 }
 
-/// The text inside the braces.
+/// Returns the text inside the braces.
 fn inner(text: &str) -> &str {
     text.strip_prefix('{')
         .and_then(|text| text.strip_suffix('}'))
@@ -128,7 +128,7 @@ fn wrong(name: &str, text: &str) -> Error {
 }
 
 impl rocksdb_block_based_table_options_t {
-    /// Sets an option by RocksDB's name. False if there is no such option.
+    /// Sets an option by RocksDB's name. Returns false if there is no such option.
     fn set(&mut self, name: &str, text: &str) -> bool {
         if name == "filter_policy" {
             use esker::option_table::OptionTable;
@@ -143,7 +143,8 @@ impl rocksdb_block_based_table_options_t {
 }
 
 impl rocksdb_options_t {
-    /// Sets an option of the database or the family by RocksDB's name. False if there is no such option.
+    /// Sets an option of the database or the family by RocksDB's name. Returns false if there is no such
+    /// option.
     fn set(&mut self, name: &str, text: &str) -> Result<bool> {
         match name {
             "comparator" => {
@@ -213,7 +214,7 @@ impl rocksdb_options_t {
     }
 }
 
-/// The options in an OPTIONS file: those of the database, and of each family.
+/// Returns the options in an OPTIONS file: those of the database, and of each family.
 fn of_file(file: &OptionsFile, env: &rocksdb_env_t, cache: Option<&rocksdb_cache_t>) -> Result<Loaded> {
     let mut base = rocksdb_options_t {
         env: env.clone(),

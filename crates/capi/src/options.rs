@@ -33,7 +33,8 @@ pub enum TableFactory {
     Default,
     /// Block-based tables.
     BlockBased(rocksdb_block_based_table_options_t),
-    /// A format that is not built: block-based tables are written instead, and OPTIONS says so.
+    /// A format that the engine does not write: block-based tables are written instead, and OPTIONS names
+    /// those.
     Other,
 }
 
@@ -44,7 +45,7 @@ pub struct rocksdb_options_t {
     pub compression: CompressionFields,
     pub bottommost_compression: CompressionFields,
     pub bottommost_zstd: ZstdFields,
-    /// True once the caller has enabled compression options of the last level.
+    /// True after the caller has enabled compression options of the last level.
     pub bottommost_enabled: bool,
     pub compression_per_level: Vec<c_int>,
     pub level_multiplier_additional: Vec<c_int>,
@@ -67,7 +68,7 @@ pub struct rocksdb_options_t {
     pub db_log_dir: String,
     pub wal_dir: String,
     pub blob_cache: Option<crate::cache::rocksdb_cache_t>,
-    /// A comparator that was loaded by its name.
+    /// The comparator that was loaded by its name.
     pub builtin_comparator: Option<esker::UserComparator>,
     pub partitioner: Option<Arc<dyn esker::SstPartitionerFactory>>,
     pub db_paths: Vec<DbPath>,
@@ -79,7 +80,7 @@ pub struct rocksdb_options_t {
 }
 
 impl rocksdb_options_t {
-    /// The engine's options for opening a database, with those of its family in `column_family`.
+    /// Returns the engine's options for opening a database, with those of its family in `column_family`.
     pub fn database(&self) -> Result<Options> {
         let mut options = Options::default();
         let fields = &self.fields;
@@ -127,7 +128,7 @@ impl rocksdb_options_t {
         self.env.apply(&mut options);
         options.column_family = self.family()?;
         options.db_paths.clone_from(&self.db_paths);
-        // The older way to limit the number of jobs.
+        // The older options for the number of concurrent jobs.
         if fields.max_background_compactions > 0 || fields.max_background_flushes > 0 {
             let jobs = fields.max_background_compactions.max(1) + fields.max_background_flushes.max(1);
             options.max_background_jobs = jobs.clamp(1, 256);
@@ -135,7 +136,7 @@ impl rocksdb_options_t {
         Ok(options)
     }
 
-    /// The engine's options for opening a column family.
+    /// Returns the engine's options for opening a column family.
     pub fn family(&self) -> Result<ColumnFamilyOptions> {
         let mut options = ColumnFamilyOptions {
             // A flush writes one file to level 0, as programs written for RocksDB expect.
@@ -236,7 +237,7 @@ impl rocksdb_options_t {
     }
 }
 
-/// The temperature of RocksDB's number.
+/// Returns the temperature of RocksDB's number.
 pub fn temperature(number: c_int) -> Temperature {
     match number {
         0x04 => Temperature::HOT,
@@ -248,7 +249,7 @@ pub fn temperature(number: c_int) -> Temperature {
     }
 }
 
-/// The treatment of the last level in a manual compaction with RocksDB's number.
+/// Returns the treatment of the last level in a manual compaction with RocksDB's number.
 pub fn bottommost_level_compaction(number: u8) -> BottommostLevelCompaction {
     match number {
         0 => BottommostLevelCompaction::Skip,
@@ -437,7 +438,7 @@ api!(
     }
 );
 
-/// Replaces a memtable type that is not built by the skip list: rows and reads are the same.
+/// Replaces a memtable type that the engine does not have by the skip list: rows and reads are the same.
 fn memtable_in_place_of(options: &mut rocksdb_options_t) {
     options.memtable = Some(esker::MemtableFactory::SkipList { lookahead: 0 });
 }
@@ -459,7 +460,7 @@ api!(
     }
 );
 
-// Tables of these formats are not written: block-based ones are, and OPTIONS says so.
+// The engine does not write tables of these formats: it writes block-based ones, and OPTIONS names those.
 api!(
     fn rocksdb_options_set_plain_table_factory(
         options: *mut rocksdb_options_t,

@@ -24,8 +24,9 @@ api!(
     }
 );
 
-// RocksDB's threads count from the start. Here the first context that a thread creates starts the counts,
-// unless the thread has set a level: there is nothing to read before, and other threads pay nothing.
+// RocksDB's threads count from their start. Here the first context that a thread creates starts the counts,
+// unless the thread has set a level: without a context no count can be read, and threads without one do not
+// pay for counts.
 api!(
     fn rocksdb_perfcontext_create() -> *mut rocksdb_perfcontext_t {
         if !WAS_LEVEL_SET.get() {

@@ -1,4 +1,4 @@
-//! Tickers and histograms. RocksDB's that the engine does not count stay 0.
+//! Tickers and histograms. Those of RocksDB that the engine does not count stay 0.
 
 mod numbers;
 mod numbers_7_8;
@@ -15,7 +15,7 @@ use crate::generated::objects::rocksdb_statistics_histogram_data_t;
 use crate::generation::{Generation, generation};
 use crate::options::rocksdb_options_t;
 
-/// The names of tickers and of histograms by the numbers of a generation.
+/// Returns the names of tickers and of histograms by the numbers of a generation.
 fn names_of(generation: Generation) -> [Vec<&'static str>; 2] {
     if generation == Generation::V7_8 {
         return [numbers_7_8::TICKERS, numbers_7_8::HISTOGRAMS].map(<[_]>::to_vec);
@@ -29,7 +29,7 @@ fn names_of(generation: Generation) -> [Vec<&'static str>; 2] {
     all.map(|names| names.iter().copied().filter(|name| is_there(name)).collect())
 }
 
-/// The names in this library's generation.
+/// Returns the names in this library's generation.
 fn names() -> &'static [Vec<&'static str>; 2] {
     static NAMES: OnceLock<[Vec<&'static str>; 2]> = OnceLock::new();
     NAMES.get_or_init(|| names_of(generation()))

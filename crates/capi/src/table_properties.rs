@@ -20,7 +20,7 @@ pub struct rocksdb_table_properties_t {
 }
 
 impl rocksdb_table_properties_t {
-    /// The properties of a table.
+    /// Returns the properties of a table.
     pub fn of(from: &TableProperties) -> rocksdb_table_properties_t {
         let user_collected: Pairs = from.user_collected.clone().into_iter().collect();
         let readable: Pairs = from
@@ -97,7 +97,7 @@ fn fields_of(from: &TableProperties, user_collected: usize, readable: usize) -> 
     }
 }
 
-/// A name or a value of a list.
+/// Returns a name or a value of a list.
 unsafe fn at(list: &Pairs, at: usize, value: bool, length: *mut usize) -> *const c_char {
     match list.get(at) {
         Some((_, found)) if value => borrowed(found, length),

@@ -1,6 +1,6 @@
-//! Names of tickers and histograms, by the numbers of RocksDB 11.8.
+//! The names of tickers and histograms, by the numbers of RocksDB 11.8.
 
-/// Tickers.
+/// The tickers.
 pub const TICKERS: &[&str] = &[
     "rocksdb.block.cache.miss",
     "rocksdb.block.cache.hit",
@@ -267,7 +267,7 @@ pub const TICKERS: &[&str] = &[
     "rocksdb.file.submit.async.read.fallback",
 ];
 
-/// Histograms.
+/// The histograms.
 pub const HISTOGRAMS: &[&str] = &[
     "rocksdb.db.get.micros",
     "rocksdb.db.write.micros",
@@ -351,7 +351,7 @@ pub const HISTOGRAMS: &[&str] = &[
     "rocksdb.open.and.compact.db.open.micros",
 ];
 
-/// Tickers and histograms that 10.9 has and 10.4 does not.
+/// The tickers and histograms that 10.9 has and 10.4 does not.
 pub const SINCE_10_9: &[&str] = &[
     "rocksdb.remote.compact.resumed.bytes",
     "rocksdb.cool.file.read.bytes",
@@ -373,7 +373,7 @@ pub const SINCE_10_9: &[&str] = &[
     "rocksdb.multiscan.blocks.per.prepare",
 ];
 
-/// Tickers and histograms that 10.9 does not have.
+/// The tickers and histograms that 10.9 does not have.
 pub const SINCE_11_8: &[&str] = &[
     "rocksdb.compaction.aborted",
     "rocksdb.wal.precreate.hit",

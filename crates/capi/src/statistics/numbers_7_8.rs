@@ -1,7 +1,7 @@
-//! Names of tickers and histograms, by the numbers of RocksDB 7.8. Those that later releases dropped are not
-//! counted.
+//! The names of tickers and histograms, by the numbers of RocksDB 7.8. Those that later releases have dropped
+//! are not counted.
 
-/// Tickers.
+/// The tickers.
 pub const TICKERS: &[&str] = &[
     "rocksdb.block.cache.miss",
     "rocksdb.block.cache.hit",
@@ -198,7 +198,7 @@ pub const TICKERS: &[&str] = &[
     "rocksdb.async.read.error.count",
 ];
 
-/// Histograms.
+/// The histograms.
 pub const HISTOGRAMS: &[&str] = &[
     "rocksdb.db.get.micros",
     "rocksdb.db.write.micros",

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The shared library: cargo puts it next to the tests or one directory above.
+/// Returns the path of the shared library: cargo puts it next to the tests or one directory above.
 pub fn library() -> PathBuf {
     let test = std::env::current_exe().unwrap();
     let dir = test.parent().unwrap();
@@ -20,13 +20,13 @@ fn run(name: &str) {
     run_with(name, &[], &[]);
 }
 
-/// Same as above, with arguments of the compiler, and environment variables of the program. Returns the
-/// program's output; `None` without a compiler that accepts the arguments.
+/// Compiles and runs one program with arguments of the compiler and environment variables of the program.
+/// Returns the program's output; `None` without a compiler that accepts the arguments.
 fn run_with(name: &str, arguments: &[&str], environment: &[(&str, &str)]) -> Option<String> {
     let home = Path::new(env!("CARGO_MANIFEST_DIR"));
     let place = tempfile::tempdir().unwrap();
     let program = place.path().join("program");
-    // Programs look for the name that the library is installed under.
+    // Programs look for the installed name of the library.
     let installed = place.path().join("librocksdb.so.11.8");
     std::os::unix::fs::symlink(library(), &installed).unwrap();
     let compiled = Command::new("cc")
@@ -148,7 +148,7 @@ fn timestamps_are_read_and_history_is_dropped() {
     run("timestamps.c");
 }
 
-/// Runs every program except the one that makes such mistakes on purpose, with all memory of malloc checked,
+/// Runs every program, except the one that misuses handles on purpose, with checks of all memory from malloc,
 /// including the library's: no block is freed twice, used after it is freed, or leaked.
 #[test]
 fn no_memory_is_freed_twice_or_left_behind() {

@@ -1,4 +1,4 @@
-//! The tables against the library that was built.
+//! A comparison of the tables with the built library.
 
 use std::collections::BTreeSet;
 
