@@ -1,4 +1,4 @@
-//! `rocksdb_eventlistener_t`: the caller's functions, which are called for events. Options take it over.
+//! `rocksdb_eventlistener_t`: functions of the caller that are called for events. Options take it over.
 
 use std::collections::HashMap;
 use std::ffi::{c_char, c_int, c_void};
@@ -106,7 +106,7 @@ type Inputs = Vec<(usize, Vec<u64>)>;
 /// Facts from earlier events that later ones include.
 #[derive(Default)]
 struct Seen {
-    /// Tables that were created since the open, until they are deleted.
+    /// The properties of tables created since the open, until their deletion.
     tables: HashMap<u64, rocksdb_table_properties_t>,
     /// The reasons of running flushes.
     flushes: HashMap<u64, FlushReason>,
@@ -127,7 +127,7 @@ impl CallbackListener {
         self.db.load(Ordering::Acquire)
     }
 
-    /// The id of a family; 0 while the database is being opened.
+    /// Returns the id of a family; 0 while the database is being opened.
     fn family_id(&self, name: &str) -> u32 {
         // SAFETY: the pointer is removed before the database is freed, and its threads have ended before
         // that.
@@ -234,7 +234,7 @@ impl CallbackListener {
         }
     }
 
-    /// The properties of a table that no event has reported.
+    /// Returns the properties of a table that no event has reported.
     fn properties_of(&self, family: &str, number: u64) -> rocksdb_table_properties_t {
         // SAFETY: as in `family_id`.
         let Some(db) = (unsafe { self.pointer().as_ref() }) else {
@@ -285,7 +285,7 @@ impl CallbackListener {
     }
 }
 
-/// RocksDB's number of a stall: delayed, stopped, normal.
+/// Returns RocksDB's number of a stall: delayed, stopped, normal.
 fn condition(condition: StallCondition) -> rocksdb_writestallcondition_t {
     rocksdb_writestallcondition_t(match condition {
         StallCondition::Delayed { .. } => 0,
@@ -294,7 +294,7 @@ fn condition(condition: StallCondition) -> rocksdb_writestallcondition_t {
     })
 }
 
-/// RocksDB's number of the reason of a compaction; unknown for a reason that RocksDB does not have.
+/// Returns RocksDB's number of the reason of a compaction; unknown for a reason that RocksDB does not have.
 pub fn compaction_reason_number(reason: CompactionReason) -> u32 {
     match reason {
         CompactionReason::LevelL0FilesNum => 1,

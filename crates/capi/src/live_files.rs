@@ -28,13 +28,13 @@ struct StoredFile {
 /// `rocksdb_livefiles_storage_info_t`.
 pub struct rocksdb_livefiles_storage_info_t(Vec<StoredFile>);
 
-/// A C string of bytes, cut off at the first NUL.
+/// Returns a C string of bytes, truncated at the first NUL.
 fn c_string(bytes: &[u8]) -> CString {
     let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
     CString::new(&bytes[..end]).unwrap_or_default()
 }
 
-/// RocksDB's number of the type of a file, and the number of the file.
+/// Returns RocksDB's number of the type of a file, and the number of the file.
 fn type_and_number(name: &str) -> (c_int, u64) {
     match filename::parse(name) {
         Some(FileKind::Wal(number)) => (0, number),
@@ -214,7 +214,7 @@ impl Table {
         }
     }
 
-    /// The table, for an import.
+    /// Returns the table, for an import.
     fn to_import(&self) -> LiveFileMetaData {
         let file = &self.file;
         LiveFileMetaData {
@@ -238,7 +238,7 @@ impl Table {
 }
 
 impl rocksdb_livefiles_t {
-    /// The list of exported tables.
+    /// Returns the list of exported tables.
     pub fn of_exported(files: &[LiveFileMetaData]) -> rocksdb_livefiles_t {
         let tables = files.iter().map(|exported| {
             let file = LiveFile {
@@ -261,12 +261,12 @@ impl rocksdb_livefiles_t {
         rocksdb_livefiles_t(tables.collect())
     }
 
-    /// The tables, for an import.
+    /// Returns the tables, for an import.
     pub fn to_import(&self) -> Vec<LiveFileMetaData> {
         self.0.iter().map(Table::to_import).collect()
     }
 
-    /// The list of tables.
+    /// Returns the list of tables.
     pub fn of(files: Vec<LiveFile>) -> rocksdb_livefiles_t {
         let tables = files.into_iter().map(|file| Table::of(file, None));
         rocksdb_livefiles_t(tables.collect())
@@ -384,7 +384,7 @@ api!(
     }
 );
 
-/// A file without known fields.
+/// Returns a file without known fields.
 fn no_file() -> LiveFile {
     LiveFile {
         column_family: String::new(),

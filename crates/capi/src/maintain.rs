@@ -75,7 +75,7 @@ api!(
     }
 );
 
-/// An end of a range; NULL is none.
+/// Returns an end of a range; NULL is no bound.
 unsafe fn end<'a>(key: *const c_char, length: usize) -> Option<&'a [u8]> {
     (!key.is_null()).then(|| bytes(key, length))
 }
@@ -98,8 +98,8 @@ unsafe fn compact_range_options(options: *const rocksdb_compactoptions_t) -> Com
     }
 }
 
-/// Runs a compaction whose caller cannot get an error: the error goes to standard error, unless compactions
-/// are disabled.
+/// Runs a compaction whose caller cannot get an error: the error is written to standard error, unless
+/// compactions are disabled.
 unsafe fn compact(
     db: *mut rocksdb_t,
     cf: FamilyPtr,
@@ -310,8 +310,8 @@ api!(
 
 api!(
     fn rocksdb_enable_file_deletions(db: *mut rocksdb_t, second: usize, third: *mut *mut c_char) {
-        // In 7.8 the second argument forces the deletions on however often they were disabled, and the third
-        // is the error.
+        // In 7.8 the second argument enables deletions regardless of how often they were disabled, and the
+        // third is the error.
         let (force, errptr) = if generation() < Generation::V10_4 {
             (second as u8 != 0, third)
         } else {
@@ -374,7 +374,7 @@ api!(
     }
 );
 
-/// The names and values of changed options.
+/// Returns the names and values of changed options.
 unsafe fn changes(
     count: c_int,
     keys: *const *const c_char,

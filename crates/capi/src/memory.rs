@@ -1,4 +1,4 @@
-//! The memory of databases and caches.
+//! The memory usage of databases and caches.
 
 use std::ffi::c_char;
 

@@ -22,7 +22,7 @@ use crate::transaction::rocksdb_transaction_t;
 /// `rocksdb_optimistictransactiondb_t`.
 pub struct rocksdb_optimistictransactiondb_t {
     transactions: OptimisticTransactionDB,
-    /// The database below, closed with this one.
+    /// The base database, which is closed together with this one.
     base: *mut rocksdb_t,
 }
 
@@ -43,7 +43,7 @@ api!(
     }
 );
 
-// There is one way to validate commits: under the lock of the write queue, without lock buckets.
+// Commits are validated in one way: under the lock of the write queue, without lock buckets.
 api!(
     fn rocksdb_optimistictransactiondb_open_with_otxn_db_options(
         options: *const rocksdb_options_t,

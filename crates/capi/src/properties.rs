@@ -1,4 +1,4 @@
-//! Properties, sizes of ranges, identity.
+//! Properties, sizes of ranges, and the identity of a database.
 
 use std::ffi::{c_char, c_int};
 
@@ -57,7 +57,7 @@ api!(
     }
 );
 
-/// The options of an estimate; the defaults for NULL.
+/// Returns the options of an estimate; the defaults for NULL.
 unsafe fn what(options: *const rocksdb_size_approximation_options_t) -> SizeApproximationOptions {
     let Some(options) = options.as_ref() else {
         return SizeApproximationOptions::default();
@@ -69,7 +69,7 @@ unsafe fn what(options: *const rocksdb_size_approximation_options_t) -> SizeAppr
     }
 }
 
-/// RocksDB's flags: memtables, tables, blob files.
+/// Returns the options of RocksDB's flags: memtables, tables, blob files.
 fn what_of_flags(flags: u8) -> SizeApproximationOptions {
     SizeApproximationOptions {
         include_memtables: flags & 1 != 0,
@@ -78,7 +78,7 @@ fn what_of_flags(flags: u8) -> SizeApproximationOptions {
     }
 }
 
-/// The bytes in ranges.
+/// Returns the sizes of ranges in bytes.
 unsafe fn sizes(
     db: &rocksdb_t,
     options: &SizeApproximationOptions,

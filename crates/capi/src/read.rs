@@ -16,7 +16,7 @@ pub struct rocksdb_pinnableslice_t(pub PinnedValue);
 /// `rocksdb_pinnable_handle_t`.
 pub struct rocksdb_pinnable_handle_t(PinnedValue);
 
-/// The family of a handle, or the default one.
+/// Returns the family of a handle, or the default one.
 unsafe fn of(db: &rocksdb_t, cf: FamilyPtr) -> &ColumnFamily {
     family(cf).unwrap_or(&db.default)
 }
@@ -32,7 +32,7 @@ unsafe fn pinned(
         .get_pinned(&rocksdb_readoptions_t::of(options), of(db, cf), key)
 }
 
-/// Creates the caller's object for a pinned value; NULL if the key has none.
+/// Creates the caller's object for a pinned value; NULL if the key is absent.
 unsafe fn pinned_in<T>(
     db: *mut rocksdb_t,
     options: *const rocksdb_readoptions_t,
@@ -247,7 +247,7 @@ api!(
     }
 );
 
-/// Reads several keys in one state.
+/// Reads several keys from one state.
 unsafe fn multi(
     db: &rocksdb_t,
     options: *const rocksdb_readoptions_t,

@@ -24,7 +24,7 @@ pub struct rocksdb_readoptions_t {
     pub has_merge_threshold: bool,
 }
 
-/// The priority of RocksDB's number; `None` for `IO_TOTAL`.
+/// Returns the priority of RocksDB's number; `None` for `IO_TOTAL`.
 pub fn priority(number: std::ffi::c_int) -> Option<IoPriority> {
     match number {
         0 => Some(IoPriority::Low),
@@ -36,7 +36,7 @@ pub fn priority(number: std::ffi::c_int) -> Option<IoPriority> {
 }
 
 impl rocksdb_readoptions_t {
-    /// The engine's read options.
+    /// Returns the engine's read options.
     pub fn options(&self) -> ReadOptions {
         let fields = &self.fields;
         let total_order = fields.total_order_seek != 0;
@@ -72,7 +72,7 @@ impl rocksdb_readoptions_t {
         }
     }
 
-    /// Translates `options`; NULL has the defaults.
+    /// Translates `options`; NULL means the defaults.
     ///
     /// # Safety
     /// `options` is NULL or an object of this kind.
@@ -84,7 +84,7 @@ impl rocksdb_readoptions_t {
     }
 }
 
-/// The engine's write options; NULL has the defaults.
+/// Returns the engine's write options; NULL means the defaults.
 ///
 /// # Safety
 /// `options` is NULL or an object of this kind.
@@ -104,7 +104,7 @@ pub unsafe fn write_options(options: *const rocksdb_writeoptions_t) -> WriteOpti
     }
 }
 
-/// The engine's flush options; NULL has the defaults.
+/// Returns the engine's flush options; NULL means the defaults.
 ///
 /// # Safety
 /// `options` is NULL or an object of this kind.

@@ -1,4 +1,4 @@
-//! Remote compaction: the service that gets compactions, and its objects.
+//! Remote compaction: the service that runs compactions elsewhere, and its objects.
 
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::sync::Arc;
@@ -77,7 +77,7 @@ api!(
     }
 );
 
-/// A flag that any thread may set.
+/// Creates a flag that any thread may set.
 fn flag() -> *mut u8 {
     boxed(0)
 }
@@ -160,7 +160,7 @@ type WaitFn = Option<unsafe extern "C" fn(*mut c_void, *const c_char, *mut *mut 
 type CancelFn = Option<unsafe extern "C" fn(*mut c_void)>;
 type InstalledFn = Option<unsafe extern "C" fn(*mut c_void, *const c_char, c_int)>;
 
-/// A service of callbacks.
+/// A compaction service of callbacks.
 pub struct CallbackCompactionService {
     state: State,
     name: String,
@@ -173,7 +173,7 @@ pub struct CallbackCompactionService {
 /// `rocksdb_compactionservice_t`. Options take it over.
 pub type rocksdb_compactionservice_t = CallbackCompactionService;
 
-/// The status of a number; failure for unknown numbers.
+/// Returns the status of a number; failure for unknown numbers.
 fn status(number: c_int) -> CompactionServiceJobStatus {
     match number {
         0 => CompactionServiceJobStatus::Success,
@@ -256,7 +256,7 @@ impl CompactionService for CallbackCompactionService {
 
     fn cancel_awaiting_jobs(&self) {
         if let Some(cancel) = self.cancel {
-            // SAFETY: the caller passed it for the state.
+            // SAFETY: the caller passed the function for this state.
             unsafe { cancel(self.state.pointer) }
         }
     }

@@ -41,7 +41,7 @@ impl PrefixExtractor for CallbackTransform {
             let prefix = (self.transform)(self.state.pointer, data, key.len(), &mut length);
             (prefix as usize, length)
         };
-        // A prefix must be a part of its key; anything else is no prefix.
+        // A prefix must be a part of its key; any other result is not a prefix.
         let start = prefix.checked_sub(key.as_ptr() as usize)?;
         key.get(start..start.checked_add(length)?)
     }

@@ -8,8 +8,8 @@ use crate::ffi::*;
 /// `rocksdb_snapshot_t`. Without a snapshot it reads the newest state: RocksDB returns no snapshot with
 /// `inplace_update_support`.
 ///
-/// Only a pointer, because `rocksdb_free` releases the object that a transaction returns, as in RocksDB. The
-/// snapshot belongs to the database or the transaction.
+/// The object is only a pointer, because `rocksdb_free` releases the object that a transaction returns, as in
+/// RocksDB. The snapshot belongs to the database or the transaction.
 pub struct rocksdb_snapshot_t {
     snapshot: *const Snapshot,
     /// True if the snapshot is the caller's; otherwise it is the transaction's.
@@ -17,7 +17,7 @@ pub struct rocksdb_snapshot_t {
 }
 
 impl rocksdb_snapshot_t {
-    /// The snapshot, if there is one.
+    /// Returns the snapshot, if there is one.
     ///
     /// # Safety
     /// The snapshot was not released, and its transaction was not destroyed.

@@ -1,5 +1,5 @@
-//! `rocksdb_sst_file_manager_t`: kept. Databases delete their files at once, and count the space they take
-//! themselves.
+//! `rocksdb_sst_file_manager_t`. It is only stored: databases delete their files at once, and count their
+//! disk space themselves.
 
 use crate::env::rocksdb_env_t;
 use crate::ffi::*;

@@ -1,5 +1,5 @@
-//! `rocksdb_sstfilewriter_t`: tables outside of a database. It may be opened again after it has finished a
-//! file.
+//! `rocksdb_sstfilewriter_t`: writes tables outside of a database. It can be opened again after it has
+//! finished a file.
 
 use std::ffi::c_char;
 
@@ -26,7 +26,7 @@ api!(
     }
 );
 
-// A writer of tables is limited by the rate limiter of its options.
+// The rate limiter of its options limits a writer of tables.
 api!(
     fn rocksdb_envoptions_set_rate_limiter(
         _options: *mut rocksdb_envoptions_t,
@@ -82,7 +82,7 @@ api!(
     }
 );
 
-/// Functions that add an entry.
+/// Defines functions that add an entry.
 macro_rules! entry_functions {
     ($(fn $name:ident => $shape:ident $method:ident;)+) => {
         $( entry_functions!(@$shape $name, $method); )+
@@ -112,7 +112,7 @@ entry_functions! {
     fn rocksdb_sstfilewriter_delete => key delete;
 }
 
-// Keys of families with timestamps end with them.
+// Keys of families with timestamps end with their timestamps.
 api!(
     fn rocksdb_sstfilewriter_put_with_ts(
         writer: *mut rocksdb_sstfilewriter_t,

@@ -1,4 +1,4 @@
-//! Reads that tell timestamps, single deletions with them, and how long compactions keep history.
+//! Reads that return timestamps, single deletions with them, and the time for which compactions keep history.
 
 use std::ffi::c_char;
 
@@ -40,7 +40,7 @@ api!(
     }
 );
 
-/// The value of a key and its timestamp, both the caller's.
+/// Returns the value of a key and its timestamp, which both belong to the caller.
 unsafe fn give(
     found: Result<Option<(PinnedValue, Vec<u8>)>>,
     length: *mut usize,
@@ -101,7 +101,7 @@ api!(
     }
 );
 
-/// Where the results of a MultiGet go: arrays with an element for each key.
+/// The results of a MultiGet: arrays with an element for each key.
 struct Places {
     values: *mut *mut c_char,
     lengths: *mut usize,
@@ -110,7 +110,7 @@ struct Places {
     errors: *mut *mut c_char,
 }
 
-/// Many keys as of one moment.
+/// Reads many keys from one state.
 ///
 /// # Safety
 /// The arrays have an element for each key.
@@ -194,8 +194,8 @@ api!(
     }
 );
 
-// A single deletion with a timestamp is written as a deletion: wherever the one is allowed, the other is, and
-// compactions keep the history of both alike.
+// A single deletion with a timestamp is written as a deletion: a deletion is allowed wherever a single
+// deletion is, and compactions keep the history of both in the same way.
 api!(
     fn rocksdb_singledelete_with_ts(
         db: *mut rocksdb_t,

@@ -26,7 +26,7 @@ pub struct rocksdb_trace_reader_t(FileTraceReader);
 /// `rocksdb_replayer_t`.
 pub struct rocksdb_replayer_t(Replayer);
 
-/// The file system of `env`, or that of the database.
+/// Returns the file system of `env`, or that of the database.
 unsafe fn file_system(db: *mut rocksdb_t, env: *mut rocksdb_env_t) -> Arc<dyn FileSystem> {
     match env.as_ref() {
         Some(env) => env.fs.clone(),
@@ -34,7 +34,7 @@ unsafe fn file_system(db: *mut rocksdb_t, env: *mut rocksdb_env_t) -> Arc<dyn Fi
     }
 }
 
-/// The file of a trace, made anew.
+/// Creates the file of a trace.
 unsafe fn trace_writer(
     db: *mut rocksdb_t,
     env: *mut rocksdb_env_t,
@@ -206,7 +206,7 @@ api!(
     }
 );
 
-/// The families that a replayer is given: without any, the default one.
+/// Returns the families for a replayer: the default one if none are passed.
 unsafe fn replayed_families(
     db: *mut rocksdb_t,
     families: *mut *mut rocksdb_column_family_handle_t,

@@ -1,4 +1,4 @@
-//! `rocksdb_transaction_t`: the reads and writes of one transaction, with locks or without.
+//! `rocksdb_transaction_t`: the reads and writes of one transaction, with locks or optimistic.
 
 use std::ffi::c_char;
 use std::sync::Arc;
@@ -103,7 +103,7 @@ unsafe fn pinned_value(
     })
 }
 
-/// Functions that read one key, by the form of the value and by whether they lock it.
+/// Defines functions that read one key, by the form of the value, and by whether they lock it.
 macro_rules! read_functions {
     ($(fn $name:ident => $shape:ident;)+) => {
         $( read_functions!(@$shape $name); )+
@@ -223,7 +223,7 @@ unsafe fn read_many(
     }
 }
 
-/// Functions that read several keys, by whether they get families and whether they lock.
+/// Defines functions that read several keys, by whether they have families and whether they lock.
 macro_rules! read_many_functions {
     ($(fn $name:ident => $shape:ident $for_update:literal;)+) => {
         $( read_many_functions!(@$shape $name, $for_update); )+
@@ -257,7 +257,7 @@ read_many_functions! {
     fn rocksdb_transaction_multi_get_for_update_cf => cf true;
 }
 
-/// Functions that write one row, by their arguments.
+/// Defines functions that write one row, by their arguments.
 macro_rules! write_functions {
     ($(fn $name:ident => $shape:ident $method:ident;)+) => {
         $( write_functions!(@$shape $name, $method); )+

@@ -31,14 +31,14 @@ use crate::transaction::rocksdb_transaction_t;
 /// `rocksdb_transactiondb_t`.
 pub struct rocksdb_transactiondb_t {
     transactions: TransactionDB,
-    /// The database below, closed with this one.
+    /// The base database, which is closed together with this one.
     base: *mut rocksdb_t,
 }
 
 /// The maximum number of stripes: more would reduce no contention, and cost memory for each family.
 const MOST_STRIPES: usize = 1 << 16;
 
-/// The options of a database with transactions.
+/// Returns the options of a database with transactions.
 ///
 /// # Safety
 /// `options` is NULL or an object of this kind.
@@ -62,7 +62,7 @@ unsafe fn transactiondb_options(options: *const rocksdb_transactiondb_options_t)
     }
 }
 
-/// The options of a transaction.
+/// Returns the options of a transaction.
 ///
 /// # Safety
 /// `options` is NULL or an object of this kind.
@@ -84,7 +84,7 @@ unsafe fn transaction_options(options: *const rocksdb_transaction_options_t) -> 
     }
 }
 
-/// The transactions of a database that was opened for transactions.
+/// Returns the transactions of a database that was opened for transactions.
 unsafe fn over(
     base: *mut rocksdb_t,
     options: *const rocksdb_transactiondb_options_t,
@@ -228,7 +228,7 @@ unsafe fn write(
     })
 }
 
-/// Functions that write one row, by their arguments.
+/// Defines functions that write one row, by their arguments.
 macro_rules! write_functions {
     ($(fn $name:ident => $shape:ident $method:ident;)+) => {
         $( write_functions!(@$shape $name, $method); )+
@@ -298,7 +298,7 @@ api!(
     }
 );
 
-/// Functions that do the same as those of the base database.
+/// Defines functions that call those of the base database.
 macro_rules! functions_of_base {
     ($(fn $name:ident($($arg:ident: $type:ty),*) $(-> $ret:ty)? => $base:ident;)+) => { $(
         api!(fn $name(db: *mut rocksdb_transactiondb_t, $($arg: $type),*) $(-> $ret)? {

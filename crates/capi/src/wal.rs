@@ -1,4 +1,4 @@
-//! Reads updates back from the WALs.
+//! Reads of updates from the WALs.
 
 use std::ffi::{CString, c_char, c_int};
 

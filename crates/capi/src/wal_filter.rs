@@ -34,7 +34,7 @@ type FoundFn = Option<
     ) -> c_int,
 >;
 
-/// A filter of callbacks.
+/// A WAL filter of callbacks.
 pub struct CallbackWalFilter {
     state: State,
     map: MapFn,
@@ -53,7 +53,7 @@ impl WalFilter for CallbackWalFilter {
         };
         let families: Vec<u32> = log_numbers.keys().copied().collect();
         let numbers: Vec<u64> = log_numbers.values().copied().collect();
-        // Names end with NUL too.
+        // The names end with NUL too.
         let texts: Vec<CString> = ids
             .keys()
             .map(|name| CString::new(name.as_str()).unwrap_or_default())

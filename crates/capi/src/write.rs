@@ -13,7 +13,7 @@ use crate::read_options::write_options;
 
 pub type WriteOptionsPtr = *const rocksdb_writeoptions_t;
 
-/// Functions that write one row, by their arguments.
+/// Defines functions that write one row, by their arguments.
 macro_rules! write_functions {
     ($(fn $name:ident => $shape:ident $method:ident;)+) => {
         $( write_functions!(@$shape $name, $method); )+
