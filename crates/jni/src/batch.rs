@@ -491,7 +491,7 @@ impl<'e> Visitor<'e> {
                 self.env.call_void(self.handler, method, &[jvalue { z: false }])
             }
             Operation::Entity { .. } | Operation::TimedPut { .. } => {
-                Err(Fail::unsupported("such an operation"))
+                Err(Fail::unsupported("this operation of a batch"))
             }
         }
     }

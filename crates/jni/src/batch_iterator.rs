@@ -213,7 +213,7 @@ native!("WBWIRocksIterator_entry1" "J" fn(env, handle: i64) -> JLongArray {
     let iterator = iterator(handle)?;
     let position = iterator.position.lock();
     let entry = position.at.map(|at| &position.entries[at]);
-    let entry = entry.ok_or_else(|| Fail::state("the iterator stands on no entry"))?;
+    let entry = entry.ok_or_else(|| Fail::state("the iterator is not valid: seek before reading an entry"))?;
     // Java owns both slices.
     let key = handles::insert(SliceObject::new(&entry.key));
     let value = entry.value.as_ref().map_or(0, |value| handles::insert(SliceObject::new(value)));

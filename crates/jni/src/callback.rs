@@ -145,7 +145,7 @@ thread_local! {
 /// `call` is cleared and becomes an error, on threads of Java too: the engine continues, and may call Java
 /// again.
 pub fn attached<R>(call: impl FnOnce(&Env<'_>) -> Result<R>) -> Result<R> {
-    let machine = MACHINE.get().ok_or_else(|| Fail::state("no virtual machine"))?.0;
+    let machine = MACHINE.get().ok_or_else(|| Fail::state("no JVM is known"))?.0;
     let mut raw: *mut JNIEnv = std::ptr::null_mut();
     // SAFETY: the machine lives as long as the process; the place may be written.
     let known = unsafe { ((**machine).v1_2.GetEnv)(machine, (&raw mut raw).cast(), JNI_VERSION_1_6) };
@@ -159,7 +159,7 @@ pub fn attached<R>(call: impl FnOnce(&Env<'_>) -> Result<R>) -> Result<R> {
             )
         };
         if code != 0 || raw.is_null() {
-            return Err(Fail::state("the thread cannot be attached"));
+            return Err(Fail::state("the thread cannot be attached to the JVM"));
         }
         // If the thread's local values are destroyed already, the thread stays attached until it ends.
         let _ = ATTACHED.try_with(|attached| *attached.borrow_mut() = Some(Attached));

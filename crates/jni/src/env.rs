@@ -269,7 +269,7 @@ impl<'a> Env<'a> {
             }
             let (from, count) = (i64::from(offset), i64::from(length));
             if from < 0 || count < 0 || from + count > capacity {
-                return Err(Fail::argument("the buffer ends before the region"));
+                return Err(Fail::argument("the range exceeds the buffer"));
             }
             Ok(std::slice::from_raw_parts_mut(
                 address.add(from as usize),
@@ -735,7 +735,7 @@ impl<'a> Env<'a> {
         let code = unsafe { jni!(self, GetJavaVM, &raw mut vm) };
         match code {
             0 => Ok(vm),
-            _ => Err(Fail::state("no virtual machine")),
+            _ => Err(Fail::state("no JVM is known")),
         }
     }
 

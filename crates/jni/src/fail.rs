@@ -31,7 +31,7 @@ impl From<Error> for Fail {
 impl Fail {
     /// A `NullPointerException`.
     pub fn null() -> Fail {
-        Fail::Java("java/lang/NullPointerException", "null was given".to_owned())
+        Fail::Java("java/lang/NullPointerException", "an argument is null".to_owned())
     }
 
     /// An `ArrayIndexOutOfBoundsException`.
@@ -53,7 +53,7 @@ impl Fail {
     pub fn unsupported(what: &str) -> Fail {
         Fail::Java(
             "java/lang/UnsupportedOperationException",
-            format!("{what} is not in Esker yet"),
+            format!("{what} is not supported by Esker"),
         )
     }
 

@@ -90,7 +90,7 @@ native!("FlinkCompactionFilter_configureFlinkCompactionFilter"
             _ => StateType::Disabled,
         },
         timestamp_offset: usize::try_from(timestamp_offset)
-            .map_err(|_| Fail::argument("the offset of the time is below 0"))?,
+            .map_err(|_| Fail::argument("the offset of the time is negative"))?,
         ttl,
         query_time_after_num_entries,
         elements,
@@ -258,7 +258,7 @@ impl Running {
             ];
             let offset = env.call_int(filter.reference(), filters.next.0, &arguments);
             env.forget(list.0);
-            usize::try_from(offset?).map_err(|_| Fail::state("an offset below 0"))
+            usize::try_from(offset?).map_err(|_| Fail::state("the list filter returned a negative offset"))
         })
     }
 }

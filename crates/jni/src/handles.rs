@@ -166,8 +166,8 @@ fn missing<T>(handle: jlong) -> Fail {
         .unwrap_or("object")
         .trim_end_matches('>');
     Fail::Closed(match handle {
-        0 => format!("no {kind} was given"),
-        _ => format!("the {kind} is closed, or the handle is none of a {kind}"),
+        0 => format!("the {kind} is null"),
+        _ => format!("the {kind} is closed, or the handle has another type"),
     })
 }
 

@@ -139,7 +139,7 @@ fn on_value<R>(iterator: jlong, act: impl FnOnce(&[u8]) -> Result<R>) -> Result<
 }
 
 fn no_row() -> Fail {
-    Fail::state("the iterator stands on no row")
+    Fail::state("the iterator is not valid: seek before reading a row")
 }
 
 native!("RocksDB_iterator" "JJJ" fn(env, db: i64, family: i64, options: i64) -> i64 {

@@ -53,7 +53,7 @@ impl<M> Bound<M> {
         let bound = (Global::strong(env, env.this)?, methods);
         self.object
             .set(bound)
-            .map_err(|_| Fail::state("it is bound already"))
+            .map_err(|_| Fail::state("the object is bound already"))
     }
 
     /// Calls Java. Returns `None` if the object is not bound, or if Java throws: the exception is printed.

@@ -78,7 +78,7 @@ native!("RocksDB_compactFiles" "JJJ_3Ljava_lang_String_2IIJ" fn(
     let options = handles::get::<Settings>(options)?.look(|inner| inner.compact_files_options());
     let names = env.strings(inputs)?;
     let inputs = names.iter().map(|name| number(name)).collect::<Result<Vec<_>>>()?;
-    let level = usize::try_from(level).map_err(|_| Fail::argument("the level is below 0"))?;
+    let level = usize::try_from(level).map_err(|_| Fail::argument("the level is negative"))?;
     let family = Family::of(family)?;
     let family = family.in_db(&db);
     let base = db.db.live_files().iter().filter(|file| inputs.contains(&file.number)).map(|file| file.level).min();
@@ -134,7 +134,7 @@ native!("RocksDB_suggestCompactRange" "JJ" fn(env, db: i64, family: i64) -> JLon
 
 native!("RocksDB_promoteL0" "JJI" fn(env, db: i64, family: i64, level: i32) {
     let db = database(db)?;
-    let level = usize::try_from(level).map_err(|_| Fail::argument("the level is below 0"))?;
+    let level = usize::try_from(level).map_err(|_| Fail::argument("the level is negative"))?;
     Ok(db.db.promote_l0(Family::of(family)?.in_db(&db), level)?)
 });
 

@@ -156,7 +156,7 @@ native!("RocksDB_getPropertiesOfTablesInRange" "JJ_3J" fn(
         .map(|slice| Ok(handles::get::<SliceObject>(slice)?.copy()))
         .collect::<Result<Vec<_>>>()?;
     if !bounds.len().is_multiple_of(2) {
-        return Err(Fail::argument("a range has two bounds"));
+        return Err(Fail::argument("a range needs two bounds"));
     }
     let ranges: Vec<(&[u8], &[u8])> = bounds.chunks_exact(2).map(|pair| (&*pair[0], &*pair[1])).collect();
     by_path(&env, db.db.properties_of_tables_in_range(family.in_db(&db), &ranges)?)

@@ -458,7 +458,7 @@ native!("CompactRangeOptions_fullHistoryTSLow" "J" fn(env, options: i64) -> JObj
 struct PartitionerObject(Arc<SstPartitionerFixedPrefixFactory>);
 
 native!("SstPartitionerFixedPrefixFactory_newSstPartitionerFixedPrefixFactory0" "J" fn(env, length: i64) -> i64 {
-    let length = usize::try_from(length).map_err(|_| Fail::argument("the length is below 0"))?;
+    let length = usize::try_from(length).map_err(|_| Fail::argument("the length is negative"))?;
     Ok(handles::insert(PartitionerObject(Arc::new(SstPartitionerFixedPrefixFactory::new(length)))))
 });
 

@@ -128,7 +128,7 @@ fn multi_get(
         None => values = db.db.multi_get_pinned(&options, &db.default, keys),
         Some(families) => {
             if families.len() != keys.len() {
-                return Err(crate::fail::Fail::argument("as many families as keys are wanted"));
+                return Err(crate::fail::Fail::argument("each key needs its family"));
             }
             // Consecutive keys of one family are read together.
             let mut from = 0;

@@ -72,7 +72,7 @@ impl TraceWriter for Writing {
 native!("RocksDB_startTrace" "JJJ" fn(env, db: i64, max_trace_file_size: i64, writer: i64) {
     let writer = Arc::clone(&handles::get::<WriterObject>(writer)?.0);
     let max_trace_file_size = u64::try_from(max_trace_file_size)
-        .map_err(|_| Fail::argument("max_trace_file_size is below 0"))?;
+        .map_err(|_| Fail::argument("max_trace_file_size is negative"))?;
     let options = TraceOptions {
         max_trace_file_size,
         ..TraceOptions::default()

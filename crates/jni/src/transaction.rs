@@ -364,7 +364,7 @@ fn multi_get(
         env.longs(families)?
     };
     if families.len() != keys.len() {
-        return Err(Fail::argument("as many families as keys are wanted"));
+        return Err(Fail::argument("each key needs its family"));
     }
     let families = families
         .into_iter()

@@ -62,7 +62,7 @@ fn begin(db: &Database, write: jlong, options: jlong) -> Result<(Transaction, bo
             };
             Ok((db.begin_transaction(&write, &options), false))
         }
-        Layer::None | Layer::Ttl(_) => Err(Fail::state("the database has no transactions")),
+        Layer::None | Layer::Ttl(_) => Err(Fail::state("the database was opened without transactions")),
     }
 }
 
@@ -141,7 +141,7 @@ native!("OptimisticTransactionDB_getBaseDB" "J" fn(env, db: i64) -> i64 { databa
 fn locks(db: jlong) -> Result<TransactionDB> {
     match &database(db)?.layer {
         Layer::Locks(db) => Ok(db.clone()),
-        _ => Err(Fail::state("the database has no locks")),
+        _ => Err(Fail::state("the transactions of the database have no locks")),
     }
 }
 

@@ -33,7 +33,7 @@ native!("TtlDB_openCF" "JLjava_lang_String_2_3_3B_3J_3IZ" fn(
     let times = env.ints(times)?;
     open_families(&env, options, dir, (names, family_options), |options, dir, names| {
         if times.len() != names.len() {
-            return Err(Fail::argument("as many times to live as families are wanted"));
+            return Err(Fail::argument("each family needs its time to live"));
         }
         if !read_only {
             check_all_named(options, dir, names)?;
@@ -53,7 +53,7 @@ native!("TtlDB_openCF" "JLjava_lang_String_2_3_3B_3J_3IZ" fn(
 native!("TtlDB_createColumnFamilyWithTtl" "J_3BJI" fn(env, db: i64, name: JByteArray, options: i64, ttl: i32) -> i64 {
     let db = database(db)?;
     let Layer::Ttl(with_ttl) = &db.layer else {
-        return Err(Fail::state("the database has no times to live"));
+        return Err(Fail::state("the database was opened without a time to live"));
     };
     let options = handles::get::<Settings>(options)?.look(|inner| inner.family())?;
     let name = family_name(env.whole(name)?.to_vec())?;

@@ -35,7 +35,7 @@ native!("TransactionLogIterator_status" "J" fn(env, iterator: i64) {
 
 native!("TransactionLogIterator_getBatch" "J" fn(env, iterator: i64) -> JObject {
     let found = with(iterator, |iterator| iterator.batch().map(|(seqno, batch)| (seqno, batch.clone())))?;
-    let (seqno, batch) = found.ok_or_else(|| Fail::state("the iterator stands on no batch"))?;
+    let (seqno, batch) = found.ok_or_else(|| Fail::state("the iterator is not valid"))?;
     // Java owns the batch.
     let batch = handles::insert(BatchOf::new(batch));
     let arguments = [jvalue { j: seqno as i64 }, jvalue { j: batch }];
