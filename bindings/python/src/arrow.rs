@@ -153,7 +153,7 @@ impl Columns {
         }
         match columns.key || columns.value {
             true => Ok(columns),
-            false => Err(PyValueError::new_err("no column is asked for")),
+            false => Err(PyValueError::new_err("no column is requested")),
         }
     }
 
@@ -330,7 +330,7 @@ pub fn batches_of(data: &Bound<'_, PyAny>) -> PyResult<Box<dyn RecordBatchReader
         let (schema, array): (Bound<'_, PyCapsule>, Bound<'_, PyCapsule>) = pair.extract()?;
         let array = imported(&schema, &array)?;
         let rows = array.as_any().downcast_ref::<StructArray>();
-        let rows = rows.ok_or_else(|| PyTypeError::new_err("rows of columns are needed, not one column"))?;
+        let rows = rows.ok_or_else(|| PyTypeError::new_err("a table, a batch or a stream is needed"))?;
         let batch = RecordBatch::from(rows.clone());
         let schema = batch.schema();
         return Ok(Box::new(arrow_array::RecordBatchIterator::new(

@@ -33,7 +33,7 @@ pub fn factory_of(value: &Bound<'_, PyAny>) -> PyResult<Factory> {
         return Ok(None);
     }
     if !value.is_callable() {
-        return Err(PyTypeError::new_err("a compaction filter factory is a function"));
+        return Err(PyTypeError::new_err("the filter factory must be a function"));
     }
     Ok(Some(Arc::new(Made {
         name: name_of(value)?,
@@ -168,14 +168,14 @@ fn decision(answer: &Bound<'_, PyAny>) -> PyResult<Decision> {
             "keep" => Ok(Decision::Keep),
             "remove" => Ok(Decision::Remove),
             "purge" => Ok(Decision::Purge),
-            word => Err(PyValueError::new_err(format!("no decision {word:?}"))),
+            word => Err(PyValueError::new_err(format!("unknown decision {word:?}"))),
         };
     }
     if let Ok(pair) = answer.cast::<PyTuple>() {
         let (word, key): (String, Bound<'_, PyAny>) = pair.extract()?;
         return match &*word {
             "skip_until" => Ok(Decision::RemoveAndSkipUntil(owned(&key)?)),
-            word => Err(PyValueError::new_err(format!("no decision {word:?}"))),
+            word => Err(PyValueError::new_err(format!("unknown decision {word:?}"))),
         };
     }
     owned(answer).map(Decision::ChangeValue)

@@ -54,7 +54,7 @@ fn read_tier(value: &Bound<'_, PyAny>) -> PyResult<ReadTier> {
         "kReadAllTier" => Ok(ReadTier::All),
         "kBlockCacheTier" => Ok(ReadTier::BlockCache),
         "kMemtableTier" => Ok(ReadTier::Memtable),
-        _ => Err(PyTypeError::new_err(format!("no read tier {name:?}"))),
+        _ => Err(PyTypeError::new_err(format!("unknown read tier {name:?}"))),
     }
 }
 

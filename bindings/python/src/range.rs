@@ -21,7 +21,7 @@ impl Range<'_> {
     pub fn bound(self, py: Python<'_>, bytewise: bool, options: &mut ReadOptions) -> PyResult<()> {
         if let Some(prefix) = &self.prefix {
             if self.start.is_some() || self.stop.is_some() {
-                return Err(PyTypeError::new_err("prefix does not go with start or stop"));
+                return Err(PyTypeError::new_err("prefix excludes start and stop"));
             }
             require_bytewise(py, bytewise, "a prefix")?;
             options.iterate_upper_bound = behind(prefix);

@@ -41,7 +41,7 @@ impl Statistics {
             None => esker::Statistics::new(),
             Some(number) => {
                 let level = StatsLevel::of_number(number);
-                let level = level.ok_or_else(|| PyValueError::new_err(format!("no level {number}")))?;
+                let level = level.ok_or_else(|| PyValueError::new_err(format!("unknown level {number}")))?;
                 esker::Statistics::of_level(level)
             }
         };

@@ -75,7 +75,7 @@ class Prefixed:
         `cursor`."""
         if prefix is not None:
             if start is not None or stop is not None:
-                raise TypeError("prefix does not go with start or stop")
+                raise TypeError("prefix excludes start and stop")
             return {"prefix": self._inside(prefix)}
         if start is None and stop is None:
             return {"prefix": self.prefix}
