@@ -37,54 +37,55 @@ use shell::Outcome;
 const HELP: &str = "\
 cargo xtask VERB
 
-  test [ARGS]       install what the tests need, run all of them and each microbenchmark once; ARGS go to
-                    cargo test, and then there are no microbenchmarks
-  ci [static]       the checks that a change must pass; static is the part that runs no test
+  test [ARGS]       install what the tests need, run all of them and each microbenchmark once; ARGS are
+                    passed to cargo test, without microbenchmarks
+  ci [static]       run the checks that a change must pass; static is the part without tests
   nightly [--part K/N]
-                    the checks that take too long for every change: fresh seeds, planted bugs, loom, sanitizers, fuzzing, RocksDB as a
-                    judge, and the book; each piece is recorded in docs/lab/nightly.md; --list lists the parts of an hour
+                    run the checks that take too long for every change: fresh seeds, planted bugs, loom, sanitizers, fuzzing,
+                    comparisons with RocksDB, and the book; docs/lab/nightly.md records each piece; --list lists the parts,
+                    of an hour each
   repeat [--minutes N]
-                    runs each test 200 times, and 20 times where it takes a CPU second, each in a process of its own on fresh
-                    seeds, three at a time, in random order; continues where it stopped, which docs/lab/repeat.md records
-  tidy              the house rules, checked
-  circles [CRATE]   the modules that use each other in a circle, and where
+                    run each test 200 times, or 20 times if it takes a CPU second, each in a process of its own on fresh
+                    seeds, three at a time, in random order; continue from the state in docs/lab/repeat.md
+  tidy              check the rules of the project
+  circles [CRATE]   print the modules that use each other in a circle, with the places
   gen [--check]     write the generated parts of the documentation and of the C library, or fail if they are not up to date
-  book              the documents as a book of mdBook, into target/book/html
-  judge             the programs of others that judge Esker, which docs/judges.md lists, with their floors
-  judge NAME [ARGS] fetches one, builds it, runs its tests and counts them; fewer than its floor fail. c_test --each continues after a
-                    failed phase; rocksdb-crate takes names of test files
-  judge gate        those that run before each change
+  book              build the documents as a book with mdBook, into target/book/html
+  judge             list the programs of other projects whose tests run over Esker, with their floors (docs/judges.md)
+  judge NAME [ARGS] fetch one, build it, run its tests and count them; fail if fewer pass than its floor. c_test --each
+                    continues after a failed phase; rocksdb-crate takes names of test files
+  judge gate        run those that must pass before each change
   install --prefix DIR [--generation G] [--debug]
-                    the C library with its header, pkg-config and CMake files, under DIR; G is 7.8, 10.4, 10.9 or 11.8 (11.8)
-  dist [--debug]    the C library as a package of Debian's and as a tarball, into target/dist
+                    install the C library with its header, pkg-config and CMake files under DIR; G is 7.8, 10.4, 10.9 or 11.8 (11.8)
+  dist [--debug]    build the C library as a Debian package and as a tarball, into target/dist
   dist jvm [--debug]
-                    the library for RocksJava in a jar of its own, and the classes of dev.esker in another, into target/dist
-  fuzz-quick [SEC]  every fuzz target for SEC seconds (5), coverage-guided where a nightly compiler is installed
-  fuzz TARGET [SEC] one target for SEC seconds (600)
-  published [ARGS]  run every table of the documents Esker started from beside RocksDB and write docs/lab/published.md;
+                    build a jar of the library for RocksJava, and a jar of the classes of dev.esker, into target/dist
+  fuzz-quick [SEC]  run every fuzz target for SEC seconds (5), coverage-guided if a nightly compiler is installed
+  fuzz TARGET [SEC] run one target for SEC seconds (600)
+  published [ARGS]  measure every table of the published documents for Esker and RocksDB, and write docs/lab/published.md;
                     --scale X for other sizes, --peer PATH for another db_bench of RocksDB
   python [ARGS]     build the wheel of bindings/python, install it into a virtual environment, run its tests, and compare its stubs
-                    with it; ARGS go to pytest
+                    with it; ARGS are passed to pytest
   python wheel      build the published wheel, check it with auditwheel and abi3audit, and use it in a fresh environment
   python bench [ARGS]
-                    get, put, batch and scan, compared with rocksdict and plyvel
+                    measure get, put, batch and scan, and compare them with rocksdict and plyvel
   python notebook   execute the notebook of bindings/python
   peer [--dry-run]  build RocksDB's own db_bench for comparisons, with clang, ThinLTO, -march=native and jemalloc if they are
                     installed, into target/peer, and report the compiler and flags; --dry-run prints the commands
   soak [--hours H | --minutes N] [--record FILE]
-                    stress, crash, random-history and fuzz tests on fresh seeds for H hours (1), turn after turn;
-                    the counts are printed, and appended to FILE
+                    run stress, crash, random-history and fuzz tests on fresh seeds in turn, for H hours (1); print the
+                    counts, and append them to FILE
   soak --table FILE...
-                    adds up the records
+                    add up the records
   sanitize address|leak|thread [SEC]
-                    the tests of the crates with unsafe code, and SEC seconds (120) of db_stress over drawn options,
+                    run the tests of the crates with unsafe code, and SEC seconds (120) of db_stress with random options,
                     under a sanitizer; needs a nightly compiler, for threads with its source
-  valgrind          the unit tests of the crates with unsafe code under memcheck
-  simulate [ARGS]   the whole engine under one seed at a time, replayed and shrunk if it fails: --seconds N (60),
+  valgrind          run the unit tests of the crates with unsafe code under memcheck
+  simulate [ARGS]   run the whole engine under one seed at a time; a failure is replayed and shrunk: --seconds N (60),
                     --seed N, --script FILE; --help lists the rest
   canary [--part K/N] [WORDS]
-                    plant known bugs, one at a time, and fail unless the tests find each; with WORDS only those
-                    whose name has them, or one of several divided by commas
+                    plant known bugs, one at a time, and fail unless the tests find each; with WORDS only bugs
+                    whose name contains them, or one of several separated by commas
 ";
 
 fn main() -> ExitCode {
