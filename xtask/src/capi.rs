@@ -1,6 +1,6 @@
 //! The tables of the C library: `crates/capi/functions.tsv` has every function of `rocksdb/c.h`,
-//! `crates/capi/fields.tsv` the fields of its objects. The header, the uniform functions, the functions that
-//! are not implemented and the list in `docs/capi.md` are written from them.
+//! `crates/capi/fields.tsv` the fields of its objects. From them the header, the uniform functions, the
+//! functions that are not implemented and the list in `docs/capi.md` are generated.
 
 mod document;
 mod header;
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use tables::{Tables, read};
 
-/// Every generated file with its text.
+/// Returns every generated file with its text.
 pub fn files(root: &Path) -> Result<Vec<(PathBuf, String)>, String> {
     let tables = Tables::read(root)?;
     let crate_dir = root.join("crates/capi");

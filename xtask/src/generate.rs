@@ -82,7 +82,7 @@ fn for_each(mut act: impl FnMut(&Path, &str, &str) -> Outcome) -> Outcome {
     Ok(())
 }
 
-/// `document` with the text between the marks of `name` replaced.
+/// Returns `document` with the text between the marks of `name` replaced.
 fn replace(document: &str, name: &str, body: &str) -> Option<String> {
     let begin = format!("<!-- begin {name}: written by cargo xtask gen -->\n");
     let end = format!("<!-- end {name} -->\n");
@@ -91,7 +91,7 @@ fn replace(document: &str, name: &str, body: &str) -> Option<String> {
     Some(format!("{}{body}{}", &document[..start], &document[stop..]))
 }
 
-/// The example that a test runs, without its head.
+/// Returns the example that a test runs, without its head.
 fn quick_start(root: &Path) -> Result<String, String> {
     let path = root.join("crates/engine/examples/quick_start.rs");
     let text = std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
@@ -102,7 +102,7 @@ fn quick_start(root: &Path) -> Result<String, String> {
     Ok(format!("```rust\n{}\n```\n", code.join("\n")))
 }
 
-/// One row for each crate: its name, its description, and the crates of the workspace that it uses.
+/// Returns one row per crate: its name, its description, and the crates of the workspace that it uses.
 fn crates(root: &Path) -> Result<String, String> {
     let mut rows = Vec::new();
     for home in ["crates", "tools"] {
@@ -121,7 +121,7 @@ fn crates(root: &Path) -> Result<String, String> {
             rows.push(row(home, &name, &manifest));
         }
     }
-    // The crate with fewer uses comes first: that is the order to read them in.
+    // The order is that for readers: crates with fewer uses come first.
     rows.sort_by(|a, b| (a.2.len(), &a.0).cmp(&(b.2.len(), &b.0)));
     let mut table = "| crate | what | uses |\n|---|---|---|\n".to_owned();
     for (name, what, uses) in rows {
@@ -130,12 +130,12 @@ fn crates(root: &Path) -> Result<String, String> {
     Ok(table)
 }
 
-/// One row a crate: its files and folders in layers.
+/// Returns one row per crate: its files and folders in layers.
 fn modules(root: &Path) -> Result<String, String> {
     let mut table = "| crate | its files and folders, from the ground up |\n|---|---|\n".to_owned();
     for (home, graph) in circles::graphs(&Tree::read(root)?) {
         let layers = graph.of_first_level().layers();
-        // The root has no name.
+        // The root module has no name.
         let layers: Vec<String> = layers
             .iter()
             .map(|layer| layer.join(" ").trim().to_owned())
@@ -183,7 +183,7 @@ fn row(home: &str, name: &str, manifest: &str) -> (String, String, Vec<String>) 
     (format!("{home}/{name}"), what, uses)
 }
 
-/// One row for each fixture: its name, its files by kind, its visible rows.
+/// Returns one row per fixture: its name, its files by kind, its visible rows.
 fn fixtures(root: &Path) -> Result<String, String> {
     let home = root.join("testdata/rocksdb-11.9");
     let list = |dir: &Path| -> Result<Vec<String>, String> {

@@ -1,6 +1,6 @@
 //! The tables of the library for RocksJava: `crates/jni/natives.tsv` has every native method of its releases,
-//! `crates/jni/options.tsv` the settings of its option classes. The functions of settings, those that end an
-//! object, those that are not implemented and the list in `docs/jvm_methods.md` are written from them.
+//! `crates/jni/options.tsv` the settings of its option classes. From them the functions of settings, those
+//! that end an object, those that are not implemented and the list in `docs/jvm_methods.md` are generated.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -15,17 +15,17 @@ struct Native {
 }
 
 impl Native {
-    /// The class and the name, mangled.
+    /// Returns the class and the name, mangled.
     fn short(&self) -> String {
         mangled(&format!("{}.{}", self.class, self.name))
     }
 
-    /// The symbol, without the common prefix.
+    /// Returns the symbol, without the common prefix.
     fn symbol(&self) -> String {
         format!("{}__{}", self.short(), self.arguments())
     }
 
-    /// The types of the arguments, mangled.
+    /// Returns the types of the arguments, mangled.
     fn arguments(&self) -> String {
         let inside = self
             .descriptor
@@ -36,7 +36,7 @@ impl Native {
         mangled(inside)
     }
 
-    /// The return type.
+    /// Returns the return type.
     fn returns(&self) -> &str {
         self.descriptor.split(')').nth(1).unwrap_or("V")
     }
@@ -52,7 +52,7 @@ struct Setting {
     getters: Vec<String>,
 }
 
-/// Every generated file with its text.
+/// Returns every generated file with its text.
 pub fn files(root: &Path) -> Result<Vec<(PathBuf, String)>, String> {
     let home = root.join("crates/jni");
     let natives = natives(&home)?;
@@ -73,7 +73,7 @@ pub fn files(root: &Path) -> Result<Vec<(PathBuf, String)>, String> {
     ])
 }
 
-/// The symbols of all native methods, as the JVM looks for them.
+/// Returns the symbols of all native methods, as the JVM looks for them.
 pub fn exports(root: &Path) -> Result<Vec<String>, String> {
     let natives = natives(&root.join("crates/jni"))?;
     Ok(natives
@@ -128,7 +128,7 @@ fn settings(home: &Path) -> Result<Vec<Setting>, String> {
         .collect()
 }
 
-/// A name of Java in the form of symbols.
+/// Returns a name of Java in the form of symbols.
 fn mangled(text: &str) -> String {
     let mut out = String::new();
     for c in text.chars() {
@@ -146,7 +146,7 @@ fn mangled(text: &str) -> String {
     out
 }
 
-/// The symbols that modules declare by `native!`, in either spelling.
+/// Returns the symbols that modules declare by `native!`, in either spelling.
 fn written(dir: &Path) -> Result<BTreeSet<String>, String> {
     let mut found = BTreeSet::new();
     let entries = std::fs::read_dir(dir).map_err(|error| format!("{}: {error}", dir.display()))?;
@@ -166,8 +166,8 @@ fn written(dir: &Path) -> Result<BTreeSet<String>, String> {
     Ok(found)
 }
 
-/// The names and signatures of the methods that a module declares: by `native!`, by `natives!` for several
-/// classes, and by macros of its own that get names.
+/// Returns the names and signatures of the methods that a module declares: by `native!`, by `natives!` for
+/// several classes, and by its own macros, whose arguments are names.
 fn declared(text: &str) -> Vec<(String, String)> {
     let mut found = Vec::new();
     let mut rest = text.to_owned();
@@ -218,12 +218,12 @@ fn declared(text: &str) -> Vec<(String, String)> {
     found
 }
 
-/// The texts in quotation marks.
+/// Returns the texts in quotation marks.
 fn quoted(text: &str) -> impl Iterator<Item = &str> {
     text.split('"').skip(1).step_by(2)
 }
 
-/// The classes of an object of settings.
+/// Returns the classes of an object of settings.
 fn classes(object: &str) -> Option<&'static [&'static str]> {
     Some(match object {
         "db" => &["DBOptions", "Options"],
@@ -249,7 +249,7 @@ fn classes(object: &str) -> Option<&'static [&'static str]> {
     })
 }
 
-/// The Rust type of a type in a descriptor, for the types of settings.
+/// Returns the Rust type of a type in a descriptor, for the types of settings.
 fn scalar(kind: &str) -> Option<&'static str> {
     Some(match kind {
         "Z" => "bool",
@@ -264,7 +264,7 @@ fn scalar(kind: &str) -> Option<&'static str> {
 
 const HEAD: &str = "// Written by `cargo xtask gen` from crates/jni/natives.tsv and crates/jni/options.tsv; do not edit.\n\n";
 
-/// The fields of settings and their functions, and the symbols of the latter.
+/// Returns the fields of settings and their functions, and the symbols of these functions.
 fn options(
     settings: &[Setting],
     natives: &[Native],
@@ -377,7 +377,7 @@ fn throws(natives: &[Native]) -> String {
     out
 }
 
-/// The list of methods by class, for the documentation.
+/// Returns the list of methods by class, for the documentation.
 fn document(natives: &[Native], absent: &[String]) -> String {
     let absent: BTreeSet<&String> = absent.iter().collect();
     let mut classes: BTreeMap<&str, (usize, usize, BTreeSet<&str>)> = BTreeMap::new();

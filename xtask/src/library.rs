@@ -15,7 +15,7 @@ pub const NEWEST: &str = "11.8";
 pub struct Library {
     /// The shared library.
     pub shared: PathBuf,
-    /// The archive, with everything of Rust besides our functions.
+    /// The archive, which contains the Rust libraries besides the exported functions.
     pub archive: PathBuf,
 }
 
@@ -28,12 +28,12 @@ pub struct Named {
 }
 
 impl Library {
-    /// Builds both, with these further arguments for Cargo.
+    /// Builds the library and the archive, with these further arguments for Cargo.
     pub fn built(args: &[&str]) -> Result<Library, String> {
         Library::of_generation(NEWEST, args)
     }
 
-    /// Builds both for `generation`, whatever name they are loaded under.
+    /// Builds the library and the archive for `generation`, under any name of the loaded file.
     pub fn of_generation(generation: &str, args: &[&str]) -> Result<Library, String> {
         if !GENERATIONS.contains(&generation) {
             return Err(format!(
@@ -59,7 +59,7 @@ impl Library {
         })
     }
 
-    /// The shared library under the name of `generation`, in `dir`.
+    /// Returns the shared library under the name of `generation`, in `dir`.
     pub fn named(&self, generation: &str, dir: &Path) -> Result<Named, String> {
         let named = Named {
             link: dir.join("link"),
@@ -71,8 +71,8 @@ impl Library {
         let name = format!("librocksdb.so.{generation}");
         let library = named.load.join(&name);
         fs::copy(&self.shared, &library).map_err(|error| format!("{}: {error}", library.display()))?;
-        // A program records the name inside the library that it was linked to. That one has the same
-        // functions, which do nothing.
+        // A program records the internal name of the library that it was linked to. This substitute has the
+        // same functions, which do nothing.
         let source = named.link.join("names.c");
         let functions: Vec<String> = functions()?
             .iter()
@@ -90,8 +90,9 @@ impl Library {
     }
 }
 
-/// Makes `to` from the archive that Cargo builds: one object in which only our functions are global, so that
-/// a program may link another Rust library, or zstd, as well. `scratch` is for intermediate files.
+/// Creates `to` from the archive that Cargo builds. Only the exported functions are global in its single
+/// object, so that a program can also link another Rust library, or zstd. `scratch` is for intermediate
+/// files.
 pub fn relink(archive: &Path, to: &Path, scratch: &Path) -> Outcome {
     fs::create_dir_all(scratch).map_err(|error| format!("{}: {error}", scratch.display()))?;
     let write = |name: &str, text: String| {
@@ -104,8 +105,8 @@ pub fn relink(archive: &Path, to: &Path, scratch: &Path) -> Outcome {
     let roots = write("roots", roots)?;
     let names = write("names", names.join("\n") + "\n")?;
     let whole = scratch.join("whole.o");
-    // Groups are dissolved: a linker keeps one of two with one name, and ours may differ from that of another
-    // library.
+    // Groups are dissolved: of two groups with one name a linker keeps only one, and the group of another
+    // library may differ.
     shell::run(
         shell::command("ld")
             .args(["-r", "--gc-sections", "--force-group-allocation"])
@@ -131,7 +132,7 @@ pub fn relink(archive: &Path, to: &Path, scratch: &Path) -> Outcome {
     shell::run(shell::command("ar").arg("rcsD").arg(to).arg(&object))
 }
 
-/// The names of all functions that the library exports.
+/// Returns the names of all functions that the library exports.
 pub fn functions() -> Result<Vec<String>, String> {
     let home = shell::root().join("crates/capi");
     let mut names = Vec::new();

@@ -41,7 +41,7 @@ compression is Snappy up to 10.9 and LZ4 in 11.8. These functions exist only in 
 |---|---|
 ";
 
-/// The whole page.
+/// Returns the whole page.
 pub fn text(tables: &Tables) -> String {
     let origins = tables.origins();
     let mut families: BTreeMap<String, [Vec<&str>; 3]> = BTreeMap::new();

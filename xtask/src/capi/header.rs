@@ -61,7 +61,7 @@ const TAIL: &str = "
 #endif
 ";
 
-/// The whole header.
+/// Returns the whole header.
 pub fn text(tables: &Tables, prelude: &str) -> String {
     let mut types = BTreeSet::new();
     for function in &tables.functions {
@@ -125,7 +125,7 @@ pub fn text(tables: &Tables, prelude: &str) -> String {
     out
 }
 
-/// `1004` of `10.4`.
+/// Returns `1004` for `10.4`.
 fn number(generation: &str) -> String {
     let (major, minor) = generation.split_once('.').unwrap_or((generation, "0"));
     format!("{major}{minor:0>2}")
@@ -148,7 +148,7 @@ fn declaration(function: &Function) -> String {
     ))
 }
 
-/// `text` in lines of at most 100 columns, broken at spaces.
+/// Returns `text` in lines of at most 100 columns, broken at spaces.
 fn wrapped(text: &str) -> String {
     let (mut out, mut line) = (String::new(), String::new());
     for word in text.split(' ') {

@@ -1,10 +1,10 @@
-//! The Rust code that is written from the tables.
+//! The Rust code that is generated from the tables.
 
 use super::tables::{Field, Function, Origin, Parameter, Tables, object};
 
 const NOTE: &str = "// Written by `cargo xtask gen` from crates/capi/fields.tsv and crates/capi/functions.tsv; do not edit.\n";
 
-/// `OptionsFields` of `options`.
+/// Returns `OptionsFields` for `options`.
 fn struct_name(object: &str) -> String {
     let mut name = String::new();
     for word in object.split('_') {
@@ -24,7 +24,7 @@ fn rust_type(field: &Field) -> &str {
     }
 }
 
-/// The default in Rust: `7;7.8:5` depends on the generation.
+/// Returns the default in Rust: `7;7.8:5` depends on the generation.
 fn default(text: &str) -> String {
     let Some((newest, older)) = text.split_once(';') else {
         return text.to_owned();
@@ -37,7 +37,7 @@ fn default(text: &str) -> String {
     format!("at({newest}, &[{}])", older.join(", "))
 }
 
-/// The structs of fields, and the functions that pass them to the engine.
+/// Returns the structs of fields, and the functions that pass them to the engine.
 pub fn fields(tables: &Tables) -> String {
     let mut out = format!("//! The fields of the C objects, with RocksDB's defaults.\n\n{NOTE}\n");
     out.push_str("use std::ffi::{c_char, c_int};\n\nuse super::{apply, parse};\nuse crate::generation::at;\nuse crate::generation::Generation::*;\n");
@@ -123,7 +123,7 @@ pub fn fields(tables: &Tables) -> String {
     out
 }
 
-/// Types that have only fields, with their constructors, destructors, setters and getters.
+/// Returns the types that have only fields, with their constructors, destructors, setters and getters.
 pub fn objects(tables: &Tables) -> String {
     let mut out = format!("//! Objects of fields, setters and getters.\n\n{NOTE}\n");
     out.push_str(
@@ -211,7 +211,7 @@ pub fn objects(tables: &Tables) -> String {
     out.replace("#[allow_types]\n", &uses)
 }
 
-/// The functions that are not implemented.
+/// Returns the functions that are not implemented.
 pub fn stubs(tables: &Tables) -> String {
     let mut out = format!("//! Functions that are not implemented: each reports that.\n\n{NOTE}\n");
     out.push_str("use std::ffi::{c_char, c_int, c_void};\n\nuse crate::ffi::*;\n");
@@ -261,7 +261,7 @@ fn stub_type(parameter: &Parameter) -> &'static str {
     c_type(&parameter.kind)
 }
 
-/// The kind of a C type as an argument: all pointers are equal.
+/// Returns the kind of a C type as an argument: all pointers are equal.
 fn c_type(kind: &str) -> &'static str {
     if kind.ends_with('*') || object(kind).is_some() {
         return "*mut c_void";

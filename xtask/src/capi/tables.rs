@@ -1,15 +1,15 @@
-//! The tables of the C interface: functions, fields, origins, and what is written by hand.
+//! The tables of the C interface: functions, fields, origins, and the hand-written functions.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 /// A function of the interface.
 pub struct Function {
-    /// Its name.
+    /// The name of the function.
     pub name: String,
-    /// The type it returns, as C writes it.
+    /// The return type, as C writes it.
     pub returns: String,
-    /// Its parameters, as C writes them.
+    /// The parameters, as C writes them.
     pub parameters: Vec<Parameter>,
 }
 
@@ -17,9 +17,9 @@ pub struct Function {
 pub struct Parameter {
     /// The whole declaration.
     pub text: String,
-    /// Its type without a name; of a function pointer the whole declaration.
+    /// The type without a name; for a function pointer the whole declaration.
     pub kind: String,
-    /// Its name, where it has one.
+    /// The name of the parameter; empty if it has none.
     pub name: String,
 }
 
@@ -29,19 +29,19 @@ pub struct Field {
     pub object: String,
     /// The field.
     pub name: String,
-    /// Its type in Rust, or `bytes`.
+    /// The type in Rust, or `bytes`.
     pub kind: String,
     /// RocksDB's default.
     pub default: String,
-    /// Its treatment: see the head of the table.
+    /// The treatment of the field: see the head of the table.
     pub engine: String,
     /// The function that sets it.
     pub setter: Option<String>,
-    /// The function that gets it, and the form it gets it in.
+    /// The function that returns it, and the form of its result.
     pub getter: Option<(String, String)>,
 }
 
-/// A function that RocksDB has no more, or that had other parameters.
+/// A function that RocksDB has removed, or that had other parameters.
 pub struct Legacy {
     /// The last generation that has it: `7.8`.
     pub last: String,
@@ -57,15 +57,15 @@ pub struct Tables {
     pub legacy: Vec<Legacy>,
     /// Fields, in the order of the header.
     pub fields: Vec<Field>,
-    /// Functions written by hand.
+    /// The hand-written functions.
     pub written: BTreeSet<String>,
-    /// Those of them that only keep what they are given.
+    /// The hand-written functions that only store their arguments.
     pub kept: BTreeSet<String>,
-    /// Types declared by hand.
+    /// The hand-written types.
     pub types: BTreeSet<String>,
 }
 
-/// Where a function comes from.
+/// The origin of a function.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Origin {
     /// A module of the crate.
@@ -74,13 +74,13 @@ pub enum Origin {
     Field,
     /// A field that is kept and read back.
     Kept,
-    /// Makes or frees an object of fields.
+    /// The function creates or frees an object of fields.
     Object,
-    /// Not there.
+    /// The function is not implemented.
     Stub,
 }
 
-/// Modules whose functions keep what they are given and read it back, and do no more.
+/// The modules whose functions only store their arguments and read them back.
 const KEEPING: &[&str] = &[
     "compaction_service_options.rs",
     "kept_options.rs",
@@ -136,7 +136,7 @@ impl Tables {
         })
     }
 
-    /// Fields by object.
+    /// Returns the fields by object.
     pub fn objects(&self) -> BTreeMap<&str, Vec<&Field>> {
         let mut objects: BTreeMap<&str, Vec<&Field>> = BTreeMap::new();
         for field in &self.fields {
@@ -145,13 +145,13 @@ impl Tables {
         objects
     }
 
-    /// True if the type of `object` is made of its fields alone, and so declared by the generator.
+    /// True if the type of `object` consists only of its fields, so that the generator declares it.
     pub fn is_generated(&self, object: &str) -> bool {
         !self.types.contains(&format!("rocksdb_{object}_t"))
             && self.fields.iter().any(|field| field.object == object)
     }
 
-    /// Each function's origin.
+    /// Returns each function's origin.
     pub fn origins(&self) -> BTreeMap<&str, Origin> {
         let mut by_field = BTreeMap::new();
         for field in &self.fields {
@@ -188,14 +188,14 @@ impl Tables {
             .collect()
     }
 
-    /// The object that a constructor without parameters makes.
+    /// Returns the object that a constructor without parameters creates.
     pub fn object_made<'a>(&self, function: &'a Function) -> Option<&'a str> {
         let object = object(&function.returns)?;
         (function.name.ends_with("_create") && function.parameters.is_empty() && self.is_generated(object))
             .then_some(object)
     }
 
-    /// The object that a destructor frees.
+    /// Returns the object that a destructor frees.
     pub fn object_freed<'a>(&self, function: &'a Function) -> Option<&'a str> {
         let [parameter] = &function.parameters[..] else {
             return None;
@@ -206,7 +206,7 @@ impl Tables {
     }
 }
 
-/// `options` of `const rocksdb_options_t*`.
+/// Returns `options` for `const rocksdb_options_t*`.
 pub fn object(kind: &str) -> Option<&str> {
     kind.strip_prefix("const ")
         .unwrap_or(kind)
@@ -214,7 +214,7 @@ pub fn object(kind: &str) -> Option<&str> {
         .strip_suffix("_t*")
 }
 
-/// A row of name, result and parameters.
+/// Parses a row of name, result and parameters.
 fn function(row: &[&str]) -> Option<Function> {
     let [name, returns, parameters] = row else {
         return None;
@@ -232,7 +232,7 @@ fn rows(text: &str) -> impl Iterator<Item = Vec<&str>> {
         .map(|line| line.split('\t').collect())
 }
 
-/// The functions and types that the modules of `dir` declare, what is generated apart.
+/// Collects the functions and types that the modules of `dir` declare, except generated ones.
 fn scan(dir: &Path, written: &mut BTreeSet<String>, types: &mut BTreeSet<String>) -> Result<(), String> {
     let entries = std::fs::read_dir(dir).map_err(|error| format!("{}: {error}", dir.display()))?;
     for entry in entries {
@@ -248,7 +248,7 @@ fn scan(dir: &Path, written: &mut BTreeSet<String>, types: &mut BTreeSet<String>
     Ok(())
 }
 
-/// The functions and types that a module's `text` declares.
+/// Collects the functions and types that a module's `text` declares.
 fn declared(text: &str, written: &mut BTreeSet<String>, types: &mut BTreeSet<String>) {
     let words = text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
     let mut before = "";
@@ -268,7 +268,8 @@ fn declared(text: &str, written: &mut BTreeSet<String>, types: &mut BTreeSet<Str
     }
 }
 
-/// The parameters of a list of declarations, divided by the commas that stand in no parentheses.
+/// Returns the parameters of a list of declarations, which are separated by the commas outside of
+/// parentheses.
 fn parameters_of(text: &str) -> Vec<Parameter> {
     if text == "void" {
         return Vec::new();

@@ -203,7 +203,7 @@ impl Listeners {
         }
     }
 
-    /// Notifies the listeners that the creation of a table begins, succeeds or is given up.
+    /// Notifies the listeners that the creation of a table begins, succeeds or fails.
     pub(super) fn tell_table(
         &self,
         family: &str,
