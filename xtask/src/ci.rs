@@ -3,18 +3,18 @@
 use crate::shell::{self, Outcome};
 use crate::{generate, judge, licences, simulate, test_run, tidy};
 
-/// Runs the checks of `.ci/run`: format, lints, house rules, generated documents, the judges of the gate,
-/// every test and every microbenchmark once.
+/// Runs the checks of `.ci/run`: format, lints, the rules of the project, generated documents, the judges of
+/// the gate, every test, and every microbenchmark once.
 pub fn pull_request() -> Outcome {
     static_checks()?;
     judge::gate()?;
     test_run::test(&[])
 }
 
-/// Runs every check that is no test. Each runs, whatever the earlier ones found.
+/// Runs every check that is not a test, even after earlier ones have failed.
 pub fn static_checks() -> Outcome {
     let format = ["fmt", "--all", "--check", "--", "--color", "never"];
-    // The Python package is no default member; this check needs no Python.
+    // The Python package is not a default member; this check needs no Python.
     let clippy = [
         "clippy",
         "--workspace",

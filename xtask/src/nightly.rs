@@ -1,5 +1,5 @@
-//! `nightly`: the checks that take too long for every change, in pieces, and the page that records when each
-//! ran and its result.
+//! `nightly`: the checks that take too long for every change, in pieces, and the page that records the time
+//! and the result of each.
 
 use std::ops::Range;
 use std::path::Path;
@@ -96,7 +96,7 @@ fn share(minutes: &[u64], part: Part) -> Range<usize> {
     }
 }
 
-/// Runs the pieces of `part`, whatever the earlier ones found, and records each in [`PAGE`].
+/// Runs the pieces of `part`, even after earlier ones have failed, and records each in [`PAGE`].
 pub fn run(part: Part) -> Outcome {
     let pieces = pieces();
     let minutes: Vec<u64> = pieces.iter().map(|piece| piece.minutes).collect();
@@ -192,7 +192,7 @@ fn with_row(text: &str, name: &str, row: &str) -> Option<String> {
     Some(format!("{before}{BEGIN}\n{}\n{END}{after}", lines.join("\n")))
 }
 
-/// Runs the tests with debug assertions off, as databases run.
+/// Runs the tests without debug assertions, as databases run.
 fn optimised_tests() -> Outcome {
     test_run::test_on_fresh_seeds(&["--release".to_owned()])
 }

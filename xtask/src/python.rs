@@ -11,8 +11,8 @@ use environment::PLACE;
 
 use crate::shell::{self, Outcome};
 
-/// Builds the wheel and runs every test of the package; `args` go to pytest, or begin with another thing to
-/// do. A machine without Python skips it by name, CI does not.
+/// Builds the wheel and runs every test of the package. `args` are passed to pytest, or begin with another
+/// verb. A machine without Python reports a skip; on CI that is an error.
 pub fn run(args: &[String]) -> Outcome {
     let Some(environment) = Environment::set_up()? else {
         eprintln!("skipped: the Python package needs Python 3.11 or later with venv");
@@ -52,7 +52,7 @@ pub fn nightly() -> Outcome {
     notebook(&environment)
 }
 
-/// Compares its speed with rocksdict and plyvel; `args` go to the script.
+/// Compares the package's speed with rocksdict and plyvel; `args` are passed to the script.
 fn bench(environment: &Environment, args: &[String]) -> Outcome {
     environment.install(&["plyvel"])?;
     environment.install_wheel(&["--release"])?;

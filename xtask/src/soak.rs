@@ -1,4 +1,4 @@
-//! `soak`: everything that looks for lost rows at random, on fresh seeds, for a given time.
+//! `soak`: all random searches for lost rows, on fresh seeds, for a limited time.
 //!
 //! Each part prints its counts in lines that begin with `record:` (`testkit::record`). They are added up,
 //! printed at the end, and appended to a file if one is named, from which `--table` makes the table of

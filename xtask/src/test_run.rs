@@ -81,7 +81,7 @@ impl LastWords {
     }
 }
 
-/// Reads lines, records them, and writes them to `to`, until the last writer is gone.
+/// Reads lines, records them, and writes them to `to`, until the last writer closes the pipe.
 fn hear(from: impl Read, mut to: impl Write, words: &Mutex<LastWords>) -> std::io::Result<()> {
     for line in BufReader::new(from).split(b'\n') {
         let line = String::from_utf8_lossy(&line?).into_owned();
@@ -244,7 +244,7 @@ fn pass_on(output: ChildStdout, cargo: &mut Child, words: &Mutex<LastWords>) -> 
             Err(RecvTimeoutError::Disconnected) => break,
         }
     }
-    // The sender is gone, so the thread has ended.
+    // The sender is dropped, so the thread has ended.
     drop(reader.join());
     Ok(totals)
 }

@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 
 use crate::shell::{self, Outcome};
 
-/// Where the virtual environment and the wheel lie, from the root.
+/// The directory of the virtual environment and the wheel, from the root.
 pub const PLACE: &str = "target/python";
 
-/// The oldest Python that the package is for.
+/// The check for the oldest Python that the package supports.
 const OLDEST: &str = "import sys, ensurepip, venv; sys.exit(sys.version_info < (3, 11))";
 
-/// Packages of the tests.
+/// The packages that the tests need.
 pub const TEST_PACKAGES: &[&str] = &["maturin", "pytest", "hypothesis", "pyarrow", "rocksdict", "mypy"];
 
 /// A virtual environment with the packages of the tests.
@@ -20,7 +20,7 @@ pub struct Environment {
 }
 
 impl Environment {
-    /// Makes it, and installs what is missing. `None` where there is no Python that can.
+    /// Creates the environment, and installs missing packages. `None` if no suitable Python exists.
     pub fn set_up() -> Result<Option<Environment>, String> {
         let Some(system) = shell::which("python3") else {
             return Ok(None);
@@ -38,19 +38,19 @@ impl Environment {
         Ok(Some(environment))
     }
 
-    /// The same with the package in it.
+    /// Returns the environment with the package installed.
     pub fn with_wheel() -> Result<Environment, String> {
         let environment = Environment::set_up()?.ok_or("no Python 3.11 with venv")?;
         environment.install_wheel(&["--profile", "dev"])?;
         Ok(environment)
     }
 
-    /// Its interpreter.
+    /// Returns a command with the environment's interpreter.
     pub fn python(&self) -> std::process::Command {
         shell::command(self.dir.join("bin/python"))
     }
 
-    /// The search path with its programs first, among which maturin looks for Zig.
+    /// Returns the search path with the environment's programs first, among which maturin looks for Zig.
     pub fn path(&self) -> Result<OsString, String> {
         let others = std::env::var_os("PATH").unwrap_or_default();
         let places = [self.dir.join("bin")]
@@ -73,7 +73,7 @@ impl Environment {
         shell::succeeds(self.python().args(["-m", "pip", "show", "--quiet", package]))
     }
 
-    /// Builds the wheel with these arguments of maturin, and installs it in the place of any other.
+    /// Builds the wheel with these arguments of maturin, and installs it in the place of any other one.
     pub fn install_wheel(&self, args: &[&str]) -> Outcome {
         let wheel = self.build_wheel(args)?;
         let pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
@@ -81,10 +81,10 @@ impl Environment {
         shell::run(self.python().args(pip).args(again).arg(wheel))
     }
 
-    /// Builds the wheel with these arguments of maturin, and says where it is.
+    /// Builds the wheel with these arguments of maturin, and returns its path.
     pub fn build_wheel(&self, args: &[&str]) -> Result<PathBuf, String> {
         let wheels = shell::root().join(PLACE).join("wheels");
-        // There is none before the first build.
+        // The directory does not exist before the first build.
         let _ = std::fs::remove_dir_all(&wheels);
         let mut maturin = self.python();
         maturin
@@ -97,7 +97,7 @@ impl Environment {
     }
 }
 
-/// The one wheel in `dir`.
+/// Returns the only wheel in `dir`.
 pub fn the_wheel(dir: &Path) -> Result<PathBuf, String> {
     let entries = std::fs::read_dir(dir).map_err(|error| format!("{}: {error}", dir.display()))?;
     let mut wheels = entries

@@ -49,7 +49,7 @@ pub fn cpu_time(line: &str) -> Option<Duration> {
     Some(Duration::from_secs_f64(seconds))
 }
 
-/// The seed that a failed test has printed, and where it panicked.
+/// Returns the seed that a failed test has printed, and the place of its panic.
 pub fn why(status: &str, said: &str) -> String {
     let seed = said.split_once("ESKER_SEED=").map(|(_, rest)| {
         &rest[..rest
