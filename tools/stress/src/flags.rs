@@ -828,6 +828,7 @@ mod tests {
         "ascending_run",
         "no_slowdown_one_in",
         "low_pri_one_in",
+        "test_feed",
         "secondary_catch_up_one_in",
         "export_column_family_one_in",
         "ingest_behind_one_in",

@@ -31,9 +31,14 @@ pub(crate) fn dropped(fs: &dyn FileSystem, wal_dir: &Path) -> Result<BTreeMap<u3
 
 fn parse(line: &str) -> Option<(u32, String)> {
     let (id, hex) = line.split_once(' ')?;
-    let digits = hex.as_bytes().chunks(2);
-    let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
-    let name: Option<Vec<u8>> = digits.map(byte).collect();
+    let pairs = hex.as_bytes().chunks_exact(2);
+    if !pairs.remainder().is_empty() {
+        return None;
+    }
+    let digit = |byte: u8| char::from(byte).to_digit(16).map(|digit| digit as u8);
+    let name: Option<Vec<u8>> = pairs
+        .map(|pair| Some(digit(pair[0])? << 4 | digit(pair[1])?))
+        .collect();
     Some((id.parse().ok()?, String::from_utf8(name?).ok()?))
 }
 
@@ -63,7 +68,7 @@ mod tests {
     #[test]
     fn a_line_names_a_family_whatever_its_bytes() {
         assert_eq!(parse("7 610a62"), Some((7, "a\nb".to_owned())));
-        for bad in ["", "7", "x 61", "7 6", "7 zz", "7 ff"] {
+        for bad in ["", "7", "x 61", "7 6", "7 616", "7 +6", "7 zz", "7 ff"] {
             assert_eq!(parse(bad), None, "{bad:?}");
         }
     }
