@@ -527,5 +527,5 @@ fn a_backup_is_not_restored_over_the_wals_of_another_database() {
     fourth.close().unwrap();
     let error = Db::open(&with("/new_wals"), "/fourth").err().unwrap();
     assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
-    assert!(error.to_string().contains("lay in /new"), "{error}");
+    assert!(error.to_string().contains("which was in /new"), "{error}");
 }
