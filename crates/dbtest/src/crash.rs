@@ -207,6 +207,8 @@ pub fn files_left(fs: &dyn FileSystem, flavour: &Flavour, live: &BTreeSet<u64>, 
                 Some(FileKind::Current | FileKind::Identity | FileKind::Lock | FileKind::InfoLog) => {}
                 // If the MANIFEST was torn, or a WAL is missing, recovery keeps unusable files.
                 _ if name == "wal" || name == "lost" => {}
+                // A WAL is archived if the cursors of change feeds cannot be read.
+                _ if name == "archive" => {}
                 _ if name == "OWNER" && *dir != DIR => {}
                 _ => wrong.push(name),
             }
