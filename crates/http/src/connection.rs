@@ -27,9 +27,14 @@ struct Deadline<'a> {
 
 impl Deadline<'_> {
     fn begin(config: &Config) -> Deadline<'_> {
+        Deadline::since(config, config.clock.now())
+    }
+
+    /// The deadline of work that began at `begun`.
+    fn since(config: &Config, begun: Duration) -> Deadline<'_> {
         Deadline {
             config,
-            at: config.clock.now().saturating_add(config.deadline),
+            at: begun.saturating_add(config.deadline),
         }
     }
 
@@ -40,10 +45,15 @@ impl Deadline<'_> {
     }
 }
 
-/// Answers the request on `stream`. An error of the network ends it silently: its client is no longer
-/// connected.
-pub(crate) fn serve(mut stream: TcpStream, config: &Config, handler: &dyn Fn(&Request) -> Response) {
-    let (response, head_only) = match read(&mut stream, config) {
+/// Answers the request on `stream`, which was accepted at the time `accepted`. An error of the network ends it
+/// silently: its client is no longer connected.
+pub(crate) fn serve(
+    mut stream: TcpStream,
+    config: &Config,
+    handler: &dyn Fn(&Request) -> Response,
+    accepted: Duration,
+) {
+    let (response, head_only) = match read(&mut stream, &Deadline::since(config, accepted), config) {
         Some(Head::Whole(request, head_only)) => {
             let answered = user_code::catch(|| handler(&request));
             let failed = |_| Response::error(500, "the answer to this request has failed");
@@ -61,8 +71,7 @@ pub(crate) fn serve(mut stream: TcpStream, config: &Config, handler: &dyn Fn(&Re
 }
 
 /// Reads a head. `None` if the client closes the connection before its end.
-fn read(stream: &mut TcpStream, config: &Config) -> Option<Head> {
-    let deadline = Deadline::begin(config);
+fn read(stream: &mut TcpStream, deadline: &Deadline<'_>, config: &Config) -> Option<Head> {
     let mut bytes = Vec::with_capacity(1024);
     let mut piece = [0; 1024];
     loop {
@@ -107,7 +116,6 @@ fn write(stream: &mut TcpStream, response: &Response, head_only: bool, config: &
 
 /// Reads more bytes for a limited time: a close with unread bytes would discard a response that the client
 /// has not read yet.
-/// not read yet.
 fn drain(stream: &mut TcpStream, config: &Config) {
     let deadline = Deadline::begin(config);
     if stream.shutdown(Shutdown::Write).is_err() {

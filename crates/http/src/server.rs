@@ -73,6 +73,8 @@ impl Server {
         });
         let accepting = {
             let shared = shared.clone();
+            // The deadline counts from here, however late the thread starts.
+            let accepted = shared.config.clock.now();
             let builder = thread::Builder::new().name("esker-http".to_owned());
             builder.spawn(move || accept(&listener, &shared))
         };
@@ -132,10 +134,12 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
         let Some(connection) = Connection::register(shared, &stream) else {
             continue;
         };
+        // The deadline counts from here, however late the thread starts.
+        let accepted = shared.config.clock.now();
         let builder = thread::Builder::new().name("esker-http".to_owned());
         let thread = builder.spawn(move || {
             let shared = &connection.shared;
-            connection::serve(stream, &shared.config, &*shared.handler);
+            connection::serve(stream, &shared.config, &*shared.handler, accepted);
         });
         let mut open = shared.open.lock();
         open.threads.retain(|thread| !thread.is_finished());
