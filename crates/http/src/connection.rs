@@ -45,8 +45,8 @@ impl Deadline<'_> {
     }
 }
 
-/// Answers the request on `stream`, which was accepted at the time `accepted`. An error of the network ends it
-/// silently: its client is no longer connected.
+/// Answers the request on `stream`, which was accepted at the time `accepted`. An error of the network ends
+/// it silently: its client is no longer connected.
 pub(crate) fn serve(
     mut stream: TcpStream,
     config: &Config,

@@ -73,8 +73,6 @@ impl Server {
         });
         let accepting = {
             let shared = shared.clone();
-            // The deadline counts from here, however late the thread starts.
-            let accepted = shared.config.clock.now();
             let builder = thread::Builder::new().name("esker-http".to_owned());
             builder.spawn(move || accept(&listener, &shared))
         };

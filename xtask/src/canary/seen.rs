@@ -14,8 +14,8 @@ pub(super) const CANARIES: &[Canary] = &[
     Canary {
         name: "a request that arrives byte by byte has no deadline",
         file: "crates/http/src/connection.rs",
-        right: "            at: config.clock.now().saturating_add(config.deadline),",
-        wrong: "            at: config.clock.now().saturating_add(config.deadline * 2),",
+        right: "            at: begun.saturating_add(config.deadline),",
+        wrong: "            at: begun.saturating_add(config.deadline * 2),",
         caught_by: Tests(&["-p", "esker-http", "--test", "it", "byte_by_byte"]),
     },
     Canary {
