@@ -148,7 +148,7 @@ fn a_disk_with_room_again_is_written_to_again() {
     db.close().unwrap();
     for line in [
         "ErrorHandler: Set regular background error, auto_recovery=1, stop=1",
-        "free space [0 bytes] is less than reserved disk buffer [",
+        "bytes] is less than reserved disk buffer [",
         "Resuming DB",
         "Successfully resumed DB",
     ] {

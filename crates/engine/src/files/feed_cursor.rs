@@ -72,7 +72,12 @@ impl Cursor {
     /// All cursors, by name. One whose file is damaged is an error: WALs are kept for it, and nothing says
     /// which.
     pub fn all(fs: &dyn FileSystem, wal_dir: &Path) -> Result<Vec<Cursor>> {
-        let names = match fs.list(&directory(wal_dir)) {
+        let dir = directory(wal_dir);
+        // Listeners of file operations would see the listing of a missing directory as a failure.
+        if !fs.exists(&dir)? {
+            return Ok(Vec::new());
+        }
+        let names = match fs.list(&dir) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
             names => names?,
         };

@@ -27,11 +27,12 @@ impl World {
             clock: clock.clone(),
             ..Options::default()
         };
-        World {
-            db: Db::open(&options, Path::new("db")).unwrap(),
-            fs,
-            clock,
-        }
+        let db = Db::open(&options, Path::new("db")).unwrap();
+        // A thread deletes the first MANIFEST of the new database. A trace must not meet that.
+        testkit::wait_until("the first MANIFEST is deleted", || {
+            !fs.exists(Path::new("db/MANIFEST-000001")).unwrap()
+        });
+        World { db, fs, clock }
     }
 
     fn start(&self, options: &TraceOptions) {
@@ -171,7 +172,11 @@ fn files_opened_before_and_after_the_start_are_traced() {
             .iter()
             .any(|record| record.file_operation == "Append" && record.len > Some(0))
     );
-    assert!(records.iter().all(|record| record.io_status == "OK"));
+    // The thread that deletes a WAL may look for cursors of change feeds, whose directory does not exist.
+    let mut others = records
+        .iter()
+        .filter(|record| record.file_operation != "GetChildren");
+    assert!(others.all(|record| record.io_status == "OK"), "{records:?}");
     let read = records
         .iter()
         .find(|record| record.file_operation == "Read")
@@ -244,7 +249,9 @@ fn options_of_an_open_database_open_another_that_is_watched_once() {
     third.put(b"k", b"v").unwrap();
     assert_eq!(*appends.0.lock().unwrap(), before + 1);
     first.end_io_trace().unwrap();
-    assert_eq!(records(&*fs, Path::new("trace")).unwrap(), []);
+    // The first database's thread may still delete its first MANIFEST. The row of the third is not traced.
+    let records = records(&*fs, Path::new("trace")).unwrap();
+    assert_eq!(on(&records, ".log"), [""; 0]);
 }
 
 #[test]
