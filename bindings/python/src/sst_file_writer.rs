@@ -16,7 +16,7 @@ use crate::shared::Detached;
 /// Writes a table file for `ingest`, of Esker or RocksDB. Keys must come in the order of the family, one
 /// entry each.
 ///
-/// As a context manager it finishes the file at the end of the block, or removes it if the block raises.
+/// The end of a `with` block finishes the file, or removes it if the block raises.
 #[pyclass(frozen, module = "esker")]
 pub struct SstFileWriter {
     path: PathBuf,

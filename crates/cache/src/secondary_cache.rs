@@ -57,15 +57,18 @@ impl AdmissionPolicy {
 pub struct CompressedSecondaryCacheOptions {
     /// The capacity in compressed bytes; with 0, nothing is admitted. Default: 32 MiB.
     pub capacity: usize,
-    /// As [`CacheOptions::num_shard_bits`]. Default: -1.
+    /// The number of shards, as a power of two; see [`CacheOptions::num_shard_bits`]. Default: -1.
     pub num_shard_bits: i32,
     /// Whether an entry that does not fit besides pinned entries is discarded. Default: false.
     pub strict_capacity_limit: bool,
-    /// As [`CacheOptions::high_pri_pool_ratio`]. Default: 0.5.
+    /// The share of the capacity for high-priority entries; see [`CacheOptions::high_pri_pool_ratio`].
+    /// Default: 0.5.
     pub high_pri_pool_ratio: f64,
-    /// As [`CacheOptions::low_pri_pool_ratio`]. Default: 0.
+    /// The share of the capacity for low-priority entries; see [`CacheOptions::low_pri_pool_ratio`].
+    /// Default: 0.
     pub low_pri_pool_ratio: f64,
-    /// As [`CacheOptions::metadata_charge_policy`]. Default: in full.
+    /// Whether the memory of the cache's own records is charged; see
+    /// [`CacheOptions::metadata_charge_policy`]. Default: in full.
     pub metadata_charge_policy: MetadataChargePolicy,
     /// The compression of entries; an entry that compression does not shrink is kept uncompressed. Default:
     /// LZ4.

@@ -55,7 +55,7 @@ impl rocksdb_t {
     /// Opens a database with one family, after `change` has changed its options.
     ///
     /// # Safety
-    /// As for `rocksdb_open`.
+    /// The caller keeps the rules of `rocksdb_open`.
     pub unsafe fn open(
         options: *const rocksdb_options_t,
         name: *const c_char,
@@ -70,7 +70,7 @@ impl rocksdb_t {
     /// Opens a database with several families, after `change` has changed its options.
     ///
     /// # Safety
-    /// As for `rocksdb_open_column_families`.
+    /// The caller keeps the rules of `rocksdb_open_column_families`.
     pub unsafe fn open_families(
         options: *const rocksdb_options_t,
         name: *const c_char,

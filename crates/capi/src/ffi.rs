@@ -92,7 +92,7 @@ pub unsafe fn fallible<R: Zero>(errptr: *mut *mut c_char, body: impl FnOnce() ->
 /// Stores the text of `error` in `errptr`, and frees the text that is there.
 ///
 /// # Safety
-/// As for [`fallible`].
+/// The caller keeps the rules of [`fallible`].
 #[cold]
 pub unsafe fn set_error(errptr: *mut *mut c_char, error: &Error) {
     if errptr.is_null() {
@@ -140,7 +140,7 @@ pub fn absent<R: Zero>(name: &str) -> R {
 /// Reports a function that is not implemented through its `errptr`.
 ///
 /// # Safety
-/// As for [`fallible`].
+/// The caller keeps the rules of [`fallible`].
 #[cold]
 pub unsafe fn absent_error<R: Zero>(name: &str, errptr: *mut *mut c_char) -> R {
     fallible(errptr, || Err(Error::not_supported(name)))
@@ -197,7 +197,7 @@ pub unsafe fn string(text: *const c_char) -> String {
 /// Returns a path.
 ///
 /// # Safety
-/// As for [`string`].
+/// The caller keeps the rules of [`string`].
 pub unsafe fn path(text: *const c_char) -> std::path::PathBuf {
     use std::os::unix::ffi::OsStrExt;
     if text.is_null() {

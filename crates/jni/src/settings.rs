@@ -23,7 +23,8 @@ use crate::options::Parts;
 pub enum Use {
     /// The field sets the engine's option of that name.
     Row,
-    /// As `Row`, once the engine has the option; until then any value but the default is an error.
+    /// The field sets the engine's option of that name once the engine has it. Until then any value but the
+    /// default is an error.
     Later,
     /// A module translates the field.
     Hand,

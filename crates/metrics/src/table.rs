@@ -29,11 +29,11 @@ pub(crate) enum Source {
     Property(&'static str),
     /// A property of each column family that is a number. Label: `family`.
     FamilyProperty(&'static str),
-    /// As `FamilyProperty`, for a property in microseconds.
+    /// A property of each column family in microseconds. Label: `family`.
     FamilyMicros(&'static str),
     /// A ticker that a database counts with and without `Options::statistics`.
     Always(Ticker),
-    /// As `Always`, for a ticker in microseconds.
+    /// A ticker in microseconds that a database counts with and without `Options::statistics`.
     AlwaysMicros(Ticker),
     /// Samples with labels of their own.
     Samples(fn(&Sampled<'_>, &mut Samples)),
