@@ -2,6 +2,7 @@
 
 use std::ffi::{c_char, c_int};
 
+use esker::option_text::{in_braces, pairs, value_names};
 use esker::{Error, OptionsFile, Result};
 
 use crate::block_based::rocksdb_block_based_table_options_t;
@@ -9,67 +10,6 @@ use crate::cache::rocksdb_cache_t;
 use crate::env::rocksdb_env_t;
 use crate::ffi::*;
 use crate::options::{TableFactory, rocksdb_options_t};
-
-/// Returns the names of an enum, in the order of their numbers from 0; gaps are empty.
-fn names_of(option: &str) -> Option<&'static [&'static str]> {
-    Some(match option {
-        "compression" | "bottommost_compression" | "wal_compression" | "blob_compression_type" => &[
-            "kNoCompression",
-            "kSnappyCompression",
-            "kZlibCompression",
-            "kBZip2Compression",
-            "kLZ4Compression",
-            "kLZ4HCCompression",
-            "kXpressCompression",
-            "kZSTD",
-        ],
-        "compaction_style" => &[
-            "kCompactionStyleLevel",
-            "kCompactionStyleUniversal",
-            "kCompactionStyleFIFO",
-            "kCompactionStyleNone",
-        ],
-        "compaction_pri" => &[
-            "kByCompensatedSize",
-            "kOldestLargestSeqFirst",
-            "kOldestSmallestSeqFirst",
-            "kMinOverlappingRatio",
-            "kRoundRobin",
-        ],
-        "wal_recovery_mode" => &[
-            "kTolerateCorruptedTailRecords",
-            "kAbsoluteConsistency",
-            "kPointInTimeRecovery",
-            "kSkipAnyCorruptedRecords",
-        ],
-        "info_log_level" => &[
-            "DEBUG_LEVEL",
-            "INFO_LEVEL",
-            "WARN_LEVEL",
-            "ERROR_LEVEL",
-            "FATAL_LEVEL",
-            "HEADER_LEVEL",
-        ],
-        "prepopulate_blob_cache" | "prepopulate_block_cache" => {
-            &["kDisable", "kFlushOnly", "kFlushAndCompaction"]
-        }
-        "checksum" => &["kNoChecksum", "kCRC32c", "kxxHash", "kxxHash64", "kXXH3"],
-        "index_type" => &[
-            "kBinarySearch",
-            "kHashSearch",
-            "kTwoLevelIndexSearch",
-            "kBinarySearchWithFirstKey",
-        ],
-        "data_block_index_type" => &["kDataBlockBinarySearch", "kDataBlockBinaryAndHash"],
-        "index_shortening" => &[
-            "kNoShortening",
-            "kShortenSeparators",
-            "kShortenSeparatorsAndSuccessor",
-        ],
-        "stop_style" => &["kCompactionStopStyleSimilarSize", "kCompactionStopStyleTotalSize"],
-        _ => return None,
-    })
-}
 
 /// Returns the number of `text` in the option's enum, or the text itself if the option is not an enum.
 fn as_number(option: &str, text: &str) -> String {
@@ -89,38 +29,8 @@ fn as_number(option: &str, text: &str) -> String {
     if text == "kDisableCompressionOption" {
         return "255".to_owned();
     }
-    let number = names_of(option).and_then(|names| names.iter().position(|name| *name == text));
+    let number = value_names(option).and_then(|names| names.iter().position(|name| *name == text));
     number.map_or_else(|| text.to_owned(), |number| number.to_string())
-}
-
-/// Returns the `name=value` pairs of a text, which are separated by semicolons outside of braces.
-fn pairs(text: &str) -> Result<Vec<(&str, &str)>> {
-    let mut depth = 0usize;
-    let parts = text.split(move |c| {
-        match c {
-            '{' => depth += 1,
-            '}' => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        c == ';' && depth == 0
-    });
-    parts
-        .map(str::trim)
-        .filter(|part| !part.is_empty())
-        .map(|part| {
-            let (name, value) = part.split_once('=').ok_or_else(|| {
-                Error::invalid_argument(format!("Mismatched key value pair, '=' expected: {part}"))
-            })?;
-            Ok((name.trim(), value.trim()))
-        })
-        .collect()
-}
-
-/// Returns the text inside the braces.
-fn inner(text: &str) -> &str {
-    text.strip_prefix('{')
-        .and_then(|text| text.strip_suffix('}'))
-        .unwrap_or(text)
 }
 
 fn wrong(name: &str, text: &str) -> Error {
@@ -150,7 +60,7 @@ impl rocksdb_options_t {
             "comparator" => {
                 self.builtin_comparator = esker::UserComparator::builtin(text);
             }
-            "merge_operator" => self.merge_operator = base::merge::builtin(inner(text)),
+            "merge_operator" => self.merge_operator = base::merge::builtin(in_braces(text)),
             "prefix_extractor" => self.prefix_extractor = base::prefix::builtin(text),
             "wal_dir" => self.wal_dir = text.to_owned(),
             "db_log_dir" => self.db_log_dir = text.to_owned(),
@@ -159,7 +69,7 @@ impl rocksdb_options_t {
                     TableFactory::BlockBased(table) => table.clone(),
                     _ => rocksdb_block_based_table_options_t::default(),
                 };
-                for (name, text) in pairs(inner(text))? {
+                for (name, text) in pairs(in_braces(text))? {
                     if !table.set(name, text) {
                         return Err(wrong(name, text));
                     }
@@ -174,12 +84,12 @@ impl rocksdb_options_t {
             }
             "compression_opts" | "bottommost_compression_opts" => self.set_compression(name, text)?,
             "compaction_options_universal" => {
-                for (name, text) in pairs(inner(text))? {
+                for (name, text) in pairs(in_braces(text))? {
                     self.universal.set(name, &as_number(name, text));
                 }
             }
             "compaction_options_fifo" => {
-                for (name, text) in pairs(inner(text))? {
+                for (name, text) in pairs(in_braces(text))? {
                     self.fifo.set(name, &as_number(name, text));
                 }
             }
@@ -195,7 +105,7 @@ impl rocksdb_options_t {
         };
         let named = ["window_bits", "level", "strategy", "max_dict_bytes"];
         let list: Vec<(&str, &str)> = match text.contains('=') {
-            true => pairs(inner(text))?,
+            true => pairs(in_braces(text))?,
             false => named.into_iter().zip(text.split(':')).collect(),
         };
         for (name, text) in list {

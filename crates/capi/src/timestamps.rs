@@ -9,7 +9,6 @@ use crate::db::rocksdb_t;
 use crate::ffi::*;
 use crate::generated::fields::CompactoptionsFields;
 use crate::read_options::rocksdb_readoptions_t;
-use crate::write::{WriteOptionsPtr, stamped};
 
 /// `rocksdb_compactoptions_t`.
 #[derive(Clone, Default)]
@@ -191,45 +190,6 @@ api!(
             errors,
         };
         multi(db, options, &keys, &places)
-    }
-);
-
-// A single deletion with a timestamp is written as a deletion: a deletion is allowed wherever a single
-// deletion is, and compactions keep the history of both in the same way.
-api!(
-    fn rocksdb_singledelete_with_ts(
-        db: *mut rocksdb_t,
-        options: WriteOptionsPtr,
-        k: *const c_char,
-        klen: usize,
-        ts: *const c_char,
-        tslen: usize,
-        errptr: *mut *mut c_char,
-    ) {
-        fallible(errptr, || {
-            stamped(db, options, std::ptr::null_mut(), |batch, family| {
-                batch.delete_at(family, bytes(k, klen), bytes(ts, tslen));
-            })
-        })
-    }
-);
-
-api!(
-    fn rocksdb_singledelete_cf_with_ts(
-        db: *mut rocksdb_t,
-        options: WriteOptionsPtr,
-        cf: FamilyPtr,
-        k: *const c_char,
-        klen: usize,
-        ts: *const c_char,
-        tslen: usize,
-        errptr: *mut *mut c_char,
-    ) {
-        fallible(errptr, || {
-            stamped(db, options, cf, |batch, family| {
-                batch.delete_at(family, bytes(k, klen), bytes(ts, tslen));
-            })
-        })
     }
 );
 

@@ -59,43 +59,36 @@ fn replay_options(fields: &ReplayOptionsFields) -> ReplayOptions {
     }
 }
 
-api!(
-    fn rocksdb_start_trace(
-        db: *mut rocksdb_t,
-        env: *mut rocksdb_env_t,
-        _env_options: *const rocksdb_envoptions_t,
-        options: *const rocksdb_trace_options_t,
-        trace_path: *const c_char,
-        errptr: *mut *mut c_char,
-    ) {
-        fallible(errptr, || {
-            let options = options.as_ref().map(|options| trace_options(&options.fields));
-            let writer = trace_writer(db, env, trace_path)?;
-            (*db).db.start_trace(&options.unwrap_or_default(), writer)
-        })
-    }
-);
+/// Functions that start a trace with [`TraceOptions`], by the database's method.
+macro_rules! start_functions {
+    ($(fn $name:ident => $method:ident;)+) => { $(
+        api!(
+            fn $name(
+                db: *mut rocksdb_t,
+                env: *mut rocksdb_env_t,
+                _env_options: *const rocksdb_envoptions_t,
+                options: *const rocksdb_trace_options_t,
+                trace_path: *const c_char,
+                errptr: *mut *mut c_char,
+            ) {
+                fallible(errptr, || {
+                    let options = options.as_ref().map(|options| trace_options(&options.fields));
+                    let writer = trace_writer(db, env, trace_path)?;
+                    (*db).db.$method(&options.unwrap_or_default(), writer)
+                })
+            }
+        );
+    )+ };
+}
+
+start_functions! {
+    fn rocksdb_start_trace => start_trace;
+    fn rocksdb_start_io_trace => start_io_trace;
+}
 
 api!(
     fn rocksdb_end_trace(db: *mut rocksdb_t, errptr: *mut *mut c_char) {
         fallible(errptr, || (*db).db.end_trace())
-    }
-);
-
-api!(
-    fn rocksdb_start_io_trace(
-        db: *mut rocksdb_t,
-        env: *mut rocksdb_env_t,
-        _env_options: *const rocksdb_envoptions_t,
-        options: *const rocksdb_trace_options_t,
-        trace_path: *const c_char,
-        errptr: *mut *mut c_char,
-    ) {
-        fallible(errptr, || {
-            let options = options.as_ref().map(|options| trace_options(&options.fields));
-            let writer = trace_writer(db, env, trace_path)?;
-            (*db).db.start_io_trace(&options.unwrap_or_default(), writer)
-        })
     }
 );
 

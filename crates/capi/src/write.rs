@@ -11,7 +11,7 @@ use crate::ffi::*;
 use crate::generated::objects::rocksdb_writeoptions_t;
 use crate::read_options::write_options;
 
-pub type WriteOptionsPtr = *const rocksdb_writeoptions_t;
+type WriteOptionsPtr = *const rocksdb_writeoptions_t;
 
 /// Defines functions that write one row, by their arguments.
 macro_rules! write_functions {
@@ -78,10 +78,7 @@ write_functions! {
 }
 
 /// Writes one row with a timestamp.
-///
-/// # Safety
-/// The pointers are valid, as for the functions of the interface.
-pub unsafe fn stamped(
+unsafe fn stamped(
     db: *mut rocksdb_t,
     options: WriteOptionsPtr,
     cf: FamilyPtr,
@@ -134,42 +131,58 @@ api!(
     }
 );
 
-api!(
-    fn rocksdb_delete_with_ts(
-        db: *mut rocksdb_t,
-        options: WriteOptionsPtr,
-        k: *const c_char,
-        klen: usize,
-        ts: *const c_char,
-        tslen: usize,
-        errptr: *mut *mut c_char,
-    ) {
-        fallible(errptr, || {
-            stamped(db, options, std::ptr::null_mut(), |batch, family| {
-                batch.delete_at(family, bytes(k, klen), bytes(ts, tslen));
-            })
-        })
-    }
-);
+/// Functions that delete a key with a timestamp: in the default family, and in a given one.
+macro_rules! deletes_with_timestamp {
+    (fn $name:ident; fn $name_cf:ident;) => {
+        api!(
+            fn $name(
+                db: *mut rocksdb_t,
+                options: WriteOptionsPtr,
+                k: *const c_char,
+                klen: usize,
+                ts: *const c_char,
+                tslen: usize,
+                errptr: *mut *mut c_char,
+            ) {
+                fallible(errptr, || {
+                    stamped(db, options, std::ptr::null_mut(), |batch, family| {
+                        batch.delete_at(family, bytes(k, klen), bytes(ts, tslen));
+                    })
+                })
+            }
+        );
+        api!(
+            fn $name_cf(
+                db: *mut rocksdb_t,
+                options: WriteOptionsPtr,
+                cf: FamilyPtr,
+                k: *const c_char,
+                klen: usize,
+                ts: *const c_char,
+                tslen: usize,
+                errptr: *mut *mut c_char,
+            ) {
+                fallible(errptr, || {
+                    stamped(db, options, cf, |batch, family| {
+                        batch.delete_at(family, bytes(k, klen), bytes(ts, tslen));
+                    })
+                })
+            }
+        );
+    };
+}
 
-api!(
-    fn rocksdb_delete_cf_with_ts(
-        db: *mut rocksdb_t,
-        options: WriteOptionsPtr,
-        cf: FamilyPtr,
-        k: *const c_char,
-        klen: usize,
-        ts: *const c_char,
-        tslen: usize,
-        errptr: *mut *mut c_char,
-    ) {
-        fallible(errptr, || {
-            stamped(db, options, cf, |batch, family| {
-                batch.delete_at(family, bytes(k, klen), bytes(ts, tslen));
-            })
-        })
-    }
-);
+deletes_with_timestamp! {
+    fn rocksdb_delete_with_ts;
+    fn rocksdb_delete_cf_with_ts;
+}
+
+// A single deletion with a timestamp is written as a deletion: a deletion is allowed wherever a single
+// deletion is, and compactions keep the history of both in the same way.
+deletes_with_timestamp! {
+    fn rocksdb_singledelete_with_ts;
+    fn rocksdb_singledelete_cf_with_ts;
+}
 
 api!(
     fn rocksdb_write(

@@ -15,6 +15,7 @@
 pub mod by_hand;
 pub mod commands;
 pub mod crash;
+pub mod delayed;
 pub mod draws;
 pub mod events;
 pub mod files;

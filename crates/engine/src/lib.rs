@@ -104,6 +104,11 @@ pub mod merge_operators {
     pub use base::merge::{BytesXor, Max, Put, SortList, StringAppend, UInt64Add, builtin, from_text};
 }
 
+/// Options as RocksDB's texts, for programs that take options in RocksDB's form.
+pub mod option_text {
+    pub use crate::options::text::{in_braces, pairs, value_names};
+}
+
 /// RocksDB's prefix extractors: see [`ColumnFamilyOptions::prefix_extractor`].
 pub mod prefix_extractors {
     pub use base::prefix::{Capped, Fixed, Noop, builtin};

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use base::UserComparator;
 use esker::option_table::OptionTable;
+use esker::option_text::{in_braces, pairs, value_names};
 use esker::{BlockBasedOptions, ColumnFamilyOptions, Error, Options, OptionsFile};
 use jni_sys::{jlong, jobject, jvalue};
 use vfs::{FileSystem, OpenOptions};
@@ -20,55 +21,6 @@ use crate::objects::{Family, database};
 use crate::options::Table;
 use crate::settings::{Field, Inner, Settings, Value};
 
-const COMPRESSIONS: &[&str] = &[
-    "kNoCompression",
-    "kSnappyCompression",
-    "kZlibCompression",
-    "kBZip2Compression",
-    "kLZ4Compression",
-    "kLZ4HCCompression",
-    "kXpressCompression",
-    "kZSTD",
-];
-
-/// Returns RocksDB's names of an option's values, by their numbers from 0.
-fn names_of(option: &str) -> &'static [&'static str] {
-    match option {
-        "compression" | "bottommost_compression" | "wal_compression" | "blob_compression_type" => {
-            COMPRESSIONS
-        }
-        "compaction_style" => &[
-            "kCompactionStyleLevel",
-            "kCompactionStyleUniversal",
-            "kCompactionStyleFIFO",
-            "kCompactionStyleNone",
-        ],
-        "compaction_pri" => &[
-            "kByCompensatedSize",
-            "kOldestLargestSeqFirst",
-            "kOldestSmallestSeqFirst",
-            "kMinOverlappingRatio",
-            "kRoundRobin",
-        ],
-        "wal_recovery_mode" => &[
-            "kTolerateCorruptedTailRecords",
-            "kAbsoluteConsistency",
-            "kPointInTimeRecovery",
-            "kSkipAnyCorruptedRecords",
-        ],
-        "info_log_level" => &[
-            "DEBUG_LEVEL",
-            "INFO_LEVEL",
-            "WARN_LEVEL",
-            "ERROR_LEVEL",
-            "FATAL_LEVEL",
-            "HEADER_LEVEL",
-        ],
-        "prepopulate_blob_cache" => &["kDisable", "kFlushOnly"],
-        _ => &[],
-    }
-}
-
 /// RocksJava's number of a compression option that is not set.
 const DISABLED_COMPRESSION: i64 = 127;
 
@@ -76,37 +28,10 @@ fn invalid(name: &str, text: &str) -> Error {
     Error::invalid_argument(format!("Error parsing: {name}={text}"))
 }
 
-/// Splits `name=value` pairs at the semicolons outside of braces.
-fn pairs(text: &str) -> esker::Result<Vec<(&str, &str)>> {
-    let mut depth = 0_usize;
-    let parts = text.split(move |c| {
-        match c {
-            '{' => depth += 1,
-            '}' => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        c == ';' && depth == 0
-    });
-    parts
-        .map(str::trim)
-        .filter(|part| !part.is_empty())
-        .map(|part| {
-            let (name, value) = part.split_once('=').ok_or_else(|| {
-                Error::invalid_argument(format!("Mismatched key value pair, '=' expected: {part}"))
-            })?;
-            Ok((name.trim(), value.trim()))
-        })
-        .collect()
-}
-
-fn in_braces(text: &str) -> &str {
-    let inside = text.strip_prefix('{').and_then(|text| text.strip_suffix('}'));
-    inside.unwrap_or(text)
-}
-
 /// Parses the value of a field.
 fn value(field: &Field, text: &str) -> esker::Result<Value> {
-    if let Some(number) = names_of(field.name).iter().position(|name| *name == text) {
+    let names = value_names(field.name).unwrap_or_default();
+    if let Some(number) = names.iter().position(|name| *name == text) {
         return Ok(Value::Int(number as i64));
     }
     if field.default.is_empty() {
@@ -182,7 +107,8 @@ fn set_of_family(inner: &mut Inner, name: &str, text: &str) -> esker::Result<boo
         }
         "compression_per_level" => {
             let levels = text.split(':').filter(|part| !part.is_empty());
-            let number = |text: &str| COMPRESSIONS.iter().position(|name| *name == text).unwrap_or(0) as i8;
+            let names = value_names("compression").unwrap_or_default();
+            let number = |text: &str| names.iter().position(|name| *name == text).unwrap_or(0) as i8;
             parts.compression_per_level = levels.map(number).collect();
         }
         _ => return set(inner, &CF, name, text),

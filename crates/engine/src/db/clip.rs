@@ -31,11 +31,8 @@ impl Db {
                 "clip_column_family ends before it begins",
             ));
         }
-        let at_once = FlushOptions {
-            allow_write_stall: true,
-            ..FlushOptions::default()
-        };
-        self.flush_cf(&at_once, std::slice::from_ref(family))?;
+        self.inner().check_open()?;
+        self.inner().flush_for(&FlushOptions::at_once(), &family.0)?;
         let before = RangeOpt {
             start: None,
             limit: Some(begin.to_vec()),

@@ -25,8 +25,8 @@ impl Db {
     /// Flushes the memtables of `families` to tables, so that no WAL is needed for their rows. With
     /// [`atomic_flush`](crate::Options::atomic_flush) or
     /// [`force_atomic_flush`](FlushOptions::force_atomic_flush) the tables are installed in one step: after a
-    /// crash the database has those of all these families or of none. Other families are not flushed, except
-    /// with `atomic_flush`.
+    /// crash the database has those of all these families or of none. Other families are not flushed, as in
+    /// RocksDB: without a WAL, rows of theirs that are older may be lost in a crash.
     pub fn flush_cf(&self, options: &FlushOptions, families: &[ColumnFamily]) -> Result<()> {
         self.inner().check_open()?;
         let families: Vec<_> = families.iter().map(|family| family.0.clone()).collect();

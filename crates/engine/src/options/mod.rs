@@ -18,6 +18,7 @@ pub(crate) mod names;
 pub(crate) mod operation;
 pub(crate) mod picker;
 pub mod table;
+pub(crate) mod text;
 pub(crate) mod thread_pool;
 pub(crate) mod wal_filter;
 pub mod write_buffer_manager;

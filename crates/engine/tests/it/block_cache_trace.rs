@@ -1,6 +1,6 @@
 //! Traces of the block cache: RocksDB's bytes, and who looked up which block.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use esker::{
@@ -9,6 +9,8 @@ use esker::{
     ManualClock, Options, ReadOptions, Result, TableReaderCaller, TraceKind, TracedBlock,
 };
 use vfs::{FileSystem, MemFs};
+
+use crate::trace_files::{bytes_of, written};
 
 /// A database in memory whose indexes and filters are in the cache.
 struct World {
@@ -74,18 +76,6 @@ fn key(row: usize) -> Vec<u8> {
 fn records(fs: &dyn FileSystem, path: &Path) -> Result<Vec<BlockCacheTraceRecord>> {
     let mut reader = BlockCacheTraceReader::open(fs, path)?;
     std::iter::from_fn(|| reader.next_record().transpose()).collect()
-}
-
-fn written(fs: &dyn FileSystem, bytes: &[u8]) -> PathBuf {
-    let path = PathBuf::from("written");
-    fs.write_file(&path, bytes).unwrap();
-    path
-}
-
-fn bytes_of(hex: &str) -> Vec<u8> {
-    let digits: Vec<u8> = hex.bytes().filter(u8::is_ascii_hexdigit).collect();
-    let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap();
-    digits.chunks(2).map(byte).collect()
 }
 
 /// A trace by the format of RocksDB 11.8: a header, an index block that an iterator missed, a filter block

@@ -1,6 +1,6 @@
 //! Traces of I/O: RocksDB's bytes, the operations that are in them, and those that are not.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -10,6 +10,8 @@ use esker::{
     TraceWriter,
 };
 use vfs::{FileSystem, MemFs};
+
+use crate::trace_files::{bytes_of, written};
 
 /// A database in memory.
 struct World {
@@ -48,18 +50,6 @@ impl World {
 fn records(fs: &dyn FileSystem, path: &Path) -> Result<Vec<IoTraceRecord>> {
     let mut reader = IoTraceReader::open(fs, path)?;
     std::iter::from_fn(|| reader.next_record().transpose()).collect()
-}
-
-fn written(fs: &dyn FileSystem, bytes: &[u8]) -> PathBuf {
-    let path = PathBuf::from("written");
-    fs.write_file(&path, bytes).unwrap();
-    path
-}
-
-fn bytes_of(hex: &str) -> Vec<u8> {
-    let digits: Vec<u8> = hex.bytes().filter(u8::is_ascii_hexdigit).collect();
-    let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap();
-    digits.chunks(2).map(byte).collect()
 }
 
 /// A trace by the format of RocksDB 11.8: a header, a read of 16 bytes at 32 that took 5 ns, a sync, a size,

@@ -18,5 +18,6 @@ mod row_limit;
 mod rows;
 mod statistics;
 mod table_paths;
+mod trace_files;
 mod unique_ids;
 mod wal_iterator;

@@ -10,6 +10,7 @@ use esker_metrics::{CONTENT_TYPE, Endpoint, Exporter, http};
 use tempfile::TempDir;
 
 use crate::common::*;
+use dbtest::delayed::delayed;
 
 #[test]
 fn a_scrape_has_what_the_database_says() {

@@ -6,6 +6,7 @@ use esker_serve::http::Config;
 use tempfile::TempDir;
 
 use crate::common::*;
+use dbtest::delayed::delayed;
 
 #[test]
 fn a_program_shows_its_stalls_pins_and_memory() {
